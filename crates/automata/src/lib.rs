@@ -1,0 +1,19 @@
+//! Regular languages over bytes.
+//!
+//! The lowest layer: it knows bytes, regular languages and automata, and nothing of grammars, vocabularies
+//! or surface syntax. Front ends build [`Regex`] values; the engine turns each into an [`Automaton`] and
+//! steps it byte by byte.
+//!
+//! * [`ByteSet`]: a set of bytes.
+//! * [`Regex`]: an immutable expression with union, intersection, complement and counted repetition.
+//! * [`Automaton`]: the lazily determinised automaton of a `Regex`; its states are *residues* (derivatives).
+//! * [`Fuel`]: counts work, so that hostile input ends in an error that is the same on every machine.
+
+mod byte_set;
+mod fuel;
+mod regex;
+mod utf8;
+
+pub use byte_set::ByteSet;
+pub use fuel::{CancelToken, Fuel, FuelError};
+pub use regex::{Node, Regex};

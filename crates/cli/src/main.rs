@@ -1,0 +1,2 @@
+//! The maskwright command line.
+fn main() {}

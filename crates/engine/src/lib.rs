@@ -1,0 +1,1 @@
+//! Exact token masks: rows, the lazy stack automaton, memoised masks, sessions.

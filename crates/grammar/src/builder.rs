@@ -1,0 +1,186 @@
+//! Grammars and how front ends build them.
+
+use maskwright_automata::{Node, Regex};
+use rustc_hash::FxHashMap;
+
+use crate::{ExprId, ExprPool, GrammarError, RuleId, TerminalId};
+
+/// A context-free grammar over terminals that are regular languages. See [`GrammarBuilder`].
+#[derive(Clone, Debug)]
+pub struct Grammar {
+    pub(crate) pool: ExprPool,
+    pub(crate) terminals: Vec<Regex>,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) start: RuleId,
+}
+
+/// A rule: its name, for messages, and its right-hand side.
+#[derive(Clone, Debug)]
+pub(crate) struct Rule {
+    pub(crate) name: String,
+    pub(crate) body: ExprId,
+}
+
+impl Grammar {
+    /// The grammar of one regular language.
+    pub fn from_regex(regex: Regex) -> Grammar {
+        let mut builder = GrammarBuilder::new();
+        let start = builder.declare("start");
+        let body = builder.terminal(regex);
+        builder.define(start, body);
+        builder.finish(start).expect("its one rule is defined")
+    }
+
+    /// All expressions.
+    pub fn pool(&self) -> &ExprPool {
+        &self.pool
+    }
+
+    /// The terminals' languages, by terminal id.
+    pub fn terminals(&self) -> &[Regex] {
+        &self.terminals
+    }
+
+    /// The rules, by rule id.
+    pub fn rules(&self) -> impl ExactSizeIterator<Item = RuleId> + use<> {
+        (0..self.rules.len()).map(RuleId::from_index)
+    }
+
+    /// A rule's name.
+    pub fn name(&self, rule: RuleId) -> &str {
+        &self.rules[rule.index()].name
+    }
+
+    /// A rule's right-hand side.
+    pub fn body(&self, rule: RuleId) -> ExprId {
+        self.rules[rule.index()].body
+    }
+
+    /// The start rule.
+    pub fn start(&self) -> RuleId {
+        self.start
+    }
+}
+
+/// Builds a [`Grammar`].
+///
+/// ```
+/// use maskwright_automata::Regex;
+/// use maskwright_grammar::GrammarBuilder;
+/// let mut builder = GrammarBuilder::new();
+/// let list = builder.declare("list");
+/// let (open, close) = (builder.literal("["), builder.literal("]"));
+/// let inner = builder.rule(list);
+/// let items = builder.repeat(inner, 0, None);
+/// let body = builder.seq(&[open, items, close]);
+/// builder.define(list, body);
+/// let grammar = builder.finish(list).unwrap();
+/// assert_eq!(grammar.rules().len(), 1);
+/// ```
+#[derive(Default, Debug)]
+pub struct GrammarBuilder {
+    pool: ExprPool,
+    terminals: Vec<Regex>,
+    terminal_ids: FxHashMap<Regex, TerminalId>,
+    rules: Vec<(String, Option<ExprId>)>,
+}
+
+impl GrammarBuilder {
+    /// A grammar without rules yet.
+    pub fn new() -> GrammarBuilder {
+        GrammarBuilder::default()
+    }
+
+    /// Announces a rule, to be [defined](Self::define) before or after it is used. Names are for messages
+    /// and need not be distinct.
+    pub fn declare(&mut self, name: impl Into<String>) -> RuleId {
+        self.rules.push((name.into(), None));
+        RuleId::from_index(self.rules.len() - 1)
+    }
+
+    /// Gives `rule` its right-hand side; a second call replaces the first.
+    pub fn define(&mut self, rule: RuleId, body: ExprId) {
+        self.rules[rule.index()].1 = Some(body);
+    }
+
+    /// Whether `rule` has its right-hand side.
+    pub fn is_defined(&self, rule: RuleId) -> bool {
+        self.rules[rule.index()].1.is_some()
+    }
+
+    /// A terminal of the given language; equal languages (as expressions) are one terminal.
+    pub fn terminal(&mut self, regex: Regex) -> ExprId {
+        match regex.node() {
+            Node::Empty => return ExprPool::NEVER,
+            Node::Epsilon => return ExprPool::EPSILON,
+            _ => {}
+        }
+        let next = TerminalId::from_index(self.terminals.len());
+        let id = *self.terminal_ids.entry(regex.clone()).or_insert(next);
+        if id == next {
+            self.terminals.push(regex);
+        }
+        self.pool.terminal(id)
+    }
+
+    /// A terminal of one word.
+    pub fn literal(&mut self, word: impl AsRef<[u8]>) -> ExprId {
+        self.terminal(Regex::literal(word))
+    }
+
+    /// A rule's expression.
+    pub fn rule(&mut self, rule: RuleId) -> ExprId {
+        self.pool.rule(rule)
+    }
+
+    /// All of `parts`, one after the other; the empty word if there are none.
+    pub fn seq(&mut self, parts: &[ExprId]) -> ExprId {
+        self.pool.seq(parts)
+    }
+
+    /// Any of `parts`; never if there are none.
+    pub fn alt(&mut self, parts: &[ExprId]) -> ExprId {
+        self.pool.alt(parts)
+    }
+
+    /// `inner` or nothing.
+    pub fn optional(&mut self, inner: ExprId) -> ExprId {
+        self.pool.optional(inner)
+    }
+
+    /// At least `min` and at most `max` (`None`: any number of) copies of `inner`; never if `max < min`.
+    pub fn repeat(&mut self, inner: ExprId, min: u32, max: Option<u32>) -> ExprId {
+        self.pool.repeat(inner, min, max)
+    }
+
+    /// The empty word.
+    pub fn epsilon(&self) -> ExprId {
+        ExprPool::EPSILON
+    }
+
+    /// No word at all.
+    pub fn never(&self) -> ExprId {
+        ExprPool::NEVER
+    }
+
+    /// How many distinct expressions were made so far.
+    pub fn n_exprs(&self) -> usize {
+        self.pool.len()
+    }
+
+    /// The grammar.
+    ///
+    /// # Errors
+    /// If a declared rule was not defined.
+    pub fn finish(self, start: RuleId) -> Result<Grammar, GrammarError> {
+        let rules = self
+            .rules
+            .into_iter()
+            .map(|(name, body)| match body {
+                Some(body) => Ok(Rule { name, body }),
+                None => Err(GrammarError::undefined(name)),
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Grammar { pool: self.pool, terminals: self.terminals, rules, start })
+    }
+}

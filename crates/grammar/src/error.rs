@@ -1,0 +1,65 @@
+//! What can be wrong with a grammar as a whole.
+
+use std::fmt;
+
+use maskwright_automata::FuelError;
+
+/// Why a grammar is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrammarError(Kind);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Undefined { rule: String },
+    Unproductive { rule: String },
+    TooLarge { n_nodes: usize, limit: usize },
+    Fuel(FuelError),
+}
+
+impl GrammarError {
+    pub(crate) fn undefined(rule: impl Into<String>) -> GrammarError {
+        GrammarError(Kind::Undefined { rule: rule.into() })
+    }
+
+    pub(crate) fn unproductive(rule: impl Into<String>) -> GrammarError {
+        GrammarError(Kind::Unproductive { rule: rule.into() })
+    }
+
+    pub(crate) fn too_large(n_nodes: usize, limit: usize) -> GrammarError {
+        GrammarError(Kind::TooLarge { n_nodes, limit })
+    }
+
+    /// Whether a limit on work or size was reached, rather than the grammar being wrong.
+    pub fn is_limit(&self) -> bool {
+        matches!(self.0, Kind::TooLarge { .. } | Kind::Fuel(FuelError::Exhausted { .. }))
+    }
+
+    /// Whether the caller cancelled the work.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self.0, Kind::Fuel(FuelError::Cancelled))
+    }
+
+    /// Whether the grammar's language is empty.
+    pub fn is_unproductive(&self) -> bool {
+        matches!(self.0, Kind::Unproductive { .. })
+    }
+}
+
+impl fmt::Display for GrammarError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Undefined { rule } => write!(f, "rule `{rule}` is used but not defined"),
+            Kind::Unproductive { rule } => write!(f, "rule `{rule}` matches no text at all: nothing could ever be generated"),
+            Kind::TooLarge { n_nodes, limit } => write!(f, "the grammar has {n_nodes} nodes, more than the limit of {limit}"),
+            Kind::Fuel(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for GrammarError {}
+
+impl From<FuelError> for GrammarError {
+    fn from(error: FuelError) -> GrammarError {
+        GrammarError(Kind::Fuel(error))
+    }
+}

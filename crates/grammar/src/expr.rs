@@ -1,0 +1,224 @@
+//! Right-hand sides as hash-consed expressions over terminals and rules.
+//!
+//! An [`ExprPool`] keeps every distinct expression once, so equal right-hand sides share their states, their
+//! linear forms and, in the engine, their masks. Expressions are canonical: sequences lean right, choices
+//! are sorted and flat, units and zeros are gone.
+
+use rustc_hash::FxHashMap;
+
+/// Declares a `u32` id type.
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub struct $name(pub(crate) u32);
+
+        impl $name {
+            /// The id as a dense index, from 0.
+            #[inline]
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+
+            /// The id of a dense index.
+            ///
+            /// # Panics
+            /// If `index` does not fit 32 bits.
+            #[inline]
+            pub fn from_index(index: usize) -> $name {
+                $name(u32::try_from(index).expect("an id fits 32 bits: pools are size-limited"))
+            }
+        }
+    };
+}
+
+id! {
+    /// A rule (nonterminal) of a grammar.
+    RuleId
+}
+id! {
+    /// A terminal of a grammar.
+    TerminalId
+}
+id! {
+    /// An expression of an [`ExprPool`].
+    ExprId
+}
+
+/// One level of an expression.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Expr {
+    /// No word at all.
+    Never,
+    /// The empty word only.
+    Epsilon,
+    /// A terminal.
+    Terminal(TerminalId),
+    /// A rule.
+    Rule(RuleId),
+    /// The first, then the second; the first is never itself a `Seq`.
+    Seq(ExprId, ExprId),
+    /// Any of at least two, sorted by id, none itself an `Alt` of few members (long ones are not copied, so
+    /// that a chain of optional parts takes linear space).
+    Alt(Box<[ExprId]>),
+    /// At least `min` and at most `max` (`None`: any number of) copies; `max` is at least 1.
+    Repeat {
+        /// What is repeated.
+        inner: ExprId,
+        /// The least number of copies.
+        min: u32,
+        /// The greatest number of copies.
+        max: Option<u32>,
+    },
+}
+
+/// The longest choice that is copied into a choice around it.
+const FLAT_ALT: usize = 8;
+
+/// All distinct expressions of a grammar, with smart constructors.
+#[derive(Clone, Debug)]
+pub struct ExprPool {
+    exprs: Vec<Expr>,
+    ids: FxHashMap<Expr, ExprId>,
+}
+
+impl Default for ExprPool {
+    fn default() -> ExprPool {
+        let mut pool = ExprPool { exprs: Vec::new(), ids: FxHashMap::default() };
+        pool.intern(Expr::Never);
+        pool.intern(Expr::Epsilon);
+        pool
+    }
+}
+
+impl ExprPool {
+    /// The expression without words.
+    pub const NEVER: ExprId = ExprId(0);
+    /// The expression of the empty word.
+    pub const EPSILON: ExprId = ExprId(1);
+
+    /// The outermost operation of `id`.
+    #[inline]
+    pub fn get(&self, id: ExprId) -> &Expr {
+        &self.exprs[id.index()]
+    }
+
+    /// How many distinct expressions there are.
+    #[allow(clippy::len_without_is_empty, reason = "a pool always holds `NEVER` and `EPSILON`")]
+    pub fn len(&self) -> usize {
+        self.exprs.len()
+    }
+
+    fn intern(&mut self, expr: Expr) -> ExprId {
+        if let Some(&id) = self.ids.get(&expr) {
+            return id;
+        }
+        let id = ExprId::from_index(self.exprs.len());
+        self.exprs.push(expr.clone());
+        self.ids.insert(expr, id);
+        id
+    }
+
+    /// A terminal.
+    pub fn terminal(&mut self, terminal: TerminalId) -> ExprId {
+        self.intern(Expr::Terminal(terminal))
+    }
+
+    /// A rule.
+    pub fn rule(&mut self, rule: RuleId) -> ExprId {
+        self.intern(Expr::Rule(rule))
+    }
+
+    /// `first`, then `second`. Takes time in the number of parts of `first`.
+    pub fn seq2(&mut self, first: ExprId, second: ExprId) -> ExprId {
+        if first == Self::NEVER || second == Self::NEVER {
+            return Self::NEVER;
+        }
+        if first == Self::EPSILON {
+            return second;
+        }
+        if second == Self::EPSILON {
+            return first;
+        }
+        let mut heads = Vec::new();
+        let mut last = first;
+        while let &Expr::Seq(head, tail) = self.get(last) {
+            heads.push(head);
+            last = tail;
+        }
+        heads.push(last);
+        heads.into_iter().rev().fold(second, |tail, head| self.intern(Expr::Seq(head, tail)))
+    }
+
+    /// All of `parts`, one after the other.
+    pub fn seq(&mut self, parts: &[ExprId]) -> ExprId {
+        parts.iter().rev().fold(Self::EPSILON, |tail, &part| self.seq2(part, tail))
+    }
+
+    /// Any of `parts`.
+    pub fn alt(&mut self, parts: &[ExprId]) -> ExprId {
+        let mut members = Vec::with_capacity(parts.len());
+        for &part in parts {
+            match self.get(part) {
+                Expr::Never => {}
+                Expr::Alt(inner) if inner.len() <= FLAT_ALT => members.extend(inner.iter().copied()),
+                _ => members.push(part),
+            }
+        }
+        members.sort_unstable();
+        members.dedup();
+        match members.len() {
+            0 => Self::NEVER,
+            1 => members[0],
+            _ => self.intern(Expr::Alt(members.into())),
+        }
+    }
+
+    /// `inner` or nothing.
+    pub fn optional(&mut self, inner: ExprId) -> ExprId {
+        self.alt(&[Self::EPSILON, inner])
+    }
+
+    /// At least `min` and at most `max` (`None`: any number of) copies of `inner`; never if `max < min`.
+    pub fn repeat(&mut self, inner: ExprId, min: u32, max: Option<u32>) -> ExprId {
+        if max.is_some_and(|max| max < min) {
+            return Self::NEVER;
+        }
+        match (inner, min, max) {
+            (_, _, Some(0)) | (Self::EPSILON, _, _) | (Self::NEVER, 0, _) => Self::EPSILON,
+            (Self::NEVER, _, _) => Self::NEVER,
+            (_, 1, Some(1)) => inner,
+            (_, 0, Some(1)) => self.optional(inner),
+            _ => self.intern(Expr::Repeat { inner, min, max }),
+        }
+    }
+
+    /// The expressions directly below `id`.
+    pub fn children(&self, id: ExprId) -> Vec<ExprId> {
+        match self.get(id) {
+            Expr::Never | Expr::Epsilon | Expr::Terminal(_) | Expr::Rule(_) => Vec::new(),
+            &Expr::Seq(head, tail) => vec![head, tail],
+            Expr::Alt(parts) => parts.to_vec(),
+            &Expr::Repeat { inner, .. } => vec![inner],
+        }
+    }
+
+    /// The distinct expressions from `roots` downwards, each after those below it. Iterative.
+    pub fn post_order(&self, roots: &[ExprId]) -> Vec<ExprId> {
+        let mut order = Vec::new();
+        let mut seen = vec![false; self.exprs.len()];
+        let mut stack: Vec<(ExprId, bool)> = Vec::new();
+        for &root in roots {
+            stack.push((root, false));
+            while let Some((id, is_done)) = stack.pop() {
+                if is_done {
+                    order.push(id);
+                } else if !std::mem::replace(&mut seen[id.index()], true) {
+                    stack.push((id, true));
+                    stack.extend(self.children(id).into_iter().rev().map(|child| (child, false)));
+                }
+            }
+        }
+        order
+    }
+}

@@ -1,0 +1,19 @@
+//! The typed grammar representation, between the front ends and the engine.
+//!
+//! A front end builds a [`Grammar`] with a [`GrammarBuilder`]: rules over terminals (regular languages,
+//! `maskwright_automata::Regex`) combined by sequence, choice and repetition. Any context-free grammar is
+//! welcome: ambiguous, left-recursive, with empty rules. The passes then lead, one type to the next, to what
+//! the engine runs:
+//!
+//! [`Grammar`] → [`collapse_regular`] (optional) → [`ReducedGrammar`] ([`reduce`]) → [`Network`]
+//! ([`Network::new`]: left recursion turned into repetition, states made on demand).
+//!
+//! Parsing sees terminal ids, never bytes; only the engine steps the automata behind them.
+
+mod builder;
+mod error;
+mod expr;
+
+pub use builder::{Grammar, GrammarBuilder};
+pub use error::GrammarError;
+pub use expr::{Expr, ExprId, ExprPool, RuleId, TerminalId};

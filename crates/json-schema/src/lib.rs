@@ -1,0 +1,1 @@
+//! The JSON Schema front end: schema in, typed grammar and report out.

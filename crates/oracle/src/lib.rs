@@ -1,0 +1,1 @@
+//! Naive reference implementations that decide masks on small cases; for tests only.

@@ -1,0 +1,1 @@
+//! Front ends for regular expressions, choices and GBNF: text in, typed grammar out.
