@@ -1,1 +1,14 @@
-//! A model's vocabulary: tokens and their bytes, the token trie, packed masks, loaders for tokenizer files.
+//! A model's vocabulary.
+//!
+//! What a token is: an index in the model's logits and its bytes. This layer knows no grammar. It holds the
+//! [`Vocabulary`] with its [`Trie`], the packed [`Mask`], and the loaders for tokenizer files.
+
+mod error;
+mod mask;
+mod trie;
+mod vocabulary;
+
+pub use error::VocabularyError;
+pub use mask::{Mask, mask_contains, mask_insert, mask_words};
+pub use trie::{Trie, TrieNodeId};
+pub use vocabulary::{MAX_VOCABULARY, TokenId, Vocabulary};

@@ -1,0 +1,141 @@
+//! A model's tokens and their bytes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{Trie, VocabularyError};
+
+/// A token of a vocabulary: its index in the model's logits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TokenId(pub u32);
+
+impl TokenId {
+    /// The id as an index.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A model's tokens: their bytes, which of them end a text, and the trie of all of them. Immutable.
+///
+/// An id without bytes (a special token, a hole in the ids, a row of padded logits, a token of empty text)
+/// never matches as text.
+///
+/// ```
+/// use maskwright_vocabulary::{TokenId, Vocabulary};
+/// let tokens = ["a", "ab", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap();
+/// assert_eq!(vocabulary.token_bytes(TokenId(1)), Some(&b"ab"[..]));
+/// assert_eq!(vocabulary.token_bytes(TokenId(2)), None, "EOS never matches as text");
+/// ```
+#[derive(Debug)]
+pub struct Vocabulary {
+    id: u64,
+    bytes: Vec<u8>,
+    /// Token `t` has the bytes `bytes[ends[t - 1]..ends[t]]`.
+    ends: Vec<u32>,
+    eos: Vec<u32>,
+    max_token_bytes: usize,
+    trie: Trie,
+}
+
+/// The most ids a vocabulary may have; the widest models have some 260,000.
+pub const MAX_VOCABULARY: usize = 1 << 22;
+
+impl Vocabulary {
+    /// A vocabulary from the bytes of each id (`None`: never matches as text). Ids in `eos` lose their bytes.
+    /// `n_vocab`, where given, is the width of the model's logits, at least the number of tokens.
+    ///
+    /// # Errors
+    /// If an EOS id is not in range, if there are more than [`MAX_VOCABULARY`] ids or 1 GiB of bytes, or if
+    /// `n_vocab` is less than the number of tokens.
+    pub fn from_tokens(
+        mut tokens: Vec<Option<Vec<u8>>>,
+        eos: &[u32],
+        n_vocab: Option<usize>,
+    ) -> Result<Vocabulary, VocabularyError> {
+        let width = n_vocab.unwrap_or(tokens.len());
+        if width < tokens.len() {
+            return Err(VocabularyError::too_narrow(width, tokens.len()));
+        }
+        if width > MAX_VOCABULARY {
+            return Err(VocabularyError::too_large("ids", width, MAX_VOCABULARY));
+        }
+        tokens.resize(width, None);
+        for &id in eos {
+            match tokens.get_mut(id as usize) {
+                Some(token) => *token = None,
+                None => return Err(VocabularyError::eos_out_of_range(id, width)),
+            }
+        }
+        let n_bytes: usize = tokens.iter().flatten().map(Vec::len).sum();
+        if n_bytes > 1 << 30 {
+            return Err(VocabularyError::too_large("bytes", n_bytes, 1 << 30));
+        }
+        let mut bytes = Vec::with_capacity(n_bytes);
+        let mut ends = Vec::with_capacity(width);
+        let mut max_token_bytes = 0;
+        for token in &tokens {
+            let token = token.as_deref().unwrap_or_default();
+            bytes.extend_from_slice(token);
+            ends.push(bytes.len() as u32);
+            max_token_bytes = max_token_bytes.max(token.len());
+        }
+        let mut eos = eos.to_vec();
+        eos.sort_unstable();
+        eos.dedup();
+        let trie = Trie::new(tokens.iter().enumerate().filter_map(|(id, token)| {
+            token.as_deref().filter(|token| !token.is_empty()).map(|token| (token, TokenId(id as u32)))
+        }));
+        static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        Ok(Vocabulary { id, bytes, ends, eos, max_token_bytes, trie })
+    }
+
+    /// The same vocabulary to share.
+    pub fn shared(self) -> Arc<Vocabulary> {
+        Arc::new(self)
+    }
+
+    /// A number that no other vocabulary of this process has.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The width of the logits, in tokens.
+    pub fn n_vocab(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The bytes of a token that matches as text, else `None`.
+    #[inline]
+    pub fn token_bytes(&self, token: TokenId) -> Option<&[u8]> {
+        let index = token.index();
+        let end = *self.ends.get(index)? as usize;
+        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
+        (start < end).then(|| &self.bytes[start..end])
+    }
+
+    /// The ids that end a text, in ascending order.
+    pub fn eos_token_ids(&self) -> &[u32] {
+        &self.eos
+    }
+
+    /// Whether `token` ends a text.
+    #[inline]
+    pub fn is_eos(&self, token: TokenId) -> bool {
+        self.eos.contains(&token.0)
+    }
+
+    /// The length of the longest token, in bytes.
+    pub fn max_token_bytes(&self) -> usize {
+        self.max_token_bytes
+    }
+
+    /// The trie of all tokens that match as text.
+    #[inline]
+    pub fn trie(&self) -> &Trie {
+        &self.trie
+    }
+}
