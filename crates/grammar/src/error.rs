@@ -12,7 +12,6 @@ pub struct GrammarError(Kind);
 pub(crate) enum Kind {
     Undefined { rule: String },
     Unproductive { rule: String },
-    TooLarge { n_nodes: usize, limit: usize },
     Fuel(FuelError),
 }
 
@@ -25,13 +24,9 @@ impl GrammarError {
         GrammarError(Kind::Unproductive { rule: rule.into() })
     }
 
-    pub(crate) fn too_large(n_nodes: usize, limit: usize) -> GrammarError {
-        GrammarError(Kind::TooLarge { n_nodes, limit })
-    }
-
-    /// Whether a limit on work or size was reached, rather than the grammar being wrong.
+    /// Whether the limit on work was reached, rather than the grammar being wrong.
     pub fn is_limit(&self) -> bool {
-        matches!(self.0, Kind::TooLarge { .. } | Kind::Fuel(FuelError::Exhausted { .. }))
+        matches!(self.0, Kind::Fuel(FuelError::Exhausted { .. }))
     }
 
     /// Whether the caller cancelled the work.
@@ -49,8 +44,9 @@ impl fmt::Display for GrammarError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::Undefined { rule } => write!(f, "rule `{rule}` is used but not defined"),
-            Kind::Unproductive { rule } => write!(f, "rule `{rule}` matches no text at all: nothing could ever be generated"),
-            Kind::TooLarge { n_nodes, limit } => write!(f, "the grammar has {n_nodes} nodes, more than the limit of {limit}"),
+            Kind::Unproductive { rule } => {
+                write!(f, "rule `{rule}` matches no text at all: nothing could ever be generated")
+            }
             Kind::Fuel(error) => error.fmt(f),
         }
     }

@@ -203,22 +203,52 @@ impl ExprPool {
         }
     }
 
-    /// The distinct expressions from `roots` downwards, each after those below it. Iterative.
-    pub fn post_order(&self, roots: &[ExprId]) -> Vec<ExprId> {
+    /// The distinct expressions from `root` downwards that `seen` does not hold yet, each after those below
+    /// it. Iterative; takes time linear in what it returns.
+    pub fn post_order(&self, root: ExprId, seen: &mut Seen) -> Vec<ExprId> {
         let mut order = Vec::new();
-        let mut seen = vec![false; self.exprs.len()];
-        let mut stack: Vec<(ExprId, bool)> = Vec::new();
-        for &root in roots {
-            stack.push((root, false));
-            while let Some((id, is_done)) = stack.pop() {
-                if is_done {
-                    order.push(id);
-                } else if !std::mem::replace(&mut seen[id.index()], true) {
-                    stack.push((id, true));
-                    stack.extend(self.children(id).into_iter().rev().map(|child| (child, false)));
-                }
+        let mut stack = vec![(root, false)];
+        while let Some((id, is_done)) = stack.pop() {
+            if is_done {
+                order.push(id);
+            } else if seen.insert(id.index()) {
+                stack.push((id, true));
+                stack.extend(self.children(id).into_iter().rev().map(|child| (child, false)));
             }
         }
         order
+    }
+}
+
+/// A set of dense indices that is emptied at no cost, for repeated traversals.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    stamps: Vec<u32>,
+    current: u32,
+}
+
+impl Default for Seen {
+    fn default() -> Seen {
+        Seen::new()
+    }
+}
+
+impl Seen {
+    /// The empty set.
+    pub fn new() -> Seen {
+        Seen { stamps: Vec::new(), current: 1 }
+    }
+
+    /// Empties the set.
+    pub fn clear(&mut self) {
+        self.current += 1;
+    }
+
+    /// Adds `index`; whether it was new.
+    pub fn insert(&mut self, index: usize) -> bool {
+        if index >= self.stamps.len() {
+            self.stamps.resize(index + 1, 0);
+        }
+        std::mem::replace(&mut self.stamps[index], self.current) != self.current
     }
 }

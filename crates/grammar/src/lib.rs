@@ -11,9 +11,17 @@
 //! Parsing sees terminal ids, never bytes; only the engine steps the automata behind them.
 
 mod builder;
+mod collapse;
 mod error;
 mod expr;
+mod left_recursion;
+mod network;
+mod reduce;
+mod render;
 
 pub use builder::{Grammar, GrammarBuilder};
+pub use collapse::collapse_regular;
 pub use error::GrammarError;
-pub use expr::{Expr, ExprId, ExprPool, RuleId, TerminalId};
+pub use expr::{Expr, ExprId, ExprPool, RuleId, Seen, TerminalId};
+pub use network::{Move, Network, Symbol};
+pub use reduce::{ReducedGrammar, TerminalFacts, reduce};

@@ -1,0 +1,253 @@
+//! The grammar as a network of states that are made on demand.
+//!
+//! A state is an expression: what is still to be read of a right-hand side. Its *moves* are its linear form
+//! (Antimirov 1996, partial derivatives, here by whole symbols): the symbols that may come next, each with
+//! the state behind it. The engine keeps a stack of states to return to; since left recursion is turned into
+//! repetition first (`left_recursion`), following moves into rules always ends.
+//!
+//! **Convention.** A move reads at least one byte. A rule or terminal that matches the empty word is skipped
+//! by the moves of whatever contains it, never entered and left again at the same place. So two properties
+//! describe a state completely: [`Network::moves`] and [`Network::is_nullable`].
+//!
+//! Rejected: LR item sets. They merge the predictions of one state, but without lookahead (a token mask has
+//! none) they reduce just as many levels as are returned from here, and every item set of an object with n
+//! optional properties has n items; a state here is one hash-consed expression that its neighbours share.
+
+use maskwright_automata::{Fuel, Regex};
+
+use crate::left_recursion::{eliminate, topological_ranks};
+use crate::{Expr, ExprId, ExprPool, GrammarError, ReducedGrammar, RuleId, Seen, TerminalId};
+
+/// A grammar symbol.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Symbol {
+    /// A terminal, read for at least one byte.
+    Terminal(TerminalId),
+    /// A rule, read for at least one byte.
+    Rule(RuleId),
+}
+
+/// One way on from a state: read `symbol`, then be in `next`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Move {
+    /// What is read.
+    pub symbol: Symbol,
+    /// The state behind it.
+    pub next: ExprId,
+}
+
+/// The states of a reduced grammar, without left recursion. States, moves and nullability are computed when
+/// first asked for and kept.
+#[derive(Clone, Debug)]
+pub struct Network {
+    pub(crate) pool: ExprPool,
+    terminals: Vec<Regex>,
+    terminal_nullable: Vec<bool>,
+    pub(crate) names: Vec<String>,
+    pub(crate) bodies: Vec<ExprId>,
+    pub(crate) rule_nullable: Vec<bool>,
+    ranks: Vec<u32>,
+    start: RuleId,
+    nullable: Vec<Option<bool>>,
+    move_ranges: Vec<Option<(u32, u32)>>,
+    moves: Vec<Move>,
+}
+
+impl Network {
+    /// The network of `grammar`. Takes time linear in the grammar; quadratic in the size of each group of
+    /// mutually left-recursive rules.
+    ///
+    /// # Errors
+    /// If `fuel` runs out.
+    pub fn new(grammar: ReducedGrammar, fuel: &Fuel) -> Result<Network, GrammarError> {
+        let ReducedGrammar { pool, terminals, terminal_nullable, rules, rule_nullable, start } = grammar;
+        let (names, bodies) = rules.into_iter().map(|rule| (rule.name, rule.body)).unzip();
+        let mut network = Network {
+            pool,
+            terminals,
+            terminal_nullable,
+            names,
+            bodies,
+            rule_nullable,
+            ranks: Vec::new(),
+            start,
+            nullable: Vec::new(),
+            move_ranges: Vec::new(),
+            moves: Vec::new(),
+        };
+        network.learn_nullable(fuel)?;
+        eliminate(&mut network, fuel)?;
+        network.ranks = topological_ranks(&mut network, fuel)?;
+        Ok(network)
+    }
+
+    /// The terminals' languages, by terminal id.
+    pub fn terminals(&self) -> &[Regex] {
+        &self.terminals
+    }
+
+    /// All states made so far, and the expressions they are.
+    pub fn pool(&self) -> &ExprPool {
+        &self.pool
+    }
+
+    /// The start rule.
+    pub fn start(&self) -> RuleId {
+        self.start
+    }
+
+    /// How many rules there are; more than the grammar had, where left recursion was eliminated.
+    pub fn n_rules(&self) -> usize {
+        self.bodies.len()
+    }
+
+    /// A rule's name.
+    pub fn name(&self, rule: RuleId) -> &str {
+        &self.names[rule.index()]
+    }
+
+    /// The state at the beginning of a rule.
+    pub fn body(&self, rule: RuleId) -> ExprId {
+        self.bodies[rule.index()]
+    }
+
+    /// A number that is less than that of every rule that `rule` can begin with.
+    pub fn rank(&self, rule: RuleId) -> u32 {
+        self.ranks[rule.index()]
+    }
+
+    /// The moves of `state`, sorted, as a range for [`Network::move_at`].
+    pub fn moves(&mut self, state: ExprId) -> std::ops::Range<usize> {
+        if self.move_ranges.len() < self.pool.len() {
+            self.move_ranges.resize(self.pool.len(), None);
+        }
+        let (start, end) = match self.move_ranges[state.index()] {
+            Some(range) => range,
+            None => {
+                let moves = self.linear_form(state);
+                let start = self.moves.len() as u32;
+                self.moves.extend(moves);
+                let range = (start, self.moves.len() as u32);
+                self.move_ranges[state.index()] = Some(range);
+                range
+            }
+        };
+        start as usize..end as usize
+    }
+
+    /// One move of a range that [`Network::moves`] gave.
+    #[inline]
+    pub fn move_at(&self, index: usize) -> Move {
+        self.moves[index]
+    }
+
+    /// Whether `state` may end here.
+    pub fn is_nullable(&mut self, state: ExprId) -> bool {
+        if self.nullable.len() < self.pool.len() {
+            self.nullable.resize(self.pool.len(), None);
+        }
+        if let Some(known) = self.nullable[state.index()] {
+            return known;
+        }
+        // Only states made by `linear_form` come here, and those are sequences of known parts; a long one is
+        // walked, not recursed into.
+        let mut seen = Seen::new();
+        for id in self.pool.post_order(state, &mut seen) {
+            if self.nullable[id.index()].is_none() {
+                self.nullable[id.index()] = Some(self.nullable_from_children(id));
+            }
+        }
+        self.nullable[state.index()].unwrap_or(false)
+    }
+
+    /// Computes nullability bottom-up for all rules' expressions, so that later questions are shallow.
+    fn learn_nullable(&mut self, fuel: &Fuel) -> Result<(), GrammarError> {
+        self.nullable.resize(self.pool.len(), None);
+        let mut seen = Seen::new();
+        for body in self.bodies.clone() {
+            for id in self.pool.post_order(body, &mut seen) {
+                fuel.spend(1)?;
+                self.nullable[id.index()] = Some(self.nullable_from_children(id));
+            }
+        }
+        Ok(())
+    }
+
+    fn nullable_from_children(&self, id: ExprId) -> bool {
+        let known = |id: ExprId| self.nullable[id.index()].unwrap_or(false);
+        match self.pool.get(id) {
+            Expr::Never => false,
+            Expr::Epsilon => true,
+            Expr::Terminal(terminal) => self.terminal_nullable[terminal.index()],
+            Expr::Rule(rule) => self.rule_nullable[rule.index()],
+            Expr::Seq(head, tail) => known(*head) && known(*tail),
+            Expr::Alt(parts) => parts.iter().any(|&part| known(part)),
+            Expr::Repeat { inner, min, .. } => *min == 0 || known(*inner),
+        }
+    }
+
+    /// The moves of an expression. Iterative; takes time linear in the alternatives met.
+    pub(crate) fn linear_form(&mut self, state: ExprId) -> Vec<Move> {
+        let mut moves = Vec::new();
+        // (part, what follows it)
+        let mut work = vec![(state, ExprPool::EPSILON)];
+        while let Some((part, follow)) = work.pop() {
+            match self.pool.get(part).clone() {
+                Expr::Never | Expr::Epsilon => {}
+                Expr::Terminal(terminal) => {
+                    moves.push(Move { symbol: Symbol::Terminal(terminal), next: follow })
+                }
+                Expr::Rule(rule) => moves.push(Move { symbol: Symbol::Rule(rule), next: follow }),
+                Expr::Seq(head, tail) => {
+                    if self.is_nullable(head) {
+                        work.push((tail, follow));
+                    }
+                    let follow = self.pool.seq2(tail, follow);
+                    work.push((head, follow));
+                }
+                Expr::Alt(parts) => work.extend(parts.iter().map(|&part| (part, follow))),
+                Expr::Repeat { inner, min, max } => {
+                    let rest = self.pool.repeat(inner, min.saturating_sub(1), max.map(|max| max - 1));
+                    let follow = self.pool.seq2(rest, follow);
+                    work.push((inner, follow));
+                }
+            }
+        }
+        moves.sort_unstable();
+        moves.dedup();
+        moves
+    }
+
+    /// The rules that `rule` can begin with.
+    pub(crate) fn left_callees(
+        &mut self,
+        rule: RuleId,
+        seen: &mut Seen,
+        fuel: &Fuel,
+    ) -> Result<Vec<RuleId>, GrammarError> {
+        seen.clear();
+        let mut callees = Vec::new();
+        let mut work = vec![self.bodies[rule.index()]];
+        while let Some(part) = work.pop() {
+            if !seen.insert(part.index()) {
+                continue;
+            }
+            fuel.spend(1)?;
+            match self.pool.get(part) {
+                Expr::Never | Expr::Epsilon | Expr::Terminal(_) => {}
+                Expr::Rule(callee) => callees.push(*callee),
+                &Expr::Seq(head, tail) => {
+                    work.push(head);
+                    if self.is_nullable(head) {
+                        work.push(tail);
+                    }
+                }
+                Expr::Alt(parts) => work.extend(parts.iter().copied()),
+                &Expr::Repeat { inner, .. } => work.push(inner),
+            }
+        }
+        callees.sort_unstable();
+        callees.dedup();
+        Ok(callees)
+    }
+}

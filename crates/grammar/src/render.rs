@@ -1,0 +1,77 @@
+//! Grammars as text, for `debug ir`, snapshots and messages.
+
+use std::fmt;
+
+use crate::{Expr, ExprId, Grammar};
+
+/// The most of one right-hand side that is written, in characters.
+const MAX_BODY: usize = 4_000;
+
+impl fmt::Display for Grammar {
+    /// One line a rule: `name ::= body`, terminals in the notation of `Regex`'s `Debug`; long right-hand
+    /// sides are cut with `…`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for rule in self.rules() {
+            let mark = if rule == self.start { "*" } else { " " };
+            let mut body = String::new();
+            write_expr(self, self.body(rule), 0, &mut body);
+            writeln!(f, "{mark}{} ::= {body}", self.name(rule))?;
+        }
+        Ok(())
+    }
+}
+
+fn write_expr(grammar: &Grammar, id: ExprId, depth: usize, out: &mut String) {
+    use fmt::Write;
+    if out.len() > MAX_BODY || depth > 100 {
+        if !out.ends_with('…') {
+            out.push('…');
+        }
+        return;
+    }
+    match grammar.pool.get(id) {
+        Expr::Never => out.push('∅'),
+        Expr::Epsilon => out.push('ε'),
+        Expr::Terminal(terminal) => {
+            write!(out, "{:?}", grammar.terminals[terminal.index()]).expect("a String takes all writes");
+        }
+        Expr::Rule(rule) => out.push_str(grammar.name(*rule)),
+        &Expr::Seq(head, tail) => {
+            write_expr(grammar, head, depth + 1, out);
+            let mut rest = tail;
+            while let &Expr::Seq(head, tail) = grammar.pool.get(rest) {
+                out.push(' ');
+                write_expr(grammar, head, depth + 1, out);
+                rest = tail;
+                if out.len() > MAX_BODY {
+                    break;
+                }
+            }
+            out.push(' ');
+            write_expr(grammar, rest, depth + 1, out);
+        }
+        Expr::Alt(parts) => {
+            out.push('(');
+            for (i, &part) in parts.iter().enumerate() {
+                if i > 0 {
+                    out.push_str(" | ");
+                }
+                if out.len() > MAX_BODY {
+                    out.push('…');
+                    break;
+                }
+                write_expr(grammar, part, depth + 1, out);
+            }
+            out.push(')');
+        }
+        Expr::Repeat { inner, min, max } => {
+            out.push('(');
+            write_expr(grammar, *inner, depth + 1, out);
+            match max {
+                None if *min == 0 => out.push_str(")*"),
+                None => write!(out, "){{{min},}}").expect("a String takes all writes"),
+                Some(max) => write!(out, "){{{min},{max}}}").expect("a String takes all writes"),
+            }
+        }
+    }
+}
