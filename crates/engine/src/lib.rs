@@ -1,1 +1,29 @@
-//! Exact token masks: rows, the lazy stack automaton, memoised masks, sessions.
+//! Exact token masks.
+//!
+//! The engine takes a [`Grammar`](maskwright_grammar::Grammar) and a
+//! [`Vocabulary`](maskwright_vocabulary::Vocabulary) and serves, for every prefix of every text, the set of
+//! tokens that some text of the language goes on with. It knows no surface syntax.
+//!
+//! * [`Compiler`]: owns what grammars share for one vocabulary (automata, rows); makes a
+//!   [`CompiledGrammar`] in time linear in the grammar.
+//! * [`Matcher`]: the state of one sequence; fills masks, accepts tokens, rolls back, forks.
+//! * Inside: configurations (`configuration`, sets of readings, hash-consed) over a graph-structured stack
+//!   (`stack`), stepped byte by byte (`machine`); `rows` and `mask` turn them into masks.
+
+mod compiler;
+mod configuration;
+mod error;
+mod explain;
+mod forced;
+mod limits;
+mod machine;
+mod mask;
+mod mask_form;
+mod matcher;
+mod rows;
+mod stack;
+
+pub use compiler::{CompiledGrammar, Compiler};
+pub use error::EngineError;
+pub use limits::{Limits, Options};
+pub use matcher::Matcher;

@@ -106,6 +106,11 @@ impl Network {
         &self.names[rule.index()]
     }
 
+    /// Whether a rule matches the empty word.
+    pub fn is_rule_nullable(&self, rule: RuleId) -> bool {
+        self.rule_nullable[rule.index()]
+    }
+
     /// The state at the beginning of a rule.
     pub fn body(&self, rule: RuleId) -> ExprId {
         self.bodies[rule.index()]

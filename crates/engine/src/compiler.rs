@@ -1,0 +1,212 @@
+//! Compiling grammars for one vocabulary.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use maskwright_automata::{Automaton, AutomatonError, Fuel, Node, Regex, StateId};
+use maskwright_grammar::{Grammar, Network, TerminalFacts, TerminalId, reduce};
+use maskwright_vocabulary::Vocabulary;
+use rustc_hash::FxHashMap;
+
+use crate::machine::Machine;
+use crate::rows::Row;
+use crate::{EngineError, Limits, Options};
+
+/// The most automata that are kept for grammars to come.
+const MAX_AUTOMATA: usize = 8_192;
+
+/// Compiles grammars for one vocabulary, and owns what they share: the automata of terminals and their rows.
+///
+/// Cheap to clone; clones share everything. May be used from many threads.
+///
+/// ```
+/// use maskwright_automata::{Fuel, Regex};
+/// use maskwright_engine::{Compiler, Matcher};
+/// use maskwright_grammar::Grammar;
+/// use maskwright_vocabulary::{TokenId, Vocabulary};
+/// let tokens = ["yes", "no", "n", "o", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[4], None).unwrap().shared();
+/// let compiler = Compiler::new(vocabulary, Default::default());
+/// let grammar = Grammar::from_regex(Regex::words([*b"no"]));
+/// let compiled = compiler.compile(grammar, &Fuel::new(1_000)).unwrap();
+/// let mut matcher = Matcher::new(&compiled);
+/// assert_eq!(matcher.mask().unwrap().iter().collect::<Vec<_>>(), [TokenId(1), TokenId(2)]);
+/// ```
+#[derive(Clone)]
+pub struct Compiler(Arc<Shared>);
+
+/// What the grammars of a compiler share.
+pub(crate) struct Shared {
+    pub(crate) vocabulary: Arc<Vocabulary>,
+    pub(crate) limits: Limits,
+    pub(crate) options: Options,
+    automata: Mutex<FxHashMap<Regex, Arc<Automaton>>>,
+    rows: Mutex<RowCache>,
+}
+
+#[derive(Default)]
+struct RowCache {
+    rows: FxHashMap<(u64, StateId), Arc<Row>>,
+    n_bytes: usize,
+}
+
+impl Compiler {
+    /// A compiler for `vocabulary` with all optimisations on.
+    pub fn new(vocabulary: Arc<Vocabulary>, limits: Limits) -> Compiler {
+        Compiler::with_options(vocabulary, limits, Options::default())
+    }
+
+    /// A compiler with the given optimisations; masks are the same whichever are on.
+    pub fn with_options(vocabulary: Arc<Vocabulary>, limits: Limits, options: Options) -> Compiler {
+        Compiler(Arc::new(Shared {
+            vocabulary,
+            limits,
+            options,
+            automata: Mutex::default(),
+            rows: Mutex::default(),
+        }))
+    }
+
+    /// The vocabulary that masks are over.
+    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
+        &self.0.vocabulary
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    /// Compiles a grammar. Takes time linear in the grammar; automata, stack states and masks are made when
+    /// texts come to them.
+    ///
+    /// # Errors
+    /// If the grammar's language is empty, a limit is reached, or the work is cancelled through `fuel`.
+    pub fn compile(&self, grammar: Grammar, fuel: &Fuel) -> Result<Arc<CompiledGrammar>, EngineError> {
+        let facts: Vec<TerminalFacts> =
+            grammar.terminals().iter().map(|regex| self.0.facts(regex, fuel)).collect::<Result<_, _>>()?;
+        let grammar = reduce(grammar, |terminal: TerminalId| facts[terminal.index()], fuel)?;
+        let network = Network::new(grammar, fuel)?;
+        let machine = Machine::new(self.0.clone(), network)?;
+        Ok(Arc::new(CompiledGrammar {
+            shared: self.0.clone(),
+            machine: Mutex::new(Arc::new(Mutex::new(machine))),
+        }))
+    }
+
+    /// Drops all shared automata and rows; grammars compiled before keep working.
+    pub fn clear_caches(&self) {
+        *lock(&self.0.rows) = RowCache::default();
+        lock(&self.0.automata).clear();
+    }
+
+    /// Approximate memory of the shared caches, in bytes.
+    pub fn memory_usage(&self) -> usize {
+        let automata: usize = lock(&self.0.automata).values().map(|automaton| automaton.memory_usage()).sum();
+        automata + lock(&self.0.rows).n_bytes
+    }
+}
+
+impl Shared {
+    /// What the grammar passes must know of a terminal. Only intersection and complement can hide that a
+    /// language is empty; then its automaton is made now.
+    fn facts(&self, regex: &Regex, fuel: &Fuel) -> Result<TerminalFacts, EngineError> {
+        fuel.spend(1)?;
+        if !regex.is_extended() {
+            return Ok(TerminalFacts { is_nullable: regex.is_nullable(), has_proper_words: true });
+        }
+        let automaton = self.automaton(regex)?;
+        let located = |error| EngineError::automaton(format!("{regex:?}"), error);
+        Ok(match automaton.start() {
+            None => TerminalFacts { is_nullable: false, has_proper_words: false },
+            Some(start) => TerminalFacts {
+                is_nullable: automaton.is_accepting(start),
+                has_proper_words: !automaton.next_bytes(start).map_err(located)?.is_empty(),
+            },
+        })
+    }
+
+    /// The automaton of a terminal, shared by all grammars that have it.
+    pub(crate) fn automaton(&self, regex: &Regex) -> Result<Arc<Automaton>, EngineError> {
+        let make = || {
+            let fuel = Fuel::new(self.limits.compile_fuel);
+            Automaton::new(regex, &self.limits.automaton, &fuel)
+                .map(Arc::new)
+                .map_err(|error| EngineError::automaton(format!("{regex:?}"), error))
+        };
+        if matches!(regex.node(), Node::Literal(_) | Node::Bytes(_) | Node::Words(_)) {
+            // Made in no time, and mostly the keys of one schema.
+            return make();
+        }
+        if let Some(known) = lock(&self.automata).get(regex) {
+            return Ok(known.clone());
+        }
+        let automaton = make()?;
+        let mut automata = lock(&self.automata);
+        if automata.len() >= MAX_AUTOMATA {
+            automata.clear();
+        }
+        Ok(automata.entry(regex.clone()).or_insert(automaton).clone())
+    }
+
+    /// The row of a residue, made if it is not there.
+    pub(crate) fn row(&self, automaton: &Automaton, residue: StateId) -> Result<Arc<Row>, AutomatonError> {
+        let key = (automaton.id(), residue);
+        if let Some(row) = lock(&self.rows).rows.get(&key) {
+            return Ok(row.clone());
+        }
+        let row = Arc::new(Row::new(&self.vocabulary, automaton, residue)?);
+        let mut cache = lock(&self.rows);
+        cache.n_bytes += row.memory_usage();
+        if cache.n_bytes > self.limits.row_cache_bytes {
+            *cache = RowCache { rows: FxHashMap::default(), n_bytes: row.memory_usage() };
+        }
+        Ok(cache.rows.entry(key).or_insert(row).clone())
+    }
+}
+
+/// A grammar ready to serve masks over one vocabulary; shared by its sessions and by threads.
+pub struct CompiledGrammar {
+    shared: Arc<Shared>,
+    /// The machine that new sessions start on. Sessions lock the inner mutex for each step.
+    machine: Mutex<Arc<Mutex<Machine>>>,
+}
+
+impl CompiledGrammar {
+    /// The vocabulary that masks are over.
+    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
+        &self.shared.vocabulary
+    }
+
+    /// The machine for a new session. One that has grown beyond the limit is left to the sessions that are
+    /// on it, and a fresh one takes its place.
+    pub(crate) fn machine(&self) -> Arc<Mutex<Machine>> {
+        let mut current = lock(&self.machine);
+        let fresh = {
+            let machine = lock(&current);
+            if machine.memory_usage() > 2 * self.shared.limits.machine_bytes {
+                Machine::new(self.shared.clone(), machine.network.clone()).ok()
+            } else {
+                None
+            }
+        };
+        if let Some(fresh) = fresh {
+            *current = Arc::new(Mutex::new(fresh));
+        }
+        current.clone()
+    }
+
+    /// Drops the memoised transitions and masks; sessions go on with the same answers.
+    pub fn clear_caches(&self) {
+        lock(&lock(&self.machine)).clear_memo();
+    }
+
+    /// Approximate memory of the lazily built tables, in bytes.
+    pub fn memory_usage(&self) -> usize {
+        lock(&lock(&self.machine)).memory_usage()
+    }
+}
+
+/// Locks a mutex; what a panicking thread left behind is a cache in a consistent state.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,101 @@
+//! What can go wrong while compiling or while serving masks.
+
+use std::fmt;
+
+use maskwright_automata::{AutomatonError, FuelError};
+use maskwright_grammar::GrammarError;
+
+/// Why a grammar is refused, or a mask cannot be given.
+#[derive(Clone, Debug)]
+pub struct EngineError(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Grammar(GrammarError),
+    Automaton { terminal: String, error: AutomatonError },
+    TooManyThreads { n_threads: usize, limit: usize },
+    Terminated,
+    MaskTooShort { given: usize, needed: usize },
+    NotThatLong { asked: usize, accepted: usize },
+}
+
+impl EngineError {
+    pub(crate) fn automaton(terminal: String, error: AutomatonError) -> EngineError {
+        EngineError(Kind::Automaton { terminal, error })
+    }
+
+    pub(crate) fn too_many_threads(n_threads: usize, limit: usize) -> EngineError {
+        EngineError(Kind::TooManyThreads { n_threads, limit })
+    }
+
+    pub(crate) fn terminated() -> EngineError {
+        EngineError(Kind::Terminated)
+    }
+
+    pub(crate) fn mask_too_short(given: usize, needed: usize) -> EngineError {
+        EngineError(Kind::MaskTooShort { given, needed })
+    }
+
+    pub(crate) fn not_that_long(asked: usize, accepted: usize) -> EngineError {
+        EngineError(Kind::NotThatLong { asked, accepted })
+    }
+
+    /// Whether a limit on work or size was reached; raising [`Limits`](crate::Limits) may help.
+    pub fn is_limit(&self) -> bool {
+        match &self.0 {
+            Kind::Grammar(error) => error.is_limit(),
+            Kind::Automaton { error, .. } => error.is_limit(),
+            Kind::TooManyThreads { .. } => true,
+            Kind::Terminated | Kind::MaskTooShort { .. } | Kind::NotThatLong { .. } => false,
+        }
+    }
+
+    /// Whether the caller cancelled the work.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(&self.0, Kind::Grammar(error) if error.is_cancelled())
+    }
+
+    /// Whether the grammar's language is empty.
+    pub fn is_unproductive(&self) -> bool {
+        matches!(&self.0, Kind::Grammar(error) if error.is_unproductive())
+    }
+
+    /// Whether the call came after the end-of-sequence token.
+    pub fn is_terminated(&self) -> bool {
+        matches!(self.0, Kind::Terminated)
+    }
+}
+
+impl fmt::Display for EngineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Grammar(error) => error.fmt(f),
+            Kind::Automaton { terminal, error } => write!(f, "terminal {terminal}: {error}"),
+            Kind::TooManyThreads { n_threads, limit } => write!(
+                f,
+                "the grammar is so ambiguous here that {n_threads} readings would have to be followed, more than the limit of {limit}"
+            ),
+            Kind::Terminated => write!(f, "the text has ended: its end-of-sequence token was accepted"),
+            Kind::MaskTooShort { given, needed } => {
+                write!(f, "the mask has {given} words of 32 bits, the vocabulary needs {needed}")
+            }
+            Kind::NotThatLong { asked, accepted } => {
+                write!(f, "cannot roll back {asked} tokens: only {accepted} were accepted")
+            }
+        }
+    }
+}
+
+impl std::error::Error for EngineError {}
+
+impl From<GrammarError> for EngineError {
+    fn from(error: GrammarError) -> EngineError {
+        EngineError(Kind::Grammar(error))
+    }
+}
+
+impl From<FuelError> for EngineError {
+    fn from(error: FuelError) -> EngineError {
+        EngineError(Kind::Grammar(error.into()))
+    }
+}

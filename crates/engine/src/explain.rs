@@ -1,0 +1,93 @@
+//! Why a token is allowed or refused, and what was expected, in words.
+
+use maskwright_vocabulary::TokenId;
+
+use crate::compiler::lock;
+use crate::machine::Machine;
+use crate::configuration::ConfigId;
+use crate::{EngineError, Matcher};
+
+/// The most terminals that an explanation lists.
+const MAX_LISTED: usize = 12;
+
+impl Matcher {
+    /// What may come next, one entry a terminal: its residue in regular-expression notation. "end of text"
+    /// is an entry where the text may end.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn expected(&self) -> Result<Vec<String>, EngineError> {
+        if self.is_terminated() {
+            return Ok(Vec::new());
+        }
+        let machine = lock(&self.machine);
+        Ok(expected_at(&machine, self.state.config))
+    }
+
+    /// Why `token` is allowed or refused here: the bytes of it that some text goes on with, the first that
+    /// none does, and what was expected there.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn explain(&self, token: TokenId) -> Result<String, EngineError> {
+        let vocabulary = self.grammar().vocabulary();
+        if self.is_terminated() {
+            return Ok(format!("token {} is refused: the text has ended", token.0));
+        }
+        let mut machine = lock(&self.machine);
+        let mut config = self.state.config;
+        if vocabulary.is_eos(token) {
+            return Ok(if machine.configs.is_accepting(config) {
+                format!("token {} (end of text) is allowed: the text is complete", token.0)
+            } else {
+                format!(
+                    "token {} (end of text) is refused: the text is not complete, expected {}",
+                    token.0,
+                    expected_at(&machine, config).join(" or ")
+                )
+            });
+        }
+        let Some(bytes) = vocabulary.token_bytes(token) else {
+            return Ok(format!("token {} is refused: it has no text (a special token or an unused id)", token.0));
+        };
+        for (position, &byte) in bytes.iter().enumerate() {
+            match machine.step(config, byte)? {
+                Some(next) => config = next,
+                None => {
+                    let read = match position {
+                        0 => String::new(),
+                        _ => format!(" after \"{}\"", bytes[..position].escape_ascii()),
+                    };
+                    return Ok(format!(
+                        "token {} \"{}\" is refused: '{}'{read} cannot come here, expected {}",
+                        token.0,
+                        bytes.escape_ascii(),
+                        byte.escape_ascii(),
+                        expected_at(&machine, config).join(" or ")
+                    ));
+                }
+            }
+        }
+        Ok(format!("token {} \"{}\" is allowed", token.0, bytes.escape_ascii()))
+    }
+}
+
+fn expected_at(machine: &Machine, config: ConfigId) -> Vec<String> {
+    let mut expected: Vec<String> = machine
+        .configs
+        .threads(config)
+        .iter()
+        .map(|thread| machine.automaton(thread.terminal).describe(thread.residue))
+        .collect();
+    expected.sort();
+    expected.dedup();
+    if expected.len() > MAX_LISTED {
+        let n_more = expected.len() - MAX_LISTED;
+        expected.truncate(MAX_LISTED);
+        expected.push(format!("{n_more} more"));
+    }
+    if machine.configs.is_accepting(config) {
+        expected.push("end of text".to_owned());
+    }
+    expected
+}

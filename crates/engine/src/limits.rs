@@ -1,0 +1,53 @@
+//! Limits and switches of the engine.
+
+use maskwright_automata::AutomatonLimits;
+
+/// What the engine may spend, in work units and sizes that are the same on every machine.
+///
+/// ```
+/// let limits = maskwright_engine::Limits { max_threads: 1_000, ..Default::default() };
+/// assert!(limits.compile_fuel > 0);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Work units (about one visited grammar node each) that compiling one grammar may take.
+    pub compile_fuel: u64,
+    /// Limits of each terminal's automaton.
+    pub automaton: AutomatonLimits,
+    /// The most readings (threads) of one text that are followed at once.
+    pub max_threads: usize,
+    /// Bytes that the rows shared by all grammars of a compiler may take; beyond that they are dropped and
+    /// made anew when needed.
+    pub row_cache_bytes: usize,
+    /// Bytes that one grammar's lazy tables (configurations, transitions, masks) may take before the
+    /// memoised part is dropped.
+    pub machine_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            compile_fuel: 50_000_000,
+            automaton: AutomatonLimits::default(),
+            max_threads: 20_000,
+            row_cache_bytes: 192 << 20,
+            machine_bytes: 64 << 20,
+        }
+    }
+}
+
+/// Which optimisations are on. All combinations give the same masks; the switches exist so that tests can
+/// prove it.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Use rows; else every mask walks the whole token trie byte by byte.
+    pub use_rows: bool,
+    /// Keep masks and transitions once computed.
+    pub use_memo: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { use_rows: true, use_memo: true }
+    }
+}

@@ -1,0 +1,352 @@
+//! The lazy stack automaton of one grammar: a deterministic automaton over bytes whose states are
+//! configurations, built byte by byte as texts need it.
+//!
+//! **Invariant (correct prefix).** For a configuration c reached by bytes s: c has a thread or accepts iff
+//! some word of the language begins with s. Each thread alone has a completion: its residue is live (automata
+//! never step to a dead state), every state of the network has a word (the grammar is reduced), and every
+//! stack node stands for stacks that a derivation from the start made. So a mask needs no look beyond the
+//! token.
+//!
+//! Everything here is a cache: forgetting it changes time, never answers.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use maskwright_automata::{Automaton, ByteSet, StateId};
+use maskwright_grammar::{ExprId, ExprPool, Network, RuleId, Symbol, TerminalId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::compiler::Shared;
+use crate::configuration::{ConfigId, Configurations, Thread};
+use crate::mask_form::MaskForm;
+use crate::stack::{Frame, NodeId, Stacks};
+use crate::EngineError;
+
+/// A state of the network with the stack it returns to: where a reading stands between terminals.
+pub(crate) type Seed = (ExprId, NodeId);
+
+/// The lazily built tables of one grammar.
+pub(crate) struct Machine {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) network: Network,
+    pub(crate) terminals: Vec<Option<Terminal>>,
+    stacks: Stacks,
+    pub(crate) configs: Configurations,
+    start: ConfigId,
+    /// `(config << 8 | byte)` to the configuration after the byte; `None` where no reading goes on.
+    transitions: FxHashMap<u64, Option<ConfigId>>,
+    closures: FxHashMap<Seed, Closure>,
+    closure_threads: Vec<Thread>,
+    pub(crate) masks: FxHashMap<ConfigId, Arc<MaskForm>>,
+    pub(crate) memo_bytes: usize,
+    scratch: Scratch,
+}
+
+/// A terminal that some text has come to.
+pub(crate) struct Terminal {
+    pub(crate) automaton: Arc<Automaton>,
+    start: Option<StateId>,
+}
+
+#[derive(Clone, Copy)]
+struct Closure {
+    start: u32,
+    end: u32,
+    is_accepting: bool,
+}
+
+/// Buffers that are reused from step to step.
+#[derive(Default)]
+struct Scratch {
+    threads: Vec<Thread>,
+    seeds: Vec<Seed>,
+    calls: BinaryHeap<Reverse<(u32, RuleId, Frame)>>,
+    frames: Vec<Frame>,
+    seen: FxHashSet<Seed>,
+}
+
+impl Machine {
+    /// The machine of `network` before any text.
+    pub(crate) fn new(shared: Arc<Shared>, network: Network) -> Result<Machine, EngineError> {
+        let mut terminals = Vec::new();
+        terminals.resize_with(network.terminals().len(), || None);
+        let mut machine = Machine {
+            shared,
+            network,
+            terminals,
+            stacks: Stacks::new(),
+            configs: Configurations::new(),
+            start: ConfigId(0),
+            transitions: FxHashMap::default(),
+            closures: FxHashMap::default(),
+            closure_threads: Vec::new(),
+            masks: FxHashMap::default(),
+            memo_bytes: 0,
+            scratch: Scratch::default(),
+        };
+        let start_rule = machine.network.start();
+        let is_nullable = machine.network.is_rule_nullable(start_rule);
+        let mut threads = Vec::new();
+        let mut calls = BinaryHeap::new();
+        calls.push(Reverse((machine.network.rank(start_rule), start_rule, Frame::BOTTOM)));
+        machine.enter_rules(&mut calls, &mut threads)?;
+        machine.start = machine.intern(&mut threads, is_nullable)?.unwrap_or(ConfigId(0));
+        Ok(machine)
+    }
+
+    /// The configuration before any text.
+    pub(crate) fn start(&self) -> ConfigId {
+        self.start
+    }
+
+    /// The configuration after one more byte; `None` if no word of the language goes on so.
+    ///
+    /// # Errors
+    /// If a limit is reached; then nothing has changed.
+    pub(crate) fn step(&mut self, config: ConfigId, byte: u8) -> Result<Option<ConfigId>, EngineError> {
+        if self.configs.next_bytes(config).is_some_and(|bytes| !bytes.contains(byte)) {
+            return Ok(None);
+        }
+        let key = u64::from(config.0) << 8 | u64::from(byte);
+        if let Some(&known) = self.transitions.get(&key) {
+            return Ok(known);
+        }
+        let next = self.compute_step(config, byte)?;
+        if self.shared.options.use_memo {
+            self.transitions.insert(key, next);
+            self.memo_bytes += 24;
+        }
+        Ok(next)
+    }
+
+    fn compute_step(&mut self, config: ConfigId, byte: u8) -> Result<Option<ConfigId>, EngineError> {
+        let mut threads = std::mem::take(&mut self.scratch.threads);
+        let mut seeds = std::mem::take(&mut self.scratch.seeds);
+        threads.clear();
+        seeds.clear();
+        let result = self.step_threads(config, byte, &mut threads, &mut seeds).and_then(|()| {
+            let is_accepting = self.close(&mut seeds, &mut threads)?;
+            self.intern(&mut threads, is_accepting)
+        });
+        self.scratch.threads = threads;
+        self.scratch.seeds = seeds;
+        result
+    }
+
+    fn step_threads(
+        &mut self,
+        config: ConfigId,
+        byte: u8,
+        threads: &mut Vec<Thread>,
+        seeds: &mut Vec<Seed>,
+    ) -> Result<(), EngineError> {
+        for &thread in self.configs.threads(config) {
+            let automaton = loaded(&self.terminals, thread.terminal);
+            let located = |error| EngineError::automaton(format!("{:?}", automaton.regex()), error);
+            let Some(residue) = automaton.step(thread.residue, byte).map_err(located)? else { continue };
+            if automaton.is_accepting(residue) {
+                seeds.push((thread.next, thread.node));
+            }
+            if !automaton.next_bytes(residue).map_err(located)?.is_empty() {
+                threads.push(Thread { residue, ..thread });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds to `threads` the beginnings of all terminals that can come next at `seeds`; whether the text may
+    /// end at one of them.
+    pub(crate) fn close(&mut self, seeds: &mut Vec<Seed>, threads: &mut Vec<Thread>) -> Result<bool, EngineError> {
+        let single = match seeds.as_slice() {
+            [] => return Ok(false),
+            &[seed] => Some(seed),
+            _ => None,
+        };
+        if let Some(closure) = single.and_then(|seed| self.closures.get(&seed)) {
+            threads.extend_from_slice(&self.closure_threads[closure.start as usize..closure.end as usize]);
+            return Ok(closure.is_accepting);
+        }
+        let first = threads.len();
+        let is_accepting = self.return_from_rules(seeds)?;
+        let mut calls = std::mem::take(&mut self.scratch.calls);
+        calls.clear();
+        let result = seeds
+            .iter()
+            .try_for_each(|&(state, node)| self.expand(state, node, &mut calls, threads))
+            .and_then(|()| self.enter_rules(&mut calls, threads));
+        self.scratch.calls = calls;
+        result?;
+        if let Some(seed) = single.filter(|_| self.shared.options.use_memo) {
+            let start = self.closure_threads.len() as u32;
+            self.closure_threads.extend_from_slice(&threads[first..]);
+            let end = self.closure_threads.len() as u32;
+            self.closures.insert(seed, Closure { start, end, is_accepting });
+            self.memo_bytes += 40 + (end - start) as usize * size_of::<Thread>();
+        }
+        Ok(is_accepting)
+    }
+
+    /// Adds to `seeds` all places returned to from rules that may end there; whether the bottom is one.
+    fn return_from_rules(&mut self, seeds: &mut Vec<Seed>) -> Result<bool, EngineError> {
+        let mut seen = std::mem::take(&mut self.scratch.seen);
+        seen.clear();
+        seeds.retain(|&seed| seen.insert(seed));
+        let mut is_accepting = false;
+        let mut position = 0;
+        while let Some(&(state, node)) = seeds.get(position) {
+            position += 1;
+            if self.network.is_nullable(state) {
+                for &frame in self.stacks.frames(node) {
+                    if frame == Frame::BOTTOM {
+                        is_accepting = true;
+                    } else if seen.insert((frame.ret, frame.parent)) {
+                        seeds.push((frame.ret, frame.parent));
+                    }
+                }
+            }
+            self.check_threads(seeds.len())?;
+        }
+        self.scratch.seen = seen;
+        Ok(is_accepting)
+    }
+
+    /// The moves of `state`: terminals become threads, rules become calls.
+    fn expand(
+        &mut self,
+        state: ExprId,
+        node: NodeId,
+        calls: &mut BinaryHeap<Reverse<(u32, RuleId, Frame)>>,
+        threads: &mut Vec<Thread>,
+    ) -> Result<(), EngineError> {
+        for index in self.network.moves(state) {
+            let step = self.network.move_at(index);
+            match step.symbol {
+                Symbol::Terminal(terminal) => {
+                    if let Some(residue) = self.terminal_start(terminal)? {
+                        threads.push(Thread { terminal, residue, next: step.next, node });
+                    }
+                }
+                Symbol::Rule(rule) => {
+                    let rank = self.network.rank(rule);
+                    if step.next == ExprPool::EPSILON {
+                        // Last position: the callee returns where its caller would, so nothing is pushed.
+                        calls.extend(self.stacks.frames(node).iter().map(|&frame| Reverse((rank, rule, frame))));
+                    } else {
+                        calls.push(Reverse((rank, rule, Frame { ret: step.next, parent: node })));
+                    }
+                }
+            }
+        }
+        self.check_threads(threads.len())?;
+        self.check_threads(calls.len())
+    }
+
+    /// Enters the called rules by ascending rank: a rule is called only from rules of lower rank, so all of
+    /// its callers at this place are known when its node is made.
+    fn enter_rules(
+        &mut self,
+        calls: &mut BinaryHeap<Reverse<(u32, RuleId, Frame)>>,
+        threads: &mut Vec<Thread>,
+    ) -> Result<(), EngineError> {
+        let mut frames = std::mem::take(&mut self.scratch.frames);
+        while let Some(Reverse((_, rule, frame))) = calls.pop() {
+            frames.clear();
+            frames.push(frame);
+            while let Some(&Reverse((_, next_rule, next_frame))) = calls.peek() {
+                if next_rule != rule {
+                    break;
+                }
+                calls.pop();
+                if frames.last() != Some(&next_frame) {
+                    frames.push(next_frame);
+                }
+            }
+            let node = self.stacks.intern(&frames);
+            let body = self.network.body(rule);
+            self.expand(body, node, calls, threads)?;
+        }
+        self.scratch.frames = frames;
+        Ok(())
+    }
+
+    /// The configuration of `threads`; `None` if there are none and the text may not end.
+    pub(crate) fn intern(
+        &mut self,
+        threads: &mut Vec<Thread>,
+        is_accepting: bool,
+    ) -> Result<Option<ConfigId>, EngineError> {
+        if threads.is_empty() && !is_accepting {
+            return Ok(None);
+        }
+        threads.sort_unstable();
+        threads.dedup();
+        self.check_threads(threads.len())?;
+        Ok(Some(self.configs.intern(threads, is_accepting)))
+    }
+
+    fn check_threads(&self, n_threads: usize) -> Result<(), EngineError> {
+        let limit = self.shared.limits.max_threads;
+        if n_threads > limit { Err(EngineError::too_many_threads(n_threads, limit)) } else { Ok(()) }
+    }
+
+    /// The start of a terminal, whose automaton is made when a text first comes to it; `None` if its language
+    /// is empty.
+    fn terminal_start(&mut self, terminal: TerminalId) -> Result<Option<StateId>, EngineError> {
+        if let Some(known) = &self.terminals[terminal.index()] {
+            return Ok(known.start);
+        }
+        let regex = &self.network.terminals()[terminal.index()];
+        let automaton = self.shared.automaton(regex)?;
+        let start = automaton.start();
+        self.terminals[terminal.index()] = Some(Terminal { automaton, start });
+        Ok(start)
+    }
+
+    /// The automaton of a terminal that some thread reads.
+    pub(crate) fn automaton(&self, terminal: TerminalId) -> &Arc<Automaton> {
+        loaded(&self.terminals, terminal)
+    }
+
+    /// The bytes that can come next.
+    pub(crate) fn next_bytes(&mut self, config: ConfigId) -> Result<ByteSet, EngineError> {
+        if let Some(known) = self.configs.next_bytes(config) {
+            return Ok(known);
+        }
+        let mut bytes = ByteSet::EMPTY;
+        for thread in self.configs.threads(config) {
+            let automaton = loaded(&self.terminals, thread.terminal);
+            let next = automaton
+                .next_bytes(thread.residue)
+                .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
+            bytes = bytes.union(&next);
+        }
+        self.configs.set_next_bytes(config, bytes);
+        Ok(bytes)
+    }
+
+    /// Drops what is memoised if it has grown beyond the limit.
+    pub(crate) fn trim(&mut self) {
+        if self.memo_bytes > self.shared.limits.machine_bytes {
+            self.clear_memo();
+        }
+    }
+
+    /// Drops what is memoised. Configurations and stack nodes stay: sessions hold their ids.
+    pub(crate) fn clear_memo(&mut self) {
+        self.transitions = FxHashMap::default();
+        self.closures = FxHashMap::default();
+        self.closure_threads = Vec::new();
+        self.masks = FxHashMap::default();
+        self.memo_bytes = 0;
+    }
+
+    /// Approximate memory, in bytes.
+    pub(crate) fn memory_usage(&self) -> usize {
+        self.stacks.memory_usage() + self.configs.memory_usage() + self.memo_bytes
+    }
+}
+
+fn loaded(terminals: &[Option<Terminal>], terminal: TerminalId) -> &Arc<Automaton> {
+    &terminals[terminal.index()].as_ref().expect("a thread's terminal was loaded when the thread was made").automaton
+}

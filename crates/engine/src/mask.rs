@@ -1,0 +1,165 @@
+//! The mask of a configuration.
+//!
+//! mask(c) contains t iff some thread of c reads all bytes of t. Threads with the same residue share a row:
+//! its inside is allowed whatever follows, and its exits are walked once, as a trie, with the configuration that
+//! stands behind the terminal. Residues that few tokens can match (a key of an object) have no row; the
+//! token trie is walked with them directly, which visits about as many nodes as the literal has bytes.
+//!
+//! The naive twin (`Options::use_rows` off) walks the whole token trie with the whole configuration.
+
+use std::sync::Arc;
+
+use maskwright_automata::StateId;
+use maskwright_grammar::TerminalId;
+use maskwright_vocabulary::{TokenId, Trie, mask_words};
+
+use crate::EngineError;
+use crate::configuration::{ConfigId, Thread};
+use crate::machine::{Machine, Seed};
+use crate::mask_form::{MaskBuilder, MaskForm};
+use crate::rows::Row;
+
+/// A residue whose first bytes lead to at most so many trie nodes has no row.
+const LIGHT_NODES: usize = 64;
+
+impl Machine {
+    /// The mask of `config`.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn mask(&mut self, config: ConfigId) -> Result<Arc<MaskForm>, EngineError> {
+        if !self.shared.options.use_memo {
+            return Ok(Arc::new(self.compute_mask(config)?));
+        }
+        let key = self.mask_key(config)?;
+        if let Some(known) = self.masks.get(&key) {
+            return Ok(known.clone());
+        }
+        let form = Arc::new(self.compute_mask(key)?);
+        self.memo_bytes += form.memory_usage() + 64;
+        self.masks.insert(key, form.clone());
+        self.trim();
+        Ok(form)
+    }
+
+    /// The configuration with every residue cut to its row key. Over the bytes of any one token both read
+    /// alike (`Automaton::row_key`), so their masks are equal, and a counted repetition far from its bounds
+    /// has one mask at all counts.
+    fn mask_key(&mut self, config: ConfigId) -> Result<ConfigId, EngineError> {
+        if let Some(key) = self.configs.mask_key(config) {
+            return Ok(key);
+        }
+        let max_bytes = self.shared.vocabulary.max_token_bytes() as u32;
+        let mut threads = self.configs.threads(config).to_vec();
+        let mut is_same = true;
+        for thread in &mut threads {
+            let automaton = self.automaton(thread.terminal);
+            if automaton.is_literal_like() {
+                continue;
+            }
+            let key = automaton
+                .row_key(thread.residue, max_bytes)
+                .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
+            is_same &= key == thread.residue;
+            thread.residue = key;
+        }
+        let key = if is_same {
+            config
+        } else {
+            let is_accepting = self.configs.is_accepting(config);
+            self.intern(&mut threads, is_accepting)?.unwrap_or(config)
+        };
+        self.configs.set_mask_key(config, key);
+        Ok(key)
+    }
+
+    fn compute_mask(&mut self, config: ConfigId) -> Result<MaskForm, EngineError> {
+        let vocabulary = self.shared.vocabulary.clone();
+        let mut mask = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
+        if self.configs.is_accepting(config) {
+            let eos: Vec<TokenId> = vocabulary.eos_token_ids().iter().map(|&id| TokenId(id)).collect();
+            mask.insert_all(&eos);
+        }
+        if !self.shared.options.use_rows {
+            self.walk(vocabulary.trie(), config, &mut mask)?;
+            return Ok(mask.finish());
+        }
+        let threads = self.configs.threads(config).to_vec();
+        let mut light: Vec<Thread> = Vec::new();
+        for group in threads.chunk_by(|a, b| (a.terminal, a.residue) == (b.terminal, b.residue)) {
+            let Thread { terminal, residue, .. } = group[0];
+            let Some(row) = self.row(terminal, residue)? else {
+                light.extend(group);
+                continue;
+            };
+            mask.union(&row.inside);
+            if !self.walk_exits(&row, group, &mut mask)? {
+                light.extend(group);
+            }
+        }
+        let walked = if light.len() == threads.len() { Some(config) } else { self.intern(&mut light, false)? };
+        if let Some(walked) = walked {
+            self.walk(vocabulary.trie(), walked, &mut mask)?;
+        }
+        Ok(mask.finish())
+    }
+
+    /// Adds the exits of `row` that the grammar can read behind the threads of `group`; `false` if there are
+    /// too many exits to list.
+    fn walk_exits(&mut self, row: &Row, group: &[Thread], mask: &mut MaskBuilder) -> Result<bool, EngineError> {
+        let mut seeds: Vec<Seed> = group.iter().map(|thread| (thread.next, thread.node)).collect();
+        let mut behind = Vec::new();
+        self.close(&mut seeds, &mut behind)?;
+        let Some(behind) = self.intern(&mut behind, false)? else { return Ok(true) };
+        let follow = self.next_bytes(behind)?;
+        let Thread { terminal, residue, .. } = group[0];
+        let automaton = self.automaton(terminal).clone();
+        let exits = row
+            .exits_on(follow, &self.shared.vocabulary, &automaton, residue)
+            .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
+        let Some(exits) = exits else { return Ok(false) };
+        self.walk(&exits, behind, mask)?;
+        Ok(true)
+    }
+
+    /// The row of a residue, from the compiler's cache; `None` if few tokens can match it.
+    fn row(&mut self, terminal: TerminalId, residue: StateId) -> Result<Option<Arc<Row>>, EngineError> {
+        let automaton = self.automaton(terminal);
+        if automaton.is_literal_like() {
+            return Ok(None);
+        }
+        let located = |error| EngineError::automaton(format!("{:?}", automaton.regex()), error);
+        let trie = self.shared.vocabulary.trie();
+        let n_nodes: usize = automaton
+            .next_bytes(residue)
+            .map_err(located)?
+            .iter()
+            .filter_map(|byte| trie.child(Trie::ROOT, byte))
+            .map(|child| trie.subtree_nodes(child))
+            .sum();
+        if n_nodes <= LIGHT_NODES {
+            return Ok(None);
+        }
+        self.shared.row(automaton, residue).map(Some).map_err(located)
+    }
+
+    /// Adds the tokens of `trie` that `config` can read.
+    fn walk(&mut self, trie: &Trie, config: ConfigId, mask: &mut MaskBuilder) -> Result<(), EngineError> {
+        let mut stack = vec![(Trie::ROOT, config)];
+        while let Some((node, config)) = stack.pop() {
+            let bytes = self.next_bytes(config)?;
+            for (byte, child) in trie.children(node) {
+                // `next_bytes` is exact, so a leaf needs no step.
+                if bytes.contains(byte) {
+                    mask.insert_all(trie.tokens(child));
+                    if trie.n_children(child) > 0
+                        && let Some(next) = self.step(config, byte)?
+                    {
+                        stack.push((child, next));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

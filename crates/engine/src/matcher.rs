@@ -1,0 +1,263 @@
+//! Sessions: the state of one sequence.
+
+use std::sync::{Arc, Mutex};
+
+use maskwright_vocabulary::{Mask, TokenId, mask_words};
+
+use crate::compiler::lock;
+use crate::configuration::ConfigId;
+use crate::machine::Machine;
+use crate::{CompiledGrammar, EngineError};
+
+/// The state of one sequence under a grammar: which tokens may come next, and what was accepted.
+///
+/// Holds a configuration id and a shared history, so cloning ([`fork`](Matcher::fork)) and rolling back cost
+/// nothing that depends on the length of the text. A refused or failed call leaves the state unchanged.
+///
+/// ```
+/// use maskwright_automata::{Fuel, Regex};
+/// use maskwright_engine::{Compiler, Matcher};
+/// use maskwright_grammar::Grammar;
+/// use maskwright_vocabulary::{TokenId, Vocabulary};
+/// let tokens = ["a", "b", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap().shared();
+/// let compiler = Compiler::new(vocabulary, Default::default());
+/// let compiled = compiler.compile(Grammar::from_regex(Regex::literal("ab")), &Fuel::new(1_000)).unwrap();
+/// let mut matcher = Matcher::new(&compiled);
+/// assert!(matcher.accept_token(TokenId(0)).unwrap());
+/// assert!(!matcher.accept_token(TokenId(0)).unwrap(), "refused, and nothing changed");
+/// assert!(matcher.accept_token(TokenId(1)).unwrap() && matcher.is_accepting());
+/// assert!(matcher.accept_token(TokenId(2)).unwrap() && matcher.is_terminated());
+/// matcher.rollback(2).unwrap();
+/// assert!(!matcher.is_accepting());
+/// ```
+#[derive(Clone)]
+pub struct Matcher {
+    grammar: Arc<CompiledGrammar>,
+    pub(crate) machine: Arc<Mutex<Machine>>,
+    pub(crate) state: State,
+    history: Option<Arc<Step>>,
+}
+
+/// Where a sequence stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct State {
+    pub(crate) config: ConfigId,
+    /// How many steps led here.
+    n_steps: usize,
+    is_terminated: bool,
+}
+
+/// An accepted token (or run of bytes): what was before it. A persistent list, so that forks share it.
+struct Step {
+    before: State,
+    previous: Option<Arc<Step>>,
+}
+
+impl Drop for Step {
+    /// Unlinks a long list step by step instead of recursing.
+    fn drop(&mut self) {
+        let mut previous = self.previous.take();
+        while let Some(step) = previous {
+            match Arc::try_unwrap(step) {
+                Ok(mut step) => previous = step.previous.take(),
+                Err(_) => break,
+            }
+        }
+    }
+}
+
+impl Matcher {
+    /// A session at the beginning of a text.
+    pub fn new(grammar: &Arc<CompiledGrammar>) -> Matcher {
+        let machine = grammar.machine();
+        let config = lock(&machine).start();
+        let state = State { config, n_steps: 0, is_terminated: false };
+        Matcher { grammar: grammar.clone(), machine, state, history: None }
+    }
+
+    /// The grammar.
+    pub fn grammar(&self) -> &Arc<CompiledGrammar> {
+        &self.grammar
+    }
+
+    /// Writes the mask over `words`, packed 32 tokens to a word; extra words are cleared. Returns whether
+    /// some token is *not* allowed.
+    ///
+    /// # Errors
+    /// If `words` is too short, the text has ended, or a limit is reached; then `words` is unchanged.
+    pub fn fill_mask(&mut self, words: &mut [u32]) -> Result<bool, EngineError> {
+        let n_vocab = self.grammar.vocabulary().n_vocab();
+        if words.len() < mask_words(n_vocab) {
+            return Err(EngineError::mask_too_short(words.len(), mask_words(n_vocab)));
+        }
+        if self.state.is_terminated {
+            return Err(EngineError::terminated());
+        }
+        let form = lock(&self.machine).mask(self.state.config)?;
+        form.write(words);
+        Ok(!form.is_full(n_vocab))
+    }
+
+    /// The mask.
+    ///
+    /// # Errors
+    /// As [`fill_mask`](Matcher::fill_mask).
+    pub fn mask(&mut self) -> Result<Mask, EngineError> {
+        let mut mask = Mask::new(self.grammar.vocabulary().n_vocab());
+        self.fill_mask(mask.words_mut())?;
+        Ok(mask)
+    }
+
+    /// Accepts a token, if it is allowed.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn accept_token(&mut self, token: TokenId) -> Result<bool, EngineError> {
+        match self.after_token(self.state, token)? {
+            Some(state) => {
+                self.push(state);
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// Accepts tokens until one is refused; how many were accepted.
+    ///
+    /// # Errors
+    /// If a limit is reached; the tokens before are accepted then.
+    pub fn accept_tokens(&mut self, tokens: &[TokenId]) -> Result<usize, EngineError> {
+        for (n_accepted, &token) in tokens.iter().enumerate() {
+            if !self.accept_token(token)? {
+                return Ok(n_accepted);
+            }
+        }
+        Ok(tokens.len())
+    }
+
+    /// How many of `tokens` would be accepted, one after the other.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn validate_tokens(&self, tokens: &[TokenId]) -> Result<usize, EngineError> {
+        let mut state = self.state;
+        for (n_valid, &token) in tokens.iter().enumerate() {
+            match self.after_token(state, token)? {
+                Some(next) => state = next,
+                None => return Ok(n_valid),
+            }
+        }
+        Ok(tokens.len())
+    }
+
+    /// Accepts a run of bytes, if some text goes on so; it counts as one step for
+    /// [`rollback`](Matcher::rollback).
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn accept_bytes(&mut self, bytes: &[u8]) -> Result<bool, EngineError> {
+        let (n_viable, config) = self.advance(bytes)?;
+        if n_viable < bytes.len() || self.state.is_terminated {
+            return Ok(false);
+        }
+        self.push(State { config, ..self.state });
+        Ok(true)
+    }
+
+    /// How many of `bytes`, from the first on, some text goes on with.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn validate_bytes(&self, bytes: &[u8]) -> Result<usize, EngineError> {
+        if self.state.is_terminated {
+            return Ok(0);
+        }
+        Ok(self.advance(bytes)?.0)
+    }
+
+    /// Undoes the last `n_steps` accepted tokens (or runs of bytes), past an end-of-sequence token too.
+    ///
+    /// # Errors
+    /// If fewer were accepted.
+    pub fn rollback(&mut self, n_steps: usize) -> Result<(), EngineError> {
+        if n_steps > self.state.n_steps {
+            return Err(EngineError::not_that_long(n_steps, self.state.n_steps));
+        }
+        for _ in 0..n_steps {
+            if let Some(step) = self.history.take() {
+                self.state = step.before;
+                self.history.clone_from(&step.previous);
+            }
+        }
+        Ok(())
+    }
+
+    /// An independent session in the same state.
+    #[must_use]
+    pub fn fork(&self) -> Matcher {
+        self.clone()
+    }
+
+    /// Goes back to the beginning of the text.
+    pub fn reset(&mut self) {
+        *self = Matcher::new(&self.grammar);
+    }
+
+    /// Whether the text may end here.
+    pub fn is_accepting(&self) -> bool {
+        self.state.is_terminated || lock(&self.machine).configs.is_accepting(self.state.config)
+    }
+
+    /// Whether an end-of-sequence token was accepted.
+    pub fn is_terminated(&self) -> bool {
+        self.state.is_terminated
+    }
+
+    /// How many tokens (or runs of bytes) were accepted and not rolled back.
+    pub fn n_steps(&self) -> usize {
+        self.state.n_steps
+    }
+
+    fn push(&mut self, state: State) {
+        let before = self.state;
+        self.history = Some(Arc::new(Step { before, previous: self.history.take() }));
+        self.state = State { n_steps: before.n_steps + 1, ..state };
+    }
+
+    fn after_token(&self, state: State, token: TokenId) -> Result<Option<State>, EngineError> {
+        let vocabulary = self.grammar.vocabulary();
+        if state.is_terminated {
+            return Ok(None);
+        }
+        let mut machine = lock(&self.machine);
+        if vocabulary.is_eos(token) {
+            let is_accepting = machine.configs.is_accepting(state.config);
+            return Ok(is_accepting.then_some(State { is_terminated: true, ..state }));
+        }
+        let Some(bytes) = vocabulary.token_bytes(token) else { return Ok(None) };
+        let mut config = state.config;
+        for &byte in bytes {
+            match machine.step(config, byte)? {
+                Some(next) => config = next,
+                None => return Ok(None),
+            }
+        }
+        machine.trim();
+        Ok(Some(State { config, ..state }))
+    }
+
+    /// How far `bytes` can be read, and the configuration there.
+    fn advance(&self, bytes: &[u8]) -> Result<(usize, ConfigId), EngineError> {
+        let mut machine = lock(&self.machine);
+        let mut config = self.state.config;
+        for (position, &byte) in bytes.iter().enumerate() {
+            match machine.step(config, byte)? {
+                Some(next) => config = next,
+                None => return Ok((position, config)),
+            }
+        }
+        machine.trim();
+        Ok((bytes.len(), config))
+    }
+}

@@ -1,0 +1,152 @@
+//! Rows: what one residue says about the whole vocabulary.
+//!
+//! For a residue r the row holds *inside*, the tokens whose bytes all keep r alive, and *exits*: for every
+//! token p·u where r accepts p (neither part empty), the remainder u, in a trie with the tokens at its nodes.
+//! A mask is then the union of the insides of the live residues and of the exits whose remainder the rest of
+//! the grammar can read. A row depends on a terminal and a vocabulary only, never on a grammar, so all grammars of
+//! a compiler share it. (Paper 2's inverse token spanner table, section 3.3, by residue instead of by lexer state and
+//! lazily.)
+//!
+//! A residue that accepts nearly everywhere has nearly every token at nearly every place as an exit. Such
+//! rows keep exits only for the first bytes that the grammar at hand can read ([`Row::exits_on`]); where even those
+//! are too many, the mask is found by walking the token trie with the whole configuration.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
+use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary, mask_words};
+
+use crate::mask_form::{MaskBuilder, MaskForm};
+
+/// The most exits (token, place) that a trie of exits may have.
+const MAX_EXITS: usize = 40_000;
+
+/// What one residue says about the vocabulary.
+pub(crate) struct Row {
+    pub(crate) inside: MaskForm,
+    /// All exits, unless there are too many.
+    exits: Option<Arc<Trie>>,
+    /// Exits by the set of first bytes that they were asked for; `None` where still too many.
+    limited: Mutex<Vec<(ByteSet, Option<Arc<Trie>>)>>,
+}
+
+impl Row {
+    /// The row of `residue`: one walk over the part of the token trie that the residue can read.
+    pub(crate) fn new(
+        vocabulary: &Vocabulary,
+        automaton: &Automaton,
+        residue: StateId,
+    ) -> Result<Row, AutomatonError> {
+        let mut inside = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
+        let mut exits = Exits::new(vocabulary, ByteSet::FULL);
+        walk(vocabulary.trie(), automaton, residue, |node, depth, is_accepting| {
+            inside.insert_all(vocabulary.trie().tokens(node));
+            if is_accepting {
+                exits.add(node, depth);
+            }
+        })?;
+        Ok(Row { inside: inside.finish(), exits: exits.finish(), limited: Mutex::default() })
+    }
+
+    /// The exits whose remainder begins with a byte of `follow` (others may be there too); `None` if there
+    /// are too many to list.
+    pub(crate) fn exits_on(
+        &self,
+        follow: ByteSet,
+        vocabulary: &Vocabulary,
+        automaton: &Automaton,
+        residue: StateId,
+    ) -> Result<Option<Arc<Trie>>, AutomatonError> {
+        if let Some(exits) = &self.exits {
+            return Ok(Some(exits.clone()));
+        }
+        let known = |limited: &[(ByteSet, Option<Arc<Trie>>)]| {
+            limited.iter().find(|(bytes, _)| *bytes == follow).map(|(_, exits)| exits.clone())
+        };
+        if let Some(exits) = known(&self.limited.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(exits);
+        }
+        let mut exits = Exits::new(vocabulary, follow);
+        walk(vocabulary.trie(), automaton, residue, |node, depth, is_accepting| {
+            if is_accepting {
+                exits.add(node, depth);
+            }
+        })?;
+        let exits = exits.finish();
+        let mut limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
+        if known(&limited).is_none() {
+            limited.push((follow, exits.clone()));
+        }
+        Ok(exits)
+    }
+
+    /// Approximate memory, in bytes.
+    pub(crate) fn memory_usage(&self) -> usize {
+        let limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
+        let tries = limited.iter().filter_map(|(_, exits)| exits.as_ref()).chain(&self.exits);
+        self.inside.memory_usage() + tries.map(|trie| trie.memory_usage()).sum::<usize>() + 128
+    }
+}
+
+/// Visits every node of `trie` but the root whose path keeps `residue` alive, with its depth in bytes and
+/// whether the residue accepts there.
+fn walk(
+    trie: &Trie,
+    automaton: &Automaton,
+    residue: StateId,
+    mut visit: impl FnMut(TrieNodeId, usize, bool),
+) -> Result<(), AutomatonError> {
+    let mut stack = vec![(Trie::ROOT, residue, 0usize)];
+    while let Some((node, residue, depth)) = stack.pop() {
+        for (byte, child) in trie.children(node) {
+            if let Some(next) = automaton.step(residue, byte)? {
+                visit(child, depth + 1, automaton.is_accepting(next));
+                if trie.n_children(child) > 0 {
+                    stack.push((child, next, depth + 1));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Exits being collected.
+struct Exits<'a> {
+    vocabulary: &'a Vocabulary,
+    follow: ByteSet,
+    /// A token and the length of its part p.
+    found: Vec<(TokenId, u32)>,
+    is_overfull: bool,
+}
+
+impl<'a> Exits<'a> {
+    fn new(vocabulary: &'a Vocabulary, follow: ByteSet) -> Exits<'a> {
+        Exits { vocabulary, follow, found: Vec::new(), is_overfull: false }
+    }
+
+    fn add(&mut self, node: TrieNodeId, depth: usize) {
+        if self.is_overfull {
+            return;
+        }
+        let trie = self.vocabulary.trie();
+        for (byte, child) in trie.children(node) {
+            if self.follow.contains(byte) {
+                self.found.extend(trie.subtree_tokens(child).iter().map(|&token| (token, depth as u32)));
+            }
+        }
+        if self.found.len() > MAX_EXITS {
+            self.is_overfull = true;
+            self.found = Vec::new();
+        }
+    }
+
+    fn finish(self) -> Option<Arc<Trie>> {
+        if self.is_overfull {
+            return None;
+        }
+        let remainder = |(token, depth): &(TokenId, u32)| {
+            self.vocabulary.token_bytes(*token).map(|bytes| (&bytes[*depth as usize..], *token))
+        };
+        Some(Arc::new(Trie::new(self.found.iter().filter_map(remainder))))
+    }
+}
