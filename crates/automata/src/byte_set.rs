@@ -95,6 +95,16 @@ impl ByteSet {
         self.iter().next()
     }
 
+    /// The bytes `b` with exactly one of `b - 1` and `b` in the set; 0 if it is in the set.
+    pub(crate) fn changes(&self) -> ByteSet {
+        let mut carry = 0;
+        ByteSet(self.0.map(|word| {
+            let shifted = word << 1 | carry;
+            carry = word >> 63;
+            word ^ shifted
+        }))
+    }
+
     /// The byte of a set with one byte.
     pub fn as_singleton(&self) -> Option<u8> {
         if self.len() == 1 { self.first() } else { None }

@@ -9,11 +9,22 @@
 //! * [`Automaton`]: the lazily determinised automaton of a `Regex`; its states are *residues* (derivatives).
 //! * [`Fuel`]: counts work, so that hostile input ends in an error that is the same on every machine.
 
+mod arena;
+mod automaton;
 mod byte_set;
+mod classes;
+mod error;
 mod fuel;
+mod lazy;
+mod liveness;
 mod regex;
+mod shortest;
+mod table;
+mod text;
 mod utf8;
 
+pub use automaton::{Automaton, AutomatonLimits, StateId};
 pub use byte_set::ByteSet;
+pub use error::AutomatonError;
 pub use fuel::{CancelToken, Fuel, FuelError};
 pub use regex::{Node, Regex};

@@ -66,6 +66,7 @@ struct Inner {
     nullable: bool,
     extended: bool,
     size: u64,
+    depth: u32,
 }
 
 impl Regex {
@@ -80,23 +81,25 @@ impl Regex {
             Node::Words(words) => {
                 (words[0].is_empty(), false, words.iter().map(|word| word.len() as u64 + 1).sum())
             }
-            Node::Concat(parts) => (
-                parts.iter().all(Regex::is_nullable),
-                parts.iter().any(Regex::is_extended),
-                all(parts),
-            ),
-            Node::Union(parts) => (
-                parts.iter().any(Regex::is_nullable),
-                parts.iter().any(Regex::is_extended),
-                all(parts),
-            ),
+            Node::Concat(parts) => {
+                (parts.iter().all(Regex::is_nullable), parts.iter().any(Regex::is_extended), all(parts))
+            }
+            Node::Union(parts) => {
+                (parts.iter().any(Regex::is_nullable), parts.iter().any(Regex::is_extended), all(parts))
+            }
             Node::Intersection(parts) => (parts.iter().all(Regex::is_nullable), true, all(parts)),
             Node::Complement(inner) => (!inner.is_nullable(), true, inner.size().saturating_add(1)),
             Node::Repeat { inner, min, .. } => {
                 (*min == 0 || inner.is_nullable(), inner.is_extended(), inner.size().saturating_add(1))
             }
         };
-        Regex(Arc::new(Inner { node, hash: hasher.finish(), nullable, extended, size }))
+        let deepest = |parts: &[Regex]| parts.iter().map(Regex::depth).max().unwrap_or(0);
+        let depth = 1 + match &node {
+            Node::Concat(parts) | Node::Union(parts) | Node::Intersection(parts) => deepest(parts),
+            Node::Complement(inner) | Node::Repeat { inner, .. } => inner.depth(),
+            Node::Empty | Node::Epsilon | Node::Bytes(_) | Node::Literal(_) | Node::Words(_) => 0,
+        };
+        Regex(Arc::new(Inner { node, hash: hasher.finish(), nullable, extended, size, depth }))
     }
 
     /// The language without words, ∅.
@@ -327,6 +330,16 @@ impl Regex {
     /// How large the expression is when written as a tree, in nodes and literal bytes (saturating).
     pub fn size(&self) -> u64 {
         self.0.size
+    }
+
+    /// How deep operations are nested; 1 for a leaf.
+    pub fn depth(&self) -> u32 {
+        self.0.depth
+    }
+
+    /// Where the shared value lies: a key for memos that live no longer than the value.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
     }
 
     /// The word, if the expression is a single one.

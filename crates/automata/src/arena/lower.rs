@@ -1,0 +1,115 @@
+//! From a [`Regex`] to nodes.
+//!
+//! Here complement loses its reference to UTF-8: `¬r` becomes `any_text ∩ (all bytes − r)`, without the
+//! `any_text` where another factor is valid text anyway. Literals and word lists of one union become one
+//! sorted list.
+
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
+
+use super::{Arena, MAX_NESTING, NodeId};
+use crate::{AutomatonError, Fuel, Node as RegexNode, Regex, text};
+
+impl Arena {
+    /// The node of `regex`. Spends a unit of fuel per visited part; shared parts are visited once.
+    ///
+    /// # Errors
+    /// If the expression is nested deeper than [`MAX_NESTING`], a limit is reached, or fuel runs out.
+    pub(crate) fn lower(&mut self, regex: &Regex, fuel: &Fuel) -> Result<NodeId, AutomatonError> {
+        if regex.depth() > MAX_NESTING {
+            return Err(AutomatonError::limit("levels of nesting", u64::from(MAX_NESTING)));
+        }
+        Lowering { arena: self, fuel, memo: FxHashMap::default() }.lower(regex)
+    }
+}
+
+struct Lowering<'a> {
+    arena: &'a mut Arena,
+    fuel: &'a Fuel,
+    /// By the address of the shared value, which the whole expression keeps alive.
+    memo: FxHashMap<usize, NodeId>,
+}
+
+impl Lowering<'_> {
+    fn lower(&mut self, regex: &Regex) -> Result<NodeId, AutomatonError> {
+        self.fuel.spend(1)?;
+        match regex.node() {
+            RegexNode::Empty => return Ok(super::EMPTY),
+            RegexNode::Epsilon => return Ok(super::EPSILON),
+            RegexNode::Bytes(set) => return self.arena.bytes(*set),
+            RegexNode::Literal(_) | RegexNode::Words(_) => return self.arena.word_list(regex),
+            _ => {}
+        }
+        if let Some(&node) = self.memo.get(&regex.address()) {
+            return Ok(node);
+        }
+        let node = match regex.node() {
+            RegexNode::Concat(parts) => {
+                let mut result = super::EPSILON;
+                for part in parts.iter().rev() {
+                    let part = self.lower(part)?;
+                    result = self.arena.concat(part, result)?;
+                }
+                result
+            }
+            RegexNode::Union(parts) => self.union(parts)?,
+            RegexNode::Intersection(parts) => self.intersection(parts)?,
+            RegexNode::Complement(_) => self.intersection(std::slice::from_ref(regex))?,
+            RegexNode::Repeat { inner, min, max } => {
+                let inner = self.lower(inner)?;
+                self.arena.repeat(inner, *min, *max)?
+            }
+            // The leaves were answered above.
+            _ => super::EMPTY,
+        };
+        self.memo.insert(regex.address(), node);
+        Ok(node)
+    }
+
+    fn union(&mut self, parts: &[Regex]) -> Result<NodeId, AutomatonError> {
+        let is_words = |part: &&Regex| matches!(part.node(), RegexNode::Literal(_) | RegexNode::Words(_));
+        let join = parts.iter().filter(is_words).count() > 1;
+        let mut members = Vec::with_capacity(parts.len());
+        let mut words: Vec<Box<[u8]>> = Vec::new();
+        for part in parts {
+            match part.node() {
+                RegexNode::Literal(word) if join => words.push(word.clone()),
+                RegexNode::Words(list) if join => words.extend_from_slice(list),
+                _ => members.push(self.lower(part)?),
+            }
+        }
+        if join {
+            self.fuel.spend(words.len() as u64)?;
+            members.push(self.lower(&Regex::words(words))?);
+        }
+        self.arena.union(members)
+    }
+
+    /// The parts' intersection, where a complement stands for `all bytes − inner` and `any_text` is one more
+    /// part, left out if it changes nothing.
+    fn intersection(&mut self, parts: &[Regex]) -> Result<NodeId, AutomatonError> {
+        static ANY_TEXT: OnceLock<Regex> = OnceLock::new();
+        let any_text = ANY_TEXT.get_or_init(Regex::any_text);
+        let mut members = Vec::with_capacity(parts.len() + 1);
+        let (mut wants_text, mut has_text) = (false, false);
+        for part in parts {
+            match part.node() {
+                RegexNode::Complement(inner) => {
+                    let inner = self.lower(inner)?;
+                    members.push(self.arena.complement(inner)?);
+                    wants_text = true;
+                }
+                _ if part == any_text => wants_text = true,
+                _ => {
+                    has_text = has_text || text::is_text(part);
+                    members.push(self.lower(part)?);
+                }
+            }
+        }
+        if wants_text && !has_text {
+            members.push(self.lower(any_text)?);
+        }
+        self.arena.intersection(members)
+    }
+}

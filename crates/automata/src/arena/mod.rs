@@ -1,0 +1,304 @@
+//! Hash-consed expressions: the residues that become states.
+//!
+//! A residue is a [`NodeId`] into one [`Arena`] per automaton; equal structures have equal ids, so comparing
+//! residues is comparing numbers. Nodes are made only by the smart constructors of `build` and `union`,
+//! which keep them canonical, and never change. [`Arena::derivative`] (Brzozowski, *Derivatives of Regular
+//! Expressions*, 1964) is the one way from residue to residue. That finitely many residues occur rests on
+//! unions and intersections being sets (Brzozowski's similarity) and concatenations being right-nested.
+//!
+//! Literals and word lists are ranges of a sorted list, walked as a trie by binary search: a residue is a few
+//! numbers whatever the length of the words, and an `enum` of 100,000 strings costs nothing to set up.
+//!
+//! A derivative costs O([`Entry::cost`]) node visits, which a limit bounds; recursion is over nesting,
+//! never along a concatenation, and nesting is bounded too.
+//!
+//! Rejected: `Arc<Regex>` residues (a derivative is then a chain of allocations and reference counts, and
+//! deep values drop recursively); position automata (counted repetition unrolls); counters beside states
+//! (exact only for unambiguous groups, while counts inside residues are always exact, and lazy).
+
+mod build;
+mod derive;
+mod lower;
+mod saturate;
+mod show;
+mod union;
+mod words;
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::{AutomatonError, ByteSet, Regex};
+
+pub(crate) use words::WordList;
+
+/// The greatest nesting of a `Regex` that is accepted.
+pub(crate) const MAX_NESTING: u32 = 400;
+/// The greatest nesting of a node. One operation of a `Regex` lowers to at most two, and derivatives
+/// replace parts by parts; so this limit is a safeguard for the stack.
+const MAX_NODE_DEPTH: u16 = 4 * MAX_NESTING as u16;
+
+/// A node of an [`Arena`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct NodeId(pub(crate) u32);
+
+/// ∅.
+pub(crate) const EMPTY: NodeId = NodeId(0);
+/// ε.
+pub(crate) const EPSILON: NodeId = NodeId(1);
+/// All byte strings.
+pub(crate) const ALL: NodeId = NodeId(2);
+
+/// One operation. Invariants: ∅ occurs inside no other node; lists are sorted, distinct and have at least
+/// two members.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Node {
+    Empty,
+    Epsilon,
+    /// One byte of `sets[_]`, which is not empty.
+    Bytes(u32),
+    /// `words[low..high]` of `lists[list]` without their first `depth` bytes, in which they agree. A single
+    /// word has at least two bytes left.
+    Words {
+        list: u32,
+        low: u32,
+        high: u32,
+        depth: u32,
+    },
+    /// The first is no `Cons`.
+    Cons(NodeId, NodeId),
+    /// No member is a `Union`, at most one is a `Bytes`.
+    Union(Arc<[NodeId]>),
+    /// No member is an `Intersection` or `ALL`.
+    Intersection(Arc<[NodeId]>),
+    /// All byte strings (not only valid UTF-8) but those of the inner language.
+    Complement(NodeId),
+    /// `max` is at least 2; `min` is 0 if `inner` is nullable.
+    Repeat {
+        inner: NodeId,
+        min: u32,
+        max: Option<u32>,
+    },
+}
+
+/// A node with what is known about its language.
+pub(crate) struct Entry {
+    pub(crate) node: Node,
+    /// ε is in the language.
+    pub(crate) nullable: bool,
+    /// Intersection or complement occurs inside, so the language may be empty without being written ∅.
+    pub(crate) extended: bool,
+    /// Memo of the liveness search; see `liveness`.
+    pub(crate) alive: Option<bool>,
+    /// Levels of nesting; the second part of a `Cons` counts as the same level.
+    depth: u16,
+    /// The greatest finite count of a `Repeat` outside intersections and complements.
+    pub(crate) max_count: u32,
+    /// Node visits of one derivative.
+    pub(crate) cost: u64,
+    /// Every word has at least this many bytes; the exact minimum if not `extended`.
+    pub(crate) min_length: u64,
+}
+
+/// The nodes of one automaton.
+pub(crate) struct Arena {
+    entries: Vec<Entry>,
+    ids: FxHashMap<Node, NodeId>,
+    sets: Vec<ByteSet>,
+    set_ids: FxHashMap<ByteSet, u32>,
+    lists: Vec<WordList>,
+    list_ids: FxHashMap<Regex, u32>,
+    memory: usize,
+    max_memory: usize,
+    max_cost: u64,
+}
+
+impl Arena {
+    /// An arena that takes at most about `max_memory` bytes and makes no node that costs more than
+    /// `max_cost` visits to derive.
+    pub(crate) fn new(max_cost: u64, max_memory: usize) -> Arena {
+        let mut arena = Arena {
+            entries: Vec::new(),
+            ids: FxHashMap::default(),
+            sets: Vec::new(),
+            set_ids: FxHashMap::default(),
+            lists: Vec::new(),
+            list_ids: FxHashMap::default(),
+            memory: 0,
+            max_memory,
+            max_cost,
+        };
+        let full = arena.set_id(ByteSet::FULL);
+        let nodes = [
+            Node::Empty,
+            Node::Epsilon,
+            Node::Repeat { inner: NodeId(3), min: 0, max: None },
+            Node::Bytes(full),
+        ];
+        for (i, node) in nodes.into_iter().enumerate() {
+            arena.ids.insert(node.clone(), NodeId(i as u32));
+            arena.entries.push(Entry {
+                nullable: matches!(node, Node::Epsilon | Node::Repeat { .. }),
+                min_length: u64::from(matches!(node, Node::Bytes(_))),
+                node,
+                extended: false,
+                alive: None,
+                depth: 2,
+                max_count: 0,
+                cost: 2,
+            });
+        }
+        arena
+    }
+
+    pub(crate) fn entry(&self, id: NodeId) -> &Entry {
+        &self.entries[id.0 as usize]
+    }
+
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        &self.entry(id).node
+    }
+
+    pub(crate) fn is_nullable(&self, id: NodeId) -> bool {
+        self.entry(id).nullable
+    }
+
+    /// Notes that the language of `id` has a word, or has none.
+    pub(crate) fn set_alive(&mut self, id: NodeId, alive: bool) {
+        self.entries[id.0 as usize].alive = Some(alive);
+    }
+
+    /// The byte set of number `set`.
+    pub(crate) fn set(&self, set: u32) -> &ByteSet {
+        &self.sets[set as usize]
+    }
+
+    /// All byte sets so far; those of derivatives are Boolean combinations of those of the expression.
+    pub(crate) fn sets(&self) -> &[ByteSet] {
+        &self.sets
+    }
+
+    /// The word lists.
+    pub(crate) fn lists(&self) -> &[WordList] {
+        &self.lists
+    }
+
+    /// About how many bytes the nodes take.
+    pub(crate) fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// Counts `bytes` of memory of others against the limit.
+    ///
+    /// # Errors
+    /// If the limit on memory is reached.
+    pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), AutomatonError> {
+        if bytes > self.max_memory.saturating_sub(self.memory) {
+            return Err(AutomatonError::limit("bytes of memory for states", self.max_memory as u64));
+        }
+        self.memory += bytes;
+        Ok(())
+    }
+
+    fn set_id(&mut self, set: ByteSet) -> u32 {
+        let sets = &mut self.sets;
+        *self.set_ids.entry(set).or_insert_with(|| {
+            sets.push(set);
+            (sets.len() - 1) as u32
+        })
+    }
+
+    /// The id of a node that is canonical already.
+    ///
+    /// # Errors
+    /// If the node is too costly or too deep, or the limit on memory is reached.
+    fn intern(&mut self, node: Node) -> Result<NodeId, AutomatonError> {
+        if let Some(&id) = self.ids.get(&node) {
+            return Ok(id);
+        }
+        let entry = self.describe_node(node)?;
+        if entry.cost > self.max_cost {
+            return Err(AutomatonError::limit("nodes in one residue", self.max_cost));
+        }
+        if entry.depth > MAX_NODE_DEPTH {
+            return Err(AutomatonError::limit("levels of nesting in one residue", u64::from(MAX_NODE_DEPTH)));
+        }
+        let members = match &entry.node {
+            Node::Union(list) | Node::Intersection(list) => list.len() * size_of::<NodeId>() + 16,
+            _ => 0,
+        };
+        self.charge(size_of::<Entry>() + 2 * size_of::<(Node, NodeId)>() + members)?;
+        let id = u32::try_from(self.entries.len())
+            .map(NodeId)
+            .map_err(|_| AutomatonError::limit("nodes", u64::from(u32::MAX)))?;
+        self.ids.insert(entry.node.clone(), id);
+        self.entries.push(entry);
+        Ok(id)
+    }
+
+    /// The facts about a node, from those about its parts.
+    fn describe_node(&self, node: Node) -> Result<Entry, AutomatonError> {
+        let mut entry = Entry {
+            nullable: false,
+            extended: false,
+            alive: None,
+            depth: 1,
+            max_count: 0,
+            cost: 1,
+            min_length: 1,
+            node: Node::Empty,
+        };
+        match &node {
+            Node::Empty | Node::Epsilon | Node::Bytes(_) => entry.nullable = node == Node::Epsilon,
+            &Node::Words { list, low, high, depth } => {
+                entry.min_length = u64::from(self.lists[list as usize].min_length(low, high) - depth);
+                entry.nullable = entry.min_length == 0;
+            }
+            &Node::Cons(a, b) => {
+                let (a, b) = (self.entry(a), self.entry(b));
+                entry.nullable = a.nullable && b.nullable;
+                entry.extended = a.extended || b.extended;
+                entry.depth = (a.depth + 1).max(b.depth);
+                entry.max_count = a.max_count.max(b.max_count);
+                entry.cost = a.cost.saturating_add(1).saturating_add(if a.nullable { b.cost } else { 0 });
+                entry.min_length = a.min_length.saturating_add(b.min_length);
+            }
+            Node::Union(list) | Node::Intersection(list) => {
+                let is_union = matches!(node, Node::Union(_));
+                let members = || list.iter().map(|&id| self.entry(id));
+                let lengths = || members().map(|member| member.min_length);
+                entry.depth = 1 + members().map(|member| member.depth).max().unwrap_or(0);
+                entry.cost = members().fold(1u64, |sum, member| sum.saturating_add(member.cost));
+                if is_union {
+                    entry.nullable = members().any(|member| member.nullable);
+                    entry.extended = members().any(|member| member.extended);
+                    entry.max_count = members().map(|member| member.max_count).max().unwrap_or(0);
+                    entry.min_length = lengths().min().unwrap_or(0);
+                } else {
+                    entry.nullable = members().all(|member| member.nullable);
+                    entry.extended = true;
+                    entry.min_length = lengths().max().unwrap_or(0).max(u64::from(!entry.nullable));
+                }
+            }
+            &Node::Complement(inner) => {
+                let inner = self.entry(inner);
+                entry.nullable = !inner.nullable;
+                entry.extended = true;
+                entry.depth = 1 + inner.depth;
+                entry.cost = inner.cost.saturating_add(1);
+                entry.min_length = u64::from(inner.nullable);
+            }
+            &Node::Repeat { inner, min, max } => {
+                let inner = self.entry(inner);
+                entry.nullable = min == 0;
+                entry.extended = inner.extended;
+                entry.depth = 1 + inner.depth;
+                entry.max_count = inner.max_count.max(min).max(max.unwrap_or(0));
+                entry.cost = inner.cost.saturating_add(1);
+                entry.min_length = inner.min_length.saturating_mul(u64::from(min));
+            }
+        }
+        entry.node = node;
+        Ok(entry)
+    }
+}

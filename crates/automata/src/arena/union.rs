@@ -1,0 +1,159 @@
+//! The smart constructor of unions.
+//!
+//! Members are a set; beyond that, members that end alike are joined where their beginnings are comparable,
+//! because derivatives of ambiguous and of counted expressions produce exactly such members, and a state per
+//! combination otherwise. All joins are right factorings, `p·s ∪ q·s = (p ∪ q)·s`:
+//!
+//! * byte sets: `[a]·s ∪ [b]·s = [ab]·s`;
+//! * counts that overlap or touch: `x{0,3}·s ∪ x{2,7}·s = x{0,7}·s`, with `x·s` as `x{1,1}·s` and `s` as
+//!   `x{0,0}·s` where some `x{…}·s` is there;
+//! * absorption: `s ∪ p·s = p·s` where p has ε.
+
+use super::{ALL, Arena, EMPTY, EPSILON, Node, NodeId};
+use crate::{AutomatonError, ByteSet};
+
+impl Arena {
+    /// What is in any of `members`; ∅ if there are none. O(n log n) for n members after flattening.
+    pub(super) fn union(&mut self, members: Vec<NodeId>) -> Result<NodeId, AutomatonError> {
+        let mut flat = Vec::with_capacity(members.len());
+        self.flatten(&members, &mut flat);
+        loop {
+            flat.sort_unstable();
+            flat.dedup();
+            match *flat {
+                [] => return Ok(EMPTY),
+                [member] => return Ok(member),
+                _ => {}
+            }
+            if flat.contains(&ALL) || self.has_opposites(&flat) {
+                return Ok(ALL);
+            }
+            if !self.join(&mut flat)? {
+                break;
+            }
+        }
+        if flat[0] == EPSILON && flat[1..].iter().any(|&member| self.is_nullable(member)) {
+            flat.remove(0);
+            if let [member] = *flat {
+                return Ok(member);
+            }
+        }
+        self.intern(Node::Union(flat.into()))
+    }
+
+    fn flatten(&self, members: &[NodeId], flat: &mut Vec<NodeId>) {
+        for &member in members {
+            match self.node(member) {
+                Node::Empty => {}
+                Node::Union(list) => flat.extend_from_slice(list),
+                _ => flat.push(member),
+            }
+        }
+    }
+
+    /// One round of joins over the sorted members; whether anything changed. A change lowers the number of
+    /// members, so rounds come to an end.
+    fn join(&mut self, members: &mut Vec<NodeId>) -> Result<bool, AutomatonError> {
+        // (end, beginning, member), so that equal ends are neighbours.
+        let mut parts: Vec<(NodeId, NodeId, NodeId)> = members
+            .iter()
+            .map(|&member| match *self.node(member) {
+                Node::Cons(head, tail) => (tail, head, member),
+                _ => (EPSILON, member, member),
+            })
+            .collect();
+        parts.sort_unstable();
+        let mut result = Vec::with_capacity(members.len());
+        let mut absorbed = Vec::new();
+        for group in parts.chunk_by(|a, b| a.0 == b.0) {
+            let tail = group[0].0;
+            let has_tail = tail != EPSILON && members.binary_search(&tail).is_ok();
+            if let ([(_, _, member)], false) = (group, has_tail) {
+                result.push(*member);
+                continue;
+            }
+            let mut heads: Vec<NodeId> = group.iter().map(|&(_, head, _)| head).collect();
+            if has_tail {
+                if heads.iter().any(|&head| self.is_nullable(head)) {
+                    absorbed.push(tail);
+                } else if heads.iter().any(|&head| matches!(self.node(head), Node::Repeat { min: 1, .. })) {
+                    heads.push(EPSILON);
+                    absorbed.push(tail);
+                }
+            }
+            if heads.len() > 1 {
+                self.join_bytes(&mut heads)?;
+                self.join_counts(&mut heads)?;
+            }
+            for head in heads {
+                // ε that no count took up stands for the end itself.
+                let member = self.concat(head, tail)?;
+                self.flatten(&[member], &mut result);
+            }
+        }
+        result.retain(|member| !absorbed.contains(member));
+        result.sort_unstable();
+        result.dedup();
+        let changed = result != *members;
+        *members = result;
+        Ok(changed)
+    }
+
+    /// Joins the byte sets among `heads`.
+    fn join_bytes(&mut self, heads: &mut Vec<NodeId>) -> Result<(), AutomatonError> {
+        let is_bytes = |arena: &Arena, head: NodeId| matches!(arena.node(head), Node::Bytes(_));
+        if heads.iter().filter(|&&head| is_bytes(self, head)).count() < 2 {
+            return Ok(());
+        }
+        let mut all = ByteSet::EMPTY;
+        heads.retain(|&head| match *self.node(head) {
+            Node::Bytes(set) => {
+                all = all.union(self.set(set));
+                false
+            }
+            _ => true,
+        });
+        heads.push(self.bytes(all)?);
+        Ok(())
+    }
+
+    /// Joins the repeats of one thing among `heads` where their counts overlap or touch.
+    fn join_counts(&mut self, heads: &mut Vec<NodeId>) -> Result<(), AutomatonError> {
+        let mut inners: Vec<NodeId> = heads
+            .iter()
+            .filter_map(|&head| match *self.node(head) {
+                Node::Repeat { inner, .. } => Some(inner),
+                _ => None,
+            })
+            .collect();
+        inners.sort_unstable();
+        inners.dedup();
+        for inner in inners {
+            let mut counts: Vec<(u32, Option<u32>)> = Vec::new();
+            heads.retain(|&head| {
+                let count = match *self.node(head) {
+                    Node::Epsilon => (0, Some(0)),
+                    Node::Repeat { inner: repeated, min, max } if repeated == inner => (min, max),
+                    _ if head == inner => (1, Some(1)),
+                    _ => return true,
+                };
+                counts.push(count);
+                false
+            });
+            counts.sort_unstable();
+            let mut joined: Vec<(u32, Option<u32>)> = Vec::new();
+            for (min, max) in counts {
+                match joined.last_mut() {
+                    Some(last) if last.1.is_none_or(|end| min <= end.saturating_add(1)) => {
+                        last.1 = last.1.zip(max).map(|(a, b)| a.max(b));
+                    }
+                    _ => joined.push((min, max)),
+                }
+            }
+            for (min, max) in joined {
+                heads.push(self.repeat(inner, min, max)?);
+            }
+        }
+        Ok(())
+    }
+}

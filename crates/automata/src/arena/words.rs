@@ -1,0 +1,138 @@
+//! Sorted word lists, walked as tries by binary search.
+
+use super::{Arena, EMPTY, EPSILON, Node, NodeId};
+use crate::{AutomatonError, ByteSet, Node as RegexNode, Regex};
+
+/// The words of one `Literal` or `Words` expression, which it shares.
+pub(crate) struct WordList {
+    /// Its outermost operation is `Literal` or `Words`.
+    regex: Regex,
+    /// A tree of range minima over the words' lengths: leaf i at n + i, the parent of 2k and 2k+1 at k.
+    lengths: Box<[u32]>,
+}
+
+impl WordList {
+    fn new(regex: &Regex) -> Result<WordList, AutomatonError> {
+        let n_words = match regex.node() {
+            RegexNode::Words(words) => words.len(),
+            _ => 1,
+        };
+        let mut list = WordList { regex: regex.clone(), lengths: Box::default() };
+        let mut lengths = vec![0; 2 * n_words];
+        for (i, length) in lengths[n_words..].iter_mut().enumerate() {
+            let word = list.word(i as u32);
+            *length = u32::try_from(word.len())
+                .map_err(|_| AutomatonError::limit("bytes in one word", u64::from(u32::MAX)))?;
+        }
+        for parent in (1..n_words).rev() {
+            lengths[parent] = lengths[2 * parent].min(lengths[2 * parent + 1]);
+        }
+        list.lengths = lengths.into();
+        Ok(list)
+    }
+
+    /// How many words there are.
+    pub(crate) fn len(&self) -> usize {
+        self.lengths.len() / 2
+    }
+
+    /// The word of number `i`.
+    pub(crate) fn word(&self, i: u32) -> &[u8] {
+        match self.regex.node() {
+            RegexNode::Literal(word) => word,
+            RegexNode::Words(words) => &words[i as usize],
+            _ => &[],
+        }
+    }
+
+    /// All bytes that occur.
+    pub(crate) fn bytes(&self) -> ByteSet {
+        let mut seen = [false; 256];
+        for i in 0..self.len() {
+            for &byte in self.word(i as u32) {
+                seen[usize::from(byte)] = true;
+            }
+        }
+        (0..=255).filter(|&byte| seen[usize::from(byte)]).collect()
+    }
+
+    /// The length of the shortest of the words `low..high`. O(log n).
+    pub(crate) fn min_length(&self, low: u32, high: u32) -> u32 {
+        let n = self.len();
+        let (mut low, mut high, mut min) = (low as usize + n, high as usize + n, u32::MAX);
+        while low < high {
+            if low % 2 == 1 {
+                min = min.min(self.lengths[low]);
+                low += 1;
+            }
+            if high % 2 == 1 {
+                high -= 1;
+                min = min.min(self.lengths[high]);
+            }
+            low /= 2;
+            high /= 2;
+        }
+        min
+    }
+}
+
+impl Arena {
+    /// The node of a `Literal` or `Words` expression.
+    pub(super) fn word_list(&mut self, regex: &Regex) -> Result<NodeId, AutomatonError> {
+        let list = match self.list_ids.get(regex) {
+            Some(&list) => list,
+            None => {
+                let words = WordList::new(regex)?;
+                self.charge(words.lengths.len() * size_of::<u32>() + size_of::<WordList>())?;
+                let list = self.lists.len() as u32;
+                self.lists.push(words);
+                self.list_ids.insert(regex.clone(), list);
+                list
+            }
+        };
+        let high = self.lists[list as usize].len() as u32;
+        self.words(list, 0, high, 0)
+    }
+
+    /// The words `low..high` of a list without their first `depth` bytes.
+    pub(super) fn words(
+        &mut self,
+        list: u32,
+        low: u32,
+        high: u32,
+        depth: u32,
+    ) -> Result<NodeId, AutomatonError> {
+        if low >= high {
+            return Ok(EMPTY);
+        }
+        if high - low == 1 {
+            match self.lists[list as usize].word(low)[depth as usize..] {
+                [] => return Ok(EPSILON),
+                [byte] => return self.bytes(ByteSet::singleton(byte)),
+                _ => {}
+            }
+        }
+        self.intern(Node::Words { list, low, high, depth })
+    }
+
+    /// The words of such a range that go on with `byte`, without it. O(log n).
+    pub(super) fn words_derivative(
+        &mut self,
+        (list, low, high, depth): (u32, u32, u32, u32),
+        byte: u8,
+    ) -> Result<NodeId, AutomatonError> {
+        let words = &self.lists[list as usize];
+        // Words that end here sort first, as `None`.
+        let first = |target: Option<u8>, after: bool| {
+            let (mut low, mut high) = (low, high);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                let next = words.word(middle).get(depth as usize).copied();
+                if next < target || (after && next == target) { low = middle + 1 } else { high = middle }
+            }
+            low
+        };
+        let (low, high) = (first(Some(byte), false), first(Some(byte), true));
+        self.words(list, low, high, depth + 1)
+    }
+}

@@ -1,0 +1,270 @@
+//! The lazily determinised automaton of a [`Regex`].
+//!
+//! The engine steps terminals through this type byte by byte, and keys what it learns about the vocabulary
+//! by states. States are residues, made when first reached and numbered in that order; so the numbers depend
+//! on the order of calls, while the language from a state never does.
+//!
+//! Costs: making one is linear in the expression (a single word: some 100 ns, nothing is built at all); a
+//! step over a known transition is two table reads without a lock; an unknown one derives a residue under
+//! the automaton's one lock, at about a microsecond for the usual terminal.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::lazy::Lazy;
+use crate::{AutomatonError, ByteSet, Fuel, Node, Regex};
+
+/// A state of an [`Automaton`]: a residue with at least one word. Only good for the automaton that made it.
+///
+/// ```
+/// use maskwright_automata::{Automaton, AutomatonLimits, Fuel, Regex};
+/// let automaton = Automaton::new(&Regex::literal("ab"), &AutomatonLimits::default(), &Fuel::unlimited())?;
+/// let start = automaton.start().unwrap();
+/// assert_eq!(start.index(), 0);
+/// # Ok::<(), maskwright_automata::AutomatonError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StateId(u32);
+
+impl StateId {
+    /// The state's number: states are numbered from 0 as they are made.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// How much one [`Automaton`] may cost.
+///
+/// ```
+/// use maskwright_automata::AutomatonLimits;
+/// let limits = AutomatonLimits { max_states: 1_000, ..AutomatonLimits::default() };
+/// assert_eq!(limits.max_residue_size, 100_000);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AutomatonLimits {
+    /// States, and 512 bytes of memory for each on average (beside 16 MiB for the expression itself).
+    pub max_states: u32,
+    /// Node visits of one derivative: the size of the part of a residue that the next byte can touch.
+    pub max_residue_size: u64,
+    /// Node visits of one search for a word of an intersection or complement.
+    pub liveness_fuel: u64,
+}
+
+impl Default for AutomatonLimits {
+    /// A million states (at most 512 MiB), 100,000 nodes a residue, four million visits a search: tenths of a
+    /// second for the worst single step.
+    fn default() -> AutomatonLimits {
+        AutomatonLimits { max_states: 1_000_000, max_residue_size: 100_000, liveness_fuel: 4_000_000 }
+    }
+}
+
+/// The lazily determinised automaton of a [`Regex`].
+///
+/// Theorem (exactness). For the state s reached from the start by the bytes u: `step(s, b)` is `Some` iff
+/// some word of the language starts with u·b, and `is_accepting(s)` iff u is a word of the language.
+///
+/// Share it by `Arc`; all methods may be called from many threads at once.
+///
+/// ```
+/// use maskwright_automata::{Automaton, AutomatonLimits, ByteSet, Fuel, Regex};
+/// // Two digits, but not 42.
+/// let digit = Regex::bytes(ByteSet::range(b'0', b'9'));
+/// let regex = digit.repeat(2, Some(2)).difference(&Regex::literal("42"));
+/// let automaton = Automaton::new(&regex, &AutomatonLimits::default(), &Fuel::unlimited())?;
+/// let start = automaton.start().expect("there are such numbers");
+/// let four = automaton.step(start, b'4')?.expect("numbers that start with 4");
+/// assert_eq!(automaton.step(four, b'2')?, None);
+/// assert_eq!(automaton.next_bytes(four)?.len(), 9);
+/// assert_eq!(automaton.shortest_word(four)?, b"0");
+/// # Ok::<(), maskwright_automata::AutomatonError>(())
+/// ```
+pub struct Automaton {
+    id: u64,
+    regex: Regex,
+    kind: Kind,
+}
+
+enum Kind {
+    /// The expression is a single word of at least two bytes; a state is the number of its bytes read.
+    Word,
+    Lazy(Box<Lazy>),
+}
+
+/// Descriptions of residues are cut at about this many bytes.
+const MAX_DESCRIPTION: usize = 240;
+
+impl Automaton {
+    /// The automaton of `regex`, with its start state made and nothing else.
+    ///
+    /// # Errors
+    /// If the expression is nested too deep, a limit is reached, `fuel` runs out (it pays for visiting the
+    /// expression, and for deciding whether the language is empty) or is cancelled.
+    pub fn new(regex: &Regex, limits: &AutomatonLimits, fuel: &Fuel) -> Result<Automaton, AutomatonError> {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+        let kind = match regex.node() {
+            Node::Literal(word) if word.len() < u32::MAX as usize => {
+                fuel.spend(1)?;
+                Kind::Word
+            }
+            _ => Kind::Lazy(Box::new(Lazy::new(regex, limits, fuel)?)),
+        };
+        Ok(Automaton { id: NEXT_ID.fetch_add(1, Ordering::Relaxed), regex: regex.clone(), kind })
+    }
+
+    /// A number that no other automaton of this process has.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The expression that this is the automaton of.
+    pub fn regex(&self) -> &Regex {
+        &self.regex
+    }
+
+    /// The state before the first byte; `None` if the language is empty.
+    pub fn start(&self) -> Option<StateId> {
+        match &self.kind {
+            Kind::Word => Some(StateId(0)),
+            Kind::Lazy(lazy) => lazy.start().map(StateId),
+        }
+    }
+
+    /// The state after `byte`; `None` if no word goes on that way.
+    ///
+    /// # Errors
+    /// If the transition is new and a limit is reached; then the automaton is as it was.
+    #[inline]
+    pub fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, AutomatonError> {
+        match &self.kind {
+            Kind::Word => Ok((self.word().get(state.index()) == Some(&byte)).then(|| StateId(state.0 + 1))),
+            Kind::Lazy(lazy) => Ok(lazy.step(state.0, byte)?.map(StateId)),
+        }
+    }
+
+    /// Whether the bytes read so far are a word of the language.
+    #[inline]
+    pub fn is_accepting(&self, state: StateId) -> bool {
+        match &self.kind {
+            Kind::Word => state.index() == self.word().len(),
+            Kind::Lazy(lazy) => lazy.is_accepting(state.0),
+        }
+    }
+
+    /// The bytes by which [`step`](Automaton::step) leads to a state. The first call for a state makes all
+    /// of them; later ones are two table reads.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn next_bytes(&self, state: StateId) -> Result<ByteSet, AutomatonError> {
+        match &self.kind {
+            Kind::Word => Ok(self.word().get(state.index()).copied().into_iter().collect()),
+            Kind::Lazy(lazy) => lazy.next_bytes(state.0),
+        }
+    }
+
+    /// Whether the expression is a word or a list of words, so that few tokens can match and walking the
+    /// vocabulary's trie directly is cheaper than rows.
+    pub fn is_literal_like(&self) -> bool {
+        match self.regex.node() {
+            Node::Epsilon | Node::Literal(_) | Node::Words(_) => true,
+            Node::Bytes(set) => set.len() == 1,
+            _ => false,
+        }
+    }
+
+    /// A state that behaves like `state` for the next `max_bytes` bytes, the same one for residues that
+    /// differ only in large counts.
+    ///
+    /// With K = `max_bytes`, it is the state of the residue r′ that is this state's residue r with each count
+    /// of each repeat, x{m,n}, cut to K+1: x{min(m,K+1),min(n,K+1)}, but for repeats inside intersections
+    /// and complements, which stay.
+    ///
+    /// Theorem. For every string u of at most K bytes: (1) u is a word of r iff it is one of r′; (2) u is a
+    /// prefix of a word of r iff it is one of r′.
+    ///
+    /// Proof, by induction over r. Leaves, intersections and complements do not change. Unions: a word or
+    /// prefix is one of a member's. Concatenations a·b: u is a word iff u = vw with v a word of a and w one
+    /// of b, both of at most K bytes; u is a prefix iff it is a prefix of a word of a (b has words, since
+    /// only ∅ has none here: see below), or u = vw with v a word of a, w a prefix in b. Repeats: without
+    /// copies that are ε (if x has ε then m is 0, and leaving them out keeps a word within the counts), a
+    /// word u is k copies with k ≤ |u| ≤ K, and m ≤ k ≤ n iff min(m,K+1) ≤ k ≤ min(n,K+1), because k < K+1. A
+    /// prefix u is k complete copies and a non-empty prefix of another, k < |u| ≤ K, with k+1 ≤ n iff
+    /// k+1 ≤ min(n,K+1); or it is k ≤ n complete copies, k ≤ K; missing copies can follow in both.
+    /// Parts without words: a state's residue has words, a part without words contributes nothing to either
+    /// side of (1) and (2), and cutting counts turns no part without words into one with words or back (for
+    /// x without words, x{m,n} has a word iff m = 0, iff min(m,K+1) = 0). ∎
+    ///
+    /// Counts inside an intersection are kept because (2) fails there: `(a{9}|b) ∩ (a{8}|b)` has no word that
+    /// starts with a, and with both counts cut to 2 it has.
+    ///
+    /// The result is `state` itself if no count is above K+1. Repeated calls with the first `max_bytes` that
+    /// the automaton ever saw are table reads.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn row_key(&self, state: StateId, max_bytes: u32) -> Result<StateId, AutomatonError> {
+        match &self.kind {
+            Kind::Word => Ok(state),
+            Kind::Lazy(lazy) => lazy.row_key(state.0, max_bytes).map(StateId),
+        }
+    }
+
+    /// The shortest, among them the lexicographically least, string that leads from `from` to an accepting
+    /// state. Takes time in the word's length, and a search below intersections and complements.
+    ///
+    /// # Errors
+    /// If the word is longer, or the search larger, than [`liveness_fuel`](AutomatonLimits::liveness_fuel).
+    pub fn shortest_word(&self, from: StateId) -> Result<Vec<u8>, AutomatonError> {
+        match &self.kind {
+            Kind::Word => Ok(self.word().get(from.index()..).unwrap_or_default().to_vec()),
+            Kind::Lazy(lazy) => lazy.shortest_word(from.0),
+        }
+    }
+
+    /// How many states have been made so far.
+    pub fn n_states(&self) -> usize {
+        match &self.kind {
+            Kind::Word => self.word().len() + 1,
+            Kind::Lazy(lazy) => lazy.n_states(),
+        }
+    }
+
+    /// About how many bytes the automaton takes, the shared expression left out.
+    pub fn memory_usage(&self) -> usize {
+        size_of::<Automaton>()
+            + match &self.kind {
+                Kind::Word => 0,
+                Kind::Lazy(lazy) => lazy.memory_usage(),
+            }
+    }
+
+    /// The residue in readable form, for diagnostics; long ones are cut with `…`.
+    pub fn describe(&self, state: StateId) -> String {
+        match &self.kind {
+            Kind::Word => {
+                let rest = self.word().get(state.index()..).unwrap_or_default();
+                let shown = &rest[..rest.len().min(MAX_DESCRIPTION)];
+                match rest.len() {
+                    0 => "ε".to_owned(),
+                    n if n > shown.len() => format!("\"{}…\"", shown.escape_ascii()),
+                    _ => format!("\"{}\"", shown.escape_ascii()),
+                }
+            }
+            Kind::Lazy(lazy) => lazy.describe(state.0, MAX_DESCRIPTION),
+        }
+    }
+
+    /// The word of a `Kind::Word`.
+    #[inline]
+    fn word(&self) -> &[u8] {
+        match self.regex.node() {
+            Node::Literal(word) => word,
+            _ => &[],
+        }
+    }
+}
+
+impl std::fmt::Debug for Automaton {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Automaton").field("id", &self.id).field("regex", &self.regex).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,126 @@
+//! The partition of the 256 bytes that an expression cannot tell apart.
+//!
+//! Two bytes of one class step every residue to the same residue, because residues only ever test the byte
+//! sets of the expression and their Boolean combinations. Transition rows then have a cell per class (often
+//! 5 to 40) instead of 256.
+//!
+//! Bytes are first cut into intervals where some set changes (a few word operations per set), then intervals
+//! in the same sets are joined, 64 sets at a time. Cost: O(sets × intervals) bit tests.
+
+use rustc_hash::FxHashMap;
+
+use crate::ByteSet;
+
+/// Classes of bytes, numbered by their least byte.
+pub(crate) struct Classes {
+    class_of: [u8; 256],
+    sets: Vec<ByteSet>,
+}
+
+impl Classes {
+    /// The coarsest partition that every one of `sets`, and every byte of `singles` alone, is a union of.
+    pub(crate) fn new(sets: &[ByteSet], singles: &ByteSet) -> Classes {
+        let mut starts = ByteSet::singleton(0);
+        for set in sets {
+            starts = starts.union(&set.changes());
+        }
+        for byte in singles.iter() {
+            starts.insert(byte);
+            if let Some(next) = byte.checked_add(1) {
+                starts.insert(next);
+            }
+        }
+        let starts: Vec<u8> = starts.iter().collect();
+        // Singles are classes already: start them apart, and everything else together.
+        let mut class_of_interval: Vec<u32> = starts
+            .iter()
+            .map(|&start| if singles.contains(start) { u32::from(start) + 1 } else { 0 })
+            .collect();
+        for sets in sets.chunks(64) {
+            let mut known: FxHashMap<(u32, u64), u32> = FxHashMap::default();
+            for (class, &start) in class_of_interval.iter_mut().zip(&starts) {
+                let signature = sets
+                    .iter()
+                    .enumerate()
+                    .fold(0, |bits, (i, set)| bits | u64::from(set.contains(start)) << i);
+                let fresh = known.len() as u32;
+                *class = *known.entry((*class, signature)).or_insert(fresh);
+            }
+        }
+        let mut numbers: FxHashMap<u32, u8> = FxHashMap::default();
+        let mut classes = Classes { class_of: [0; 256], sets: Vec::new() };
+        for (i, &start) in starts.iter().enumerate() {
+            let end = starts.get(i + 1).map_or(255, |&next| next - 1);
+            let class = *numbers.entry(class_of_interval[i]).or_insert_with(|| {
+                classes.sets.push(ByteSet::EMPTY);
+                (classes.sets.len() - 1) as u8
+            });
+            for byte in start..=end {
+                classes.class_of[usize::from(byte)] = class;
+                classes.sets[usize::from(class)].insert(byte);
+            }
+        }
+        classes
+    }
+
+    /// How many classes there are, at least 1.
+    pub(crate) fn len(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// The class of `byte`.
+    pub(crate) fn of(&self, byte: u8) -> u8 {
+        self.class_of[usize::from(byte)]
+    }
+
+    /// The bytes of `class`.
+    pub(crate) fn set(&self, class: u8) -> &ByteSet {
+        &self.sets[usize::from(class)]
+    }
+
+    /// The least byte of `class`; ascending with the class.
+    pub(crate) fn representative(&self, class: u8) -> u8 {
+        self.sets[usize::from(class)].first().unwrap_or(0)
+    }
+
+    /// All classes, by ascending least byte.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u8> + use<> {
+        (0..self.sets.len()).map(|class| class as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any_set() -> impl Strategy<Value = ByteSet> {
+        proptest::collection::vec((any::<u8>(), 0u8..60), 0..4).prop_map(|ranges| {
+            ranges
+                .into_iter()
+                .fold(ByteSet::EMPTY, |set, (low, n)| set.union(&ByteSet::range(low, low.saturating_add(n))))
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_share_a_class_exactly_if_no_set_tells_them_apart(
+            sets in proptest::collection::vec(any_set(), 0..100),
+            singles in proptest::collection::vec(any::<u8>(), 0..10),
+        ) {
+            let singles: ByteSet = singles.into_iter().collect();
+            let classes = Classes::new(&sets, &singles);
+            for a in 0..=255u8 {
+                prop_assert!(classes.set(classes.of(a)).contains(a));
+                for b in 0..=255u8 {
+                    let alike = sets.iter().all(|set| set.contains(a) == set.contains(b))
+                        && (a == b || !(singles.contains(a) || singles.contains(b)));
+                    prop_assert_eq!(alike, classes.of(a) == classes.of(b), "{} {}", a, b);
+                }
+            }
+            let least: Vec<u8> = classes.iter().map(|class| classes.representative(class)).collect();
+            prop_assert!(least.is_sorted());
+        }
+    }
+}

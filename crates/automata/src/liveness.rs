@@ -1,0 +1,206 @@
+//! Whether a residue has a word at all.
+//!
+//! Without intersection and complement a canonical expression other than ∅ has one. With them it may have
+//! none without being written ∅, and then no byte may lead to it: masks are exact. The rule here is
+//! compositional where it can be (a concatenation lives if its parts do, a union if a member does), and
+//! searches the derivatives of an intersection or complement otherwise, the shortest-looking first. A search
+//! that finds a living residue proves the path to it alive; one that runs out of residues has visited a
+//! closed set without an accepting member, so all of it is dead. Both are remembered in the arena, and so
+//! each residue is decided once. A search that runs out of fuel is an error, never a guess.
+//!
+//! The common case is cheap: in `body ∩ ¬names` most bytes leave the names, `¬∅` vanishes from the
+//! intersection, and the first derivative tried is a plain expression.
+//!
+//! Rejected: deciding whole states (`(a ∩ b) · rest` would search through `rest`), and computing live states
+//! of the full automaton up front (counted repetition makes it huge).
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+
+use crate::arena::{Arena, EMPTY, Node, NodeId};
+use crate::classes::Classes;
+use crate::{AutomatonError, Fuel};
+
+/// An arena with its byte classes and a memo of derivatives: what searches walk on.
+pub(crate) struct Residues {
+    pub(crate) arena: Arena,
+    pub(crate) classes: Classes,
+    /// Derivatives of extended nodes, which searches and steps both ask for.
+    memo: FxHashMap<(NodeId, u8), NodeId>,
+    liveness_fuel: u64,
+}
+
+impl Residues {
+    pub(crate) fn new(arena: Arena, classes: Classes, liveness_fuel: u64) -> Residues {
+        Residues { arena, classes, memo: FxHashMap::default(), liveness_fuel }
+    }
+
+    /// The derivative by any byte of `class`.
+    pub(crate) fn derivative(&mut self, node: NodeId, class: u8) -> Result<NodeId, AutomatonError> {
+        let byte = self.classes.representative(class);
+        if !self.arena.entry(node).extended {
+            return self.arena.derivative(node, byte);
+        }
+        if let Some(&known) = self.memo.get(&(node, class)) {
+            return Ok(known);
+        }
+        let derivative = self.arena.derivative(node, byte)?;
+        self.arena.charge(2 * size_of::<(NodeId, u8, NodeId)>())?;
+        self.memo.insert((node, class), derivative);
+        Ok(derivative)
+    }
+
+    /// A fresh supply of fuel for one search.
+    pub(crate) fn search_fuel(&self) -> SearchFuel {
+        SearchFuel { limit: self.liveness_fuel, left: self.liveness_fuel }
+    }
+
+    /// Whether the language of `node` has a word. Amortised over all calls, each residue is decided once.
+    ///
+    /// # Errors
+    /// If deciding takes more than the limit, or `fuel` (the caller's, of a compilation) runs out.
+    pub(crate) fn is_alive(&mut self, node: NodeId, fuel: Option<&Fuel>) -> Result<bool, AutomatonError> {
+        if let Some(known) = self.known(node) {
+            self.arena.set_alive(node, known);
+            return Ok(known);
+        }
+        let alive = match self.arena.node(node).clone() {
+            Node::Cons(..) => {
+                let mut rest = node;
+                loop {
+                    let &Node::Cons(head, tail) = self.arena.node(rest) else {
+                        break self.is_alive(rest, fuel)?;
+                    };
+                    if !self.is_alive(head, fuel)? {
+                        break false;
+                    }
+                    rest = tail;
+                }
+            }
+            Node::Union(list) => {
+                let mut alive = false;
+                for &member in &*list {
+                    alive = alive || self.is_alive(member, fuel)?;
+                }
+                alive
+            }
+            // A repeat that has ε is known already.
+            Node::Repeat { inner, .. } => self.is_alive(inner, fuel)?,
+            _ => return self.search(node, fuel),
+        };
+        self.arena.set_alive(node, alive);
+        Ok(alive)
+    }
+
+    /// What is known about `node` without a search.
+    fn known(&self, node: NodeId) -> Option<bool> {
+        let entry = self.arena.entry(node);
+        if node == EMPTY {
+            return Some(false);
+        }
+        if entry.nullable || !entry.extended {
+            return Some(true);
+        }
+        if entry.alive.is_some() {
+            return entry.alive;
+        }
+        match &entry.node {
+            Node::Cons(..) => {
+                let (mut rest, mut known) = (node, Some(true));
+                let last = loop {
+                    let entry = self.arena.entry(rest);
+                    match entry.node {
+                        // The ends of sequences are shared, so their memo often ends the walk.
+                        Node::Cons(head, tail) if entry.extended && entry.alive.is_none() => {
+                            match self.known(head) {
+                                Some(false) => return Some(false),
+                                Some(true) => {}
+                                None => known = None,
+                            }
+                            rest = tail;
+                        }
+                        _ => break self.known(rest),
+                    }
+                };
+                last.filter(|&alive| known.is_some() || !alive)
+            }
+            Node::Union(list) => {
+                let mut known = Some(false);
+                for &member in &**list {
+                    match self.known(member) {
+                        Some(true) => return Some(true),
+                        Some(false) => {}
+                        None => known = None,
+                    }
+                }
+                known
+            }
+            Node::Repeat { inner, .. } => self.known(*inner),
+            _ => None,
+        }
+    }
+
+    fn search(&mut self, root: NodeId, fuel: Option<&Fuel>) -> Result<bool, AutomatonError> {
+        let mut search_fuel = self.search_fuel();
+        // Each visited residue and the one that it was reached from.
+        let mut parents: FxHashMap<NodeId, NodeId> = FxHashMap::default();
+        let mut queue = BinaryHeap::new();
+        parents.insert(root, root);
+        queue.push(Reverse((self.arena.entry(root).min_length, root)));
+        while let Some(Reverse((_, mut node))) = queue.pop() {
+            let cost = self.arena.entry(node).cost;
+            for class in self.classes.iter() {
+                search_fuel.spend(cost)?;
+                if let Some(fuel) = fuel {
+                    fuel.spend(cost)?;
+                }
+                let next = self.derivative(node, class)?;
+                match self.known(next) {
+                    Some(false) => {}
+                    Some(true) => loop {
+                        self.arena.set_alive(node, true);
+                        let parent = parents[&node];
+                        if parent == node {
+                            return Ok(true);
+                        }
+                        node = parent;
+                    },
+                    None => {
+                        parents.entry(next).or_insert_with(|| {
+                            queue.push(Reverse((self.arena.entry(next).min_length, next)));
+                            node
+                        });
+                    }
+                }
+            }
+        }
+        for &node in parents.keys() {
+            self.arena.set_alive(node, false);
+        }
+        Ok(false)
+    }
+}
+
+/// The supply of one search.
+pub(crate) struct SearchFuel {
+    limit: u64,
+    left: u64,
+}
+
+impl SearchFuel {
+    /// Takes `units`, in visited nodes.
+    ///
+    /// # Errors
+    /// If fewer are left.
+    pub(crate) fn spend(&mut self, units: u64) -> Result<(), AutomatonError> {
+        match self.left.checked_sub(units) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => Err(AutomatonError::limit("node visits in one search for a word", self.limit)),
+        }
+    }
+}
