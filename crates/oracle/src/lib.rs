@@ -1,1 +1,28 @@
 //! Naive reference implementations that decide masks on small cases; for tests only.
+//!
+//! The engine must agree with what is written here, so this crate shares nothing with it but the values that
+//! front ends build: `Regex`, `Grammar` and `Vocabulary`. Everything is the textbook's method, chosen for
+//! being plainly right:
+//!
+//! * [`Oracle`]: a grammar as one context-free grammar over bytes without unproductive symbols, recognised
+//!   by Earley's algorithm. Decides words, viable prefixes and masks.
+//! * [`enumerate_words`], [`enumerate_grammar`]: all words up to a length, as sets, straight from the
+//!   definition of each operation. Shares no code with the former, so that either can convict the other.
+//! * [`arb_grammar`], [`arb_regex`], [`arb_vocabulary`], [`arb_text_walk`]: random cases that shrink.
+//!
+//! Costs are exponential or worse in places (complement, enumeration). Do not use it on real grammars.
+
+mod arbitrary;
+mod cfg;
+mod derivative;
+mod earley;
+mod enumerate;
+mod oracle;
+#[cfg(test)]
+mod relation;
+mod tokens;
+
+pub use arbitrary::{ALPHABET, arb_grammar, arb_regex};
+pub use enumerate::{enumerate_grammar, enumerate_words};
+pub use oracle::Oracle;
+pub use tokens::{TextWalk, arb_text_walk, arb_vocabulary};
