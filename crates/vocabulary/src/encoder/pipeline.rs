@@ -1,0 +1,190 @@
+//! The stages of a tokenizer.json: normalizer, pre-tokenizer, model.
+//!
+//! There are two variants of the first two stages. The *prompt* stages are the file's own. The *exact* stages
+//! are what is left of them without everything that changes the text: Unicode normal forms, lower case, the
+//! space that SentencePiece models put in front. The text of a constrained generation must keep its bytes, and
+//! it continues a prompt, so it begins in the middle of a text, where there is no such space.
+//!
+//! Rejected: `tokenizers::Tokenizer` as it is. It numbers added tokens by itself, from the size of the model's
+//! vocabulary on, which contradicts the ids in the file where those have gaps; and it loads merges without
+//! checking them, so that a broken file ends in a panic.
+//! Rejected: encoding `x` + text and dropping the tokens of `x`, since merges may cross the border.
+
+use serde_json::{Value, json};
+use tokenizers::models::bpe::BPE;
+use tokenizers::{
+    Model, NormalizedString, Normalizer, NormalizerWrapper, OffsetReferential, OffsetType,
+    PreTokenizedString, PreTokenizer, PreTokenizerWrapper,
+};
+
+use crate::TokenizerError;
+use crate::token_bytes::SPACE_MARK;
+
+/// The stages of a tokenizer.json.
+pub(crate) struct Pipeline {
+    exact: Stages,
+    prompt: Stages,
+    /// Whether the prompt's dummy space comes at the start of the prompt only, not after each added token.
+    prefix_first_only: bool,
+    reserved_char: Option<char>,
+    model: BPE,
+}
+
+#[derive(Debug)]
+struct Stages {
+    normalizer: Option<NormalizerWrapper>,
+    pre_tokenizer: Option<PreTokenizerWrapper>,
+}
+
+impl Pipeline {
+    /// The pipeline of a model with the file's `normalizer` and `pre_tokenizer` (null where there is none).
+    ///
+    /// # Errors
+    /// If a stage is not one that the format knows.
+    pub(crate) fn new(
+        model: BPE,
+        normalizer: &Value,
+        pre_tokenizer: &Value,
+    ) -> Result<Pipeline, TokenizerError> {
+        let mut prompt_normalizers = Vec::new();
+        flatten_normalizers(normalizer, &mut prompt_normalizers);
+        let exact_normalizers: Vec<&Value> =
+            prompt_normalizers.iter().copied().filter(|&stage| keeps_bytes(stage)).collect();
+        let marks_spaces = prompt_normalizers.iter().any(|&stage| is_space_replacement(stage))
+            || find_type(pre_tokenizer, "Metaspace").is_some();
+        let prefix_first_only = find_type(pre_tokenizer, "Metaspace")
+            .is_some_and(|stage| stage.get("prepend_scheme").and_then(Value::as_str) == Some("first"));
+        let mut exact_pre_tokenizer = pre_tokenizer.clone();
+        drop_prefix_space(&mut exact_pre_tokenizer);
+        Ok(Pipeline {
+            exact: Stages::new(&exact_normalizers, &exact_pre_tokenizer)?,
+            prompt: Stages::new(&prompt_normalizers, pre_tokenizer)?,
+            prefix_first_only,
+            reserved_char: marks_spaces.then_some(SPACE_MARK),
+            model,
+        })
+    }
+
+    /// See [`super::Encoder::encode_exact`].
+    pub(crate) fn encode_exact(&self, text: &str) -> Option<Vec<u32>> {
+        encode(&self.model, self.exact.normalizer.as_ref(), self.exact.pre_tokenizer.as_ref(), text).ok()
+    }
+
+    /// See [`super::Encoder::encode_prompt`].
+    pub(crate) fn encode_prompt(&self, text: &str, start: usize) -> Result<Vec<u32>, TokenizerError> {
+        let stages = if self.prefix_first_only && start > 0 { &self.exact } else { &self.prompt };
+        encode(&self.model, self.prompt.normalizer.as_ref(), stages.pre_tokenizer.as_ref(), text)
+            .map_err(|error| TokenizerError::invalid(format!("the prompt cannot be encoded: {error}")))
+    }
+
+    /// See [`super::Encoder::reserved_char`].
+    pub(crate) fn reserved_char(&self) -> Option<char> {
+        self.reserved_char
+    }
+}
+
+impl Stages {
+    fn new(normalizers: &[&Value], pre_tokenizer: &Value) -> Result<Stages, TokenizerError> {
+        let normalizer = match normalizers {
+            [] => None,
+            stages => Some(json!({ "type": "Sequence", "normalizers": stages })),
+        };
+        let invalid = |stage: &str, error: serde_json::Error| {
+            TokenizerError::invalid(format!("/{stage} is not supported by the tokenizers library: {error}"))
+        };
+        Ok(Stages {
+            normalizer: normalizer
+                .map(serde_json::from_value)
+                .transpose()
+                .map_err(|error| invalid("normalizer", error))?,
+            pre_tokenizer: match pre_tokenizer {
+                Value::Null => None,
+                stage => Some(
+                    serde_json::from_value(stage.clone()).map_err(|error| invalid("pre_tokenizer", error))?,
+                ),
+            },
+        })
+    }
+}
+
+fn encode(
+    model: &BPE,
+    normalizer: Option<&NormalizerWrapper>,
+    pre_tokenizer: Option<&PreTokenizerWrapper>,
+    text: &str,
+) -> tokenizers::Result<Vec<u32>> {
+    let mut normalized = NormalizedString::from(text);
+    if let Some(normalizer) = normalizer {
+        normalizer.normalize(&mut normalized)?;
+    }
+    let mut words = PreTokenizedString::from(normalized);
+    if let Some(pre_tokenizer) = pre_tokenizer {
+        pre_tokenizer.pre_tokenize(&mut words)?;
+    }
+    let mut ids = Vec::new();
+    for (word, _, _) in words.get_splits(OffsetReferential::Normalized, OffsetType::Byte) {
+        ids.extend(model.tokenize(word)?.iter().map(|token| token.id));
+    }
+    Ok(ids)
+}
+
+/// The `type` of a stage.
+pub(crate) fn type_of(stage: &Value) -> Option<&str> {
+    stage.get("type").and_then(Value::as_str)
+}
+
+/// The first stage of the given type, `stage` itself or inside a sequence. The depth is bounded by the JSON
+/// reader's.
+pub(crate) fn find_type<'v>(stage: &'v Value, wanted: &str) -> Option<&'v Value> {
+    if type_of(stage) == Some(wanted) {
+        return Some(stage);
+    }
+    ["normalizers", "pretokenizers", "decoders"]
+        .iter()
+        .filter_map(|key| stage.get(key)?.as_array())
+        .flatten()
+        .find_map(|inner| find_type(inner, wanted))
+}
+
+/// Whether a stage replaces spaces by `▁`.
+pub(crate) fn is_space_replacement(stage: &Value) -> bool {
+    type_of(stage) == Some("Replace")
+        && stage.pointer("/pattern/String").and_then(Value::as_str) == Some(" ")
+        && stage.get("content").and_then(Value::as_str) == Some("\u{2581}")
+}
+
+/// A stage's parts in order. Left out is `Precompiled`, SentencePiece's compiled character map: the library reads
+/// it without checking its indices, and of the models at hand only Unigram ones have it.
+fn flatten_normalizers<'v>(stage: &'v Value, parts: &mut Vec<&'v Value>) {
+    match type_of(stage) {
+        Some("Sequence") => {
+            for inner in stage.get("normalizers").and_then(Value::as_array).into_iter().flatten() {
+                flatten_normalizers(inner, parts);
+            }
+        }
+        Some("Precompiled") => {}
+        _ if stage.is_null() => {}
+        _ => parts.push(stage),
+    }
+}
+
+/// Whether a normalizer only writes the same bytes in another way.
+fn keeps_bytes(stage: &Value) -> bool {
+    type_of(stage) == Some("ByteLevel") || is_space_replacement(stage)
+}
+
+/// Switches off the dummy space of each pre-tokenizer.
+fn drop_prefix_space(stage: &mut Value) {
+    match type_of(stage) {
+        Some("Metaspace") => {
+            stage["prepend_scheme"] = json!("never");
+            stage["add_prefix_space"] = json!(false);
+        }
+        Some("ByteLevel") => stage["add_prefix_space"] = json!(false),
+        Some("Sequence") => {
+            let parts = stage.get_mut("pretokenizers").and_then(Value::as_array_mut);
+            parts.into_iter().flatten().for_each(drop_prefix_space);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,159 @@
+//! Hugging Face's tokenizer.json, and the configuration files beside it.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::definition::Definition;
+use super::tokenizer_json::{MergeJson, TokenizerJson, VocabJson};
+use super::{eos, read_limited};
+use crate::encoder::added_tokens::AddedToken;
+use crate::encoder::pipeline::{find_type, is_space_replacement, type_of};
+use crate::token_bytes::TokenStyle;
+use crate::{Tokenizer, TokenizerError, TokenizerOptions};
+
+/// The largest file that is read; Gemma's has 34 MB.
+const MAX_FILE_LEN: usize = 1 << 28;
+
+/// See [`Tokenizer::from_file`].
+pub(crate) fn from_file(path: &Path, options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
+    let json = read_limited(path, MAX_FILE_LEN).map_err(|error| error.at(path))?;
+    let definition = definition(&json).map_err(|error| error.at(path))?;
+    let eos = match &options.eos_token_ids {
+        Some(ids) => ids.clone(),
+        None => eos::beside(path, &definition)?
+            .map_or_else(|| eos::well_known(&definition), Ok)
+            .map_err(|error| error.at(path))?,
+    };
+    definition.build(&eos, options.vocab_size).map_err(|error| error.at(path))
+}
+
+/// See [`Tokenizer::from_json`].
+pub(crate) fn from_json(json: &[u8], options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
+    let definition = definition(json)?;
+    let eos = match &options.eos_token_ids {
+        Some(ids) => ids.clone(),
+        None => eos::well_known(&definition)?,
+    };
+    definition.build(&eos, options.vocab_size)
+}
+
+fn definition(json: &[u8]) -> Result<Definition, TokenizerError> {
+    let TokenizerJson { added_tokens, normalizer, pre_tokenizer, decoder, model } =
+        serde_json::from_slice(json)?;
+    if let Some(kind) = model.kind.as_deref().filter(|&kind| kind != "BPE") {
+        return Err(TokenizerError::invalid(format!(
+            "/model/type is {kind:?}; supported is \"BPE\", the model of generative language models"
+        )));
+    }
+    for (key, value) in [
+        ("continuing_subword_prefix", &model.continuing_subword_prefix),
+        ("end_of_word_suffix", &model.end_of_word_suffix),
+    ] {
+        if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
+            return Err(TokenizerError::invalid(format!(
+                "/model/{key} is {value:?}; supported is only \"\" or null"
+            )));
+        }
+    }
+    let vocab = match model.vocab {
+        VocabJson::Map(vocab) => vocab,
+        VocabJson::Missing => return Err(TokenizerError::invalid("/model/vocab is missing")),
+        VocabJson::List => {
+            return Err(TokenizerError::invalid(
+                "/model/vocab is a list; a BPE model has an object from tokens to ids",
+            ));
+        }
+    };
+    let merges = model.merges.ok_or_else(|| TokenizerError::invalid("/model/merges is missing"))?;
+    let byte_fallback = model.byte_fallback.unwrap_or(false);
+    let style = token_style(&normalizer, &pre_tokenizer, &decoder, byte_fallback)?;
+    let added_tokens = added_tokens.into_iter().map(|token| AddedToken {
+        id: token.id,
+        content: token.content,
+        special: token.special,
+        single_word: token.single_word,
+        lstrip: token.lstrip,
+        rstrip: token.rstrip,
+    });
+    Ok(Definition {
+        vocab,
+        merges: merges.into_iter().map(|MergeJson(left, right)| (left, right)).collect(),
+        ignore_merges: model.ignore_merges.unwrap_or(false),
+        byte_fallback,
+        unk_token: model.unk_token,
+        style,
+        added_tokens: added_tokens.collect(),
+        normalizer,
+        pre_tokenizer,
+    })
+}
+
+/// How the tokens stand for bytes: what the decoder undoes, or else what the stages before the model do.
+fn token_style(
+    normalizer: &Value,
+    pre_tokenizer: &Value,
+    decoder: &Value,
+    byte_fallback: bool,
+) -> Result<TokenStyle, TokenizerError> {
+    let stages = [normalizer, pre_tokenizer, decoder];
+    if stages.iter().any(|stage| find_type(stage, "ByteLevel").is_some()) {
+        return Ok(TokenStyle::ByteLevel);
+    }
+    let mut decoders = Vec::new();
+    flatten_decoders(decoder, &mut decoders);
+    for stage in &decoders {
+        let is_known = match type_of(stage) {
+            Some("ByteFallback" | "Fuse" | "Strip" | "Metaspace") => true,
+            Some("Replace") => is_space_decoder(stage),
+            _ => false,
+        };
+        if !is_known {
+            return Err(TokenizerError::invalid(format!(
+                "/decoder has the stage {stage}; supported are byte-level and SentencePiece tokens: ByteLevel, \
+                 Metaspace, Replace of \"▁\" by \" \", ByteFallback, Fuse, Strip"
+            )));
+        }
+    }
+    let byte_fallback = byte_fallback || find_type(decoder, "ByteFallback").is_some();
+    let marks_spaces =
+        decoders.iter().any(|stage| type_of(stage) == Some("Metaspace") || is_space_decoder(stage))
+            || find_type(pre_tokenizer, "Metaspace").is_some()
+            || has_space_replacement(normalizer);
+    if marks_spaces || byte_fallback {
+        return Ok(TokenStyle::SentencePiece { byte_fallback });
+    }
+    if find_type(decoder, "Fuse").is_some() {
+        return Ok(TokenStyle::Literal);
+    }
+    Err(TokenizerError::invalid(
+        "the stages of the file do not tell how tokens stand for bytes; expected is ByteLevel, Metaspace, or Replace \
+         of \"▁\" in /decoder, /pre_tokenizer or /normalizer",
+    ))
+}
+
+fn flatten_decoders<'v>(stage: &'v Value, parts: &mut Vec<&'v Value>) {
+    if type_of(stage) == Some("Sequence") {
+        for inner in stage.get("decoders").and_then(Value::as_array).into_iter().flatten() {
+            flatten_decoders(inner, parts);
+        }
+    } else if !stage.is_null() {
+        parts.push(stage);
+    }
+}
+
+fn is_space_decoder(stage: &Value) -> bool {
+    type_of(stage) == Some("Replace")
+        && stage.pointer("/pattern/String").and_then(Value::as_str) == Some("\u{2581}")
+        && stage.get("content").and_then(Value::as_str) == Some(" ")
+}
+
+fn has_space_replacement(normalizer: &Value) -> bool {
+    is_space_replacement(normalizer)
+        || normalizer
+            .get("normalizers")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .any(has_space_replacement)
+}

@@ -1,0 +1,278 @@
+//! A vocabulary with a model's own way to write text in it.
+//!
+//! Masks need only the [`Vocabulary`]. Encoding serves prompts, jump-forward and tests. Its contract is about
+//! bytes: what [`Tokenizer::encode`] returns spells exactly the text given, whatever the tokenizer file says
+//! about normal forms or spaces in front, and special tokens are never read out of text. Where a prompt should be
+//! read as the model was trained to, there is [`Tokenizer::encode_with_special`].
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::encoder::Encoder;
+use crate::encoder::added_tokens::{AddedToken, AddedTokenMatcher, Piece};
+use crate::encoder::segment::segment;
+use crate::{TokenId, TokenizerError, Vocabulary, loaders};
+
+/// What the caller knows better than the tokenizer's files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TokenizerOptions {
+    /// The ids that end a text. `None`: from the files, see [`Tokenizer::from_file`].
+    pub eos_token_ids: Option<Vec<u32>>,
+    /// The width of the model's logits, where it is more than the tokenizer's largest id plus one.
+    pub vocab_size: Option<usize>,
+}
+
+/// A model's vocabulary and its way to cut text into tokens. Immutable and cheap to clone.
+///
+/// ```
+/// use maskwright_vocabulary::Tokenizer;
+/// let tokens = ["a", "ab", "b", "</s>"].map(|token| token.as_bytes().to_vec());
+/// let tokenizer = Tokenizer::from_tokens(tokens.to_vec(), &[3]).unwrap();
+/// assert_eq!(tokenizer.encode("abba").unwrap(), [1, 2, 0]);
+/// assert_eq!(tokenizer.decode(&[1, 2, 0, 3]), b"abba");
+/// assert_eq!(tokenizer.token_bytes(3), None, "EOS is not text");
+/// ```
+#[derive(Clone)]
+pub struct Tokenizer {
+    vocabulary: Arc<Vocabulary>,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    encoder: Encoder,
+    /// Added tokens that are text.
+    literal_tokens: AddedTokenMatcher,
+    /// All added tokens.
+    all_tokens: AddedTokenMatcher,
+}
+
+impl std::fmt::Debug for Tokenizer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tokenizer")
+            .field("n_vocab", &self.n_vocab())
+            .field("eos_token_ids", &self.eos_token_ids())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Loading.
+impl Tokenizer {
+    /// Reads a Hugging Face `tokenizer.json`.
+    ///
+    /// The ids that end a text are `options.eos_token_ids`, else `eos_token_id` of a `generation_config.json`
+    /// beside the file, else `eos_token` of a `tokenizer_config.json` there, else every well-known name
+    /// (`<|endoftext|>`, `</s>`, `<|im_end|>` and the like) among the added tokens.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is not what it should be, if the tokenizer's model is not BPE, if its tokens
+    /// cannot be told to be byte-level or SentencePiece, if no id ends a text, or if a limit on size is reached.
+    pub fn from_file(path: &Path, options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
+        loaders::hugging_face::from_file(path, options)
+    }
+
+    /// Reads the text of a Hugging Face `tokenizer.json`; as [`Tokenizer::from_file`] with no files beside it.
+    ///
+    /// # Errors
+    /// As for [`Tokenizer::from_file`].
+    pub fn from_json(json: &[u8], options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
+        loaders::hugging_face::from_json(json, options)
+    }
+
+    /// One of OpenAI's encodings, which are built in: `gpt2`, `r50k_base`, `p50k_base`, `cl100k_base`,
+    /// `o200k_base`, `o200k_harmony`.
+    ///
+    /// # Errors
+    /// If there is no such encoding, or the options contradict it.
+    pub fn from_tiktoken(encoding: &str, options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
+        loaders::tiktoken::from_encoding(encoding, options)
+    }
+
+    /// Reads the vocabulary inside a GGUF file (`tokenizer.ggml.model` is `llama` or `gpt2`).
+    ///
+    /// The ids that end a text are `options.eos_token_ids`, else the file's `eos_token_id`, `eot_token_id` and
+    /// `eom_token_id`, else well-known names among the control tokens.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is not what it should be, if its pre-tokenizer is not known, if no id ends
+    /// a text, or if a limit on size is reached.
+    pub fn from_gguf(path: &Path, options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
+        loaders::gguf::from_file(path, options)
+    }
+
+    /// A vocabulary of the given byte strings, cut greedily. Tokens that end a text, and empty ones, never match
+    /// as text.
+    ///
+    /// # Errors
+    /// As for [`Vocabulary::from_tokens`].
+    pub fn from_tokens(tokens: Vec<Vec<u8>>, eos: &[u32]) -> Result<Tokenizer, TokenizerError> {
+        let vocabulary = Vocabulary::from_tokens(tokens.into_iter().map(Some).collect(), eos, None)?;
+        Ok(Tokenizer::new(vocabulary, Encoder::Trie, Vec::new()))
+    }
+
+    /// A tokenizer from its parts.
+    pub(crate) fn new(vocabulary: Vocabulary, encoder: Encoder, added_tokens: Vec<AddedToken>) -> Tokenizer {
+        // An added token that the model also writes text with (Gemma's `▁▁`, two spaces) is not found literally.
+        let literal = added_tokens
+            .iter()
+            .filter(|token| vocabulary.token_bytes(TokenId(token.id)) == Some(token.content.as_bytes()))
+            .cloned()
+            .collect();
+        let inner = Inner {
+            encoder,
+            literal_tokens: AddedTokenMatcher::new(literal),
+            all_tokens: AddedTokenMatcher::new(added_tokens),
+        };
+        Tokenizer { vocabulary: vocabulary.shared(), inner: Arc::new(inner) }
+    }
+}
+
+/// Reading.
+impl Tokenizer {
+    /// The tokens and their bytes.
+    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
+        &self.vocabulary
+    }
+
+    /// The width of the model's logits, in tokens.
+    pub fn n_vocab(&self) -> usize {
+        self.vocabulary.n_vocab()
+    }
+
+    /// The ids that end a text, in ascending order.
+    pub fn eos_token_ids(&self) -> &[u32] {
+        self.vocabulary.eos_token_ids()
+    }
+
+    /// The bytes of a token that matches as text; `None` for special tokens and for ids without a token.
+    pub fn token_bytes(&self, id: u32) -> Option<&[u8]> {
+        self.vocabulary.token_bytes(TokenId(id))
+    }
+
+    /// The added tokens that never match as text, with their names, in ascending order of their ids.
+    pub fn special_tokens(&self) -> impl Iterator<Item = (u32, &str)> + '_ {
+        let tokens = self.inner.all_tokens.tokens().iter();
+        tokens.filter(|token| self.token_bytes(token.id).is_none()).map(|token| (token.id, &*token.content))
+    }
+
+    /// The id of the special token with the given name. Takes time linear in their number.
+    pub fn special_token_id(&self, name: &str) -> Option<u32> {
+        self.special_tokens().find(|&(_, content)| content == name).map(|(id, _)| id)
+    }
+
+    /// The bytes of all the tokens; special tokens and unknown ids have none.
+    pub fn decode(&self, ids: &[u32]) -> Vec<u8> {
+        ids.iter().filter_map(|&id| self.token_bytes(id)).flatten().copied().collect()
+    }
+}
+
+/// Encoding.
+impl Tokenizer {
+    /// Tokens whose bytes are exactly the bytes of `text`, cut as the model's own tokenizer would cut it in the
+    /// middle of a text.
+    ///
+    /// Special tokens are neither parsed nor added. No normal form is applied and no space put in front; where
+    /// the model's tokenizer changes the text nevertheless, the text is cut into the longest tokens instead.
+    ///
+    /// # Errors
+    /// If no sequence of tokens spells the text.
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
+        let mut ids = Vec::new();
+        for piece in self.inner.literal_tokens.split(text, false) {
+            match piece {
+                Piece::Token(id) => ids.push(id),
+                Piece::Text { text: piece, start } => self.encode_piece(piece, start, &mut ids)?,
+            }
+        }
+        Ok(ids)
+    }
+
+    /// Tokens whose bytes are exactly `bytes`, which need not be UTF-8: the parts that are go through
+    /// [`Tokenizer::encode`], the rest is cut into the longest tokens.
+    ///
+    /// # Errors
+    /// If no sequence of tokens spells the bytes.
+    pub fn encode_bytes(&self, bytes: &[u8]) -> Result<Vec<u32>, TokenizerError> {
+        let mut ids = Vec::new();
+        let mut position = 0;
+        for chunk in bytes.utf8_chunks() {
+            let (valid, invalid) = (chunk.valid(), chunk.invalid());
+            let ends = (self.encode(valid), segment(&self.vocabulary, invalid));
+            let (Ok(head), Ok(tail)) = ends else {
+                // A token may span the border, so the rest is tried as a whole.
+                let rest = segment(&self.vocabulary, &bytes[position..])
+                    .map_err(|offset| TokenizerError::not_encodable(position + offset))?;
+                ids.extend(rest);
+                return Ok(ids);
+            };
+            ids.extend(head);
+            ids.extend(tail);
+            position += valid.len() + invalid.len();
+        }
+        Ok(ids)
+    }
+
+    /// Tokens for a prompt, as the model was trained to read it: special tokens are parsed, the tokenizer's
+    /// normal form and its space in front are applied. Nothing is added at the start or the end: a chat template
+    /// has written what belongs there.
+    ///
+    /// # Errors
+    /// If the vocabulary has no tokens for a part of the text.
+    pub fn encode_with_special(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
+        let mut ids = Vec::new();
+        for piece in self.inner.all_tokens.split(text, true) {
+            match piece {
+                Piece::Token(id) => ids.push(id),
+                Piece::Text { text: piece, start } => {
+                    match self.inner.encoder.encode_prompt(piece, start)? {
+                        Some(piece_ids) => ids.extend(piece_ids),
+                        None => self.encode_piece(piece, start, &mut ids)?,
+                    }
+                }
+            }
+        }
+        Ok(ids)
+    }
+
+    /// Encodes text between added tokens that begins at byte `start` of the whole.
+    fn encode_piece(&self, text: &str, start: usize, ids: &mut Vec<u32>) -> Result<(), TokenizerError> {
+        let Some(reserved) = self.inner.encoder.reserved_char() else {
+            return self.encode_plain(text, start, ids);
+        };
+        let mut position = 0;
+        for part in text.split_inclusive(reserved) {
+            let plain = part.strip_suffix(reserved).unwrap_or(part);
+            self.encode_plain(plain, start + position, ids)?;
+            self.segment_into(&part.as_bytes()[plain.len()..], start + position + plain.len(), ids)?;
+            position += part.len();
+        }
+        Ok(())
+    }
+
+    /// Encodes text without reserved characters.
+    fn encode_plain(&self, text: &str, start: usize, ids: &mut Vec<u32>) -> Result<(), TokenizerError> {
+        match self.inner.encoder.encode_exact(text) {
+            Some(encoded) if self.spells(&encoded, text.as_bytes()) => {
+                ids.extend(encoded);
+                Ok(())
+            }
+            _ => self.segment_into(text.as_bytes(), start, ids),
+        }
+    }
+
+    fn segment_into(&self, bytes: &[u8], start: usize, ids: &mut Vec<u32>) -> Result<(), TokenizerError> {
+        let segmented = segment(&self.vocabulary, bytes);
+        ids.extend(segmented.map_err(|offset| TokenizerError::not_encodable(start + offset))?);
+        Ok(())
+    }
+
+    /// Whether the tokens' bytes are exactly `bytes`.
+    fn spells(&self, ids: &[u32], mut bytes: &[u8]) -> bool {
+        for &id in ids {
+            match self.token_bytes(id).and_then(|token| bytes.strip_prefix(token)) {
+                Some(rest) => bytes = rest,
+                None => return false,
+            }
+        }
+        bytes.is_empty()
+    }
+}
