@@ -1,0 +1,185 @@
+//! What can be wrong with a source text, shown with its place.
+
+use std::fmt;
+use std::ops::Range;
+
+use ariadne::{CharSet, Config, Label, Report, ReportKind, Source};
+use maskwright_automata::FuelError;
+
+/// The longest line that is shown whole; of a longer one, a window around the place is shown.
+const FRAME_WIDTH: usize = 160;
+
+/// Why a source text (a pattern, a grammar, a list of choices) is refused, and where.
+///
+/// `Display` gives the message and, once, a source frame with the place marked; the accessors give the parts.
+///
+/// ```
+/// use maskwright_automata::Fuel;
+/// use maskwright_syntax::regex::{self, Dialect};
+/// let error = regex::parse("a(b", Dialect::Ecma, &Fuel::unlimited()).unwrap_err();
+/// assert_eq!((error.line(), error.column(), error.offset()), (1, 2, 1));
+/// assert!(error.to_string().contains(error.message()));
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct SyntaxError(Box<Inner>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Inner {
+    kind: Kind,
+    message: String,
+    source_name: String,
+    offset: usize,
+    line: usize,
+    column: usize,
+    frame: String,
+}
+
+/// What sort of trouble it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Malformed,
+    Limit,
+    Cancelled,
+}
+
+/// An error before it is placed in its source: parsers make these, the public functions
+/// [place](Fault::place) them.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    kind: Kind,
+    span: Range<usize>,
+    message: String,
+}
+
+impl Fault {
+    /// The text itself is wrong at `span` (bytes).
+    pub(crate) fn new(span: Range<usize>, message: impl Into<String>) -> Fault {
+        Fault { kind: Kind::Malformed, span, message: message.into() }
+    }
+
+    /// A limit on work or size was reached at `span` (bytes).
+    pub(crate) fn limit(span: Range<usize>, message: impl Into<String>) -> Fault {
+        Fault { kind: Kind::Limit, span, message: message.into() }
+    }
+
+    /// The supply of work ended at `span` (bytes).
+    pub(crate) fn fuel(span: Range<usize>, error: FuelError) -> Fault {
+        let kind = match error {
+            FuelError::Exhausted { .. } => Kind::Limit,
+            FuelError::Cancelled => Kind::Cancelled,
+        };
+        Fault { kind, span, message: error.to_string() }
+    }
+
+    /// The error, with its place in `source`. Takes time in the length of `source`.
+    pub(crate) fn place(self, source: &str, source_name: &str) -> SyntaxError {
+        let offset = floor_char_boundary(source, self.span.start);
+        let end = floor_char_boundary(source, self.span.end).max(offset);
+        let before = &source[..offset];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line_end = source[offset..].find('\n').map_or(source.len(), |length| offset + length);
+        let line = before.matches('\n').count() + 1;
+        let column = source[line_start..offset].chars().count() + 1;
+        let width = source[offset..end.min(line_end)].chars().count();
+        let frame = frame(&source[line_start..line_end], source_name, line, column, width, &self.message);
+        SyntaxError(Box::new(Inner {
+            kind: self.kind,
+            message: self.message,
+            source_name: source_name.to_owned(),
+            offset,
+            line,
+            column,
+            frame,
+        }))
+    }
+}
+
+/// The greatest boundary between characters that is at most `offset`.
+fn floor_char_boundary(text: &str, offset: usize) -> usize {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    offset
+}
+
+/// The message and the line with `width` characters from `column` (from 1) on marked.
+fn frame(text: &str, name: &str, line: usize, column: usize, width: usize, message: &str) -> String {
+    let start = column - 1;
+    let skipped = if text.chars().count() > FRAME_WIDTH { start.saturating_sub(FRAME_WIDTH / 2) } else { 0 };
+    // Characters that would break the frame (control characters, exotic line ends) are shown as `·`.
+    let shown: String = text
+        .chars()
+        .skip(skipped)
+        .take(FRAME_WIDTH)
+        .map(|c| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { '·' } else { c })
+        .collect();
+    let n_shown = shown.chars().count();
+    let from = start - skipped;
+    let span = from..(from + width).clamp(from, n_shown.max(from));
+    let place = if skipped > 0 { format!("{name}, cut at column {}", skipped + 1) } else { name.to_owned() };
+    let report = Report::build(ReportKind::Error, (place.clone(), span.clone()))
+        .with_config(Config::default().with_color(false).with_char_set(CharSet::Ascii))
+        .with_message(message)
+        .with_label(Label::new((place.clone(), span)).with_message("here"))
+        .finish();
+    let mut rendered = Vec::new();
+    let source = Source::from(shown).with_display_line_offset(line - 1);
+    match report.write((place, source), &mut rendered) {
+        Ok(()) => String::from_utf8_lossy(&rendered).trim_end().to_owned(),
+        // Writing to memory does not fail; should it, the place is told without a frame.
+        Err(_) => format!("Error: {message}, at {name}:{line}:{column}"),
+    }
+}
+
+impl SyntaxError {
+    /// What is wrong: what was given and what is allowed; lowercase, without the place.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The line, from 1.
+    pub fn line(&self) -> usize {
+        self.0.line
+    }
+
+    /// The column in characters (Unicode scalar values), from 1.
+    pub fn column(&self) -> usize {
+        self.0.column
+    }
+
+    /// The place in bytes from the start of the source.
+    pub fn offset(&self) -> usize {
+        self.0.offset
+    }
+
+    /// What the source was called.
+    pub fn source_name(&self) -> &str {
+        &self.0.source_name
+    }
+
+    /// Whether a limit on work, size or nesting was reached, rather than the text being wrong.
+    pub fn is_limit(&self) -> bool {
+        self.0.kind == Kind::Limit
+    }
+
+    /// Whether the caller cancelled the work.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.kind == Kind::Cancelled
+    }
+}
+
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.frame)
+    }
+}
+
+impl fmt::Debug for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { message, source_name, line, column, .. } = &*self.0;
+        write!(f, "SyntaxError({message:?} at {source_name}:{line}:{column})")
+    }
+}
+
+impl std::error::Error for SyntaxError {}

@@ -1,0 +1,139 @@
+//! The Rust dialect: from `regex-syntax`'s high-level representation to [`Pattern`].
+
+use std::ops::Range;
+
+use maskwright_automata::{Fuel, Regex};
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look};
+
+use super::pattern::{Beside, Pattern, SetId, Sets};
+use crate::MAX_DEPTH;
+use crate::error::Fault;
+
+/// Parses `pattern` as the crate `regex` does by default.
+pub(crate) fn parse(pattern: &str, sets: &mut Sets, fuel: &Fuel) -> Result<Pattern, Fault> {
+    let whole = 0..pattern.len();
+    let hir = ParserBuilder::new()
+        .nest_limit(MAX_DEPTH as u32)
+        .build()
+        .parse(pattern)
+        .map_err(|error| fault(&error, whole.clone()))?;
+    Translation { sets, fuel, whole }.translate(&hir)
+}
+
+/// The error with its place.
+fn fault(error: &regex_syntax::Error, whole: Range<usize>) -> Fault {
+    use regex_syntax::ast::ErrorKind::{CaptureLimitExceeded, NestLimitExceeded};
+    match error {
+        regex_syntax::Error::Parse(error) => {
+            let span = error.span().start.offset..error.span().end.offset;
+            match error.kind() {
+                NestLimitExceeded(_) | CaptureLimitExceeded => Fault::limit(span, error.kind().to_string()),
+                kind => Fault::new(span, kind.to_string()),
+            }
+        }
+        regex_syntax::Error::Translate(error) => {
+            Fault::new(error.span().start.offset..error.span().end.offset, error.kind().to_string())
+        }
+        other => Fault::new(whole, other.to_string()),
+    }
+}
+
+struct Translation<'a> {
+    sets: &'a mut Sets,
+    fuel: &'a Fuel,
+    whole: Range<usize>,
+}
+
+impl Translation<'_> {
+    /// Recurses on the nesting of the pattern, which the parser limits.
+    fn translate(&mut self, hir: &Hir) -> Result<Pattern, Fault> {
+        self.fuel.spend(1).map_err(|error| Fault::fuel(self.whole.clone(), error))?;
+        Ok(match hir.kind() {
+            HirKind::Empty => Pattern::epsilon(),
+            // Look-ahead does not occur in this dialect, so a single character needs no class of its own.
+            HirKind::Literal(literal) => Pattern::Plain(Regex::literal(&literal.0)),
+            HirKind::Class(class) => self.class(class)?,
+            HirKind::Look(look) => self.look(*look)?,
+            HirKind::Repetition(repetition) => {
+                let inner = self.translate(&repetition.sub)?;
+                inner.repeat(repetition.min, repetition.max, self.whole.clone())
+            }
+            HirKind::Capture(capture) => self.translate(&capture.sub)?,
+            HirKind::Concat(parts) => {
+                Pattern::concat(parts.iter().map(|part| self.translate(part)).collect::<Result<Vec<_>, _>>()?)
+            }
+            HirKind::Alternation(parts) => Pattern::alternation(
+                parts.iter().map(|part| self.translate(part)).collect::<Result<Vec<_>, _>>()?,
+            ),
+        })
+    }
+
+    fn class(&self, class: &Class) -> Result<Pattern, Fault> {
+        let class = match class {
+            Class::Unicode(class) => Some(class.clone()),
+            Class::Bytes(class) => class.to_unicode_class(),
+        };
+        let Some(class) = class else {
+            let message = "a class of bytes that are no characters is not supported, only UTF-8 text is";
+            return Err(Fault::new(self.whole.clone(), message));
+        };
+        self.fuel
+            .spend(class.ranges().len() as u64)
+            .map_err(|error| Fault::fuel(self.whole.clone(), error))?;
+        Ok(Pattern::class(&class))
+    }
+
+    fn look(&mut self, look: Look) -> Result<Pattern, Fault> {
+        let beside = match look {
+            Look::Start => Beside::Start,
+            Look::End => Beside::End,
+            Look::StartLF => Beside::StartOrAfter(self.line_feed()),
+            Look::EndLF => Beside::EndOrBefore(self.line_feed()),
+            Look::StartCRLF | Look::EndCRLF => {
+                let message = "line anchors in CRLF mode, `(?R)`, are not supported";
+                return Err(Fault::new(self.whole.clone(), message));
+            }
+            Look::WordAscii => Beside::Boundary(self.word(r"(?-u)\w")?),
+            Look::WordAsciiNegate => Beside::NotBoundary(self.word(r"(?-u)\w")?),
+            Look::WordUnicode => Beside::Boundary(self.word(r"\w")?),
+            Look::WordUnicodeNegate => Beside::NotBoundary(self.word(r"\w")?),
+            Look::WordStartAscii => Beside::Opening(self.word(r"(?-u)\w")?),
+            Look::WordEndAscii => Beside::Closing(self.word(r"(?-u)\w")?),
+            Look::WordStartUnicode => Beside::Opening(self.word(r"\w")?),
+            Look::WordEndUnicode => Beside::Closing(self.word(r"\w")?),
+            Look::WordStartHalfAscii => Beside::NotAfter(self.word(r"(?-u)\w")?),
+            Look::WordEndHalfAscii => Beside::NotBefore(self.word(r"(?-u)\w")?),
+            Look::WordStartHalfUnicode => Beside::NotAfter(self.word(r"\w")?),
+            Look::WordEndHalfUnicode => Beside::NotBefore(self.word(r"\w")?),
+        };
+        Ok(Pattern::Beside(beside))
+    }
+
+    fn line_feed(&mut self) -> SetId {
+        self.sets.id(ClassUnicode::new([ClassUnicodeRange::new('\n', '\n')]))
+    }
+
+    /// The set of word characters, as `regex-syntax` defines `class`.
+    fn word(&mut self, class: &str) -> Result<SetId, Fault> {
+        match named_class(class) {
+            Some(class) => Ok(self.sets.id(class)),
+            None => {
+                Err(Fault::new(self.whole.clone(), "word characters are not known to the Unicode tables"))
+            }
+        }
+    }
+}
+
+/// The characters of one class in `regex-syntax`'s notation, such as `\w` or `\p{Greek}`.
+pub(crate) fn named_class(class: &str) -> Option<ClassUnicode> {
+    match regex_syntax::parse(class).ok()?.into_kind() {
+        HirKind::Class(Class::Unicode(class)) => Some(class),
+        HirKind::Class(Class::Bytes(class)) => class.to_unicode_class(),
+        HirKind::Literal(literal) => {
+            let char = std::str::from_utf8(&literal.0).ok()?.chars().next()?;
+            Some(ClassUnicode::new([ClassUnicodeRange::new(char, char)]))
+        }
+        _ => None,
+    }
+}
