@@ -1,0 +1,59 @@
+//! The error of a decoding loop: what the caller asked wrongly, or what the model or the constraint answered.
+
+use crate::{constraint::ConstraintError, model::ModelError};
+
+/// Why a text could not be generated. The message says what was given and what was allowed.
+///
+/// # Examples
+/// ```
+/// use maskwright_decode::{Sampler, SamplerConfig};
+/// let error = Sampler::new(SamplerConfig { top_p: 1.5, ..SamplerConfig::default() }).unwrap_err();
+/// assert_eq!(error.to_string(), "top_p is 1.5, it must be above 0 and at most 1");
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct DecodeError(#[from] Kind);
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Kind {
+    #[error("the prompt is empty: a model needs at least one token, such as its beginning-of-text token")]
+    EmptyPrompt,
+    #[error("the prompt has {given} tokens, the model's context holds {allowed}")]
+    PromptTooLong { given: usize, allowed: usize },
+    #[error("{name} is {given}, it must be {allowed}")]
+    BadSetting { name: &'static str, given: f32, allowed: &'static str },
+    #[error("after {n_tokens} generated tokens the constraint allows no token at all")]
+    DeadEnd { n_tokens: usize },
+    #[error(
+        "after {n_tokens} generated tokens the model gave no finite logit to any of {n_allowed} allowed tokens"
+    )]
+    NoFiniteLogit { n_tokens: usize, n_allowed: usize },
+    #[error("after {n_tokens} generated tokens the constraint refused token {id}, which {why}")]
+    Refused { n_tokens: usize, id: u32, why: &'static str },
+    #[error("the model returned {given} rows of logits, {wanted} were asked for")]
+    RowsMissing { given: usize, wanted: usize },
+    #[error("the model failed")]
+    Model(#[from] ModelError),
+    #[error("the constraint failed")]
+    Constraint(#[from] ConstraintError),
+}
+
+impl DecodeError {
+    /// Whether the constraint left no token to choose from (its language, or its limits, ended the text).
+    #[must_use]
+    pub fn is_dead_end(&self) -> bool {
+        matches!(self.0, Kind::DeadEnd { .. })
+    }
+}
+
+impl From<ModelError> for DecodeError {
+    fn from(error: ModelError) -> Self {
+        DecodeError(error.into())
+    }
+}
+
+impl From<ConstraintError> for DecodeError {
+    fn from(error: ConstraintError) -> Self {
+        DecodeError(error.into())
+    }
+}

@@ -1,0 +1,139 @@
+//! Models on the Hugging Face hub, by the crate `hf-hub`, in the cache that all its tools share.
+
+use std::path::{Component, Path, PathBuf};
+
+use hf_hub::{
+    Cache,
+    api::{
+        Progress,
+        sync::{ApiBuilder, ApiRepo},
+    },
+};
+
+use crate::{
+    error::ModelsError,
+    pull::{PullConfig, PullProgress, PullStage},
+};
+
+/// A GGUF file of a repository; without a name, the only one or the one in Q8_0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HubFile {
+    repository: String,
+    file: Option<String>,
+}
+
+impl HubFile {
+    /// Reads `organisation/repository` or `organisation/repository:file.gguf`; `None` if it is neither.
+    pub(crate) fn parse(id: &str) -> Option<Self> {
+        let (repository, file) = match id.split_once(':') {
+            Some((repository, file)) => (repository, Some(file)),
+            None => (id, None),
+        };
+        let (organisation, name) = repository.split_once('/')?;
+        // Letters, digits and -_. as the hub allows them; so a path such as ./model is no id.
+        let is_name = |part: &str| {
+            part.starts_with(|first: char| first.is_ascii_alphanumeric())
+                && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+        };
+        let is_path = file.is_none() && name.to_ascii_lowercase().ends_with(".gguf");
+        (is_name(organisation) && is_name(name) && !is_path && file.is_none_or(is_gguf))
+            .then(|| HubFile { repository: repository.to_owned(), file: file.map(str::to_owned) })
+    }
+}
+
+/// Whether this is a GGUF file inside a folder: a relative path that does not leave it.
+fn is_gguf(file: &str) -> bool {
+    let inside = Path::new(file).components().all(|part| matches!(part, Component::Normal(_)));
+    inside && file.to_ascii_lowercase().ends_with(".gguf")
+}
+
+/// The file in the hub's cache, downloaded if it is not there.
+pub(crate) fn fetch(
+    file: &HubFile,
+    config: &PullConfig,
+    on_progress: &mut dyn FnMut(PullProgress),
+) -> Result<PathBuf, ModelsError> {
+    let id = &file.repository;
+    let failed =
+        |what: &str, error| ModelsError::fetch(format!("{what} {id} on the Hugging Face hub")).because(error);
+    let has_home = dirs::home_dir().is_some() || std::env::var_os("HF_HOME").is_some();
+    let cache = match &config.hub_cache_dir {
+        Some(folder) => Cache::new(folder.clone()),
+        None if has_home => Cache::from_env(),
+        None => return Err(ModelsError::fetch("there is no folder for the hub's cache: set HF_HOME to one")),
+    };
+    if let Some(path) = file.file.as_ref().and_then(|name| cache.model(id.clone()).get(name)) {
+        return Ok(path);
+    }
+    let endpoint = config.hub_endpoint.clone().or_else(|| std::env::var("HF_ENDPOINT").ok());
+    let mut builder = ApiBuilder::from_cache(cache.clone()).with_progress(false);
+    if let Some(endpoint) = endpoint {
+        builder = builder.with_endpoint(endpoint.trim_end_matches('/').to_owned());
+    }
+    let api = builder.build().map_err(|error| failed("no connection can be made for", error))?;
+    let repository = api.model(id.clone());
+    let name = match &file.file {
+        Some(name) => name.clone(),
+        None => choose(id, &repository)?,
+    };
+    if let Some(path) = cache.model(id.clone()).get(&name) {
+        return Ok(path);
+    }
+    let progress = Reporter { on_progress, n_done: 0, n_total: 0 };
+    let path = repository.download_with_progress(&name, progress);
+    path.map_err(|error| failed(&format!("cannot get {name} of"), error))
+}
+
+/// The one GGUF file of a repository, or the one in Q8_0.
+fn choose(id: &str, repository: &ApiRepo) -> Result<String, ModelsError> {
+    let info = repository.info().map_err(|error| {
+        ModelsError::fetch(format!("cannot list the files of {id} on the Hugging Face hub")).because(error)
+    })?;
+    let mut names: Vec<String> =
+        info.siblings.into_iter().map(|file| file.rfilename).filter(|name| is_gguf(name)).collect();
+    if names.len() > 1 {
+        let in_q8_0: Vec<String> =
+            names.iter().filter(|name| name.to_ascii_lowercase().ends_with("q8_0.gguf")).cloned().collect();
+        if in_q8_0.len() == 1 {
+            names = in_q8_0;
+        }
+    }
+    match names.len() {
+        1 => Ok(names.remove(0)),
+        0 => Err(ModelsError::fetch(format!("{id} on the Hugging Face hub has no .gguf file"))),
+        _ => {
+            let names = names.join(", ");
+            Err(ModelsError::fetch(format!("{id} has several files, name one as {id}:FILE: {names}")))
+        }
+    }
+}
+
+/// Passes the hub's progress on.
+struct Reporter<'a> {
+    on_progress: &'a mut dyn FnMut(PullProgress),
+    n_done: u64,
+    n_total: u64,
+}
+
+impl Reporter<'_> {
+    fn report(&mut self) {
+        let (n_done, n_total) = (self.n_done, self.n_total);
+        (self.on_progress)(PullProgress { stage: PullStage::Download, n_done, n_total });
+    }
+}
+
+impl Progress for Reporter<'_> {
+    fn init(&mut self, size: usize, _filename: &str) {
+        (self.n_done, self.n_total) = (0, size as u64);
+        self.report();
+    }
+
+    fn update(&mut self, size: usize) {
+        self.n_done += size as u64;
+        self.report();
+    }
+
+    fn finish(&mut self) {
+        self.report();
+    }
+}

