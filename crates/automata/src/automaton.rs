@@ -86,6 +86,8 @@ pub struct Automaton {
 enum Kind {
     /// The expression is a single word of at least two bytes; a state is the number of its bytes read.
     Word,
+    /// The expression is one byte of a set; state 0 is before it and 1 after.
+    Set(ByteSet),
     Lazy(Box<Lazy>),
 }
 
@@ -105,6 +107,10 @@ impl Automaton {
                 fuel.spend(1)?;
                 Kind::Word
             }
+            Node::Bytes(set) => {
+                fuel.spend(1)?;
+                Kind::Set(*set)
+            }
             _ => Kind::Lazy(Box::new(Lazy::new(regex, limits, fuel)?)),
         };
         Ok(Automaton { id: NEXT_ID.fetch_add(1, Ordering::Relaxed), regex: regex.clone(), kind })
@@ -123,7 +129,7 @@ impl Automaton {
     /// The state before the first byte; `None` if the language is empty.
     pub fn start(&self) -> Option<StateId> {
         match &self.kind {
-            Kind::Word => Some(StateId(0)),
+            Kind::Word | Kind::Set(_) => Some(StateId(0)),
             Kind::Lazy(lazy) => lazy.start().map(StateId),
         }
     }
@@ -136,6 +142,7 @@ impl Automaton {
     pub fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, AutomatonError> {
         match &self.kind {
             Kind::Word => Ok((self.word().get(state.index()) == Some(&byte)).then(|| StateId(state.0 + 1))),
+            Kind::Set(set) => Ok((state.0 == 0 && set.contains(byte)).then_some(StateId(1))),
             Kind::Lazy(lazy) => Ok(lazy.step(state.0, byte)?.map(StateId)),
         }
     }
@@ -145,6 +152,7 @@ impl Automaton {
     pub fn is_accepting(&self, state: StateId) -> bool {
         match &self.kind {
             Kind::Word => state.index() == self.word().len(),
+            Kind::Set(_) => state.0 == 1,
             Kind::Lazy(lazy) => lazy.is_accepting(state.0),
         }
     }
@@ -157,6 +165,7 @@ impl Automaton {
     pub fn next_bytes(&self, state: StateId) -> Result<ByteSet, AutomatonError> {
         match &self.kind {
             Kind::Word => Ok(self.word().get(state.index()).copied().into_iter().collect()),
+            Kind::Set(set) => Ok(if state.0 == 0 { *set } else { ByteSet::EMPTY }),
             Kind::Lazy(lazy) => lazy.next_bytes(state.0),
         }
     }
@@ -203,7 +212,7 @@ impl Automaton {
     /// If a limit is reached.
     pub fn row_key(&self, state: StateId, max_bytes: u32) -> Result<StateId, AutomatonError> {
         match &self.kind {
-            Kind::Word => Ok(state),
+            Kind::Word | Kind::Set(_) => Ok(state),
             Kind::Lazy(lazy) => lazy.row_key(state.0, max_bytes).map(StateId),
         }
     }
@@ -216,6 +225,7 @@ impl Automaton {
     pub fn shortest_word(&self, from: StateId) -> Result<Vec<u8>, AutomatonError> {
         match &self.kind {
             Kind::Word => Ok(self.word().get(from.index()..).unwrap_or_default().to_vec()),
+            Kind::Set(set) => Ok(set.first().filter(|_| from.0 == 0).into_iter().collect()),
             Kind::Lazy(lazy) => lazy.shortest_word(from.0),
         }
     }
@@ -224,6 +234,7 @@ impl Automaton {
     pub fn n_states(&self) -> usize {
         match &self.kind {
             Kind::Word => self.word().len() + 1,
+            Kind::Set(_) => 2,
             Kind::Lazy(lazy) => lazy.n_states(),
         }
     }
@@ -232,7 +243,7 @@ impl Automaton {
     pub fn memory_usage(&self) -> usize {
         size_of::<Automaton>()
             + match &self.kind {
-                Kind::Word => 0,
+                Kind::Word | Kind::Set(_) => 0,
                 Kind::Lazy(lazy) => lazy.memory_usage(),
             }
     }
@@ -249,6 +260,11 @@ impl Automaton {
                     _ => format!("\"{}\"", shown.escape_ascii()),
                 }
             }
+            Kind::Set(_) if state.0 > 0 => "ε".to_owned(),
+            Kind::Set(set) => match set.as_singleton() {
+                Some(byte) => format!("\"{}\"", std::ascii::escape_default(byte)),
+                None => format!("{set:?}"),
+            },
             Kind::Lazy(lazy) => lazy.describe(state.0, MAX_DESCRIPTION),
         }
     }

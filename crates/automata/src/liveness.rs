@@ -23,33 +23,25 @@ use crate::arena::{Arena, EMPTY, Node, NodeId};
 use crate::classes::Classes;
 use crate::{AutomatonError, Fuel};
 
-/// An arena with its byte classes and a memo of derivatives: what searches walk on.
+/// An arena with its byte classes: what searches walk on.
 pub(crate) struct Residues {
     pub(crate) arena: Arena,
     pub(crate) classes: Classes,
-    /// Derivatives of extended nodes, which searches and steps both ask for.
-    memo: FxHashMap<(NodeId, u8), NodeId>,
     liveness_fuel: u64,
 }
 
 impl Residues {
     pub(crate) fn new(arena: Arena, classes: Classes, liveness_fuel: u64) -> Residues {
-        Residues { arena, classes, memo: FxHashMap::default(), liveness_fuel }
+        Residues { arena, classes, liveness_fuel }
     }
 
     /// The derivative by any byte of `class`.
     pub(crate) fn derivative(&mut self, node: NodeId, class: u8) -> Result<NodeId, AutomatonError> {
         let byte = self.classes.representative(class);
-        if !self.arena.entry(node).extended {
-            return self.arena.derivative(node, byte);
+        match self.arena.entry(node).extended {
+            true => self.arena.remembered_derivative(node, byte),
+            false => self.arena.derivative(node, byte),
         }
-        if let Some(&known) = self.memo.get(&(node, class)) {
-            return Ok(known);
-        }
-        let derivative = self.arena.derivative(node, byte)?;
-        self.arena.charge(2 * size_of::<(NodeId, u8, NodeId)>())?;
-        self.memo.insert((node, class), derivative);
-        Ok(derivative)
     }
 
     /// A fresh supply of fuel for one search.
@@ -150,7 +142,7 @@ impl Residues {
         parents.insert(root, root);
         queue.push(Reverse((self.arena.entry(root).min_length, root)));
         while let Some(Reverse((_, mut node))) = queue.pop() {
-            let cost = self.arena.entry(node).cost;
+            let cost = u64::from(self.arena.entry(node).cost);
             for class in self.classes.iter() {
                 search_fuel.spend(cost)?;
                 if let Some(fuel) = fuel {

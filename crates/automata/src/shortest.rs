@@ -149,7 +149,7 @@ impl Residues {
             }
             *next_class += 1;
             let class = class as u8;
-            fuel.spend(entry.cost)?;
+            fuel.spend(u64::from(entry.cost))?;
             let next = self.derivative(node, class)?;
             let has_failed = failed.get(&next).is_some_and(|&known| known >= left - 1);
             if next != EMPTY && self.arena.entry(next).min_length < left && !has_failed {
@@ -178,7 +178,7 @@ impl Residues {
             if distances.get(&node).is_some_and(|&known| known < distance) {
                 continue;
             }
-            let cost = entry.cost;
+            let cost = u64::from(entry.cost);
             for class in self.classes.iter() {
                 fuel.spend(cost)?;
                 let next = self.derivative(node, class)?;

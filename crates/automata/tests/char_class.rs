@@ -56,7 +56,7 @@ fn any_text_is_what_std_says_is_utf8() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
     fn random_classes_have_exactly_their_characters(

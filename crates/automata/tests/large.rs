@@ -287,6 +287,33 @@ fn a_literal_is_walked_by_offset() {
 }
 
 #[test]
+fn a_byte_set_has_two_states() {
+    let digit = automaton(&Regex::bytes(ByteSet::range(b'0', b'9')));
+    let start = digit.start().unwrap();
+    let end = digit.step(start, b'7').unwrap().unwrap();
+    assert_eq!(digit.step(start, b'a').unwrap(), None);
+    assert_eq!(digit.step(end, b'7').unwrap(), None);
+    assert!(digit.is_accepting(end) && !digit.is_accepting(start));
+    assert_eq!(digit.next_bytes(start).unwrap(), ByteSet::range(b'0', b'9'));
+    assert!(digit.next_bytes(end).unwrap().is_empty());
+    assert_eq!(digit.shortest_word(start).unwrap(), b"0");
+    assert!(digit.shortest_word(end).unwrap().is_empty());
+    assert_eq!((digit.describe(start).as_str(), digit.describe(end).as_str()), ("[0-9]", "ε"));
+    assert_eq!((digit.n_states(), digit.row_key(start, 3).unwrap()), (2, start));
+}
+
+#[test]
+fn counts_inside_intersections_are_kept() {
+    // Cut to two copies each, a would lead on.
+    let branch = |n: u32| Regex::union([Regex::byte(b'a').repeat(n, Some(n)), Regex::byte(b'b')]);
+    let automaton = automaton(&Regex::intersection([branch(9), branch(8)]));
+    let start = automaton.start().unwrap();
+    let key = automaton.row_key(start, 1).unwrap();
+    assert_eq!(automaton.next_bytes(start).unwrap(), ByteSet::singleton(b'b'));
+    assert_eq!(automaton.next_bytes(key).unwrap(), ByteSet::singleton(b'b'));
+}
+
+#[test]
 fn descriptions_are_readable_and_bounded() {
     let automaton = automaton(&Regex::concat([
         Regex::byte(b'"'),

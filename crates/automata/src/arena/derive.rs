@@ -29,7 +29,7 @@ impl Arena {
             Node::Intersection(list) => {
                 let mut members = Vec::with_capacity(list.len());
                 for &member in &*list {
-                    match self.derivative(member, byte)? {
+                    match self.remembered_derivative(member, byte)? {
                         EMPTY => return Ok(EMPTY),
                         derivative => members.push(derivative),
                     }
@@ -51,6 +51,20 @@ impl Arena {
                 self.concat(first, rest)
             }
         }
+    }
+
+    /// The derivative, with a memo. Callers ask for one byte per class, so that the memo has few keys.
+    ///
+    /// # Errors
+    /// As [`derivative`](Arena::derivative).
+    pub(crate) fn remembered_derivative(&mut self, node: NodeId, byte: u8) -> Result<NodeId, AutomatonError> {
+        if let Some(&known) = self.derivatives.get(&(node, byte)) {
+            return Ok(known);
+        }
+        let derivative = self.derivative(node, byte)?;
+        self.charge(2 * size_of::<(NodeId, u8, NodeId)>())?;
+        self.derivatives.insert((node, byte), derivative);
+        Ok(derivative)
     }
 
     fn concat_derivative(&mut self, node: NodeId, byte: u8) -> Result<NodeId, AutomatonError> {

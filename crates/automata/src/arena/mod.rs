@@ -95,7 +95,7 @@ pub(crate) struct Entry {
     /// The greatest finite count of a `Repeat` outside intersections and complements.
     pub(crate) max_count: u32,
     /// Node visits of one derivative.
-    pub(crate) cost: u64,
+    pub(crate) cost: u32,
     /// Every word has at least this many bytes; the exact minimum if not `extended`.
     pub(crate) min_length: u64,
 }
@@ -108,6 +108,9 @@ pub(crate) struct Arena {
     set_ids: FxHashMap<ByteSet, u32>,
     lists: Vec<WordList>,
     list_ids: FxHashMap<Regex, u32>,
+    /// Derivatives of intersections and of what is in them, by the least byte of the class: searches and
+    /// steps both ask for these, and many intersections share members.
+    derivatives: FxHashMap<(NodeId, u8), NodeId>,
     memory: usize,
     max_memory: usize,
     max_cost: u64,
@@ -124,6 +127,7 @@ impl Arena {
             set_ids: FxHashMap::default(),
             lists: Vec::new(),
             list_ids: FxHashMap::default(),
+            derivatives: FxHashMap::default(),
             memory: 0,
             max_memory,
             max_cost,
@@ -217,7 +221,7 @@ impl Arena {
             return Ok(id);
         }
         let entry = self.describe_node(node)?;
-        if entry.cost > self.max_cost {
+        if u64::from(entry.cost) > self.max_cost {
             return Err(AutomatonError::limit("nodes in one residue", self.max_cost));
         }
         if entry.depth > MAX_NODE_DEPTH {
@@ -268,7 +272,7 @@ impl Arena {
                 let members = || list.iter().map(|&id| self.entry(id));
                 let lengths = || members().map(|member| member.min_length);
                 entry.depth = 1 + members().map(|member| member.depth).max().unwrap_or(0);
-                entry.cost = members().fold(1u64, |sum, member| sum.saturating_add(member.cost));
+                entry.cost = members().fold(1u32, |sum, member| sum.saturating_add(member.cost));
                 if is_union {
                     entry.nullable = members().any(|member| member.nullable);
                     entry.extended = members().any(|member| member.extended);
