@@ -1,1 +1,96 @@
 //! The JSON Schema front end: schema in, typed grammar and report out.
+//!
+//! Between a schema document and the grammar layer; it knows automata and grammars, nothing of vocabularies
+//! or the engine, and no stage passes text to the next:
+//!
+//! document → keywords (typed fields of one schema) → [`Shape`](shape) (the canonical form: a union by JSON
+//! type, closed under intersection; one lazily resolved graph for the document) → `Grammar`.
+//!
+//! # The texts of a schema
+//! A text is in the grammar's language iff it writes a value that satisfies the schema, in this written form:
+//!
+//! * Object members are in [schema order](PropertyOrder::Schema); white space is as [`Whitespace`] says. No
+//!   declared property occurs twice; of an additional one that does, every value satisfies the schema.
+//! * Strings without a constraint, and keys of objects without declared properties, are spelled in any way
+//!   RFC 8259 allows, surrogates paired. Strings with a constraint, constants and other keys have the one
+//!   spelling of Python's `json.dumps(…, ensure_ascii=False)`. Lengths count code points.
+//! * Numbers without a constraint are any of RFC 8259; `integer`s have no exponent and, but in draft 4, may
+//!   end in `.0`. Numbers with a bound or `multipleOf` are in plain notation, without an exponent, and with
+//!   `multipleOf` have no more decimals than it needs. Constants are written as in the schema or plainly.
+//!
+//! A keyword that is not enforced is an error, or with `strict: false` an entry of the [`Report`]. Unknown
+//! keywords are annotations, as the specification says, and are listed as such.
+//!
+//! Compilation is linear in the document for usual schemas; multiplied-out combinations and everything else
+//! that can grow is paid for in `Fuel` and limited.
+
+mod config;
+mod decimal;
+mod draft;
+mod error;
+mod escape;
+mod graph;
+mod keywords;
+mod lower;
+mod number;
+mod range;
+mod read;
+mod reference;
+mod remainder;
+mod report;
+mod shape;
+mod terminals;
+mod words;
+
+use maskwright_automata::Fuel;
+use maskwright_grammar::Grammar;
+use serde_json::Value;
+
+pub use config::{PropertyOrder, SchemaConfig, SchemaLimits, Whitespace};
+pub use error::SchemaError;
+pub use report::{Report, ReportEntry, Status};
+
+use crate::error::Kind;
+use crate::graph::Graph;
+use crate::report::Step;
+
+/// A schema as a grammar, and what of it is enforced.
+///
+/// ```
+/// use maskwright_automata::Fuel;
+/// use maskwright_json_schema::{SchemaConfig, compile_str};
+/// let schema = r#"{"type": "object", "properties": {"age": {"type": "integer", "minimum": 0}}}"#;
+/// let compiled = compile_str(schema, &SchemaConfig::default(), &Fuel::unlimited()).unwrap();
+/// assert!(compiled.report.is_complete());
+/// assert!(compiled.grammar.rules().len() > 0);
+/// ```
+#[derive(Clone, Debug)]
+pub struct CompiledSchema {
+    /// The texts of the schema.
+    pub grammar: Grammar,
+    /// What became of each keyword.
+    pub report: Report,
+}
+
+/// Compiles a schema. Linear in the document for usual schemas; all work is paid for in `fuel`.
+///
+/// # Errors
+/// If the schema is malformed, nothing satisfies it, it uses a keyword that is not enforced (and `config` is
+/// strict), a limit is reached, or the work is cancelled; with the JSON pointer and the keyword.
+pub fn compile(schema: &Value, config: &SchemaConfig, fuel: &Fuel) -> Result<CompiledSchema, SchemaError> {
+    let mut graph = Graph::new(schema, config, fuel);
+    let root = graph.schema_node(schema, 0, Step::Root)?;
+    let grammar = lower::lower(&mut graph, root)?;
+    Ok(CompiledSchema { grammar, report: graph.into_report() })
+}
+
+/// Parses a schema document and [compiles](compile) it.
+///
+/// # Errors
+/// As [`compile`]; and if the document is not JSON, with line and column.
+pub fn compile_str(schema: &str, config: &SchemaConfig, fuel: &Fuel) -> Result<CompiledSchema, SchemaError> {
+    let value: Value = serde_json::from_str(schema).map_err(|error| {
+        SchemaError::new(String::new(), None, Kind::Syntax { message: error.to_string() })
+    })?;
+    compile(&value, config, fuel)
+}

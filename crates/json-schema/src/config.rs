@@ -1,0 +1,85 @@
+//! What the caller may choose about the texts of a schema, and limits on the work.
+
+use crate::terminals::DEFAULT_MAX_INDENT;
+
+/// How a schema is compiled.
+///
+/// ```
+/// use maskwright_json_schema::{SchemaConfig, Whitespace};
+/// let config = SchemaConfig { whitespace: Whitespace::Compact, ..SchemaConfig::default() };
+/// assert!(config.strict);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchemaConfig {
+    /// In which order the properties of an object are written.
+    pub property_order: PropertyOrder,
+    /// Which white space is written.
+    pub whitespace: Whitespace,
+    /// Whether a keyword that is not enforced is an error (the default); otherwise the report lists it.
+    pub strict: bool,
+    /// Limits on the size of things, against hostile schemas.
+    pub limits: SchemaLimits,
+}
+
+impl Default for SchemaConfig {
+    fn default() -> SchemaConfig {
+        SchemaConfig {
+            property_order: PropertyOrder::default(),
+            whitespace: Whitespace::default(),
+            strict: true,
+            limits: SchemaLimits::default(),
+        }
+    }
+}
+
+/// In which order the properties of an object are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PropertyOrder {
+    /// Those of `properties` in their order there (optional ones may be left out), then the names that
+    /// only `required` lists, then additional ones.
+    #[default]
+    Schema,
+}
+
+/// Which white space is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Whitespace {
+    /// None.
+    Compact,
+    /// What usual writers produce with any indentation: after `{`, `[` and `,` and before `}` and `]`
+    /// nothing, one space, or a line feed and up to [`max_indent`](SchemaLimits::max_indent) spaces or tabs;
+    /// after `:` nothing or one space; none before `,` and `:`, none around the whole text.
+    #[default]
+    Flexible,
+    /// Any amount wherever RFC 8259 allows it, around the whole text too.
+    Any,
+}
+
+/// Limits on the size of things. Work as a whole is limited by the caller's fuel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchemaLimits {
+    /// The widest indentation of flexible white space, in characters.
+    pub max_indent: u32,
+    /// How many alternatives one schema may have after its `anyOf`, `oneOf` and `allOf` are multiplied out.
+    pub max_alternatives: usize,
+    /// How deep `$ref`, `allOf`, `anyOf` and `oneOf` may lead from one to the next without passing through
+    /// a property or an item.
+    pub max_depth: usize,
+    /// How many digits a bound may take in plain notation.
+    pub max_digits: usize,
+    /// How many states the remainders of a `multipleOf` may take.
+    pub max_remainders: usize,
+}
+
+impl Default for SchemaLimits {
+    fn default() -> SchemaLimits {
+        SchemaLimits {
+            max_indent: DEFAULT_MAX_INDENT,
+            max_alternatives: 4096,
+            max_depth: 128,
+            max_digits: 4096,
+            max_remainders: 128,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! From the characters of a string to how JSON writes them.
+//!
+//! JSON Schema speaks of a string's characters, a grammar of the text between its quotes. The two are
+//! related by the *canonical spelling* e: `"` and `\` are written `\"` and `\\`; backspace, form feed, line
+//! feed, carriage return and tab `\b \f \n \r \t`; the other characters below U+0020 `\u00xx` with lowercase
+//! digits; every other character (U+007F and `/` included) as itself. It is what Python's
+//! `json.dumps(…, ensure_ascii=False)` and most other writers produce.
+//!
+//! [`spell`] maps a language of texts to the language of their spellings. It works on the expression: e is
+//! a homomorphism of byte strings, since the characters that need an escape are single bytes in UTF-8 and
+//! no part of a longer sequence. So it goes through concatenation, union and repetition. It is injective
+//! too: the images of single characters are a prefix code (those of two bytes or more begin with `\`, which
+//! no other image begins with, and `\u00xx` all have one length). Hence e(A ∩ B) = e(A) ∩ e(B), and
+//! e(T ∖ A) = e(T) ∖ e(A) for the set T of all valid UTF-8 texts; this is how a complement is mapped.
+//!
+//! Rejected: all spellings (`\u0061` for `a`). The exclusion of property names would have to list six
+//! spellings of each of their characters, and lengths would no longer be counted by single characters.
+
+use std::sync::LazyLock;
+
+use maskwright_automata::{ByteSet, Node, Regex};
+
+/// The spelling of one character, any.
+pub(crate) static SPELLED_CHAR: LazyLock<Regex> = LazyLock::new(|| spell(&Regex::any_char()));
+
+/// The spelling of any text, without the quotes.
+static SPELLED_TEXT: LazyLock<Regex> = LazyLock::new(|| SPELLED_CHAR.star());
+
+/// The bytes that are not written as themselves.
+static ESCAPED: LazyLock<ByteSet> =
+    LazyLock::new(|| ByteSet::range(0, 0x1f).union(&[b'"', b'\\'].into_iter().collect()));
+
+/// The spellings of the texts of `regex`. Linear in its size as a tree; as deep as it is nested.
+pub(crate) fn spell(regex: &Regex) -> Regex {
+    let all = |parts: &[Regex]| parts.iter().map(spell).collect::<Vec<_>>();
+    match regex.node() {
+        Node::Empty | Node::Epsilon => regex.clone(),
+        Node::Bytes(set) if !set.intersects(&ESCAPED) => regex.clone(),
+        Node::Bytes(set) => {
+            let escapes = set.intersection(&ESCAPED);
+            let plain = Regex::bytes(set.intersection(&ESCAPED.complement()));
+            let words = escapes.iter().map(|byte| {
+                let mut word = Vec::new();
+                spell_byte(byte, &mut word);
+                word
+            });
+            Regex::union([plain, Regex::words(words)])
+        }
+        Node::Literal(bytes) => Regex::literal(spell_bytes(bytes)),
+        Node::Words(words) => Regex::words(words.iter().map(|word| spell_bytes(word))),
+        Node::Concat(parts) => Regex::concat(all(parts)),
+        Node::Union(parts) => Regex::union(all(parts)),
+        Node::Intersection(parts) => Regex::intersection(all(parts)),
+        Node::Complement(inner) => SPELLED_TEXT.difference(&spell(inner)),
+        Node::Repeat { inner, min, max } => spell(inner).repeat(*min, *max),
+    }
+}
+
+/// A string as JSON text: its spelling between quotes.
+pub(crate) fn quoted(text: &str) -> Vec<u8> {
+    let mut word = Vec::with_capacity(text.len() + 2);
+    word.push(b'"');
+    for &byte in text.as_bytes() {
+        spell_byte(byte, &mut word);
+    }
+    word.push(b'"');
+    word
+}
+
+fn spell_bytes(bytes: &[u8]) -> Vec<u8> {
+    let mut word = Vec::with_capacity(bytes.len());
+    for &byte in bytes {
+        spell_byte(byte, &mut word);
+    }
+    word
+}
+
+fn spell_byte(byte: u8, word: &mut Vec<u8>) {
+    let short = match byte {
+        b'"' | b'\\' => byte,
+        0x08 => b'b',
+        0x0c => b'f',
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        0..0x20 => {
+            const HEX: [u8; 16] = *b"0123456789abcdef";
+            word.extend(*b"\\u00");
+            word.extend([HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+            return;
+        }
+        _ => {
+            word.push(byte);
+            return;
+        }
+    };
+    word.extend([b'\\', short]);
+}

@@ -1,0 +1,404 @@
+//! One schema object, read into typed fields.
+//!
+//! The first stage: the only place that looks at keywords as names. It checks the form of their values,
+//! refuses or reports those that are not enforced, and knows the trivial uses that constrain nothing
+//! (`"uniqueItems": false`).
+
+use serde_json::{Map, Number, Value};
+
+use crate::SchemaError;
+use crate::decimal::Decimal;
+use crate::draft::Draft;
+use crate::error::Kind;
+use crate::graph::{Graph, PlaceId, kind_of};
+
+/// The enforced keywords of one schema; absent ones are `None`.
+#[derive(Default)]
+pub(crate) struct Keywords<'a> {
+    pub(crate) types: Option<Types>,
+    pub(crate) enumeration: Option<&'a [Value]>,
+    pub(crate) constant: Option<&'a Value>,
+    pub(crate) reference: Option<&'a str>,
+    pub(crate) all_of: Option<&'a [Value]>,
+    pub(crate) any_of: Option<&'a [Value]>,
+    pub(crate) one_of: Option<&'a [Value]>,
+    pub(crate) minimum: Option<Decimal>,
+    pub(crate) maximum: Option<Decimal>,
+    pub(crate) exclusive_minimum: Option<Exclusive>,
+    pub(crate) exclusive_maximum: Option<Exclusive>,
+    pub(crate) multiple_of: Option<Decimal>,
+    pub(crate) min_length: Option<u64>,
+    pub(crate) max_length: Option<u64>,
+    pub(crate) pattern: Option<&'a str>,
+    pub(crate) items: Option<&'a Value>,
+    pub(crate) prefix_items: Option<&'a [Value]>,
+    pub(crate) additional_items: Option<&'a Value>,
+    pub(crate) min_items: Option<u64>,
+    pub(crate) max_items: Option<u64>,
+    pub(crate) has_unique_items: bool,
+    pub(crate) properties: Option<&'a Map<String, Value>>,
+    pub(crate) required: Option<&'a [Value]>,
+    pub(crate) additional_properties: Option<&'a Value>,
+    pub(crate) min_properties: Option<u64>,
+    pub(crate) max_properties: Option<u64>,
+}
+
+/// Draft 4 makes `minimum` exclusive by a flag, later drafts have a bound of its own.
+pub(crate) enum Exclusive {
+    Flag(bool),
+    Bound(Decimal),
+}
+
+/// A set of JSON types.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Types(u8);
+
+impl Types {
+    pub(crate) const ALL: Types = Types(127);
+    pub(crate) const NULL: Types = Types(1);
+    pub(crate) const BOOLEAN: Types = Types(2);
+    pub(crate) const INTEGER: Types = Types(4);
+    pub(crate) const NUMBER: Types = Types(8);
+    pub(crate) const STRING: Types = Types(16);
+    pub(crate) const ARRAY: Types = Types(32);
+    pub(crate) const OBJECT: Types = Types(64);
+
+    pub(crate) fn has(self, other: Types) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    fn of_name(name: &str) -> Option<Types> {
+        Some(match name {
+            "null" => Types::NULL,
+            "boolean" => Types::BOOLEAN,
+            "integer" => Types::INTEGER,
+            "number" => Types::NUMBER,
+            "string" => Types::STRING,
+            "array" => Types::ARRAY,
+            "object" => Types::OBJECT,
+            _ => return None,
+        })
+    }
+}
+
+const NOT_YET: &str = "this keyword is not enforced";
+
+impl<'a> Graph<'a> {
+    /// Reads one schema object.
+    pub(crate) fn read_keywords(
+        &mut self,
+        schema: &'a Map<String, Value>,
+        place: PlaceId,
+    ) -> Result<Keywords<'a>, SchemaError> {
+        let mut read = Keywords::default();
+        if self.draft.ignores_siblings_of_ref()
+            && let Some(Value::String(reference)) = schema.get("$ref")
+        {
+            self.note(place, "$ref");
+            read.reference = Some(reference);
+            return Ok(read);
+        }
+        self.spend(place, schema.len() as u64)?;
+        for (keyword, value) in schema {
+            self.read_keyword(&mut read, keyword, value, schema, place)?;
+        }
+        Ok(read)
+    }
+
+    fn read_keyword(
+        &mut self,
+        read: &mut Keywords<'a>,
+        keyword: &'a str,
+        value: &'a Value,
+        schema: &'a Map<String, Value>,
+        place: PlaceId,
+    ) -> Result<(), SchemaError> {
+        // Each arm reads its keyword and leaves its static name, to be noted as enforced.
+        let enforced = match keyword {
+            "type" => {
+                read.types = Some(self.types(value, place)?);
+                "type"
+            }
+            "enum" => {
+                read.enumeration = Some(self.list(value, place, "enum")?);
+                "enum"
+            }
+            "const" => {
+                read.constant = Some(value);
+                "const"
+            }
+            "$ref" => {
+                read.reference = Some(self.text(value, place, "$ref")?);
+                "$ref"
+            }
+            "allOf" => {
+                read.all_of = Some(self.list(value, place, "allOf")?);
+                "allOf"
+            }
+            "anyOf" => {
+                read.any_of = Some(self.list(value, place, "anyOf")?);
+                "anyOf"
+            }
+            "oneOf" => {
+                // Noted when its branches turn out to exclude each other.
+                read.one_of = Some(self.list(value, place, "oneOf")?);
+                return Ok(());
+            }
+            "minimum" => {
+                read.minimum = Some(self.bound(value, place, "minimum")?);
+                "minimum"
+            }
+            "maximum" => {
+                read.maximum = Some(self.bound(value, place, "maximum")?);
+                "maximum"
+            }
+            "exclusiveMinimum" => {
+                read.exclusive_minimum = Some(self.exclusive(value, place, "exclusiveMinimum")?);
+                "exclusiveMinimum"
+            }
+            "exclusiveMaximum" => {
+                read.exclusive_maximum = Some(self.exclusive(value, place, "exclusiveMaximum")?);
+                "exclusiveMaximum"
+            }
+            "multipleOf" => {
+                let divisor = self.bound(value, place, "multipleOf")?;
+                if divisor.is_zero() || divisor.is_negative() {
+                    return Err(self.malformed(place, "multipleOf", "a number greater than zero", value));
+                }
+                read.multiple_of = Some(divisor);
+                "multipleOf"
+            }
+            "minLength" => {
+                read.min_length = Some(self.count(value, place, "minLength")?);
+                "minLength"
+            }
+            "maxLength" => {
+                read.max_length = Some(self.count(value, place, "maxLength")?);
+                "maxLength"
+            }
+            "pattern" => {
+                read.pattern = Some(self.text(value, place, "pattern")?);
+                "pattern"
+            }
+            "items" => {
+                read.items = Some(value);
+                "items"
+            }
+            "prefixItems" => {
+                read.prefix_items = Some(self.list(value, place, "prefixItems")?);
+                "prefixItems"
+            }
+            "additionalItems" => {
+                read.additional_items = Some(value);
+                "additionalItems"
+            }
+            "minItems" => {
+                read.min_items = Some(self.count(value, place, "minItems")?);
+                "minItems"
+            }
+            "maxItems" => {
+                read.max_items = Some(self.count(value, place, "maxItems")?);
+                "maxItems"
+            }
+            "uniqueItems" => {
+                // Whether it constrains anything depends on `maxItems`.
+                read.has_unique_items = self.flag(value, place, "uniqueItems")?;
+                return Ok(());
+            }
+            "properties" => {
+                read.properties = Some(self.members(value, place, "properties")?);
+                "properties"
+            }
+            "required" => {
+                read.required = Some(self.list(value, place, "required")?);
+                "required"
+            }
+            "additionalProperties" => {
+                read.additional_properties = Some(value);
+                "additionalProperties"
+            }
+            "minProperties" => {
+                read.min_properties = Some(self.count(value, place, "minProperties")?);
+                return Ok(());
+            }
+            "maxProperties" => {
+                read.max_properties = Some(self.count(value, place, "maxProperties")?);
+                return Ok(());
+            }
+            _ => return self.read_unenforced(keyword, value, schema, place),
+        };
+        self.note(place, enforced);
+        Ok(())
+    }
+
+    /// Keywords that constrain nothing, or that are not enforced when they do.
+    fn read_unenforced(
+        &mut self,
+        keyword: &'a str,
+        value: &'a Value,
+        schema: &'a Map<String, Value>,
+        place: PlaceId,
+    ) -> Result<(), SchemaError> {
+        let is_empty = match value {
+            Value::Object(members) => members.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            _ => false,
+        };
+        let is_true = *value == Value::Bool(true);
+        let is_any = is_true || (is_empty && value.is_object());
+        let (name, is_trivial) = match keyword {
+            "$schema" => {
+                if self.draft == Draft::Draft3 && place == 0 {
+                    self.refuse(
+                        place,
+                        "$schema",
+                        "draft 3 is not supported; drafts 4, 6, 7, 2019-09 and 2020-12 are",
+                    )?;
+                }
+                return Ok(());
+            }
+            // Annotations and places for definitions.
+            "$id" | "$anchor" | "$comment" | "$vocabulary" | "$defs" | "definitions" | "title"
+            | "description" | "default" | "examples" | "deprecated" | "readOnly" | "writeOnly"
+            | "contentEncoding" | "contentMediaType" | "contentSchema" | "$recursiveAnchor"
+            | "$dynamicAnchor" => return Ok(()),
+            "id" if self.draft <= Draft::Draft4 => return Ok(()),
+            "format" => ("format", false),
+            "not" => ("not", *value == Value::Bool(false)),
+            // Without its other half each of these says nothing.
+            "if" => ("if", !schema.contains_key("then") && !schema.contains_key("else")),
+            "then" | "else" => return Ok(()),
+            "contains" => (
+                "contains",
+                schema.get("minContains").is_some_and(is_zero) && !schema.contains_key("maxContains"),
+            ),
+            "minContains" | "maxContains" => return Ok(()),
+            "patternProperties" => ("patternProperties", is_empty),
+            "propertyNames" => ("propertyNames", is_any),
+            "dependencies" => ("dependencies", is_empty),
+            "dependentRequired" => ("dependentRequired", is_empty),
+            "dependentSchemas" => ("dependentSchemas", is_empty),
+            "unevaluatedProperties" => ("unevaluatedProperties", is_any),
+            "unevaluatedItems" => ("unevaluatedItems", is_any),
+            "$dynamicRef" => ("$dynamicRef", false),
+            "$recursiveRef" => ("$recursiveRef", false),
+            "extends" if self.draft == Draft::Draft3 => ("extends", false),
+            "disallow" if self.draft == Draft::Draft3 => ("disallow", false),
+            "divisibleBy" if self.draft == Draft::Draft3 => ("divisibleBy", false),
+            _ => {
+                self.note_annotation(place, keyword);
+                return Ok(());
+            }
+        };
+        if is_trivial {
+            self.note(place, name);
+            return Ok(());
+        }
+        self.refuse(place, name, NOT_YET)
+    }
+
+    fn types(&mut self, value: &'a Value, place: PlaceId) -> Result<Types, SchemaError> {
+        const ALLOWED: &str = "one or a list of null, boolean, integer, number, string, array, object";
+        let one = |name: &Value| name.as_str().and_then(Types::of_name);
+        let types = match value {
+            Value::Array(names) => {
+                names.iter().map(one).try_fold(Types(0), |all, one| Some(Types(all.0 | one?.0)))
+            }
+            name => one(name),
+        };
+        types.ok_or_else(|| self.malformed(place, "type", ALLOWED, value))
+    }
+
+    fn list(
+        &self,
+        value: &'a Value,
+        place: PlaceId,
+        keyword: &'static str,
+    ) -> Result<&'a [Value], SchemaError> {
+        value.as_array().map(Vec::as_slice).ok_or_else(|| self.malformed(place, keyword, "an array", value))
+    }
+
+    fn members(
+        &self,
+        value: &'a Value,
+        place: PlaceId,
+        keyword: &'static str,
+    ) -> Result<&'a Map<String, Value>, SchemaError> {
+        value.as_object().ok_or_else(|| self.malformed(place, keyword, "an object", value))
+    }
+
+    pub(crate) fn text(
+        &self,
+        value: &'a Value,
+        place: PlaceId,
+        keyword: &'static str,
+    ) -> Result<&'a str, SchemaError> {
+        value.as_str().ok_or_else(|| self.malformed(place, keyword, "a string", value))
+    }
+
+    fn flag(&self, value: &'a Value, place: PlaceId, keyword: &'static str) -> Result<bool, SchemaError> {
+        value.as_bool().ok_or_else(|| self.malformed(place, keyword, "a boolean", value))
+    }
+
+    /// A count: an integer of any notation, at least 0; beyond 64 bits, the greatest.
+    fn count(&self, value: &'a Value, place: PlaceId, keyword: &'static str) -> Result<u64, SchemaError> {
+        if let Some(count) = value.as_u64() {
+            return Ok(count);
+        }
+        let count = self.bound(value, place, keyword)?;
+        if !count.is_integer() || count.is_negative() {
+            return Err(self.malformed(place, keyword, "an integer of at least 0", value));
+        }
+        Ok(count.plain(20).and_then(|text| text.parse().ok()).unwrap_or(u64::MAX))
+    }
+
+    fn exclusive(
+        &self,
+        value: &'a Value,
+        place: PlaceId,
+        keyword: &'static str,
+    ) -> Result<Exclusive, SchemaError> {
+        match value {
+            Value::Bool(flag) => Ok(Exclusive::Flag(*flag)),
+            _ => self.bound(value, place, keyword).map(Exclusive::Bound),
+        }
+    }
+
+    fn bound(&self, value: &'a Value, place: PlaceId, keyword: &'static str) -> Result<Decimal, SchemaError> {
+        match value {
+            Value::Number(number) => self.decimal(number, place, keyword),
+            _ => Err(self.malformed(place, keyword, "a number", value)),
+        }
+    }
+
+    pub(crate) fn decimal(
+        &self,
+        number: &Number,
+        place: PlaceId,
+        keyword: &'static str,
+    ) -> Result<Decimal, SchemaError> {
+        Decimal::parse(number.as_str()).ok_or_else(|| {
+            let message = format!("the exponent of {number} is out of range");
+            self.error(place, Some(keyword), Kind::Limit { message })
+        })
+    }
+
+    pub(crate) fn malformed(
+        &self,
+        place: PlaceId,
+        keyword: &'static str,
+        allowed: &str,
+        given: &Value,
+    ) -> SchemaError {
+        let mut given_text = given.to_string();
+        if given_text.chars().count() > 40 {
+            given_text = kind_of(given).into();
+        }
+        let message = format!("expected {allowed}, given {given_text}");
+        self.error(place, Some(keyword), Kind::Malformed { message })
+    }
+}
+
+fn is_zero(value: &Value) -> bool {
+    value.as_u64() == Some(0)
+}

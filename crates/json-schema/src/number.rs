@@ -1,0 +1,123 @@
+//! Sets of numbers and their intersection.
+
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+use crate::decimal::{Decimal, Multiple};
+
+/// Numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum NumberSet<'a> {
+    /// One of a list.
+    Values(Rc<[NumberValue<'a>]>),
+    /// All that satisfy each constraint.
+    Range(NumberRange),
+}
+
+/// A number and how the schema writes it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NumberValue<'a> {
+    pub(crate) value: Rc<Decimal>,
+    pub(crate) text: &'a str,
+}
+
+/// Numbers between bounds that are whole multiples of each of `multiples` and, if asked, integers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub(crate) struct NumberRange {
+    pub(crate) lower: Option<Bound>,
+    pub(crate) upper: Option<Bound>,
+    pub(crate) multiples: Vec<Multiple>,
+    pub(crate) is_integer: bool,
+}
+
+/// An end of a range.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Bound {
+    pub(crate) value: Rc<Decimal>,
+    pub(crate) is_exclusive: bool,
+}
+
+impl<'a> NumberSet<'a> {
+    pub(crate) fn any() -> NumberSet<'a> {
+        NumberSet::Range(NumberRange::default())
+    }
+
+    /// The numbers in both; `None` if it is seen that there are none.
+    pub(crate) fn intersect(&self, other: &NumberSet<'a>) -> Option<NumberSet<'a>> {
+        let keep = |values: &Rc<[NumberValue<'a>]>, holds: &dyn Fn(&NumberValue<'a>) -> bool| {
+            let kept: Vec<_> = values.iter().filter(|value| holds(value)).cloned().collect();
+            match kept.len() {
+                0 => None,
+                n if n == values.len() => Some(NumberSet::Values(values.clone())),
+                _ => Some(NumberSet::Values(kept.into())),
+            }
+        };
+        match (self, other) {
+            (NumberSet::Range(left), NumberSet::Range(right)) => left.intersect(right).map(NumberSet::Range),
+            (NumberSet::Range(range), NumberSet::Values(values))
+            | (NumberSet::Values(values), NumberSet::Range(range)) => {
+                keep(values, &|value| range.contains(&value.value))
+            }
+            (NumberSet::Values(left), NumberSet::Values(right)) => {
+                let mut sorted: Vec<&Decimal> = right.iter().map(|value| &*value.value).collect();
+                sorted.sort_unstable();
+                keep(left, &|value| sorted.binary_search(&&*value.value).is_ok())
+            }
+        }
+    }
+}
+
+impl NumberRange {
+    pub(crate) fn contains(&self, value: &Decimal) -> bool {
+        self.lower.as_ref().is_none_or(|bound| bound.is_below(value))
+            && self.upper.as_ref().is_none_or(|bound| bound.is_above(value))
+            && (!self.is_integer || value.is_integer())
+            && self.multiples.iter().all(|multiple| value.is_multiple_of(multiple))
+    }
+
+    pub(crate) fn intersect(&self, other: &NumberRange) -> Option<NumberRange> {
+        let tighter = |left: &Option<Bound>, right: &Option<Bound>, keep: Ordering| match (left, right) {
+            (Some(left), Some(right)) => match left.value.cmp(&right.value) {
+                Ordering::Equal if right.is_exclusive => Some(right.clone()),
+                Ordering::Equal => Some(left.clone()),
+                order if order == keep => Some(left.clone()),
+                _ => Some(right.clone()),
+            },
+            (bound, None) | (None, bound) => bound.clone(),
+        };
+        let mut multiples = self.multiples.clone();
+        multiples.extend(other.multiples.iter().filter(|multiple| !self.multiples.contains(multiple)));
+        NumberRange {
+            lower: tighter(&self.lower, &other.lower, Ordering::Greater),
+            upper: tighter(&self.upper, &other.upper, Ordering::Less),
+            multiples,
+            is_integer: self.is_integer || other.is_integer,
+        }
+        .non_empty()
+    }
+
+    /// The range itself, unless its bounds leave nothing between them.
+    pub(crate) fn non_empty(self) -> Option<NumberRange> {
+        let is_empty = match (&self.lower, &self.upper) {
+            (Some(lower), Some(upper)) => match lower.value.cmp(&upper.value) {
+                Ordering::Less => false,
+                Ordering::Equal => lower.is_exclusive || upper.is_exclusive || !self.contains(&lower.value),
+                Ordering::Greater => true,
+            },
+            _ => false,
+        };
+        (!is_empty).then_some(self)
+    }
+}
+
+impl Bound {
+    /// Whether `value` is allowed by this lower bound.
+    fn is_below(&self, value: &Decimal) -> bool {
+        if self.is_exclusive { *self.value < *value } else { *self.value <= *value }
+    }
+
+    /// Whether `value` is allowed by this upper bound.
+    fn is_above(&self, value: &Decimal) -> bool {
+        if self.is_exclusive { *value < *self.value } else { *value <= *self.value }
+    }
+}

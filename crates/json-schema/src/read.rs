@@ -1,0 +1,353 @@
+//! From the keywords of one schema to its canonical form.
+//!
+//! The second stage. A schema is the conjunction of its parts: the constraints it states itself, the list of
+//! its constants, what its reference and each `allOf` branch say, and the unions that are `anyOf` and
+//! `oneOf`. Each part becomes a shape, and the shapes are intersected.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+
+use crate::SchemaError;
+use crate::decimal::Multiple;
+use crate::error::Kind;
+use crate::graph::{Graph, PlaceId};
+use crate::keywords::{Exclusive, Keywords, Types};
+use crate::number::{Bound, NumberRange, NumberSet};
+use crate::report::Step;
+use crate::shape::{ArraySet, NodeId, ObjectSet, Property, Shape, StringConstraint, StringSet};
+
+/// How far into the instance branches of `oneOf` are compared.
+const DISJOINT_DEPTH: usize = 3;
+
+impl<'a> Graph<'a> {
+    /// The canonical form of a schema object.
+    pub(crate) fn read_schema(
+        &mut self,
+        schema: &'a Value,
+        place: PlaceId,
+    ) -> Result<Rc<Shape<'a>>, SchemaError> {
+        let object = schema.as_object().expect("only objects get a node");
+        let keywords = self.read_keywords(object, place)?;
+        let mut shape: Option<Rc<Shape<'a>>> = None;
+        if let Some(values) = keywords.enumeration {
+            let mut constants = Shape::default();
+            self.add_constants(&mut constants, values, place, "enum")?;
+            self.conjoin(&mut shape, Rc::new(constants), place)?;
+        }
+        if let Some(value) = keywords.constant {
+            let mut constants = Shape::default();
+            self.add_constants(&mut constants, std::slice::from_ref(value), place, "const")?;
+            self.conjoin(&mut shape, Rc::new(constants), place)?;
+        }
+        if keywords.constrains() {
+            let own = self.own_shape(&keywords, place)?;
+            self.conjoin(&mut shape, Rc::new(own), place)?;
+        }
+        if let Some(reference) = keywords.reference {
+            let target = self.resolve(reference, schema, place)?;
+            let target = self.shape(target)?;
+            self.conjoin(&mut shape, target, place)?;
+        }
+        for (i, branch) in keywords.all_of.unwrap_or_default().iter().enumerate() {
+            let branch = self.schema_node(branch, place, Step::Item("allOf", i))?;
+            let branch = self.shape(branch)?;
+            self.conjoin(&mut shape, branch, place)?;
+        }
+        if let Some(branches) = keywords.any_of {
+            let union = self.union(branches, "anyOf", place)?;
+            self.conjoin(&mut shape, Rc::new(union), place)?;
+        }
+        if let Some(branches) = keywords.one_of {
+            let union = self.exclusive_union(branches, shape.as_deref(), place)?;
+            shape = Some(Rc::new(union));
+        }
+        Ok(shape.unwrap_or_else(|| Rc::new(Shape::any())))
+    }
+
+    /// Intersects what is known so far (`None`: nothing) with one more part.
+    fn conjoin(
+        &mut self,
+        known: &mut Option<Rc<Shape<'a>>>,
+        part: Rc<Shape<'a>>,
+        place: PlaceId,
+    ) -> Result<(), SchemaError> {
+        *known = Some(match known.take() {
+            None => part,
+            Some(known) => Rc::new(self.intersect(&known, &part, place)?),
+        });
+        Ok(())
+    }
+
+    fn union(
+        &mut self,
+        branches: &'a [Value],
+        keyword: &'static str,
+        place: PlaceId,
+    ) -> Result<Shape<'a>, SchemaError> {
+        let mut union = Shape::default();
+        for (i, branch) in branches.iter().enumerate() {
+            let branch = self.schema_node(branch, place, Step::Item(keyword, i))?;
+            let shape = self.shape(branch)?;
+            self.spend(place, shape.n_alternatives() as u64)?;
+            union.add(&shape);
+        }
+        Ok(union)
+    }
+
+    /// `oneOf`: exact as a union if no two branches share a value, given the other parts of the schema.
+    fn exclusive_union(
+        &mut self,
+        branches: &'a [Value],
+        known: Option<&Shape<'a>>,
+        place: PlaceId,
+    ) -> Result<Shape<'a>, SchemaError> {
+        let mut shapes: Vec<Rc<Shape<'a>>> = Vec::with_capacity(branches.len());
+        for (i, branch) in branches.iter().enumerate() {
+            let branch = self.schema_node(branch, place, Step::Item("oneOf", i))?;
+            let branch = self.shape(branch)?;
+            shapes.push(match known {
+                Some(known) => Rc::new(self.intersect(known, &branch, place)?),
+                None => branch,
+            });
+        }
+        let mut is_noted = false;
+        for (i, left) in shapes.iter().enumerate() {
+            for (j, right) in shapes.iter().enumerate().take(i) {
+                if is_noted {
+                    continue;
+                }
+                let both = self.intersect(left, right, place)?;
+                if !self.is_seen_empty(&both, DISJOINT_DEPTH)? {
+                    let reason = format!(
+                        "a value may satisfy both branch {j} and branch {i}; `oneOf` is enforced where the branches exclude each other by type, constants, bounds or required properties"
+                    );
+                    self.refuse(place, "oneOf", reason)?;
+                    is_noted = true;
+                }
+            }
+        }
+        if !is_noted {
+            self.note(place, "oneOf");
+        }
+        let mut union = Shape::default();
+        for shape in &shapes {
+            union.add(shape);
+        }
+        Ok(union)
+    }
+
+    /// The form of what a schema states by its own keywords, type by type.
+    fn own_shape(&mut self, keywords: &Keywords<'a>, place: PlaceId) -> Result<Shape<'a>, SchemaError> {
+        let types = keywords.types.unwrap_or(Types::ALL);
+        let mut shape = Shape {
+            has_null: types.has(Types::NULL),
+            has_true: types.has(Types::BOOLEAN),
+            has_false: types.has(Types::BOOLEAN),
+            ..Shape::default()
+        };
+        if types.has(Types::INTEGER) || types.has(Types::NUMBER) {
+            let range = self.number_range(keywords, !types.has(Types::NUMBER), place)?;
+            if range.is_none() {
+                self.note_conflict(place, "minimum", || "the bounds leave no number between them".into());
+            }
+            shape.numbers.extend(range.map(NumberSet::Range));
+        }
+        if types.has(Types::STRING) {
+            let mut constraint = StringConstraint {
+                min: keywords.min_length.unwrap_or(0),
+                max: keywords.max_length,
+                patterns: Vec::new(),
+            };
+            if let Some(pattern) = keywords.pattern {
+                constraint.patterns.push(self.pattern(pattern, place)?);
+            }
+            if constraint.max.is_none_or(|max| constraint.min <= max) {
+                shape.strings.push(StringSet::Constrained(constraint));
+            } else {
+                self.note_conflict(place, "minLength", || "it is greater than `maxLength`".into());
+            }
+        }
+        if types.has(Types::ARRAY) {
+            match self.array_set(keywords, place)? {
+                Some(set) => shape.arrays.push(Rc::new(set)),
+                None => self.note_conflict(place, "minItems", || "no array may be that long".into()),
+            }
+        }
+        if types.has(Types::OBJECT) {
+            match self.object_set(keywords, place)? {
+                Ok(set) => shape.objects.push(Rc::new(set)),
+                Err(name) => self.note_conflict(place, "required", || {
+                    format!("the property \"{name}\" is required, but no value of it is allowed")
+                }),
+            }
+        }
+        Ok(shape)
+    }
+
+    fn number_range(
+        &mut self,
+        keywords: &Keywords<'a>,
+        is_integer: bool,
+        place: PlaceId,
+    ) -> Result<Option<NumberRange>, SchemaError> {
+        let bound = |inclusive: &Option<_>, exclusive: &Option<Exclusive>| {
+            let bound = |value: &_, is_exclusive| NumberRange {
+                lower: Some(Bound { value: Rc::new(Clone::clone(value)), is_exclusive }),
+                ..NumberRange::default()
+            };
+            let is_flagged = matches!(exclusive, Some(Exclusive::Flag(true)));
+            let inclusive =
+                inclusive.as_ref().map(|value| bound(value, is_flagged).lower).unwrap_or_default();
+            let exclusive = match exclusive {
+                Some(Exclusive::Bound(value)) => bound(value, true).lower,
+                _ => None,
+            };
+            (inclusive, exclusive)
+        };
+        let (lower, exclusive_lower) = bound(&keywords.minimum, &keywords.exclusive_minimum);
+        let (upper, exclusive_upper) = bound(&keywords.maximum, &keywords.exclusive_maximum);
+        let multiples = match &keywords.multiple_of {
+            None => Vec::new(),
+            Some(divisor) => vec![Multiple::new(divisor).ok_or_else(|| {
+                let message = "the divisor has more digits than 64 bits hold".into();
+                self.error(place, Some("multipleOf"), Kind::Limit { message })
+            })?],
+        };
+        let first = NumberRange { lower, upper, multiples, is_integer };
+        let second = NumberRange { lower: exclusive_lower, upper: exclusive_upper, ..NumberRange::default() };
+        Ok(first.intersect(&second))
+    }
+
+    fn array_set(
+        &mut self,
+        keywords: &Keywords<'a>,
+        place: PlaceId,
+    ) -> Result<Option<ArraySet>, SchemaError> {
+        let mut prefix = Vec::new();
+        for (i, item) in keywords.prefix_items.unwrap_or_default().iter().enumerate() {
+            prefix.push(self.schema_node(item, place, Step::Item("prefixItems", i))?);
+        }
+        let rest = match keywords.items {
+            // Before 2020-12, a list of schemas; `additionalItems` are the others then, and ignored else.
+            Some(Value::Array(items)) => {
+                for (i, item) in items.iter().enumerate() {
+                    prefix.push(self.schema_node(item, place, Step::Item("items", i))?);
+                }
+                match keywords.additional_items {
+                    Some(schema) => self.schema_node(schema, place, Step::Keyword("additionalItems"))?,
+                    None => NodeId::ANY,
+                }
+            }
+            Some(schema) => self.schema_node(schema, place, Step::Keyword("items"))?,
+            None => NodeId::ANY,
+        };
+        let set =
+            ArraySet { prefix, rest, min: keywords.min_items.unwrap_or(0), max: keywords.max_items }.normal();
+        if keywords.has_unique_items {
+            if set.as_ref().is_none_or(|set| set.max.is_some_and(|max| max <= 1)) {
+                self.note(place, "uniqueItems");
+            } else {
+                self.refuse(place, "uniqueItems", "it is enforced only where no array has two items")?;
+            }
+        }
+        Ok(set)
+    }
+
+    fn object_set(
+        &mut self,
+        keywords: &Keywords<'a>,
+        place: PlaceId,
+    ) -> Result<Result<ObjectSet<'a>, &'a str>, SchemaError> {
+        let additional = match keywords.additional_properties {
+            Some(schema) => self.schema_node(schema, place, Step::Keyword("additionalProperties"))?,
+            None => NodeId::ANY,
+        };
+        let declared = keywords.properties.map_or(0, serde_json::Map::len);
+        let required = keywords.required.unwrap_or_default();
+        let mut properties = Vec::with_capacity(declared + required.len());
+        for (name, schema) in keywords.properties.into_iter().flatten() {
+            let step = Step::Member("properties", Cow::Borrowed(name.as_str()));
+            let schema = self.schema_node(schema, place, step)?;
+            properties.push(Property { name, schema, is_required: false });
+        }
+        if !required.is_empty() {
+            let mut positions: FxHashMap<&str, usize> =
+                properties.iter().enumerate().map(|(i, property)| (property.name, i)).collect();
+            for name in required {
+                let name = self.text(name, place, "required")?;
+                match positions.get(name) {
+                    Some(&i) => properties[i].is_required = true,
+                    None => {
+                        positions.insert(name, properties.len());
+                        properties.push(Property { name, schema: additional, is_required: true });
+                    }
+                }
+            }
+        }
+        let n_required = properties.iter().filter(|property| property.is_required).count() as u64;
+        if let Some(min) = keywords.min_properties {
+            if min <= n_required {
+                self.note(place, "minProperties");
+            } else {
+                self.refuse(place, "minProperties", "it is enforced only where `required` implies it")?;
+            }
+        }
+        if let Some(max) = keywords.max_properties {
+            let n_possible =
+                properties.iter().filter(|property| property.schema != NodeId::NEVER).count() as u64;
+            if additional == NodeId::NEVER && n_possible <= max {
+                self.note(place, "maxProperties");
+            } else {
+                self.refuse(
+                    place,
+                    "maxProperties",
+                    "it is enforced only where `additionalProperties` implies it",
+                )?;
+            }
+        }
+        let missing =
+            properties.iter().find(|property| property.is_required && property.schema == NodeId::NEVER);
+        Ok(match missing {
+            Some(property) => Err(property.name),
+            None => Ok(ObjectSet { properties, additional }),
+        })
+    }
+}
+
+impl Keywords<'_> {
+    /// Whether there is any keyword that [`Graph::own_shape`] looks at.
+    fn constrains(&self) -> bool {
+        self.types.is_some()
+            || self.has_number_keyword()
+            || self.has_string_keyword()
+            || self.has_container_keyword()
+    }
+
+    fn has_number_keyword(&self) -> bool {
+        self.minimum.is_some()
+            || self.maximum.is_some()
+            || self.exclusive_minimum.is_some()
+            || self.exclusive_maximum.is_some()
+            || self.multiple_of.is_some()
+    }
+
+    fn has_string_keyword(&self) -> bool {
+        self.min_length.is_some() || self.max_length.is_some() || self.pattern.is_some()
+    }
+
+    fn has_container_keyword(&self) -> bool {
+        self.items.is_some()
+            || self.prefix_items.is_some()
+            || self.min_items.is_some()
+            || self.max_items.is_some()
+            || self.has_unique_items
+            || self.properties.is_some()
+            || self.required.is_some()
+            || self.additional_properties.is_some()
+            || self.min_properties.is_some()
+            || self.max_properties.is_some()
+    }
+}

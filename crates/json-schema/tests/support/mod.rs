@@ -1,0 +1,197 @@
+//! A plain recogniser over a grammar's public form, and how instances are written; shared by the tests.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use maskwright_automata::{Automaton, AutomatonLimits, Fuel, Regex, StateId};
+use maskwright_grammar::{Expr, ExprId, Grammar, TerminalId};
+use serde_json::Value;
+use serde_json::ser::Formatter;
+
+/// What is still to be read: an expression or copies of one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Part {
+    Expr(ExprId),
+    Copies { inner: ExprId, min: u32, max: Option<u32> },
+}
+
+/// A list of parts, hash-consed; 0 is the empty list.
+type Stack = usize;
+
+/// The terminals that a list can start with, each with the list after it; and whether it may be empty.
+type Expansion = Rc<(Vec<(TerminalId, Stack)>, bool)>;
+
+/// Reads texts by following all threads (terminal, its automaton's state, what follows) at once.
+pub(crate) struct Recogniser<'g> {
+    grammar: &'g Grammar,
+    stacks: Vec<(Part, Stack)>,
+    stack_ids: HashMap<(Part, Stack), Stack>,
+    expansions: HashMap<Stack, Expansion>,
+    start: Stack,
+}
+
+/// Automata of terminals, shared by grammars.
+#[derive(Default)]
+pub(crate) struct Automata(HashMap<Regex, Rc<Automaton>>);
+
+impl Automata {
+    fn get(&mut self, regex: &Regex) -> Rc<Automaton> {
+        let make =
+            || Automaton::new(regex, &AutomatonLimits::default(), &Fuel::unlimited()).expect("within limits");
+        self.0.entry(regex.clone()).or_insert_with(|| Rc::new(make())).clone()
+    }
+}
+
+impl<'g> Recogniser<'g> {
+    pub(crate) fn new(grammar: &'g Grammar) -> Recogniser<'g> {
+        let start = Part::Expr(grammar.body(grammar.start()));
+        let mut recogniser = Recogniser {
+            grammar,
+            stacks: vec![(start, 0)],
+            stack_ids: HashMap::new(),
+            expansions: HashMap::new(),
+            start: 0,
+        };
+        recogniser.start = recogniser.push(start, 0);
+        recogniser
+    }
+
+    fn push(&mut self, part: Part, tail: Stack) -> Stack {
+        let next = self.stacks.len();
+        let id = *self.stack_ids.entry((part, tail)).or_insert(next);
+        if id == next {
+            self.stacks.push((part, tail));
+        }
+        id
+    }
+
+    fn expand(&mut self, stack: Stack) -> Expansion {
+        if let Some(known) = self.expansions.get(&stack) {
+            return known.clone();
+        }
+        let mut terminals = Vec::new();
+        let mut may_end = false;
+        let mut seen = std::collections::HashSet::new();
+        let mut todo = vec![stack];
+        while let Some(stack) = todo.pop() {
+            if !seen.insert(stack) {
+                continue;
+            }
+            if stack == 0 {
+                may_end = true;
+                continue;
+            }
+            let (part, tail) = self.stacks[stack];
+            match part {
+                Part::Copies { inner, min, max } => {
+                    if min == 0 {
+                        todo.push(tail);
+                    }
+                    if max != Some(0) {
+                        let rest =
+                            Part::Copies { inner, min: min.saturating_sub(1), max: max.map(|max| max - 1) };
+                        let rest = self.push(rest, tail);
+                        todo.push(self.push(Part::Expr(inner), rest));
+                    }
+                }
+                Part::Expr(expr) => match self.grammar.pool().get(expr).clone() {
+                    Expr::Never => {}
+                    Expr::Epsilon => todo.push(tail),
+                    Expr::Terminal(terminal) => terminals.push((terminal, tail)),
+                    Expr::Rule(rule) => todo.push(self.push(Part::Expr(self.grammar.body(rule)), tail)),
+                    Expr::Seq(head, rest) => {
+                        let rest = self.push(Part::Expr(rest), tail);
+                        todo.push(self.push(Part::Expr(head), rest));
+                    }
+                    Expr::Alt(parts) => {
+                        for part in parts {
+                            todo.push(self.push(Part::Expr(part), tail));
+                        }
+                    }
+                    Expr::Repeat { inner, min, max } => {
+                        todo.push(self.push(Part::Copies { inner, min, max }, tail))
+                    }
+                },
+            }
+        }
+        let expansion = Rc::new((terminals, may_end));
+        self.expansions.insert(stack, expansion.clone());
+        expansion
+    }
+
+    /// How many bytes of `text` some word of the language starts with, and whether all of it is a word.
+    pub(crate) fn read(&mut self, text: &str, automata: &mut Automata) -> (usize, bool) {
+        let mut threads: Vec<(TerminalId, StateId, Stack)> = Vec::new();
+        let mut may_end = false;
+        self.enter(self.start, &mut threads, &mut may_end, automata);
+        for (i, &byte) in text.as_bytes().iter().enumerate() {
+            let mut next = Vec::new();
+            may_end = false;
+            for (terminal, state, tail) in threads {
+                let automaton = automata.get(&self.grammar.terminals()[terminal.index()]);
+                if let Some(state) = automaton.step(state, byte).expect("within limits") {
+                    if automaton.is_accepting(state) {
+                        self.enter(tail, &mut next, &mut may_end, automata);
+                    }
+                    next.push((terminal, state, tail));
+                }
+            }
+            next.sort_unstable();
+            next.dedup();
+            threads = next;
+            if threads.is_empty() {
+                return (i, false);
+            }
+        }
+        (text.len(), may_end)
+    }
+
+    fn enter(
+        &mut self,
+        stack: Stack,
+        threads: &mut Vec<(TerminalId, StateId, Stack)>,
+        may_end: &mut bool,
+        automata: &mut Automata,
+    ) {
+        let expansion = self.expand(stack);
+        *may_end |= expansion.1;
+        for &(terminal, tail) in &expansion.0 {
+            if let Some(state) = automata.get(&self.grammar.terminals()[terminal.index()]).start() {
+                threads.push((terminal, state, tail));
+            }
+        }
+    }
+}
+
+/// Separators `, ` and `: `, as Python's `json.dumps` writes them.
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + std::io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> std::io::Result<()> {
+        writer.write_all(if first { b"" } else { b", " })
+    }
+
+    fn begin_object_key<W: ?Sized + std::io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> std::io::Result<()> {
+        writer.write_all(if first { b"" } else { b", " })
+    }
+
+    fn begin_object_value<W: ?Sized + std::io::Write>(&mut self, writer: &mut W) -> std::io::Result<()> {
+        writer.write_all(b": ")
+    }
+}
+
+/// The text of an instance.
+pub(crate) fn written(value: &Value) -> String {
+    let mut bytes = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Spaced);
+    serde::Serialize::serialize(value, &mut serializer).expect("a value can be written");
+    String::from_utf8(bytes).expect("JSON is text")
+}
