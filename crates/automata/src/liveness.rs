@@ -37,11 +37,7 @@ impl Residues {
 
     /// The derivative by any byte of `class`.
     pub(crate) fn derivative(&mut self, node: NodeId, class: u8) -> Result<NodeId, AutomatonError> {
-        let byte = self.classes.representative(class);
-        match self.arena.entry(node).extended {
-            true => self.arena.remembered_derivative(node, byte),
-            false => self.arena.derivative(node, byte),
-        }
+        self.arena.derivative(node, self.classes.representative(class))
     }
 
     /// A fresh supply of fuel for one search.

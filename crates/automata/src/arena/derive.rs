@@ -29,7 +29,7 @@ impl Arena {
             Node::Intersection(list) => {
                 let mut members = Vec::with_capacity(list.len());
                 for &member in &*list {
-                    match self.remembered_derivative(member, byte)? {
+                    match self.member_derivative(member, byte)? {
                         EMPTY => return Ok(EMPTY),
                         derivative => members.push(derivative),
                     }
@@ -53,17 +53,20 @@ impl Arena {
         }
     }
 
-    /// The derivative, with a memo. Callers ask for one byte per class, so that the memo has few keys.
-    ///
-    /// # Errors
-    /// As [`derivative`](Arena::derivative).
-    pub(crate) fn remembered_derivative(&mut self, node: NodeId, byte: u8) -> Result<NodeId, AutomatonError> {
-        if let Some(&known) = self.derivatives.get(&(node, byte)) {
+    /// The derivative of a member of an intersection, with a memo where one pays. Callers ask for one byte
+    /// per class, so the memo has few keys.
+    fn member_derivative(&mut self, node: NodeId, byte: u8) -> Result<NodeId, AutomatonError> {
+        let entry = self.entry(node);
+        if entry.extended || entry.cost == 1 {
+            return self.derivative(node, byte);
+        }
+        let key = u64::from(node.0) << 8 | u64::from(byte);
+        if let Some(&known) = self.derivatives.get(&key) {
             return Ok(known);
         }
         let derivative = self.derivative(node, byte)?;
-        self.charge(2 * size_of::<(NodeId, u8, NodeId)>())?;
-        self.derivatives.insert((node, byte), derivative);
+        self.charge(2 * size_of::<(u64, NodeId)>())?;
+        self.derivatives.insert(key, derivative);
         Ok(derivative)
     }
 

@@ -108,9 +108,9 @@ pub(crate) struct Arena {
     set_ids: FxHashMap<ByteSet, u32>,
     lists: Vec<WordList>,
     list_ids: FxHashMap<Regex, u32>,
-    /// Derivatives of intersections and of what is in them, by the least byte of the class: searches and
-    /// steps both ask for these, and many intersections share members.
-    derivatives: FxHashMap<(NodeId, u8), NodeId>,
+    /// Derivatives of the plain members of intersections, by node << 8 | byte: many intersections, such as
+    /// the residues of `body ∩ ¬names`, share their costly member.
+    derivatives: FxHashMap<u64, NodeId>,
     memory: usize,
     max_memory: usize,
     max_cost: u64,

@@ -77,8 +77,11 @@ impl Arena {
     }
 
     fn write_list(&self, list: &[NodeId], separator: &str, max_length: usize, text: &mut String) {
+        // The short ones first, so that cutting hides the fewest.
+        let mut members = list.to_vec();
+        members.sort_by_key(|&member| self.entry(member).cost);
         text.push('(');
-        for (i, &member) in list.iter().enumerate() {
+        for (i, &member) in members.iter().enumerate() {
             if i > 0 {
                 text.push_str(separator);
             }
