@@ -123,7 +123,7 @@ fn definition(metadata: &mut Metadata) -> Result<Definition, TokenizerError> {
     }
 }
 
-/// Ids by token; of equal tokens the first counts, and the others are only ever read, never written.
+/// Ids by token. Of equal tokens the encoder writes the last; the others are read all the same.
 fn vocab(tokens: Vec<String>) -> Vec<(String, u32)> {
     tokens.into_iter().zip(0..).collect()
 }

@@ -9,9 +9,12 @@ use crate::encoder::Encoder;
 use crate::encoder::added_tokens::AddedToken;
 use crate::{Tokenizer, TokenizerError, TokenizerOptions, Vocabulary};
 
-/// Names, encodings, and the special tokens that end a text. `gpt2` is `r50k_base`. For harmony they are those of
-/// gpt-oss's generation_config.json.
-const ENCODINGS: [(&str, fn() -> &'static CoreBPE, &[&str]); 6] = [
+/// A name, its encoding, and the special tokens that end a text.
+type Entry = (&'static str, fn() -> &'static CoreBPE, &'static [&'static str]);
+
+/// The encodings there are. `gpt2` is `r50k_base`. Harmony's ends of text are those of gpt-oss's
+/// generation_config.json.
+const ENCODINGS: [Entry; 6] = [
     ("gpt2", r50k_base_singleton, &["<|endoftext|>"]),
     ("r50k_base", r50k_base_singleton, &["<|endoftext|>"]),
     ("p50k_base", p50k_base_singleton, &["<|endoftext|>"]),
