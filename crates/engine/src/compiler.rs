@@ -154,7 +154,7 @@ impl Shared {
         if let Some(row) = lock(&self.rows).rows.get(&key) {
             return Ok(row.clone());
         }
-        let row = Arc::new(Row::new(&self.vocabulary, automaton, residue)?);
+        let row = Arc::new(Row::new(&self.vocabulary, automaton, residue, self.options.max_exits)?);
         let mut cache = lock(&self.rows);
         cache.n_bytes += row.memory_usage();
         if cache.n_bytes > self.limits.row_cache_bytes {

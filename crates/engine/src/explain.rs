@@ -3,8 +3,8 @@
 use maskwright_vocabulary::TokenId;
 
 use crate::compiler::lock;
-use crate::machine::Machine;
 use crate::configuration::ConfigId;
+use crate::machine::Machine;
 use crate::{EngineError, Matcher};
 
 /// The most terminals that an explanation lists.
@@ -48,7 +48,10 @@ impl Matcher {
             });
         }
         let Some(bytes) = vocabulary.token_bytes(token) else {
-            return Ok(format!("token {} is refused: it has no text (a special token or an unused id)", token.0));
+            return Ok(format!(
+                "token {} is refused: it has no text (a special token or an unused id)",
+                token.0
+            ));
         };
         for (position, &byte) in bytes.iter().enumerate() {
             match machine.step(config, byte)? {

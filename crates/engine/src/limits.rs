@@ -44,10 +44,15 @@ pub struct Options {
     pub use_rows: bool,
     /// Keep masks and transitions once computed.
     pub use_memo: bool,
+    /// A residue whose first bytes lead to at most so many nodes of the token trie has no row.
+    pub light_nodes: usize,
+    /// The most exits (token, place) that a row lists; with more, they are listed by first byte, or the trie
+    /// is walked.
+    pub max_exits: usize,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { use_rows: true, use_memo: true }
+        Options { use_rows: true, use_memo: true, light_nodes: 64, max_exits: 40_000 }
     }
 }

@@ -17,11 +17,11 @@ use maskwright_automata::{Automaton, ByteSet, StateId};
 use maskwright_grammar::{ExprId, ExprPool, Network, RuleId, Symbol, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::EngineError;
 use crate::compiler::Shared;
 use crate::configuration::{ConfigId, Configurations, Thread};
 use crate::mask_form::MaskForm;
 use crate::stack::{Frame, NodeId, Stacks};
-use crate::EngineError;
 
 /// A state of the network with the stack it returns to: where a reading stands between terminals.
 pub(crate) type Seed = (ExprId, NodeId);
@@ -157,7 +157,11 @@ impl Machine {
 
     /// Adds to `threads` the beginnings of all terminals that can come next at `seeds`; whether the text may
     /// end at one of them.
-    pub(crate) fn close(&mut self, seeds: &mut Vec<Seed>, threads: &mut Vec<Thread>) -> Result<bool, EngineError> {
+    pub(crate) fn close(
+        &mut self,
+        seeds: &mut Vec<Seed>,
+        threads: &mut Vec<Thread>,
+    ) -> Result<bool, EngineError> {
         let single = match seeds.as_slice() {
             [] => return Ok(false),
             &[seed] => Some(seed),
@@ -231,7 +235,9 @@ impl Machine {
                     let rank = self.network.rank(rule);
                     if step.next == ExprPool::EPSILON {
                         // Last position: the callee returns where its caller would, so nothing is pushed.
-                        calls.extend(self.stacks.frames(node).iter().map(|&frame| Reverse((rank, rule, frame))));
+                        calls.extend(
+                            self.stacks.frames(node).iter().map(|&frame| Reverse((rank, rule, frame))),
+                        );
                     } else {
                         calls.push(Reverse((rank, rule, Frame { ret: step.next, parent: node })));
                     }
@@ -348,5 +354,8 @@ impl Machine {
 }
 
 fn loaded(terminals: &[Option<Terminal>], terminal: TerminalId) -> &Arc<Automaton> {
-    &terminals[terminal.index()].as_ref().expect("a thread's terminal was loaded when the thread was made").automaton
+    &terminals[terminal.index()]
+        .as_ref()
+        .expect("a thread's terminal was loaded when the thread was made")
+        .automaton
 }

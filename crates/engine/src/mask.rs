@@ -19,9 +19,6 @@ use crate::machine::{Machine, Seed};
 use crate::mask_form::{MaskBuilder, MaskForm};
 use crate::rows::Row;
 
-/// A residue whose first bytes lead to at most so many trie nodes has no row.
-const LIGHT_NODES: usize = 64;
-
 impl Machine {
     /// The mask of `config`.
     ///
@@ -97,7 +94,8 @@ impl Machine {
                 light.extend(group);
             }
         }
-        let walked = if light.len() == threads.len() { Some(config) } else { self.intern(&mut light, false)? };
+        let walked =
+            if light.len() == threads.len() { Some(config) } else { self.intern(&mut light, false)? };
         if let Some(walked) = walked {
             self.walk(vocabulary.trie(), walked, &mut mask)?;
         }
@@ -106,7 +104,12 @@ impl Machine {
 
     /// Adds the exits of `row` that the grammar can read behind the threads of `group`; `false` if there are
     /// too many exits to list.
-    fn walk_exits(&mut self, row: &Row, group: &[Thread], mask: &mut MaskBuilder) -> Result<bool, EngineError> {
+    fn walk_exits(
+        &mut self,
+        row: &Row,
+        group: &[Thread],
+        mask: &mut MaskBuilder,
+    ) -> Result<bool, EngineError> {
         let mut seeds: Vec<Seed> = group.iter().map(|thread| (thread.next, thread.node)).collect();
         let mut behind = Vec::new();
         self.close(&mut seeds, &mut behind)?;
@@ -115,7 +118,7 @@ impl Machine {
         let Thread { terminal, residue, .. } = group[0];
         let automaton = self.automaton(terminal).clone();
         let exits = row
-            .exits_on(follow, &self.shared.vocabulary, &automaton, residue)
+            .exits_on(follow, &self.shared.vocabulary, &automaton, residue, self.shared.options.max_exits)
             .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
         let Some(exits) = exits else { return Ok(false) };
         self.walk(&exits, behind, mask)?;
@@ -137,7 +140,7 @@ impl Machine {
             .filter_map(|byte| trie.child(Trie::ROOT, byte))
             .map(|child| trie.subtree_nodes(child))
             .sum();
-        if n_nodes <= LIGHT_NODES {
+        if n_nodes <= self.shared.options.light_nodes {
             return Ok(None);
         }
         self.shared.row(automaton, residue).map(Some).map_err(located)

@@ -18,9 +18,6 @@ use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary, mask_words};
 
 use crate::mask_form::{MaskBuilder, MaskForm};
 
-/// The most exits (token, place) that a trie of exits may have.
-const MAX_EXITS: usize = 40_000;
-
 /// What one residue says about the vocabulary.
 pub(crate) struct Row {
     pub(crate) inside: MaskForm,
@@ -36,9 +33,10 @@ impl Row {
         vocabulary: &Vocabulary,
         automaton: &Automaton,
         residue: StateId,
+        max_exits: usize,
     ) -> Result<Row, AutomatonError> {
         let mut inside = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
-        let mut exits = Exits::new(vocabulary, ByteSet::FULL);
+        let mut exits = Exits::new(vocabulary, ByteSet::FULL, max_exits);
         walk(vocabulary.trie(), automaton, residue, |node, depth, is_accepting| {
             inside.insert_all(vocabulary.trie().tokens(node));
             if is_accepting {
@@ -56,6 +54,7 @@ impl Row {
         vocabulary: &Vocabulary,
         automaton: &Automaton,
         residue: StateId,
+        max_exits: usize,
     ) -> Result<Option<Arc<Trie>>, AutomatonError> {
         if let Some(exits) = &self.exits {
             return Ok(Some(exits.clone()));
@@ -66,7 +65,7 @@ impl Row {
         if let Some(exits) = known(&self.limited.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(exits);
         }
-        let mut exits = Exits::new(vocabulary, follow);
+        let mut exits = Exits::new(vocabulary, follow, max_exits);
         walk(vocabulary.trie(), automaton, residue, |node, depth, is_accepting| {
             if is_accepting {
                 exits.add(node, depth);
@@ -114,14 +113,15 @@ fn walk(
 struct Exits<'a> {
     vocabulary: &'a Vocabulary,
     follow: ByteSet,
+    max_exits: usize,
     /// A token and the length of its part p.
     found: Vec<(TokenId, u32)>,
     is_overfull: bool,
 }
 
 impl<'a> Exits<'a> {
-    fn new(vocabulary: &'a Vocabulary, follow: ByteSet) -> Exits<'a> {
-        Exits { vocabulary, follow, found: Vec::new(), is_overfull: false }
+    fn new(vocabulary: &'a Vocabulary, follow: ByteSet, max_exits: usize) -> Exits<'a> {
+        Exits { vocabulary, follow, max_exits, found: Vec::new(), is_overfull: false }
     }
 
     fn add(&mut self, node: TrieNodeId, depth: usize) {
@@ -134,7 +134,7 @@ impl<'a> Exits<'a> {
                 self.found.extend(trie.subtree_tokens(child).iter().map(|&token| (token, depth as u32)));
             }
         }
-        if self.found.len() > MAX_EXITS {
+        if self.found.len() > self.max_exits {
             self.is_overfull = true;
             self.found = Vec::new();
         }
