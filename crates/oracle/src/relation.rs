@@ -187,7 +187,7 @@ mod tests {
     use crate::{ALPHABET, Oracle, arb_grammar};
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(500))]
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
         fn earley_agrees_with_intersection(grammar in arb_grammar()) {
