@@ -28,11 +28,18 @@ impl ByteSet {
 
     /// The bytes from `low` to `high`, both included; empty if `low > high`.
     pub fn range(low: u8, high: u8) -> ByteSet {
-        let mut set = ByteSet::EMPTY;
-        for byte in low..=high {
-            set.insert(byte);
+        if low > high {
+            return ByteSet::EMPTY;
         }
-        set
+        // Of each word, the bits not below `low` and not above `high`.
+        ByteSet(std::array::from_fn(|i| {
+            let first = i as u32 * 64;
+            let (low, high) = (u32::from(low), u32::from(high));
+            if high < first || low > first + 63 {
+                return 0;
+            }
+            u64::MAX << low.saturating_sub(first) & u64::MAX >> (first + 63).saturating_sub(high)
+        }))
     }
 
     /// Whether `byte` is in the set.
@@ -152,5 +159,30 @@ impl fmt::Debug for ByteSet {
             }
         }
         write!(f, "]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_have_the_bytes_between() {
+        for low in 0..=255 {
+            for high in 0..=255 {
+                let range = ByteSet::range(low, high);
+                assert!((0..=255).all(|byte| range.contains(byte) == (low <= byte && byte <= high)));
+                assert_eq!(range.len(), (low..=high).count());
+            }
+        }
+    }
+
+    #[test]
+    fn changes_are_where_membership_flips() {
+        let set: ByteSet = [0, 1, 5, 63, 64, 127, 200, 255].into_iter().collect();
+        for byte in 0..=255u8 {
+            let before = byte.checked_sub(1).is_some_and(|before| set.contains(before));
+            assert_eq!(set.changes().contains(byte), before != set.contains(byte));
+        }
     }
 }

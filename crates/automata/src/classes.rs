@@ -7,7 +7,7 @@
 //! Bytes are first cut into intervals where some set changes (a few word operations per set), then intervals
 //! in the same sets are joined, 64 sets at a time. Cost: O(sets × intervals) bit tests.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::ByteSet;
 
@@ -37,7 +37,8 @@ impl Classes {
             .map(|&start| if singles.contains(start) { u32::from(start) + 1 } else { 0 })
             .collect();
         for sets in sets.chunks(64) {
-            let mut known: FxHashMap<(u32, u64), u32> = FxHashMap::default();
+            let mut known: FxHashMap<(u32, u64), u32> =
+                FxHashMap::with_capacity_and_hasher(starts.len(), FxBuildHasher);
             for (class, &start) in class_of_interval.iter_mut().zip(&starts) {
                 let signature = sets
                     .iter()
@@ -47,18 +48,18 @@ impl Classes {
                 *class = *known.entry((*class, signature)).or_insert(fresh);
             }
         }
-        let mut numbers: FxHashMap<u32, u8> = FxHashMap::default();
-        let mut classes = Classes { class_of: [0; 256], sets: Vec::new() };
+        // By first occurrence; the numbers so far are at most 256.
+        let mut numbers: [Option<u8>; 257] = [None; 257];
+        let mut classes = Classes { class_of: [0; 256], sets: Vec::with_capacity(starts.len()) };
         for (i, &start) in starts.iter().enumerate() {
             let end = starts.get(i + 1).map_or(255, |&next| next - 1);
-            let class = *numbers.entry(class_of_interval[i]).or_insert_with(|| {
+            let class = *numbers[class_of_interval[i] as usize].get_or_insert_with(|| {
                 classes.sets.push(ByteSet::EMPTY);
                 (classes.sets.len() - 1) as u8
             });
-            for byte in start..=end {
-                classes.class_of[usize::from(byte)] = class;
-                classes.sets[usize::from(class)].insert(byte);
-            }
+            classes.class_of[usize::from(start)..=usize::from(end)].fill(class);
+            let set = &mut classes.sets[usize::from(class)];
+            *set = set.union(&ByteSet::range(start, end));
         }
         classes
     }
@@ -68,9 +69,9 @@ impl Classes {
         self.sets.len()
     }
 
-    /// The class of `byte`.
-    pub(crate) fn of(&self, byte: u8) -> u8 {
-        self.class_of[usize::from(byte)]
+    /// The class of each byte.
+    pub(crate) fn of_bytes(&self) -> &[u8; 256] {
+        &self.class_of
     }
 
     /// The bytes of `class`.
@@ -111,12 +112,13 @@ mod tests {
         ) {
             let singles: ByteSet = singles.into_iter().collect();
             let classes = Classes::new(&sets, &singles);
+            let of = |byte: u8| classes.of_bytes()[usize::from(byte)];
             for a in 0..=255u8 {
-                prop_assert!(classes.set(classes.of(a)).contains(a));
+                prop_assert!(classes.set(of(a)).contains(a));
                 for b in 0..=255u8 {
                     let alike = sets.iter().all(|set| set.contains(a) == set.contains(b))
                         && (a == b || !(singles.contains(a) || singles.contains(b)));
-                    prop_assert_eq!(alike, classes.of(a) == classes.of(b), "{} {}", a, b);
+                    prop_assert_eq!(alike, of(a) == of(b), "{} {}", a, b);
                 }
             }
             let least: Vec<u8> = classes.iter().map(|class| classes.representative(class)).collect();

@@ -38,8 +38,8 @@ const MEMORY_PER_STATE: usize = 512;
 const BASE_MEMORY: usize = 1 << 24;
 
 pub(crate) struct Lazy {
-    /// The column of each byte.
-    columns: [u16; 256],
+    /// The class of each byte.
+    class_of: [u8; 256],
     rows: Rows<AtomicU32>,
     live_sets: Rows<OnceLock<ByteSet>>,
     /// The `max_bytes` that the `ROW_KEY` column is for; `u32::MAX` before the first.
@@ -70,10 +70,7 @@ impl Lazy {
             singles = singles.union(&list.bytes());
         }
         let classes = Classes::new(arena.sets(), &singles);
-        let mut columns = [0; 256];
-        for byte in 0..=255 {
-            columns[usize::from(byte)] = (FIRST_CLASS + usize::from(classes.of(byte))) as u16;
-        }
+        let class_of = *classes.of_bytes();
         let rows = Rows::new(FIRST_CLASS + classes.len());
         let mut residues = Residues::new(arena, classes, limits.liveness_fuel);
         let is_alive = residues.is_alive(root, Some(fuel))?;
@@ -85,7 +82,7 @@ impl Lazy {
             saturated: FxHashMap::default(),
         };
         let mut lazy = Lazy {
-            columns,
+            class_of,
             rows,
             live_sets: Rows::new(1),
             key_bytes: AtomicU32::new(u32::MAX),
@@ -106,7 +103,7 @@ impl Lazy {
 
     #[inline]
     pub(crate) fn step(&self, state: u32, byte: u8) -> Result<Option<u32>, AutomatonError> {
-        let column = usize::from(self.columns[usize::from(byte)]);
+        let column = FIRST_CLASS + usize::from(self.class_of[usize::from(byte)]);
         match self.read(state, column) {
             UNKNOWN => self.step_cold(state, column),
             DEAD => Ok(None),
