@@ -1,0 +1,26 @@
+//! A virtual environment with the Python package in it.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::commands::{root, run};
+
+/// What the tests import, and what builds the package.
+const PACKAGES: [&str; 4] = ["maturin>=1.9,<2", "numpy>=1.26", "pytest>=8", "tokenizers>=0.20"];
+
+/// The virtual environment under `target/`, made if it is not there, with the package installed from the
+/// working tree in the dev profile. Returns its `python`.
+pub(crate) fn with_package() -> anyhow::Result<PathBuf> {
+    let folder = root().join("target").join("python-env");
+    let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    if !python.exists() {
+        run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    }
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    run(Command::new(&python).args(pip).args(PACKAGES))?;
+    // The dev profile, so that the crates built for the Rust tests serve here as well.
+    run(Command::new(&python)
+        .args(["-m", "maturin", "develop", "--quiet", "--manifest-path", "python/Cargo.toml"])
+        .env("VIRTUAL_ENV", &folder))?;
+    Ok(python)
+}

@@ -1,0 +1,128 @@
+//! `cargo xtask tidy`: what the compiler does not check.
+//!
+//! * Crates depend on each other only along the arrows of [`LAYERS`] (drawn in ARCHITECTURE.md).
+//! * Every source file opens with `//!`.
+//! * No source file has more than [`MAX_LINES`] lines.
+//! * ARCHITECTURE.md names every crate.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+
+use crate::commands::{cargo, root};
+
+/// The crates, and for each the crates of this workspace that it may depend on. Tests may use more.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("maskwright-automata", &[]),
+    ("maskwright-grammar", &["maskwright-automata"]),
+    ("maskwright-syntax", &["maskwright-automata", "maskwright-grammar"]),
+    ("maskwright-json-schema", &["maskwright-automata", "maskwright-grammar", "maskwright-syntax"]),
+    ("maskwright-vocabulary", &["maskwright-automata"]),
+    ("maskwright-engine", &["maskwright-automata", "maskwright-grammar", "maskwright-vocabulary"]),
+    ("maskwright-decode", &["maskwright-engine", "maskwright-vocabulary"]),
+    ("maskwright-models", &["maskwright-decode", "maskwright-vocabulary"]),
+    (
+        "maskwright",
+        &[
+            "maskwright-automata",
+            "maskwright-engine",
+            "maskwright-grammar",
+            "maskwright-json-schema",
+            "maskwright-syntax",
+            "maskwright-vocabulary",
+        ],
+    ),
+    ("maskwright-cli", &["maskwright", "maskwright-decode", "maskwright-models"]),
+    ("maskwright-python", &["maskwright"]),
+    ("maskwright-oracle", &["maskwright-automata", "maskwright-grammar", "maskwright-vocabulary"]),
+    ("xtask", &[]),
+];
+
+/// The most lines of one source file, tests included.
+const MAX_LINES: usize = 800;
+
+/// Checks everything; fails with all findings at once.
+#[allow(clippy::print_stderr, reason = "a task tells its outcome")]
+pub(crate) fn run() -> anyhow::Result<()> {
+    let mut findings = Vec::new();
+    check_layers(&mut findings)?;
+    check_sources(&mut findings)?;
+    let architecture =
+        std::fs::read_to_string(root().join("ARCHITECTURE.md")).context("ARCHITECTURE.md cannot be read")?;
+    for (name, _) in LAYERS {
+        let short = name.strip_prefix("maskwright-").unwrap_or(name);
+        if !architecture.contains(&format!("`{short}`")) {
+            findings.push(format!("ARCHITECTURE.md does not name `{short}`"));
+        }
+    }
+    if findings.is_empty() {
+        eprintln!("tidy: {} crates in their layers, every file with its head", LAYERS.len());
+        return Ok(());
+    }
+    bail!("{}", findings.join("\n"))
+}
+
+fn check_layers(findings: &mut Vec<String>) -> anyhow::Result<()> {
+    let output = cargo()
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .current_dir(root())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cargo metadata cannot be run")?;
+    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")?;
+    let layers: BTreeMap<&str, &[&str]> = LAYERS.iter().copied().collect();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let name = package["name"].as_str().unwrap_or_default();
+        let Some(allowed) = layers.get(name) else {
+            findings.push(format!("crate `{name}` has no layer: add it to xtask/src/tidy.rs and ARCHITECTURE.md"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            let dependency_name = dependency["name"].as_str().unwrap_or_default();
+            let is_ours = layers.contains_key(dependency_name);
+            let is_for_tests = dependency["kind"].as_str() == Some("dev");
+            if is_ours && !is_for_tests && !allowed.contains(&dependency_name) {
+                findings.push(format!("crate `{name}` may not depend on `{dependency_name}`"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_sources(findings: &mut Vec<String>) -> anyhow::Result<()> {
+    let root = root();
+    let mut files = Vec::new();
+    for folder in ["crates", "python", "xtask"] {
+        collect_sources(&root.join(folder), &mut files)?;
+    }
+    for file in files {
+        let source =
+            std::fs::read_to_string(&file).with_context(|| format!("{} cannot be read", file.display()))?;
+        let shown = file.strip_prefix(&root).unwrap_or(&file).display().to_string();
+        if !source.trim_start_matches("#![cfg(test)]\n").starts_with("//!") {
+            findings.push(format!("{shown} does not open with `//!`: say what it is for"));
+        }
+        let n_lines = source.lines().count();
+        if n_lines > MAX_LINES {
+            findings.push(format!("{shown} has {n_lines} lines, more than {MAX_LINES}: split it by idea"));
+        }
+    }
+    Ok(())
+}
+
+fn collect_sources(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    for entry in std::fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            if !path.ends_with("target") && !path.ends_with(".venv") {
+                collect_sources(&path, files)?;
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
