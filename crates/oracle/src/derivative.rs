@@ -250,7 +250,27 @@ fn byte_classes(term: &Rc<Term>) -> Vec<ByteSet> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::enumerate::{enumerate_words, strings};
+    use crate::{ALPHABET, arb_regex};
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// The automaton of any expression, not only of those that need one, has its enumerated words.
+        #[test]
+        fn automata_agree_with_enumeration(regex in arb_regex()) {
+            for regex in [regex.clone(), regex.complement()] {
+                let dfa = Dfa::new(&regex);
+                let words = enumerate_words(&regex, 4, ALPHABET);
+                for text in strings(4, ALPHABET) {
+                    prop_assert_eq!(accepts(&dfa, &text), words.contains(&text), "{:?} {:?}", regex, text);
+                }
+            }
+        }
+    }
 
     fn accepts(dfa: &Dfa, text: &[u8]) -> bool {
         let end = text.iter().fold(0, |state, byte| {
@@ -272,7 +292,7 @@ mod tests {
             0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED,
             0xEE, 0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xFF,
         ];
-        for text in crate::enumerate::strings(3, &edges) {
+        for text in strings(3, &edges) {
             let is_text = std::str::from_utf8(&text).is_ok();
             assert_eq!(accepts(&dfa, &text), is_text, "{text:x?}");
             assert_eq!(accepts(&written, &text), is_text, "{text:x?}");
