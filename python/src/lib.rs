@@ -1,1 +1,49 @@
-//! The Python package of Maskwright.
+//! The Python package: `maskwright._maskwright`, which the package `maskwright` re-exports.
+//!
+//! A thin layer over the facade crate: arguments are checked and converted here, errors become exceptions,
+//! and nothing else is decided. What Python code sees is documented on the Python side of each item (the
+//! doc comments below are the docstrings) and typed in `_maskwright.pyi`.
+//!
+//! * `tokenizer`, `compiler`, `matcher`: one class each, with what it returns.
+//! * `bitmask`: mask arguments, checked. `batch`: many masks at once. `raw_rows`: a mask given as an address,
+//!   the one module with unsafe code. `apply`: masks onto logits.
+//! * `interrupt`: work that Ctrl-C ends. `errors`: the exceptions.
+//!
+//! Every class is frozen and has its mutable state behind a mutex, so that use from several threads is
+//! orderly. No mutex is held while waiting for the interpreter, and each call takes at most one at a time,
+//! so they cannot deadlock.
+//!
+//! Rejected: releasing the interpreter for single masks and tokens. Giving it up and taking it back costs
+//! as much as a whole warm call (under a microsecond), and under load far more; the batch call, which
+//! amortises that, releases it.
+
+mod apply;
+mod batch;
+mod bitmask;
+mod compiler;
+mod errors;
+mod interrupt;
+mod matcher;
+mod raw_rows;
+mod tokenizer;
+
+use pyo3::prelude::*;
+
+/// Constrained decoding, the compiled part. Use the package `maskwright`, which re-exports it.
+#[pymodule]
+mod _maskwright {
+    #[pymodule_export]
+    use crate::apply::apply_rows;
+    #[pymodule_export]
+    use crate::batch::fill_next_token_bitmask_batch;
+    #[pymodule_export]
+    use crate::bitmask::allocate_token_bitmask;
+    #[pymodule_export]
+    use crate::compiler::{CancelToken, CompiledGrammar, Compiler, ReportEntry};
+    #[pymodule_export]
+    use crate::errors::{CancelledError, GrammarError, LimitError, SchemaError, TokenizerError};
+    #[pymodule_export]
+    use crate::matcher::Matcher;
+    #[pymodule_export]
+    use crate::tokenizer::Tokenizer;
+}

@@ -1,0 +1,53 @@
+"""Constrained decoding: a language model that can only write what a grammar allows.
+
+A `Tokenizer` (a model's vocabulary), a `Compiler` for it, the `CompiledGrammar` it makes from a JSON Schema,
+a regular expression, a GBNF grammar or a list of choices, and a `Matcher` for each sequence, which says at
+each step exactly which tokens may come next:
+
+>>> import maskwright
+>>> tokenizer = maskwright.Tokenizer.from_tokens([b"yes", b"no", b"n", b"o", b"</s>"], eos=[4])
+>>> grammar = maskwright.Compiler(tokenizer).compile_choice(["no"])
+>>> matcher = maskwright.Matcher(grammar)
+>>> mask = maskwright.allocate_token_bitmask(1, tokenizer.vocab_size)
+>>> matcher.fill_next_token_bitmask(mask)
+True
+>>> [token for token in range(tokenizer.vocab_size) if mask[0, token // 32] >> token % 32 & 1]
+[1, 2]
+
+Bad input raises `GrammarError`, `SchemaError`, `TokenizerError` or `LimitError`, which are `ValueError`s whose
+message has the place; a cancelled compilation raises `CancelledError`, which is a `RuntimeError`.
+"""
+
+from maskwright._apply import apply_token_bitmask_inplace
+from maskwright._maskwright import (
+    CancelledError,
+    CancelToken,
+    CompiledGrammar,
+    Compiler,
+    GrammarError,
+    LimitError,
+    Matcher,
+    ReportEntry,
+    SchemaError,
+    Tokenizer,
+    TokenizerError,
+    allocate_token_bitmask,
+    fill_next_token_bitmask_batch,
+)
+
+__all__ = [
+    "CancelToken",
+    "CancelledError",
+    "CompiledGrammar",
+    "Compiler",
+    "GrammarError",
+    "LimitError",
+    "Matcher",
+    "ReportEntry",
+    "SchemaError",
+    "Tokenizer",
+    "TokenizerError",
+    "allocate_token_bitmask",
+    "apply_token_bitmask_inplace",
+    "fill_next_token_bitmask_batch",
+]

@@ -1,0 +1,297 @@
+//! `maskwright.Compiler` and what it makes.
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use maskwright::{CompileOptions, Error, Limits, SchemaConfig, Whitespace};
+use maskwright_json_schema::Status;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::errors::OrRaise;
+use crate::interrupt;
+use crate::tokenizer::Tokenizer;
+
+/// Ends compilations from another thread: give it to `compile_*` as `cancel`, and call `cancel()`.
+///
+/// A token that was cancelled stays so. An exception raised by a signal handler (Ctrl-C) during a compilation
+/// cancels its token too.
+#[pyclass(frozen, module = "maskwright")]
+#[derive(Default)]
+pub(crate) struct CancelToken(maskwright::CancelToken);
+
+#[pymethods]
+impl CancelToken {
+    #[new]
+    fn new() -> CancelToken {
+        CancelToken::default()
+    }
+
+    /// Ends every compilation that has this token, soon, with CancelledError.
+    fn cancel(&self) {
+        self.0.cancel();
+    }
+
+    /// Whether `cancel()` was called.
+    #[getter]
+    fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+}
+
+/// Compiles grammars for one tokenizer, and owns the caches that they share. May be used from many threads;
+/// compiling releases the interpreter, and Ctrl-C ends it.
+///
+/// `limits`: a dict with any of `compile_fuel` (work units of one compilation), `max_threads` (readings of an
+/// ambiguous text that are followed at once), `row_cache_bytes` (memory of the shared caches),
+/// `machine_bytes` (memory of one grammar's tables). `threads`: the most threads that a batch of masks uses;
+/// by default one per core.
+///
+/// Every `compile_*` raises LimitError if a limit is reached, and CancelledError if `cancel` is cancelled.
+#[pyclass(frozen, module = "maskwright")]
+pub(crate) struct Compiler {
+    compiler: maskwright::Compiler,
+    n_threads: NonZero<usize>,
+}
+
+#[pymethods]
+impl Compiler {
+    #[new]
+    #[pyo3(signature = (tokenizer, limits=None, threads=None))]
+    fn new(
+        tokenizer: &Bound<'_, Tokenizer>,
+        limits: Option<&Bound<'_, PyDict>>,
+        threads: Option<usize>,
+    ) -> PyResult<Compiler> {
+        let limits = match limits {
+            Some(given) => read_limits(given)?,
+            None => Limits::default(),
+        };
+        let n_threads = match threads {
+            Some(threads) => NonZero::new(threads)
+                .ok_or_else(|| PyValueError::new_err("threads is 0, expected at least 1 (or None)"))?,
+            None => available_parallelism().unwrap_or(NonZero::<usize>::MIN),
+        };
+        let compiler = maskwright::Compiler::with_limits(&tokenizer.get().0, limits);
+        Ok(Compiler { compiler, n_threads })
+    }
+
+    /// The JSON texts that a schema allows. `schema`: JSON text, or what `json.dumps` turns into it.
+    ///
+    /// `property_order="schema"`: properties come in the order of the schema. `whitespace`: "compact" (none),
+    /// "flexible" (what usual writers produce: one space, or line feeds with indentation) or "any" (all that
+    /// JSON allows). `strict`: a keyword that cannot be enforced raises; else `report` names it.
+    ///
+    /// Raises SchemaError, with the JSON pointer of what is wrong.
+    #[pyo3(signature = (schema, *, property_order="schema", whitespace="flexible", strict=true, cancel=None))]
+    fn compile_json_schema(
+        &self,
+        schema: &Bound<'_, PyAny>,
+        property_order: &str,
+        whitespace: &str,
+        strict: bool,
+        cancel: Option<&Bound<'_, CancelToken>>,
+    ) -> PyResult<CompiledGrammar> {
+        match property_order {
+            "schema" => {}
+            "any" => {
+                return Err(PyValueError::new_err(
+                    "property_order \"any\" is not supported yet, only \"schema\"",
+                ));
+            }
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "property_order is {other:?}, expected \"schema\""
+                )));
+            }
+        }
+        let whitespace = match whitespace {
+            "flexible" => Whitespace::Flexible,
+            "compact" => Whitespace::Compact,
+            "any" => Whitespace::Any,
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "whitespace is {other:?}, expected \"flexible\", \"compact\" or \"any\""
+                )));
+            }
+        };
+        let py = schema.py();
+        let schema: String = if schema.is_instance_of::<PyString>() {
+            schema.extract()?
+        } else {
+            py.import("json")?.call_method1("dumps", (schema,))?.extract()?
+        };
+        let config = SchemaConfig { whitespace, strict, ..SchemaConfig::default() };
+        let compiled = self.run(py, cancel, move |compiler, options| {
+            compiler.compile_json_schema(&schema, &config, options)
+        })?;
+        Ok(CompiledGrammar { report: Some(compiled.report), ..self.compiled(compiled.grammar) })
+    }
+
+    /// The texts that the whole of `pattern` matches, in the dialect of Rust's `regex` crate.
+    ///
+    /// Raises GrammarError, with the place, if the pattern is wrong or matches nothing.
+    #[pyo3(signature = (pattern, *, cancel=None))]
+    fn compile_regex(
+        &self,
+        py: Python<'_>,
+        pattern: String,
+        cancel: Option<&Bound<'_, CancelToken>>,
+    ) -> PyResult<CompiledGrammar> {
+        self.run(py, cancel, move |compiler, options| compiler.compile_regex(&pattern, options))
+            .map(|grammar| self.compiled(grammar))
+    }
+
+    /// The texts of a grammar in llama.cpp's notation, GBNF; the start rule is `root`.
+    ///
+    /// Raises GrammarError, with the place, if the grammar is wrong or no text fits it.
+    #[pyo3(signature = (grammar, *, cancel=None))]
+    fn compile_gbnf(
+        &self,
+        py: Python<'_>,
+        grammar: String,
+        cancel: Option<&Bound<'_, CancelToken>>,
+    ) -> PyResult<CompiledGrammar> {
+        self.run(py, cancel, move |compiler, options| compiler.compile_gbnf(&grammar, options))
+            .map(|grammar| self.compiled(grammar))
+    }
+
+    /// Exactly one of `choices`.
+    ///
+    /// Raises GrammarError if there are none.
+    #[pyo3(signature = (choices, *, cancel=None))]
+    fn compile_choice(
+        &self,
+        py: Python<'_>,
+        choices: Vec<String>,
+        cancel: Option<&Bound<'_, CancelToken>>,
+    ) -> PyResult<CompiledGrammar> {
+        self.run(py, cancel, move |compiler, options| compiler.compile_choice(&choices, options))
+            .map(|grammar| self.compiled(grammar))
+    }
+
+    /// Drops the shared caches; grammars compiled before keep working.
+    fn clear_caches(&self, py: Python<'_>) {
+        py.detach(|| self.compiler.clear_caches());
+    }
+
+    /// Approximate memory of the shared caches, in bytes.
+    fn memory_usage(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.compiler.memory_usage())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Compiler(vocab_size={}, threads={})", self.compiler.tokenizer().n_vocab(), self.n_threads)
+    }
+}
+
+impl Compiler {
+    /// Runs a compilation without the interpreter, so that `cancel` and signals end it.
+    fn run<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        cancel: Option<&Bound<'_, CancelToken>>,
+        compile: impl FnOnce(&maskwright::Compiler, &CompileOptions) -> Result<T, Error> + Send + 'static,
+    ) -> PyResult<T> {
+        let cancel = cancel.map_or_else(maskwright::CancelToken::new, |token| token.get().0.clone());
+        let options = CompileOptions { cancel: Some(cancel.clone()) };
+        let compiler = self.compiler.clone();
+        interrupt::run(py, &cancel, move || compile(&compiler, &options))?.or_raise()
+    }
+
+    fn compiled(&self, grammar: Arc<maskwright::CompiledGrammar>) -> CompiledGrammar {
+        CompiledGrammar {
+            grammar,
+            tokenizer: self.compiler.tokenizer().clone(),
+            n_threads: self.n_threads,
+            report: None,
+        }
+    }
+}
+
+fn read_limits(given: &Bound<'_, PyDict>) -> PyResult<Limits> {
+    let mut limits = Limits::default();
+    for (name, value) in given {
+        let name: String = name.extract()?;
+        match name.as_str() {
+            "compile_fuel" => limits.compile_fuel = value.extract()?,
+            "max_threads" => limits.max_threads = value.extract()?,
+            "row_cache_bytes" => limits.row_cache_bytes = value.extract()?,
+            "machine_bytes" => limits.machine_bytes = value.extract()?,
+            _ => {
+                return Err(PyTypeError::new_err(format!(
+                    "no limit is named {name:?}, expected compile_fuel, max_threads, row_cache_bytes or machine_bytes"
+                )));
+            }
+        }
+    }
+    Ok(limits)
+}
+
+/// A grammar ready to serve masks: make a Matcher of it for each sequence. Shared freely between threads.
+#[pyclass(frozen, module = "maskwright")]
+pub(crate) struct CompiledGrammar {
+    pub(crate) grammar: Arc<maskwright::CompiledGrammar>,
+    pub(crate) tokenizer: maskwright::Tokenizer,
+    pub(crate) n_threads: NonZero<usize>,
+    report: Option<maskwright::Report>,
+}
+
+#[pymethods]
+impl CompiledGrammar {
+    /// What became of each keyword of the JSON Schema that the compiler met, as a list of ReportEntry; empty
+    /// for other grammars, which are enforced entirely. The list is made anew at each access.
+    #[getter]
+    fn report(&self) -> Vec<ReportEntry> {
+        self.report.iter().flat_map(|report| report.entries()).map(ReportEntry::new).collect()
+    }
+
+    /// Approximate memory of the tables that the grammar has built so far, in bytes.
+    fn memory_usage(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.grammar.memory_usage())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("CompiledGrammar(vocab_size={})", self.tokenizer.n_vocab())
+    }
+}
+
+/// What became of one keyword of a JSON Schema.
+#[pyclass(frozen, module = "maskwright", eq, hash, get_all)]
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct ReportEntry {
+    /// The JSON pointer of the schema that has the keyword.
+    pointer: String,
+    /// The keyword.
+    keyword: String,
+    /// "enforced", "annotation" (without effect by the specification) or "not enforced".
+    status: &'static str,
+    /// Why it is not enforced; None if it is.
+    reason: Option<String>,
+}
+
+impl ReportEntry {
+    fn new(entry: maskwright::ReportEntry<'_>) -> ReportEntry {
+        let (status, reason) = match entry.status {
+            Status::Enforced => ("enforced", None),
+            Status::Annotation => ("annotation", None),
+            Status::NotEnforced { reason } => ("not enforced", Some(reason.to_string())),
+            // A kind that this version does not know: claim nothing.
+            other => ("not enforced", Some(format!("{other:?}"))),
+        };
+        ReportEntry { pointer: entry.pointer, keyword: entry.keyword.to_owned(), status, reason }
+    }
+}
+
+#[pymethods]
+impl ReportEntry {
+    fn __repr__(&self) -> String {
+        let reason = self.reason.as_ref().map(|reason| format!(", reason={reason:?}")).unwrap_or_default();
+        format!(
+            "ReportEntry(pointer={:?}, keyword={:?}, status={:?}{reason})",
+            self.pointer, self.keyword, self.status
+        )
+    }
+}

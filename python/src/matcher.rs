@@ -1,0 +1,246 @@
+//! `maskwright.Matcher`: the state of one sequence.
+
+use std::num::NonZero;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use maskwright::{Error, TokenId};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::bitmask;
+use crate::compiler::CompiledGrammar;
+use crate::errors::OrRaise;
+
+/// The state of one sequence under a grammar: which tokens may come next, and what was accepted.
+///
+/// A refused token, or a call that raises, leaves the state as it was. LimitError is raised where a text is
+/// too ambiguous to go on with. Meant for one thread at a time; calls from several are done one by one.
+///
+/// >>> tokenizer = Tokenizer.from_tokens([b"yes", b"n", b"o", b"</s>"], eos=[3])
+/// >>> matcher = Matcher(Compiler(tokenizer).compile_choice(["yes", "no"]))
+/// >>> matcher.accept_token(1), matcher.accept_token(0)
+/// (True, False)
+/// >>> matcher.forced_bytes()
+/// b'o'
+#[pyclass(frozen, module = "maskwright")]
+pub(crate) struct Matcher {
+    matcher: Mutex<maskwright::Matcher>,
+    tokenizer: maskwright::Tokenizer,
+    n_threads: NonZero<usize>,
+}
+
+#[pymethods]
+impl Matcher {
+    #[new]
+    fn new(grammar: &Bound<'_, CompiledGrammar>) -> Matcher {
+        let compiled = grammar.get();
+        Matcher {
+            matcher: Mutex::new(maskwright::Matcher::new(&compiled.grammar)),
+            tokenizer: compiled.tokenizer.clone(),
+            n_threads: compiled.n_threads,
+        }
+    }
+
+    /// Writes the mask of the tokens that may come next into a row of `mask`, a numpy int32 array or torch
+    /// CPU tensor of shape (rows, words). Words beyond the vocabulary are cleared.
+    ///
+    /// Returns False if every token is allowed, so that the mask need not be applied.
+    ///
+    /// Raises ValueError if the text has ended or the mask is too narrow.
+    #[pyo3(signature = (mask, row=0))]
+    fn fill_next_token_bitmask(&self, mask: &Bound<'_, PyAny>, row: isize) -> PyResult<bool> {
+        let mut mask = bitmask::borrow(mask)?;
+        self.fill(bitmask::row(&mut mask, row)?).or_raise()
+    }
+
+    /// Accepts a token if it is allowed, and returns whether it is.
+    fn accept_token(&self, id: i64) -> PyResult<bool> {
+        self.lock().accept_token(token_id(id)).or_raise()
+    }
+
+    /// Accepts tokens until one is refused, and returns how many were accepted.
+    fn accept_tokens(&self, ids: Vec<i64>) -> PyResult<usize> {
+        self.lock().accept_tokens(&token_ids(ids)).or_raise()
+    }
+
+    /// How many of the tokens would be accepted, one after the other.
+    fn validate_tokens(&self, ids: Vec<i64>) -> PyResult<usize> {
+        self.lock().validate_tokens(&token_ids(ids)).or_raise()
+    }
+
+    /// Accepts a run of bytes if some text goes on so, and returns whether one does. It counts as one step
+    /// for `rollback`.
+    fn accept_bytes(&self, text: &[u8]) -> PyResult<bool> {
+        self.lock().accept_bytes(text).or_raise()
+    }
+
+    /// Undoes the last `n` accepted tokens (or runs of bytes), past the end of the text too.
+    ///
+    /// Raises ValueError if fewer were accepted.
+    fn rollback(&self, n: i64) -> PyResult<()> {
+        let n_steps = usize::try_from(n)
+            .map_err(|_| PyValueError::new_err(format!("cannot roll back {n} tokens, expected 0 or more")))?;
+        self.lock().rollback(n_steps).or_raise()
+    }
+
+    /// An independent matcher in the same state. Its cost does not depend on the length of the text.
+    fn fork(&self) -> Matcher {
+        Matcher {
+            matcher: Mutex::new(self.lock().fork()),
+            tokenizer: self.tokenizer.clone(),
+            n_threads: self.n_threads,
+        }
+    }
+
+    /// Goes back to the beginning of the text.
+    fn reset(&self) {
+        self.lock().reset();
+    }
+
+    /// Whether the text may end here.
+    fn is_accepting(&self) -> bool {
+        self.lock().is_accepting()
+    }
+
+    /// Whether an end-of-sequence token was accepted.
+    fn is_terminated(&self) -> bool {
+        self.lock().is_terminated()
+    }
+
+    /// The longest run of bytes that every completion goes on with, up to 64 KiB.
+    fn forced_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let forced = py.detach(|| self.lock().forced_bytes()).or_raise()?;
+        Ok(PyBytes::new(py, &forced))
+    }
+
+    /// The tokens that may be taken without asking the model: the tokenizer's own segmentation of the forced
+    /// bytes, as far as no text to come could change it. If only the end of the text is left, its token.
+    fn forced_tokens(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        // Bytes that no tokens spell (which takes a vocabulary that lacks single bytes) force no token.
+        let encode = |bytes: &[u8]| self.tokenizer.encode_bytes(bytes).unwrap_or_default();
+        let tokens = py.detach(|| self.lock().forced_tokens(encode)).or_raise()?;
+        Ok(tokens.into_iter().map(|token| token.0).collect())
+    }
+
+    /// Why a token is allowed or refused here, in words: the first byte that cannot come, and what was
+    /// expected there.
+    fn explain(&self, id: i64) -> PyResult<String> {
+        match u32::try_from(id) {
+            Ok(id) if (id as usize) < self.n_vocab() => self.lock().explain(TokenId(id)).or_raise(),
+            _ => Ok(format!("token {id} is refused: the vocabulary has {} tokens", self.n_vocab())),
+        }
+    }
+
+    /// The masks of a draft tree, for speculative decoding: row `i` of `mask` is the mask after node `i`.
+    ///
+    /// Node `i` is the token `ids[i]` after node `parents[i]`, which is before it in the list; parent -1 is
+    /// this matcher's present state, which does not change. A node that is refused, or whose parent is, and a
+    /// node after which nothing may follow (an end-of-sequence token) have a row of zeros.
+    ///
+    /// Returns, for each node, whether it was accepted. Raises ValueError if lengths or parents are wrong.
+    fn fill_draft_tree(
+        &self,
+        py: Python<'_>,
+        parents: Vec<i64>,
+        ids: Vec<i64>,
+        mask: &Bound<'_, PyAny>,
+    ) -> PyResult<Vec<bool>> {
+        if parents.len() != ids.len() {
+            return Err(PyValueError::new_err(format!("{} parents for {} ids", parents.len(), ids.len())));
+        }
+        if let Some((node, parent)) =
+            parents.iter().enumerate().find(|&(node, &parent)| parent < -1 || parent >= node as i64)
+        {
+            return Err(PyValueError::new_err(format!(
+                "the parent of node {node} is {parent}, expected -1 or a node before it"
+            )));
+        }
+        let mut mask = bitmask::borrow(mask)?;
+        let rows = bitmask::rows(&mut mask)?;
+        if rows.len() < ids.len() {
+            return Err(PyValueError::new_err(format!(
+                "the mask has {} rows for {} nodes",
+                rows.len(),
+                ids.len()
+            )));
+        }
+        let root = self.lock().fork();
+        py.detach(|| fill_draft_tree(root, &parents, &token_ids(ids), rows)).or_raise()
+    }
+
+    fn __copy__(&self) -> Matcher {
+        self.fork()
+    }
+
+    fn __repr__(&self) -> String {
+        let matcher = self.lock();
+        format!(
+            "Matcher(accepted={}, is_accepting={}, is_terminated={})",
+            matcher.n_steps(),
+            if matcher.is_accepting() { "True" } else { "False" },
+            if matcher.is_terminated() { "True" } else { "False" }
+        )
+    }
+}
+
+impl Matcher {
+    /// Writes the mask over `words`; whether some token is not allowed.
+    pub(crate) fn fill(&self, words: &mut [u32]) -> Result<bool, Error> {
+        Ok(self.lock().fill_mask(words)?)
+    }
+
+    /// The width of the model's logits, in tokens.
+    pub(crate) fn n_vocab(&self) -> usize {
+        self.tokenizer.n_vocab()
+    }
+
+    /// The most threads that a batch with this matcher uses.
+    pub(crate) fn n_threads(&self) -> NonZero<usize> {
+        self.n_threads
+    }
+
+    /// Locks; a call of the library that panics has not replaced the state yet.
+    fn lock(&self) -> MutexGuard<'_, maskwright::Matcher> {
+        self.matcher.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A token id from Python. What is no id at all becomes one beyond every vocabulary, which is refused.
+fn token_id(id: i64) -> TokenId {
+    TokenId(u32::try_from(id).unwrap_or(u32::MAX))
+}
+
+fn token_ids(ids: Vec<i64>) -> Vec<TokenId> {
+    ids.into_iter().map(token_id).collect()
+}
+
+/// Fills a row for each node; which nodes were accepted. Takes a fork, which shares all, for each node.
+fn fill_draft_tree(
+    root: maskwright::Matcher,
+    parents: &[i64],
+    ids: &[TokenId],
+    rows: Vec<&mut [u32]>,
+) -> Result<Vec<bool>, Error> {
+    let mut nodes: Vec<Option<maskwright::Matcher>> = Vec::with_capacity(ids.len());
+    for ((&parent, &id), words) in parents.iter().zip(ids).zip(rows) {
+        let before = match usize::try_from(parent) {
+            Ok(parent) => nodes[parent].as_ref(),
+            Err(_) => Some(&root),
+        };
+        let mut node = before.map(maskwright::Matcher::fork);
+        if let Some(matcher) = &mut node
+            && !matcher.accept_token(id)?
+        {
+            node = None;
+        }
+        match &mut node {
+            Some(matcher) if !matcher.is_terminated() => {
+                matcher.fill_mask(words)?;
+            }
+            _ => words.fill(0),
+        }
+        nodes.push(node);
+    }
+    Ok(nodes.iter().map(Option::is_some).collect())
+}

@@ -1,0 +1,238 @@
+//! `maskwright.Tokenizer`: a vocabulary with its way to cut text into tokens.
+
+use std::path::PathBuf;
+
+use maskwright::TokenizerOptions;
+use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString, PyType};
+
+use crate::errors::{LimitError, OrRaise, TokenizerError};
+
+/// The most tokens that are taken from a `tiktoken.Encoding`; the widest models have some 260,000.
+const MAX_TOKENS: usize = 1 << 22;
+
+/// A model's vocabulary, and its way to cut text into tokens. Immutable.
+///
+/// Made by one of `from_file`, `from_hf`, `from_tiktoken`, `from_gguf`, `from_tokens`. Where it is not given
+/// which ids end a text, they are read from the tokenizer's files or found by their well-known names.
+///
+/// >>> tokenizer = Tokenizer.from_tokens([b"a", b"ab", b"b", b"</s>"], eos=[3])
+/// >>> tokenizer.encode("abba")
+/// [1, 2, 0]
+#[pyclass(frozen, module = "maskwright")]
+pub(crate) struct Tokenizer(pub(crate) maskwright::Tokenizer);
+
+#[pymethods]
+impl Tokenizer {
+    /// Reads a Hugging Face `tokenizer.json`.
+    ///
+    /// `eos_token_ids`: the ids that end a text; if None, from `generation_config.json` or
+    /// `tokenizer_config.json` beside the file, else every well-known name. `vocab_size`: the width of the
+    /// model's logits, where they are padded beyond the tokenizer's last id.
+    ///
+    /// Raises TokenizerError if the file cannot be read or understood, or no id ends a text.
+    #[classmethod]
+    #[pyo3(signature = (path, *, eos_token_ids=None, vocab_size=None))]
+    fn from_file(
+        _class: &Bound<'_, PyType>,
+        py: Python<'_>,
+        path: PathBuf,
+        eos_token_ids: Option<Vec<u32>>,
+        vocab_size: Option<usize>,
+    ) -> PyResult<Tokenizer> {
+        let options = TokenizerOptions { eos_token_ids, vocab_size };
+        py.detach(|| maskwright::Tokenizer::from_file(&path, &options)).or_raise().map(Tokenizer)
+    }
+
+    /// Takes a fast tokenizer of `transformers`, or a `tokenizers.Tokenizer`.
+    ///
+    /// `eos_token_ids` is by default the `eos_token_id` of the tokenizer, where it has one.
+    #[classmethod]
+    #[pyo3(signature = (tokenizer, *, eos_token_ids=None, vocab_size=None))]
+    fn from_hf(
+        _class: &Bound<'_, PyType>,
+        py: Python<'_>,
+        tokenizer: &Bound<'_, PyAny>,
+        eos_token_ids: Option<Vec<u32>>,
+        vocab_size: Option<usize>,
+    ) -> PyResult<Tokenizer> {
+        let eos_token_ids = match eos_token_ids {
+            Some(ids) => Some(ids),
+            None => own_eos_token_ids(tokenizer)?,
+        };
+        let backend = tokenizer.getattr_opt("backend_tokenizer")?.unwrap_or_else(|| tokenizer.clone());
+        let Some(to_str) = backend.getattr_opt("to_str")? else {
+            return Err(PyTypeError::new_err(format!(
+                "expected a fast tokenizer of transformers or a tokenizers.Tokenizer, not {}",
+                tokenizer.get_type().name()?
+            )));
+        };
+        let json: String = to_str.call0()?.extract()?;
+        let options = TokenizerOptions { eos_token_ids, vocab_size };
+        py.detach(|| maskwright::Tokenizer::from_json(json.as_bytes(), &options)).or_raise().map(Tokenizer)
+    }
+
+    /// Takes the name of one of OpenAI's encodings (`gpt2`, `r50k_base`, `p50k_base`, `cl100k_base`,
+    /// `o200k_base`, `o200k_harmony`; they are built in) or a `tiktoken.Encoding`.
+    ///
+    /// An Encoding of another name gives its tokens, and `encode` then cuts text by the longest token that
+    /// fits: the bytes are the same, the cuts may differ from tiktoken's.
+    #[classmethod]
+    #[pyo3(signature = (encoding, *, eos_token_ids=None, vocab_size=None))]
+    fn from_tiktoken(
+        _class: &Bound<'_, PyType>,
+        py: Python<'_>,
+        encoding: &Bound<'_, PyAny>,
+        eos_token_ids: Option<Vec<u32>>,
+        vocab_size: Option<usize>,
+    ) -> PyResult<Tokenizer> {
+        const BUILT_IN: [&str; 6] =
+            ["gpt2", "r50k_base", "p50k_base", "cl100k_base", "o200k_base", "o200k_harmony"];
+        let is_name = encoding.is_instance_of::<PyString>();
+        let name: String = if is_name { encoding.extract()? } else { encoding.getattr("name")?.extract()? };
+        let options = TokenizerOptions { eos_token_ids, vocab_size };
+        if is_name || BUILT_IN.contains(&name.as_str()) {
+            return py
+                .detach(|| maskwright::Tokenizer::from_tiktoken(&name, &options))
+                .or_raise()
+                .map(Tokenizer);
+        }
+        from_ranks(py, encoding, options)
+    }
+
+    /// Reads the vocabulary inside a GGUF file.
+    ///
+    /// Raises TokenizerError if the file cannot be read or understood, or no id ends a text.
+    #[classmethod]
+    #[pyo3(signature = (path, *, eos_token_ids=None, vocab_size=None))]
+    fn from_gguf(
+        _class: &Bound<'_, PyType>,
+        py: Python<'_>,
+        path: PathBuf,
+        eos_token_ids: Option<Vec<u32>>,
+        vocab_size: Option<usize>,
+    ) -> PyResult<Tokenizer> {
+        let options = TokenizerOptions { eos_token_ids, vocab_size };
+        py.detach(|| maskwright::Tokenizer::from_gguf(&path, &options)).or_raise().map(Tokenizer)
+    }
+
+    /// A vocabulary of the given byte strings; `encode` cuts text greedily. An empty one never matches.
+    ///
+    /// Raises TokenizerError if an id in `eos` is out of range.
+    #[classmethod]
+    #[pyo3(signature = (tokens, eos))]
+    fn from_tokens(
+        _class: &Bound<'_, PyType>,
+        py: Python<'_>,
+        tokens: Vec<Vec<u8>>,
+        eos: Vec<u32>,
+    ) -> PyResult<Tokenizer> {
+        py.detach(|| maskwright::Tokenizer::from_tokens(tokens, &eos)).or_raise().map(Tokenizer)
+    }
+
+    /// The width of the model's logits, in tokens.
+    #[getter]
+    fn vocab_size(&self) -> usize {
+        self.0.n_vocab()
+    }
+
+    /// The ids that end a text, in ascending order.
+    #[getter]
+    fn eos_token_ids(&self) -> Vec<u32> {
+        self.0.eos_token_ids().to_vec()
+    }
+
+    /// The bytes of a token; None for special tokens and unused ids, which never match as text.
+    ///
+    /// Raises IndexError if `id` is not within `vocab_size`.
+    fn token_bytes<'py>(&self, py: Python<'py>, id: i64) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        match u32::try_from(id) {
+            Ok(id) if (id as usize) < self.0.n_vocab() => {
+                Ok(self.0.token_bytes(id).map(|bytes| PyBytes::new(py, bytes)))
+            }
+            _ => Err(PyIndexError::new_err(format!(
+                "token {id} is not in a vocabulary of {} tokens",
+                self.0.n_vocab()
+            ))),
+        }
+    }
+
+    /// The tokens of a text (str or bytes). They spell exactly the text; special tokens are not read out of
+    /// it, and none are added.
+    ///
+    /// Raises TokenizerError if no tokens spell it.
+    fn encode(&self, py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
+        if text.is_instance_of::<PyString>() {
+            let text: String = text.extract()?;
+            return py.detach(|| self.0.encode(&text)).or_raise();
+        }
+        let bytes: Vec<u8> = match text.cast::<PyBytes>() {
+            Ok(bytes) => bytes.as_bytes().to_vec(),
+            Err(_) => {
+                return Err(PyTypeError::new_err(format!(
+                    "expected a text as str or bytes, not {}",
+                    text.get_type().name()?
+                )));
+            }
+        };
+        py.detach(|| self.0.encode_bytes(&bytes)).or_raise()
+    }
+
+    /// The bytes of tokens, one after the other; special tokens have none.
+    fn decode<'py>(&self, py: Python<'py>, ids: Vec<u32>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.decode(&ids))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Tokenizer(vocab_size={}, eos_token_ids={:?})", self.0.n_vocab(), self.0.eos_token_ids())
+    }
+}
+
+/// The `eos_token_id` that a tokenizer of transformers has: an id, a list of ids, or None.
+fn own_eos_token_ids(tokenizer: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u32>>> {
+    match tokenizer.getattr_opt("eos_token_id")? {
+        None => Ok(None),
+        Some(ids) if ids.is_none() => Ok(None),
+        Some(ids) => match ids.extract::<u32>() {
+            Ok(id) => Ok(Some(vec![id])),
+            Err(_) => ids.extract().map(Some),
+        },
+    }
+}
+
+/// The tokens of a `tiktoken.Encoding` that is not built in. Its end-of-text token is `<|endoftext|>`, unless
+/// the options say otherwise.
+fn from_ranks(py: Python<'_>, encoding: &Bound<'_, PyAny>, options: TokenizerOptions) -> PyResult<Tokenizer> {
+    let ranks = encoding.getattr("_mergeable_ranks")?;
+    let n_tokens = options.vocab_size.map_or_else(|| encoding.getattr("n_vocab")?.extract(), Ok)?;
+    if n_tokens > MAX_TOKENS {
+        return Err(LimitError::new_err(format!(
+            "a vocabulary of {n_tokens} tokens is more than the limit of {MAX_TOKENS}"
+        )));
+    }
+    let mut tokens = vec![Vec::new(); n_tokens];
+    for (bytes, id) in ranks.cast::<PyDict>()? {
+        let id: usize = id.extract()?;
+        let Some(token) = tokens.get_mut(id) else {
+            return Err(TokenizerError::new_err(format!(
+                "the encoding has token {id}, more than its vocabulary of {} tokens allows",
+                tokens.len()
+            )));
+        };
+        *token = bytes.extract()?;
+    }
+    let eos = match options.eos_token_ids {
+        Some(ids) => ids,
+        None => encoding
+            .getattr("_special_tokens")?
+            .get_item("<|endoftext|>")
+            .and_then(|id| Ok(vec![id.extract()?]))
+            .map_err(|_| {
+                TokenizerError::new_err(
+                    "the encoding has no <|endoftext|>; name the ids that end a text in eos_token_ids",
+                )
+            })?,
+    };
+    py.detach(|| maskwright::Tokenizer::from_tokens(tokens, &eos)).or_raise().map(Tokenizer)
+}

@@ -1,0 +1,82 @@
+"""What the tests share: small tokenizers, and the real ones where they are."""
+
+import os
+from pathlib import Path
+
+import maskwright
+import numpy as np
+import pytest
+
+SHARED = Path(os.environ.get("MASKWRIGHT_SHARED") or Path(__file__).parents[2] / ".." / "shared")
+
+#: Single bytes, some of them joined, then the end of the text.
+WORDS = [b"yes", b"no", b"true", b"false", b"null", b'{"', b'":', b'"}', b", ", b": ", b"12", b"ab", b'"a"', b"\xc3\xa9"]
+
+
+def pytest_terminal_summary(terminalreporter):
+    if not (SHARED / "tokenizers").is_dir():
+        terminalreporter.write_line(
+            f"real tokenizers are absent ({SHARED / 'tokenizers'}; set MASKWRIGHT_SHARED): "
+            "their tests ran on a tokenizer.json made here"
+        )
+
+
+@pytest.fixture(scope="session")
+def tokenizer():
+    return maskwright.Tokenizer.from_tokens([bytes([b]) for b in range(256)] + WORDS + [b"</s>"], eos=[270])
+
+
+@pytest.fixture(scope="session")
+def compiler(tokenizer):
+    return maskwright.Compiler(tokenizer)
+
+
+@pytest.fixture(scope="session")
+def tokenizer_file(tmp_path_factory):
+    """A real tokenizer.json, or one trained here."""
+    real = SHARED / "tokenizers" / "llama3_1" / "tokenizer.json"
+    if real.is_file():
+        return real
+    import tokenizers
+
+    trained = tokenizers.Tokenizer(tokenizers.models.BPE())
+    trained.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trained.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=["<|endoftext|>"],
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+    )
+    trained.train_from_iterator(['{"name": "Ada", "age": 36}', "the quick brown fox"] * 20, trainer)
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    trained.save(str(path))
+    return path
+
+
+@pytest.fixture(scope="session")
+def real_tokenizer(tokenizer_file):
+    return maskwright.Tokenizer.from_file(tokenizer_file)
+
+
+@pytest.fixture(scope="session")
+def real_compiler(real_tokenizer):
+    return maskwright.Compiler(real_tokenizer)
+
+
+def allowed(matcher, vocab_size):
+    """The tokens of a matcher's mask."""
+    mask = maskwright.allocate_token_bitmask(1, vocab_size)
+    matcher.fill_next_token_bitmask(mask)
+    return unpack(mask[0], vocab_size)
+
+
+def unpack(row, vocab_size):
+    """The tokens of a row, none of which may be beyond the vocabulary."""
+    tokens = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
+    assert all(token < vocab_size for token in tokens)
+    return tokens
+
+
+def brute_force(matcher, vocab_size):
+    """The tokens that a matcher would accept, tried one by one."""
+    return [token for token in range(vocab_size) if matcher.validate_tokens([token]) == 1]

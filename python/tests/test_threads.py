@@ -1,0 +1,201 @@
+"""Threads, batches, cancellation, signals."""
+
+import ctypes
+import os
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import maskwright
+import numpy as np
+import pytest
+from conftest import allowed, unpack
+
+#: Nested enough to take seconds, were it not ended.
+HUGE = {"enum": [f"{i:x}" * 40 for i in range(200_000)]}
+
+
+@pytest.fixture(scope="module")
+def patient(tokenizer):
+    """A compiler that never runs out of fuel, so that only a cancellation ends its work."""
+    return maskwright.Compiler(tokenizer, limits={"compile_fuel": 2**63})
+
+
+def test_compiling_in_threads_while_masks_are_served(tokenizer):
+    compiler = maskwright.Compiler(tokenizer)
+    grammar = compiler.compile_json_schema({"type": "array", "items": {"type": "string"}})
+    start = allowed(maskwright.Matcher(grammar), tokenizer.vocab_size)
+
+    def compile_many(worker):
+        for i in range(20):
+            made = compiler.compile_json_schema({"type": "object", "properties": {f"p{worker}{i}": {"type": "integer"}}, "required": [f"p{worker}{i}"]})
+            assert maskwright.Matcher(made).accept_bytes(b'{"p%d%d": 1' % (worker, i))
+        return worker
+
+    with ThreadPoolExecutor(4) as pool:
+        futures = [pool.submit(compile_many, worker) for worker in range(4)]
+        n_served = 0
+        while n_served < 200 or not all(future.done() for future in futures):
+            matcher = maskwright.Matcher(grammar)
+            assert allowed(matcher, tokenizer.vocab_size) == start
+            assert matcher.accept_bytes(b'["a')
+            n_served += 1
+        assert [future.result() for future in futures] == [0, 1, 2, 3]
+
+
+def test_one_matcher_from_many_threads(tokenizer, compiler):
+    matcher = maskwright.Matcher(compiler.compile_regex("a*"))
+    mask = maskwright.allocate_token_bitmask(8, tokenizer.vocab_size)
+
+    def use(_):
+        for _ in range(200):
+            assert matcher.accept_token(ord("a"))
+            maskwright.fill_next_token_bitmask_batch([matcher] * 2, np.zeros_like(mask))
+            matcher.fork().accept_token(ord("a"))
+            repr(matcher)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(use, range(4)))
+    matcher.rollback(800)
+    with pytest.raises(ValueError):
+        matcher.rollback(1)
+
+
+def test_batch_equals_single(tokenizer, compiler):
+    n = tokenizer.vocab_size
+    grammars = [compiler.compile_choice(["yes", "no"]), compiler.compile_regex("[ab]+"), compiler.compile_json_schema({})]
+    matchers = [maskwright.Matcher(grammars[i % 3]) for i in range(50)]
+    ended = maskwright.Matcher(grammars[0])
+    ended.accept_tokens([*tokenizer.encode("no"), 270])
+    matchers[7] = ended
+    mask = np.full((52, (n + 31) // 32), 7, dtype=np.int32)
+    errors = maskwright.fill_next_token_bitmask_batch(matchers, mask)
+    assert len(errors) == 50
+    assert isinstance(errors[7], ValueError) and "ended" in str(errors[7])
+    assert all(error is None for row, error in enumerate(errors) if row != 7)
+    assert (mask[[7, 50, 51]] == 7).all(), "a failed row and rows without a matcher are left alone"
+    for row, matcher in enumerate(matchers):
+        if row != 7:
+            assert unpack(mask[row], n) == allowed(matcher, n)
+    # The same by address, with room between the rows.
+    n_words = (n + 31) // 32
+    memory = np.full((50, n_words + 3), 7, dtype=np.int32)
+    errors = maskwright.fill_next_token_bitmask_batch(matchers, memory.ctypes.data, memory.strides[0])
+    assert [row for row, error in enumerate(errors) if error] == [7]
+    assert (memory[:, :n_words] == mask[:50]).all() and (memory[:, n_words:] == 7).all()
+    assert maskwright.fill_next_token_bitmask_batch([], mask) == []
+
+
+def test_cold_batch_in_parallel(real_tokenizer):
+    """Rows that take milliseconds, so that helper threads join in."""
+    compiler = maskwright.Compiler(real_tokenizer, threads=4)
+    single = maskwright.Compiler(real_tokenizer, threads=1)
+    patterns = [f"[a-{chr(ord('b') + i)}]+ {i}" for i in range(12)]
+    mask = maskwright.allocate_token_bitmask(12, real_tokenizer.vocab_size)
+    matchers = [maskwright.Matcher(compiler.compile_regex(pattern)) for pattern in patterns]
+    assert maskwright.fill_next_token_bitmask_batch(matchers, mask) == [None] * 12
+    expected = np.zeros_like(mask)
+    matchers = [maskwright.Matcher(single.compile_regex(pattern)) for pattern in patterns]
+    assert maskwright.fill_next_token_bitmask_batch(matchers, expected) == [None] * 12
+    assert (mask == expected).all() and mask.any(axis=1).all()
+
+
+def test_batch_arguments_are_checked(tokenizer, compiler):
+    batch = maskwright.fill_next_token_bitmask_batch
+    matchers = [maskwright.Matcher(compiler.compile_regex("a"))] * 2
+    memory = (ctypes.c_int32 * 32)()
+    address = ctypes.addressof(memory)
+    for wrong in ((0, 36), (address + 1, 36), (address, 35), (address, 32), (address, 2**62)):
+        with pytest.raises(ValueError):
+            batch(matchers, *wrong)
+    with pytest.raises(TypeError):
+        batch(matchers, address)
+    with pytest.raises(TypeError):
+        batch(matchers, maskwright.allocate_token_bitmask(2, 271), 36)
+    with pytest.raises(TypeError):
+        batch([None], maskwright.allocate_token_bitmask(2, 271))
+    with pytest.raises(ValueError, match="1 rows for 2"):
+        batch(matchers, maskwright.allocate_token_bitmask(1, 271))
+    assert not any(memory)
+    errors = batch(matchers, np.zeros((2, 3), dtype=np.int32))
+    assert all(isinstance(error, ValueError) for error in errors), "too narrow, row by row"
+
+
+def test_cancel_from_another_thread(patient):
+    cancel = maskwright.CancelToken()
+    assert not cancel.is_cancelled
+    timer = threading.Timer(0.02, cancel.cancel)
+    timer.start()
+    with pytest.raises(maskwright.CancelledError):
+        while True:
+            patient.compile_json_schema(HUGE, cancel=cancel)
+    timer.join()
+    assert cancel.is_cancelled
+    compiles = [
+        lambda **kw: patient.compile_json_schema({"type": "integer"}, **kw),
+        lambda **kw: patient.compile_regex("a+", **kw),
+        lambda **kw: patient.compile_gbnf('root ::= "a"+ "b"', **kw),
+        lambda **kw: patient.compile_choice(["a", "b"], **kw),
+    ]
+    for compile_grammar in compiles:
+        with pytest.raises(maskwright.CancelledError):
+            compile_grammar(cancel=cancel)
+        compile_grammar(cancel=maskwright.CancelToken())
+
+
+def test_cancel_in_a_thread_of_its_own(patient):
+    cancel = maskwright.CancelToken()
+
+    def compile_forever():
+        while True:
+            patient.compile_json_schema(HUGE, cancel=cancel)
+
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(compile_forever)
+        time.sleep(0.02)
+        cancel.cancel()
+        assert isinstance(future.exception(timeout=60), maskwright.CancelledError)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers on this system")
+def test_a_signal_ends_a_compilation(patient):
+    """A signal while compiling runs its handler, and what that raises comes out (as Ctrl-C's does)."""
+
+    class Ring(Exception):
+        pass
+
+    def ring(*_):
+        raise Ring
+
+    previous = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(Ring):
+            while True:
+                patient.compile_json_schema(HUGE)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_can_compile_and_fill(tokenizer, compiler):
+    maskwright.Matcher(compiler.compile_regex("a+b"))
+    child = os.fork()
+    if child == 0:
+        matchers = [maskwright.Matcher(compiler.compile_regex(f"a{{{i}}}b")) for i in range(1, 30)]
+        mask = maskwright.allocate_token_bitmask(30, tokenizer.vocab_size)
+        errors = maskwright.fill_next_token_bitmask_batch(matchers, mask)
+        os._exit(0 if not any(errors) and mask.any() else 1)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            assert os.waitstatus_to_exitcode(status) == 0
+            return
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    pytest.fail("the child hangs")
