@@ -23,9 +23,12 @@ use crate::error::Fault;
 /// The texts that may follow a place, by its left neighbour (index 0: the edge of the text).
 pub(crate) type Rest = Vec<Regex>;
 
-/// The largest expression that resolving assertions may make, in nodes of the tree; parts that are shared
-/// count as often as they occur.
-const MAX_SIZE: u64 = 1 << 22;
+/// The largest expressions that one step of resolving assertions may make, together, in nodes; parts that
+/// are shared count as often as they occur.
+const MAX_SIZE: u64 = 1 << 24;
+
+/// How many nodes of shared expressions are made for a work unit; most are pointers to known parts.
+const NODES_PER_UNIT: u64 = 256;
 
 /// How often a repetition with an assertion inside is unrolled.
 const MAX_COPIES: u32 = 256;
@@ -117,17 +120,16 @@ impl Lowering<'_> {
         Ok(lowered)
     }
 
-    /// An error if the expressions have grown too large.
-    pub(crate) fn check_size(&self, rest: &[Regex]) -> Result<(), Fault> {
-        match rest.iter().map(Regex::size).max() {
-            Some(size) if size > MAX_SIZE => Err(Fault::limit(
-                self.whole.clone(),
-                format!(
-                    "the pattern's assertions expand it to {size} nodes, more than the limit of {MAX_SIZE}"
-                ),
-            )),
-            _ => Ok(()),
+    /// Pays for expressions that were just made; an error if they have grown too large.
+    pub(crate) fn check_size(&self, made: &[Regex]) -> Result<(), Fault> {
+        let size = made.iter().fold(0u64, |sum, regex| sum.saturating_add(regex.size()));
+        if size > MAX_SIZE {
+            let message = format!(
+                "the pattern's assertions expand it to {size} nodes, more than the limit of {MAX_SIZE}"
+            );
+            return Err(Fault::limit(self.whole.clone(), message));
         }
+        self.fuel.spend(size / NODES_PER_UNIT).map_err(|error| Fault::fuel(self.whole.clone(), error))
     }
 
     /// A word of `language`, then `rest`.

@@ -35,6 +35,15 @@ impl Lowering<'_> {
     /// The star of a body that only looks at neighbours.
     fn star_beside(&self, inner: &Pattern, rest: &Rest, span: &Range<usize>) -> Result<Rest, Fault> {
         let n = self.neighbours.len();
+        if n > MAX_NEIGHBOURS {
+            let message = format!(
+                "the pattern tells {} kinds of characters apart, more than the limit of {} around an unbounded \
+                 repetition with an assertion inside",
+                n - 1,
+                MAX_NEIGHBOURS - 1
+            );
+            return Err(Fault::limit(span.clone(), message));
+        }
         let body = self.matrix(inner, span)?;
         let star = self.plus(body)?;
         let mut lowered = rest.clone();
@@ -145,6 +154,7 @@ impl Lowering<'_> {
             let round = matrix.get(via, via).star();
             let mut next = matrix.clone();
             for &from in &all {
+                self.check_size(&next.entries)?;
                 if *matrix.get(from, via).node() == Node::Empty {
                     continue;
                 }
@@ -154,8 +164,8 @@ impl Lowering<'_> {
                 }
             }
             matrix = next;
-            self.check_size(&matrix.entries)?;
         }
+        self.check_size(&matrix.entries)?;
         Ok(matrix)
     }
 
@@ -212,6 +222,9 @@ impl Lowering<'_> {
         Ok(Some(lowered))
     }
 }
+
+/// The most neighbours for which a matrix is starred: it has their fourth power of entries.
+const MAX_NEIGHBOURS: usize = 5;
 
 /// How often a bounded repetition inside a starred matrix is multiplied out.
 const MAX_NESTED_COPIES: u32 = 64;

@@ -1,0 +1,262 @@
+//! GBNF, the grammar language of llama.cpp: from text to [`Grammar`].
+//!
+//! A rule is `name ::= alternatives`; a rule ends where the next begins or at the end of the line, unless the
+//! line ends inside parentheses or next to `|`. `root` is the start. Items are `"literal"`, `[class]`, `.`,
+//! names and groups, with `*`, `+`, `?`, `{m}`, `{m,}`, `{m,n}`. Classes and `.` are over Unicode scalar
+//! values. A line may begin with `|`, which llama.cpp does not allow. The reference is llama.cpp's `grammars/README.md` and its parser `src/llama-grammar.cpp`; token items
+//! (`<[id]>`) name a vocabulary and are refused.
+//!
+//! What stands next to each other without a rule between is one terminal: a run of literals and classes with
+//! their repetitions becomes one `Regex`, so that the engine sees few and long terminals.
+//!
+//! Linear in the source; recursion is on parentheses only, at most [`MAX_DEPTH`](crate::MAX_DEPTH) deep.
+
+mod item;
+mod lexer;
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use maskwright_automata::Fuel;
+use maskwright_grammar::{Grammar, GrammarBuilder, RuleId};
+
+use self::item::Item;
+use self::lexer::{Lexer, Token};
+use crate::error::Fault;
+use crate::{MAX_DEPTH, SyntaxError};
+
+/// The largest source, in bytes.
+const MAX_SOURCE: usize = 1 << 26;
+
+/// How many repetitions may follow one item (`x{2}{3}` has two): each is a level of nesting.
+const MAX_REPEATS: usize = 8;
+
+/// Parses a GBNF grammar; `source_name` (a file name, say) stands in errors.
+///
+/// # Errors
+/// If the text is malformed, a rule is undefined or defined twice, there is no rule `root`, or a limit is
+/// reached.
+///
+/// ```
+/// use maskwright_automata::Fuel;
+/// use maskwright_syntax::parse_gbnf;
+/// let source = "root ::= \"[\" (item (\",\" item)*)? \"]\"\nitem ::= [0-9]+ | root\n";
+/// let grammar = parse_gbnf(source, "list.gbnf", &Fuel::unlimited()).unwrap();
+/// assert_eq!(grammar.name(grammar.start()), "root");
+/// ```
+pub fn parse_gbnf(source: &str, source_name: &str, fuel: &Fuel) -> Result<Grammar, SyntaxError> {
+    if source.len() > MAX_SOURCE {
+        let message = format!("the grammar has {} bytes, more than the limit of {MAX_SOURCE}", source.len());
+        return Err(Fault::limit(0..0, message).place("", source_name));
+    }
+    parse(source, fuel).map_err(|fault| fault.place(source, source_name))
+}
+
+fn parse(source: &str, fuel: &Fuel) -> Result<Grammar, Fault> {
+    let mut parser = Parser {
+        lexer: Lexer::new(source),
+        fuel,
+        builder: GrammarBuilder::new(),
+        names: HashMap::new(),
+        rules: Vec::new(),
+        depth: 0,
+    };
+    loop {
+        parser.skip_newlines()?;
+        match parser.lexer.peek()? {
+            Token::End => break,
+            _ => parser.rule()?,
+        }
+    }
+    for name in &parser.rules {
+        if !parser.builder.is_defined(name.rule) {
+            let message = format!("rule `{}` is used but not defined", &source[name.first_use.clone()]);
+            return Err(Fault::new(name.first_use.clone(), message));
+        }
+    }
+    match parser.names.get("root") {
+        Some(&root) => {
+            parser.builder.finish(root).map_err(|error| Fault::new(0..source.len(), error.to_string()))
+        }
+        None => {
+            Err(Fault::new(source.len()..source.len(), "there is no rule `root`, where the text would start"))
+        }
+    }
+}
+
+/// A rule that was named, and where first.
+struct Name {
+    rule: RuleId,
+    first_use: Range<usize>,
+}
+
+struct Parser<'a> {
+    lexer: Lexer<'a>,
+    fuel: &'a Fuel,
+    builder: GrammarBuilder,
+    names: HashMap<&'a str, RuleId>,
+    rules: Vec<Name>,
+    /// How many parentheses are open.
+    depth: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn spend(&self, span: &Range<usize>) -> Result<(), Fault> {
+        self.fuel.spend(1).map_err(|error| Fault::fuel(span.clone(), error))
+    }
+
+    fn skip_newlines(&mut self) -> Result<(), Fault> {
+        while self.lexer.peek()? == Token::Newline {
+            self.lexer.next()?;
+        }
+        Ok(())
+    }
+
+    /// The rule of that name, declared at its first use.
+    fn named(&mut self, name: &'a str, span: Range<usize>) -> RuleId {
+        if let Some(&rule) = self.names.get(name) {
+            return rule;
+        }
+        let rule = self.builder.declare(name);
+        self.names.insert(name, rule);
+        self.rules.push(Name { rule, first_use: span });
+        rule
+    }
+
+    /// `name ::= alternatives`, up to the end of its last line.
+    fn rule(&mut self) -> Result<(), Fault> {
+        let (token, span) = self.lexer.next()?;
+        let Token::Name(name) = token else {
+            return Err(unexpected(&token, span, "a rule's name"));
+        };
+        self.skip_newlines()?;
+        let rule = self.named(name, span.clone());
+        let (token, sign_span) = self.lexer.next()?;
+        if token != Token::Define {
+            return Err(unexpected(&token, sign_span, "`::=` after a rule's name"));
+        }
+        if self.builder.is_defined(rule) {
+            return Err(Fault::new(span, format!("rule `{name}` is defined twice")));
+        }
+        // A rule's first item may stand on the line after its `::=`.
+        if self.lexer.peek()? == Token::Newline && !self.rule_follows()? {
+            self.skip_newlines()?;
+        }
+        let body = self.alternatives()?;
+        let body = body.into_expr(&mut self.builder);
+        self.builder.define(rule, body);
+        match self.lexer.next()? {
+            (Token::Newline | Token::End, _) => Ok(()),
+            (Token::Define, span) => {
+                Err(Fault::new(span, "`::=` inside a rule; the next rule starts on a line of its own"))
+            }
+            (token, span) => Err(unexpected(&token, span, "an item, `|` or the end of the line")),
+        }
+    }
+
+    /// Whether, behind line ends, a rule's head or the end of the source stands.
+    fn rule_follows(&self) -> Result<bool, Fault> {
+        let mut ahead = self.lexer.clone();
+        while ahead.peek()? == Token::Newline {
+            ahead.next()?;
+        }
+        Ok(match ahead.next()?.0 {
+            Token::End => true,
+            Token::Name(_) => ahead.peek()? == Token::Define,
+            _ => false,
+        })
+    }
+
+    /// Sequences with `|` between.
+    fn alternatives(&mut self) -> Result<Item, Fault> {
+        let mut alternatives = vec![self.sequence()?];
+        loop {
+            // A line may begin with `|`.
+            if self.lexer.peek()? == Token::Newline {
+                let mut ahead = self.lexer.clone();
+                while ahead.peek()? == Token::Newline {
+                    ahead.next()?;
+                }
+                if ahead.peek()? == Token::Bar {
+                    self.lexer = ahead;
+                }
+            }
+            if self.lexer.peek()? != Token::Bar {
+                break;
+            }
+            self.lexer.next()?;
+            if self.lexer.peek()? == Token::Newline && !self.rule_follows()? {
+                self.skip_newlines()?;
+            }
+            alternatives.push(self.sequence()?);
+        }
+        Ok(Item::alt(alternatives, &mut self.builder))
+    }
+
+    /// Items up to `|`, `)` or the end of the line; line ends inside parentheses do not count.
+    fn sequence(&mut self) -> Result<Item, Fault> {
+        let mut items = Vec::new();
+        loop {
+            if self.depth > 0 {
+                self.skip_newlines()?;
+            }
+            match self.lexer.peek()? {
+                Token::Bar | Token::Close | Token::Newline | Token::End | Token::Define => break,
+                _ => items.push(self.repeated()?),
+            }
+        }
+        Ok(Item::seq(items, &mut self.builder))
+    }
+
+    /// An item with its repetitions.
+    fn repeated(&mut self) -> Result<Item, Fault> {
+        let mut item = self.item()?;
+        let mut n_repeats = 0;
+        while let Token::Repeat(min, max) = self.lexer.peek()? {
+            let (_, span) = self.lexer.next()?;
+            self.spend(&span)?;
+            n_repeats += 1;
+            if n_repeats > MAX_REPEATS {
+                let message =
+                    format!("more than {MAX_REPEATS} repetitions of one item in a row, which is the limit");
+                return Err(Fault::limit(span, message));
+            }
+            item = item.repeat(min, max, &mut self.builder);
+        }
+        Ok(item)
+    }
+
+    fn item(&mut self) -> Result<Item, Fault> {
+        let (token, span) = self.lexer.next()?;
+        self.spend(&span)?;
+        match token {
+            Token::Name(name) => {
+                let rule = self.named(name, span);
+                Ok(Item::Expr(self.builder.rule(rule)))
+            }
+            Token::Language(regex) => Ok(Item::Regular(regex)),
+            Token::Open => {
+                self.depth += 1;
+                if self.depth > MAX_DEPTH {
+                    let message =
+                        format!("parentheses are nested more than {MAX_DEPTH} deep, which is the limit");
+                    return Err(Fault::limit(span, message));
+                }
+                let inner = self.alternatives()?;
+                match self.lexer.next()? {
+                    (Token::Close, _) => {}
+                    (Token::End, _) => return Err(Fault::new(span, "unclosed parenthesis, `)` is missing")),
+                    (token, span) => return Err(unexpected(&token, span, "an item, `|` or `)`")),
+                }
+                self.depth -= 1;
+                Ok(inner)
+            }
+            Token::Repeat(..) => Err(Fault::new(span, "nothing to repeat, a repetition follows an item")),
+            token => Err(unexpected(&token, span, "an item")),
+        }
+    }
+}
+
+fn unexpected(token: &Token<'_>, span: Range<usize>, wanted: &str) -> Fault {
+    Fault::new(span, format!("expected {wanted}, found {}", token.describe()))
+}

@@ -1,0 +1,136 @@
+//! How errors look, as snapshots, and that hostile input ends in one.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+use std::fmt::Write;
+
+use maskwright_automata::{CancelToken, Fuel};
+use maskwright_syntax::regex::{Dialect, parse, parse_search};
+use maskwright_syntax::{SyntaxError, choice, parse_gbnf};
+
+#[test]
+fn regex_errors() {
+    let mut rendered = String::new();
+    for pattern in [
+        "a(b",
+        "a)b",
+        "x**",
+        "*x",
+        "a{3,2}",
+        "a{,3}",
+        "[a-",
+        "[z-a]",
+        r"(a)\1",
+        r"\k<n>",
+        r"\q",
+        r"\u{110000}",
+        r"\p{Nope}",
+        r"\x4",
+        "é(?>a)",
+        "(?<=ab)c",
+        "(?:(?!ab)b+)*c",
+        "a++",
+        "(?<>a)",
+        "a\\",
+        "(?:(?=a)b){300}",
+    ] {
+        let error = parse(pattern, Dialect::Ecma, &Fuel::new(1 << 20)).unwrap_err();
+        writeln!(rendered, "{error}\n").unwrap();
+    }
+    for pattern in ["a(b", "[z-a]", r"\p{Nope}", r"(?-u:\xFF)", "(?R)(?m)^a"] {
+        let error = parse(pattern, Dialect::Rust, &Fuel::new(1 << 20)).unwrap_err();
+        writeln!(rendered, "{error}\n").unwrap();
+    }
+    insta::assert_snapshot!(rendered);
+}
+
+#[test]
+fn gbnf_errors() {
+    let mut rendered = String::new();
+    for source in [
+        "",
+        "rot ::= \"a\"",
+        "root ::= item+ \"x\"\n",
+        "root ::= \"a\"\nroot ::= \"b\"\n",
+        "root ::= \"abc\n",
+        "root ::= [a-z\n",
+        "root ::= [z-a]\n",
+        "root ::= (\"a\" | \"b\"\nother ::= \"c\"\n",
+        "root ::= \"a\")\n",
+        "root = \"a\"\n",
+        "root ::= * \"a\"\n",
+        "root ::= \"a\"{2,1}\n",
+        "root ::= \"a\"{,1}\n",
+        "root ::= \"\\q\"\n",
+        "root ::= \"\\uD800\"\n",
+        "root ::= <[1]>\n",
+        "root ::= \"a\" | \"b\" ::= \"c\"\n",
+        "\"a\" ::= root\n",
+    ] {
+        let error = parse_gbnf(source, "test.gbnf", &Fuel::new(1 << 20)).unwrap_err();
+        writeln!(rendered, "{error}\n").unwrap();
+    }
+    writeln!(rendered, "{}", choice::<String>(&[]).unwrap_err()).unwrap();
+    insta::assert_snapshot!(rendered);
+}
+
+#[test]
+fn a_long_line_is_cut_around_the_place() {
+    let pattern = format!("{}(", "ab".repeat(50_000));
+    let error = parse(&pattern, Dialect::Ecma, &Fuel::new(1 << 20)).unwrap_err();
+    assert_eq!((error.line(), error.column(), error.offset()), (1, 100_001, 100_000));
+    assert!(error.to_string().len() < 2_000);
+}
+
+fn is_limit<T>(result: Result<T, SyntaxError>) -> bool {
+    result.is_err_and(|error| error.is_limit())
+}
+
+#[test]
+fn hostile_patterns_end() {
+    let fuel = || Fuel::new(1 << 20);
+    let deep = |n: usize| "(".repeat(n) + "a" + &")".repeat(n);
+    for dialect in [Dialect::Rust, Dialect::Ecma] {
+        assert!(parse(&deep(200), dialect, &fuel()).is_ok());
+        assert!(is_limit(parse(&deep(100_000), dialect, &fuel())));
+        assert!(parse(&"(?:".repeat(100_000), dialect, &fuel()).is_err());
+        // A counted repetition is one node, however large.
+        assert!(parse("(((a{1000}){1000}){1000}){1000}", dialect, &fuel()).is_ok());
+        assert!(parse_search("(a+)+$", dialect, &fuel()).is_ok());
+        assert!(is_limit(parse("a{99999999999}", dialect, &fuel())) || dialect == Dialect::Rust);
+        // Each of these assertions doubles what follows.
+        let doubling = r"(?:a\b.|b\B.|.\bc)".repeat(60);
+        assert!(is_limit(parse(&doubling, dialect, &fuel())));
+        assert!(is_limit(parse("aaaa", dialect, &Fuel::new(2))));
+    }
+    assert!(is_limit(parse(&deep(251), Dialect::Ecma, &fuel())));
+    let look = "(?=".repeat(240) + "a" + &")".repeat(240);
+    assert!(parse_search(&look, Dialect::Ecma, &fuel()).is_ok());
+    let many_kinds: String = ('a'..='z').map(|letter| format!("(?<={letter})")).collect();
+    assert!(is_limit(parse(&many_kinds, Dialect::Ecma, &fuel())));
+}
+
+#[test]
+fn hostile_grammars_end() {
+    let fuel = || Fuel::new(1 << 24);
+    let deep = |n: usize| format!("root ::= {}\"a\"{}", "(".repeat(n), ")".repeat(n));
+    assert!(parse_gbnf(&deep(250), "deep", &fuel()).is_ok());
+    assert!(is_limit(parse_gbnf(&deep(100_000), "deep", &fuel())));
+    assert!(is_limit(parse_gbnf(&format!("root ::= \"a\"{}", "*".repeat(100_000)), "stars", &fuel())));
+    let wide = format!("root ::= \"a\"{}", "|\"b\"".repeat(2_000_000));
+    assert!(parse_gbnf(&wide, "wide", &fuel()).is_ok());
+    let long = format!("root ::= \"a\"{}", " root".repeat(500_000));
+    assert!(parse_gbnf(&long, "long", &fuel()).is_ok());
+    assert!(is_limit(parse_gbnf(&long, "long", &Fuel::new(1_000))));
+    let lines = format!("root ::= \"a\"{}", "\n".repeat(1_000_000));
+    assert!(parse_gbnf(&lines, "lines", &fuel()).is_ok());
+}
+
+#[test]
+fn work_can_be_cancelled() {
+    let token = CancelToken::new();
+    token.cancel();
+    let fuel = Fuel::unlimited().with_cancel(token);
+    assert!(parse("a", Dialect::Ecma, &fuel).unwrap_err().is_cancelled());
+    assert!(parse_gbnf("root ::= \"a\"", "grammar", &fuel).unwrap_err().is_cancelled());
+}
