@@ -9,6 +9,9 @@ use maskwright_automata::FuelError;
 /// The longest line that is shown whole; of a longer one, a window around the place is shown.
 const FRAME_WIDTH: usize = 160;
 
+/// How many lines before the shown one are rendered, empty.
+const MAX_PADDING: usize = 100_000;
+
 /// Why a source text (a pattern, a grammar, a list of choices) is refused, and where.
 ///
 /// `Display` gives the message and, once, a source frame with the place marked; the accessors give the parts.
@@ -115,8 +118,12 @@ fn frame(text: &str, name: &str, line: usize, column: usize, width: usize, messa
         .map(|c| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { '·' } else { c })
         .collect();
     let n_shown = shown.chars().count();
+    // The renderer numbers lines from 1 in its margin, so the lines before are there, empty; a bound keeps
+    // that cheap, and beyond it only the frame's head tells the line.
+    let n_padding = (line - 1).min(MAX_PADDING);
     let from = start - skipped;
-    let span = from..(from + width).clamp(from, n_shown.max(from));
+    let to = (from + width).clamp(from, n_shown.max(from));
+    let span = n_padding + from..n_padding + to;
     let place = if skipped > 0 { format!("{name}, cut at column {}", skipped + 1) } else { name.to_owned() };
     let report = Report::build(ReportKind::Error, (place.clone(), span.clone()))
         .with_config(Config::default().with_color(false).with_char_set(CharSet::Ascii))
@@ -124,9 +131,13 @@ fn frame(text: &str, name: &str, line: usize, column: usize, width: usize, messa
         .with_label(Label::new((place.clone(), span)).with_message("here"))
         .finish();
     let mut rendered = Vec::new();
-    let source = Source::from(shown).with_display_line_offset(line - 1);
+    let text = "\n".repeat(n_padding) + &shown;
+    let source = Source::from(text).with_display_line_offset(line - 1 - n_padding);
     match report.write((place, source), &mut rendered) {
-        Ok(()) => String::from_utf8_lossy(&rendered).trim_end().to_owned(),
+        Ok(()) => {
+            let rendered = String::from_utf8_lossy(&rendered);
+            rendered.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+        }
         // Writing to memory does not fail; should it, the place is told without a frame.
         Err(_) => format!("Error: {message}, at {name}:{line}:{column}"),
     }

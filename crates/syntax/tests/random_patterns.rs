@@ -23,7 +23,7 @@ fn pattern(random: &mut Random, size: usize, leaves: &[&str], groups: &[&str]) -
     let left = 1 + random.below(size - 1);
     let open = groups[random.below(groups.len())];
     match random.below(6) {
-        0 | 1 | 2 => {
+        0..=2 => {
             let first = pattern(random, left, leaves, groups);
             first + &pattern(random, size - left, leaves, groups)
         }
@@ -76,7 +76,7 @@ fn compare(
         let size = 1 + random.below(9);
         let pattern = pattern(&mut random, size, leaves, groups);
         let Ok(whole) = parse(&pattern, dialect, &Fuel::new(FUEL)) else { continue };
-        if whole.size() > 2_000 {
+        if whole.size() > 1_000 {
             continue;
         }
         let found = parse_search(&pattern, dialect, &Fuel::new(FUEL));
@@ -117,24 +117,24 @@ fn rust_dialect() {
         r"\b{start-half}",
         r"\b{end-half}",
     ];
-    let n_taken = compare(Dialect::Rust, 1_500, &leaves, &["(", "(?s:", "(?i:"], |pattern| {
+    let n_taken = compare(Dialect::Rust, 800, &leaves, &["(", "(?s:", "(?i:"], |pattern| {
         let engine = regex::Regex::new(pattern).ok()?;
         Some(Box::new(move |text| Some(engine.is_match(text))))
     });
     eprintln!("{n_taken} patterns taken");
-    assert!(n_taken > 1_200);
+    assert!(n_taken > 600);
 }
 
 #[test]
 fn ecma_dialect() {
     let leaves = ["a", "b", "-", ".", r"\w", "[^a]", "", "^", "$", r"\b", r"\B", r"\s", "(?<=a)", r"(?<!\w)"];
-    let n_taken = compare(Dialect::Ecma, 1_800, &leaves, &["(", "(?:", "(?=", "(?!"], |pattern| {
+    let n_taken = compare(Dialect::Ecma, 1_200, &leaves, &["(", "(?:", "(?=", "(?!"], |pattern| {
         // Not `regress` here, which never ends on some nested empty loops. On ASCII texts the meaning is one.
         let engine = fancy_regex::Regex::new(pattern).ok()?;
         Some(Box::new(move |text| text.is_ascii().then(|| engine.is_match(text).ok()).flatten()))
     });
     eprintln!("{n_taken} patterns taken");
-    assert!(n_taken > 1_000);
+    assert!(n_taken > 700);
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! The data-driven cases of `testdata/syntax`.
 
-#![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test stops at what it did not expect, and says what it did"
+)]
 
 mod common;
 

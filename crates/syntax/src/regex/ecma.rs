@@ -15,13 +15,21 @@ use maskwright_automata::{Fuel, Regex};
 use regex_syntax::hir::ClassUnicode;
 
 use super::ecma_class::{char_class, class, dot, fold, line_terminators, word};
-use super::pattern::{Beside, Pattern, SetId, Sets};
+use super::pattern::{Beside, Classes, Pattern, SetId, Sets};
 use crate::MAX_DEPTH;
 use crate::error::Fault;
 
 /// Parses `pattern`.
 pub(crate) fn parse(pattern: &str, sets: &mut Sets, fuel: &Fuel) -> Result<Pattern, Fault> {
-    let mut parser = Parser { text: pattern, at: 0, depth: 0, flags: Flags::default(), sets, fuel };
+    let mut parser = Parser {
+        text: pattern,
+        at: 0,
+        depth: 0,
+        flags: Flags::default(),
+        sets,
+        classes: Classes::default(),
+        fuel,
+    };
     parser.leading_flags()?;
     let parsed = parser.alternation()?;
     match parser.peek() {
@@ -48,6 +56,7 @@ pub(super) struct Parser<'a> {
     pub(super) flags: Flags,
     depth: usize,
     sets: &'a mut Sets,
+    classes: Classes,
     fuel: &'a Fuel,
 }
 
@@ -212,24 +221,33 @@ impl<'a> Parser<'a> {
             }
             '^' => Pattern::Beside(Beside::Start),
             '$' => Pattern::Beside(Beside::End),
-            '.' => Pattern::class(&dot(self.flags)),
+            '.' => self.class(dot(self.flags))?,
             '(' => self.group(start)?,
             '[' => {
                 let class = char_class(self, start)?;
-                self.spend(class.ranges().len())?;
-                Pattern::class(&class)
+                self.class(class)?
             }
             '\\' => self.escape(start)?,
             '*' | '+' | '?' => {
                 return Err(Fault::new(self.span(start), format!("nothing to repeat before `{next}`")));
             }
-            _ => self.literal(next),
+            _ => self.literal(next)?,
         })
     }
 
     /// One given character.
-    pub(super) fn literal(&self, char: char) -> Pattern {
-        Pattern::class(&if self.flags.ignore_case { fold(char) } else { class(&[(char, char)]) })
+    fn literal(&mut self, char: char) -> Result<Pattern, Fault> {
+        self.class(if self.flags.ignore_case { fold(char) } else { class(&[(char, char)]) })
+    }
+
+    /// One character of `class`.
+    fn class(&mut self, class: ClassUnicode) -> Result<Pattern, Fault> {
+        self.spend(class.ranges().len())?;
+        self.classes.pattern(class).ok_or_else(|| {
+            let message =
+                format!("the pattern's classes have more ranges than the limit of {}", Classes::MAX_RANGES);
+            Fault::limit(self.at..self.at, message)
+        })
     }
 
     /// What `(` at `start` opens.
@@ -317,7 +335,7 @@ impl<'a> Parser<'a> {
             let message = "look-behind is supported only for one character or class, such as `(?<=[a-z])`";
             return Err(Fault::new(span, message));
         };
-        let set = self.sets.id(set.clone());
+        let set = self.sets.id(ClassUnicode::clone(set));
         Ok(Pattern::Beside(if is_negative { Beside::NotAfter(set) } else { Beside::After(set) }))
     }
 
@@ -335,11 +353,14 @@ impl<'a> Parser<'a> {
             }
             _ => {
                 return Ok(match self.class_escape(start)? {
-                    Escape::Class(class) => {
-                        self.spend(class.ranges().len())?;
-                        Pattern::class(&class)
+                    Escape::Class(mut class) => {
+                        if self.flags.ignore_case {
+                            self.spend(class.ranges().len())?;
+                            class.case_fold_simple();
+                        }
+                        self.class(class)?
                     }
-                    Escape::Char(char) => self.literal(char),
+                    Escape::Char(char) => self.literal(char)?,
                     // A lone surrogate does not occur in UTF-8.
                     Escape::Surrogate(_) => Pattern::Plain(Regex::empty()),
                 });

@@ -22,6 +22,9 @@ use self::pattern::{Pattern, Sets};
 use crate::SyntaxError;
 use crate::error::Fault;
 
+/// The longest pattern, in bytes: three bytes of it, `\pL`, can name a class of hundreds of ranges.
+const MAX_PATTERN: usize = 1 << 16;
+
 /// The syntax and meaning of a pattern.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dialect {
@@ -70,6 +73,11 @@ pub fn parse_search(pattern: &str, dialect: Dialect, fuel: &Fuel) -> Result<Rege
 
 fn build(pattern: &str, dialect: Dialect, is_search: bool, fuel: &Fuel) -> Result<Regex, Fault> {
     let whole = 0..pattern.len();
+    if pattern.len() > MAX_PATTERN {
+        let message =
+            format!("the pattern has {} bytes, more than the limit of {MAX_PATTERN}", pattern.len());
+        return Err(Fault::limit(0..0, message));
+    }
     fuel.spend(pattern.len() as u64).map_err(|error| Fault::fuel(whole.clone(), error))?;
     let mut sets = Sets::default();
     let mut parsed = match dialect {

@@ -3,7 +3,9 @@
 //! The constructors merge whatever has no assertion into one [`Regex`] at once, so that the tree has as many
 //! nodes as the pattern has assertions, about; [`lower`](super::lower) then resolves these.
 
+use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use maskwright_automata::Regex;
 use regex_syntax::hir::ClassUnicode;
@@ -12,7 +14,7 @@ use regex_syntax::hir::ClassUnicode;
 #[derive(Clone, Debug)]
 pub(crate) enum Pattern {
     /// One character of a set, and the set.
-    Char(Regex, ClassUnicode),
+    Char(Regex, Arc<ClassUnicode>),
     /// A language without assertions.
     Plain(Regex),
     /// A condition on the characters beside a place.
@@ -93,6 +95,36 @@ impl Sets {
     }
 }
 
+/// A class that was met before.
+type Known = (Regex, Arc<ClassUnicode>);
+
+/// The classes of a pattern, each kept once: `\p{L}` written a thousand times is one expression.
+#[derive(Default, Debug)]
+pub(crate) struct Classes {
+    known: HashMap<Vec<(char, char)>, Known>,
+    n_ranges: usize,
+}
+
+impl Classes {
+    /// The most ranges of characters in all distinct classes of a pattern.
+    pub(crate) const MAX_RANGES: usize = 1 << 17;
+
+    /// One character of `class`; `None` if the classes have become too large.
+    pub(crate) fn pattern(&mut self, class: ClassUnicode) -> Option<Pattern> {
+        let ranges: Vec<(char, char)> = class.iter().map(|range| (range.start(), range.end())).collect();
+        if let Some((regex, class)) = self.known.get(&ranges) {
+            return Some(Pattern::Char(regex.clone(), Arc::clone(class)));
+        }
+        self.n_ranges += ranges.len();
+        if self.n_ranges > Self::MAX_RANGES {
+            return None;
+        }
+        let entry = (Regex::char_class(&ranges), Arc::new(class));
+        self.known.insert(ranges, entry.clone());
+        Some(Pattern::Char(entry.0, entry.1))
+    }
+}
+
 /// One character of `class`.
 pub(crate) fn class_regex(class: &ClassUnicode) -> Regex {
     let ranges: Vec<(char, char)> = class.iter().map(|range| (range.start(), range.end())).collect();
@@ -103,11 +135,6 @@ impl Pattern {
     /// The empty text.
     pub(crate) fn epsilon() -> Pattern {
         Pattern::Plain(Regex::epsilon())
-    }
-
-    /// One character of `class`.
-    pub(crate) fn class(class: &ClassUnicode) -> Pattern {
-        Pattern::Char(class_regex(class), class.clone())
     }
 
     /// The language, if there is no assertion.
@@ -163,7 +190,8 @@ impl Pattern {
             _ => None,
         });
         if let Some(classes) = classes.collect::<Option<Vec<_>>>() {
-            return Pattern::class(&ClassUnicode::new(classes.concat()));
+            let class = ClassUnicode::new(classes.concat());
+            return Pattern::Char(class_regex(&class), Arc::new(class));
         }
         let (plain, mut other): (Vec<_>, Vec<_>) =
             parts.into_iter().partition(|part| part.as_plain().is_some());
