@@ -51,17 +51,28 @@ fn apply<F: Element + Copy + Send>(
     Ok(())
 }
 
+/// Most words are all ones or all zeros; those take no loop over bits. The loop over the others has no branch
+/// and a known length, so that it compiles to vector instructions.
 fn apply_row<F: Copy>(logits: &mut [F], words: &[u32], refused: F) {
     let n_covered = logits.len().min(words.len() * 32);
     let (covered, beyond) = logits.split_at_mut(n_covered);
-    for (chunk, &word) in covered.chunks_mut(32).zip(words) {
-        if word != u32::MAX {
-            for (bit, logit) in chunk.iter_mut().enumerate() {
-                if word >> bit & 1 == 0 {
-                    *logit = refused;
-                }
-            }
+    let (chunks, last) = covered.as_chunks_mut::<32>();
+    for (chunk, &word) in chunks.iter_mut().zip(words) {
+        match word {
+            u32::MAX => {}
+            0 => chunk.fill(refused),
+            _ => mask_logits(chunk, word, refused),
         }
     }
+    if let Some(&word) = words.get(chunks.len()) {
+        mask_logits(last, word, refused);
+    }
     beyond.fill(refused);
+}
+
+#[inline]
+fn mask_logits<F: Copy>(logits: &mut [F], word: u32, refused: F) {
+    for (bit, logit) in logits.iter_mut().enumerate() {
+        *logit = if word >> bit & 1 == 0 { refused } else { *logit };
+    }
 }

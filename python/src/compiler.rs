@@ -4,8 +4,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use maskwright::{CompileOptions, Error, Limits, SchemaConfig, Whitespace};
-use maskwright_json_schema::Status;
+use maskwright::{CompileOptions, Error, Limits, SchemaConfig, Status, Whitespace};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};

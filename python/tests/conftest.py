@@ -1,5 +1,6 @@
 """What the tests share: small tokenizers, and the real ones where they are."""
 
+import importlib.util
 import os
 from pathlib import Path
 
@@ -19,6 +20,8 @@ def pytest_terminal_summary(terminalreporter):
             f"real tokenizers are absent ({SHARED / 'tokenizers'}; set MASKWRIGHT_SHARED): "
             "their tests ran on a tokenizer.json made here"
         )
+    if importlib.util.find_spec("torch") is None:
+        terminalreporter.write_line("torch is not installed: the tests of tensors were skipped")
 
 
 @pytest.fixture(scope="session")

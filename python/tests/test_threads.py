@@ -106,7 +106,7 @@ def test_batch_arguments_are_checked(tokenizer, compiler):
     matchers = [maskwright.Matcher(compiler.compile_regex("a"))] * 2
     memory = (ctypes.c_int32 * 32)()
     address = ctypes.addressof(memory)
-    for wrong in ((0, 36), (address + 1, 36), (address, 35), (address, 32), (address, 2**62)):
+    for wrong in ((0, 36), (address + 1, 36), (address, 35), (address, 32), (address, 2**63)):
         with pytest.raises(ValueError):
             batch(matchers, *wrong)
     with pytest.raises(TypeError):
