@@ -31,6 +31,8 @@ pub(crate) struct Definition {
     pub(crate) ignore_merges: bool,
     /// Unknown characters become `<0xNN>` tokens.
     pub(crate) byte_fallback: bool,
+    /// Unknown characters in a row become one unknown token.
+    pub(crate) fuse_unk: bool,
     /// The model's token for what it cannot write.
     pub(crate) unk_token: Option<String>,
     /// How the model's tokens stand for bytes.
@@ -55,8 +57,10 @@ impl Definition {
         added_tokens.sort_by_key(|token| token.id);
         let ids: FxHashMap<&str, u32> = self.vocab.iter().map(|(token, id)| (token.as_str(), *id)).collect();
         let merges = checked_merges(&ids, self.merges, &vocabulary)?;
-        let mut model =
-            BPE::builder().ignore_merges(self.ignore_merges).byte_fallback(self.byte_fallback).fuse_unk(true);
+        let mut model = BPE::builder()
+            .ignore_merges(self.ignore_merges)
+            .byte_fallback(self.byte_fallback)
+            .fuse_unk(self.fuse_unk);
         if let Some(unk_token) = self.unk_token.filter(|token| ids.contains_key(token.as_str())) {
             model = model.unk_token(unk_token);
         }

@@ -1,4 +1,8 @@
 //! Hugging Face's tokenizer.json, and the configuration files beside it.
+//!
+//! The ids of added tokens are those in the file. Library `tokenizers` numbers them by itself where the model's
+//! vocabulary has ids beyond its size (deepseek-coder: `ü` is 32,009 in the file and 32,011 in the library, which
+//! then gives `û` the id of the end of text); the file's ids are the rows of the model.
 
 use std::path::Path;
 
@@ -81,6 +85,7 @@ fn definition(json: &[u8]) -> Result<Definition, TokenizerError> {
         merges: merges.into_iter().map(|MergeJson(left, right)| (left, right)).collect(),
         ignore_merges: model.ignore_merges.unwrap_or(false),
         byte_fallback,
+        fuse_unk: model.fuse_unk.unwrap_or(false),
         unk_token: model.unk_token,
         style,
         added_tokens: added_tokens.collect(),

@@ -56,6 +56,8 @@ pub(crate) struct ModelJson {
     #[serde(default)]
     pub(crate) byte_fallback: Option<bool>,
     #[serde(default)]
+    pub(crate) fuse_unk: Option<bool>,
+    #[serde(default)]
     pub(crate) ignore_merges: Option<bool>,
 }
 
