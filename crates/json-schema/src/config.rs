@@ -68,7 +68,7 @@ pub struct SchemaLimits {
     pub max_depth: usize,
     /// How many digits a bound may take in plain notation.
     pub max_digits: usize,
-    /// How many states the remainders of a `multipleOf` may take.
+    /// How many states the remainders by the divisors of `multipleOf` may take, bounds included.
     pub max_remainders: usize,
 }
 
@@ -78,8 +78,8 @@ impl Default for SchemaLimits {
             max_indent: DEFAULT_MAX_INDENT,
             max_alternatives: 4096,
             max_depth: 128,
-            max_digits: 4096,
-            max_remainders: 128,
+            max_digits: 400,
+            max_remainders: 8192,
         }
     }
 }

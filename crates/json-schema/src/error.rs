@@ -38,10 +38,12 @@ pub(crate) enum Kind {
     Unsupported {
         message: String,
     },
-    /// A reference leads nowhere, or back to itself without a step into the instance.
+    /// A reference leads nowhere.
     Reference {
         message: String,
     },
+    /// A reference leads back to itself without a step into the instance.
+    Loop,
     /// No text could satisfy the schema.
     Unsatisfiable {
         message: String,
@@ -106,6 +108,10 @@ impl SchemaError {
         matches!(self.0.kind, Kind::Unsatisfiable { .. })
     }
 
+    pub(crate) fn is_loop(&self) -> bool {
+        self.0.kind == Kind::Loop
+    }
+
     /// Whether the schema is valid, but uses a keyword that is not enforced.
     pub fn is_unsupported(&self) -> bool {
         matches!(self.0.kind, Kind::Unsupported { .. })
@@ -135,6 +141,10 @@ impl fmt::Display for SchemaError {
             | Kind::Unsatisfiable { message }
             | Kind::Limit { message }
             | Kind::Syntax { message } => write!(f, "{message}"),
+            Kind::Loop => write!(
+                f,
+                "the schema leads back to itself without a step into a property or an item, so it says nothing"
+            ),
             Kind::Fuel(error) => error.fmt(f),
         }
     }

@@ -96,3 +96,64 @@ fn spell_byte(byte: u8, word: &mut Vec<u8>) {
     };
     word.extend([b'\\', short]);
 }
+
+#[cfg(test)]
+mod tests {
+    use maskwright_automata::Fuel;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::words::Matcher;
+
+    /// Texts with everything that is spelled in another way than it is, and neighbours.
+    const TEXT: &str = "[ab\"\\\\nu0\\n\\t\u{1}\u{1f}\u{7f}é😀]{0,4}";
+
+    fn regexes() -> impl Strategy<Value = Regex> {
+        let leaf = prop_oneof![
+            TEXT.prop_map(|text| Regex::literal(text.as_bytes())),
+            Just(Regex::any_char()),
+            Just(Regex::char_class(&[('\0', '"'), ('[', 'b')])),
+            Just(Regex::char_class(&[('\n', '\r'), ('é', '😀')])),
+            prop::collection::vec(TEXT, 0..4)
+                .prop_map(|texts| Regex::words(texts.into_iter().map(String::into_bytes))),
+        ];
+        leaf.prop_recursive(3, 12, 3, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 1..3).prop_map(Regex::concat),
+                prop::collection::vec(inner.clone(), 1..3).prop_map(Regex::union),
+                prop::collection::vec(inner.clone(), 1..3).prop_map(Regex::intersection),
+                inner.clone().prop_map(|regex| regex.complement()),
+                (inner, 0..2u32, 0..3u32).prop_map(|(regex, min, more)| regex.repeat(min, Some(min + more))),
+            ]
+        })
+    }
+
+    fn is_word(regex: &Regex, text: &[u8]) -> bool {
+        let text = std::str::from_utf8(text).unwrap();
+        Matcher::new(regex).matches(text, &Fuel::unlimited()).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_is_a_word_iff_its_spelling_is(regex in regexes(), text in TEXT) {
+            prop_assert_eq!(is_word(&regex, text.as_bytes()), is_word(&spell(&regex), &spell_bytes(text.as_bytes())));
+        }
+
+        #[test]
+        fn no_other_text_is_a_spelling(regex in regexes(), text in TEXT) {
+            // What is accepted reads back, as JSON, to a word that is spelled so.
+            if is_word(&spell(&regex), text.as_bytes()) {
+                let read: String = serde_json::from_str(&format!("\"{text}\"")).unwrap();
+                prop_assert!(is_word(&regex, read.as_bytes()));
+                prop_assert_eq!(spell_bytes(read.as_bytes()), text.as_bytes());
+            }
+        }
+    }
+
+    #[test]
+    fn quoting_is_what_json_writers_do() {
+        for text in ["", "a/b", "\"\\\u{8}\u{c}\n\r\t\0\u{1f}\u{7f}", "é😀\u{2028}"] {
+            assert_eq!(quoted(text), serde_json::to_string(text).unwrap().into_bytes());
+        }
+    }
+}

@@ -204,8 +204,7 @@ impl<'a> Graph<'a> {
         match &self.nodes[node.index()].state {
             State::Ready(shape) => return Ok(shape.clone()),
             State::Active => {
-                let message = "the schema leads back to itself without a step into a property or an item, so it says nothing";
-                return Err(self.error(place, Some("$ref"), Kind::Reference { message: message.into() }));
+                return Err(self.error(place, Some("$ref"), Kind::Loop));
             }
             State::Pending => {}
         }
@@ -218,21 +217,33 @@ impl<'a> Graph<'a> {
         }
         self.nodes[node.index()].state = State::Active;
         self.depth += 1;
-        let shape = match self.nodes[node.index()].source.clone() {
-            Source::Schema(schema) => self.read_schema(schema, place)?,
-            Source::Constant(value) => self.constant_shape(value, place)?,
+        let n_entries = self.entries.len();
+        let shape = self.resolve_shape(node, place);
+        self.depth -= 1;
+        self.nodes[node.index()].state = match &shape {
+            Ok(shape) => State::Ready(shape.clone()),
+            Err(_) => {
+                // The caller may go on, and come back to this node.
+                self.entries.truncate(n_entries);
+                State::Pending
+            }
+        };
+        shape
+    }
+
+    fn resolve_shape(&mut self, node: NodeId, place: PlaceId) -> Result<Rc<Shape<'a>>, SchemaError> {
+        match self.nodes[node.index()].source.clone() {
+            Source::Schema(schema) => self.read_schema(schema, place),
+            Source::Constant(value) => self.constant_shape(value, place),
             Source::Intersection(members) => {
                 let mut shape = self.shape(members[0])?;
                 for &member in &members[1..] {
                     let other = self.shape(member)?;
                     shape = Rc::new(self.intersect(&shape, &other, place)?);
                 }
-                shape
+                Ok(shape)
             }
-        };
-        self.depth -= 1;
-        self.nodes[node.index()].state = State::Ready(shape.clone());
-        Ok(shape)
+        }
     }
 
     /// The form of exactly one value.
@@ -275,7 +286,7 @@ impl<'a> Graph<'a> {
                     let mut properties = Vec::with_capacity(members.len());
                     for (name, value) in members {
                         let schema = self.constant_node(value, place)?;
-                        properties.push(Property { name, schema, is_required: true });
+                        properties.push(Property { name, schema, is_required: true, is_declared: true });
                     }
                     shape.objects.push(Rc::new(ObjectSet { properties, additional: NodeId::NEVER }));
                 }
@@ -439,18 +450,16 @@ impl<'a> Graph<'a> {
     }
 
     fn is_node_seen_empty(&mut self, node: NodeId, depth: usize) -> Result<bool, SchemaError> {
-        let mut members = vec![node];
-        if let Source::Intersection(inner) = &self.nodes[node.index()].source {
-            members.extend(inner.iter());
-        }
-        // A schema that is being read has no form yet: nothing is seen of it.
-        let is_active =
-            members.iter().any(|member| matches!(self.nodes[member.index()].state, State::Active));
-        if depth == 0 || is_active || node == NodeId::ANY {
+        if depth == 0 || node == NodeId::ANY {
             return Ok(false);
         }
         self.spend(self.place(node), 1)?;
-        let shape = self.shape(node)?;
+        let shape = match self.shape(node) {
+            Ok(shape) => shape,
+            // It leads to a schema that is being read right now: nothing is seen of it yet.
+            Err(error) if error.is_loop() => return Ok(false),
+            Err(error) => return Err(error),
+        };
         self.is_seen_empty(&shape, depth - 1)
     }
 

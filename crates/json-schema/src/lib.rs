@@ -26,17 +26,18 @@
 
 mod config;
 mod decimal;
+mod document;
 mod draft;
 mod error;
 mod escape;
 mod graph;
 mod keywords;
 mod lower;
+mod multiples;
 mod number;
 mod range;
 mod read;
 mod reference;
-mod remainder;
 mod report;
 mod shape;
 mod terminals;
@@ -50,7 +51,6 @@ pub use config::{PropertyOrder, SchemaConfig, SchemaLimits, Whitespace};
 pub use error::SchemaError;
 pub use report::{Report, ReportEntry, Status};
 
-use crate::error::Kind;
 use crate::graph::Graph;
 use crate::report::Step;
 
@@ -87,10 +87,8 @@ pub fn compile(schema: &Value, config: &SchemaConfig, fuel: &Fuel) -> Result<Com
 /// Parses a schema document and [compiles](compile) it.
 ///
 /// # Errors
-/// As [`compile`]; and if the document is not JSON, with line and column.
+/// As [`compile`]; and if the document is not JSON, is nested more than 127 deep or repeats a key, with line and
+/// column.
 pub fn compile_str(schema: &str, config: &SchemaConfig, fuel: &Fuel) -> Result<CompiledSchema, SchemaError> {
-    let value: Value = serde_json::from_str(schema).map_err(|error| {
-        SchemaError::new(String::new(), None, Kind::Syntax { message: error.to_string() })
-    })?;
-    compile(&value, config, fuel)
+    compile(&document::parse(schema)?, config, fuel)
 }

@@ -8,18 +8,20 @@
 //! Schemas are followed depth first, but only so deep; what lies deeper waits in a queue as a declared rule,
 //! so a chain of 100,000 references does not exhaust the stack.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use maskwright_automata::Regex;
+use maskwright_automata::{ByteSet, Regex};
 use maskwright_grammar::{Expr, ExprId, Grammar, GrammarBuilder, RuleId};
 use rustc_hash::FxHashMap;
 
+use crate::decimal::Multiple;
 use crate::error::Kind;
 use crate::escape::{SPELLED_CHAR, quoted, spell};
 use crate::graph::{Graph, PlaceId};
+use crate::multiples::{DEAD, Dfa, SYMBOLS};
 use crate::number::{NumberRange, NumberSet};
 use crate::range::{Fraction, range_regex};
-use crate::remainder::multiples_regex;
 use crate::shape::{ArraySet, NodeId, ObjectSet, Shape, StringConstraint, StringSet};
 use crate::terminals::{self, CANONICAL_STRING, Punctuation};
 use crate::{SchemaError, words};
@@ -96,7 +98,14 @@ impl<'g, 'a> Lowering<'g, 'a> {
             empty_array: symbol(regexes.empty_array),
             comma: symbol(regexes.comma),
             colon: symbol(regexes.colon),
-            around: symbol(regexes.around),
+            around: match regexes.around {
+                // Terminals are not empty words.
+                Some(around) => {
+                    let around = symbol(around);
+                    builder.optional(around)
+                }
+                None => builder.epsilon(),
+            },
         };
         Lowering {
             graph,
@@ -171,8 +180,7 @@ impl<'g, 'a> Lowering<'g, 'a> {
             (false, false) => {}
         }
         if !shape.numbers.is_empty() {
-            let regex = self.numbers(&shape.numbers, place)?;
-            members.push(self.builder.terminal(regex));
+            members.push(self.numbers(&shape.numbers, place)?);
         }
         if !shape.strings.is_empty() {
             let regex = self.strings(&shape.strings, place)?;
@@ -318,8 +326,9 @@ impl<'g, 'a> Lowering<'g, 'a> {
         Ok(terminals::quote(Regex::intersection(bodies)))
     }
 
-    fn numbers(&mut self, sets: &[NumberSet<'a>], place: PlaceId) -> Result<Regex, SchemaError> {
+    fn numbers(&mut self, sets: &[NumberSet<'a>], place: PlaceId) -> Result<ExprId, SchemaError> {
         let mut listed: Vec<Vec<u8>> = Vec::new();
+        let mut regexes = Vec::new();
         let mut members = Vec::new();
         for set in sets {
             match set {
@@ -330,42 +339,87 @@ impl<'g, 'a> Lowering<'g, 'a> {
                         listed.extend(value.value.plain(MAX_PLAIN_DIGITS).map(String::into_bytes));
                     }
                 }
-                NumberSet::Range(range) => members.push(self.range(range, place)?),
+                NumberSet::Range(range) => {
+                    let regex = self.range(range, place)?;
+                    // Powers of ten are a matter of how many decimals there are, which `range` sees to.
+                    let is_plain = |multiple: &&Multiple| multiple.mantissa == 1 && multiple.exponent <= 0;
+                    let divisors: Vec<Multiple> =
+                        range.multiples.iter().filter(|multiple| !is_plain(multiple)).copied().collect();
+                    match divisors.as_slice() {
+                        [] => regexes.push(regex),
+                        divisors => members.push(self.multiples(&regex, divisors, place)?),
+                    }
+                }
             }
         }
-        members.push(Regex::words(listed));
-        Ok(Regex::union(members))
+        regexes.push(Regex::words(listed));
+        members.push(self.builder.terminal(Regex::union(regexes)));
+        Ok(self.builder.alt(&members))
     }
 
+    /// The numbers between the bounds of a range, with as many decimals as its multiples may have.
     fn range(&mut self, range: &NumberRange, place: PlaceId) -> Result<Regex, SchemaError> {
-        let limits = &self.graph.config.limits;
-        let has_fraction = !range.is_integer || self.graph.draft.has_fractional_integers();
+        let max_digits = self.graph.config.limits.max_digits;
         let n_decimals = range.multiples.iter().map(|multiple| (-multiple.exponent).max(0)).min();
         let fraction = match n_decimals {
-            _ if !has_fraction => Fraction::None,
+            _ if range.is_integer && !self.graph.draft.has_fractional_integers() => Fraction::None,
             _ if range.is_integer => Fraction::Zero,
             Some(0) => Fraction::Zero,
             Some(n) => Fraction::UpTo(u32::try_from(n).unwrap_or(u32::MAX)),
             None => Fraction::Any,
         };
-        let bounds = range_regex(range, fraction, limits.max_digits).map_err(|keyword| {
-            let message = format!("the bound takes more than {} digits", limits.max_digits);
+        range_regex(range, fraction, max_digits).map_err(|keyword| {
+            let message = format!("the bound takes more than {max_digits} digits");
             self.graph.error(place, Some(keyword), Kind::Limit { message })
-        })?;
-        let mut members = vec![bounds];
-        for &multiple in &range.multiples {
-            if multiple.mantissa == 1 && multiple.exponent <= 0 {
-                continue;
-            }
-            let spend = |units| self.graph.spend(place, units);
-            let regex = multiples_regex(multiple, fraction, limits.max_remainders, spend)?;
-            members.push(regex.ok_or_else(|| {
-                let message =
-                    format!("the remainders by this divisor take more than {} states", limits.max_remainders);
-                self.graph.error(place, Some("multipleOf"), Kind::Limit { message })
-            })?);
+        })
+    }
+
+    /// What is in the language of `bounds` and a multiple of each of `divisors`: a rule for each state of
+    /// the automaton.
+    fn multiples(
+        &mut self,
+        bounds: &Regex,
+        divisors: &[Multiple],
+        place: PlaceId,
+    ) -> Result<ExprId, SchemaError> {
+        let max_states = self.graph.config.limits.max_remainders;
+        let too_many = || {
+            let message = format!("the remainders by this divisor take more than {max_states} states");
+            self.graph.error(place, Some("multipleOf"), Kind::Limit { message })
+        };
+        let mut dfa = Dfa::of_regex(bounds, max_states, self.graph.fuel)
+            .map_err(|kind| self.graph.error(place, Some("multipleOf"), kind))?
+            .ok_or_else(too_many)?;
+        for &divisor in divisors {
+            let multiples = Dfa::of_multiples(divisor, max_states).ok_or_else(too_many)?;
+            dfa = dfa.intersect(&multiples, max_states).ok_or_else(too_many)?;
+            self.graph.spend(place, (multiples.next.len() + dfa.next.len()) as u64)?;
         }
-        Ok(Regex::intersection(members))
+        let (dfa, start) = dfa.minimise();
+        if start == DEAD {
+            return Ok(self.builder.never());
+        }
+        let rules: Vec<RuleId> = dfa.next.iter().map(|_| self.builder.declare("multiple")).collect();
+        for (state, &rule) in rules.iter().enumerate() {
+            let mut bytes: BTreeMap<u32, ByteSet> = BTreeMap::new();
+            for (symbol, &next) in dfa.next[state].iter().enumerate() {
+                if next != DEAD {
+                    bytes.entry(next).or_default().insert(SYMBOLS[symbol]);
+                }
+            }
+            let mut members = Vec::new();
+            for (next, set) in bytes {
+                let byte = self.builder.terminal(Regex::bytes(set));
+                let rest = self.builder.rule(rules[next as usize]);
+                members.push(self.builder.seq(&[byte, rest]));
+            }
+            if dfa.is_accepting[state] {
+                members.push(self.builder.epsilon());
+            }
+            let body = self.builder.alt(&members);
+            self.builder.define(rule, body);
+        }
+        Ok(self.builder.rule(rules[start as usize]))
     }
 
     fn count(&self, count: u64, place: PlaceId, keyword: &'static str) -> Result<u32, SchemaError> {

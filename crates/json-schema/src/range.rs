@@ -34,7 +34,8 @@ struct End {
     is_exclusive: bool,
 }
 
-/// The numbers within the bounds of `range`, whose other constraints are not looked at. `Err` names a bound
+/// The numbers within the bounds of `range`, whose other constraints are not looked at; its lower
+/// bound must not exceed the upper one. `Err` names a bound
 /// that takes more than `max_digits` digits.
 pub(crate) fn range_regex(
     range: &NumberRange,
@@ -49,11 +50,16 @@ pub(crate) fn range_regex(
             Fraction::UpTo(n) => Regex::concat([WHOLE_NUMBER.clone(), up_to(n).optional()]),
         });
     }
-    let end = |bound: &Option<Bound>, name| match bound {
-        None => Ok(None),
-        Some(bound) => {
-            let (whole, fraction) = bound.value.split(max_digits).ok_or(name)?;
-            Ok(Some((bound.value.is_negative(), End { whole, fraction, is_exclusive: bound.is_exclusive })))
+    let end = |bound: &Option<Bound>, name: &'static str| -> Result<_, &'static str> {
+        match bound {
+            None => Ok(None),
+            Some(bound) => {
+                let (whole, fraction) = bound.value.split(max_digits).ok_or(name)?;
+                Ok(Some((
+                    bound.value.is_negative(),
+                    End { whole, fraction, is_exclusive: bound.is_exclusive },
+                )))
+            }
         }
     };
     let lower = end(&range.lower, "minimum")?;
@@ -341,4 +347,59 @@ fn decrement(digits: &[u8]) -> Option<Vec<u8>> {
         *digit = b'9';
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use maskwright_automata::Fuel;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::decimal::Decimal;
+    use crate::words::Matcher;
+
+    const NUMBER: &str = "-?(0|[1-9][0-9]{0,2})(\\.[0-9]{1,3})?";
+
+    fn bound(text: &str, is_exclusive: bool) -> Bound {
+        Bound { value: Rc::new(Decimal::parse(text).unwrap()), is_exclusive }
+    }
+
+    /// Numbers with few digits, so that bounds and texts often meet.
+    fn close() -> impl Strategy<Value = String> {
+        prop_oneof![NUMBER, "-?(0|[1-2][0-1]{0,2})(\\.[0-1]{1,3})?", "-?[0-9](\\.[09]{1,3})?"]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+        #[test]
+        fn a_text_is_a_word_iff_its_number_is_in_the_range(
+            (lower, upper) in (prop::option::of(close()), prop::option::of(close())),
+            (lower_exclusive, upper_exclusive) in (any::<bool>(), any::<bool>()),
+            fraction in prop_oneof![Just(Fraction::None), Just(Fraction::Zero), (1..4u32).prop_map(Fraction::UpTo), Just(Fraction::Any)],
+            texts in prop::collection::vec(close(), 8),
+        ) {
+            let range = NumberRange {
+                lower: lower.as_deref().map(|text| bound(text, lower_exclusive)),
+                upper: upper.as_deref().map(|text| bound(text, upper_exclusive)),
+                ..NumberRange::default()
+            };
+            let Some(range) = range.non_empty() else { return Ok(()) };
+            let regex = range_regex(&range, fraction, 100).unwrap();
+            let mut matcher = Matcher::new(&regex);
+            // The bounds themselves are the texts most likely to be wrong.
+            for text in texts.iter().chain(&lower).chain(&upper) {
+                let decimals = text.split_once('.').map(|(_, decimals)| decimals);
+                let has_form = match fraction {
+                    Fraction::None => decimals.is_none(),
+                    Fraction::Zero => decimals.is_none_or(|decimals| decimals == "0"),
+                    Fraction::UpTo(n) => decimals.is_none_or(|decimals| decimals.len() <= n as usize),
+                    Fraction::Any => true,
+                };
+                let is_in = has_form && range.contains(&Decimal::parse(text).unwrap());
+                prop_assert_eq!(matcher.matches(text, &Fuel::unlimited()).unwrap(), is_in, "{}", text);
+            }
+        }
+    }
 }

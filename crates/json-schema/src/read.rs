@@ -271,7 +271,7 @@ impl<'a> Graph<'a> {
         for (name, schema) in keywords.properties.into_iter().flatten() {
             let step = Step::Member("properties", Cow::Borrowed(name.as_str()));
             let schema = self.schema_node(schema, place, step)?;
-            properties.push(Property { name, schema, is_required: false });
+            properties.push(Property { name, schema, is_required: false, is_declared: true });
         }
         if !required.is_empty() {
             let mut positions: FxHashMap<&str, usize> =
@@ -282,7 +282,12 @@ impl<'a> Graph<'a> {
                     Some(&i) => properties[i].is_required = true,
                     None => {
                         positions.insert(name, properties.len());
-                        properties.push(Property { name, schema: additional, is_required: true });
+                        properties.push(Property {
+                            name,
+                            schema: additional,
+                            is_required: true,
+                            is_declared: false,
+                        });
                     }
                 }
             }

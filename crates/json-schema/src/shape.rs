@@ -96,6 +96,8 @@ pub(crate) struct Property<'a> {
     pub(crate) name: &'a str,
     pub(crate) schema: NodeId,
     pub(crate) is_required: bool,
+    /// Whether `properties` lists it, rather than `required` alone.
+    pub(crate) is_declared: bool,
 }
 
 impl<'a> Shape<'a> {
@@ -222,8 +224,8 @@ impl<'a> ObjectSet<'a> {
         ObjectSet { properties: Vec::new(), additional: NodeId::ANY }
     }
 
-    /// The objects in both; `meet` gives the intersection of two schemas. Properties keep the order of
-    /// `self`, then those of `other` follow. `Err` names a property that is required and cannot be there.
+    /// The objects in both; `meet` gives the intersection of two schemas. Declared properties keep the order
+    /// of `self`, then those of `other` follow, then those that are only required. `Err` names a property that is required and cannot be there.
     /// Linear in the number of properties.
     pub(crate) fn intersect(
         &self,
@@ -232,19 +234,35 @@ impl<'a> ObjectSet<'a> {
     ) -> Result<ObjectSet<'a>, &'a str> {
         let (of_self, of_other) = (Names::new(&self.properties), Names::new(&other.properties));
         let mut properties = Vec::with_capacity(self.properties.len().max(other.properties.len()));
+        let mut undeclared = Vec::new();
         for property in &self.properties {
-            let (schema, is_required) = match of_other.find(property.name) {
-                Some(same) => (meet(property.schema, same.schema), property.is_required || same.is_required),
-                None => (meet(property.schema, other.additional), property.is_required),
+            let (schema, same) = match of_other.find(property.name) {
+                Some(same) => (meet(property.schema, same.schema), Some(same)),
+                None => (meet(property.schema, other.additional), None),
             };
-            properties.push(Property { name: property.name, schema, is_required });
-        }
-        for property in &other.properties {
-            if of_self.find(property.name).is_none() {
-                let schema = meet(self.additional, property.schema);
-                properties.push(Property { schema, ..*property });
+            let is_required = property.is_required || same.is_some_and(|same| same.is_required);
+            let both = Property { schema, is_required, ..*property };
+            if property.is_declared {
+                properties.push(both);
+            } else if !same.is_some_and(|same| same.is_declared) {
+                undeclared.push(both);
             }
         }
+        for property in &other.properties {
+            match of_self.find(property.name) {
+                Some(same) if same.is_declared || !property.is_declared => {}
+                Some(same) => properties.push(Property {
+                    schema: meet(same.schema, property.schema),
+                    is_required: same.is_required || property.is_required,
+                    ..*property
+                }),
+                None => {
+                    let both = Property { schema: meet(self.additional, property.schema), ..*property };
+                    if property.is_declared { properties.push(both) } else { undeclared.push(both) }
+                }
+            }
+        }
+        properties.append(&mut undeclared);
         match properties.iter().find(|property| property.is_required && property.schema == NodeId::NEVER) {
             Some(property) => Err(property.name),
             None => Ok(ObjectSet { properties, additional: meet(self.additional, other.additional) }),

@@ -84,8 +84,8 @@ pub(crate) struct Punctuation {
     pub(crate) empty_array: Regex,
     pub(crate) comma: Regex,
     pub(crate) colon: Regex,
-    /// Before and after the whole text.
-    pub(crate) around: Regex,
+    /// What may stand before and after the whole text; never the empty word.
+    pub(crate) around: Option<Regex>,
 }
 
 /// The widest indentation of the shared flexible punctuation.
@@ -93,14 +93,15 @@ pub(crate) const DEFAULT_MAX_INDENT: u32 = 64;
 
 static COMPACT: LazyLock<Punctuation> = LazyLock::new(|| {
     let none = Regex::epsilon;
-    Punctuation::new(none(), none(), none(), none())
+    Punctuation::new(none(), none(), none(), None)
 });
 
 static FLEXIBLE: LazyLock<Punctuation> = LazyLock::new(|| Punctuation::flexible(DEFAULT_MAX_INDENT));
 
 static ANY: LazyLock<Punctuation> = LazyLock::new(|| {
-    let space = Regex::bytes(b" \t\n\r".iter().copied().collect()).star();
-    Punctuation::new(space.clone(), space.clone(), space.clone(), space)
+    let space = Regex::bytes(b" \t\n\r".iter().copied().collect());
+    let any = space.star();
+    Punctuation::new(any.clone(), any.clone(), any, Some(space.plus()))
 });
 
 impl Punctuation {
@@ -118,12 +119,12 @@ impl Punctuation {
         let indent = Regex::bytes([b' ', b'\t'].into_iter().collect()).repeat(0, Some(max_indent));
         let line = Regex::concat([Regex::byte(b'\n'), indent]);
         let inside = Regex::union([Regex::byte(b' '), line]).optional();
-        Punctuation::new(inside, Regex::epsilon(), Regex::byte(b' ').optional(), Regex::epsilon())
+        Punctuation::new(inside, Regex::epsilon(), Regex::byte(b' ').optional(), None)
     }
 
     /// `inside`: after an opening bracket or a comma and before a closing bracket; `before`: before a comma
     /// or a colon; `after_colon`; `around`: around the whole text.
-    fn new(inside: Regex, before: Regex, after_colon: Regex, around: Regex) -> Punctuation {
+    fn new(inside: Regex, before: Regex, after_colon: Regex, around: Option<Regex>) -> Punctuation {
         let open = |bracket| Regex::concat([Regex::byte(bracket), inside.clone()]);
         let close = |bracket| Regex::concat([inside.clone(), Regex::byte(bracket)]);
         let empty = |left, right| Regex::concat([Regex::byte(left), inside.clone(), Regex::byte(right)]);

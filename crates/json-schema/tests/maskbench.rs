@@ -4,14 +4,16 @@
 //! schema is tried. Of schemas that are taken, no invalid instance may be accepted; a valid one may be
 //! refused only for its written form: its keys are in another order than the schema's.
 
+mod instances;
 mod support;
 
 use std::path::PathBuf;
 
+use instances::written;
 use maskwright_automata::Fuel;
 use maskwright_json_schema::{SchemaConfig, compile};
 use serde_json::Value;
-use support::{Automata, Recogniser, written};
+use support::{Automata, Recogniser};
 
 const EVERY: usize = 20;
 

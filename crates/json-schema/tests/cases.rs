@@ -1,0 +1,71 @@
+//! The behaviour cases of `testdata/json-schema`: schemas with texts that are and are not in the language,
+//! or with the error they get.
+
+mod support;
+
+use std::path::Path;
+
+use maskwright_automata::Fuel;
+use maskwright_json_schema::{SchemaConfig, Whitespace, compile};
+use serde_json::Value;
+use support::{Automata, Recogniser};
+
+fn texts<'v>(case: &'v Value, key: &str) -> impl Iterator<Item = &'v str> {
+    case[key].as_array().into_iter().flatten().map(|text| text.as_str().expect("texts are strings"))
+}
+
+#[test]
+fn every_case_is_as_told() {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/json-schema"));
+    let mut automata = Automata::default();
+    let mut n_cases = 0;
+    let mut wrong = Vec::new();
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        for line in std::fs::read_to_string(&path).unwrap().lines() {
+            let case: Value = serde_json::from_str(line).unwrap();
+            let name = format!("{}: {}", path.file_stem().unwrap().display(), case["name"]);
+            n_cases += 1;
+            let whitespace = match case["whitespace"].as_str() {
+                Some("compact") => Whitespace::Compact,
+                Some("any") => Whitespace::Any,
+                _ => Whitespace::Flexible,
+            };
+            let config = SchemaConfig { whitespace, ..SchemaConfig::default() };
+            let result = compile(&case["schema"], &config, &Fuel::new(10_000_000));
+            match (&case["error"], result) {
+                (Value::Null, Ok(compiled)) => {
+                    let mut recogniser = Recogniser::new(&compiled.grammar);
+                    for (key, is_word) in [("yes", true), ("no", false)] {
+                        for text in texts(&case, key) {
+                            if recogniser.read(text, &mut automata).1 != is_word {
+                                wrong.push(format!("{name}: {text} should be a `{key}`"));
+                            }
+                        }
+                    }
+                    if !compiled.report.is_complete() {
+                        wrong.push(format!("{name}: a strict compilation enforces everything"));
+                    }
+                }
+                (Value::Null, Err(error)) => wrong.push(format!("{name}: {error}")),
+                (_, Ok(_)) => wrong.push(format!("{name}: no error")),
+                (told, Err(error)) => {
+                    let is_told = told["pointer"] == error.pointer()
+                        && told["keyword"].as_str() == error.keyword()
+                        && error.to_string().contains(told["says"].as_str().unwrap())
+                        && error.is_unsatisfiable() == (case["unsatisfiable"] == true)
+                        && error.is_limit() == (case["limit"] == true);
+                    if !is_told {
+                        wrong.push(format!(
+                            "{name}: another error: {error} ({:?} {:?})",
+                            error.pointer(),
+                            error.keyword()
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    assert!(n_cases > 100, "only {n_cases} cases");
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}

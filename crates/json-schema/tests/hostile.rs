@@ -1,0 +1,135 @@
+//! Schemas made to exhaust: a located error or a correct run. (Time and memory are measured elsewhere.)
+
+mod support;
+
+use maskwright_automata::{CancelToken, Fuel};
+use maskwright_json_schema::{CompiledSchema, SchemaConfig, SchemaError, Status, compile, compile_str};
+use serde_json::{Value, json};
+use support::{Automata, Recogniser};
+
+const FUEL: u64 = 50_000_000;
+
+fn compiled(schema: &Value) -> Result<CompiledSchema, SchemaError> {
+    compile(schema, &SchemaConfig::default(), &Fuel::new(FUEL))
+}
+
+fn accepts(schema: &Value, text: &str) -> bool {
+    let compiled = compiled(schema).unwrap();
+    Recogniser::new(&compiled.grammar).read(text, &mut Automata::default()).1
+}
+
+#[test]
+fn deeply_nested_documents_are_refused() {
+    let schema = r#"{"items":"#.repeat(10_000) + "true" + &"}".repeat(10_000);
+    let error = compile_str(&schema, &SchemaConfig::default(), &Fuel::new(FUEL)).unwrap_err();
+    assert!(error.to_string().contains("recursion limit exceeded at line 1"), "{error}");
+}
+
+#[test]
+fn an_enum_of_many_strings() {
+    let words: Vec<String> = (0..100_000).map(|i| format!("word {i}")).collect();
+    let schema = json!({"enum": words});
+    assert!(accepts(&schema, "\"word 99999\""));
+    assert!(!accepts(&schema, "\"word 100000\""));
+    let filtered = json!({"enum": words, "type": "string", "minLength": 10, "pattern": "9$"});
+    assert!(accepts(&filtered, "\"word 99999\"") && !accepts(&filtered, "\"word 9999\""));
+}
+
+#[test]
+fn an_object_of_many_properties() {
+    let properties: serde_json::Map<String, Value> =
+        (0..10_000).map(|i| (format!("p{i}"), json!({"type": "null"}))).collect();
+    let schema = json!({"type": "object", "properties": properties, "required": ["p9999"]});
+    let grammar = compiled(&schema).unwrap().grammar;
+    assert!(grammar.pool().len() < 100_000, "{} expressions", grammar.pool().len());
+    assert!(accepts(&schema, r#"{"p5": null, "p77": null, "p9999": null, "q": 1}"#));
+    assert!(!accepts(&schema, r#"{"p77": null, "p5": null, "p9999": null}"#));
+}
+
+#[test]
+fn huge_lengths() {
+    let schema = json!({"type": "string", "maxLength": 1_000_000});
+    assert!(accepts(&schema, "\"abc\""));
+    let error = compiled(&json!({"type": "string", "minLength": 5_000_000_000u64})).unwrap_err();
+    assert!(error.is_limit() && error.keyword() == Some("minLength"), "{error}");
+}
+
+#[test]
+fn patterns_that_ruin_backtracking() {
+    let schema = json!({"type": "string", "pattern": "^(a+)+$"});
+    assert!(accepts(&schema, &format!("\"{}\"", "a".repeat(5_000))));
+    assert!(!accepts(&schema, &format!("\"{}!\"", "a".repeat(5_000))));
+}
+
+#[test]
+fn a_long_chain_of_references() {
+    let mut definitions = serde_json::Map::new();
+    for i in 0..20_000 {
+        let next = format!("#/definitions/d{}", i + 1);
+        definitions.insert(format!("d{i}"), json!({"type": "array", "items": {"$ref": next}}));
+    }
+    definitions.insert("d20000".into(), json!({"type": "null"}));
+    let schema = json!({"definitions": definitions, "$ref": "#/definitions/d0"});
+    assert!(accepts(&schema, "[[[[]], []]]"));
+    assert!(!accepts(&schema, "[[[null]]]"));
+}
+
+#[test]
+fn a_long_chain_without_a_step_into_the_instance_is_refused() {
+    let mut definitions = serde_json::Map::new();
+    for i in 0..10_000 {
+        definitions
+            .insert(format!("d{i}"), json!({"allOf": [{"$ref": format!("#/definitions/d{}", i + 1)}]}));
+    }
+    definitions.insert("d10000".into(), json!({"type": "null"}));
+    let error = compiled(&json!({"definitions": definitions, "$ref": "#/definitions/d0"})).unwrap_err();
+    assert!(error.is_limit() && error.to_string().contains("deep"), "{error}");
+}
+
+#[test]
+fn multiplied_alternatives_are_limited() {
+    let choice = |name: &str| json!({"anyOf": [{"required": [format!("{name}1")]}, {"required": [format!("{name}2")]}]});
+    let branches: Vec<Value> = (0..40).map(|i| choice(&format!("n{i}"))).collect();
+    let error = compiled(&json!({"type": "object", "allOf": branches})).unwrap_err();
+    assert!(error.is_limit() && error.to_string().contains("alternatives"), "{error}");
+}
+
+#[test]
+fn work_ends_with_the_fuel_and_on_request() {
+    let schema = json!({"type": "object", "properties": {"a": {"enum": vec!["x"; 1_000]}}});
+    let error = compile(&schema, &SchemaConfig::default(), &Fuel::new(100)).unwrap_err();
+    assert!(error.is_limit() && !error.is_cancelled());
+    let token = CancelToken::new();
+    token.cancel();
+    let error = compile(&schema, &SchemaConfig::default(), &Fuel::new(FUEL).with_cancel(token)).unwrap_err();
+    assert!(error.is_cancelled() && !error.is_limit());
+}
+
+#[test]
+fn what_is_not_enforced_is_reported() {
+    let schema = json!({"type": "string", "format": "date", "properties": {"a": {"not": {"const": 1}}}, "items": {"not": {"const": 1}}, "hint": 1});
+    let error = compiled(&schema).unwrap_err();
+    assert!(error.is_unsupported() && error.keyword() == Some("format"));
+    let config = SchemaConfig { strict: false, ..SchemaConfig::default() };
+    let report = compile(&schema, &config, &Fuel::new(FUEL)).unwrap().report;
+    let told: Vec<String> = report
+        .entries()
+        .map(|entry| {
+            let status = match entry.status {
+                Status::Enforced => "enforced",
+                Status::Annotation => "annotation",
+                _ => "not enforced",
+            };
+            format!("{} {} {status}", entry.pointer, entry.keyword)
+        })
+        .collect();
+    let expected = [
+        " type enforced",
+        " format not enforced",
+        " properties enforced",
+        " items enforced",
+        " hint annotation",
+    ];
+    assert_eq!(told, expected);
+    assert!(!report.is_complete());
+}

@@ -1,0 +1,226 @@
+//! Random small schemas against a plain validator that shares no code with the compiler.
+//!
+//! A value is valid iff some order of its keys is in the language; values are small enough to try all.
+
+mod instances;
+mod support;
+
+use instances::written;
+use maskwright_automata::Fuel;
+use maskwright_json_schema::{SchemaConfig, compile};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+use support::{Automata, Recogniser};
+
+fn is_valid(root: &Value, schema: &Value, value: &Value) -> bool {
+    let Value::Object(schema) = schema else { return schema == &Value::Bool(true) };
+    let list = |key: &str| schema.get(key).and_then(Value::as_array);
+    let number = |key: &str| schema.get(key).and_then(Value::as_f64);
+    let holds = |branch: &Value| is_valid(root, branch, value);
+    let general = schema.get("type").is_none_or(|names| match names {
+        Value::Array(names) => names.iter().any(|name| has_type(name.as_str().unwrap(), value)),
+        name => has_type(name.as_str().unwrap(), value),
+    }) && list("enum").is_none_or(|values| values.iter().any(|known| same(known, value)))
+        && list("allOf").is_none_or(|branches| branches.iter().all(holds))
+        && list("anyOf").is_none_or(|branches| branches.iter().any(holds))
+        && list("oneOf").is_none_or(|branches| branches.iter().filter(|branch| holds(branch)).count() == 1)
+        && schema.get("$ref").is_none_or(|reference| {
+            let target = root.pointer(reference.as_str().unwrap().trim_start_matches('#')).unwrap();
+            is_valid(root, target, value)
+        });
+    general
+        && match value {
+            Value::Number(_) => {
+                let value = value.as_f64().unwrap();
+                number("minimum").is_none_or(|bound| value >= bound)
+                    && number("exclusiveMaximum").is_none_or(|bound| value < bound)
+                    && number("multipleOf").is_none_or(|divisor| (value / divisor).fract() == 0.0)
+            }
+            Value::String(text) => {
+                let length = text.chars().count() as f64;
+                number("minLength").is_none_or(|bound| length >= bound)
+                    && number("maxLength").is_none_or(|bound| length <= bound)
+                    && schema.get("pattern").is_none_or(|pattern| match pattern.as_str().unwrap() {
+                        "a" => text.contains('a'),
+                        "^b" => text.starts_with('b'),
+                        other => panic!("unknown pattern {other}"),
+                    })
+            }
+            Value::Array(items) => {
+                let prefix = list("prefixItems").map_or(&[][..], Vec::as_slice);
+                number("minItems").is_none_or(|bound| items.len() as f64 >= bound)
+                    && number("maxItems").is_none_or(|bound| items.len() as f64 <= bound)
+                    && items.iter().enumerate().all(|(i, item)| {
+                        let schema = prefix.get(i).or(schema.get("items"));
+                        schema.is_none_or(|schema| is_valid(root, schema, item))
+                    })
+            }
+            Value::Object(members) => {
+                let declared = schema.get("properties").and_then(Value::as_object);
+                list("required")
+                    .is_none_or(|names| names.iter().all(|name| members.contains_key(name.as_str().unwrap())))
+                    && members.iter().all(|(name, value)| {
+                        let declared = declared.and_then(|declared| declared.get(name));
+                        let schema = declared.or(schema.get("additionalProperties"));
+                        schema.is_none_or(|schema| is_valid(root, schema, value))
+                    })
+            }
+            _ => true,
+        }
+}
+
+fn has_type(name: &str, value: &Value) -> bool {
+    match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.as_f64().is_some_and(|value| value.fract() == 0.0),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other => panic!("unknown type {other}"),
+    }
+}
+
+/// Equality as JSON Schema has it: numbers by value, objects without order.
+fn same(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => left.as_f64() == right.as_f64(),
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            left.len() == right.len()
+                && left.iter().all(|(name, left)| right.get(name).is_some_and(|right| same(left, right)))
+        }
+        _ => left == right,
+    }
+}
+
+/// The value with its keys in every order.
+fn orders(value: &Value) -> Vec<Value> {
+    match value {
+        Value::Array(items) => items.iter().fold(vec![json!([])], |done, item| {
+            let items = orders(item);
+            done.iter()
+                .flat_map(|done| {
+                    items.iter().map(move |item| {
+                        let mut done = done.as_array().unwrap().clone();
+                        done.push(item.clone());
+                        Value::Array(done)
+                    })
+                })
+                .collect()
+        }),
+        Value::Object(members) if members.is_empty() => vec![value.clone()],
+        Value::Object(members) => {
+            let mut all = Vec::new();
+            for (name, first) in members {
+                let mut rest = members.clone();
+                rest.shift_remove(name);
+                for rest in orders(&Value::Object(rest)) {
+                    for first in orders(first) {
+                        let mut ordered = Map::from_iter([(name.clone(), first)]);
+                        ordered.extend(rest.as_object().unwrap().clone());
+                        all.push(Value::Object(ordered));
+                    }
+                }
+            }
+            all
+        }
+        _ => vec![value.clone()],
+    }
+}
+
+fn values() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!(null)),
+        any::<bool>().prop_map(Value::from),
+        (-3..6i32).prop_map(Value::from),
+        (-3..6i32).prop_map(|half| json!(f64::from(half) + 0.5)),
+        "[ab]{0,3}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(2, 6, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::vec(("[xyz]", inner), 0..3)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+fn schemas() -> impl Strategy<Value = Value> {
+    let types =
+        prop::sample::select(vec!["null", "boolean", "integer", "number", "string", "array", "object"]);
+    let scalar_keyword = prop_oneof![
+        types.clone().prop_map(|name| ("type", json!(name))),
+        prop::collection::vec(types, 1..4).prop_map(|names| ("type", json!(names))),
+        prop::collection::vec(values(), 1..4).prop_map(|values| ("enum", json!(values))),
+        (-2..4i32).prop_map(|bound| ("minimum", json!(bound))),
+        (-2..4i32).prop_map(|bound| ("exclusiveMaximum", json!(f64::from(bound) + 0.5))),
+        prop::sample::select(vec![json!(0.5), json!(1), json!(2), json!(1.5), json!(3)])
+            .prop_map(|by| ("multipleOf", by)),
+        (0..3u32).prop_map(|bound| ("minLength", json!(bound))),
+        (0..3u32).prop_map(|bound| ("maxLength", json!(bound))),
+        prop::sample::select(vec!["a", "^b"]).prop_map(|pattern| ("pattern", json!(pattern))),
+        (0..3u32).prop_map(|bound| ("minItems", json!(bound))),
+        (0..3u32).prop_map(|bound| ("maxItems", json!(bound))),
+        prop::collection::vec("[xyz]", 0..3).prop_map(|names| ("required", json!(names))),
+    ];
+    let object = |keywords: Vec<(&str, Value)>| {
+        Value::Object(keywords.into_iter().map(|(keyword, value)| (keyword.to_string(), value)).collect())
+    };
+    let leaf = prop_oneof![
+        1 => any::<bool>().prop_map(Value::from),
+        8 => prop::collection::vec(scalar_keyword.clone(), 0..3).prop_map(object),
+    ];
+    leaf.prop_recursive(3, 16, 3, move |inner| {
+        let list = prop::collection::vec(inner.clone(), 1..3);
+        let below = prop_oneof![3 => inner.clone(), 1 => Just(json!({"$ref": "#/$defs/d"}))];
+        let keyword = prop_oneof![
+            2 => scalar_keyword.clone(),
+            1 => list.clone().prop_map(|branches| ("allOf", json!(branches))),
+            1 => list.clone().prop_map(|branches| ("anyOf", json!(branches))),
+            1 => list.prop_map(|branches| ("oneOf", json!(branches))),
+            1 => below.clone().prop_map(|schema| ("items", schema)),
+            1 => prop::collection::vec(below.clone(), 1..3).prop_map(|schemas| ("prefixItems", json!(schemas))),
+            1 => below.clone().prop_map(|schema| ("additionalProperties", schema)),
+            3 => prop::collection::vec(("[xyz]", below), 1..4).prop_map(|members| {
+                ("properties", Value::Object(members.into_iter().collect()))
+            }),
+        ];
+        prop::collection::vec(keyword, 1..4).prop_map(object)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn a_value_is_valid_iff_some_order_of_it_is_in_the_language(
+        schema in schemas(), definition in schemas(), refers: bool, values in prop::collection::vec(values(), 12),
+    ) {
+        let mut root = json!({"$defs": {"d": definition}});
+        if refers {
+            root["$ref"] = json!("#/$defs/d");
+        }
+        root["allOf"] = json!([schema]);
+        let grammar = match compile(&root, &SchemaConfig::default(), &Fuel::new(1_000_000)) {
+            Ok(compiled) => Some(compiled.grammar),
+            Err(error) if error.is_unsatisfiable() => None,
+            // `oneOf` whose branches overlap, or a product of alternatives.
+            Err(error) => {
+                prop_assert!(error.is_unsupported() || error.is_limit(), "{}", error);
+                return Ok(());
+            }
+        };
+        let mut automata = Automata::default();
+        let mut recogniser = grammar.as_ref().map(Recogniser::new);
+        for value in &values {
+            let is_in = recogniser.as_mut().is_some_and(|recogniser| {
+                orders(value).iter().any(|value| recogniser.read(&written(value), &mut automata).1)
+            });
+            // A constant is written as the schema has it, not `1.0` for `1`: no value here is a whole float.
+            prop_assert_eq!(is_in, is_valid(&root, &root, value), "{}", value);
+        }
+    }
+}
