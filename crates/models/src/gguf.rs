@@ -194,10 +194,9 @@ impl GgufFile {
         let mut magic = [0; 4];
         self.fill(&mut magic)?;
         if &magic != b"GGUF" {
-            return Err(self.error(format!(
-                "is not a GGUF file: it begins with {:?}",
-                magic.escape_ascii().to_string()
-            )));
+            return Err(
+                self.error(format!("is not a GGUF file: it begins with \"{}\"", magic.escape_ascii()))
+            );
         }
         let version = self.u32()?;
         if !(2..=3).contains(&version) {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use candle_core::{
     DType, Device, Module, Result, Tensor,
-    quantized::{QMatMul, QTensor},
+    quantized::{GgmlDType, QMatMul, QTensor},
 };
 use candle_nn::{
     ops::{rms_norm, softmax_last_dim},
@@ -277,6 +277,10 @@ fn frequencies(gguf: &mut GgufFile, config: &NetworkConfig) -> std::result::Resu
     Ok(factors.into_iter().enumerate().map(frequency).collect())
 }
 
+/// A matrix that the products can use.
+///
+/// candle's products of Q4_1, Q5_0 and Q5_1 take blocks in pairs; rows of an odd number of blocks (which only
+/// odd sizes have) are requantised to Q8_0.
 fn matrix(
     gguf: &mut GgufFile,
     name: &str,
@@ -284,7 +288,14 @@ fn matrix(
     n_in: usize,
 ) -> std::result::Result<QTensor, ModelsError> {
     check_shape(gguf, name, &[n_out, n_in])?;
-    gguf.tensor(name)
+    let tensor = gguf.tensor(name)?;
+    let in_pairs = matches!(tensor.dtype(), GgmlDType::Q4_1 | GgmlDType::Q5_0 | GgmlDType::Q5_1);
+    if !in_pairs || n_in.is_multiple_of(2 * tensor.dtype().block_size()) {
+        return Ok(tensor);
+    }
+    let numbers = tensor.dequantize(&Device::Cpu);
+    let requantized = numbers.and_then(|numbers| QTensor::quantize(&numbers, GgmlDType::Q8_0));
+    requantized.map_err(|error| gguf.error(format!("tensor {name} cannot be requantised")).because(error))
 }
 
 /// A vector, as 32-bit numbers.

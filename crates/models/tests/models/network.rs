@@ -1,0 +1,198 @@
+//! The contract of [`LanguageModel`], on tiny networks.
+
+use candle_core::quantized::GgmlDType;
+use maskwright_decode::{LanguageModel, SequenceId, SequenceInput};
+use maskwright_models::{ChatMessage, ChatTemplate, LlamaModel, ModelInfo};
+use tempfile::tempdir;
+
+use crate::{naive, tiny::Tiny};
+
+fn load(tiny: &Tiny) -> LlamaModel {
+    let folder = tempdir().unwrap();
+    LlamaModel::from_gguf(tiny.write(folder.path(), "tiny.gguf")).unwrap()
+}
+
+fn model(dtype: GgmlDType) -> LlamaModel {
+    load(&Tiny::new("llama", dtype, 1))
+}
+
+fn ids(n_tokens: usize) -> Vec<u32> {
+    (0..n_tokens as u32).map(|position| (position * 7 + position / 5) % 48).collect()
+}
+
+/// The logits after every one of `tokens`, from an empty sequence in one call.
+fn from_scratch(model: &mut LlamaModel, tokens: &[u32]) -> Vec<Vec<f32>> {
+    let sequence = model.create_sequence().unwrap();
+    let rows = feed_all(model, sequence, tokens);
+    model.release_sequence(sequence);
+    rows
+}
+
+fn feed_all(model: &mut LlamaModel, sequence: SequenceId, tokens: &[u32]) -> Vec<Vec<f32>> {
+    let logits = model.forward(&[SequenceInput::all(sequence, tokens)]).unwrap().remove(0);
+    (0..logits.n_rows()).map(|row| logits.row(row).to_vec()).collect()
+}
+
+fn assert_close(left: &[f32], right: &[f32], what: &str) {
+    assert_eq!(left.len(), right.len(), "{what}");
+    for (l, r) in left.iter().zip(right) {
+        assert!((l - r).abs() < 1e-3 * (1.0 + r.abs()), "{what}: {l} and {r}");
+    }
+}
+
+#[test]
+fn agrees_with_plain_loops() {
+    for (architecture, halves) in [("llama", false), ("qwen2", true)] {
+        let tiny = Tiny::new(architecture, GgmlDType::F32, 5);
+        let mut model = load(&tiny);
+        let tokens = ids(23);
+        let rows = from_scratch(&mut model, &tokens);
+        for (position, (row, expected)) in rows.iter().zip(naive::logits(&tiny, &tokens, halves)).enumerate()
+        {
+            assert_close(row, &expected, &format!("{architecture}, position {position}"));
+        }
+    }
+}
+
+#[test]
+fn every_position_equals_one_token_at_a_time() {
+    for dtype in
+        [GgmlDType::F32, GgmlDType::F16, GgmlDType::Q8_0, GgmlDType::Q4_0, GgmlDType::Q4_1, GgmlDType::Q5_0]
+    {
+        let mut model = model(dtype);
+        let tokens = ids(70);
+        let rows = from_scratch(&mut model, &tokens);
+        let sequence = model.create_sequence().unwrap();
+        for (position, id) in tokens.iter().enumerate() {
+            let logits = model.forward(&[SequenceInput::last(sequence, &[*id])]).unwrap();
+            assert_close(logits[0].row(0), &rows[position], &format!("{dtype:?}, position {position}"));
+        }
+        assert_eq!(model.n_cached(sequence), 70);
+    }
+}
+
+#[test]
+fn truncating_and_feeding_again_equals_from_scratch() {
+    let mut model = model(GgmlDType::F32);
+    let tokens = ids(90);
+    let expected = from_scratch(&mut model, &tokens);
+    let sequence = model.create_sequence().unwrap();
+    feed_all(&mut model, sequence, &tokens);
+    for n_kept in [80, 33, 1, 0] {
+        model.truncate(sequence, n_kept).unwrap();
+        // Other tokens first: what they leave behind must not be seen.
+        feed_all(&mut model, sequence, &[9, 9, 9]);
+        model.truncate(sequence, n_kept).unwrap();
+        assert_eq!(model.n_cached(sequence), n_kept);
+        let rows = feed_all(&mut model, sequence, &tokens[n_kept..]);
+        for (row, expected) in rows.iter().zip(&expected[n_kept..]) {
+            assert_close(row, expected, &format!("after {n_kept} kept tokens"));
+        }
+    }
+    let error = model.truncate(sequence, 91).unwrap_err().to_string();
+    assert_eq!(error, "91 tokens are to be kept of 90");
+}
+
+#[test]
+fn a_batch_equals_its_sequences_one_by_one() {
+    let mut model = model(GgmlDType::Q8_0);
+    let texts = [ids(5), vec![3; 40], vec![7], ids(12)];
+    let sequences: Vec<_> = texts.iter().map(|_| model.create_sequence().unwrap()).collect();
+    // Unequal beginnings, so that positions differ inside the batch.
+    feed_all(&mut model, sequences[1], &[4, 5, 6]);
+    let batch = [
+        SequenceInput::last(sequences[0], &texts[0]),
+        SequenceInput::all(sequences[1], &texts[1]),
+        SequenceInput { sequence: sequences[2], tokens: &texts[2], n_logits: 0 },
+        SequenceInput { sequence: sequences[3], tokens: &texts[3], n_logits: 3 },
+    ];
+    let logits = model.forward(&batch).unwrap();
+    assert_eq!(logits.iter().map(|rows| rows.n_rows()).collect::<Vec<_>>(), [1, 40, 0, 3]);
+    let second: Vec<u32> = [4, 5, 6].into_iter().chain(texts[1].iter().copied()).collect();
+    for (index, whole, n_rows) in [(0, &texts[0], 1), (1, &second, 40), (3, &texts[3], 3)] {
+        let expected = from_scratch(&mut model, whole);
+        for row in 0..n_rows {
+            let expected = &expected[whole.len() - n_rows + row];
+            assert_close(logits[index].row(row), expected, &format!("sequence {index}, row {row}"));
+        }
+    }
+}
+
+#[test]
+fn forks_share_the_past_and_not_the_future() {
+    let mut model = model(GgmlDType::F32);
+    let trunk = model.create_sequence().unwrap();
+    feed_all(&mut model, trunk, &ids(64));
+    let fork = model.fork_sequence(trunk).unwrap();
+    let on_fork = feed_all(&mut model, fork, &[1, 2]);
+    let on_trunk = feed_all(&mut model, trunk, &[3, 4]);
+    let expected =
+        |model: &mut LlamaModel, end: [u32; 2]| from_scratch(model, &[ids(64), end.to_vec()].concat());
+    assert_close(&on_fork[1], &expected(&mut model, [1, 2])[65], "the fork");
+    assert_close(&on_trunk[1], &expected(&mut model, [3, 4])[65], "the trunk");
+    model.release_sequence(trunk);
+    assert_eq!((model.n_cached(trunk), model.n_cached(fork)), (0, 66));
+    assert!(model.fork_sequence(trunk).is_err() && model.truncate(trunk, 0).is_err());
+    let empty = model.create_sequence().unwrap();
+    let fork = model.fork_sequence(empty).unwrap();
+    assert_close(&feed_all(&mut model, fork, &[5])[0], &from_scratch(&mut model, &[5])[0], "an empty fork");
+}
+
+#[test]
+fn long_inputs_are_cut_into_passes_unnoticed() {
+    let mut model = model(GgmlDType::Q8_0);
+    let tokens = ids(590);
+    let sequences = [model.create_sequence().unwrap(), model.create_sequence().unwrap()];
+    let batch =
+        [SequenceInput::last(sequences[0], &tokens[..300]), SequenceInput::all(sequences[1], &tokens)];
+    let logits = model.forward(&batch).unwrap();
+    assert_eq!((logits[0].n_rows(), logits[1].n_rows()), (1, 590));
+    assert_close(logits[0].row(0), logits[1].row(299), "the shorter text");
+    let third = model.create_sequence().unwrap();
+    for (position, piece) in tokens.chunks(59).enumerate() {
+        let row = model.forward(&[SequenceInput::last(third, piece)]).unwrap();
+        assert_close(row[0].row(0), logits[1].row(position * 59 + 58), "the longer text");
+    }
+}
+
+#[test]
+fn wrong_calls_are_errors_and_change_nothing() {
+    let mut model = model(GgmlDType::F32);
+    let (first, second) = (model.create_sequence().unwrap(), model.create_sequence().unwrap());
+    let unknown = SequenceId::new(99);
+    feed_all(&mut model, first, &[1, 2]);
+    let long = vec![1; 599];
+    let cases: [(Vec<SequenceInput<'_>>, &str); 6] = [
+        (vec![SequenceInput::last(first, &[])], "sequence 0 is given no token"),
+        (
+            vec![SequenceInput::last(second, &[1]), SequenceInput::last(first, &[48])],
+            "token id 48 is outside",
+        ),
+        (vec![SequenceInput::last(first, &[1]), SequenceInput::last(first, &[1])], "sequence 0 occurs twice"),
+        (
+            vec![SequenceInput::last(second, &[1]), SequenceInput::last(unknown, &[1])],
+            "the model has no sequence 99",
+        ),
+        (vec![SequenceInput { sequence: first, tokens: &[1], n_logits: 2 }], "2 rows of logits"),
+        (vec![SequenceInput::last(first, &long)], "sequence 0 has 2 tokens and 599 more do not fit"),
+    ];
+    for (batch, message) in cases {
+        let error = model.forward(&batch).unwrap_err().to_string();
+        assert!(error.starts_with(message), "{error}");
+        assert_eq!((model.n_cached(first), model.n_cached(second)), (2, 0));
+    }
+    assert!(model.forward(&[]).unwrap().is_empty());
+}
+
+#[test]
+fn the_file_tells_about_the_model() {
+    let folder = tempdir().unwrap();
+    let path = Tiny::new("llama", GgmlDType::F32, 1).write(folder.path(), "tiny.gguf");
+    let info = ModelInfo::from_gguf(&path).unwrap();
+    assert_eq!((info.architecture.as_str(), info.n_layers, info.context_length), ("llama", 2, 600));
+    assert_eq!((info.bos_id, info.eos_ids.as_slice()), (Some(1), &[2][..]));
+    assert_eq!((info.bos_token.as_str(), info.eos_token.as_str()), ("t1", "t2"));
+    let template = ChatTemplate::from_info(&info).unwrap().unwrap();
+    assert_eq!(template.render(&[ChatMessage::user("hi")], false).unwrap(), "t1hi");
+    assert_eq!(LlamaModel::from_gguf(&path).unwrap().info(), &info);
+}
