@@ -10,7 +10,7 @@ use maskwright_syntax::SyntaxError;
 /// ```
 /// use maskwright_automata::Fuel;
 /// use maskwright_json_schema::{SchemaConfig, compile_str};
-/// let schema = r#"{"properties": {"a": {"not": {"type": "null"}}}}"#;
+/// let schema = r#"{"properties": {"a": {"not": {"minimum": 3}}}}"#;
 /// let error = compile_str(schema, &SchemaConfig::default(), &Fuel::unlimited()).unwrap_err();
 /// assert_eq!((error.pointer(), error.keyword()), ("/properties/a", Some("not")));
 /// ```

@@ -22,6 +22,7 @@ pub(crate) struct Keywords<'a> {
     pub(crate) all_of: Option<&'a [Value]>,
     pub(crate) any_of: Option<&'a [Value]>,
     pub(crate) one_of: Option<&'a [Value]>,
+    pub(crate) not: Option<&'a Value>,
     pub(crate) minimum: Option<Decimal>,
     pub(crate) maximum: Option<Decimal>,
     pub(crate) exclusive_minimum: Option<Exclusive>,
@@ -144,6 +145,11 @@ impl<'a> Graph<'a> {
                 read.one_of = Some(self.list(value, place, "oneOf")?);
                 return Ok(());
             }
+            "not" => {
+                // Noted when its complement turns out to be known.
+                read.not = Some(value);
+                return Ok(());
+            }
             "minimum" => {
                 read.minimum = Some(self.bound(value, place, "minimum")?);
                 "minimum"
@@ -264,7 +270,6 @@ impl<'a> Graph<'a> {
             | "$dynamicAnchor" => return Ok(()),
             "id" if self.draft <= Draft::Draft4 => return Ok(()),
             "format" => ("format", false),
-            "not" => ("not", *value == Value::Bool(false)),
             // Without its other half each of these says nothing.
             "if" => ("if", !schema.contains_key("then") && !schema.contains_key("else")),
             "then" | "else" => return Ok(()),
@@ -297,7 +302,7 @@ impl<'a> Graph<'a> {
         self.refuse(place, name, NOT_YET)
     }
 
-    fn types(&mut self, value: &'a Value, place: PlaceId) -> Result<Types, SchemaError> {
+    pub(crate) fn types(&mut self, value: &'a Value, place: PlaceId) -> Result<Types, SchemaError> {
         const ALLOWED: &str = "one or a list of null, boolean, integer, number, string, array, object";
         let one = |name: &Value| name.as_str().and_then(Types::of_name);
         let types = match value {

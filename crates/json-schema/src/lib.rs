@@ -24,6 +24,7 @@
 //! Compilation is linear in the document for usual schemas; multiplied-out combinations and everything else
 //! that can grow is paid for in `Fuel` and limited.
 
+mod complement;
 mod config;
 mod decimal;
 mod document;

@@ -56,6 +56,15 @@ impl<'a> Graph<'a> {
             let branch = self.shape(branch)?;
             self.conjoin(&mut shape, branch, place)?;
         }
+        if let Some(denied) = keywords.not {
+            match self.complement(denied, place, 0)? {
+                Some(complement) => {
+                    self.note(place, "not");
+                    self.conjoin(&mut shape, Rc::new(complement), place)?;
+                }
+                None => self.refuse(place, "not", "this complement is not enforced; those of types, constants, patterns and required properties are")?,
+            }
+        }
         if let Some(branches) = keywords.any_of {
             let union = self.union(branches, "anyOf", place)?;
             self.conjoin(&mut shape, Rc::new(union), place)?;

@@ -1,5 +1,7 @@
 //! Schemas made to exhaust: a located error or a correct run. (Time and memory are measured elsewhere.)
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
 mod support;
 
 use maskwright_automata::{CancelToken, Fuel};
@@ -107,7 +109,7 @@ fn work_ends_with_the_fuel_and_on_request() {
 
 #[test]
 fn what_is_not_enforced_is_reported() {
-    let schema = json!({"type": "string", "format": "date", "properties": {"a": {"not": {"const": 1}}}, "items": {"not": {"const": 1}}, "hint": 1});
+    let schema = json!({"type": "string", "format": "date", "properties": {"a": {"contains": {"const": 1}}}, "items": {"contains": {"const": 1}}, "hint": 1});
     let error = compiled(&schema).unwrap_err();
     assert!(error.is_unsupported() && error.keyword() == Some("format"));
     let config = SchemaConfig { strict: false, ..SchemaConfig::default() };

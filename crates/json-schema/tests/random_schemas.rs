@@ -2,6 +2,8 @@
 //!
 //! A value is valid iff some order of its keys is in the language; values are small enough to try all.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
 mod instances;
 mod support;
 
@@ -22,6 +24,7 @@ fn is_valid(root: &Value, schema: &Value, value: &Value) -> bool {
         name => has_type(name.as_str().unwrap(), value),
     }) && list("enum").is_none_or(|values| values.iter().any(|known| same(known, value)))
         && list("allOf").is_none_or(|branches| branches.iter().all(holds))
+        && schema.get("not").is_none_or(|denied| !holds(denied))
         && list("anyOf").is_none_or(|branches| branches.iter().any(holds))
         && list("oneOf").is_none_or(|branches| branches.iter().filter(|branch| holds(branch)).count() == 1)
         && schema.get("$ref").is_none_or(|reference| {
@@ -182,6 +185,7 @@ fn schemas() -> impl Strategy<Value = Value> {
             1 => list.clone().prop_map(|branches| ("allOf", json!(branches))),
             1 => list.clone().prop_map(|branches| ("anyOf", json!(branches))),
             1 => list.prop_map(|branches| ("oneOf", json!(branches))),
+            1 => inner.clone().prop_map(|schema| ("not", schema)),
             1 => below.clone().prop_map(|schema| ("items", schema)),
             1 => prop::collection::vec(below.clone(), 1..3).prop_map(|schemas| ("prefixItems", json!(schemas))),
             1 => below.clone().prop_map(|schema| ("additionalProperties", schema)),
