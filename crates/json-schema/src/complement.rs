@@ -21,8 +21,7 @@ use crate::shape::{NodeId, ObjectSet, Property, Shape, StringConstraint, StringS
 const MAX_DEPTH: usize = 16;
 
 impl<'a> Graph<'a> {
-    /// The form of what does not satisfy `schema`, which the schema at `place` denies; `None` if it has none
-    /// that is known.
+    /// The form of what does not satisfy the schema at `place`; `None` if it has none that is known.
     pub(crate) fn complement(
         &mut self,
         schema: &'a Value,
@@ -69,8 +68,9 @@ impl<'a> Graph<'a> {
                 }
                 ("allOf", Value::Array(branches)) => {
                     let mut some = Some(Shape::default());
-                    for branch in branches {
-                        let part = self.complement(branch, place, depth + 1)?;
+                    for (i, branch) in branches.iter().enumerate() {
+                        let below = self.place_below(place, Step::Item("allOf", i));
+                        let part = self.complement(branch, below, depth + 1)?;
                         some = some.zip(part).map(|(mut some, part)| {
                             some.add(&part);
                             some
@@ -80,8 +80,9 @@ impl<'a> Graph<'a> {
                 }
                 ("anyOf", Value::Array(branches)) => {
                     let mut all = Some(Shape::any());
-                    for branch in branches {
-                        let part = self.complement(branch, place, depth + 1)?;
+                    for (i, branch) in branches.iter().enumerate() {
+                        let below = self.place_below(place, Step::Item("anyOf", i));
+                        let part = self.complement(branch, below, depth + 1)?;
                         all = match all.zip(part) {
                             Some((all, part)) => Some(self.intersect(&all, &part, place)?),
                             None => None,

@@ -3,7 +3,7 @@
 //! Between a schema document and the grammar layer; it knows automata and grammars, nothing of vocabularies
 //! or the engine, and no stage passes text to the next:
 //!
-//! document → keywords (typed fields of one schema) → [`Shape`](shape) (the canonical form: a union by JSON
+//! document → keywords (typed fields of one schema) → `Shape` (the canonical form: a union by JSON
 //! type, closed under intersection; one lazily resolved graph for the document) → `Grammar`.
 //!
 //! # The texts of a schema
@@ -32,9 +32,11 @@ mod draft;
 mod error;
 mod escape;
 mod graph;
+mod intersect;
 mod keywords;
 mod lower;
 mod multiples;
+mod notes;
 mod number;
 mod range;
 mod read;

@@ -57,7 +57,8 @@ impl<'a> Graph<'a> {
             self.conjoin(&mut shape, branch, place)?;
         }
         if let Some(denied) = keywords.not {
-            match self.complement(denied, place, 0)? {
+            let below = self.place_below(place, Step::Keyword("not"));
+            match self.complement(denied, below, 0)? {
                 Some(complement) => {
                     self.note(place, "not");
                     self.conjoin(&mut shape, Rc::new(complement), place)?;

@@ -1,6 +1,7 @@
 //! Real schemas with valid and invalid instances (MaskBench), replayed on the compiled grammars.
 //!
-//! The data lies outside the project (`MASKWRIGHT_SHARED`); without it, one line says so. Every twentieth
+//! The data lies outside the project (`MASKWRIGHT_SHARED`); without it, one line says so and a made-up case
+//! stands in. Every twentieth
 //! schema is tried. Of schemas that are taken, no invalid instance may be accepted; a valid one may be
 //! refused only for its written form: its keys are in another order than the schema's.
 
@@ -17,6 +18,9 @@ use support::{Automata, Recogniser};
 
 const EVERY: usize = 20;
 
+/// What a line of the data looks like.
+const MADE_UP: &str = r#"{"id": "made-up", "schema": {"type": "object", "properties": {"id": {"type": "integer", "minimum": 1}, "tags": {"type": "array", "items": {"enum": ["a", "b"]}}}, "required": ["id"], "additionalProperties": false}, "tests": [{"valid": true, "data": {"id": 7, "tags": ["a"]}}, {"valid": true, "data": {"id": 1}}, {"valid": false, "data": {"id": 0}}, {"valid": false, "data": {"id": 1, "tags": ["c"]}}, {"valid": false, "data": {"tags": []}}]}"#;
+
 #[test]
 fn invalid_instances_of_real_schemas_are_refused() {
     let shared = std::env::var_os("MASKWRIGHT_SHARED").map_or_else(
@@ -24,19 +28,24 @@ fn invalid_instances_of_real_schemas_are_refused() {
         PathBuf::from,
     );
     let folder = shared.join("data/maskbench");
-    let Ok(files) = std::fs::read_dir(&folder) else {
-        println!("no data at {}: the replay of real schemas is left out", folder.display());
-        return;
-    };
+    let mut lines: Vec<String> = Vec::new();
+    match std::fs::read_dir(&folder) {
+        Ok(files) => {
+            let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+            files.sort();
+            for file in files {
+                lines.extend(std::fs::read_to_string(file).unwrap().lines().map(String::from));
+            }
+            lines = lines.into_iter().step_by(EVERY).collect();
+        }
+        Err(_) => {
+            println!("no data at {}: a made-up schema stands in for the real ones", folder.display());
+            lines.push(MADE_UP.into());
+        }
+    }
     let mut automata = Automata::default();
     let (mut n_schemas, mut n_taken, mut n_valid, mut n_accepted) = (0, 0, 0, 0);
-    let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
-    files.sort();
-    let lines = files.iter().flat_map(|file| {
-        let text = std::fs::read_to_string(file).unwrap();
-        text.lines().map(String::from).collect::<Vec<_>>()
-    });
-    for line in lines.step_by(EVERY) {
+    for line in lines {
         let case: Value = serde_json::from_str(&line).unwrap();
         n_schemas += 1;
         let fuel = Fuel::new(50_000_000);

@@ -1,6 +1,7 @@
 //! The official JSON Schema test suite: what is taken must be right.
 //!
-//! The data lies outside the project (`MASKWRIGHT_SHARED`); without it, one line says so.
+//! The data lies outside the project (`MASKWRIGHT_SHARED`); without it, one line says so and a
+//! made-up group stands in.
 
 mod instances;
 mod support;
@@ -28,6 +29,9 @@ const OTHER_FORM: &[&str] = &[
     "no validation: invalid number, but it still validates",
 ];
 
+/// What a file of the suite looks like.
+const MADE_UP: &str = r#"[{"description": "made up", "schema": {"maximum": 3}, "tests": [{"description": "below", "data": 2.5, "valid": true}, {"description": "above", "data": 3.5, "valid": false}]}]"#;
+
 #[test]
 fn schemas_of_the_official_suite_are_exact_or_refused() {
     let shared = std::env::var_os("MASKWRIGHT_SHARED").map_or_else(
@@ -35,9 +39,9 @@ fn schemas_of_the_official_suite_are_exact_or_refused() {
         PathBuf::from,
     );
     let folder = shared.join("data/json-schema-test-suite");
-    if !folder.is_dir() {
-        println!("no data at {}: the official suite is left out", folder.display());
-        return;
+    let has_data = folder.is_dir();
+    if !has_data {
+        println!("no data at {}: a made-up group stands in for the official suite", folder.display());
     }
     let mut automata = Automata::default();
     let (mut n_groups, mut n_taken, mut n_tests) = (0, 0, 0);
@@ -49,8 +53,12 @@ fn schemas_of_the_official_suite_are_exact_or_refused() {
         ("draft2019-09", "https://json-schema.org/draft/2019-09/schema"),
         ("draft2020-12", "https://json-schema.org/draft/2020-12/schema"),
     ] {
-        for file in files(&folder, draft) {
-            let groups: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        let texts = match has_data {
+            true => files(&folder, draft).iter().map(|file| std::fs::read_to_string(file).unwrap()).collect(),
+            false => vec![MADE_UP.to_string()],
+        };
+        for text in texts {
+            let groups: Value = serde_json::from_str(&text).unwrap();
             for group in groups.as_array().unwrap() {
                 n_groups += 1;
                 let mut schema = group["schema"].clone();

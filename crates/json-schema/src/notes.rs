@@ -1,0 +1,100 @@
+//! What the stages say about a schema: errors, the report, contradictions.
+
+use std::borrow::Cow;
+
+use crate::SchemaError;
+use crate::error::Kind;
+use crate::graph::{Graph, PlaceId};
+use crate::report::{self, Entry, Place, Status};
+use crate::shape::Shape;
+
+impl<'a> Graph<'a> {
+    /// Pays for work on the schema at `place`.
+    pub(crate) fn spend(&self, place: PlaceId, units: u64) -> Result<(), SchemaError> {
+        self.fuel.spend(units).map_err(|error| self.error(place, None, Kind::Fuel(error)))
+    }
+
+    /// An error about `keyword` of the schema at `place`.
+    pub(crate) fn error(&self, place: PlaceId, keyword: Option<&'static str>, kind: Kind) -> SchemaError {
+        SchemaError::new(report::pointer(&self.places, place), keyword, kind)
+    }
+
+    /// Refuses a form with more alternatives than the limit.
+    pub(crate) fn check_alternatives(&self, shape: &Shape<'a>, place: PlaceId) -> Result<(), SchemaError> {
+        let limit = self.config.limits.max_alternatives;
+        let n = shape.n_alternatives();
+        if n <= limit {
+            return Ok(());
+        }
+        let message = format!("multiplied out, the alternatives are {n}, more than the limit of {limit}");
+        Err(self.error(place, None, Kind::Limit { message }))
+    }
+
+    /// Notes that a keyword is enforced.
+    pub(crate) fn note(&mut self, place: PlaceId, keyword: &'static str) {
+        self.entries.push(Entry { place, keyword: Cow::Borrowed(keyword), status: Status::Enforced });
+    }
+
+    /// Notes a keyword that the specification does not know.
+    pub(crate) fn note_annotation(&mut self, place: PlaceId, keyword: &'a str) {
+        self.entries.push(Entry { place, keyword: Cow::Borrowed(keyword), status: Status::Annotation });
+    }
+
+    /// A keyword that is not enforced: an error if the caller is strict, else noted.
+    pub(crate) fn refuse(
+        &mut self,
+        place: PlaceId,
+        keyword: &'static str,
+        reason: impl Into<Cow<'static, str>>,
+    ) -> Result<(), SchemaError> {
+        let reason = reason.into();
+        if self.config.strict {
+            return Err(self.error(place, Some(keyword), Kind::Unsupported { message: reason.into_owned() }));
+        }
+        let status = Status::NotEnforced { reason };
+        self.entries.push(Entry { place, keyword: Cow::Borrowed(keyword), status });
+        Ok(())
+    }
+
+    /// Remembers a contradiction, unless one is known already.
+    pub(crate) fn note_conflict(
+        &mut self,
+        place: PlaceId,
+        keyword: &'static str,
+        message: impl FnOnce() -> String,
+    ) {
+        if self.conflict.is_none() {
+            self.conflict = Some((place, keyword, message()));
+        }
+    }
+
+    /// The error for a schema without any text.
+    pub(crate) fn unsatisfiable(&self, root: PlaceId) -> SchemaError {
+        match &self.conflict {
+            Some((place, keyword, message)) => {
+                let message = format!("no value satisfies the schema: {message}");
+                self.error(*place, Some(keyword), Kind::Unsatisfiable { message })
+            }
+            None => {
+                let message = "no finite value satisfies it".into();
+                self.error(root, None, Kind::Unsatisfiable { message })
+            }
+        }
+    }
+
+    /// The report of everything noted.
+    pub(crate) fn into_report(self) -> report::Report {
+        report::Report {
+            places: self.places.iter().map(Place::to_owned).collect(),
+            entries: self
+                .entries
+                .into_iter()
+                .map(|entry| Entry {
+                    place: entry.place,
+                    keyword: entry.keyword.into(),
+                    status: entry.status,
+                })
+                .collect(),
+        }
+    }
+}
