@@ -219,13 +219,15 @@ impl Run<'_, '_> {
                 _ => Vec::new(),
             };
             let mut lookup = lookup.elapsed();
+            // After a run there may be another, such as the end of the text: ask until there is none.
+            let picks = forced.is_empty();
             for id in forced {
                 if let Some(reason) = self.take_forced(id, std::mem::take(&mut lookup))? {
                     self.measure_forced_at_end()?;
                     return Ok(reason);
                 }
             }
-            if let Some(reason) = self.pick(lookup)? {
+            if picks && let Some(reason) = self.pick(lookup)? {
                 return Ok(reason);
             }
         }
