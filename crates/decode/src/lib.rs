@@ -1,11 +1,12 @@
 //! Decoding loops: a language model proposes logits, a constraint says which tokens may come, a sampler
 //! picks one.
 //!
-//! Place in the pipeline: above the engine (whose sessions implement [`Constraint`]) and below `models`
+//! Place in the pipeline: above the engine (whose sessions become a [`GrammarConstraint`]) and below `models`
 //! (whose networks implement [`LanguageModel`]). Nothing here knows a grammar or a network.
 //!
 //! * [`LanguageModel`]: logits for a batch of sequences, with a cache that can be truncated and forked.
-//! * [`Constraint`]: what a sampler needs of a session; [`Unconstrained`] allows everything.
+//! * [`Constraint`]: what a sampler needs of a session; [`GrammarConstraint`] is the engine's,
+//!   [`Unconstrained`] allows everything.
 //! * [`Sampler`]: greedy or sampling with temperature, top-k, top-p and min-p, the same for a seed everywhere.
 //! * [`generate`]: the loop, with jump-forward over forced tokens, cancellation and statistics.
 //! * [`heal_prompt`] and [`PrefixConstraint`]: token healing at the end of a prompt.
@@ -23,6 +24,7 @@ mod error;
 mod generate;
 mod healing;
 mod mask;
+mod matcher;
 mod model;
 mod prefix;
 mod random_model;
@@ -34,6 +36,7 @@ pub use error::DecodeError;
 pub use generate::{FinishReason, GenerateConfig, Generation, TokenEvent, generate};
 pub use healing::{HealedPrompt, TokenText, heal_prompt};
 pub use mask::{allowed_mass, apply_mask, is_allowed, mask_len};
+pub use matcher::GrammarConstraint;
 pub use model::{LanguageModel, Logits, ModelError, SequenceId, SequenceInput};
 pub use prefix::PrefixConstraint;
 pub use random_model::RandomModel;
