@@ -15,6 +15,7 @@ mod configuration;
 mod error;
 mod explain;
 mod forced;
+pub mod inspect;
 mod limits;
 mod machine;
 mod mask;
