@@ -59,7 +59,8 @@ impl Compiler {
 
     /// A compiler with the given limits and optimisations; masks are the same whichever are on.
     pub fn with_options(tokenizer: &Tokenizer, limits: Limits, options: Options) -> Compiler {
-        let engine = maskwright_engine::Compiler::with_options(tokenizer.vocabulary().clone(), limits, options);
+        let engine =
+            maskwright_engine::Compiler::with_options(tokenizer.vocabulary().clone(), limits, options);
         Compiler { engine, tokenizer: tokenizer.clone() }
     }
 
@@ -72,7 +73,11 @@ impl Compiler {
     ///
     /// # Errors
     /// If the pattern is wrong, matches nothing, or a limit is reached.
-    pub fn compile_regex(&self, pattern: &str, options: &CompileOptions) -> Result<Arc<CompiledGrammar>, Error> {
+    pub fn compile_regex(
+        &self,
+        pattern: &str,
+        options: &CompileOptions,
+    ) -> Result<Arc<CompiledGrammar>, Error> {
         let fuel = self.fuel(options);
         let regex = maskwright_syntax::regex::parse(pattern, Dialect::Rust, &fuel)?;
         Ok(self.engine.compile(Grammar::from_regex(regex), &fuel)?)
@@ -82,7 +87,11 @@ impl Compiler {
     ///
     /// # Errors
     /// If the grammar is wrong, matches nothing, or a limit is reached.
-    pub fn compile_gbnf(&self, source: &str, options: &CompileOptions) -> Result<Arc<CompiledGrammar>, Error> {
+    pub fn compile_gbnf(
+        &self,
+        source: &str,
+        options: &CompileOptions,
+    ) -> Result<Arc<CompiledGrammar>, Error> {
         let fuel = self.fuel(options);
         let grammar = maskwright_syntax::parse_gbnf(source, "grammar.gbnf", &fuel)?;
         self.compile(&grammar, options)
@@ -122,7 +131,11 @@ impl Compiler {
     ///
     /// # Errors
     /// If its language is empty, or a limit is reached.
-    pub fn compile(&self, grammar: &Grammar, options: &CompileOptions) -> Result<Arc<CompiledGrammar>, Error> {
+    pub fn compile(
+        &self,
+        grammar: &Grammar,
+        options: &CompileOptions,
+    ) -> Result<Arc<CompiledGrammar>, Error> {
         let fuel = self.fuel(options);
         let grammar = collapse_regular(grammar, &fuel).map_err(maskwright_grammar::GrammarError::from)?;
         Ok(self.engine.compile(grammar, &fuel)?)

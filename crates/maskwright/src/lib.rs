@@ -26,13 +26,14 @@
 
 mod compiler;
 mod error;
+pub mod parse;
 
 pub use compiler::{CompileOptions, CompiledSchema, Compiler};
 pub use error::{Error, ErrorKind};
 pub use maskwright_automata::{CancelToken, Regex};
-pub use maskwright_engine::{CompiledGrammar, Limits, Matcher, Options};
+pub use maskwright_engine::{CompiledGrammar, Limits, Matcher, Options, inspect};
 pub use maskwright_grammar::{Grammar, GrammarBuilder};
-pub use maskwright_json_schema::{Report, ReportEntry, SchemaConfig, Whitespace};
+pub use maskwright_json_schema::{Report, ReportEntry, SchemaConfig, Status, Whitespace};
 pub use maskwright_syntax::regex::Dialect;
 pub use maskwright_vocabulary::{
     Mask, TokenId, Tokenizer, TokenizerOptions, Vocabulary, mask_contains, mask_words,

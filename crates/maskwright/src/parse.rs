@@ -1,0 +1,80 @@
+//! Front ends alone: source text in, grammar out, without a vocabulary.
+//!
+//! [`Compiler`](crate::Compiler) does this as its first step. Here it is by itself, for whoever wants to see the
+//! grammar (`maskwright debug ir`), to put it into a larger one, or to compile it for several vocabularies. The
+//! work is limited by [`Limits::compile_fuel`](crate::Limits) at its default.
+
+use maskwright_automata::Fuel;
+use maskwright_grammar::Grammar;
+use maskwright_json_schema::{Report, SchemaConfig};
+use maskwright_syntax::regex::Dialect;
+
+use crate::{CompileOptions, Error, Limits};
+
+/// The texts that the whole of `pattern` matches, in the dialect of Rust's `regex` crate.
+///
+/// # Errors
+/// If the pattern is wrong, or a limit is reached.
+///
+/// ```
+/// let grammar = maskwright::parse::regex("[0-9]+", &Default::default())?;
+/// assert_eq!(grammar.terminals().len(), 1);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub fn regex(pattern: &str, options: &CompileOptions) -> Result<Grammar, Error> {
+    Ok(Grammar::from_regex(maskwright_syntax::regex::parse(pattern, Dialect::Rust, &fuel(options))?))
+}
+
+/// The texts of a GBNF grammar.
+///
+/// # Errors
+/// If the grammar is wrong, or a limit is reached.
+///
+/// ```
+/// let grammar = maskwright::parse::gbnf(r#"root ::= "a" root | "b""#, &Default::default())?;
+/// assert!(grammar.to_string().contains("root ::="));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub fn gbnf(source: &str, options: &CompileOptions) -> Result<Grammar, Error> {
+    Ok(maskwright_syntax::parse_gbnf(source, "grammar.gbnf", &fuel(options))?)
+}
+
+/// Exactly one of `choices`.
+///
+/// # Errors
+/// If there are none.
+///
+/// ```
+/// assert!(maskwright::parse::choice(&["yes", "no"]).is_ok());
+/// ```
+pub fn choice<S: AsRef<str>>(choices: &[S]) -> Result<Grammar, Error> {
+    Ok(maskwright_syntax::choice(choices)?)
+}
+
+/// The JSON texts that a schema allows, and what of it is enforced.
+///
+/// # Errors
+/// If the schema is wrong, unsatisfiable, has a keyword that is not enforced (unless `config.strict` is off), or
+/// a limit is reached.
+///
+/// ```
+/// let (_, report) = maskwright::parse::json_schema("true", &Default::default(), &Default::default())?;
+/// assert!(report.is_complete());
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub fn json_schema(
+    schema: &str,
+    config: &SchemaConfig,
+    options: &CompileOptions,
+) -> Result<(Grammar, Report), Error> {
+    let compiled = maskwright_json_schema::compile_str(schema, config, &fuel(options))?;
+    Ok((compiled.grammar, compiled.report))
+}
+
+fn fuel(options: &CompileOptions) -> Fuel {
+    let fuel = Fuel::new(Limits::default().compile_fuel);
+    match &options.cancel {
+        Some(token) => fuel.with_cancel(token.clone()),
+        None => fuel,
+    }
+}
