@@ -73,7 +73,7 @@ impl Constraint for GrammarConstraint {
         let narrows = self.matcher.fill_mask(mask)?;
         // The engine speaks of its own vocabulary; wider masks have ids that it does not allow.
         let n_vocab = self.tokenizer.n_vocab();
-        Ok(narrows || mask.len() > mask_words(n_vocab) || n_vocab % 32 != 0)
+        Ok(narrows || mask.len() > mask_words(n_vocab) || !n_vocab.is_multiple_of(32))
     }
 
     fn accept_token(&mut self, id: u32) -> Result<bool, ConstraintError> {
