@@ -1,2 +1,51 @@
 //! The maskwright command line.
-fn main() {}
+//!
+//! The top of the pipeline: reads files and arguments, calls the facade, the decoding loop and the models, and
+//! writes. Generated text (or, with `--json`, one object) goes to standard output, everything else to standard
+//! error; colours and progress bars only where there is a terminal.
+//!
+//! One module a command (`generate`, `check`, `mask`, `debug`, `pull`), and one for each thing they share.
+
+mod arguments;
+mod bytes;
+mod check;
+mod debug;
+mod frame;
+mod generate;
+mod grammar;
+mod interrupt;
+mod mask;
+mod model;
+mod outcome;
+mod progress;
+mod prompt;
+mod pull;
+mod statistics;
+mod text_stream;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Command, CommandLine};
+use outcome::Outcome;
+
+fn main() -> ExitCode {
+    let command = CommandLine::parse().command;
+    let result = match command {
+        Command::Generate(arguments) => generate::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Mask(arguments) => mask::run(&arguments),
+        Command::Pull(arguments) => pull::run(&arguments),
+        Command::Debug(arguments) => debug::run(&arguments),
+    };
+    match result {
+        Ok(outcome) => outcome.into(),
+        // Whoever read the output has closed it; there is nobody to tell.
+        Err(error) if outcome::is_broken_pipe(&error) => Outcome::Failed.into(),
+        Err(error) => {
+            outcome::report(&error);
+            outcome::of_error(&error).into()
+        }
+    }
+}

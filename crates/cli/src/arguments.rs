@@ -1,0 +1,264 @@
+//! The arguments, as clap reads them. Help texts are for users, so they stand here in full.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use maskwright::Whitespace;
+
+/// Constrained decoding: a language model that can only write what the grammar allows.
+#[derive(Parser)]
+#[command(name = "maskwright", version, arg_required_else_help = true)]
+#[command(after_help = "\
+Exit code: 0 done; 1 the text is not in the language, or could not be generated; 2 bad usage or bad input.")]
+pub(crate) struct CommandLine {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Let a model write a text that the grammar allows
+    Generate(Generate),
+    /// Say whether a text is in the language, and if not, where it leaves it and what was expected there
+    Check(Check),
+    /// List the tokens that may come after a prefix, or explain why one may or may not
+    Mask(Mask),
+    /// Fetch a model's weights into the cache folder
+    Pull(Pull),
+    /// Print a grammar at one stage of its way through the compiler
+    Debug(Debug),
+}
+
+/// The language. One of these.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Grammar (one of)")]
+pub(crate) struct GrammarArguments {
+    /// A JSON Schema: texts are the JSON that it allows
+    #[arg(long, value_name = "FILE", group = "grammar")]
+    pub(crate) json_schema: Option<PathBuf>,
+    /// A regular expression (syntax of Rust's regex crate) that the whole text matches
+    #[arg(long, value_name = "PATTERN", group = "grammar", allow_hyphen_values = true)]
+    pub(crate) regex: Option<String>,
+    /// A GBNF grammar (llama.cpp's notation, start rule `root`)
+    #[arg(long, value_name = "FILE", group = "grammar")]
+    pub(crate) gbnf: Option<PathBuf>,
+    /// One of these texts
+    #[arg(long, value_name = "TEXT", num_args = 1.., group = "grammar")]
+    pub(crate) choice: Option<Vec<String>>,
+    /// White space in the JSON of a schema
+    #[arg(long, value_name = "HOW", default_value = "flexible", help_heading = "JSON Schema")]
+    pub(crate) whitespace: WhitespaceArgument,
+    /// Go on where the schema has keywords that cannot be enforced, and list them
+    #[arg(long, help_heading = "JSON Schema")]
+    pub(crate) lenient: bool,
+}
+
+/// White space between JSON's symbols.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WhitespaceArgument {
+    /// None
+    Compact,
+    /// What usual writers produce, indented or not
+    #[default]
+    Flexible,
+    /// Any amount, wherever JSON allows it
+    Any,
+}
+
+impl From<WhitespaceArgument> for Whitespace {
+    fn from(argument: WhitespaceArgument) -> Whitespace {
+        match argument {
+            WhitespaceArgument::Compact => Whitespace::Compact,
+            WhitespaceArgument::Flexible => Whitespace::Flexible,
+            WhitespaceArgument::Any => Whitespace::Any,
+        }
+    }
+}
+
+/// `maskwright generate`.
+#[derive(Args)]
+#[command(long_about = "\
+Let a model write a text that the grammar allows.
+
+The text goes to standard output as it is written, and nothing else does. Without a grammar the model \
+writes freely. Ctrl-C ends the text where it is.")]
+pub(crate) struct Generate {
+    /// A GGUF file, a name that `pull` knows, or a Hugging Face id (organisation/repository[:file.gguf]);
+    /// fetched first if it is not there
+    #[arg(long, short, value_name = "PATH|NAME", default_value = "smollm2")]
+    pub(crate) model: String,
+    #[command(flatten)]
+    pub(crate) grammar: GrammarArguments,
+    /// What the model is asked; read from standard input if it is not given
+    #[arg(long, short, value_name = "TEXT", help_heading = "Prompt", allow_hyphen_values = true)]
+    pub(crate) prompt: Option<String>,
+    /// Instructions before the prompt, in the chat template's place for them
+    #[arg(long, value_name = "TEXT", help_heading = "Prompt", conflicts_with = "raw")]
+    pub(crate) system: Option<String>,
+    /// Give the prompt to the model as it is, without its chat template, to be continued
+    #[arg(long, visible_alias = "no-chat-template", help_heading = "Prompt")]
+    pub(crate) raw: bool,
+    /// Do not let the model choose anew how the end of a raw prompt is cut into tokens (token healing)
+    #[arg(long, help_heading = "Prompt")]
+    pub(crate) no_heal: bool,
+    /// Add to the prompt that the answer be JSON that fits the schema, and the schema
+    #[arg(long, help_heading = "Prompt")]
+    pub(crate) show_schema: bool,
+    /// The most tokens to generate
+    #[arg(long, value_name = "N", default_value_t = 512, help_heading = "Decoding")]
+    pub(crate) max_tokens: usize,
+    /// How each token is picked
+    #[arg(long, value_name = "HOW", default_value = "sample", help_heading = "Decoding")]
+    pub(crate) strategy: StrategyArgument,
+    /// Logits are divided by it; 0 is greedy
+    #[arg(
+        long,
+        value_name = "T",
+        default_value_t = 1.0,
+        help_heading = "Decoding",
+        allow_negative_numbers = true
+    )]
+    pub(crate) temperature: f32,
+    /// Sample among the N likeliest tokens; 0: all
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Decoding")]
+    pub(crate) top_k: usize,
+    /// Sample among the fewest likeliest tokens with this probability together
+    #[arg(
+        long,
+        value_name = "P",
+        default_value_t = 1.0,
+        help_heading = "Decoding",
+        allow_negative_numbers = true
+    )]
+    pub(crate) top_p: f32,
+    /// Sample among the tokens at least P times as likely as the likeliest
+    #[arg(
+        long,
+        value_name = "P",
+        default_value_t = 0.0,
+        help_heading = "Decoding",
+        allow_negative_numbers = true
+    )]
+    pub(crate) min_p: f32,
+    /// Start of the random draws: the same seed gives the same text
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Decoding")]
+    pub(crate) seed: u64,
+    /// Ask the model for every token, those that the grammar leaves no choice about too
+    #[arg(long, help_heading = "Decoding")]
+    pub(crate) no_jump_forward: bool,
+    /// Print speed, mask times, forced tokens and the probability that the model gave to the allowed tokens
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// Print one JSON object instead of the text; with --stats it lists every step
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How tokens are picked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StrategyArgument {
+    /// The likeliest allowed token
+    Greedy,
+    /// At random by the model's probabilities among the allowed tokens
+    Sample,
+}
+
+/// `maskwright check`.
+#[derive(Args)]
+#[command(long_about = "\
+Say whether a text is in the language, and if not, where it leaves it and what was expected there.
+
+The verdict goes to standard error and into the exit code. A line end after the last line of a file that the \
+grammar has no place for does not count.")]
+pub(crate) struct Check {
+    /// The file with the text; standard input if neither it nor --text is given
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// The text itself
+    #[arg(long, short, value_name = "TEXT", conflicts_with = "file", allow_hyphen_values = true)]
+    pub(crate) text: Option<String>,
+    #[command(flatten)]
+    pub(crate) grammar: GrammarArguments,
+    /// Check token by token with this tokenizer (tokenizer.json, .gguf, or a name such as o200k_base) instead of
+    /// byte by byte
+    #[arg(long, value_name = "FILE|NAME")]
+    pub(crate) tokenizer: Option<String>,
+    /// Print the verdict as a JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `maskwright mask`.
+#[derive(Args)]
+pub(crate) struct Mask {
+    #[command(flatten)]
+    pub(crate) vocabulary: VocabularyArguments,
+    #[command(flatten)]
+    pub(crate) grammar: GrammarArguments,
+    /// The text so far
+    #[arg(long, short, value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
+    pub(crate) prefix: String,
+    /// List at most N tokens; 0: all
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) limit: usize,
+    /// Instead of a list, say why the token of this id may or may not come
+    #[arg(long, value_name = "ID", num_args = 1..)]
+    pub(crate) explain: Option<Vec<u32>>,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Whose tokens.
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct VocabularyArguments {
+    /// A tokenizer: tokenizer.json, a .gguf file, or a name such as gpt2, cl100k_base, o200k_base
+    #[arg(long, value_name = "FILE|NAME")]
+    pub(crate) tokenizer: Option<String>,
+    /// The tokenizer of a model, given as for `generate`
+    #[arg(long, short, value_name = "PATH|NAME")]
+    pub(crate) model: Option<String>,
+}
+
+/// `maskwright pull`.
+#[derive(Args)]
+pub(crate) struct Pull {
+    /// A known name (smollm2), or a Hugging Face id: organisation/repository[:file.gguf]
+    pub(crate) name: String,
+}
+
+/// `maskwright debug`.
+#[derive(Args)]
+pub(crate) struct Debug {
+    /// Which stage
+    #[arg(value_name = "STAGE")]
+    pub(crate) stage: Stage,
+    #[command(flatten)]
+    pub(crate) grammar: GrammarArguments,
+    /// For `rows`: the text so far
+    #[arg(long, short, value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
+    pub(crate) prefix: String,
+    /// For `rows`: the tokenizer; single bytes if it is not given
+    #[arg(long, value_name = "FILE|NAME")]
+    pub(crate) tokenizer: Option<String>,
+    /// For `dfa`: only the terminal of this number (as `cfg` lists them)
+    #[arg(long, value_name = "N")]
+    pub(crate) terminal: Option<usize>,
+    /// For `cfg` and `dfa`: the most states of one rule or automaton
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) limit: usize,
+}
+
+/// A stage of a grammar on its way through the compiler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Stage {
+    /// The grammar as the front end made it
+    Ir,
+    /// After the passes: rules as networks of states, without left recursion, and the terminals
+    Cfg,
+    /// The automata of the terminals
+    Dfa,
+    /// The residues that are alive after a prefix, and what each says about the vocabulary
+    Rows,
+}

@@ -1,0 +1,153 @@
+//! `maskwright check`: is this text in the language, and if not, where does it leave it?
+
+use std::io::{IsTerminal, Read};
+
+use anyhow::{Context, bail};
+use maskwright::{Matcher, TokenId, Tokenizer};
+use serde_json::json;
+
+use crate::arguments::Check;
+use crate::frame::Place;
+use crate::grammar::Source;
+use crate::outcome::{Outcome, print_json, say};
+use crate::{bytes, model};
+
+/// What `check` found.
+struct Verdict {
+    is_member: bool,
+    /// Bytes from the beginning that some text of the language goes on with; all of them for a member.
+    n_viable: usize,
+    /// What could have come there; empty for a member.
+    expected: Vec<String>,
+    /// Why a token was refused, where the text was read by tokens.
+    token: Option<String>,
+    /// Whether the last line end was left out.
+    without_line_end: bool,
+}
+
+/// Checks a text.
+pub(crate) fn run(arguments: &Check) -> anyhow::Result<Outcome> {
+    let source = Source::require(&arguments.grammar)?;
+    let (name, text) = read(arguments)?;
+    let tokenizer = match &arguments.tokenizer {
+        Some(tokenizer) => Some(model::load_tokenizer(tokenizer)?),
+        None => None,
+    };
+    let grammar = match &tokenizer {
+        Some(tokenizer) => source.compile(tokenizer, None)?,
+        None => source.compile(&model::byte_tokenizer()?, None)?,
+    };
+    let start = Matcher::new(&grammar);
+    let is_file = arguments.text.is_none();
+    let verdict = judge(&start, tokenizer.as_ref(), &text, is_file)?;
+    let place = Place::new(&text, verdict.n_viable);
+    if arguments.json {
+        print_json(&json!({
+            "is_member": verdict.is_member,
+            "offset": verdict.n_viable,
+            "line": place.line(),
+            "column": place.column(),
+            "is_prefix": verdict.n_viable == text.len(),
+            "expected": verdict.expected,
+            "token": verdict.token,
+            "without_line_end": verdict.without_line_end,
+        }))?;
+    } else {
+        tell(&verdict, &name, &text, &place);
+    }
+    Ok(if verdict.is_member { Outcome::Done } else { Outcome::Failed })
+}
+
+/// The text and what to call it.
+fn read(arguments: &Check) -> anyhow::Result<(String, Vec<u8>)> {
+    if let Some(text) = &arguments.text {
+        return Ok(("the text".to_owned(), text.clone().into_bytes()));
+    }
+    if let Some(path) = &arguments.file {
+        let name = path.display().to_string();
+        let text = std::fs::read(path).with_context(|| name.clone())?;
+        return Ok((name, text));
+    }
+    let mut stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        bail!("no text is given: name a file, use --text TEXT, or pipe it into standard input");
+    }
+    let mut text = Vec::new();
+    stdin.read_to_end(&mut text).context("standard input cannot be read")?;
+    Ok(("standard input".to_owned(), text))
+}
+
+/// Reads the text. With `is_file`, a line end after the last line that the grammar refuses is left out.
+fn judge(
+    start: &Matcher,
+    tokenizer: Option<&Tokenizer>,
+    text: &[u8],
+    is_file: bool,
+) -> anyhow::Result<Verdict> {
+    let (mut matcher, n_viable) = (start.fork(), start.validate_bytes(text)?);
+    let line_end = [&b"\r\n"[..], b"\n"].into_iter().find(|&end| is_file && text.ends_with(end));
+    let without = line_end.map_or(text.len(), |end| text.len() - end.len());
+    matcher.accept_bytes(&text[..n_viable])?;
+    let without_line_end = without < text.len() && n_viable == without && matcher.is_accepting();
+    let is_member = without_line_end || (n_viable == text.len() && matcher.is_accepting());
+    let expected = if is_member { Vec::new() } else { matcher.expected()? };
+    let token = match tokenizer {
+        Some(tokenizer) => refused_token(start, tokenizer, &text[..without.max(n_viable)], is_member)?,
+        None => None,
+    };
+    Ok(Verdict { is_member, n_viable, expected, token, without_line_end })
+}
+
+/// Reads the text token by token, as the tokenizer cuts it; why one is refused. Masks are exact, so a token is
+/// refused iff the text leaves the language inside it; this function says so if they were not.
+fn refused_token(
+    start: &Matcher,
+    tokenizer: &Tokenizer,
+    text: &[u8],
+    is_member: bool,
+) -> anyhow::Result<Option<String>> {
+    let mut matcher = start.fork();
+    for id in tokenizer.encode_bytes(text)? {
+        if !matcher.accept_token(TokenId(id))? {
+            if is_member {
+                bail!(
+                    "the text is in the language, but token {id} of it is refused: this is a fault of maskwright"
+                );
+            }
+            return Ok(Some(matcher.explain(TokenId(id))?));
+        }
+    }
+    Ok(None)
+}
+
+/// The verdict in words.
+fn tell(verdict: &Verdict, name: &str, text: &[u8], place: &Place<'_>) {
+    if verdict.is_member {
+        let without = if verdict.without_line_end { ", without its last line end" } else { "" };
+        say(format_args!("{name} is in the language{without}"));
+        return;
+    }
+    let (line, column, offset) = (place.line(), place.column(), verdict.n_viable);
+    let what = match text.get(offset) {
+        Some(_) => {
+            let rest = &text[offset..];
+            let character = rest.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
+            let shown = match character {
+                Some(character) => &rest[..character.len_utf8()],
+                None => &rest[..1],
+            };
+            format!("{} cannot come here", bytes::quoted(shown))
+        }
+        None => "the text ends too early".to_owned(),
+    };
+    let bold = anstyle::Style::new().bold();
+    let red = anstyle::Style::new().fg_color(Some(anstyle::AnsiColor::Red.into())).bold();
+    say(format_args!(
+        "{red}not in the language:{red:#} {bold}{name}:{line}:{column}{bold:#} (byte {offset}): {what}"
+    ));
+    say(place);
+    say(format_args!("expected {}", verdict.expected.join(" or ")));
+    if let Some(token) = &verdict.token {
+        say(token);
+    }
+}

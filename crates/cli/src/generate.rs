@@ -1,0 +1,245 @@
+//! `maskwright generate`: the main job.
+
+use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
+
+use anyhow::{Context, bail};
+use maskwright::{Matcher, Tokenizer, TokenizerOptions, Vocabulary};
+use maskwright_decode::{
+    Constraint, FinishReason, GenerateConfig, Generation, GrammarConstraint, LanguageModel, PrefixConstraint,
+    Sampler, SamplerConfig, Unconstrained, generate,
+};
+use maskwright_models::LlamaModel;
+use serde_json::json;
+
+use crate::arguments::{Generate, StrategyArgument};
+use crate::grammar::Source;
+use crate::interrupt::Interrupt;
+use crate::outcome::{Failure, Outcome, note, print_json, say};
+use crate::prompt::{self, Prompt};
+use crate::statistics::Statistics;
+use crate::text_stream::TextStream;
+use crate::{bytes, model};
+
+/// Generates a text.
+pub(crate) fn run(arguments: &Generate) -> anyhow::Result<Outcome> {
+    model::ensure_one_thread();
+    // Everything that can be wrong with the arguments is looked at before the weights are.
+    let sampler = sampler(arguments);
+    Sampler::new(sampler)?;
+    let source = Source::read(&arguments.grammar)?;
+    let mut prompt = prompt::read(arguments)?;
+    if arguments.show_schema {
+        let schema = source.as_ref().and_then(Source::schema_text);
+        let schema = schema.context("--show-schema needs a schema: --json-schema FILE")?;
+        prompt = format!("{prompt}\nAnswer with JSON that fits this schema: {}", schema.trim());
+    }
+    // Not before the prompt is read: until then Ctrl-C simply ends the program.
+    let interrupt = Interrupt::watch()?;
+    match generate_text(arguments, sampler, source.as_ref(), &prompt, &interrupt) {
+        // What Ctrl-C broke off (a compilation, a download) may call itself an error.
+        Err(_) if interrupt.is_pressed() => {
+            say("interrupted");
+            Ok(Outcome::Interrupted)
+        }
+        result => result,
+    }
+}
+
+fn generate_text(
+    arguments: &Generate,
+    sampler: SamplerConfig,
+    source: Option<&Source>,
+    prompt: &str,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Outcome> {
+    let path = model::locate(&arguments.model)?;
+    let mut model = LlamaModel::from_gguf(&path)?;
+    let tokenizer = Tokenizer::from_gguf(&path, &TokenizerOptions::default())?;
+    if tokenizer.n_vocab() > model.n_vocab() {
+        let (n_tokens, n_logits) = (tokenizer.n_vocab(), model.n_vocab());
+        bail!("{}: its vocabulary has {n_tokens} tokens, its network {n_logits} logits", path.display());
+    }
+    let prompt = prompt::prepare(arguments, prompt, model.info(), &tokenizer)?;
+    let (n_prompt, context_length) = (prompt.ids.len(), model.context_length());
+    if n_prompt > context_length {
+        bail!("the prompt has {n_prompt} tokens, the model reads at most {context_length}");
+    }
+    let compile = |source: &Source| source.compile(&tokenizer, Some(interrupt.cancel_token()));
+    let grammar = source.map(compile).transpose()?;
+
+    let config = GenerateConfig {
+        max_tokens: arguments.max_tokens,
+        eos_ids: tokenizer.eos_token_ids().to_vec(),
+        sampler,
+        jump_forward: !arguments.no_jump_forward,
+        measure_mass: arguments.stats,
+    };
+    let matcher = grammar.as_ref().map(Matcher::new);
+    let mut held = Held::new(matcher, &prompt, &tokenizer);
+    let mut writer = TokenWriter::new(&tokenizer, prompt.healed.len(), arguments.json);
+    let mut on_token = |event: &maskwright_decode::TokenEvent| {
+        let written = if event.is_eos { Ok(()) } else { writer.write(event.id) };
+        if written.is_err() || interrupt.is_pressed() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
+    let result = generate(&mut model, held.constraint(), &prompt.ids, &config, &mut on_token);
+    let is_accepting = held.is_accepting();
+    let text = writer.finish(result.is_ok() && is_accepting)?;
+    let generation = result.map_err(|error| Failure(format!("{:#}", anyhow::Error::new(error))))?;
+
+    let statistics = Statistics::new(&generation, prompt.ids.len(), grammar.is_some());
+    if arguments.json {
+        let (key, text) = bytes::json_member(&text);
+        print_json(&json!({
+            key: text,
+            "finish_reason": finish_name(generation.finish_reason),
+            "is_complete": is_accepting,
+            "tokens": &generation.tokens,
+            "stats": statistics.to_json(arguments.stats),
+        }))?;
+    } else if arguments.stats {
+        let _ = write!(anstream::stderr(), "{statistics}");
+    }
+    conclude(&generation, arguments, &held)
+}
+
+/// Says how it ended, where that needs saying.
+fn conclude(generation: &Generation, arguments: &Generate, held: &Held<'_>) -> anyhow::Result<Outcome> {
+    let n_tokens = generation.steps.len();
+    let reason = match generation.finish_reason {
+        FinishReason::Eos | FinishReason::Terminated => return Ok(Outcome::Done),
+        FinishReason::Cancelled => {
+            say(format_args!("interrupted after {n_tokens} tokens"));
+            return Ok(Outcome::Interrupted);
+        }
+        FinishReason::MaxTokens => format!("--max-tokens {} is reached", arguments.max_tokens),
+        FinishReason::ContextFull => "the model's context is full".to_owned(),
+    };
+    if held.is_accepting() {
+        note(format_args!("{reason}; the text is in the language, the model would have gone on"));
+        return Ok(Outcome::Done);
+    }
+    let expected = held.expected()?.join(" or ");
+    Err(Failure(format!("{reason} and the text is not complete; expected next: {expected}")).into())
+}
+
+/// How tokens are picked, by the arguments.
+fn sampler(arguments: &Generate) -> SamplerConfig {
+    let temperature = match arguments.strategy {
+        StrategyArgument::Greedy => 0.0,
+        StrategyArgument::Sample => arguments.temperature,
+    };
+    let &Generate { top_k, top_p, min_p, seed, .. } = arguments;
+    SamplerConfig { temperature, top_k, top_p, min_p, seed }
+}
+
+fn finish_name(reason: FinishReason) -> &'static str {
+    match reason {
+        FinishReason::Eos => "eos",
+        FinishReason::Terminated => "terminated",
+        FinishReason::MaxTokens => "max_tokens",
+        FinishReason::ContextFull => "context_full",
+        FinishReason::Cancelled => "interrupted",
+    }
+}
+
+/// What holds the text: a grammar, the end of the prompt that is to be written again, both or nothing.
+enum Held<'v> {
+    Nothing,
+    Prompt(PrefixConstraint<Unconstrained, &'v Vocabulary>),
+    Grammar(PrefixConstraint<GrammarConstraint, &'v Vocabulary>),
+}
+
+impl<'v> Held<'v> {
+    fn new(matcher: Option<Matcher>, prompt: &Prompt, tokenizer: &'v Tokenizer) -> Held<'v> {
+        let (healed, vocabulary) = (prompt.healed.clone(), &**tokenizer.vocabulary());
+        match matcher {
+            Some(matcher) => {
+                let inner = GrammarConstraint::new(matcher, tokenizer);
+                Held::Grammar(PrefixConstraint::new(inner, healed, vocabulary))
+            }
+            None if healed.is_empty() => Held::Nothing,
+            None => {
+                let inner = Unconstrained::new(tokenizer.eos_token_ids().to_vec());
+                Held::Prompt(PrefixConstraint::new(inner, healed, vocabulary))
+            }
+        }
+    }
+
+    fn constraint(&mut self) -> Option<&mut dyn Constraint> {
+        match self {
+            Held::Nothing => None,
+            Held::Prompt(constraint) => Some(constraint),
+            Held::Grammar(constraint) => Some(constraint),
+        }
+    }
+
+    /// Whether the text so far may be the whole text.
+    fn is_accepting(&self) -> bool {
+        match self {
+            Held::Nothing => true,
+            Held::Prompt(constraint) => constraint.is_accepting(),
+            Held::Grammar(constraint) => constraint.is_accepting(),
+        }
+    }
+
+    /// What could have come next.
+    fn expected(&self) -> anyhow::Result<Vec<String>> {
+        Ok(match self {
+            Held::Nothing | Held::Prompt(_) => vec!["any text".to_owned()],
+            Held::Grammar(constraint) => constraint.inner().matcher().expected()?,
+        })
+    }
+}
+
+/// Takes tokens, writes their bytes to standard output as they come, and keeps them.
+struct TokenWriter<'t> {
+    tokenizer: &'t Tokenizer,
+    /// `None` if nothing is written until the end.
+    stream: Option<TextStream<io::Stdout>>,
+    /// Bytes at the beginning that repeat the prompt's end.
+    n_repeated: usize,
+    text: Vec<u8>,
+    failure: Option<io::Error>,
+}
+
+impl<'t> TokenWriter<'t> {
+    fn new(tokenizer: &'t Tokenizer, n_repeated: usize, is_silent: bool) -> TokenWriter<'t> {
+        let stream = (!is_silent).then(|| TextStream::new(io::stdout()));
+        TokenWriter { tokenizer, stream, n_repeated, text: Vec::new(), failure: None }
+    }
+
+    /// Writes a token; special tokens have no text.
+    fn write(&mut self, id: u32) -> Result<(), ()> {
+        let bytes = self.tokenizer.token_bytes(id).unwrap_or_default();
+        let n_skipped = self.n_repeated.min(bytes.len());
+        self.n_repeated -= n_skipped;
+        let bytes = &bytes[n_skipped..];
+        self.text.extend_from_slice(bytes);
+        if let Some(stream) = &mut self.stream
+            && let Err(error) = stream.push(bytes)
+        {
+            self.failure = Some(error);
+            return Err(());
+        }
+        Ok(())
+    }
+
+    /// Ends the output, with a line end if it goes to a terminal; returns the text.
+    fn finish(self, is_complete: bool) -> io::Result<Vec<u8>> {
+        if let Some(error) = self.failure {
+            return Err(error);
+        }
+        if let Some(stream) = self.stream {
+            let mut stdout = stream.finish(is_complete)?;
+            if stdout.is_terminal() {
+                writeln!(stdout)?;
+            }
+        }
+        Ok(self.text)
+    }
+}

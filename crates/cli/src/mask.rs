@@ -1,0 +1,110 @@
+//! `maskwright mask`: the tokens that may come after a prefix, and why one may not.
+
+use std::io::Write;
+
+use anyhow::bail;
+use maskwright::{Matcher, TokenId, Tokenizer};
+use serde_json::{Value, json};
+
+use crate::arguments::{Mask, VocabularyArguments};
+use crate::frame::Place;
+use crate::grammar::Source;
+use crate::outcome::{Outcome, print_json, say};
+use crate::{bytes, model};
+
+/// Lists the mask, or explains tokens.
+pub(crate) fn run(arguments: &Mask) -> anyhow::Result<Outcome> {
+    let source = Source::require(&arguments.grammar)?;
+    let tokenizer = load(&arguments.vocabulary)?;
+    let grammar = source.compile(&tokenizer, None)?;
+    let mut matcher = Matcher::new(&grammar);
+    let prefix = arguments.prefix.as_bytes();
+    let n_viable = matcher.validate_bytes(prefix)?;
+    matcher.accept_bytes(&prefix[..n_viable])?;
+    if n_viable < prefix.len() {
+        say(format_args!("no text of the language begins with the prefix: it leaves it at byte {n_viable}"));
+        say(Place::new(prefix, n_viable));
+        say(format_args!("expected {}", matcher.expected()?.join(" or ")));
+        return Ok(Outcome::Failed);
+    }
+    match &arguments.explain {
+        Some(ids) => explain(arguments, ids, &matcher, &tokenizer),
+        None => list(arguments, &mut matcher, &tokenizer),
+    }
+}
+
+fn load(arguments: &VocabularyArguments) -> anyhow::Result<Tokenizer> {
+    match (&arguments.tokenizer, &arguments.model) {
+        (Some(tokenizer), _) => model::load_tokenizer(tokenizer),
+        (None, Some(name)) => {
+            let path = model::locate(name)?;
+            Ok(Tokenizer::from_gguf(&path, &Default::default())?)
+        }
+        // clap has seen to it that one is there.
+        (None, None) => bail!("no vocabulary is given: one of --tokenizer, --model is needed"),
+    }
+}
+
+fn explain(
+    arguments: &Mask,
+    ids: &[u32],
+    matcher: &Matcher,
+    tokenizer: &Tokenizer,
+) -> anyhow::Result<Outcome> {
+    let mut explanations = Vec::new();
+    for &id in ids {
+        let n_vocab = tokenizer.n_vocab();
+        if id as usize >= n_vocab {
+            bail!("there is no token {id}: the vocabulary has ids from 0 to {}", n_vocab.saturating_sub(1));
+        }
+        let is_allowed = matcher.validate_tokens(&[TokenId(id)])? == 1;
+        explanations.push((id, is_allowed, matcher.explain(TokenId(id))?));
+    }
+    if arguments.json {
+        let entry = |(id, is_allowed, why): &(u32, bool, String)| json!({"id": id, "is_allowed": is_allowed, "why": why});
+        print_json(&explanations.iter().map(entry).collect())?;
+    } else {
+        let mut stdout = std::io::stdout().lock();
+        for (_, _, why) in &explanations {
+            writeln!(stdout, "{why}")?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn list(arguments: &Mask, matcher: &mut Matcher, tokenizer: &Tokenizer) -> anyhow::Result<Outcome> {
+    let mask = matcher.mask()?;
+    let (n_allowed, n_vocab) = (mask.len(), tokenizer.n_vocab());
+    let limit = if arguments.limit == 0 { usize::MAX } else { arguments.limit };
+    let shown = mask.iter().take(limit);
+    if arguments.json {
+        let entry = |TokenId(id): TokenId| -> Value {
+            match tokenizer.token_bytes(id) {
+                Some(text) => {
+                    let (key, text) = bytes::json_member(text);
+                    json!({"id": id, key: text})
+                }
+                None => json!({"id": id, "is_end_of_text": true}),
+            }
+        };
+        print_json(&json!({
+            "n_allowed": n_allowed,
+            "n_vocab": n_vocab,
+            "is_accepting": matcher.is_accepting(),
+            "tokens": shown.map(entry).collect::<Vec<_>>(),
+        }))?;
+        return Ok(Outcome::Done);
+    }
+    let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
+    for TokenId(id) in shown {
+        match tokenizer.token_bytes(id) {
+            Some(text) => writeln!(stdout, "{id:>7} {}", bytes::quoted(text))?,
+            None => writeln!(stdout, "{id:>7} end of text")?,
+        }
+    }
+    stdout.flush()?;
+    let hidden = n_allowed.saturating_sub(limit);
+    let more = if hidden > 0 { format!(", {hidden} of them not shown (--limit)") } else { String::new() };
+    say(format_args!("{n_allowed} of {n_vocab} tokens are allowed{more}"));
+    Ok(Outcome::Done)
+}

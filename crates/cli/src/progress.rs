@@ -1,0 +1,59 @@
+//! Progress of downloads: bars on a terminal, else a line for each stage.
+
+use std::io::IsTerminal;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use maskwright_models::{PullProgress, PullStage};
+
+use crate::outcome::say;
+
+/// Shows what `pull` reports.
+pub(crate) struct Progress {
+    name: String,
+    stage: Option<PullStage>,
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    /// Progress of fetching the model `name`; nothing is shown before the first report.
+    pub(crate) fn new(name: &str) -> Progress {
+        Progress { name: name.to_owned(), stage: None, bar: None }
+    }
+
+    /// Shows a report.
+    pub(crate) fn update(&mut self, progress: PullProgress) {
+        let PullProgress { stage, n_done, n_total } = progress;
+        if self.stage != Some(stage) {
+            self.finish();
+            self.stage = Some(stage);
+            let title = format!("{} {}", stage.describe(), self.name);
+            if std::io::stderr().is_terminal() {
+                self.bar = Some(bar(stage, title));
+            } else {
+                say(title);
+            }
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_length(n_total);
+            bar.set_position(n_done);
+        }
+    }
+
+    /// Ends the bar of the last stage, which stays on the screen.
+    pub(crate) fn finish(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish();
+        }
+    }
+}
+
+/// The bar of a stage, on standard error.
+fn bar(stage: PullStage, title: String) -> ProgressBar {
+    let counts = match stage {
+        PullStage::Download | PullStage::Unpack => "{bytes}/{total_bytes}",
+        PullStage::Requantize => "{pos}/{len} tensors",
+    };
+    let template = format!("{{msg:24}} {{bar:32}} {counts} {{elapsed}}");
+    let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(1).with_style(style).with_message(title)
+}

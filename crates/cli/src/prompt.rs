@@ -1,0 +1,92 @@
+//! What the model reads: the user's prompt, the chat template around it, its tokens, the healed end.
+
+use std::io::{IsTerminal, Read};
+
+use anyhow::{Context, bail};
+use maskwright::Tokenizer;
+use maskwright_decode::heal_prompt;
+use maskwright_models::{ChatMessage, ChatTemplate, ModelInfo};
+
+use crate::arguments::Generate;
+use crate::outcome::note;
+
+/// A prompt as tokens.
+pub(crate) struct Prompt {
+    /// What the model reads.
+    pub(crate) ids: Vec<u32>,
+    /// The end of the prompt that the model shall write again, cut as it likes; not part of the text.
+    pub(crate) healed: Vec<u8>,
+}
+
+/// The user's words: the argument, or standard input without its last line end.
+pub(crate) fn read(arguments: &Generate) -> anyhow::Result<String> {
+    if let Some(prompt) = &arguments.prompt {
+        return Ok(prompt.clone());
+    }
+    let mut stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        bail!("no prompt is given: use -p PROMPT, or pipe one into standard input");
+    }
+    let mut bytes = Vec::new();
+    stdin.read_to_end(&mut bytes).context("the prompt cannot be read from standard input")?;
+    let mut text = String::from_utf8(bytes).map_err(|error| {
+        let position = error.utf8_error().valid_up_to();
+        anyhow::anyhow!("the prompt on standard input is not UTF-8 text from byte {position} on")
+    })?;
+    if text.ends_with('\n') {
+        text.truncate(text.len() - 1 - usize::from(text.ends_with("\r\n")));
+    }
+    if text.is_empty() {
+        bail!("the prompt is empty: give one by -p PROMPT or on standard input");
+    }
+    Ok(text)
+}
+
+/// Puts the prompt into the model's chat template (unless it is raw), and cuts it into tokens.
+///
+/// Special tokens are recognised by their spelling, in the user's words too: who writes the prompt here is the
+/// one who runs the model.
+pub(crate) fn prepare(
+    arguments: &Generate,
+    text: &str,
+    info: &ModelInfo,
+    tokenizer: &Tokenizer,
+) -> anyhow::Result<Prompt> {
+    let template = if arguments.raw { None } else { ChatTemplate::from_info(info)? };
+    let Some(template) = template else {
+        if arguments.system.is_some() {
+            bail!("--system is given, but the model has no chat template to put it into");
+        }
+        if !arguments.raw {
+            note("the model has no chat template; it continues the prompt as it is");
+        }
+        return raw(arguments, text, info, tokenizer);
+    };
+    if text.trim().is_empty() {
+        bail!("the prompt is empty: say what the model shall write, or use --raw to let it begin anywhere");
+    }
+    let system = arguments.system.as_ref().map(ChatMessage::system);
+    let messages: Vec<ChatMessage> = system.into_iter().chain([ChatMessage::user(text)]).collect();
+    let dialogue = template.render(&messages, true)?;
+    // The dialogue ends where the template ends, at a boundary that the model knows: nothing to heal.
+    Ok(Prompt { ids: tokenizer.encode_with_special(&dialogue)?, healed: Vec::new() })
+}
+
+/// A prompt to be continued as it is.
+fn raw(arguments: &Generate, text: &str, info: &ModelInfo, tokenizer: &Tokenizer) -> anyhow::Result<Prompt> {
+    let begin = info.bos_id.filter(|_| info.add_bos.unwrap_or(true));
+    let mut ids: Vec<u32> = begin.into_iter().collect();
+    ids.extend(tokenizer.encode_with_special(text)?);
+    // A model must read something before it can write.
+    if ids.is_empty() {
+        match info.bos_id {
+            Some(id) => ids.push(id),
+            None => bail!("the prompt is empty, and the model has no token that begins a text"),
+        }
+    }
+    if arguments.no_heal {
+        return Ok(Prompt { ids, healed: Vec::new() });
+    }
+    let healed = heal_prompt(&ids, &**tokenizer.vocabulary());
+    Ok(Prompt { ids: healed.kept_ids, healed: healed.prefix })
+}

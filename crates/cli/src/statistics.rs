@@ -1,0 +1,182 @@
+//! What `generate --stats` tells: speed, what the masks cost, and what the model itself thought of them.
+//!
+//! The probability of the allowed tokens is that of section 5 of "Efficient Guided Generation for Large Language
+//! Models": how much of the model's own distribution, at temperature 1, the mask leaves at each step. Near 1 the
+//! model wanted what the grammar wants; near 0 it was made to write something else.
+
+use std::fmt;
+use std::time::Duration;
+
+use maskwright_decode::{Generation, StepStatistics, Summary};
+use serde_json::{Value, json};
+
+/// Figures of one generation.
+pub(crate) struct Statistics<'a> {
+    generation: &'a Generation,
+    summary: Summary,
+    n_prompt: usize,
+    /// Mask times of the steps that had one, ascending.
+    masks: Vec<Duration>,
+}
+
+impl<'a> Statistics<'a> {
+    pub(crate) fn new(generation: &'a Generation, n_prompt: usize, has_constraint: bool) -> Statistics<'a> {
+        let steps = &generation.steps;
+        let masked = steps.iter().filter(|step| has_constraint && !step.forced);
+        let mut masks: Vec<Duration> = masked.map(|step| step.mask).collect();
+        masks.sort_unstable();
+        Statistics { generation, summary: Summary::of(steps), n_prompt, masks }
+    }
+
+    /// Everything after the prompt's pass: forward passes, masks, picking.
+    fn decoding(&self) -> Duration {
+        self.summary.forward + self.summary.constraint + self.summary.sample
+    }
+
+    /// Tokens per second after the prompt's pass; `None` if that pass was all there was.
+    fn tokens_per_second(&self) -> Option<f64> {
+        let seconds = self.decoding().as_secs_f64();
+        (!self.summary.forward.is_zero()).then(|| self.summary.n_tokens as f64 / seconds)
+    }
+
+    /// The mask time that the fraction `rank` of all steps does not exceed.
+    fn mask_percentile(&self, rank: f64) -> Option<Duration> {
+        let last = self.masks.len().checked_sub(1)?;
+        Some(self.masks[((last as f64) * rank).round() as usize])
+    }
+
+    fn mean_mask(&self) -> Option<Duration> {
+        let n_masks = u32::try_from(self.masks.len()).ok().filter(|&n| n > 0)?;
+        Some(self.masks.iter().sum::<Duration>() / n_masks)
+    }
+
+    /// As a JSON object; with every step if `with_steps`. Times are in microseconds.
+    pub(crate) fn to_json(&self, with_steps: bool) -> Value {
+        let micros = |time: Option<Duration>| time.map(microseconds);
+        let mut value = json!({
+            "n_prompt_tokens": self.n_prompt,
+            "n_tokens": self.summary.n_tokens,
+            "n_forced_tokens": self.summary.n_forced,
+            "prompt_us": microseconds(self.summary.prefill),
+            "decoding_us": microseconds(self.decoding()),
+            "tokens_per_second": self.tokens_per_second(),
+            "mask_us": {
+                "n": self.masks.len(),
+                "mean": micros(self.mean_mask()),
+                "p50": micros(self.mask_percentile(0.5)),
+                "p99": micros(self.mask_percentile(0.99)),
+                "max": micros(self.mask_percentile(1.0)),
+            },
+            "constraint_us": microseconds(self.summary.constraint),
+            "mean_allowed_mass": self.summary.mean_allowed_mass,
+        });
+        if with_steps {
+            let ids = self.generation.tokens.iter().chain(&self.generation.eos_id);
+            let steps = ids.zip(&self.generation.steps).map(|(&id, step)| step_json(id, step));
+            value["steps"] = steps.collect();
+        }
+        value
+    }
+}
+
+fn step_json(id: u32, step: &StepStatistics) -> Value {
+    json!({
+        "token": id,
+        "forced": step.forced,
+        "allowed_mass": step.allowed_mass,
+        "mask_us": microseconds(step.mask),
+        "apply_us": microseconds(step.apply),
+        "accept_us": microseconds(step.accept),
+        "sample_us": microseconds(step.sample),
+        "forward_us": microseconds(step.forward),
+    })
+}
+
+/// Microseconds, to a tenth.
+fn microseconds(time: Duration) -> f64 {
+    (time.as_nanos() as f64 / 100.0).round() / 10.0
+}
+
+impl fmt::Display for Statistics<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Summary { n_tokens, n_forced, prefill, constraint, mean_allowed_mass, .. } = self.summary;
+        write!(f, "tokens   {n_tokens} generated ({n_forced} forced)")?;
+        if let Some(rate) = self.tokens_per_second() {
+            write!(f, ", {rate:.1} tokens/s")?;
+        }
+        writeln!(f, "; prompt {} in {:.0} ms", self.n_prompt, prefill.as_secs_f64() * 1e3)?;
+        let percentiles = (self.mean_mask(), self.mask_percentile(0.5), self.mask_percentile(0.99));
+        if let ((Some(mean), Some(p50), Some(p99)), Some(max)) = (percentiles, self.mask_percentile(1.0)) {
+            writeln!(
+                f,
+                "masks    {} computed: mean {:.1} us, p50 {:.1}, p99 {:.1}, max {:.1}",
+                self.masks.len(),
+                microseconds(mean),
+                microseconds(p50),
+                microseconds(p99),
+                microseconds(max),
+            )?;
+            let share = constraint.as_secs_f64() / (self.decoding() + prefill).as_secs_f64();
+            writeln!(
+                f,
+                "grammar  {:.2} ms in all (masks, their use, accepted tokens): {:.2}% of the time",
+                constraint.as_secs_f64() * 1e3,
+                share * 100.0
+            )?;
+        }
+        if let Some(mass) = mean_allowed_mass {
+            writeln!(
+                f,
+                "mass     {mass:.3} of the model's own probability was on allowed tokens, on average"
+            )?;
+            let masses = self.generation.steps.iter().filter_map(|step| step.allowed_mass);
+            write!(f, "by step ")?;
+            for mass in masses {
+                write!(f, " {mass:.2}")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use maskwright_decode::FinishReason;
+
+    fn generation(masks: &[u64]) -> Generation {
+        let step = |&mask: &u64| StepStatistics {
+            mask: Duration::from_micros(mask),
+            forward: Duration::from_millis(10),
+            allowed_mass: Some(0.5),
+            ..StepStatistics::default()
+        };
+        Generation {
+            tokens: (0..masks.len() as u32).collect(),
+            eos_id: None,
+            finish_reason: FinishReason::MaxTokens,
+            steps: masks.iter().map(step).collect(),
+        }
+    }
+
+    #[test]
+    fn percentiles_are_over_masks_that_were_computed() {
+        let mut generation = generation(&[5, 1, 3, 2, 4]);
+        generation.steps.push(StepStatistics { forced: true, ..StepStatistics::default() });
+        generation.tokens.push(5);
+        let value = Statistics::new(&generation, 7, true).to_json(true);
+        assert_eq!(value["mask_us"], json!({"n": 5, "mean": 3.0, "p50": 3.0, "p99": 5.0, "max": 5.0}));
+        assert_eq!(value["n_forced_tokens"], json!(1));
+        assert_eq!(value["steps"].as_array().map(Vec::len), Some(6));
+        assert_eq!(value["steps"][5]["forced"], json!(true));
+    }
+
+    #[test]
+    fn a_generation_without_steps_has_no_figures_and_no_panic() {
+        let generation = generation(&[]);
+        let statistics = Statistics::new(&generation, 1, true);
+        assert_eq!(statistics.to_json(false)["tokens_per_second"], Value::Null);
+        assert!(statistics.to_string().starts_with("tokens   0 generated"));
+    }
+}

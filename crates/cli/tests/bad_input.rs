@@ -1,0 +1,121 @@
+//! Bad usage and bad input: exit code 2, and a message that says where and what. Nothing on standard output.
+
+mod common;
+
+use std::path::Path;
+
+use common::{maskwright, maskwright_with, shared, stories};
+
+/// Runs with bad input.
+#[track_caller]
+fn refused(arguments: &[&str], parts: &[&str]) {
+    let run = maskwright(arguments).exits(2).says(parts);
+    assert_eq!(run.stdout, "", "nothing was generated");
+    assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
+}
+
+/// A file in `folder` with this content.
+fn file(folder: &Path, name: &str, content: &[u8]) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, content).expect("the folder is ours");
+    path.display().to_string()
+}
+
+#[test]
+fn usage() {
+    refused(&["check", "--text", "a"], &["no grammar is given", "--regex"]);
+    refused(&["check", "--regex", "a", "--gbnf", "b", "--text", "a"], &["cannot be used with"]);
+    refused(&["generate", "--regex", "a", "-p", "x", "--temperature", "-1"], &["temperature", "-1"]);
+    refused(&["generate", "--regex", "a", "-p", "x", "--top-p", "2"], &["top_p", "at most 1"]);
+    refused(&["generate", "--regex", "a", "-p", "x", "--strategy", "oracle"], &["greedy", "sample"]);
+    refused(&["generate", "--regex", "a", "-p", "x", "--show-schema"], &["--json-schema"]);
+    refused(&["mask", "--regex", "a"], &["--tokenizer", "--model"]);
+    refused(&["mask", "--regex", "a", "--tokenizer", "gpt2", "--explain", "50257"], &["no token 50257"]);
+    refused(&["pull", "no-such-model"], &["no-such-model", "smollm2"]);
+}
+
+#[test]
+fn broken_patterns() {
+    refused(&["check", "--regex", "a(b", "--text", "a"], &["1:2", "a(b"]);
+    refused(&["check", "--regex", "[z-a]", "--text", "a"], &["[z-a]"]);
+    refused(&["check", "--regex", r"(a)\1", "--text", "a"], &[r"(a)\1"]);
+    // A pattern that makes backtracking engines hang is an ordinary one here.
+    maskwright(&["check", "--regex", "^(a+)+$", "--text", &"a".repeat(5_000)]).exits(0);
+    maskwright(&["check", "--regex", "^(a+)+$", "--text", &("a".repeat(5_000) + "!")]).exits(1);
+}
+
+#[test]
+fn broken_grammars_and_schemas() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let gbnf = |content: &str| file(folder, "broken.gbnf", content.as_bytes());
+    refused(&["check", "--text", "a", "--gbnf", &gbnf("root ::= \"a\n")], &["broken.gbnf", "1:"]);
+    refused(&["check", "--text", "a", "--gbnf", &gbnf("root ::= other")], &["broken.gbnf", "other"]);
+    refused(&["check", "--text", "a", "--gbnf", &gbnf("other ::= \"a\"")], &["broken.gbnf", "root"]);
+    refused(&["check", "--text", "a", "--gbnf", &gbnf("root ::= \"a\" root")], &["broken.gbnf"]);
+
+    let schema = |content: &str| file(folder, "broken.json", content.as_bytes());
+    refused(&["check", "--text", "1", "--json-schema", &schema("{\"type\": ")], &["broken.json", "line 1"]);
+    let unknown = schema(r#"{"properties": {"a": {"type": "text"}}}"#);
+    refused(&["check", "--text", "1", "--json-schema", &unknown], &["broken.json", "/properties/a", "type"]);
+    let unsatisfiable = schema(r#"{"type": "integer", "minimum": 3, "maximum": 2}"#);
+    refused(&["check", "--text", "1", "--json-schema", &unsatisfiable], &["broken.json"]);
+    let unsupported = schema(r#"{"items": {"not": {"minLength": 3}}}"#);
+    refused(&["check", "--text", "1", "--json-schema", &unsupported], &["/items", "not"]);
+    let lenient = ["check", "--text", "[]", "--lenient", "--json-schema", &unsupported];
+    maskwright(&lenient).exits(0).says(&["note", "/items", "`not`", "not enforced"]);
+    let slow = schema(r#"{"type": "string", "pattern": "(a+)+$"}"#);
+    let text = format!("\"{}\"", "a".repeat(2_000));
+    maskwright(&["check", "--text", &text, "--json-schema", &slow]).exits(0);
+    let nested = schema(&("[".repeat(10_000) + &"]".repeat(10_000)));
+    refused(&["check", "--text", "1", "--json-schema", &nested], &["broken.json", "recursion limit"]);
+}
+
+#[test]
+fn missing_files() {
+    refused(&["check", "--json-schema", "no-such.json", "--text", "1"], &["no-such.json"]);
+    refused(&["check", "--gbnf", "no-such.gbnf", "--text", "1"], &["no-such.gbnf"]);
+    refused(&["check", "--regex", "a", "no-such.txt"], &["no-such.txt"]);
+    refused(&["generate", "--regex", "a", "-p", "x", "--model", "no-such.gguf"], &["no-such.gguf"]);
+    refused(&["generate", "--regex", "a", "-p", "x", "--model", "nosuch"], &["nosuch", "smollm2"]);
+    refused(&["mask", "--regex", "a", "--tokenizer", "no-such/tokenizer.json"], &["no-such/tokenizer.json"]);
+    refused(&["mask", "--regex", "a", "--tokenizer", "gpt9"], &["gpt9"]);
+}
+
+#[test]
+fn broken_models_and_tokenizers() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let gguf = file(folder, "broken.gguf", b"this is no model");
+    refused(&["generate", "--regex", "a", "-p", "x", "--model", &gguf], &["broken.gguf"]);
+    refused(&["mask", "--regex", "a", "--tokenizer", &gguf], &["broken.gguf"]);
+    let tokenizer = file(folder, "tokenizer.json", b"{\"model\": 1}");
+    refused(&["mask", "--regex", "a", "--tokenizer", &tokenizer], &["tokenizer.json"]);
+    let latin = file(folder, "latin.gbnf", b"root ::= \"\xE9\"");
+    refused(&["check", "--gbnf", &latin, "--text", "a"], &["latin.gbnf", "UTF-8", "byte 10"]);
+    let Some(model) = stories() else { return };
+    let whole = std::fs::read(model).unwrap();
+    let cut = file(folder, "cut.gguf", &whole[..whole.len() / 2]);
+    refused(&["generate", "--regex", "a", "-p", "x", "--model", &cut], &["cut.gguf"]);
+}
+
+#[test]
+fn prompts() {
+    let Some(model) = stories() else { return };
+    let generate = ["generate", "--model", &model, "--choice", "a", "b"];
+    let run = maskwright_with(&generate, b"").exits(2).says(&["prompt is empty", "-p"]);
+    assert_eq!(run.stdout, "");
+    maskwright_with(&generate, b"\xFF").exits(2).says(&["not UTF-8", "byte 0"]);
+    let long = "word ".repeat(2_000);
+    refused(&[&generate[..], &["-p", &long]].concat(), &["tokens", "at most 512"]);
+    refused(&[&generate[..], &["-p", "a", "--system", "b"]].concat(), &["chat template"]);
+    // Nothing at all is a prompt where it is asked for: the model begins a text.
+    maskwright(&[&generate[..], &["--raw", "-p", ""]].concat()).exits(0);
+}
+
+#[test]
+fn ids_that_are_special_are_explained() {
+    let Some(tokenizer) = shared("tokenizers/smollm2/tokenizer.json") else { return };
+    let run = maskwright(&["mask", "--tokenizer", &tokenizer, "--regex", "a", "--explain", "1"]).exits(0);
+    assert!(run.stdout.contains("refused"), "{}", run.stdout);
+}
