@@ -17,6 +17,7 @@ use crate::commands::{cargo, root};
 /// The crates, and for each the crates of this workspace that it may depend on. Tests may use more.
 const LAYERS: &[(&str, &[&str])] = &[
     ("maskwright-automata", &[]),
+    ("maskwright-lexing", &["maskwright-automata"]),
     ("maskwright-grammar", &["maskwright-automata"]),
     ("maskwright-syntax", &["maskwright-automata", "maskwright-grammar"]),
     ("maskwright-json-schema", &["maskwright-automata", "maskwright-grammar", "maskwright-syntax"]),
