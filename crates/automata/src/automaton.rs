@@ -1,19 +1,24 @@
 //! The lazily determinised automaton of a [`Regex`].
 //!
 //! The engine steps terminals through this type byte by byte, and keys what it learns about the vocabulary
-//! by states. States are residues, made when first reached and numbered in that order; so the numbers depend
-//! on the order of calls, while the language from a state never does.
+//! by states. States are residues, kept in an [`AutomatonStore`](crate::AutomatonStore) (of its own, or one
+//! that many automata share), made when first reached and numbered in that order; so the numbers depend on
+//! the order of calls, while the language from a state never does.
 //!
-//! Costs: making one is linear in the expression (a single word: some 100 ns, nothing is built at all); a
-//! step over a known transition is two table reads without a lock; an unknown one derives a residue under
-//! the automaton's one lock, at about a microsecond for the usual terminal.
+//! Costs: making one is linear in the expression (a single word: some 100 ns, nothing is built at all; parts
+//! that the store met before: one look each); a step over a known transition is a few table reads without a
+//! lock; an unknown one derives a residue under the store's one lock, at about a microsecond for the usual
+//! terminal.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::lazy::Lazy;
-use crate::{AutomatonError, ByteSet, Fuel, Node, Regex};
+use crate::store::Store;
+use crate::{AutomatonError, ByteSet, Fuel, Node, Regex, Steps};
 
-/// A state of an [`Automaton`]: a residue with at least one word. Only good for the automaton that made it.
+/// A state of an [`Automaton`]: a residue with at least one word. Only good for automata of the store that
+/// made it; [`Automaton::residue_key`] tells states of different stores apart.
 ///
 /// ```
 /// use maskwright_automata::{Automaton, AutomatonLimits, Fuel, Regex};
@@ -23,7 +28,7 @@ use crate::{AutomatonError, ByteSet, Fuel, Node, Regex};
 /// # Ok::<(), maskwright_automata::AutomatonError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StateId(u32);
+pub struct StateId(pub(crate) u32);
 
 impl StateId {
     /// The state's number: states are numbered from 0 as they are made.
@@ -32,7 +37,7 @@ impl StateId {
     }
 }
 
-/// How much one [`Automaton`] may cost.
+/// How much one [`Automaton`] may cost, be its store shared or not.
 ///
 /// ```
 /// use maskwright_automata::AutomatonLimits;
@@ -41,7 +46,8 @@ impl StateId {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AutomatonLimits {
-    /// States, and 512 bytes of memory for each on average (beside 16 MiB for the expression itself).
+    /// States that it makes, and 512 bytes of memory for each on average (beside 16 MiB for the expression
+    /// itself).
     pub max_states: u32,
     /// Node visits of one derivative: the size of the part of a residue that the next byte can touch.
     pub max_residue_size: u64,
@@ -95,13 +101,20 @@ enum Kind {
 const MAX_DESCRIPTION: usize = 240;
 
 impl Automaton {
-    /// The automaton of `regex`, with its start state made and nothing else.
+    /// The automaton of `regex`, in a store of its own, with its start state made and nothing else.
     ///
     /// # Errors
     /// If the expression is nested too deep, a limit is reached, `fuel` runs out (it pays for visiting the
     /// expression, and for deciding whether the language is empty) or is cancelled.
     pub fn new(regex: &Regex, limits: &AutomatonLimits, fuel: &Fuel) -> Result<Automaton, AutomatonError> {
-        static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+        Automaton::in_store(regex, || Arc::new(Store::new(limits)), fuel)
+    }
+
+    pub(crate) fn in_store(
+        regex: &Regex,
+        store: impl FnOnce() -> Arc<Store>,
+        fuel: &Fuel,
+    ) -> Result<Automaton, AutomatonError> {
         let kind = match regex.node() {
             Node::Literal(word) if word.len() < u32::MAX as usize => {
                 fuel.spend(1)?;
@@ -111,14 +124,31 @@ impl Automaton {
                 fuel.spend(1)?;
                 Kind::Set(*set)
             }
-            _ => Kind::Lazy(Box::new(Lazy::new(regex, limits, fuel)?)),
+            _ => Kind::Lazy(Box::new(Lazy::new(store(), regex, fuel)?)),
         };
-        Ok(Automaton { id: NEXT_ID.fetch_add(1, Ordering::Relaxed), regex: regex.clone(), kind })
+        Ok(Automaton { id: next_id(), regex: regex.clone(), kind })
     }
 
     /// A number that no other automaton of this process has.
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// The number of what the states belong to: automata with the same one share them. That is the store's
+    /// [`id`](crate::AutomatonStore::id), or the automaton's own for single words and byte sets.
+    pub fn store_id(&self) -> u64 {
+        match &self.kind {
+            Kind::Word | Kind::Set(_) => self.id,
+            Kind::Lazy(lazy) => lazy.store_id(),
+        }
+    }
+
+    /// A name for the residue of `state` in the whole process: equal keys are equal residues.
+    ///
+    /// In one store, residues that are written alike (after the rewriting rules of the algebra) have equal
+    /// keys, whichever automata they come from. Single words and byte sets keep to themselves.
+    pub fn residue_key(&self, state: StateId) -> (u64, StateId) {
+        (self.store_id(), state)
     }
 
     /// The expression that this is the automaton of.
@@ -143,7 +173,22 @@ impl Automaton {
         match &self.kind {
             Kind::Word => Ok((self.word().get(state.index()) == Some(&byte)).then(|| StateId(state.0 + 1))),
             Kind::Set(set) => Ok((state.0 == 0 && set.contains(byte)).then_some(StateId(1))),
-            Kind::Lazy(lazy) => Ok(lazy.step(state.0, byte)?.map(StateId)),
+            Kind::Lazy(lazy) => match lazy.row(state.0) {
+                Some(row) => Ok(lazy.step(row, byte)?.map(|(next, _)| StateId(next))),
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// The transitions of `state`, for walks that take many of them: what [`step`](Automaton::step) and
+    /// [`is_accepting`](Automaton::is_accepting) say, with the state looked up once. Nothing is made before
+    /// it is asked for.
+    #[inline]
+    pub fn steps(&self, state: StateId) -> Steps<'_> {
+        match &self.kind {
+            Kind::Word => Steps::word(self.word(), state),
+            Kind::Set(set) => Steps::set(set, state),
+            Kind::Lazy(lazy) => Steps::lazy(lazy, state),
         }
     }
 
@@ -206,7 +251,7 @@ impl Automaton {
     /// starts with a, and with both counts cut to 2 it has.
     ///
     /// The result is `state` itself if no count is above K+1. Repeated calls with the first `max_bytes` that
-    /// the automaton ever saw are table reads.
+    /// the store ever saw are table reads.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -214,6 +259,32 @@ impl Automaton {
         match &self.kind {
             Kind::Word | Kind::Set(_) => Ok(state),
             Kind::Lazy(lazy) => lazy.row_key(state.0, max_bytes).map(StateId),
+        }
+    }
+
+    /// A state whose language is that of `state` and the words that `state` leaves out as exceptions; `None`
+    /// if it leaves out none.
+    ///
+    /// Exceptions are complements of few words (a list of names, say) in an intersection, also where that
+    /// is in a union, or in a sequence after which few words follow. The base of "any JSON string but these
+    /// names" is "any JSON string". The two differ only along the exceptions, so the base is a good place
+    /// to start from for whoever computes something about the state.
+    ///
+    /// Theorem. L(state) ⊆ L(base): so every step that leads on from the state leads on from its base, and
+    /// the next states are contained in the same way; where the state accepts, the base does.
+    ///
+    /// Proof. An intersection without some of its members contains it; union and concatenation are
+    /// monotonic; derivatives are too. ∎
+    ///
+    /// Where a text has left all exceptions, the states reached by it are one, as `X ∩ ¬∅` is `X`. Repeated
+    /// calls for one state are table reads.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn base(&self, state: StateId) -> Result<Option<StateId>, AutomatonError> {
+        match &self.kind {
+            Kind::Word | Kind::Set(_) => Ok(None),
+            Kind::Lazy(lazy) => Ok(lazy.base(state.0)?.map(StateId)),
         }
     }
 
@@ -230,7 +301,8 @@ impl Automaton {
         }
     }
 
-    /// How many states have been made so far.
+    /// How many states this automaton has made so far; those that other automata of its store made before are
+    /// not counted.
     pub fn n_states(&self) -> usize {
         match &self.kind {
             Kind::Word => self.word().len() + 1,
@@ -239,7 +311,7 @@ impl Automaton {
         }
     }
 
-    /// About how many bytes the automaton takes, the shared expression left out.
+    /// About how many bytes the automaton takes: what it added to its store, but for its expression.
     pub fn memory_usage(&self) -> usize {
         size_of::<Automaton>()
             + match &self.kind {
@@ -277,6 +349,12 @@ impl Automaton {
             _ => &[],
         }
     }
+}
+
+/// The next of the numbers that tell stores and automata apart.
+pub(crate) fn next_id() -> u64 {
+    static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+    NEXT_ID.fetch_add(1, Ordering::Relaxed)
 }
 
 impl std::fmt::Debug for Automaton {

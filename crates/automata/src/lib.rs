@@ -7,6 +7,7 @@
 //! * [`ByteSet`]: a set of bytes.
 //! * [`Regex`]: an immutable expression with union, intersection, complement and counted repetition.
 //! * [`Automaton`]: the lazily determinised automaton of a `Regex`; its states are *residues* (derivatives).
+//! * [`AutomatonStore`]: where many automata keep their states, equal residues being one.
 //! * [`Fuel`]: counts work, so that hostile input ends in an error that is the same on every machine.
 
 mod arena;
@@ -19,6 +20,8 @@ mod lazy;
 mod liveness;
 mod regex;
 mod shortest;
+mod steps;
+mod store;
 mod table;
 mod text;
 mod utf8;
@@ -28,3 +31,5 @@ pub use byte_set::ByteSet;
 pub use error::AutomatonError;
 pub use fuel::{CancelToken, Fuel, FuelError};
 pub use regex::{Node, Regex};
+pub use steps::Steps;
+pub use store::AutomatonStore;

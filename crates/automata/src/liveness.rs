@@ -8,8 +8,8 @@
 //! closed set without an accepting member, so all of it is dead. Both are remembered in the arena, and so
 //! each residue is decided once. A search that runs out of fuel is an error, never a guess.
 //!
-//! The common case is cheap: in `body ∩ ¬names` most bytes leave the names, `¬∅` vanishes from the
-//! intersection, and the first derivative tried is a plain expression.
+//! The common case takes no search: `body ∩ ¬names` has a word if `body` has one longer than all names,
+//! which the arena sees when it makes the node.
 //!
 //! Rejected: deciding whole states (`(a ∩ b) · rest` would search through `rest`), and computing live states
 //! of the full automaton up front (counted repetition makes it huge).
@@ -20,24 +20,17 @@ use std::collections::BinaryHeap;
 use rustc_hash::FxHashMap;
 
 use crate::arena::{Arena, EMPTY, Node, NodeId};
-use crate::classes::Classes;
 use crate::{AutomatonError, Fuel};
 
-/// An arena with its byte classes: what searches walk on.
+/// What searches walk on.
 pub(crate) struct Residues {
     pub(crate) arena: Arena,
-    pub(crate) classes: Classes,
     liveness_fuel: u64,
 }
 
 impl Residues {
-    pub(crate) fn new(arena: Arena, classes: Classes, liveness_fuel: u64) -> Residues {
-        Residues { arena, classes, liveness_fuel }
-    }
-
-    /// The derivative by any byte of `class`.
-    pub(crate) fn derivative(&mut self, node: NodeId, class: u8) -> Result<NodeId, AutomatonError> {
-        self.arena.derivative(node, self.classes.representative(class))
+    pub(crate) fn new(arena: Arena, liveness_fuel: u64) -> Residues {
+        Residues { arena, liveness_fuel }
     }
 
     /// A fresh supply of fuel for one search.
@@ -139,12 +132,13 @@ impl Residues {
         queue.push(Reverse((self.arena.entry(root).min_length, root)));
         while let Some(Reverse((_, mut node))) = queue.pop() {
             let cost = u64::from(self.arena.entry(node).cost);
-            for class in self.classes.iter() {
+            let classes = self.arena.classes(node)?;
+            for class in classes.iter() {
                 search_fuel.spend(cost)?;
                 if let Some(fuel) = fuel {
                     fuel.spend(cost)?;
                 }
-                let next = self.derivative(node, class)?;
+                let next = self.arena.derivative(node, classes.representative(class))?;
                 match self.known(next) {
                     Some(false) => {}
                     Some(true) => loop {

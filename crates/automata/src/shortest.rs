@@ -12,11 +12,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use crate::AutomatonError;
 use crate::arena::{EMPTY, Node, NodeId};
+use crate::classes::Classes;
 use crate::liveness::{Residues, SearchFuel};
 
 /// The shortest words found so far; `None` for a language without words.
@@ -128,6 +130,7 @@ impl Residues {
         let mut word: Vec<u8> = Vec::new();
         // The residues along `word`, and the next class to try from each.
         let mut path: Vec<(NodeId, u16)> = vec![(root, 0)];
+        let mut known_classes: FxHashMap<NodeId, Arc<Classes>> = FxHashMap::default();
         while let Some(&mut (node, ref mut next_class)) = path.last_mut() {
             let left = length - word.len() as u64;
             let entry = self.arena.entry(node);
@@ -139,8 +142,13 @@ impl Residues {
                 let rest = self.shortest(node, fuel, memo)?;
                 return Ok(rest.map(|rest| [&*word, &*rest].concat().into()));
             }
+            let cost = u64::from(entry.cost);
+            let classes = match known_classes.get(&node) {
+                Some(known) => known.clone(),
+                None => known_classes.entry(node).or_insert(self.arena.classes(node)?).clone(),
+            };
             let class = *next_class;
-            if left == 0 || usize::from(class) >= self.classes.len() {
+            if left == 0 || usize::from(class) >= classes.len() {
                 let known = failed.entry(node).or_insert(0);
                 *known = (*known).max(left);
                 path.pop();
@@ -148,12 +156,12 @@ impl Residues {
                 continue;
             }
             *next_class += 1;
-            let class = class as u8;
-            fuel.spend(u64::from(entry.cost))?;
-            let next = self.derivative(node, class)?;
+            let byte = classes.representative(class as u8);
+            fuel.spend(cost)?;
+            let next = self.arena.derivative(node, byte)?;
             let has_failed = failed.get(&next).is_some_and(|&known| known >= left - 1);
             if next != EMPTY && self.arena.entry(next).min_length < left && !has_failed {
-                word.push(self.classes.representative(class));
+                word.push(byte);
                 path.push((next, 0));
             }
         }
@@ -179,9 +187,10 @@ impl Residues {
                 continue;
             }
             let cost = u64::from(entry.cost);
-            for class in self.classes.iter() {
+            let classes = self.arena.classes(node)?;
+            for class in classes.iter() {
                 fuel.spend(cost)?;
-                let next = self.derivative(node, class)?;
+                let next = self.arena.derivative(node, classes.representative(class))?;
                 if next == EMPTY {
                     continue;
                 }

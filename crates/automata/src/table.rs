@@ -12,36 +12,29 @@ const FIRST: usize = 8;
 /// Enough chunks for `u32` row numbers.
 const N_CHUNKS: usize = 30;
 
-/// Rows of `width` cells each, numbered from 0.
+/// Rows, numbered from 0.
 pub(crate) struct Rows<T> {
     chunks: [OnceLock<Box<[T]>>; N_CHUNKS],
-    width: usize,
 }
 
 impl<T: Default> Rows<T> {
-    pub(crate) fn new(width: usize) -> Rows<T> {
-        Rows { chunks: [const { OnceLock::new() }; N_CHUNKS], width }
+    pub(crate) fn new() -> Rows<T> {
+        Rows { chunks: [const { OnceLock::new() }; N_CHUNKS] }
     }
 
-    /// The cell, if its row's chunk exists. O(1), lock-free.
+    /// The row, if its chunk exists. O(1), lock-free.
     #[inline]
-    pub(crate) fn get(&self, row: usize, column: usize) -> Option<&T> {
-        debug_assert!(column < self.width);
+    pub(crate) fn get(&self, row: usize) -> Option<&T> {
         let (chunk, offset) = locate(row);
-        self.chunks.get(chunk)?.get()?.get(offset * self.width + column)
+        self.chunks.get(chunk)?.get()?.get(offset)
     }
 
-    /// The cell; makes its row's chunk, of default cells, if need be.
-    pub(crate) fn get_or_grow(&self, row: usize, column: usize) -> &T {
+    /// The row; makes its chunk, of default rows, if need be.
+    pub(crate) fn get_or_grow(&self, row: usize) -> &T {
         let (chunk, offset) = locate(row);
-        let cells = self.chunks[chunk]
-            .get_or_init(|| std::iter::repeat_with(T::default).take((FIRST << chunk) * self.width).collect());
-        &cells[offset * self.width + column]
-    }
-
-    /// The bytes that the cells of the first `n_rows` rows take.
-    pub(crate) fn memory_of(&self, n_rows: usize) -> usize {
-        n_rows * self.width * size_of::<T>()
+        let rows = self.chunks[chunk]
+            .get_or_init(|| std::iter::repeat_with(T::default).take(FIRST << chunk).collect());
+        &rows[offset]
     }
 }
 
@@ -70,18 +63,14 @@ mod tests {
     }
 
     #[test]
-    fn cells_keep_what_was_stored() {
-        let rows: Rows<OnceLock<usize>> = Rows::new(3);
-        assert!(rows.get(5, 1).is_none());
+    fn rows_keep_what_was_stored() {
+        let rows: Rows<OnceLock<usize>> = Rows::new();
+        assert!(rows.get(5).is_none());
         for row in 0..100 {
-            for column in 0..3 {
-                rows.get_or_grow(row, column).set(row * 3 + column).unwrap();
-            }
+            rows.get_or_grow(row).set(row * 3).unwrap();
         }
         for row in 0..100 {
-            for column in 0..3 {
-                assert_eq!(rows.get(row, column).unwrap().get(), Some(&(row * 3 + column)));
-            }
+            assert_eq!(rows.get(row).unwrap().get(), Some(&(row * 3)));
         }
     }
 }

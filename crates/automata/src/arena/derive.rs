@@ -1,7 +1,20 @@
 //! Derivatives: what is left of a residue after one byte.
 
+use std::sync::Arc;
+
 use super::{Arena, EMPTY, EPSILON, Node, NodeId};
 use crate::AutomatonError;
+use crate::classes::Classes;
+
+/// The derivatives of one node, by the classes of its own leading bytes.
+pub(super) struct MemberRow {
+    classes: Arc<Classes>,
+    /// By class; [`UNSEEN`] where not asked for yet.
+    next: Box<[NodeId]>,
+}
+
+/// No node has this number: memory ends before.
+const UNSEEN: NodeId = NodeId(u32::MAX);
 
 impl Arena {
     /// The words w with `byte · w` in the language of `node`.
@@ -37,7 +50,7 @@ impl Arena {
                 self.intersection(members)
             }
             Node::Complement(inner) => {
-                let derivative = self.derivative(inner, byte)?;
+                let derivative = self.member_derivative(inner, byte)?;
                 self.complement(derivative)
             }
             Node::Repeat { inner, min, max } => {
@@ -53,20 +66,29 @@ impl Arena {
         }
     }
 
-    /// The derivative of a member of an intersection, with a memo where one pays. Callers ask for one byte
-    /// per class, so the memo has few keys.
+    /// The derivative of a member of an intersection or of what a complement leaves out, with a memo where
+    /// one pays.
     fn member_derivative(&mut self, node: NodeId, byte: u8) -> Result<NodeId, AutomatonError> {
         let entry = self.entry(node);
         if entry.extended || entry.cost == 1 {
             return self.derivative(node, byte);
         }
-        let key = u64::from(node.0) << 8 | u64::from(byte);
-        if let Some(&known) = self.derivatives.get(&key) {
-            return Ok(known);
+        match self.members.get(&node) {
+            Some(row) => match row.next[usize::from(row.classes.of(byte))] {
+                UNSEEN => {}
+                known => return Ok(known),
+            },
+            None => {
+                let classes = self.classes(node)?;
+                let next = vec![UNSEEN; classes.len()].into_boxed_slice();
+                self.charge(2 * size_of::<(NodeId, MemberRow)>() + size_of_val(&*next))?;
+                self.members.insert(node, MemberRow { classes, next });
+            }
         }
         let derivative = self.derivative(node, byte)?;
-        self.charge(2 * size_of::<(u64, NodeId)>())?;
-        self.derivatives.insert(key, derivative);
+        if let Some(row) = self.members.get_mut(&node) {
+            row.next[usize::from(row.classes.of(byte))] = derivative;
+        }
         Ok(derivative)
     }
 

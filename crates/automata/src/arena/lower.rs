@@ -2,7 +2,8 @@
 //!
 //! Here complement loses its reference to UTF-8: `¬r` becomes `any_text ∩ (all bytes − r)`, without the
 //! `any_text` where another factor is valid text anyway. Literals and word lists of one union become one
-//! sorted list.
+//! sorted list. What an arena has lowered once it finds again by value: all schemas bring JSON's own
+//! strings and numbers.
 
 use std::sync::OnceLock;
 
@@ -12,7 +13,8 @@ use super::{Arena, MAX_NESTING, NodeId};
 use crate::{AutomatonError, Fuel, Node as RegexNode, Regex, text};
 
 impl Arena {
-    /// The node of `regex`. Spends a unit of fuel per visited part; shared parts are visited once.
+    /// The node of `regex`. Spends a unit of fuel per visited part; parts that were met before are visited
+    /// once.
     ///
     /// # Errors
     /// If the expression is nested deeper than [`MAX_NESTING`], a limit is reached, or fuel runs out.
@@ -23,6 +25,10 @@ impl Arena {
         Lowering { arena: self, fuel, memo: FxHashMap::default() }.lower(regex)
     }
 }
+
+/// Expressions that are larger as trees are looked up by address only: comparing two equal values with
+/// shared parts takes time in the size of the tree.
+const MAX_REMEMBERED: u64 = 1 << 16;
 
 struct Lowering<'a> {
     arena: &'a mut Arena,
@@ -42,6 +48,10 @@ impl Lowering<'_> {
             _ => {}
         }
         if let Some(&node) = self.memo.get(&regex.address()) {
+            return Ok(node);
+        }
+        let is_remembered = regex.size() <= MAX_REMEMBERED;
+        if is_remembered && let Some(&node) = self.arena.lowered.get(regex) {
             return Ok(node);
         }
         let node = match regex.node() {
@@ -64,6 +74,10 @@ impl Lowering<'_> {
             _ => super::EMPTY,
         };
         self.memo.insert(regex.address(), node);
+        if is_remembered {
+            self.arena.charge(2 * size_of::<(Regex, NodeId)>() + size_of::<RegexNode>())?;
+            self.arena.lowered.insert(regex.clone(), node);
+        }
         Ok(node)
     }
 
@@ -102,7 +116,7 @@ impl Lowering<'_> {
                 }
                 _ if part == any_text => wants_text = true,
                 _ => {
-                    has_text = has_text || text::is_text(part);
+                    has_text = has_text || self.is_text(part)?;
                     members.push(self.lower(part)?);
                 }
             }
@@ -111,5 +125,18 @@ impl Lowering<'_> {
             members.push(self.lower(any_text)?);
         }
         self.arena.intersection(members)
+    }
+
+    fn is_text(&mut self, regex: &Regex) -> Result<bool, AutomatonError> {
+        if regex.size() > MAX_REMEMBERED {
+            return Ok(text::is_text(regex));
+        }
+        if let Some(&known) = self.arena.texts.get(regex) {
+            return Ok(known);
+        }
+        self.arena.charge(2 * size_of::<(Regex, bool)>())?;
+        let is_text = text::is_text(regex);
+        self.arena.texts.insert(regex.clone(), is_text);
+        Ok(is_text)
     }
 }

@@ -1,7 +1,7 @@
 //! Hash-consed expressions: the residues that become states.
 //!
-//! A residue is a [`NodeId`] into one [`Arena`] per automaton; equal structures have equal ids, so comparing
-//! residues is comparing numbers. Nodes are made only by the smart constructors of `build` and `union`,
+//! A residue is a [`NodeId`] into one [`Arena`] per store; equal structures have equal ids, whichever
+//! expression they came from, so comparing residues is comparing numbers. Nodes are made only by the smart constructors of `build` and `union`,
 //! which keep them canonical, and never change. [`Arena::derivative`] (Brzozowski, *Derivatives of Regular
 //! Expressions*, 1964) is the one way from residue to residue. That finitely many residues occur rests on
 //! unions and intersections being sets (Brzozowski's similarity) and concatenations being right-nested.
@@ -16,8 +16,10 @@
 //! deep values drop recursively); position automata (counted repetition unrolls); counters beside states
 //! (exact only for unambiguous groups, while counts inside residues are always exact, and lazy).
 
+mod base;
 mod build;
 mod derive;
+mod leading;
 mod lower;
 mod saturate;
 mod show;
@@ -28,7 +30,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::classes::Classes;
 use crate::{AutomatonError, ByteSet, Regex};
+
+use derive::MemberRow;
+use leading::Leading;
 
 pub(crate) use words::WordList;
 
@@ -98,9 +104,14 @@ pub(crate) struct Entry {
     pub(crate) cost: u32,
     /// Every word has at least this many bytes; the exact minimum if not `extended`.
     pub(crate) min_length: u64,
+    /// Every word has at most this many bytes, `u64::MAX` meaning no bound; the exact maximum if not
+    /// `extended`.
+    max_length: u64,
+    /// There are at most this many words, `u32::MAX` meaning no bound.
+    n_words: u32,
 }
 
-/// The nodes of one automaton.
+/// The nodes of one store.
 pub(crate) struct Arena {
     entries: Vec<Entry>,
     ids: FxHashMap<Node, NodeId>,
@@ -108,17 +119,25 @@ pub(crate) struct Arena {
     set_ids: FxHashMap<ByteSet, u32>,
     lists: Vec<WordList>,
     list_ids: FxHashMap<Regex, u32>,
-    /// Derivatives of the plain members of intersections, by node << 8 | byte: many intersections, such as
-    /// the residues of `body ∩ ¬names`, share their costly member.
-    derivatives: FxHashMap<u64, NodeId>,
+    /// Derivatives of the plain members of intersections: many intersections, such as the residues of
+    /// `body ∩ ¬names`, share their costly member.
+    members: FxHashMap<NodeId, MemberRow>,
+    /// Byte classes by the sets that they come from.
+    partitions: FxHashMap<Leading, Arc<Classes>>,
+    /// Expressions met before, and whether every word of one is valid UTF-8.
+    lowered: FxHashMap<Regex, NodeId>,
+    texts: FxHashMap<Regex, bool>,
     memory: usize,
+    /// What `memory` may rise to before the next [`allow`](Arena::allow).
+    ceiling: usize,
+    /// What one automaton may add to `memory`.
     max_memory: usize,
     max_cost: u64,
 }
 
 impl Arena {
-    /// An arena that takes at most about `max_memory` bytes and makes no node that costs more than
-    /// `max_cost` visits to derive.
+    /// An arena to which one automaton may add at most about `max_memory` bytes, and which makes no node
+    /// that costs more than `max_cost` visits to derive.
     pub(crate) fn new(max_cost: u64, max_memory: usize) -> Arena {
         let mut arena = Arena {
             entries: Vec::new(),
@@ -127,8 +146,12 @@ impl Arena {
             set_ids: FxHashMap::default(),
             lists: Vec::new(),
             list_ids: FxHashMap::default(),
-            derivatives: FxHashMap::default(),
+            members: FxHashMap::default(),
+            partitions: FxHashMap::default(),
+            lowered: FxHashMap::default(),
+            texts: FxHashMap::default(),
             memory: 0,
+            ceiling: max_memory,
             max_memory,
             max_cost,
         };
@@ -139,11 +162,14 @@ impl Arena {
             Node::Repeat { inner: NodeId(3), min: 0, max: None },
             Node::Bytes(full),
         ];
-        for (i, node) in nodes.into_iter().enumerate() {
+        let lengths = [(0, 0), (0, 1), (u64::MAX, u32::MAX), (1, 256)];
+        for (i, (node, (max_length, n_words))) in nodes.into_iter().zip(lengths).enumerate() {
             arena.ids.insert(node.clone(), NodeId(i as u32));
             arena.entries.push(Entry {
                 nullable: matches!(node, Node::Epsilon | Node::Repeat { .. }),
                 min_length: u64::from(matches!(node, Node::Bytes(_))),
+                max_length,
+                n_words,
                 node,
                 extended: false,
                 alive: None,
@@ -177,11 +203,6 @@ impl Arena {
         &self.sets[set as usize]
     }
 
-    /// All byte sets so far; those of derivatives are Boolean combinations of those of the expression.
-    pub(crate) fn sets(&self) -> &[ByteSet] {
-        &self.sets
-    }
-
     /// The word lists.
     pub(crate) fn lists(&self) -> &[WordList] {
         &self.lists
@@ -192,12 +213,18 @@ impl Arena {
         self.memory
     }
 
+    /// From now on [`memory`](Arena::memory) may grow by what is left of one automaton's share, of which
+    /// `used` bytes are spent.
+    pub(crate) fn allow(&mut self, used: usize) {
+        self.ceiling = self.memory.saturating_add(self.max_memory.saturating_sub(used));
+    }
+
     /// Counts `bytes` of memory of others against the limit.
     ///
     /// # Errors
     /// If the limit on memory is reached.
     pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), AutomatonError> {
-        if bytes > self.max_memory.saturating_sub(self.memory) {
+        if bytes > self.ceiling.saturating_sub(self.memory) {
             return Err(AutomatonError::limit("bytes of memory for states", self.max_memory as u64));
         }
         self.memory += bytes;
@@ -250,12 +277,19 @@ impl Arena {
             max_count: 0,
             cost: 1,
             min_length: 1,
+            max_length: 1,
+            n_words: u32::MAX,
             node: Node::Empty,
         };
         match &node {
-            Node::Empty | Node::Epsilon | Node::Bytes(_) => entry.nullable = node == Node::Epsilon,
+            // ∅ and ε were there from the beginning.
+            Node::Empty | Node::Epsilon => {}
+            &Node::Bytes(set) => entry.n_words = self.set(set).len() as u32,
             &Node::Words { list, low, high, depth } => {
-                entry.min_length = u64::from(self.lists[list as usize].min_length(low, high) - depth);
+                let (least, most) = self.lists[list as usize].lengths(low, high);
+                entry.min_length = u64::from(least - depth);
+                entry.max_length = u64::from(most - depth);
+                entry.n_words = high - low;
                 entry.nullable = entry.min_length == 0;
             }
             &Node::Cons(a, b) => {
@@ -266,6 +300,8 @@ impl Arena {
                 entry.max_count = a.max_count.max(b.max_count);
                 entry.cost = a.cost.saturating_add(1).saturating_add(if a.nullable { b.cost } else { 0 });
                 entry.min_length = a.min_length.saturating_add(b.min_length);
+                entry.max_length = a.max_length.saturating_add(b.max_length);
+                entry.n_words = a.n_words.saturating_mul(b.n_words);
             }
             Node::Union(list) | Node::Intersection(list) => {
                 let is_union = matches!(node, Node::Union(_));
@@ -278,10 +314,15 @@ impl Arena {
                     entry.extended = members().any(|member| member.extended);
                     entry.max_count = members().map(|member| member.max_count).max().unwrap_or(0);
                     entry.min_length = lengths().min().unwrap_or(0);
+                    entry.max_length = members().map(|member| member.max_length).max().unwrap_or(0);
+                    entry.n_words = members().fold(0, |sum, member| sum.saturating_add(member.n_words));
                 } else {
                     entry.nullable = members().all(|member| member.nullable);
                     entry.extended = true;
                     entry.min_length = lengths().max().unwrap_or(0).max(u64::from(!entry.nullable));
+                    entry.max_length = members().map(|member| member.max_length).min().unwrap_or(u64::MAX);
+                    entry.n_words = members().map(|member| member.n_words).min().unwrap_or(u32::MAX);
+                    entry.alive = self.outgrows_exceptions(list).then_some(true);
                 }
             }
             &Node::Complement(inner) => {
@@ -291,6 +332,7 @@ impl Arena {
                 entry.depth = 1 + inner.depth;
                 entry.cost = inner.cost.saturating_add(1);
                 entry.min_length = u64::from(inner.nullable);
+                entry.max_length = u64::MAX;
             }
             &Node::Repeat { inner, min, max } => {
                 let inner = self.entry(inner);
@@ -300,9 +342,33 @@ impl Arena {
                 entry.max_count = inner.max_count.max(min).max(max.unwrap_or(0));
                 entry.cost = inner.cost.saturating_add(1);
                 entry.min_length = inner.min_length.saturating_mul(u64::from(min));
+                entry.max_length = match max {
+                    Some(max) => inner.max_length.saturating_mul(u64::from(max)),
+                    None => u64::MAX,
+                };
+                if let Some(max) = max {
+                    // At most n^k words for each count k from min to max.
+                    let n_counts = (max - min).saturating_add(1);
+                    entry.n_words = inner.n_words.saturating_pow(max).saturating_mul(n_counts);
+                }
             }
         }
         entry.node = node;
         Ok(entry)
+    }
+
+    /// Whether an intersection of `members` has a word for the simplest of reasons: all members but one
+    /// are complements, and that one has a longer word than any that they leave out. So it is with "any
+    /// string but these names" in all its residues.
+    fn outgrows_exceptions(&self, members: &[NodeId]) -> bool {
+        let (mut longest, mut excepted) = (None, 0);
+        for &member in members {
+            match *self.node(member) {
+                Node::Complement(inner) => excepted = excepted.max(self.entry(inner).max_length),
+                _ if longest.is_some() || self.entry(member).extended => return false,
+                _ => longest = Some(self.entry(member).max_length),
+            }
+        }
+        longest.is_some_and(|longest| longest > excepted)
     }
 }

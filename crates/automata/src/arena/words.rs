@@ -7,8 +7,9 @@ use crate::{AutomatonError, ByteSet, Node as RegexNode, Regex};
 pub(crate) struct WordList {
     /// Its outermost operation is `Literal` or `Words`.
     regex: Regex,
-    /// A tree of range minima over the words' lengths: leaf i at n + i, the parent of 2k and 2k+1 at k.
-    lengths: Box<[u32]>,
+    /// A tree of the least and greatest lengths of ranges of words: leaf i at n + i, the parent of 2k and
+    /// 2k+1 at k.
+    lengths: Box<[(u32, u32)]>,
 }
 
 impl WordList {
@@ -18,14 +19,15 @@ impl WordList {
             _ => 1,
         };
         let mut list = WordList { regex: regex.clone(), lengths: Box::default() };
-        let mut lengths = vec![0; 2 * n_words];
+        let mut lengths = vec![(u32::MAX, 0); 2 * n_words];
         for (i, length) in lengths[n_words..].iter_mut().enumerate() {
             let word = list.word(i as u32);
-            *length = u32::try_from(word.len())
+            let n_bytes = u32::try_from(word.len())
                 .map_err(|_| AutomatonError::limit("bytes in one word", u64::from(u32::MAX)))?;
+            *length = (n_bytes, n_bytes);
         }
         for parent in (1..n_words).rev() {
-            lengths[parent] = lengths[2 * parent].min(lengths[2 * parent + 1]);
+            lengths[parent] = widest(lengths[2 * parent], lengths[2 * parent + 1]);
         }
         list.lengths = lengths.into();
         Ok(list)
@@ -45,35 +47,59 @@ impl WordList {
         }
     }
 
-    /// All bytes that occur.
-    pub(crate) fn bytes(&self) -> ByteSet {
-        let mut seen = [false; 256];
-        for i in 0..self.len() {
-            for &byte in self.word(i as u32) {
-                seen[usize::from(byte)] = true;
-            }
-        }
-        (0..=255).filter(|&byte| seen[usize::from(byte)]).collect()
+    /// About how many bytes the words and their lengths take.
+    fn memory(&self) -> usize {
+        let words: usize = (0..self.len()).map(|i| self.word(i as u32).len() + size_of::<Box<[u8]>>()).sum();
+        words + self.lengths.len() * size_of::<(u32, u32)>() + size_of::<WordList>()
     }
 
-    /// The length of the shortest of the words `low..high`. O(log n).
-    pub(crate) fn min_length(&self, low: u32, high: u32) -> u32 {
+    /// The bytes that stand at `depth` in the words `low..high`, which agree before. O(k log n) for k bytes.
+    pub(super) fn bytes_at(&self, low: u32, high: u32, depth: u32) -> ByteSet {
+        let at = |word: u32| self.word(word).get(depth as usize).copied();
+        let (mut word, mut bytes) = (low, ByteSet::EMPTY);
+        while word < high {
+            let byte = at(word);
+            if let Some(byte) = byte {
+                bytes.insert(byte);
+            }
+            // The first word with another byte there: words are sorted, and most ranges are small.
+            let mut width = 1;
+            while word + width < high && at(word + width) == byte {
+                width = width.saturating_mul(2).min(high - word);
+            }
+            let (mut known, mut end) = (word + width / 2, (word + width).min(high));
+            while known < end {
+                let middle = known + (end - known) / 2;
+                if at(middle) == byte { known = middle + 1 } else { end = middle }
+            }
+            word = known;
+        }
+        bytes
+    }
+
+    /// The least and the greatest length of the words `low..high`. O(log n).
+    pub(crate) fn lengths(&self, low: u32, high: u32) -> (u32, u32) {
         let n = self.len();
-        let (mut low, mut high, mut min) = (low as usize + n, high as usize + n, u32::MAX);
+        let (mut low, mut high, mut all) = (low as usize + n, high as usize + n, (u32::MAX, 0));
         while low < high {
             if low % 2 == 1 {
-                min = min.min(self.lengths[low]);
+                all = widest(all, self.lengths[low]);
                 low += 1;
             }
             if high % 2 == 1 {
                 high -= 1;
-                min = min.min(self.lengths[high]);
+                all = widest(all, self.lengths[high]);
             }
             low /= 2;
             high /= 2;
         }
-        min
+        all
     }
+}
+
+/// The least range of lengths around two.
+fn widest(a: (u32, u32), b: (u32, u32)) -> (u32, u32) {
+    (a.0.min(b.0), a.1.max(b.1))
 }
 
 impl Arena {
@@ -83,7 +109,7 @@ impl Arena {
             Some(&list) => list,
             None => {
                 let words = WordList::new(regex)?;
-                self.charge(words.lengths.len() * size_of::<u32>() + size_of::<WordList>())?;
+                self.charge(words.memory())?;
                 let list = self.lists.len() as u32;
                 self.lists.push(words);
                 self.list_ids.insert(regex.clone(), list);

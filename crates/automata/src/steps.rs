@@ -1,0 +1,71 @@
+//! All transitions of one state, for walks that take many of them.
+
+use crate::lazy::Lazy;
+use crate::store::Row;
+use crate::{AutomatonError, ByteSet, StateId};
+
+/// The transitions of one state, with its place found once: see [`Automaton::steps`](crate::Automaton::steps).
+///
+/// ```
+/// use maskwright_automata::{Automaton, AutomatonLimits, Fuel, Regex};
+/// let regex = Regex::words([&b"ab"[..], b"b"]);
+/// let automaton = Automaton::new(&regex, &AutomatonLimits::default(), &Fuel::unlimited())?;
+/// let steps = automaton.steps(automaton.start().unwrap());
+/// let (_, is_accepting) = steps.next(b'a')?.unwrap();
+/// assert!(!is_accepting);
+/// let (_, is_accepting) = steps.next(b'b')?.unwrap();
+/// assert!(is_accepting);
+/// assert_eq!(steps.next(b'c')?, None);
+/// # Ok::<(), maskwright_automata::AutomatonError>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Steps<'a>(Kind<'a>);
+
+#[derive(Clone, Copy)]
+enum Kind<'a> {
+    Lazy(&'a Lazy, &'a Row),
+    /// The state's offset in the word.
+    Word(&'a [u8], StateId),
+    /// The state before one byte of the set.
+    Set(&'a ByteSet),
+    Nowhere,
+}
+
+impl<'a> Steps<'a> {
+    pub(crate) fn lazy(lazy: &'a Lazy, state: StateId) -> Steps<'a> {
+        Steps(lazy.row(state.0).map_or(Kind::Nowhere, |row| Kind::Lazy(lazy, row)))
+    }
+
+    pub(crate) fn word(word: &'a [u8], state: StateId) -> Steps<'a> {
+        Steps(Kind::Word(word, state))
+    }
+
+    pub(crate) fn set(set: &'a ByteSet, state: StateId) -> Steps<'a> {
+        Steps(if state.0 == 0 { Kind::Set(set) } else { Kind::Nowhere })
+    }
+
+    /// The state after `byte`, and whether it accepts; `None` if no word goes on that way. Three dependent
+    /// table reads if the transition is known.
+    ///
+    /// # Errors
+    /// If the transition is new and a limit is reached; then the automaton is as it was.
+    #[inline]
+    pub fn next(&self, byte: u8) -> Result<Option<(StateId, bool)>, AutomatonError> {
+        match self.0 {
+            Kind::Lazy(lazy, row) => {
+                Ok(lazy.step(row, byte)?.map(|(next, is_accepting)| (StateId(next), is_accepting)))
+            }
+            Kind::Word(word, StateId(at)) if word.get(at as usize) == Some(&byte) => {
+                Ok(Some((StateId(at + 1), at as usize + 1 == word.len())))
+            }
+            Kind::Set(set) if set.contains(byte) => Ok(Some((StateId(1), true))),
+            Kind::Word(..) | Kind::Set(_) | Kind::Nowhere => Ok(None),
+        }
+    }
+}
+
+impl std::fmt::Debug for Steps<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Steps").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,402 @@
+//! The states of many automata in one place.
+//!
+//! A state is a living residue. Residues are hash-consed in one arena per store, so equal residues of
+//! different expressions are one state, whatever is known about it is known once, and what the engine learns
+//! about the vocabulary for one grammar serves the next.
+//!
+//! A state's row has a cell per class of the bytes that its residue can tell apart, filled on first use: a
+//! warm step finds the row, reads the class of the byte and one cell, without a lock. A miss takes the one
+//! lock, derives, decides liveness and stores. Cells only ever go from unknown to their one right value, so
+//! threads that race see the same languages, whatever the order in which states get their numbers.
+//!
+//! Isolation: what an automaton makes is charged to its own [`Account`]; where that is full, its steps to
+//! new states fail and those of the others do not. What hostile automata leave behind goes with the store.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+use crate::arena::{Arena, NodeId};
+use crate::automaton::next_id;
+use crate::classes::Classes;
+use crate::liveness::Residues;
+use crate::table::Rows;
+use crate::{Automaton, AutomatonError, AutomatonLimits, ByteSet, Fuel, Regex};
+
+/// Cells of every kind: not computed yet.
+const UNKNOWN: u32 = 0;
+/// Transition cells: no word goes on this way. Others hold a [`Step`].
+const DEAD: u32 = 1;
+/// Cells for the base of a state: there is none. Others hold a state + 2.
+const NO_BASE: u32 = 1;
+/// Transition cells have a bit for acceptance.
+const MAX_STATES: u32 = (u32::MAX >> 1) - 1;
+
+/// Bytes of memory that each state may take on average.
+const MEMORY_PER_STATE: usize = 512;
+/// Bytes of memory that an expression itself may take beside.
+const BASE_MEMORY: usize = 1 << 24;
+
+/// A place where many automata keep their states, so that equal residues are one state.
+///
+/// Clones are the same store. All methods may be called from many threads at once; automata keep the store
+/// alive. A store only grows: who makes automata without end starts a new store when
+/// [`memory_usage`](AutomatonStore::memory_usage) is too much, and lets the old one go.
+///
+/// ```
+/// use maskwright_automata::{AutomatonLimits, AutomatonStore, ByteSet, Fuel, Regex};
+/// let store = AutomatonStore::new(AutomatonLimits::default());
+/// let letters = |n| Regex::bytes(ByteSet::range(b'a', b'z')).repeat(0, Some(n));
+/// let fifty = store.automaton(&letters(50), &Fuel::unlimited())?;
+/// let seven = store.automaton(&letters(7), &Fuel::unlimited())?;
+/// let mut state = fifty.start().unwrap();
+/// for _ in 0..43 {
+///     state = fifty.step(state, b'x')?.unwrap();
+/// }
+/// assert_eq!(Some(state), seven.start());
+/// # Ok::<(), maskwright_automata::AutomatonError>(())
+/// ```
+#[derive(Clone)]
+pub struct AutomatonStore(Arc<Store>);
+
+impl AutomatonStore {
+    /// A store without states. The limits hold for each automaton by itself: `max_states` counts the states
+    /// that it was the first to reach, and so does the memory for them.
+    pub fn new(limits: AutomatonLimits) -> AutomatonStore {
+        AutomatonStore(Arc::new(Store::new(&limits)))
+    }
+
+    /// The automaton of `regex`, with its states in this store. What the store knows already is found and
+    /// not made again.
+    ///
+    /// # Errors
+    /// As for [`Automaton::new`]. Other automata of the store are not affected.
+    pub fn automaton(&self, regex: &Regex, fuel: &Fuel) -> Result<Automaton, AutomatonError> {
+        Automaton::in_store(regex, || self.0.clone(), fuel)
+    }
+
+    /// A number that no other store and no automaton of this process has.
+    pub fn id(&self) -> u64 {
+        self.0.id
+    }
+
+    /// How many states there are; single words and byte sets have theirs elsewhere.
+    pub fn n_states(&self) -> usize {
+        self.0.n_states()
+    }
+
+    /// About how many bytes the states and expressions take.
+    pub fn memory_usage(&self) -> usize {
+        self.0.memory_usage()
+    }
+}
+
+impl std::fmt::Debug for AutomatonStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AutomatonStore").field("id", &self.id()).finish_non_exhaustive()
+    }
+}
+
+pub(crate) struct Store {
+    id: u64,
+    max_states: u32,
+    rows: Rows<OnceLock<Row>>,
+    live_sets: Rows<OnceLock<ByteSet>>,
+    /// The `max_bytes` that the rows' keys are for; `u32::MAX` before the first.
+    key_bytes: AtomicU32,
+    shared: Mutex<Shared>,
+}
+
+/// What is known about one state.
+pub(crate) struct Row {
+    node: NodeId,
+    is_accepting: bool,
+    /// The greatest count outside intersections and complements.
+    max_count: u32,
+    classes: Arc<Classes>,
+    /// The transition by each class.
+    cells: Box<[AtomicU32]>,
+    /// The number of the set of living bytes, + 1.
+    next_bytes: AtomicU32,
+    /// The row key for the first `max_bytes` that anyone asked for, as a state + 2.
+    key: AtomicU32,
+    base: AtomicU32,
+}
+
+impl Row {
+    /// The transition by `byte`, if it is known.
+    #[inline]
+    pub(crate) fn known(&self, byte: u8) -> Option<Step> {
+        let class = usize::from(self.classes.of(byte));
+        // Acquire pairs with the release of whoever stored it: the next state's row is there.
+        let cell = self.cells.get(class)?.load(Ordering::Acquire);
+        (cell != UNKNOWN).then_some(Step(cell))
+    }
+}
+
+/// A known transition: [`DEAD`], or twice the next state + 1, plus 1 if that accepts.
+#[derive(Clone, Copy)]
+pub(crate) struct Step(u32);
+
+impl Step {
+    /// The next state and whether it accepts.
+    #[inline]
+    pub(crate) fn next(self) -> Option<(u32, bool)> {
+        (self.0 != DEAD).then(|| ((self.0 >> 1) - 1, self.0 & 1 != 0))
+    }
+}
+
+/// What one automaton has added to its store.
+#[derive(Default)]
+pub(crate) struct Account {
+    n_states: AtomicU32,
+    memory: AtomicUsize,
+}
+
+impl Account {
+    pub(crate) fn n_states(&self) -> usize {
+        self.n_states.load(Ordering::Relaxed) as usize
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        self.memory.load(Ordering::Relaxed)
+    }
+}
+
+struct Shared {
+    residues: Residues,
+    states: FxHashMap<NodeId, u32>,
+    live_set_ids: FxHashMap<ByteSet, u32>,
+    saturated: FxHashMap<(NodeId, u32), NodeId>,
+}
+
+/// The store's one lock, held on behalf of one automaton.
+struct Locked<'a> {
+    shared: MutexGuard<'a, Shared>,
+    account: &'a Account,
+    memory_before: usize,
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        let added = self.shared.residues.arena.memory() - self.memory_before;
+        self.account.memory.fetch_add(added, Ordering::Relaxed);
+    }
+}
+
+impl Store {
+    pub(crate) fn new(limits: &AutomatonLimits) -> Store {
+        let max_memory =
+            (limits.max_states as usize).saturating_mul(MEMORY_PER_STATE).saturating_add(BASE_MEMORY);
+        let arena = Arena::new(limits.max_residue_size, max_memory);
+        Store {
+            id: next_id(),
+            max_states: limits.max_states,
+            rows: Rows::new(),
+            live_sets: Rows::new(),
+            key_bytes: AtomicU32::new(u32::MAX),
+            shared: Mutex::new(Shared {
+                residues: Residues::new(arena, limits.liveness_fuel),
+                states: FxHashMap::default(),
+                live_set_ids: FxHashMap::default(),
+                saturated: FxHashMap::default(),
+            }),
+        }
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn n_states(&self) -> usize {
+        self.lock_shared().states.len()
+    }
+
+    fn memory_usage(&self) -> usize {
+        let shared = self.lock_shared();
+        size_of::<Store>()
+            + shared.residues.arena.memory()
+            + shared.live_set_ids.len() * 3 * size_of::<(ByteSet, u32)>()
+    }
+
+    /// The start state of `regex`; `None` if its language is empty.
+    pub(crate) fn enter(
+        &self,
+        regex: &Regex,
+        account: &Account,
+        fuel: &Fuel,
+    ) -> Result<Option<u32>, AutomatonError> {
+        let mut locked = self.lock(account);
+        let residues = &mut locked.shared.residues;
+        let root = residues.arena.lower(regex, fuel)?;
+        match residues.is_alive(root, Some(fuel))? {
+            true => self.state_of(&mut locked, root).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn row(&self, state: u32) -> Option<&Row> {
+        self.rows.get(state as usize)?.get()
+    }
+
+    #[inline]
+    pub(crate) fn is_accepting(&self, state: u32) -> bool {
+        self.row(state).is_some_and(|row| row.is_accepting)
+    }
+
+    /// The transition of `row` by `byte`, made if it is not known.
+    #[cold]
+    pub(crate) fn fill(&self, row: &Row, byte: u8, account: &Account) -> Result<Step, AutomatonError> {
+        self.fill_class(&mut self.lock(account), row, row.classes.of(byte))
+    }
+
+    fn fill_class(&self, locked: &mut Locked<'_>, row: &Row, class: u8) -> Result<Step, AutomatonError> {
+        let cell = &row.cells[usize::from(class)];
+        let known = cell.load(Ordering::Acquire);
+        if known != UNKNOWN {
+            return Ok(Step(known));
+        }
+        let residues = &mut locked.shared.residues;
+        let next = residues.arena.derivative(row.node, row.classes.representative(class))?;
+        let step = match residues.is_alive(next, None)? {
+            true => {
+                let is_accepting = residues.arena.is_nullable(next);
+                (self.state_of(locked, next)? + 1) << 1 | u32::from(is_accepting)
+            }
+            false => DEAD,
+        };
+        cell.store(step, Ordering::Release);
+        Ok(Step(step))
+    }
+
+    pub(crate) fn next_bytes(&self, state: u32, account: &Account) -> Result<ByteSet, AutomatonError> {
+        let Some(row) = self.row(state) else { return Ok(ByteSet::EMPTY) };
+        let known = row.next_bytes.load(Ordering::Acquire);
+        if known != UNKNOWN {
+            let set = self.live_sets.get(known as usize - 1).and_then(OnceLock::get);
+            return Ok(*set.expect("a set is stored before its number is"));
+        }
+        let mut locked = self.lock(account);
+        let mut live = ByteSet::EMPTY;
+        for class in row.classes.iter() {
+            if self.fill_class(&mut locked, row, class)?.next().is_some() {
+                live = live.union(row.classes.set(class));
+            }
+        }
+        let ids = &mut locked.shared.live_set_ids;
+        let fresh = ids.len() as u32;
+        let number = *ids.entry(live).or_insert(fresh);
+        self.live_sets.get_or_grow(number as usize).get_or_init(|| live);
+        row.next_bytes.store(number + 1, Ordering::Release);
+        Ok(live)
+    }
+
+    pub(crate) fn row_key(
+        &self,
+        state: u32,
+        max_bytes: u32,
+        account: &Account,
+    ) -> Result<u32, AutomatonError> {
+        let cap = max_bytes.saturating_add(1);
+        let Some(row) = self.row(state) else { return Ok(state) };
+        if row.max_count <= cap {
+            return Ok(state);
+        }
+        let first =
+            self.key_bytes.compare_exchange(u32::MAX, max_bytes, Ordering::Relaxed, Ordering::Relaxed);
+        let is_first = first.is_ok() || first == Err(max_bytes);
+        if is_first {
+            let known = row.key.load(Ordering::Acquire);
+            if known != UNKNOWN {
+                return Ok(known - 2);
+            }
+        }
+        let mut locked = self.lock(account);
+        let Shared { residues, saturated, .. } = &mut *locked.shared;
+        let key = residues.arena.saturate(row.node, cap, saturated)?;
+        let key = self.state_of(&mut locked, key)?;
+        if is_first {
+            row.key.store(key + 2, Ordering::Release);
+        }
+        Ok(key)
+    }
+
+    pub(crate) fn base(&self, state: u32, account: &Account) -> Result<Option<u32>, AutomatonError> {
+        let Some(row) = self.row(state) else { return Ok(None) };
+        match row.base.load(Ordering::Acquire) {
+            UNKNOWN => {}
+            NO_BASE => return Ok(None),
+            known => return Ok(Some(known - 2)),
+        }
+        let mut locked = self.lock(account);
+        let arena = &mut locked.shared.residues.arena;
+        let base = match arena.base(row.node)? {
+            Some(base) => {
+                // It contains the residue of a state, which has a word.
+                arena.set_alive(base, true);
+                Some(self.state_of(&mut locked, base)?)
+            }
+            None => None,
+        };
+        row.base.store(base.map_or(NO_BASE, |base| base + 2), Ordering::Release);
+        Ok(base)
+    }
+
+    pub(crate) fn shortest_word(&self, from: u32, account: &Account) -> Result<Vec<u8>, AutomatonError> {
+        let Some(row) = self.row(from) else { return Ok(Vec::new()) };
+        let word = self.lock(account).shared.residues.shortest_word(row.node)?;
+        Ok(word.expect("a state's residue has a word"))
+    }
+
+    pub(crate) fn describe(&self, state: u32, max_length: usize) -> String {
+        let Some(row) = self.row(state) else { return String::new() };
+        self.lock_shared().residues.arena.show(row.node, max_length)
+    }
+
+    fn lock<'a>(&'a self, account: &'a Account) -> Locked<'a> {
+        let mut shared = self.lock_shared();
+        shared.residues.arena.allow(account.memory());
+        Locked { memory_before: shared.residues.arena.memory(), shared, account }
+    }
+
+    /// A panic of another thread leaves nothing half-done that matters: nodes and states are appended whole.
+    fn lock_shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state of a living residue.
+    fn state_of(&self, locked: &mut Locked<'_>, node: NodeId) -> Result<u32, AutomatonError> {
+        if let Some(&state) = locked.shared.states.get(&node) {
+            return Ok(state);
+        }
+        let state = locked.shared.states.len() as u32;
+        if locked.account.n_states() >= self.max_states as usize {
+            return Err(AutomatonError::limit("states", u64::from(self.max_states)));
+        }
+        if state >= MAX_STATES {
+            return Err(AutomatonError::limit("states in its store", u64::from(MAX_STATES)));
+        }
+        let arena = &mut locked.shared.residues.arena;
+        let classes = arena.classes(node)?;
+        // Rows are allocated in chunks that double, and so is the map.
+        let n_bytes = size_of::<OnceLock<Row>>() + classes.len() * size_of::<AtomicU32>() + 16;
+        arena.charge(n_bytes + 2 * size_of::<(NodeId, u32)>())?;
+        let entry = arena.entry(node);
+        let row = Row {
+            node,
+            is_accepting: entry.nullable,
+            max_count: entry.max_count,
+            cells: (0..classes.len()).map(|_| AtomicU32::new(UNKNOWN)).collect(),
+            classes,
+            next_bytes: AtomicU32::new(UNKNOWN),
+            key: AtomicU32::new(UNKNOWN),
+            base: AtomicU32::new(UNKNOWN),
+        };
+        self.rows.get_or_grow(state as usize).get_or_init(|| row);
+        locked.shared.states.insert(node, state);
+        locked.account.n_states.fetch_add(1, Ordering::Relaxed);
+        Ok(state)
+    }
+}
