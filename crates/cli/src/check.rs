@@ -17,6 +17,8 @@ struct Verdict {
     is_member: bool,
     /// Bytes from the beginning that some text of the language goes on with; all of them for a member.
     n_viable: usize,
+    /// Whether those are all there are, a last line end left aside.
+    is_prefix: bool,
     /// What could have come there; empty for a member.
     expected: Vec<String>,
     /// Why a token was refused, where the text was read by tokens.
@@ -47,7 +49,7 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<Outcome> {
             "offset": verdict.n_viable,
             "line": place.line(),
             "column": place.column(),
-            "is_prefix": verdict.n_viable == text.len(),
+            "is_prefix": verdict.is_prefix,
             "expected": verdict.expected,
             "token": verdict.token,
             "without_line_end": verdict.without_line_end,
@@ -88,14 +90,15 @@ fn judge(
     let line_end = [&b"\r\n"[..], b"\n"].into_iter().find(|&end| is_file && text.ends_with(end));
     let without = line_end.map_or(text.len(), |end| text.len() - end.len());
     matcher.accept_bytes(&text[..n_viable])?;
-    let without_line_end = without < text.len() && n_viable == without && matcher.is_accepting();
-    let is_member = without_line_end || (n_viable == text.len() && matcher.is_accepting());
+    let is_prefix = n_viable == text.len() || n_viable == without;
+    let is_member = is_prefix && matcher.is_accepting();
+    let without_line_end = is_member && n_viable < text.len();
     let expected = if is_member { Vec::new() } else { matcher.expected()? };
     let token = match tokenizer {
         Some(tokenizer) => refused_token(start, tokenizer, &text[..without.max(n_viable)], is_member)?,
         None => None,
     };
-    Ok(Verdict { is_member, n_viable, expected, token, without_line_end })
+    Ok(Verdict { is_member, n_viable, is_prefix, expected, token, without_line_end })
 }
 
 /// Reads the text token by token, as the tokenizer cuts it; why one is refused. Masks are exact, so a token is
@@ -120,6 +123,12 @@ fn refused_token(
     Ok(None)
 }
 
+/// The bytes of the first character, or the first byte where that begins none.
+fn first_character(bytes: &[u8]) -> &[u8] {
+    let character = bytes.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
+    &bytes[..character.map_or(1, char::len_utf8).min(bytes.len())]
+}
+
 /// The verdict in words.
 fn tell(verdict: &Verdict, name: &str, text: &[u8], place: &Place<'_>) {
     if verdict.is_member {
@@ -128,17 +137,10 @@ fn tell(verdict: &Verdict, name: &str, text: &[u8], place: &Place<'_>) {
         return;
     }
     let (line, column, offset) = (place.line(), place.column(), verdict.n_viable);
-    let what = match text.get(offset) {
-        Some(_) => {
-            let rest = &text[offset..];
-            let character = rest.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
-            let shown = match character {
-                Some(character) => &rest[..character.len_utf8()],
-                None => &rest[..1],
-            };
-            format!("{} cannot come here", bytes::quoted(shown))
-        }
-        None => "the text ends too early".to_owned(),
+    let what = if verdict.is_prefix {
+        "the text ends too early".to_owned()
+    } else {
+        format!("{} cannot come here", bytes::quoted(first_character(&text[offset..])))
     };
     let bold = anstyle::Style::new().bold();
     let red = anstyle::Style::new().fg_color(Some(anstyle::AnsiColor::Red.into())).bold();

@@ -73,7 +73,7 @@ fn generate_text(
         eos_ids: tokenizer.eos_token_ids().to_vec(),
         sampler,
         jump_forward: !arguments.no_jump_forward,
-        measure_mass: arguments.stats,
+        measure_mass: arguments.stats && grammar.is_some(),
     };
     let matcher = grammar.as_ref().map(Matcher::new);
     let mut held = Held::new(matcher, &prompt, &tokenizer);
@@ -120,7 +120,8 @@ fn conclude(generation: &Generation, arguments: &Generate, held: &Held<'_>) -> a
         FinishReason::ContextFull => "the model's context is full".to_owned(),
     };
     if held.is_accepting() {
-        note(format_args!("{reason}; the text is in the language, the model would have gone on"));
+        let language = if matches!(held, Held::Grammar(_)) { " the text is in the language;" } else { "" };
+        note(format_args!("{reason};{language} the model would have gone on"));
         return Ok(Outcome::Done);
     }
     let expected = held.expected()?.join(" or ");

@@ -50,7 +50,7 @@ pub(crate) fn load_tokenizer(name: &str) -> anyhow::Result<Tokenizer> {
         let path = if path.is_dir() { path.join("tokenizer.json") } else { path.to_path_buf() };
         return Ok(Tokenizer::from_file(&path, &options)?);
     }
-    Tokenizer::from_tiktoken(name, &options).with_context(|| format!("{name}: no such file"))
+    Tokenizer::from_tiktoken(name, &options).with_context(|| format!("{name:?} is no file"))
 }
 
 /// A vocabulary of the 256 bytes, for questions about texts alone; its last id ends a text.

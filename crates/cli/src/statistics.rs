@@ -10,6 +10,9 @@ use std::time::Duration;
 use maskwright_decode::{Generation, StepStatistics, Summary};
 use serde_json::{Value, json};
 
+/// How many probabilities go on one line.
+const MASSES_PER_LINE: usize = 20;
+
 /// Figures of one generation.
 pub(crate) struct Statistics<'a> {
     generation: &'a Generation,
@@ -129,12 +132,15 @@ impl fmt::Display for Statistics<'_> {
                 f,
                 "mass     {mass:.3} of the model's own probability was on allowed tokens, on average"
             )?;
-            let masses = self.generation.steps.iter().filter_map(|step| step.allowed_mass);
-            write!(f, "by step ")?;
-            for mass in masses {
-                write!(f, " {mass:.2}")?;
+            let masses: Vec<f64> =
+                self.generation.steps.iter().filter_map(|step| step.allowed_mass).collect();
+            for (row, masses) in masses.chunks(MASSES_PER_LINE).enumerate() {
+                write!(f, "{}", if row == 0 { "by step " } else { "        " })?;
+                for mass in masses {
+                    write!(f, " {mass:.2}")?;
+                }
+                writeln!(f)?;
             }
-            writeln!(f)?;
         }
         Ok(())
     }

@@ -47,6 +47,7 @@ fn a_text_that_ends_too_early_says_what_is_missing() {
     run.says(&["the text:1:4", "ends too early", "expected"]);
     let verdict = maskwright(&["check", "--regex", "ab*c", "--text", "abb", "--json"]).exits(1).json();
     assert_eq!((&verdict["is_prefix"], &verdict["is_member"]), (&true.into(), &false.into()));
+    maskwright_with(&["check", "--regex", "ab*c"], b"abb\n").exits(1).says(&["input:1:4", "ends too early"]);
 }
 
 #[test]

@@ -96,6 +96,10 @@ fn an_unfinished_text_is_a_failure_that_says_what_is_missing() {
     let Some(run) = generate(&["--regex", "[a-z]{50}", "-p", "Once", "--max-tokens", "4"]) else { return };
     let run = run.exits(1).says(&["--max-tokens 4", "not complete", "expected next"]);
     assert_matches("[a-z]{4,49}", &run.stdout);
+    let arguments = ["--regex", "[a-z]{50}", "-p", "Once", "--max-tokens", "4", "--json"];
+    let Some(run) = generate(&arguments) else { return };
+    let value = run.exits(1).json();
+    assert_eq!((&value["finish_reason"], &value["is_complete"]), (&"max_tokens".into(), &false.into()));
     // A text that may end where it was cut is one of the language.
     let Some(run) = generate(&["--regex", "[a-z ]+", "-p", "Once", "--max-tokens", "4"]) else { return };
     let run = run.exits(0).says(&["--max-tokens 4", "in the language"]);
