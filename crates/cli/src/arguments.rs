@@ -29,21 +29,23 @@ pub(crate) enum Command {
     Debug(Debug),
 }
 
+/// The heading of the arguments that name a grammar.
+const GRAMMAR: &str = "Grammar (one of)";
+
 /// The language. One of these.
 #[derive(Args, Debug, Default)]
-#[command(next_help_heading = "Grammar (one of)")]
 pub(crate) struct GrammarArguments {
     /// A JSON Schema: texts are the JSON that it allows
-    #[arg(long, value_name = "FILE", group = "grammar")]
+    #[arg(long, value_name = "FILE", group = "grammar", help_heading = GRAMMAR)]
     pub(crate) json_schema: Option<PathBuf>,
     /// A regular expression (syntax of Rust's regex crate) that the whole text matches
-    #[arg(long, value_name = "PATTERN", group = "grammar", allow_hyphen_values = true)]
+    #[arg(long, value_name = "PATTERN", group = "grammar", help_heading = GRAMMAR, allow_hyphen_values = true)]
     pub(crate) regex: Option<String>,
     /// A GBNF grammar (llama.cpp's notation, start rule `root`)
-    #[arg(long, value_name = "FILE", group = "grammar")]
+    #[arg(long, value_name = "FILE", group = "grammar", help_heading = GRAMMAR)]
     pub(crate) gbnf: Option<PathBuf>,
     /// One of these texts
-    #[arg(long, value_name = "TEXT", num_args = 1.., group = "grammar")]
+    #[arg(long, value_name = "TEXT", num_args = 1.., group = "grammar", help_heading = GRAMMAR)]
     pub(crate) choice: Option<Vec<String>>,
     /// White space in the JSON of a schema
     #[arg(long, value_name = "HOW", default_value = "flexible", help_heading = "JSON Schema")]
