@@ -215,6 +215,21 @@ impl Automaton {
         }
     }
 
+    /// The bytes by which [`step`](Automaton::step) leads back to `state` itself. The first call for a state
+    /// makes all transitions; later ones are two table reads.
+    ///
+    /// Any text of these bytes alone stays in the state: a walk over a vocabulary need not look into what
+    /// has only such bytes (most tokens, inside a JSON string).
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn loop_bytes(&self, state: StateId) -> Result<ByteSet, AutomatonError> {
+        match &self.kind {
+            Kind::Lazy(lazy) => lazy.loop_bytes(state.0),
+            _ => Ok(ByteSet::EMPTY),
+        }
+    }
+
     /// Whether the expression is a word or a list of words, so that few tokens can match and walking the
     /// vocabulary's trie directly is cheaper than rows.
     pub fn is_literal_like(&self) -> bool {

@@ -51,6 +51,10 @@ impl Lazy {
         self.store.next_bytes(state, &self.account)
     }
 
+    pub(crate) fn loop_bytes(&self, state: u32) -> Result<ByteSet, AutomatonError> {
+        self.store.loop_bytes(state, &self.account)
+    }
+
     pub(crate) fn row_key(&self, state: u32, max_bytes: u32) -> Result<u32, AutomatonError> {
         self.store.row_key(state, max_bytes, &self.account)
     }

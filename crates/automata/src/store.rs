@@ -102,7 +102,7 @@ pub(crate) struct Store {
     id: u64,
     max_states: u32,
     rows: Rows<OnceLock<Row>>,
-    live_sets: Rows<OnceLock<ByteSet>>,
+    byte_sets: Rows<OnceLock<ByteSet>>,
     /// The `max_bytes` that the rows' keys are for; `u32::MAX` before the first.
     key_bytes: AtomicU32,
     shared: Mutex<Shared>,
@@ -119,6 +119,8 @@ pub(crate) struct Row {
     cells: Box<[AtomicU32]>,
     /// The number of the set of living bytes, + 1.
     next_bytes: AtomicU32,
+    /// The number of the set of bytes that lead back to the state, + 1.
+    loop_bytes: AtomicU32,
     /// The row key for the first `max_bytes` that anyone asked for, as a state + 2.
     key: AtomicU32,
     base: AtomicU32,
@@ -166,8 +168,8 @@ impl Account {
 
 struct Shared {
     residues: Residues,
-    states: FxHashMap<NodeId, u32>,
-    live_set_ids: FxHashMap<ByteSet, u32>,
+    n_states: u32,
+    byte_set_ids: FxHashMap<ByteSet, u32>,
     saturated: FxHashMap<(NodeId, u32), NodeId>,
 }
 
@@ -194,12 +196,12 @@ impl Store {
             id: next_id(),
             max_states: limits.max_states,
             rows: Rows::new(),
-            live_sets: Rows::new(),
+            byte_sets: Rows::new(),
             key_bytes: AtomicU32::new(u32::MAX),
             shared: Mutex::new(Shared {
                 residues: Residues::new(arena, limits.liveness_fuel),
-                states: FxHashMap::default(),
-                live_set_ids: FxHashMap::default(),
+                n_states: 0,
+                byte_set_ids: FxHashMap::default(),
                 saturated: FxHashMap::default(),
             }),
         }
@@ -210,14 +212,14 @@ impl Store {
     }
 
     fn n_states(&self) -> usize {
-        self.lock_shared().states.len()
+        self.lock_shared().n_states as usize
     }
 
     fn memory_usage(&self) -> usize {
         let shared = self.lock_shared();
         size_of::<Store>()
             + shared.residues.arena.memory()
-            + shared.live_set_ids.len() * 3 * size_of::<(ByteSet, u32)>()
+            + shared.byte_set_ids.len() * 3 * size_of::<(ByteSet, u32)>()
     }
 
     /// The start state of `regex`; `None` if its language is empty.
@@ -273,24 +275,42 @@ impl Store {
 
     pub(crate) fn next_bytes(&self, state: u32, account: &Account) -> Result<ByteSet, AutomatonError> {
         let Some(row) = self.row(state) else { return Ok(ByteSet::EMPTY) };
-        let known = row.next_bytes.load(Ordering::Acquire);
+        self.bytes_where(row, &row.next_bytes, account, |_| true)
+    }
+
+    /// The bytes that lead from a state to itself.
+    pub(crate) fn loop_bytes(&self, state: u32, account: &Account) -> Result<ByteSet, AutomatonError> {
+        let Some(row) = self.row(state) else { return Ok(ByteSet::EMPTY) };
+        self.bytes_where(row, &row.loop_bytes, account, |next| next == state)
+    }
+
+    /// The bytes that lead to a state of which `holds` holds, remembered in `memo`.
+    fn bytes_where(
+        &self,
+        row: &Row,
+        memo: &AtomicU32,
+        account: &Account,
+        holds: impl Fn(u32) -> bool,
+    ) -> Result<ByteSet, AutomatonError> {
+        let known = memo.load(Ordering::Acquire);
         if known != UNKNOWN {
-            let set = self.live_sets.get(known as usize - 1).and_then(OnceLock::get);
+            let set = self.byte_sets.get(known as usize - 1).and_then(OnceLock::get);
             return Ok(*set.expect("a set is stored before its number is"));
         }
         let mut locked = self.lock(account);
-        let mut live = ByteSet::EMPTY;
+        let mut bytes = ByteSet::EMPTY;
         for class in row.classes.iter() {
-            if self.fill_class(&mut locked, row, class)?.next().is_some() {
-                live = live.union(row.classes.set(class));
+            let next = self.fill_class(&mut locked, row, class)?.next();
+            if next.is_some_and(|(next, _)| holds(next)) {
+                bytes = bytes.union(row.classes.set(class));
             }
         }
-        let ids = &mut locked.shared.live_set_ids;
+        let ids = &mut locked.shared.byte_set_ids;
         let fresh = ids.len() as u32;
-        let number = *ids.entry(live).or_insert(fresh);
-        self.live_sets.get_or_grow(number as usize).get_or_init(|| live);
-        row.next_bytes.store(number + 1, Ordering::Release);
-        Ok(live)
+        let number = *ids.entry(bytes).or_insert(fresh);
+        self.byte_sets.get_or_grow(number as usize).get_or_init(|| bytes);
+        memo.store(number + 1, Ordering::Release);
+        Ok(bytes)
     }
 
     pub(crate) fn row_key(
@@ -368,10 +388,10 @@ impl Store {
 
     /// The state of a living residue.
     fn state_of(&self, locked: &mut Locked<'_>, node: NodeId) -> Result<u32, AutomatonError> {
-        if let Some(&state) = locked.shared.states.get(&node) {
+        if let Some(state) = locked.shared.residues.arena.state(node) {
             return Ok(state);
         }
-        let state = locked.shared.states.len() as u32;
+        let state = locked.shared.n_states;
         if locked.account.n_states() >= self.max_states as usize {
             return Err(AutomatonError::limit("states", u64::from(self.max_states)));
         }
@@ -380,9 +400,8 @@ impl Store {
         }
         let arena = &mut locked.shared.residues.arena;
         let classes = arena.classes(node)?;
-        // Rows are allocated in chunks that double, and so is the map.
-        let n_bytes = size_of::<OnceLock<Row>>() + classes.len() * size_of::<AtomicU32>() + 16;
-        arena.charge(n_bytes + 2 * size_of::<(NodeId, u32)>())?;
+        arena.charge(size_of::<OnceLock<Row>>() + classes.len() * size_of::<AtomicU32>() + 16)?;
+        arena.set_state(node, state);
         let entry = arena.entry(node);
         let row = Row {
             node,
@@ -391,11 +410,12 @@ impl Store {
             cells: (0..classes.len()).map(|_| AtomicU32::new(UNKNOWN)).collect(),
             classes,
             next_bytes: AtomicU32::new(UNKNOWN),
+            loop_bytes: AtomicU32::new(UNKNOWN),
             key: AtomicU32::new(UNKNOWN),
             base: AtomicU32::new(UNKNOWN),
         };
         self.rows.get_or_grow(state as usize).get_or_init(|| row);
-        locked.shared.states.insert(node, state);
+        locked.shared.n_states += 1;
         locked.account.n_states.fetch_add(1, Ordering::Relaxed);
         Ok(state)
     }

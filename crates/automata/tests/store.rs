@@ -149,6 +149,25 @@ fn the_same_expression_costs_nothing_twice() {
 }
 
 #[test]
+fn short_rests_of_words_are_one_residue() {
+    let store = store();
+    let a = automaton(&store, &string_but(["name", "id", "length"]));
+    let b = automaton(&store, &string_but(["type", "name", "idle", "nest"]));
+    assert_ne!(a.start(), b.start());
+    assert_ne!(run(&a, "\"n"), run(&b, "\"n"));
+    assert_ne!(run(&a, "\"id"), run(&b, "\"id"));
+    assert_eq!(run(&a, "\"na"), run(&b, "\"na"));
+    assert_eq!(run(&b, "\"idl"), run(&automaton(&store, &string_but(["idle"])), "\"idl"));
+    // A byte less in one word and one more in the next is another rest.
+    let rests = |words: [&str; 2]| {
+        let words = Regex::words(words.map(|word| format!("{word}!").into_bytes()));
+        run(&automaton(&store, &Regex::concat([words, Regex::byte(b'.')])), "").unwrap()
+    };
+    assert_ne!(rests(["ab", "c"]), rests(["a", "bc"]));
+    assert_eq!(rests(["ab", "c"]), rests(["c", "ab"]));
+}
+
+#[test]
 fn words_and_sets_keep_to_themselves() {
     let store = store();
     let word = automaton(&store, &Regex::literal("true"));
@@ -375,6 +394,8 @@ proptest! {
                 let expected = automaton.step(state, byte).unwrap();
                 let expected = expected.map(|next| (next, automaton.is_accepting(next)));
                 prop_assert_eq!(steps.next(byte).unwrap(), expected);
+                let is_loop = expected.is_some_and(|(next, _)| next == state);
+                prop_assert_eq!(automaton.loop_bytes(state).unwrap().contains(byte), is_loop);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Arena, EMPTY, EPSILON, Node, NodeId};
+use super::{Arena, EMPTY, EPSILON, NONE, Node, NodeId};
 use crate::AutomatonError;
 use crate::classes::Classes;
 
@@ -14,7 +14,7 @@ pub(super) struct MemberRow {
 }
 
 /// No node has this number: memory ends before.
-const UNSEEN: NodeId = NodeId(u32::MAX);
+const UNSEEN: NodeId = NodeId(NONE);
 
 impl Arena {
     /// The words w with `byte · w` in the language of `node`.
@@ -73,7 +73,8 @@ impl Arena {
         if entry.extended || entry.cost == 1 {
             return self.derivative(node, byte);
         }
-        match self.members.get(&node) {
+        let mut member = entry.member as usize;
+        match self.members.get(member) {
             Some(row) => match row.next[usize::from(row.classes.of(byte))] {
                 UNSEEN => {}
                 known => return Ok(known),
@@ -81,14 +82,15 @@ impl Arena {
             None => {
                 let classes = self.classes(node)?;
                 let next = vec![UNSEEN; classes.len()].into_boxed_slice();
-                self.charge(2 * size_of::<(NodeId, MemberRow)>() + size_of_val(&*next))?;
-                self.members.insert(node, MemberRow { classes, next });
+                self.charge(2 * size_of::<MemberRow>() + size_of_val(&*next))?;
+                member = self.members.len();
+                self.entries[node.0 as usize].member = member as u32;
+                self.members.push(MemberRow { classes, next });
             }
         }
         let derivative = self.derivative(node, byte)?;
-        if let Some(row) = self.members.get_mut(&node) {
-            row.next[usize::from(row.classes.of(byte))] = derivative;
-        }
+        let row = &mut self.members[member];
+        row.next[usize::from(row.classes.of(byte))] = derivative;
         Ok(derivative)
     }
 

@@ -109,7 +109,14 @@ pub(crate) struct Entry {
     max_length: u64,
     /// There are at most this many words, `u32::MAX` meaning no bound.
     n_words: u32,
+    /// The state that the residue is, or [`NONE`].
+    state: u32,
+    /// Its place in `members`, or [`NONE`].
+    member: u32,
 }
+
+/// No number of this kind.
+const NONE: u32 = u32::MAX;
 
 /// The nodes of one store.
 pub(crate) struct Arena {
@@ -119,9 +126,11 @@ pub(crate) struct Arena {
     set_ids: FxHashMap<ByteSet, u32>,
     lists: Vec<WordList>,
     list_ids: FxHashMap<Regex, u32>,
+    /// Short rests of words, by their content, so that they are one residue whatever list they are from.
+    rests: FxHashMap<Box<[u8]>, NodeId>,
     /// Derivatives of the plain members of intersections: many intersections, such as the residues of
     /// `body ∩ ¬names`, share their costly member.
-    members: FxHashMap<NodeId, MemberRow>,
+    members: Vec<MemberRow>,
     /// Byte classes by the sets that they come from.
     partitions: FxHashMap<Leading, Arc<Classes>>,
     /// Expressions met before, and whether every word of one is valid UTF-8.
@@ -146,7 +155,8 @@ impl Arena {
             set_ids: FxHashMap::default(),
             lists: Vec::new(),
             list_ids: FxHashMap::default(),
-            members: FxHashMap::default(),
+            rests: FxHashMap::default(),
+            members: Vec::new(),
             partitions: FxHashMap::default(),
             lowered: FxHashMap::default(),
             texts: FxHashMap::default(),
@@ -170,6 +180,8 @@ impl Arena {
                 min_length: u64::from(matches!(node, Node::Bytes(_))),
                 max_length,
                 n_words,
+                state: NONE,
+                member: NONE,
                 node,
                 extended: false,
                 alive: None,
@@ -196,6 +208,16 @@ impl Arena {
     /// Notes that the language of `id` has a word, or has none.
     pub(crate) fn set_alive(&mut self, id: NodeId, alive: bool) {
         self.entries[id.0 as usize].alive = Some(alive);
+    }
+
+    /// The state that the residue is, if it has been made one.
+    pub(crate) fn state(&self, id: NodeId) -> Option<u32> {
+        Some(self.entry(id).state).filter(|&state| state != NONE)
+    }
+
+    /// Notes that the residue is state `state`.
+    pub(crate) fn set_state(&mut self, id: NodeId, state: u32) {
+        self.entries[id.0 as usize].state = state;
     }
 
     /// The byte set of number `set`.
@@ -279,6 +301,8 @@ impl Arena {
             min_length: 1,
             max_length: 1,
             n_words: u32::MAX,
+            state: NONE,
+            member: NONE,
             node: Node::Empty,
         };
         match &node {

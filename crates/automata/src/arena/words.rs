@@ -1,4 +1,8 @@
 //! Sorted word lists, walked as tries by binary search.
+//!
+//! A residue of a list is a range of it, so residues of different lists are different nodes even if the words
+//! are the same; but for short rests of few words, which are found by their content. Names that many schemas
+//! have come to the same residue so. (Comparing all contents would make walking a long word quadratic.)
 
 use super::{Arena, EMPTY, EPSILON, Node, NodeId};
 use crate::{AutomatonError, ByteSet, Node as RegexNode, Regex};
@@ -77,6 +81,24 @@ impl WordList {
         bytes
     }
 
+    /// The words `low..high` from `depth` on, if they are few and short: each with its length before it,
+    /// which has one way to read it.
+    fn short_rest(&self, low: u32, high: u32, depth: u32) -> Option<Vec<u8>> {
+        if high - low > MAX_RESTS {
+            return None;
+        }
+        let rests = (low..high).map(|word| &self.word(word)[depth as usize..]);
+        if rests.clone().map(<[u8]>::len).sum::<usize>() > MAX_REST_BYTES {
+            return None;
+        }
+        let mut content = Vec::with_capacity(MAX_REST_BYTES + MAX_RESTS as usize);
+        for rest in rests {
+            content.push(rest.len() as u8);
+            content.extend_from_slice(rest);
+        }
+        Some(content)
+    }
+
     /// The least and the greatest length of the words `low..high`. O(log n).
     pub(crate) fn lengths(&self, low: u32, high: u32) -> (u32, u32) {
         let n = self.len();
@@ -101,6 +123,10 @@ impl WordList {
 fn widest(a: (u32, u32), b: (u32, u32)) -> (u32, u32) {
     (a.0.min(b.0), a.1.max(b.1))
 }
+
+/// Rests of at most this many words, and bytes in all, are found by their content.
+const MAX_RESTS: u32 = 4;
+const MAX_REST_BYTES: usize = 64;
 
 impl Arena {
     /// The node of a `Literal` or `Words` expression.
@@ -138,7 +164,17 @@ impl Arena {
                 _ => {}
             }
         }
-        self.intern(Node::Words { list, low, high, depth })
+        let node = Node::Words { list, low, high, depth };
+        let Some(rest) = self.lists[list as usize].short_rest(low, high, depth) else {
+            return self.intern(node);
+        };
+        if let Some(&known) = self.rests.get(rest.as_slice()) {
+            return Ok(known);
+        }
+        let id = self.intern(node)?;
+        self.charge(2 * size_of::<(Box<[u8]>, NodeId)>() + rest.len())?;
+        self.rests.insert(rest.into(), id);
+        Ok(id)
     }
 
     /// The words of such a range that go on with `byte`, without it. O(log n).
