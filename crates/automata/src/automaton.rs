@@ -13,6 +13,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::counted::{Counted, CountedFamily, CountedUnits, Window};
 use crate::lazy::Lazy;
 use crate::store::Store;
 use crate::{AutomatonError, ByteSet, Fuel, Node, Regex, Steps};
@@ -95,6 +96,7 @@ enum Kind {
     /// The expression is one byte of a set; state 0 is before it and 1 after.
     Set(ByteSet),
     Lazy(Box<Lazy>),
+    Counted(Box<Counted>),
 }
 
 /// Descriptions of residues are cut at about this many bytes.
@@ -129,6 +131,37 @@ impl Automaton {
         Ok(Automaton { id: next_id(), regex: regex.clone(), kind })
     }
 
+    /// The automaton of `prefix C{min,max} suffix` (a possibly empty word, counted units, a word), with the
+    /// count as a number instead of a residue for each count; `None` if `regex` has not this form with a
+    /// count worth it, or the units are no prefix code that the suffix can be told from.
+    ///
+    /// # Errors
+    /// As [`new`](Automaton::new).
+    pub fn counted(
+        regex: &Regex,
+        units: &CountedUnits,
+        limits: &AutomatonLimits,
+        fuel: &Fuel,
+    ) -> Result<Option<Automaton>, AutomatonError> {
+        let counted = Counted::new(regex, units, limits, fuel)?;
+        Ok(counted.map(|counted| Automaton {
+            id: next_id(),
+            regex: regex.clone(),
+            kind: Kind::Counted(Box::new(counted)),
+        }))
+    }
+
+    /// For a state between counted units of an automaton made by [`counted`](Automaton::counted): what its
+    /// family sees of it. For two states of one family with equal windows the residues are equal.
+    pub fn window(&self, state: StateId) -> Option<(CountedFamily, Window)> {
+        match &self.kind {
+            Kind::Counted(counted) => {
+                counted.window(state.0).map(|window| (counted.family().clone(), window))
+            }
+            _ => None,
+        }
+    }
+
     /// A number that no other automaton of this process has.
     pub fn id(&self) -> u64 {
         self.id
@@ -138,7 +171,7 @@ impl Automaton {
     /// [`id`](crate::AutomatonStore::id), or the automaton's own for single words and byte sets.
     pub fn store_id(&self) -> u64 {
         match &self.kind {
-            Kind::Word | Kind::Set(_) => self.id,
+            Kind::Word | Kind::Set(_) | Kind::Counted(_) => self.id,
             Kind::Lazy(lazy) => lazy.store_id(),
         }
     }
@@ -161,6 +194,7 @@ impl Automaton {
         match &self.kind {
             Kind::Word | Kind::Set(_) => Some(StateId(0)),
             Kind::Lazy(lazy) => lazy.start().map(StateId),
+            Kind::Counted(counted) => Some(StateId(counted.start())),
         }
     }
 
@@ -177,6 +211,7 @@ impl Automaton {
                 Some(row) => Ok(lazy.step(row, byte)?.map(|(next, _)| StateId(next))),
                 None => Ok(None),
             },
+            Kind::Counted(counted) => Ok(counted.step(state.0, byte).map(StateId)),
         }
     }
 
@@ -189,6 +224,7 @@ impl Automaton {
             Kind::Word => Steps::word(self.word(), state),
             Kind::Set(set) => Steps::set(set, state),
             Kind::Lazy(lazy) => Steps::lazy(lazy, state),
+            Kind::Counted(counted) => Steps::counted(counted, state),
         }
     }
 
@@ -199,6 +235,7 @@ impl Automaton {
             Kind::Word => state.index() == self.word().len(),
             Kind::Set(_) => state.0 == 1,
             Kind::Lazy(lazy) => lazy.is_accepting(state.0),
+            Kind::Counted(counted) => counted.is_accepting(state.0),
         }
     }
 
@@ -212,6 +249,7 @@ impl Automaton {
             Kind::Word => Ok(self.word().get(state.index()).copied().into_iter().collect()),
             Kind::Set(set) => Ok(if state.0 == 0 { *set } else { ByteSet::EMPTY }),
             Kind::Lazy(lazy) => lazy.next_bytes(state.0),
+            Kind::Counted(counted) => Ok(counted.next_bytes(state.0)),
         }
     }
 
@@ -274,6 +312,7 @@ impl Automaton {
         match &self.kind {
             Kind::Word | Kind::Set(_) => Ok(state),
             Kind::Lazy(lazy) => lazy.row_key(state.0, max_bytes).map(StateId),
+            Kind::Counted(counted) => Ok(StateId(counted.row_key(state.0, max_bytes))),
         }
     }
 
@@ -298,7 +337,7 @@ impl Automaton {
     /// If a limit is reached.
     pub fn base(&self, state: StateId) -> Result<Option<StateId>, AutomatonError> {
         match &self.kind {
-            Kind::Word | Kind::Set(_) => Ok(None),
+            Kind::Word | Kind::Set(_) | Kind::Counted(_) => Ok(None),
             Kind::Lazy(lazy) => Ok(lazy.base(state.0)?.map(StateId)),
         }
     }
@@ -313,6 +352,7 @@ impl Automaton {
             Kind::Word => Ok(self.word().get(from.index()..).unwrap_or_default().to_vec()),
             Kind::Set(set) => Ok(set.first().filter(|_| from.0 == 0).into_iter().collect()),
             Kind::Lazy(lazy) => lazy.shortest_word(from.0),
+            Kind::Counted(counted) => counted.shortest_word(from.0),
         }
     }
 
@@ -323,6 +363,7 @@ impl Automaton {
             Kind::Word => self.word().len() + 1,
             Kind::Set(_) => 2,
             Kind::Lazy(lazy) => lazy.n_states(),
+            Kind::Counted(counted) => counted.n_states(),
         }
     }
 
@@ -332,6 +373,7 @@ impl Automaton {
             + match &self.kind {
                 Kind::Word | Kind::Set(_) => 0,
                 Kind::Lazy(lazy) => lazy.memory_usage(),
+                Kind::Counted(counted) => counted.memory_usage(),
             }
     }
 
@@ -353,6 +395,7 @@ impl Automaton {
                 None => format!("{set:?}"),
             },
             Kind::Lazy(lazy) => lazy.describe(state.0, MAX_DESCRIPTION),
+            Kind::Counted(counted) => counted.describe(state.0),
         }
     }
 

@@ -14,6 +14,7 @@ mod arena;
 mod automaton;
 mod byte_set;
 mod classes;
+mod counted;
 mod error;
 mod fuel;
 mod lazy;
@@ -28,6 +29,7 @@ mod utf8;
 
 pub use automaton::{Automaton, AutomatonLimits, StateId};
 pub use byte_set::ByteSet;
+pub use counted::{CountedFamily, CountedUnits, UnitStep, Window};
 pub use error::AutomatonError;
 pub use fuel::{CancelToken, Fuel, FuelError};
 pub use regex::{Node, Regex};

@@ -1,5 +1,6 @@
 //! All transitions of one state, for walks that take many of them.
 
+use crate::counted::Counted;
 use crate::lazy::Lazy;
 use crate::store::Row;
 use crate::{AutomatonError, ByteSet, StateId};
@@ -28,12 +29,17 @@ enum Kind<'a> {
     Word(&'a [u8], StateId),
     /// The state before one byte of the set.
     Set(&'a ByteSet),
+    Counted(&'a Counted, StateId),
     Nowhere,
 }
 
 impl<'a> Steps<'a> {
     pub(crate) fn lazy(lazy: &'a Lazy, state: StateId) -> Steps<'a> {
         Steps(lazy.row(state.0).map_or(Kind::Nowhere, |row| Kind::Lazy(lazy, row)))
+    }
+
+    pub(crate) fn counted(counted: &'a Counted, state: StateId) -> Steps<'a> {
+        Steps(Kind::Counted(counted, state))
     }
 
     pub(crate) fn word(word: &'a [u8], state: StateId) -> Steps<'a> {
@@ -59,6 +65,9 @@ impl<'a> Steps<'a> {
                 Ok(Some((StateId(at + 1), at as usize + 1 == word.len())))
             }
             Kind::Set(set) if set.contains(byte) => Ok(Some((StateId(1), true))),
+            Kind::Counted(counted, state) => {
+                Ok(counted.step(state.0, byte).map(|next| (StateId(next), counted.is_accepting(next))))
+            }
             Kind::Word(..) | Kind::Set(_) | Kind::Nowhere => Ok(None),
         }
     }

@@ -2,13 +2,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use maskwright_automata::{Automaton, AutomatonError, Fuel, Node, Regex, StateId};
+use maskwright_automata::{
+    Automaton, AutomatonError, AutomatonStore, CountedUnits, Fuel, Node, Regex, StateId,
+};
 use maskwright_grammar::{Grammar, Network, TerminalFacts, TerminalId, reduce};
 use maskwright_vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
 
 use crate::machine::Machine;
-use crate::rows::Row;
+use crate::rows::{CountedRow, MinusRow, PlainRow, Row};
 use crate::{EngineError, Limits, Options};
 
 /// The most automata that are kept for grammars to come.
@@ -39,13 +41,23 @@ pub(crate) struct Shared {
     pub(crate) vocabulary: Arc<Vocabulary>,
     pub(crate) limits: Limits,
     pub(crate) options: Options,
-    automata: Mutex<FxHashMap<Regex, Arc<Automaton>>>,
+    automata: Mutex<AutomatonCache>,
+    units: CountedUnits,
     rows: Mutex<RowCache>,
+}
+
+/// The automata of terminals, with their states in one store, so that equal residues are one.
+struct AutomatonCache {
+    store: AutomatonStore,
+    known: FxHashMap<Regex, Arc<Automaton>>,
 }
 
 #[derive(Default)]
 struct RowCache {
-    rows: FxHashMap<(u64, StateId), Arc<Row>>,
+    /// By residue.
+    rows: FxHashMap<(u64, StateId), Row>,
+    /// By unit, suffix and state within the unit.
+    counted: FxHashMap<(Regex, Box<[u8]>, u8), Arc<CountedRow>>,
     n_bytes: usize,
 }
 
@@ -57,13 +69,9 @@ impl Compiler {
 
     /// A compiler with the given optimisations; masks are the same whichever are on.
     pub fn with_options(vocabulary: Arc<Vocabulary>, limits: Limits, options: Options) -> Compiler {
-        Compiler(Arc::new(Shared {
-            vocabulary,
-            limits,
-            options,
-            automata: Mutex::default(),
-            rows: Mutex::default(),
-        }))
+        let automata = Mutex::new(AutomatonCache::new(&limits));
+        let (units, rows) = (CountedUnits::default(), Mutex::default());
+        Compiler(Arc::new(Shared { vocabulary, limits, options, automata, units, rows }))
     }
 
     /// The vocabulary that masks are over.
@@ -96,12 +104,12 @@ impl Compiler {
     /// Drops all shared automata and rows; grammars compiled before keep working.
     pub fn clear_caches(&self) {
         *lock(&self.0.rows) = RowCache::default();
-        lock(&self.0.automata).clear();
+        *lock(&self.0.automata) = AutomatonCache::new(&self.0.limits);
     }
 
     /// Approximate memory of the shared caches, in bytes.
     pub fn memory_usage(&self) -> usize {
-        let automata: usize = lock(&self.0.automata).values().map(|automaton| automaton.memory_usage()).sum();
+        let automata = lock(&self.0.automata).store.memory_usage();
         automata + lock(&self.0.rows).n_bytes
     }
 }
@@ -114,7 +122,7 @@ impl Shared {
         if !regex.is_extended() {
             return Ok(TerminalFacts { is_nullable: regex.is_nullable(), has_proper_words: true });
         }
-        let automaton = self.automaton(regex)?;
+        let automaton = self.automaton(regex, fuel)?;
         let located = |error| EngineError::automaton(format!("{regex:?}"), error);
         Ok(match automaton.start() {
             None => TerminalFacts { is_nullable: false, has_proper_words: false },
@@ -126,41 +134,83 @@ impl Shared {
     }
 
     /// The automaton of a terminal, shared by all grammars that have it.
-    pub(crate) fn automaton(&self, regex: &Regex) -> Result<Arc<Automaton>, EngineError> {
-        let make = || {
-            let fuel = Fuel::new(self.limits.compile_fuel);
-            Automaton::new(regex, &self.limits.automaton, &fuel)
-                .map(Arc::new)
-                .map_err(|error| EngineError::automaton(format!("{regex:?}"), error))
-        };
-        if matches!(regex.node(), Node::Literal(_) | Node::Bytes(_) | Node::Words(_)) {
+    pub(crate) fn automaton(&self, regex: &Regex, fuel: &Fuel) -> Result<Arc<Automaton>, EngineError> {
+        let located = |error| EngineError::automaton(format!("{regex:?}"), error);
+        let limits = &self.limits.automaton;
+        if matches!(regex.node(), Node::Literal(_) | Node::Bytes(_)) {
             // Made in no time, and mostly the keys of one schema.
-            return make();
+            return Automaton::new(regex, limits, fuel).map(Arc::new).map_err(located);
         }
-        if let Some(known) = lock(&self.automata).get(regex) {
-            return Ok(known.clone());
-        }
-        let automaton = make()?;
-        let mut automata = lock(&self.automata);
-        if automata.len() >= MAX_AUTOMATA {
-            automata.clear();
-        }
-        Ok(automata.entry(regex.clone()).or_insert(automaton).clone())
+        let store = {
+            let mut automata = lock(&self.automata);
+            if let Some(known) = automata.known.get(regex) {
+                return Ok(known.clone());
+            }
+            if automata.known.len() >= MAX_AUTOMATA
+                || automata.store.memory_usage() > self.limits.automaton_bytes
+            {
+                *automata = AutomatonCache::new(&self.limits);
+            }
+            automata.store.clone()
+        };
+        let counted = Automaton::counted(regex, &self.units, limits, fuel).map_err(located)?;
+        let automaton = match counted {
+            Some(automaton) => automaton,
+            None => store.automaton(regex, fuel).map_err(located)?,
+        };
+        Ok(lock(&self.automata).known.entry(regex.clone()).or_insert(Arc::new(automaton)).clone())
     }
 
     /// The row of a residue, made if it is not there.
-    pub(crate) fn row(&self, automaton: &Automaton, residue: StateId) -> Result<Arc<Row>, AutomatonError> {
-        let key = (automaton.id(), residue);
+    pub(crate) fn row(&self, automaton: &Automaton, residue: StateId) -> Result<Row, AutomatonError> {
+        if let Some((family, window)) = automaton.window(residue) {
+            let (unit, suffix) = family.key();
+            let key = (unit.clone(), suffix.into(), window.unit_state);
+            if let Some(row) = lock(&self.rows).counted.get(&key) {
+                return Ok(Row::Counted(row.clone(), window.into()));
+            }
+            let row = Arc::new(CountedRow::new(&self.vocabulary, &family, window.unit_state));
+            let mut cache = self.room_for(row.memory_usage());
+            let row = cache.counted.entry(key).or_insert(row).clone();
+            return Ok(Row::Counted(row, window.into()));
+        }
+        let key = automaton.residue_key(residue);
         if let Some(row) = lock(&self.rows).rows.get(&key) {
             return Ok(row.clone());
         }
-        let row = Arc::new(Row::new(&self.vocabulary, automaton, residue, self.options.max_exits)?);
-        let mut cache = lock(&self.rows);
-        cache.n_bytes += row.memory_usage();
-        if cache.n_bytes > self.limits.row_cache_bytes {
-            *cache = RowCache { rows: FxHashMap::default(), n_bytes: row.memory_usage() };
-        }
+        let row = match self.row_from_base(automaton, residue)? {
+            Some(row) => row,
+            None => {
+                let max_exits = self.options.max_exits;
+                Row::Plain(Arc::new(PlainRow::new(&self.vocabulary, automaton, residue, max_exits)?))
+            }
+        };
+        let mut cache = self.room_for(row.memory_usage());
         Ok(cache.rows.entry(key).or_insert(row).clone())
+    }
+
+    /// The row of a residue as a difference from a known one.
+    fn row_from_base(&self, automaton: &Automaton, residue: StateId) -> Result<Option<Row>, AutomatonError> {
+        let Some(base_state) = automaton.base(residue)? else { return Ok(None) };
+        let Row::Plain(base) = self.row(automaton, base_state)? else { return Ok(None) };
+        let row = MinusRow::new(self.vocabulary.trie(), automaton, residue, base_state, &base)?;
+        Ok(row.map(|row| Row::Minus(Arc::new(row))))
+    }
+
+    /// The cache, emptied if `n_bytes` more would be over the limit.
+    fn room_for(&self, n_bytes: usize) -> MutexGuard<'_, RowCache> {
+        let mut cache = lock(&self.rows);
+        if cache.n_bytes + n_bytes > self.limits.row_cache_bytes {
+            *cache = RowCache::default();
+        }
+        cache.n_bytes += n_bytes;
+        cache
+    }
+}
+
+impl AutomatonCache {
+    fn new(limits: &Limits) -> AutomatonCache {
+        AutomatonCache { store: AutomatonStore::new(limits.automaton.clone()), known: FxHashMap::default() }
     }
 }
 

@@ -5,13 +5,13 @@
 
 use std::collections::VecDeque;
 
-use maskwright_automata::{Automaton, ByteSet, StateId};
+use maskwright_automata::{Automaton, ByteSet, Fuel, StateId};
 use maskwright_grammar::{ExprId, Seen, Symbol};
-use maskwright_vocabulary::Trie;
+use maskwright_vocabulary::mask_words;
 
 use crate::compiler::{CompiledGrammar, lock};
 use crate::machine::Machine;
-use crate::mask_form::MaskForm;
+use crate::mask_form::MaskBuilder;
 use crate::{EngineError, Matcher};
 
 /// A rule of the normalised grammar, as a network of states.
@@ -185,7 +185,7 @@ impl CompiledGrammar {
         let automaton = {
             let machine = lock(&machine);
             let Some(regex) = machine.network.terminals().get(terminal) else { return Ok(None) };
-            machine.shared.automaton(regex)?
+            machine.shared.automaton(regex, &Fuel::new(machine.shared.limits.compile_fuel))?
         };
         let located = |error| EngineError::automaton(format!("{:?}", automaton.regex()), error);
         let (mut seen, mut queue) = (Seen::new(), VecDeque::new());
@@ -265,11 +265,10 @@ fn row_counts(
     let max_bytes = vocabulary.max_token_bytes() as u32;
     let residue = automaton.row_key(residue, max_bytes).map_err(located)?;
     let row = machine.shared.row(automaton, residue).map_err(located)?;
-    let n_inside = match &row.inside {
-        MaskForm::Sparse(tokens) => tokens.len(),
-        MaskForm::Dense(words) => words.iter().map(|word| word.count_ones() as usize).sum(),
-    };
+    let mut inside = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
+    row.add_inside(&mut inside);
+    let n_inside = inside.finish().len();
     let max_exits = machine.shared.options.max_exits;
     let exits = row.exits_on(ByteSet::FULL, vocabulary, automaton, residue, max_exits).map_err(located)?;
-    Ok((Some(n_inside), exits.map(|exits| exits.subtree_tokens(Trie::ROOT).len())))
+    Ok((Some(n_inside), exits.map(|exits| exits.len())))
 }

@@ -14,6 +14,9 @@ pub struct Limits {
     pub compile_fuel: u64,
     /// Limits of each terminal's automaton.
     pub automaton: AutomatonLimits,
+    /// Bytes that the automata shared by all grammars of a compiler may take before grammars to come start on
+    /// fresh ones.
+    pub automaton_bytes: usize,
     /// The most readings (threads) of one text that are followed at once.
     pub max_threads: usize,
     /// Bytes that the rows shared by all grammars of a compiler may take; beyond that they are dropped and
@@ -29,6 +32,7 @@ impl Default for Limits {
         Limits {
             compile_fuel: 50_000_000,
             automaton: AutomatonLimits::default(),
+            automaton_bytes: 64 << 20,
             max_threads: 20_000,
             row_cache_bytes: 192 << 20,
             machine_bytes: 64 << 20,

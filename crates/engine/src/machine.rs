@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use maskwright_automata::{Automaton, ByteSet, StateId};
+use maskwright_automata::{Automaton, ByteSet, Fuel, StateId};
 use maskwright_grammar::{ExprId, ExprPool, Network, RuleId, Symbol, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -303,7 +303,8 @@ impl Machine {
             return Ok(known.start);
         }
         let regex = &self.network.terminals()[terminal.index()];
-        let automaton = self.shared.automaton(regex)?;
+        let fuel = Fuel::new(self.shared.limits.compile_fuel);
+        let automaton = self.shared.automaton(regex, &fuel)?;
         let start = automaton.start();
         self.terminals[terminal.index()] = Some(Terminal { automaton, start });
         Ok(start)

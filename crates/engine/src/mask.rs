@@ -78,7 +78,7 @@ impl Machine {
             mask.insert_all(&eos);
         }
         if !self.shared.options.use_rows {
-            self.walk(vocabulary.trie(), config, &mut mask)?;
+            self.walk(vocabulary.trie(), config, |tokens| mask.insert_all(tokens))?;
             return Ok(mask.finish());
         }
         let threads = self.configs.threads(config).to_vec();
@@ -89,7 +89,7 @@ impl Machine {
                 light.extend(group);
                 continue;
             };
-            mask.union(&row.inside);
+            row.add_inside(&mut mask);
             if !self.walk_exits(&row, group, &mut mask)? {
                 light.extend(group);
             }
@@ -97,7 +97,7 @@ impl Machine {
         let walked =
             if light.len() == threads.len() { Some(config) } else { self.intern(&mut light, false)? };
         if let Some(walked) = walked {
-            self.walk(vocabulary.trie(), walked, &mut mask)?;
+            self.walk(vocabulary.trie(), walked, |tokens| mask.insert_all(tokens))?;
         }
         Ok(mask.finish())
     }
@@ -121,12 +121,15 @@ impl Machine {
             .exits_on(follow, &self.shared.vocabulary, &automaton, residue, self.shared.options.max_exits)
             .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
         let Some(exits) = exits else { return Ok(false) };
-        self.walk(&exits, behind, mask)?;
+        let mut found = Vec::new();
+        self.walk(&exits.trie, behind, |tokens| found.extend_from_slice(tokens))?;
+        exits.keep(&mut found);
+        mask.insert_all(&found);
         Ok(true)
     }
 
     /// The row of a residue, from the compiler's cache; `None` if few tokens can match it.
-    fn row(&mut self, terminal: TerminalId, residue: StateId) -> Result<Option<Arc<Row>>, EngineError> {
+    pub(crate) fn row(&self, terminal: TerminalId, residue: StateId) -> Result<Option<Row>, EngineError> {
         let automaton = self.automaton(terminal);
         if automaton.is_literal_like() {
             return Ok(None);
@@ -146,15 +149,20 @@ impl Machine {
         self.shared.row(automaton, residue).map(Some).map_err(located)
     }
 
-    /// Adds the tokens of `trie` that `config` can read.
-    fn walk(&mut self, trie: &Trie, config: ConfigId, mask: &mut MaskBuilder) -> Result<(), EngineError> {
+    /// Finds the tokens of `trie` that `config` can read.
+    fn walk(
+        &mut self,
+        trie: &Trie,
+        config: ConfigId,
+        mut found: impl FnMut(&[TokenId]),
+    ) -> Result<(), EngineError> {
         let mut stack = vec![(Trie::ROOT, config)];
         while let Some((node, config)) = stack.pop() {
             let bytes = self.next_bytes(config)?;
             for (byte, child) in trie.children(node) {
                 // `next_bytes` is exact, so a leaf needs no step.
                 if bytes.contains(byte) {
-                    mask.insert_all(trie.tokens(child));
+                    found(trie.tokens(child));
                     if trie.n_children(child) > 0
                         && let Some(next) = self.step(config, byte)?
                     {

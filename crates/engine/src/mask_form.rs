@@ -32,6 +32,14 @@ impl MaskForm {
         }
     }
 
+    /// How many tokens are in the set.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            MaskForm::Sparse(tokens) => tokens.len(),
+            MaskForm::Dense(words) => words.iter().map(|word| word.count_ones() as usize).sum(),
+        }
+    }
+
     /// Whether all of `n_vocab` tokens are in the set.
     pub(crate) fn is_full(&self, n_vocab: usize) -> bool {
         match self {
@@ -87,6 +95,32 @@ impl MaskBuilder {
         }
     }
 
+    /// Adds `other` but for the `removed` (sorted) tokens.
+    pub(crate) fn union_without(&mut self, other: &MaskForm, removed: &[u32]) {
+        match other {
+            MaskForm::Sparse(tokens) => {
+                let kept = tokens.iter().filter(|token| removed.binary_search(token).is_err());
+                self.tokens.extend(kept);
+                if self.tokens.len() > self.n_words {
+                    self.flush();
+                }
+            }
+            MaskForm::Dense(_) => {
+                let was_set: Vec<bool> = match &self.dense {
+                    Some(dense) => removed.iter().map(|&token| is_set(dense, token)).collect(),
+                    None => vec![false; removed.len()],
+                };
+                self.union(other);
+                let dense = self.dense.as_mut().expect("a dense mask was just added");
+                for (&token, was_set) in removed.iter().zip(was_set) {
+                    if !was_set {
+                        dense[token as usize / 32] &= !(1 << (token % 32));
+                    }
+                }
+            }
+        }
+    }
+
     /// Moves the list into the packed words.
     fn flush(&mut self) {
         let dense = self.dense.get_or_insert_with(|| vec![0; self.n_words].into());
@@ -106,4 +140,8 @@ impl MaskBuilder {
         self.flush();
         MaskForm::Dense(self.dense.expect("flushing makes it"))
     }
+}
+
+fn is_set(words: &[u32], token: u32) -> bool {
+    words[token as usize / 32] >> (token % 32) & 1 != 0
 }

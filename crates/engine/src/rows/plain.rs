@@ -1,15 +1,8 @@
-//! Rows: what one residue says about the whole vocabulary.
-//!
-//! For a residue r the row holds *inside*, the tokens whose bytes all keep r alive, and *exits*: for every
-//! token p·u where r accepts p (neither part empty), the remainder u, in a trie with the tokens at its nodes.
-//! A mask is then the union of the insides of the live residues and of the exits whose remainder the rest of
-//! the grammar can read. A row depends on a terminal and a vocabulary only, never on a grammar, so all grammars of
-//! a compiler share it. (Paper 2's inverse token spanner table, section 3.3, by residue instead of by lexer state and
-//! lazily.)
+//! The row by walking the token trie.
 //!
 //! A residue that accepts nearly everywhere has nearly every token at nearly every place as an exit. Such
-//! rows keep exits only for the first bytes that the grammar at hand can read ([`Row::exits_on`]); where even those
-//! are too many, the mask is found by walking the token trie with the whole configuration.
+//! rows keep exits only for the first bytes that the grammar at hand can read ([`PlainRow::exits_on`]); where
+//! even those are too many, the mask is found by walking the token trie with the whole configuration.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,23 +11,24 @@ use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary, mask_words};
 
 use crate::mask_form::{MaskBuilder, MaskForm};
 
-/// What one residue says about the vocabulary.
-pub(crate) struct Row {
+/// A row with nothing left out.
+pub(crate) struct PlainRow {
     pub(crate) inside: MaskForm,
     /// All exits, unless there are too many.
     exits: Option<Arc<Trie>>,
+    has_single_exits: bool,
     /// Exits by the set of first bytes that they were asked for; `None` where still too many.
     limited: Mutex<Vec<(ByteSet, Option<Arc<Trie>>)>>,
 }
 
-impl Row {
+impl PlainRow {
     /// The row of `residue`: one walk over the part of the token trie that the residue can read.
     pub(crate) fn new(
         vocabulary: &Vocabulary,
         automaton: &Automaton,
         residue: StateId,
         max_exits: usize,
-    ) -> Result<Row, AutomatonError> {
+    ) -> Result<PlainRow, AutomatonError> {
         let mut inside = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
         let mut exits = Exits::new(vocabulary, ByteSet::FULL, max_exits);
         walk(vocabulary.trie(), automaton, residue, |node, depth, is_accepting| {
@@ -43,7 +37,13 @@ impl Row {
                 exits.add(node, depth);
             }
         })?;
-        Ok(Row { inside: inside.finish(), exits: exits.finish(), limited: Mutex::default() })
+        let has_single_exits = exits.are_single();
+        Ok(PlainRow {
+            inside: inside.finish(),
+            exits: exits.finish(),
+            has_single_exits,
+            limited: Mutex::default(),
+        })
     }
 
     /// The exits whose remainder begins with a byte of `follow` (others may be there too); `None` if there
@@ -79,6 +79,16 @@ impl Row {
         Ok(exits)
     }
 
+    /// All exits, unless there are too many.
+    pub(crate) fn all_exits(&self) -> Option<Arc<Trie>> {
+        self.exits.clone()
+    }
+
+    /// Whether all exits are listed, and every token is listed at one place at most.
+    pub(crate) fn has_single_exits(&self) -> bool {
+        self.has_single_exits
+    }
+
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
         let limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,9 +107,10 @@ fn walk(
 ) -> Result<(), AutomatonError> {
     let mut stack = vec![(Trie::ROOT, residue, 0usize)];
     while let Some((node, residue, depth)) = stack.pop() {
+        let steps = automaton.steps(residue);
         for (byte, child) in trie.children(node) {
-            if let Some(next) = automaton.step(residue, byte)? {
-                visit(child, depth + 1, automaton.is_accepting(next));
+            if let Some((next, is_accepting)) = steps.next(byte)? {
+                visit(child, depth + 1, is_accepting);
                 if trie.n_children(child) > 0 {
                     stack.push((child, next, depth + 1));
                 }
@@ -138,6 +149,12 @@ impl<'a> Exits<'a> {
             self.is_overfull = true;
             self.found = Vec::new();
         }
+    }
+
+    fn are_single(&self) -> bool {
+        let mut tokens: Vec<TokenId> = self.found.iter().map(|&(token, _)| token).collect();
+        tokens.sort_unstable();
+        !self.is_overfull && tokens.windows(2).all(|pair| pair[0] != pair[1])
     }
 
     fn finish(self) -> Option<Arc<Trie>> {

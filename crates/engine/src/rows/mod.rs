@@ -1,0 +1,120 @@
+//! Rows: what one residue says about the whole vocabulary.
+//!
+//! For a residue r the row holds *inside*, the tokens whose bytes all keep r alive, and *exits*: for every
+//! token p·u where r accepts p (neither part empty), the remainder u, in a trie with the tokens at its nodes.
+//! A mask is then the union of the insides of the live residues and of the exits whose remainder the rest of
+//! the grammar can read. A row depends on a terminal and a vocabulary only, never on a grammar, so all
+//! grammars of a compiler share it. (Paper 2's inverse token spanner table, section 3.3, by residue instead
+//! of by lexer state, and lazily.)
+//!
+//! Walking the whole token trie takes milliseconds, so a row is made that way only where nothing nearby is
+//! known:
+//!
+//! * [`PlainRow`] (`plain`): the walk.
+//! * [`MinusRow`] (`minus`): a language without a few words ("any key but these names"), as the row of the
+//!   language with them and the tokens that differ.
+//! * [`CountedRow`] (`counted`): counted units (`maxLength`), as one row for all counts and a number for each
+//!   token.
+
+mod counted;
+mod minus;
+mod plain;
+
+use std::sync::Arc;
+
+use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
+use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
+
+pub(crate) use counted::{CountedRow, UnitBounds};
+pub(crate) use minus::MinusRow;
+pub(crate) use plain::PlainRow;
+
+use crate::mask_form::MaskBuilder;
+
+/// What one residue says about the vocabulary.
+#[derive(Clone)]
+pub(crate) enum Row {
+    Plain(Arc<PlainRow>),
+    Minus(Arc<MinusRow>),
+    Counted(Arc<CountedRow>, UnitBounds),
+}
+
+/// Exits to be walked, and which of their tokens count.
+pub(crate) struct Exits {
+    pub(crate) trie: Arc<Trie>,
+    filter: ExitFilter,
+}
+
+enum ExitFilter {
+    All,
+    Minus(Arc<MinusRow>),
+    Counted(Arc<CountedRow>, UnitBounds),
+}
+
+impl Row {
+    /// Adds the tokens that stay inside the residue.
+    pub(crate) fn add_inside(&self, mask: &mut MaskBuilder) {
+        match self {
+            Row::Plain(row) => mask.union(&row.inside),
+            Row::Minus(row) => mask.union_without(&row.base.inside, &row.removed_inside),
+            Row::Counted(row, bounds) => row.add_inside(*bounds, mask),
+        }
+    }
+
+    /// The exits whose remainder begins with a byte of `follow` (others may be there too); `None` if there
+    /// are too many to list.
+    pub(crate) fn exits_on(
+        &self,
+        follow: ByteSet,
+        vocabulary: &Vocabulary,
+        automaton: &Automaton,
+        residue: StateId,
+        max_exits: usize,
+    ) -> Result<Option<Exits>, AutomatonError> {
+        Ok(match self {
+            Row::Plain(row) => row
+                .exits_on(follow, vocabulary, automaton, residue, max_exits)?
+                .map(|trie| Exits { trie, filter: ExitFilter::All }),
+            Row::Minus(row) => {
+                row.base.all_exits().map(|trie| Exits { trie, filter: ExitFilter::Minus(row.clone()) })
+            }
+            Row::Counted(row, bounds) => Some(Exits {
+                trie: row.exits().clone(),
+                filter: if row.allows_all_exits(*bounds) {
+                    ExitFilter::All
+                } else {
+                    ExitFilter::Counted(row.clone(), *bounds)
+                },
+            }),
+        })
+    }
+
+    /// Approximate memory, in bytes, what is shared with other rows left out.
+    pub(crate) fn memory_usage(&self) -> usize {
+        match self {
+            Row::Plain(row) => row.memory_usage(),
+            Row::Minus(row) => row.memory_usage(),
+            Row::Counted(row, _) => row.memory_usage(),
+        }
+    }
+}
+
+impl Exits {
+    /// How many exits there are.
+    pub(crate) fn len(&self) -> usize {
+        let mut tokens = self.trie.subtree_tokens(Trie::ROOT).to_vec();
+        self.keep(&mut tokens);
+        tokens.len()
+    }
+
+    /// Of `tokens`, found at readable remainders, those that are exits.
+    pub(crate) fn keep(&self, tokens: &mut Vec<TokenId>) {
+        match &self.filter {
+            ExitFilter::All => {}
+            ExitFilter::Minus(row) => {
+                tokens.retain(|token| row.removed_exits.binary_search(&token.0).is_err())
+            }
+            ExitFilter::Counted(row, bounds) => tokens.retain(|token| row.allows_exit(*token, *bounds)),
+        }
+    }
+}

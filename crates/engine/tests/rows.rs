@@ -1,0 +1,111 @@
+//! Rows that are derived from others (counted units, languages without a few words) give the masks that a
+//! walk of the whole trie gives.
+
+use maskwright_automata::{Fuel, Regex};
+use maskwright_engine::{Compiler, Limits, Matcher, Options};
+use maskwright_grammar::{Grammar, GrammarBuilder};
+use maskwright_oracle::Oracle;
+use maskwright_vocabulary::{TokenId, Vocabulary};
+use proptest::prelude::*;
+
+/// A character of a JSON-like string over a tiny alphabet: plain, escaped, or two bytes long.
+fn unit() -> Regex {
+    Regex::union([
+        Regex::bytes(b"ab".iter().copied().collect()),
+        Regex::words([&b"\\n"[..], b"\\\""]),
+        Regex::char_class(&[('à', 'ï')]),
+    ])
+}
+
+fn quoted(body: Regex) -> Regex {
+    Regex::concat([Regex::byte(b'"'), body, Regex::byte(b'"')])
+}
+
+/// A list of records: keys that are counted, plain, or any but some names; then a comma or the end.
+fn grammar(min: u32, max: Option<u32>, names: &[String]) -> Grammar {
+    let mut builder = GrammarBuilder::new();
+    let start = builder.declare("start");
+    let names = Regex::words(names.iter().map(|name| format!("\"{name}\"").into_bytes().into_boxed_slice()));
+    let counted = builder.terminal(quoted(unit().repeat(min, max)));
+    let other = builder.terminal(quoted(unit().star()).difference(&names));
+    let known = builder.terminal(names);
+    let (colon, comma) = (builder.literal(":"), builder.literal(","));
+    let digit = builder.literal("1");
+    let (first, second) = (builder.seq(&[known, colon, counted]), builder.seq(&[other, colon, digit]));
+    let item = builder.alt(&[first, second]);
+    let more = builder.seq(&[comma, item]);
+    let rest = builder.repeat(more, 0, None);
+    let body = builder.seq(&[item, rest]);
+    builder.define(start, body);
+    builder.finish(start).unwrap()
+}
+
+fn arb_token() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        4 => Just("a"), 4 => Just("b"), 2 => Just("\\n"), 2 => Just("\\\""), 2 => Just("é"), 4 => Just("\""),
+        2 => Just(":"), 2 => Just(","), 1 => Just("1"), 1 => Just("\\"), 1 => Just("\":\""), 1 => Just("\":1,\"")
+    ];
+    (proptest::collection::vec(piece, 1..8), 0usize..3).prop_map(|(pieces, n_cut)| {
+        let mut bytes = pieces.concat().into_bytes();
+        // Some tokens end or begin in the middle of a character.
+        match n_cut {
+            1 if bytes.len() > 1 => bytes.truncate(bytes.len() - 1),
+            2 if bytes.len() > 1 => drop(bytes.remove(0)),
+            _ => {}
+        }
+        bytes
+    })
+}
+
+fn arb_vocabulary() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    proptest::collection::vec(arb_token(), 10..80).prop_map(|mut tokens| {
+        tokens.extend([b"a", b"b", b"\\", b"n", b"\"", b":", b",", b"1"].map(|byte| byte.to_vec()));
+        tokens.extend([0xc3u8, 0xa9].map(|byte| vec![byte]));
+        tokens
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn derived_rows_agree_with_the_walk(
+        tokens in arb_vocabulary(),
+        min in 0u32..6,
+        spread in proptest::option::of(4u32..9),
+        names in proptest::collection::vec("[ab]{1,4}", 1..5),
+        choices in proptest::collection::vec(any::<u16>(), 0..14),
+    ) {
+        let n_tokens = tokens.len() as u32;
+        let tokens = tokens.into_iter().map(Some).chain([None]).collect();
+        let vocabulary = Vocabulary::from_tokens(tokens, &[n_tokens], None).unwrap().shared();
+        let max = spread.map(|spread| min + spread);
+        let grammar = grammar(min, max, &names);
+        let oracle = Oracle::new(&grammar);
+        let on = Options { light_nodes: 0, ..Options::default() };
+        let off = Options { use_rows: false, use_memo: false, ..on };
+        let mut matchers = [on, Options::default(), off].map(|options| {
+            let compiler = Compiler::with_options(vocabulary.clone(), Limits::default(), options);
+            Matcher::new(&compiler.compile(grammar.clone(), &Fuel::unlimited()).unwrap())
+        });
+        let mut text = Vec::new();
+        for choice in choices.into_iter().map(Some).chain([None]) {
+            let masks = matchers.each_mut().map(|matcher| matcher.mask().unwrap());
+            prop_assert_eq!(&masks[0], &masks[2], "after {:?}", text);
+            prop_assert_eq!(&masks[1], &masks[2], "after {:?}", text);
+            if text.len() < 12 {
+                let expected = oracle.mask(&vocabulary, &text).unwrap();
+                let expected: Vec<TokenId> =
+                    (0..=n_tokens).map(TokenId).filter(|token| expected[token.index()]).collect();
+                prop_assert_eq!(masks[0].iter().collect::<Vec<_>>(), expected, "after {:?}", text);
+            }
+            let allowed: Vec<TokenId> = masks[0].iter().filter(|token| !vocabulary.is_eos(*token)).collect();
+            let Some(choice) = choice.filter(|_| !allowed.is_empty()) else { break };
+            let token = allowed[choice as usize % allowed.len()];
+            for matcher in &mut matchers {
+                prop_assert!(matcher.accept_token(token).unwrap());
+            }
+            text.extend_from_slice(vocabulary.token_bytes(token).unwrap());
+        }
+    }
+}
