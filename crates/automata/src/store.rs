@@ -11,6 +11,12 @@
 //!
 //! Isolation: what an automaton makes is charged to its own [`Account`]; where that is full, its steps to
 //! new states fail and those of the others do not. What hostile automata leave behind goes with the store.
+//! Only time is shared: a long search for a word holds the lock, and the liveness limit bounds it.
+//!
+//! Rejected: rows of one width for the whole store (byte classes that suit every expression come close to
+//! 256); a lock per automaton (two threads could make one residue twice); counting what each automaton uses
+//! rather than what it made (whether an automaton works would depend on what others did, and warm steps
+//! would have to count).
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

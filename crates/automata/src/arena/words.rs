@@ -198,3 +198,31 @@ impl Arena {
         self.words(list, low, high, depth + 1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn ranges_of_words_know_their_bytes_and_lengths(
+            words in proptest::collection::vec(proptest::collection::vec(0u8..4, 0..4), 2..80),
+            depth in 0usize..3,
+        ) {
+            let regex = Regex::words(words);
+            let RegexNode::Words(words) = regex.node() else { return Ok(()) };
+            let list = WordList::new(&regex).unwrap();
+            for same in words.chunk_by(|a, b| a.get(..depth) == b.get(..depth)) {
+                let low = words.iter().position(|word| *word == same[0]).unwrap();
+                let high = (low + same.len()) as u32;
+                let bytes: ByteSet = same.iter().filter_map(|word| word.get(depth).copied()).collect();
+                prop_assert_eq!(list.bytes_at(low as u32, high, depth as u32), bytes);
+                let lengths = || same.iter().map(|word| word.len() as u32);
+                let expected = (lengths().min().unwrap(), lengths().max().unwrap());
+                prop_assert_eq!(list.lengths(low as u32, high), expected);
+            }
+        }
+    }
+}
