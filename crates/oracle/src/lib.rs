@@ -6,6 +6,7 @@
 //!
 //! * [`Oracle`]: a grammar as one context-free grammar over bytes without unproductive symbols, recognised
 //!   by Earley's algorithm. Decides words, viable prefixes and masks.
+//! * [`Oracle::tokens_to_finish`]: the least number of tokens that complete a text, by the least fixpoint.
 //! * [`enumerate_words`], [`enumerate_grammar`]: all words up to a length, as sets, straight from the
 //!   definition of each operation. Shares no code with the former, so that either can convict the other.
 //! * [`arb_grammar`], [`arb_regex`], [`arb_vocabulary`], [`arb_text_walk`]: random cases that shrink.
@@ -13,6 +14,7 @@
 //! Costs are exponential or worse in places (complement, enumeration). Do not use it on real grammars.
 
 mod arbitrary;
+mod budget;
 mod cfg;
 mod derivative;
 mod earley;

@@ -79,6 +79,11 @@ impl Oracle {
         crate::enumerate_grammar(&self.grammar, max_len, alphabet)
     }
 
+    /// The grammar over bytes.
+    pub(crate) fn cfg(&self) -> &Cfg {
+        &self.cfg
+    }
+
     /// The chart of `text`, if some word starts with it.
     fn chart(&self, text: &[u8]) -> Option<Chart<'_>> {
         let mut chart = Chart::new(&self.cfg, &self.is_nullable);
