@@ -4,8 +4,29 @@
 //! a terminal matches: the first way to match in backtracking order, not the longest one. This crate knows
 //! ordered patterns over bytes and nothing of grammars, vocabularies or parsing.
 //!
-//! * [`Pattern`]: an ordered regular expression with greedy and lazy repetition and assertions.
+//! * [`Pattern`]: an ordered regular expression with greedy and lazy repetition and assertions;
+//!   [`parse_python`] reads one, [`find_prefix`] defines what it matches.
+//! * [`Lexer`]: the lazily determinised automaton of a list of terminals, under a [`Discipline`].
+//! * [`lark_terminals`]: the order of terminals and the keywords as Lark has them.
+//! * [`tokenize`]: a whole text, by the definition.
 
+mod backtrack;
+mod characters;
+mod error;
+mod lark;
+mod lexer;
+mod nfa;
 mod pattern;
+mod python;
+mod states;
+mod terminal;
+mod tokenize;
 
+pub use backtrack::find_prefix;
+pub use error::{LexError, PatternError};
+pub use lark::{LarkTerminal, lark_order, lark_terminals};
+pub use lexer::{LexState, Lexer, LexerLimits};
 pub use pattern::{Pattern, PatternNode};
+pub use python::{Flags, literal_ignoring_case, parse_python};
+pub use terminal::{Accept, Discipline, Keyword, LexerTerminal, TerminalSet};
+pub use tokenize::{Token, tokenize};

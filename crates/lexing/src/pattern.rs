@@ -2,8 +2,8 @@
 //!
 //! A [`Pattern`] says not only which words match but which of them a backtracking matcher finds first:
 //! alternatives are tried in order, a greedy repetition prefers one more copy, a lazy one prefers to stop.
-//! It is the value that front ends build  and that
-//! a lexer compiles; it is never text.
+//! It is the value that front ends build ([`parse_python`](crate::parse_python) is one) and that
+//! [`Lexer`](crate::Lexer) compiles; it is never text.
 //!
 //! Constructors keep patterns flat (a `Concat` has no `Concat` inside, an `Alternation` no `Alternation`), so
 //! the depth of a value is the nesting that its source wrote. Order is never changed and nothing is merged
@@ -240,7 +240,7 @@ fn widths(node: &PatternNode) -> (u64, Option<u64>) {
         PatternNode::Bytes(_) | PatternNode::Class(_) => (1, Some(1)),
         PatternNode::Literal(bytes) => {
             // Every byte but the continuations of UTF-8 begins a character.
-            let n_chars = bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u64;
+            let n_chars = bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count().max(1) as u64;
             (n_chars, Some(n_chars))
         }
         PatternNode::Concat(parts) => parts.iter().fold((0, Some(0)), |(min, max), part| {

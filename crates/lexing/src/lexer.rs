@@ -1,0 +1,305 @@
+//! The lexer: a lazily determinised automaton over bytes that says which prefix of a text is the next token.
+//!
+//! [`step`](Lexer::step) follows it byte by byte, [`accepts`](Lexer::accepts) says which matches end at a
+//! state. Without lookahead at most one does, and the token is the prefix at the *last* accepting state
+//! passed before the automaton dies or the text ends. To say "this was the last", each match has a guard, a
+//! state to follow along the bytes after it; lookahead that reaches beyond a match is part of that guard.
+//!
+//! A warm step is two array reads and takes no lock; states are made under one lock, on first use.
+//!
+//! Rejected: one automaton per terminal, run side by side (as many steps as terminals are alive, and no one
+//! state to key a cache by); unordered state sets (lazy repetition and the order of alternatives are lost).
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use maskwright_automata::{ByteSet, Fuel};
+
+use crate::nfa::Program;
+use crate::states::{Cells, Kind, Slots, State, StateLimits, States, slot};
+use crate::{Accept, Discipline, LexError, LexerTerminal, TerminalSet};
+
+/// Ids of terminals are less than this.
+const MAX_ID: u32 = 1 << 20;
+
+/// A state of a [`Lexer`], for that lexer only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LexState(pub(crate) u32);
+
+impl LexState {
+    /// The state's number, counted from 0 in the order of making.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Limits on a [`Lexer`].
+///
+/// ```
+/// use maskwright_lexing::LexerLimits;
+/// let limits = LexerLimits { max_states: 10_000, ..LexerLimits::default() };
+/// assert!(limits.max_instructions > 0);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LexerLimits {
+    /// Instructions of all patterns together; counted repetition is written out.
+    pub max_instructions: u32,
+    /// States of the automaton.
+    pub max_states: u32,
+    /// Threads in all states together; 16 bytes each, kept twice.
+    pub max_threads: u64,
+}
+
+impl Default for LexerLimits {
+    fn default() -> LexerLimits {
+        LexerLimits { max_instructions: 500_000, max_states: 200_000, max_threads: 4_000_000 }
+    }
+}
+
+/// The automaton of a list of terminals under a discipline. `Send + Sync`; all methods take `&self`.
+///
+/// ```
+/// use maskwright_automata::Fuel;
+/// use maskwright_lexing::{Discipline, Flags, Lexer, LexerLimits, LexerTerminal, parse_python};
+/// let fuel = Fuel::new(100_000);
+/// let terminals = [
+///     LexerTerminal::new(0, parse_python("a+?", Flags::default(), &fuel)?),
+///     LexerTerminal::new(1, parse_python("[ab]+", Flags::default(), &fuel)?),
+/// ];
+/// let basic = Lexer::new(&terminals, Discipline::LeftmostFirst, LexerLimits::default(), &fuel)?;
+/// let after_a = basic.step(basic.start(), b'a')?.expect("terminals begin with a");
+/// assert_eq!(basic.accepts(after_a)[0].terminal, 0);
+/// assert_eq!(basic.step(after_a, b'a')?, None);
+/// let munch = Lexer::new(&terminals, Discipline::LongestMatch, LexerLimits::default(), &fuel)?;
+/// let after_a = munch.step(munch.start(), b'a')?.expect("terminals begin with a");
+/// assert_eq!(munch.accepts(after_a)[0].terminal, 0);
+/// assert_eq!(munch.reachable(after_a)?.iter().collect::<Vec<_>>(), [1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Lexer {
+    program: Program,
+    /// Per state and class of bytes: 0 unknown, 1 dead, else the target plus 2.
+    cells: Cells,
+    slots: Slots<State>,
+    states: Mutex<States>,
+    start: LexState,
+}
+
+const UNKNOWN: u32 = 0;
+const DEAD: u32 = 1;
+
+impl Lexer {
+    /// Compiles `terminals`, most preferred first. O(instructions); states come later.
+    ///
+    /// # Errors
+    /// A terminal can match the empty text, its id is too large, it looks ahead inside of a lookbehind, a
+    /// keyword has assertions, or a limit or `fuel` is exceeded.
+    pub fn new(
+        terminals: &[LexerTerminal],
+        discipline: Discipline,
+        limits: LexerLimits,
+        fuel: &Fuel,
+    ) -> Result<Lexer, LexError> {
+        for terminal in terminals {
+            let ids = terminal.keywords.iter().map(|keyword| keyword.terminal).chain([terminal.id]);
+            if let Some(id) = ids.into_iter().find(|&id| id >= MAX_ID) {
+                return Err(LexError::terminal(id, "has an id that is not less than 1048576"));
+            }
+        }
+        let program = Program::new(terminals, discipline, limits.max_instructions, fuel)?;
+        let (cells, slots) = (Cells::new(program.representatives.len()), Slots::new());
+        let mut states =
+            States::new(StateLimits { max_states: limits.max_states, max_items: limits.max_threads });
+        let start = states.text_start(&program)?;
+        let start = LexState(states.intern(&program, &slots, start)?);
+        Ok(Lexer { program, cells, slots, states: Mutex::new(states), start })
+    }
+
+    /// The state at the beginning of a text, before a token.
+    pub fn start(&self) -> LexState {
+        self.start
+    }
+
+    /// The state before the token that follows a token which ends at `state`. The same as
+    /// [`start`](Lexer::start) unless an assertion may see what lies before the token.
+    ///
+    /// # Errors
+    /// A limit is reached.
+    pub fn restart(&self, state: LexState) -> Result<LexState, LexError> {
+        if self.program.crossing == 0 {
+            return Ok(self.start);
+        }
+        let known = slot(&self.slots, state.0);
+        if let Some(&restart) = known.restart.get() {
+            return Ok(restart);
+        }
+        let mut states = self.lock();
+        let content = states.token_start(&self.program, &known.content.behinds)?;
+        let restart = LexState(states.intern(&self.program, &self.slots, content)?);
+        Ok(*known.restart.get_or_init(|| restart))
+    }
+
+    /// The state after one more byte; `None` if no match can end there or later, or, of a guard, if the match
+    /// stands whatever follows.
+    ///
+    /// # Errors
+    /// A limit is reached.
+    #[inline]
+    pub fn step(&self, state: LexState, byte: u8) -> Result<Option<LexState>, LexError> {
+        let class = usize::from(self.program.classes[usize::from(byte)]);
+        match self.cells.get(state.index(), class) {
+            UNKNOWN => self.step_cold(state, class),
+            DEAD => Ok(None),
+            target => Ok(Some(LexState(target - 2))),
+        }
+    }
+
+    /// The matches that end at `state`, best first: at most one without lookahead. Each is the token iff its
+    /// guard lets it stand, which of all matches of one token's reading just one does, if any. O(1).
+    pub fn accepts(&self, state: LexState) -> &[Accept] {
+        &slot(&self.slots, state.0).accepts
+    }
+
+    /// Of a guard that was stepped at least once: whether the match that it guards is not the token. O(1).
+    pub fn refutes(&self, guard: LexState) -> bool {
+        slot(&self.slots, guard.0).refutes
+    }
+
+    /// Of a guard: whether the match that it guards is not the token if the text ends here. O(1).
+    pub fn refutes_at_end(&self, guard: LexState) -> bool {
+        slot(&self.slots, guard.0).refutes_at_end
+    }
+
+    /// Of a guard: whether some bytes that may follow, or the end of the text here or after them, refute the
+    /// match that it guards.
+    ///
+    /// # Errors
+    /// A limit is reached.
+    pub fn can_accept_again(&self, guard: LexState) -> Result<bool, LexError> {
+        if let Some(reach) = slot(&self.slots, guard.0).reach.get() {
+            return Ok(reach.refutable);
+        }
+        Ok(self.lock().reach(&self.program, &self.slots, guard.0)?.refutable)
+    }
+
+    /// The terminals that can be accepted after one byte or more. The first call for a state makes all states
+    /// that follow it.
+    ///
+    /// # Errors
+    /// A limit is reached.
+    pub fn reachable(&self, state: LexState) -> Result<&TerminalSet, LexError> {
+        if let Some(reach) = slot(&self.slots, state.0).reach.get() {
+            return Ok(&reach.terminals);
+        }
+        Ok(&self.lock().reach(&self.program, &self.slots, state.0)?.terminals)
+    }
+
+    /// The bytes that [`step`](Lexer::step) does not die on.
+    ///
+    /// # Errors
+    /// A limit is reached.
+    pub fn next_bytes(&self, state: LexState) -> Result<ByteSet, LexError> {
+        let known = slot(&self.slots, state.0);
+        if let Some(&bytes) = known.next_bytes.get() {
+            return Ok(bytes);
+        }
+        self.fill_row(state)?;
+        let mut bytes = ByteSet::EMPTY;
+        for byte in 0..=255 {
+            if self.step(state, byte)?.is_some() {
+                bytes.insert(byte);
+            }
+        }
+        Ok(*known.next_bytes.get_or_init(|| bytes))
+    }
+
+    /// How many states were made so far.
+    pub fn n_states(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// An estimate of the bytes that the lexer takes.
+    pub fn memory_usage(&self) -> usize {
+        let states = self.lock();
+        self.program.insts.len() * 40 + self.cells.memory_of(states.len()) + states.memory()
+    }
+
+    /// The state in words: the terminals whose threads are alive, best first, and what is pending.
+    pub fn describe(&self, state: LexState) -> String {
+        let known = slot(&self.slots, state.0);
+        let mut parts: Vec<String> = Vec::new();
+        for item in &known.content.items {
+            let what = match item.kind {
+                Kind::Thread => {
+                    let terminal = self.program.terminal_of(item.value);
+                    format!("reads {}", self.program.terminals[terminal].id)
+                }
+                Kind::Match => format!("matched {}", item.value),
+                Kind::Settled => "matched before".to_owned(),
+                Kind::Mark => "guards a match".to_owned(),
+            };
+            let what = if item.obligation == 0 { what } else { format!("{what} if lookahead holds") };
+            if parts.last() != Some(&what) {
+                parts.push(what);
+            }
+        }
+        if known.content.is_refuted {
+            parts.push("refuted".to_owned());
+        }
+        if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
+    }
+
+    #[cold]
+    fn step_cold(&self, state: LexState, class: usize) -> Result<Option<LexState>, LexError> {
+        let mut states = self.lock();
+        let content = &slot(&self.slots, state.0).content;
+        let byte = self.program.representatives[class];
+        let target = states.raw_step(&self.program, &self.slots, content, byte)?;
+        self.keep(&mut states, state, class, target)
+    }
+
+    /// Keeps a step whose target may be dead.
+    fn keep(
+        &self,
+        states: &mut States,
+        state: LexState,
+        class: usize,
+        target: Option<u32>,
+    ) -> Result<Option<LexState>, LexError> {
+        let target = match target {
+            Some(target)
+                if !self.program.has_assertions()
+                    || states.is_live(&self.program, &self.slots, target)? =>
+            {
+                Some(target)
+            }
+            _ => None,
+        };
+        self.cells.set(state.index(), class, target.map_or(DEAD, |target| target + 2));
+        Ok(target.map(LexState))
+    }
+
+    /// Makes all steps of a state; bytes that are alike for it are advanced once.
+    fn fill_row(&self, state: LexState) -> Result<(), LexError> {
+        let mut states = self.lock();
+        let row = states.raw_row(&self.program, &self.slots, state.0)?;
+        for (class, &target) in row.iter().enumerate() {
+            self.keep(&mut states, state, class, target)?;
+        }
+        Ok(())
+    }
+
+    /// The lock, also after a panic elsewhere: states are only added, each complete.
+    fn lock(&self) -> MutexGuard<'_, States> {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Lexer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lexer")
+            .field("n_terminals", &self.program.terminals.len())
+            .field("n_instructions", &self.program.insts.len())
+            .field("n_states", &self.n_states())
+            .finish_non_exhaustive()
+    }
+}
