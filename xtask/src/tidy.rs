@@ -21,6 +21,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("maskwright-grammar", &["maskwright-automata"]),
     ("maskwright-syntax", &["maskwright-automata", "maskwright-grammar"]),
     ("maskwright-json-schema", &["maskwright-automata", "maskwright-grammar", "maskwright-syntax"]),
+    (
+        "maskwright-lark",
+        &["maskwright-automata", "maskwright-grammar", "maskwright-lexing", "maskwright-syntax"],
+    ),
     ("maskwright-vocabulary", &["maskwright-automata"]),
     ("maskwright-engine", &["maskwright-automata", "maskwright-grammar", "maskwright-vocabulary"]),
     ("maskwright-decode", &["maskwright-engine", "maskwright-vocabulary"]),

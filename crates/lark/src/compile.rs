@@ -1,0 +1,265 @@
+//! The whole way from a source text to a lexed grammar: the passes in their order.
+
+use maskwright_automata::Fuel;
+use maskwright_grammar::{ExprId, GrammarBuilder, LexedGrammar, RuleId, TerminalId};
+use maskwright_lexing::{Flags, LarkTerminal, lark_order};
+use rustc_hash::FxHashMap;
+
+use crate::config::{Indentation, IndentationIds, LarkConfig, LarkGrammar};
+use crate::definitions::{Definitions, load};
+use crate::error::{Fault, LarkError};
+use crate::rules::{RuleExpr, Rules, translate};
+use crate::source::{Sources, Span};
+use crate::terminals::{NamedText, located, named_texts, parse};
+use crate::used::used_terminals;
+
+/// The greatest number of expressions of a grammar.
+const MAX_EXPRESSIONS: usize = 4_000_000;
+
+/// Reads a grammar in Lark's language.
+///
+/// `source_name` is what messages call it, and where its relative imports start from. Time is linear in the
+/// source and what it imports, but for templates, whose instances are written out, and terminals made of
+/// terminals, whose texts are; limits and `fuel` bound both.
+///
+/// # Errors
+/// If the text is not in Lark's grammar language; a name is undefined or defined twice; an import is not
+/// found; a terminal is no regular expression that can be run, contains itself or matches the empty text; a
+/// limit is reached, or the work is cancelled.
+pub fn parse_lark(
+    source: &str,
+    source_name: &str,
+    config: &LarkConfig<'_>,
+    fuel: &Fuel,
+) -> Result<LarkGrammar, LarkError> {
+    let mut sources = Sources::default();
+    sources.add(source_name, source);
+    compile(&mut sources, config, fuel).map_err(|fault| fault.place(&sources))
+}
+
+fn compile(sources: &mut Sources, config: &LarkConfig<'_>, fuel: &Fuel) -> Result<LarkGrammar, Fault> {
+    let definitions = load(sources, config.resolver, fuel)?;
+    let named = named_texts(&definitions, fuel)?;
+    let rules = translate(&definitions, named, fuel)?;
+    let start = start_rule(&rules, &definitions, &config.start)?;
+    let kept = kept_terminals(&rules, &definitions, start, config.indentation.as_ref());
+    let (terminals, regexps) = terminals(&rules.terminals, &kept, &definitions, fuel)?;
+    let ids: FxHashMap<&str, usize> =
+        terminals.iter().enumerate().map(|(id, terminal)| (terminal.name.as_str(), id)).collect();
+    let mut ignored: Vec<TerminalId> = definitions
+        .ignored
+        .iter()
+        .filter_map(|(name, _)| ids.get(name.as_str()).map(|&id| TerminalId::from_index(id)))
+        .collect();
+    ignored.sort_unstable();
+    ignored.dedup();
+    let indentation = match &config.indentation {
+        Some(indentation) => Some(indentation_ids(indentation, &ids, &rules.declared, terminals.len())?),
+        None => None,
+    };
+    let names: Vec<&str> = terminals
+        .iter()
+        .map(|terminal| terminal.name.as_str())
+        .chain(rules.declared.iter().map(String::as_str))
+        .collect();
+    let mut lowering = Lowering {
+        rules: &rules,
+        ids: &ids,
+        n_terminals: terminals.len(),
+        terminals: Vec::new(),
+        rule_ids: FxHashMap::default(),
+        waiting: Vec::new(),
+        builder: GrammarBuilder::new(),
+        fuel,
+    };
+    lowering.terminals = LexedGrammar::<LarkTerminal>::placeholders(&mut lowering.builder, &names);
+    let grammar = lowering.run(start)?;
+    let lexed = LexedGrammar { rules: grammar, terminals, declared: rules.declared, ignored };
+    Ok(LarkGrammar { lexed, regexps, lexer: config.lexer, indentation })
+}
+
+/// The place of what is wrong with the grammar as a whole: the start of the first file.
+const TOP: Span = Span { source: 0, start: 0, end: 0 };
+
+fn start_rule(rules: &Rules, definitions: &Definitions, start: &str) -> Result<usize, Fault> {
+    if let Some(at) = rules.rules.iter().position(|(name, _)| name == start) {
+        return Ok(at);
+    }
+    let (span, message) = match definitions.entries.get(start) {
+        Some(entry) if entry.name.is_terminal => {
+            (entry.name.span, format!("the start `{start}` is a terminal, it must be a rule"))
+        }
+        Some(entry) => (entry.name.span, format!("the start `{start}` is a template, it must be a rule")),
+        None => (TOP, format!("there is no rule `{start}` to start from")),
+    };
+    let candidates = definitions.entries.names(false).chain(["start", "file_input"]);
+    let fault = Fault::new(span, message);
+    Err(match rules.rules.first() {
+        Some((first, _)) => fault
+            .with_hint(format!("name another start rule, such as `{first}`"))
+            .suggesting(start, candidates.filter(|name| definitions.entries.get(name).is_some())),
+        None => fault.with_hint("a rule is written `start: \"some\" TERMINALS and rules`"),
+    })
+}
+
+/// The terminals of the lexer: what is used, what is ignored, what makes indentation.
+fn kept_terminals(
+    rules: &Rules,
+    definitions: &Definitions,
+    start: usize,
+    indentation: Option<&Indentation>,
+) -> Vec<bool> {
+    let mut kept = used_terminals(rules, start);
+    let mut ids: FxHashMap<&str, usize> = FxHashMap::default();
+    ids.extend(rules.terminals.iter().enumerate().map(|(at, terminal)| (terminal.name.as_str(), at)));
+    let always = indentation.map(|indentation| indentation.newline.as_str());
+    for name in definitions.ignored.iter().map(|(name, _)| name.as_str()).chain(always) {
+        if let Some(&at) = ids.get(name) {
+            kept[at] = true;
+        }
+    }
+    kept
+}
+
+/// The kept terminals and their regular expressions, in Lark's order.
+fn terminals(
+    texts: &[NamedText],
+    kept: &[bool],
+    definitions: &Definitions,
+    fuel: &Fuel,
+) -> Result<(Vec<LarkTerminal>, Vec<String>), Fault> {
+    let mut terminals = Vec::new();
+    let mut regexps = Vec::new();
+    for text in texts.iter().zip(kept).filter_map(|(text, &is_kept)| is_kept.then_some(text)) {
+        terminals.push(terminal(text, definitions, fuel)?);
+        regexps.push(text.text.to_regexp());
+    }
+    let order = lark_order(&terminals);
+    let regexps = order.iter().map(|&at| std::mem::take(&mut regexps[at])).collect();
+    let mut terminals: Vec<Option<LarkTerminal>> = terminals.into_iter().map(Some).collect();
+    Ok((order.into_iter().filter_map(|at| terminals[at].take()).collect(), regexps))
+}
+
+fn terminal(text: &NamedText, definitions: &Definitions, fuel: &Fuel) -> Result<LarkTerminal, Fault> {
+    let pattern =
+        parse(&text.text, text.span, fuel).map_err(|fault| located(fault, text.body, definitions, fuel))?;
+    if pattern.min_width() == 0 {
+        let message = format!("the terminal `{}` matches the empty text", text.name);
+        return Err(Fault::new(text.span, message).with_hint(
+            "let it match at least one character, and write `?` where it is used; or make it a rule",
+        ));
+    }
+    Ok(LarkTerminal {
+        name: text.name.clone(),
+        pattern,
+        source_length: text.text.length(),
+        string: text.text.is_string.then(|| text.text.value.clone()),
+        flags: Flags::from_letters(&text.text.flags).expect("a pattern with other flags was not read"),
+        priority: text.priority,
+    })
+}
+
+fn indentation_ids(
+    indentation: &Indentation,
+    ids: &FxHashMap<&str, usize>,
+    declared: &[String],
+    n_terminals: usize,
+) -> Result<IndentationIds, Fault> {
+    let lexed = |name: &str| ids.get(name).map(|&id| TerminalId::from_index(id));
+    let made = |name: &str| {
+        let at = declared.iter().position(|declared| declared == name).ok_or_else(|| {
+            Fault::new(TOP, format!("indentation needs the terminal `{name}`, which is not declared"))
+                .with_hint(format!("add `%declare {} {}`", indentation.indent, indentation.dedent))
+        })?;
+        Ok(TerminalId::from_index(n_terminals + at))
+    };
+    let newline = lexed(&indentation.newline).ok_or_else(|| {
+        Fault::new(
+            TOP,
+            format!("indentation needs the terminal `{}`, which is not defined", indentation.newline),
+        )
+        .suggesting(&indentation.newline, ids.keys().copied())
+    })?;
+    let brackets = |names: &[String]| {
+        let mut brackets: Vec<TerminalId> = names.iter().filter_map(|name| lexed(name)).collect();
+        brackets.sort_unstable();
+        brackets
+    };
+    Ok(IndentationIds {
+        newline,
+        indent: made(&indentation.indent)?,
+        dedent: made(&indentation.dedent)?,
+        open: brackets(&indentation.open),
+        close: brackets(&indentation.close),
+        tab_width: indentation.tab_width,
+    })
+}
+
+/// Makes the grammar of the rules that the start rule leads to.
+struct Lowering<'a> {
+    rules: &'a Rules,
+    ids: &'a FxHashMap<&'a str, usize>,
+    n_terminals: usize,
+    /// The expressions of the terminals, by id.
+    terminals: Vec<ExprId>,
+    rule_ids: FxHashMap<usize, RuleId>,
+    waiting: Vec<usize>,
+    builder: GrammarBuilder,
+    fuel: &'a Fuel,
+}
+
+impl Lowering<'_> {
+    fn run(mut self, start: usize) -> Result<maskwright_grammar::Grammar, Fault> {
+        let start = self.rule(start);
+        while let Some(at) = self.waiting.pop() {
+            let rules = self.rules;
+            let body = self.expr(&rules.rules[at].1)?;
+            self.builder.define(self.rule_ids[&at], body);
+        }
+        Ok(self.builder.finish(start).expect("every rule that is declared is also waiting to be defined"))
+    }
+
+    fn rule(&mut self, at: usize) -> RuleId {
+        if let Some(&id) = self.rule_ids.get(&at) {
+            return id;
+        }
+        let id = self.builder.declare(&self.rules.rules[at].0);
+        self.rule_ids.insert(at, id);
+        self.waiting.push(at);
+        id
+    }
+
+    fn expr(&mut self, expr: &RuleExpr) -> Result<ExprId, Fault> {
+        self.fuel.spend(1).map_err(|error| Fault::fuel(TOP, error))?;
+        if self.builder.n_exprs() > MAX_EXPRESSIONS {
+            return Err(Fault::limit(TOP, format!("a grammar of more than {MAX_EXPRESSIONS} expressions")));
+        }
+        Ok(match expr {
+            RuleExpr::Alternatives(parts) => {
+                let parts = parts.iter().map(|part| self.expr(part)).collect::<Result<Vec<_>, _>>()?;
+                self.builder.alt(&parts)
+            }
+            RuleExpr::Sequence(parts) => {
+                let parts = parts.iter().map(|part| self.expr(part)).collect::<Result<Vec<_>, _>>()?;
+                self.builder.seq(&parts)
+            }
+            // Nothing of what is repeated no times is in use.
+            RuleExpr::Repeat { max: Some(0), .. } => self.builder.epsilon(),
+            RuleExpr::Repeat { inner, min, max } => {
+                let inner = self.expr(inner)?;
+                self.builder.repeat(inner, *min, *max)
+            }
+            RuleExpr::Terminal(at) => {
+                let name = self.rules.terminals[*at].name.as_str();
+                // The lexer has the terminals of every rule that the start rule leads to.
+                let id = self.ids.get(name).expect("a terminal of a rule in use is kept");
+                self.terminals[*id]
+            }
+            RuleExpr::Declared(at) => self.terminals[self.n_terminals + at],
+            RuleExpr::Rule(at) => {
+                let rule = self.rule(*at);
+                self.builder.rule(rule)
+            }
+        })
+    }
+}

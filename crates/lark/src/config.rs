@@ -1,0 +1,140 @@
+//! What a caller chooses, and what it gets.
+
+use std::fmt;
+
+use maskwright_grammar::{LexedGrammar, TerminalId};
+use maskwright_lexing::LarkTerminal;
+
+use crate::import::Resolver;
+
+/// Which terminals compete for the next token.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum LexerKind {
+    /// Those that the parser can read at this place.
+    #[default]
+    Contextual,
+    /// All of them, everywhere: Lark's `lexer="basic"`.
+    Basic,
+}
+
+/// The names of the terminals that make indentation part of a grammar.
+///
+/// After a `newline` token outside of brackets, the blanks at its end are the new line's indentation: more
+/// than before makes an `indent`, less makes a `dedent` for every block that ends.
+///
+/// ```
+/// use maskwright_lark::Indentation;
+/// let python = Indentation::python();
+/// assert_eq!((python.newline.as_str(), python.tab_width), ("_NL", 8));
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Indentation {
+    /// The terminal of the end of a line and the blanks after it.
+    pub newline: String,
+    /// The declared terminal of a block's start.
+    pub indent: String,
+    /// The declared terminal of a block's end.
+    pub dedent: String,
+    /// The terminals that suspend indentation until they are closed; what the grammar lacks is skipped.
+    pub open: Vec<String>,
+    /// The terminals that close what one of `open` opened.
+    pub close: Vec<String>,
+    /// How many spaces a tab stands for.
+    pub tab_width: u32,
+}
+
+impl Indentation {
+    /// Python's, by the names that grammars for Lark use: `_NL`, `_INDENT`, `_DEDENT`, and `(`, `[`, `{`.
+    pub fn python() -> Indentation {
+        let names = |names: [&str; 3]| names.map(str::to_owned).to_vec();
+        Indentation {
+            newline: "_NL".to_owned(),
+            indent: "_INDENT".to_owned(),
+            dedent: "_DEDENT".to_owned(),
+            open: names(["LPAR", "LSQB", "LBRACE"]),
+            close: names(["RPAR", "RSQB", "RBRACE"]),
+            tab_width: 8,
+        }
+    }
+}
+
+/// What [`parse_lark`](crate::parse_lark) needs to know besides the grammar.
+///
+/// ```
+/// use maskwright_lark::{LarkConfig, LexerKind};
+/// let config = LarkConfig { lexer: LexerKind::Basic, ..LarkConfig::default() };
+/// assert_eq!(config.start, "start");
+/// ```
+#[derive(Clone)]
+pub struct LarkConfig<'a> {
+    /// The rule of whole texts.
+    pub start: String,
+    /// Which terminals compete.
+    pub lexer: LexerKind,
+    /// Whether indentation makes tokens.
+    pub indentation: Option<Indentation>,
+    /// Finds the grammars that are imported, before the built-in ones; files are the caller's to read.
+    pub resolver: Option<&'a Resolver<'a>>,
+}
+
+impl Default for LarkConfig<'_> {
+    fn default() -> Self {
+        LarkConfig {
+            start: "start".to_owned(),
+            lexer: LexerKind::default(),
+            indentation: None,
+            resolver: None,
+        }
+    }
+}
+
+impl fmt::Debug for LarkConfig<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LarkConfig")
+            .field("start", &self.start)
+            .field("lexer", &self.lexer)
+            .field("indentation", &self.indentation)
+            .field("has_resolver", &self.resolver.is_some())
+            .finish()
+    }
+}
+
+/// An [`Indentation`] by the terminals' ids.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IndentationIds {
+    /// The terminal of the end of a line and the blanks after it.
+    pub newline: TerminalId,
+    /// The declared terminal of a block's start.
+    pub indent: TerminalId,
+    /// The declared terminal of a block's end.
+    pub dedent: TerminalId,
+    /// The terminals that suspend indentation until they are closed; sorted.
+    pub open: Vec<TerminalId>,
+    /// The terminals that close; sorted.
+    pub close: Vec<TerminalId>,
+    /// How many spaces a tab stands for.
+    pub tab_width: u32,
+}
+
+/// A grammar in Lark's language, read.
+///
+/// ```
+/// use maskwright_automata::Fuel;
+/// use maskwright_lark::{LarkConfig, parse_lark};
+/// let source = "start: WORD+\n%import common (WORD, WS)\n%ignore WS\n";
+/// let grammar = parse_lark(source, "words.lark", &LarkConfig::default(), &Fuel::unlimited()).unwrap();
+/// let names: Vec<&str> = grammar.lexed.terminals.iter().map(|terminal| &*terminal.name).collect();
+/// assert_eq!(names, ["WORD", "WS"]);
+/// assert_eq!(grammar.lexed.ignored.len(), 1);
+/// ```
+#[derive(Clone, Debug)]
+pub struct LarkGrammar {
+    /// The rules and the terminals; these are in the order in which Lark's lexer tries them.
+    pub lexed: LexedGrammar<LarkTerminal>,
+    /// The terminals as regular expressions of Python's `re`, by id, for messages.
+    pub regexps: Vec<String>,
+    /// Which terminals compete.
+    pub lexer: LexerKind,
+    /// What indentation makes, if it makes tokens.
+    pub indentation: Option<IndentationIds>,
+}

@@ -1,0 +1,35 @@
+//! The front end for grammars in Lark's language: text in, typed lexed grammar out.
+//!
+//! [`parse_lark`] reads a grammar as the documentation of Lark defines it and gives a [`LarkGrammar`]: rules
+//! over terminal ids, and terminals as ordered patterns. Nothing here runs a lexer or a parser. The passes, a
+//! file each:
+//!
+//! tokens (`token`) → statements (`parser`, `tree`) → definitions, imports read and names found
+//! (`definitions`, `import`) → texts of terminals (`terminals`, `pattern_text`) → rules without templates and
+//! literals (`rules`) → what is used (`used`) → the grammar (`compile`).
+//!
+//! Only recognition counts: aliases, priorities of rules and what shapes trees are read and have no effect.
+//! Which terminals compete, and in which order, is Lark's to the letter, since that is part of the language.
+//! Every failure is a [`LarkError`] with its place. Accepted beyond Lark: alternatives of a rule that are the
+//! same twice. Refused beyond Lark: imports of names that are not there, even where nothing uses them.
+
+mod builtin;
+mod compile;
+mod config;
+mod definitions;
+mod error;
+mod import;
+mod parser;
+mod pattern_text;
+mod rules;
+mod source;
+mod terminals;
+mod token;
+mod tree;
+mod used;
+
+pub use builtin::{Builtin, builtin, builtin_names};
+pub use compile::parse_lark;
+pub use config::{Indentation, IndentationIds, LarkConfig, LarkGrammar, LexerKind};
+pub use error::LarkError;
+pub use import::{ImportRequest, ImportedGrammar, Resolver};

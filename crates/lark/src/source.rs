@@ -1,0 +1,43 @@
+//! The texts that a grammar is made of, and places in them.
+
+/// The longest text of one grammar file, in bytes; far more than any grammar that people write.
+pub(crate) const MAX_SOURCE: usize = 1 << 26;
+
+/// A place: bytes `start..end` of one source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Span {
+    /// Which of the [`Sources`].
+    pub(crate) source: u32,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+impl Span {
+    /// From the start of `self` to the end of `last`, both of one source.
+    pub(crate) fn to(self, last: Span) -> Span {
+        Span { end: last.end.max(self.start), ..self }
+    }
+}
+
+/// The grammar file and what it imports, with their names.
+#[derive(Default, Debug)]
+pub(crate) struct Sources(Vec<(String, String)>);
+
+impl Sources {
+    /// Adds a text of at most [`MAX_SOURCE`] bytes (a longer one is cut there, and refused by the parser)
+    /// and gives its number.
+    pub(crate) fn add(&mut self, name: &str, text: &str) -> u32 {
+        let mut end = text.len().min(MAX_SOURCE + 4);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        self.0.push((name.to_owned(), text[..end].to_owned()));
+        u32::try_from(self.0.len() - 1).expect("the number of imports is limited")
+    }
+
+    /// The name and the text of source number `source`.
+    pub(crate) fn get(&self, source: u32) -> (&str, &str) {
+        let (name, text) = &self.0[source as usize];
+        (name, text)
+    }
+}
