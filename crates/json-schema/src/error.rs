@@ -10,9 +10,9 @@ use maskwright_syntax::SyntaxError;
 /// ```
 /// use maskwright_automata::Fuel;
 /// use maskwright_json_schema::{SchemaConfig, compile_str};
-/// let schema = r#"{"properties": {"a": {"not": {"minimum": 3}}}}"#;
+/// let schema = r#"{"properties": {"a": {"uniqueItems": true}}}"#;
 /// let error = compile_str(schema, &SchemaConfig::default(), &Fuel::unlimited()).unwrap_err();
-/// assert_eq!((error.pointer(), error.keyword()), ("/properties/a", Some("not")));
+/// assert_eq!((error.pointer(), error.keyword()), ("/properties/a", Some("uniqueItems")));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaError(Box<Inner>);

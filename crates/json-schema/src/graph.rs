@@ -1,7 +1,7 @@
 //! The schemas of one document as a lazily resolved graph of canonical forms.
 //!
 //! Nodes are schemas of the document (one for each place that is read, found by address, so that all
-//! references to it share it), constants, and intersections of other nodes. [`Graph::shape`] resolves a node
+//! references to it share it), constants, and intersections and complements of other nodes. [`Graph::shape`] resolves a node
 //! one step deep. An intersection is keyed by the flat list of what it intersects, so intersecting recursive
 //! schemas ends: there are finitely many lists. What it costs is counted in fuel, and alternatives are
 //! limited, since multiplying out `anyOf`s is exponential in the worst case.
@@ -13,12 +13,14 @@ use maskwright_automata::{Fuel, Regex};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
+use crate::array::ArraySet;
 use crate::draft::Draft;
 use crate::error::Kind;
 use crate::number::{NumberSet, NumberValue};
+use crate::object::{ObjectSet, Property};
 use crate::reference::Resources;
 use crate::report::{Entry, Place, Step};
-use crate::shape::{ArraySet, NodeId, ObjectSet, Property, Shape, StringSet};
+use crate::shape::{NodeId, Shape, StringSet};
 use crate::words::Matcher;
 use crate::{SchemaConfig, SchemaError};
 
@@ -40,6 +42,11 @@ pub(crate) struct Graph<'a> {
     /// Nodes by the address of their constant in the document.
     constants: FxHashMap<usize, NodeId>,
     intersections: FxHashMap<Rc<[NodeId]>, NodeId>,
+    complements: FxHashMap<NodeId, NodeId>,
+    /// Which languages are empty, of those that had to be searched.
+    pub(crate) empties: FxHashMap<Regex, bool>,
+    /// Which nodes are seen to be empty, by how far was looked.
+    pub(crate) empty_nodes: FxHashMap<(NodeId, usize), bool>,
     pub(crate) patterns: FxHashMap<&'a str, Regex>,
     pub(crate) matchers: FxHashMap<Regex, Matcher>,
     depth: usize,
@@ -58,6 +65,7 @@ enum Source<'a> {
     Schema(&'a Value),
     Constant(&'a Value),
     Intersection(Rc<[NodeId]>),
+    Complement(NodeId),
 }
 
 enum State<'a> {
@@ -85,6 +93,9 @@ impl<'a> Graph<'a> {
             schemas: FxHashMap::default(),
             constants: FxHashMap::default(),
             intersections: FxHashMap::default(),
+            complements: FxHashMap::default(),
+            empties: FxHashMap::default(),
+            empty_nodes: FxHashMap::default(),
             patterns: FxHashMap::default(),
             matchers: FxHashMap::default(),
             depth: 0,
@@ -158,6 +169,9 @@ impl<'a> Graph<'a> {
         if let [single] = kept[..] {
             return single;
         }
+        if kept.iter().any(|node| self.complements.get(node).is_some_and(|other| kept.contains(other))) {
+            return NodeId::NEVER;
+        }
         let members: Rc<[NodeId]> = kept.into();
         if let Some(&node) = self.intersections.get(&members) {
             return node;
@@ -166,6 +180,23 @@ impl<'a> Graph<'a> {
         let node = self.push(Source::Intersection(members.clone()), place);
         self.intersections.insert(members, node);
         node
+    }
+
+    /// The node of what is not in `node`.
+    pub(crate) fn complement_node(&mut self, node: NodeId) -> NodeId {
+        match node {
+            NodeId::ANY => return NodeId::NEVER,
+            NodeId::NEVER => return NodeId::ANY,
+            _ => {}
+        }
+        if let Some(&known) = self.complements.get(&node) {
+            return known;
+        }
+        let place = self.nodes[node.index()].place;
+        let complement = self.push(Source::Complement(node), place);
+        self.complements.insert(node, complement);
+        self.complements.insert(complement, node);
+        complement
     }
 
     fn push(&mut self, source: Source<'a>, place: PlaceId) -> NodeId {
@@ -240,6 +271,10 @@ impl<'a> Graph<'a> {
                 }
                 Ok(shape)
             }
+            Source::Complement(denied) => {
+                let shape = self.shape(denied)?;
+                Ok(Rc::new(self.complement(&shape, place)?))
+            }
         }
     }
 
@@ -275,8 +310,13 @@ impl<'a> Graph<'a> {
                     let prefix: Result<Vec<_>, _> =
                         items.iter().map(|item| self.constant_node(item, place)).collect();
                     let length = items.len() as u64;
-                    let set =
-                        ArraySet { prefix: prefix?, rest: NodeId::NEVER, min: length, max: Some(length) };
+                    let set = ArraySet {
+                        prefix: prefix?,
+                        rest: NodeId::NEVER,
+                        min: length,
+                        max: Some(length),
+                        ..ArraySet::any()
+                    };
                     shape.arrays.push(Rc::new(set));
                 }
                 Value::Object(members) => {
@@ -285,7 +325,11 @@ impl<'a> Graph<'a> {
                         let schema = self.constant_node(value, place)?;
                         properties.push(Property { name, schema, is_required: true, is_declared: true });
                     }
-                    shape.objects.push(Rc::new(ObjectSet { properties, additional: NodeId::NEVER }));
+                    shape.objects.push(Rc::new(ObjectSet {
+                        properties,
+                        additional: NodeId::NEVER,
+                        ..ObjectSet::any()
+                    }));
                 }
             }
         }

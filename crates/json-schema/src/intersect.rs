@@ -1,4 +1,4 @@
-//! The intersection of canonical forms, and when it is seen to be empty.
+//! The intersection of canonical forms.
 //!
 //! Alternatives are multiplied out type by type; the schemas of properties and items are met lazily, as
 //! nodes. Listed strings are tried against patterns at once, so a filtered `enum` stays a list.
@@ -10,7 +10,7 @@ use maskwright_automata::Regex;
 use crate::SchemaError;
 use crate::error::Kind;
 use crate::graph::{Graph, PlaceId};
-use crate::shape::{NodeId, Shape, StringSet};
+use crate::shape::{Shape, StringSet};
 use crate::words::Matcher;
 
 impl<'a> Graph<'a> {
@@ -41,11 +41,9 @@ impl<'a> Graph<'a> {
         }
         for (a, b) in pairs(&left.objects, &right.objects) {
             self.spend(place, 1 + (a.properties.len() + b.properties.len()) as u64)?;
-            match a.intersect(b, |a, b| self.meet(a, b)) {
+            match self.intersect_objects(a, b, place)? {
                 Ok(set) => shape.objects.push(Rc::new(set)),
-                Err(name) => self.note_conflict(place, "required", || {
-                    format!("the property \"{name}\" is required, but no value of it is allowed")
-                }),
+                Err(name) => self.note_missing(place, name),
             }
         }
         // Only a product is refused: a long list of constants, for one, costs what it is long.
@@ -99,21 +97,40 @@ impl<'a> Graph<'a> {
         words: Vec<&'a str>,
         place: PlaceId,
     ) -> Result<Vec<&'a str>, SchemaError> {
-        let mut matcher = self.matchers.remove(pattern).unwrap_or_else(|| Matcher::new(pattern));
         let mut kept = Vec::with_capacity(words.len());
         for word in words {
-            match matcher.matches(word, self.fuel) {
-                Ok(true) => kept.push(word),
-                Ok(false) => {}
-                Err(kind) => return Err(self.error(place, Some("pattern"), kind)),
+            if self.is_word(pattern, word, place)? {
+                kept.push(word);
             }
         }
-        self.matchers.insert(pattern.clone(), matcher);
         Ok(kept)
+    }
+
+    /// Whether `word` is in the language of `pattern`.
+    pub(crate) fn is_word(
+        &mut self,
+        pattern: &Regex,
+        word: &str,
+        place: PlaceId,
+    ) -> Result<bool, SchemaError> {
+        let fuel = self.fuel;
+        let matcher = self.matchers.entry(pattern.clone()).or_insert_with(|| Matcher::new(pattern));
+        let found = matcher.matches(word, fuel);
+        found.map_err(|kind| self.error(place, Some("pattern"), kind))
     }
 
     /// The language of a pattern.
     pub(crate) fn pattern(&mut self, pattern: &'a str, place: PlaceId) -> Result<Regex, SchemaError> {
+        self.pattern_of(pattern, place, "pattern")
+    }
+
+    /// The language of a pattern that stands in `keyword`.
+    pub(crate) fn pattern_of(
+        &mut self,
+        pattern: &'a str,
+        place: PlaceId,
+        keyword: &'static str,
+    ) -> Result<Regex, SchemaError> {
         if let Some(regex) = self.patterns.get(pattern) {
             return Ok(regex.clone());
         }
@@ -127,53 +144,8 @@ impl<'a> Graph<'a> {
                 self.patterns.insert(pattern, regex.clone());
                 Ok(regex)
             }
-            Err(error) => Err(self.error(place, Some("pattern"), Kind::of_syntax(&error))),
+            Err(error) => Err(self.error(place, Some(keyword), Kind::of_syntax(&error))),
         }
-    }
-
-    /// Whether it is seen, at most `depth` steps into the instance, that no value has this form.
-    pub(crate) fn is_seen_empty(&mut self, shape: &Shape<'a>, depth: usize) -> Result<bool, SchemaError> {
-        let has_scalar = shape.has_null || shape.has_true || shape.has_false;
-        if has_scalar || !shape.numbers.is_empty() || !shape.strings.is_empty() {
-            return Ok(false);
-        }
-        for set in &shape.objects {
-            let mut is_empty = false;
-            for property in set.properties.iter().filter(|property| property.is_required) {
-                is_empty = is_empty || self.is_node_seen_empty(property.schema, depth)?;
-            }
-            if !is_empty {
-                return Ok(false);
-            }
-        }
-        for set in &shape.arrays {
-            let mut is_empty = false;
-            let n_certain = usize::try_from(set.min).unwrap_or(usize::MAX);
-            for &item in set.prefix.iter().take(n_certain) {
-                is_empty = is_empty || self.is_node_seen_empty(item, depth)?;
-            }
-            if n_certain > set.prefix.len() {
-                is_empty = is_empty || self.is_node_seen_empty(set.rest, depth)?;
-            }
-            if !is_empty {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn is_node_seen_empty(&mut self, node: NodeId, depth: usize) -> Result<bool, SchemaError> {
-        if depth == 0 || node == NodeId::ANY {
-            return Ok(false);
-        }
-        self.spend(self.place(node), 1)?;
-        let shape = match self.shape(node) {
-            Ok(shape) => shape,
-            // It leads to a schema that is being read right now: nothing is seen of it yet.
-            Err(error) if error.is_loop() => return Ok(false),
-            Err(error) => return Err(error),
-        };
-        self.is_seen_empty(&shape, depth - 1)
     }
 }
 

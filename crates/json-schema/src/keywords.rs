@@ -4,12 +4,14 @@
 //! refuses or reports those that are not enforced, and knows the trivial uses that constrain nothing
 //! (`"uniqueItems": false`).
 
+use maskwright_automata::Regex;
 use serde_json::{Map, Number, Value};
 
 use crate::SchemaError;
 use crate::decimal::Decimal;
 use crate::draft::Draft;
 use crate::error::Kind;
+use crate::formats;
 use crate::graph::{Graph, PlaceId, kind_of};
 
 /// The enforced keywords of one schema; absent ones are `None`.
@@ -23,6 +25,9 @@ pub(crate) struct Keywords<'a> {
     pub(crate) any_of: Option<&'a [Value]>,
     pub(crate) one_of: Option<&'a [Value]>,
     pub(crate) not: Option<&'a Value>,
+    pub(crate) condition: Option<&'a Value>,
+    pub(crate) consequence: Option<&'a Value>,
+    pub(crate) alternative: Option<&'a Value>,
     pub(crate) minimum: Option<Decimal>,
     pub(crate) maximum: Option<Decimal>,
     pub(crate) exclusive_minimum: Option<Exclusive>,
@@ -31,15 +36,23 @@ pub(crate) struct Keywords<'a> {
     pub(crate) min_length: Option<u64>,
     pub(crate) max_length: Option<u64>,
     pub(crate) pattern: Option<&'a str>,
+    pub(crate) format: Option<Regex>,
     pub(crate) items: Option<&'a Value>,
     pub(crate) prefix_items: Option<&'a [Value]>,
     pub(crate) additional_items: Option<&'a Value>,
+    pub(crate) contains: Option<&'a Value>,
+    pub(crate) min_contains: Option<u64>,
+    pub(crate) max_contains: Option<u64>,
     pub(crate) min_items: Option<u64>,
     pub(crate) max_items: Option<u64>,
     pub(crate) has_unique_items: bool,
     pub(crate) properties: Option<&'a Map<String, Value>>,
     pub(crate) required: Option<&'a [Value]>,
     pub(crate) additional_properties: Option<&'a Value>,
+    pub(crate) pattern_properties: Option<&'a Map<String, Value>>,
+    pub(crate) property_names: Option<&'a Value>,
+    /// `dependencies`, `dependentRequired` and `dependentSchemas`, with their names.
+    pub(crate) dependencies: Vec<(&'static str, &'a Map<String, Value>)>,
     pub(crate) min_properties: Option<u64>,
     pub(crate) max_properties: Option<u64>,
 }
@@ -101,7 +114,7 @@ impl<'a> Graph<'a> {
         }
         self.spend(place, schema.len() as u64)?;
         for (keyword, value) in schema {
-            self.read_keyword(&mut read, keyword, value, schema, place)?;
+            self.read_keyword(&mut read, keyword, value, place)?;
         }
         Ok(read)
     }
@@ -111,7 +124,6 @@ impl<'a> Graph<'a> {
         read: &mut Keywords<'a>,
         keyword: &'a str,
         value: &'a Value,
-        schema: &'a Map<String, Value>,
         place: PlaceId,
     ) -> Result<(), SchemaError> {
         // Each arm reads its keyword and leaves its static name, to be noted as enforced.
@@ -141,14 +153,57 @@ impl<'a> Graph<'a> {
                 "anyOf"
             }
             "oneOf" => {
-                // Noted when its branches turn out to exclude each other.
                 read.one_of = Some(self.list(value, place, "oneOf")?);
-                return Ok(());
+                "oneOf"
             }
             "not" => {
-                // Noted when its complement turns out to be known.
                 read.not = Some(value);
-                return Ok(());
+                "not"
+            }
+            "if" => {
+                read.condition = Some(value);
+                "if"
+            }
+            "then" => {
+                read.consequence = Some(value);
+                "then"
+            }
+            "else" => {
+                read.alternative = Some(value);
+                "else"
+            }
+            "contains" => {
+                read.contains = Some(value);
+                "contains"
+            }
+            "minContains" => {
+                read.min_contains = Some(self.count(value, place, "minContains")?);
+                "minContains"
+            }
+            "maxContains" => {
+                read.max_contains = Some(self.count(value, place, "maxContains")?);
+                "maxContains"
+            }
+            "patternProperties" => {
+                read.pattern_properties = Some(self.members(value, place, "patternProperties")?);
+                "patternProperties"
+            }
+            "propertyNames" => {
+                read.property_names = Some(value);
+                "propertyNames"
+            }
+            "dependencies" => {
+                read.dependencies.push(("dependencies", self.members(value, place, "dependencies")?));
+                "dependencies"
+            }
+            "dependentRequired" => {
+                read.dependencies
+                    .push(("dependentRequired", self.members(value, place, "dependentRequired")?));
+                "dependentRequired"
+            }
+            "dependentSchemas" => {
+                read.dependencies.push(("dependentSchemas", self.members(value, place, "dependentSchemas")?));
+                "dependentSchemas"
             }
             "minimum" => {
                 read.minimum = Some(self.bound(value, place, "minimum")?);
@@ -225,13 +280,13 @@ impl<'a> Graph<'a> {
             }
             "minProperties" => {
                 read.min_properties = Some(self.count(value, place, "minProperties")?);
-                return Ok(());
+                "minProperties"
             }
             "maxProperties" => {
                 read.max_properties = Some(self.count(value, place, "maxProperties")?);
-                return Ok(());
+                "maxProperties"
             }
-            _ => return self.read_unenforced(keyword, value, schema, place),
+            _ => return self.read_unenforced(read, keyword, value, place),
         };
         self.note(place, enforced);
         Ok(())
@@ -240,9 +295,9 @@ impl<'a> Graph<'a> {
     /// Keywords that constrain nothing, or that are not enforced when they do.
     fn read_unenforced(
         &mut self,
+        read: &mut Keywords<'a>,
         keyword: &'a str,
         value: &'a Value,
-        schema: &'a Map<String, Value>,
         place: PlaceId,
     ) -> Result<(), SchemaError> {
         let is_empty = match value {
@@ -269,20 +324,17 @@ impl<'a> Graph<'a> {
             | "contentEncoding" | "contentMediaType" | "contentSchema" | "$recursiveAnchor"
             | "$dynamicAnchor" => return Ok(()),
             "id" if self.draft <= Draft::Draft4 => return Ok(()),
-            "format" => ("format", false),
-            // Without its other half each of these says nothing.
-            "if" => ("if", !schema.contains_key("then") && !schema.contains_key("else")),
-            "then" | "else" => return Ok(()),
-            "contains" => (
-                "contains",
-                schema.get("minContains").is_some_and(is_zero) && !schema.contains_key("maxContains"),
-            ),
-            "minContains" | "maxContains" => return Ok(()),
-            "patternProperties" => ("patternProperties", is_empty),
-            "propertyNames" => ("propertyNames", is_any),
-            "dependencies" => ("dependencies", is_empty),
-            "dependentRequired" => ("dependentRequired", is_empty),
-            "dependentSchemas" => ("dependentSchemas", is_empty),
+            "format" => {
+                // What the specification does not define is an annotation by it.
+                match value.as_str().and_then(formats::language) {
+                    Some(language) => {
+                        read.format = Some(language);
+                        self.note(place, "format");
+                    }
+                    None => self.note_annotation(place, keyword),
+                }
+                return Ok(());
+            }
             "unevaluatedProperties" => ("unevaluatedProperties", is_any),
             "unevaluatedItems" => ("unevaluatedItems", is_any),
             "$dynamicRef" => ("$dynamicRef", false),
@@ -314,7 +366,7 @@ impl<'a> Graph<'a> {
         types.ok_or_else(|| self.malformed(place, "type", ALLOWED, value))
     }
 
-    fn list(
+    pub(crate) fn list(
         &self,
         value: &'a Value,
         place: PlaceId,
@@ -402,8 +454,4 @@ impl<'a> Graph<'a> {
         let message = format!("expected {allowed}, given {given_text}");
         self.error(place, Some(keyword), Kind::Malformed { message })
     }
-}
-
-fn is_zero(value: &Value) -> bool {
-    value.as_u64() == Some(0)
 }

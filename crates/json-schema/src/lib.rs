@@ -24,22 +24,33 @@
 //! Compilation is linear in the document for usual schemas; multiplied-out combinations and everything else
 //! that can grow is paid for in `Fuel` and limited.
 
+mod applicators;
+mod array;
 mod complement;
 mod config;
 mod decimal;
 mod document;
 mod draft;
+mod empty;
 mod error;
 mod escape;
+mod formats;
 mod graph;
 mod intersect;
 mod keywords;
 mod lower;
+mod lower_array;
+mod lower_object;
+mod lower_scalar;
 mod multiples;
 mod notes;
 mod number;
+mod object;
+mod object_meet;
+mod productive;
 mod range;
 mod read;
+mod read_object;
 mod reference;
 mod report;
 mod shape;

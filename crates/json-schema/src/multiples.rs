@@ -138,19 +138,55 @@ impl Dfa {
         Some(dfa)
     }
 
-    /// The automaton of what both accept, the reachable part of the product; `None` if it has more than
-    /// `max_states` states.
+    /// The automaton of the texts in plain notation that write a multiple, with any number of zeros at the
+    /// end of the fraction.
+    fn of_all_multiples(divisor: Multiple, max_states: usize) -> Option<Dfa> {
+        let mut dfa = Dfa::of_multiples(divisor, max_states)?;
+        let zeros = Dfa::id(dfa.next.len());
+        dfa.next.push([DEAD; SYMBOLS.len()]);
+        dfa.is_accepting.push(true);
+        dfa.next[zeros as usize][0] = zeros;
+        // Where a fraction is complete, only zeros may follow; they did not before.
+        let mut in_fraction = vec![false; dfa.next.len()];
+        let mut todo: Vec<u32> =
+            dfa.next.iter().map(|next| next[POINT]).filter(|&next| next != DEAD).collect();
+        while let Some(state) = todo.pop() {
+            if !std::mem::replace(&mut in_fraction[state as usize], true) {
+                todo.extend(dfa.next[state as usize].iter().filter(|&&next| next != DEAD));
+            }
+        }
+        for (state, _) in in_fraction.iter().enumerate().filter(|(_, is_fraction)| **is_fraction) {
+            if dfa.is_accepting[state] && dfa.next[state][0] == DEAD {
+                dfa.next[state][0] = zeros;
+            }
+        }
+        Some(dfa)
+    }
+
+    /// The texts of `self`, numbers in plain notation, that write no multiple of `divisor`.
+    pub(crate) fn without_multiples(&self, divisor: Multiple, max_states: usize) -> Option<Dfa> {
+        let multiples = Dfa::of_all_multiples(divisor, max_states)?;
+        self.product(&multiples, max_states, true)
+    }
+
+    /// The automaton of what both accept; `None` if it has more than `max_states` states.
     pub(crate) fn intersect(&self, other: &Dfa, max_states: usize) -> Option<Dfa> {
+        self.product(other, max_states, false)
+    }
+
+    /// The reachable part of the product: what `self` accepts and `other` accepts or (`is_denied`) does not.
+    fn product(&self, other: &Dfa, max_states: usize, is_denied: bool) -> Option<Dfa> {
         let mut dfa = Dfa::with_states(2);
         let mut states = vec![(START, START)];
         let mut ids = FxHashMap::from_iter([((START, START), START)]);
         let mut at = 0;
         while let Some(&(left, right)) = states.get(at) {
             let from = at + START as usize;
-            dfa.is_accepting[from] = self.is_accepting[left as usize] && other.is_accepting[right as usize];
+            dfa.is_accepting[from] =
+                self.is_accepting[left as usize] && other.is_accepting[right as usize] != is_denied;
             for symbol in 0..SYMBOLS.len() {
                 let next = (self.next[left as usize][symbol], other.next[right as usize][symbol]);
-                if next.0 == DEAD || next.1 == DEAD {
+                if next.0 == DEAD || (next.1 == DEAD && !is_denied) {
                     continue;
                 }
                 dfa.next[from][symbol] = *ids.entry(next).or_insert_with(|| {

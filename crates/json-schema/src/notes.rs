@@ -68,6 +68,19 @@ impl<'a> Graph<'a> {
         }
     }
 
+    /// Remembers that a property is required and cannot be there, or (`""`) that the number of members is
+    /// contradictory.
+    pub(crate) fn note_missing(&mut self, place: PlaceId, name: &str) {
+        match name {
+            "" => self.note_conflict(place, "minProperties", || {
+                "no number of properties is allowed by all bounds".into()
+            }),
+            name => self.note_conflict(place, "required", || {
+                format!("the property \"{name}\" is required, but no value of it is allowed")
+            }),
+        }
+    }
+
     /// The error for a schema without any text.
     pub(crate) fn unsatisfiable(&self, root: PlaceId) -> SchemaError {
         match &self.conflict {

@@ -27,6 +27,8 @@ pub(crate) struct NumberRange {
     pub(crate) lower: Option<Bound>,
     pub(crate) upper: Option<Bound>,
     pub(crate) multiples: Vec<Multiple>,
+    /// What they are no whole multiples of.
+    pub(crate) non_multiples: Vec<Multiple>,
     pub(crate) is_integer: bool,
 }
 
@@ -73,6 +75,7 @@ impl NumberRange {
             && self.upper.as_ref().is_none_or(|bound| bound.is_above(value))
             && (!self.is_integer || value.is_integer())
             && self.multiples.iter().all(|multiple| value.is_multiple_of(multiple))
+            && !self.non_multiples.iter().any(|multiple| value.is_multiple_of(multiple))
     }
 
     pub(crate) fn intersect(&self, other: &NumberRange) -> Option<NumberRange> {
@@ -87,10 +90,14 @@ impl NumberRange {
         };
         let mut multiples = self.multiples.clone();
         multiples.extend(other.multiples.iter().filter(|multiple| !self.multiples.contains(multiple)));
+        let mut non_multiples = self.non_multiples.clone();
+        non_multiples
+            .extend(other.non_multiples.iter().filter(|multiple| !self.non_multiples.contains(multiple)));
         NumberRange {
             lower: tighter(&self.lower, &other.lower, Ordering::Greater),
             upper: tighter(&self.upper, &other.upper, Ordering::Less),
             multiples,
+            non_multiples,
             is_integer: self.is_integer || other.is_integer,
         }
         .non_empty()
@@ -106,7 +113,11 @@ impl NumberRange {
             },
             _ => false,
         };
-        (!is_empty).then_some(self)
+        let is_denied = self.non_multiples.iter().any(|denied| {
+            self.multiples.contains(denied)
+                || (self.is_integer && denied.mantissa == 1 && denied.exponent <= 0)
+        });
+        (!is_empty && !is_denied).then_some(self)
     }
 }
 

@@ -4,23 +4,19 @@
 //! its constants, what its reference and each `allOf` branch say, and the unions that are `anyOf` and
 //! `oneOf`. Each part becomes a shape, and the shapes are intersected.
 
-use std::borrow::Cow;
 use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use crate::SchemaError;
+use crate::array::{ArraySet, ItemCount};
 use crate::decimal::Multiple;
 use crate::error::Kind;
 use crate::graph::{Graph, PlaceId};
 use crate::keywords::{Exclusive, Keywords, Types};
 use crate::number::{Bound, NumberRange, NumberSet};
 use crate::report::Step;
-use crate::shape::{ArraySet, NodeId, ObjectSet, Property, Shape, StringConstraint, StringSet};
-
-/// How far into the instance branches of `oneOf` are compared.
-const DISJOINT_DEPTH: usize = 3;
+use crate::shape::{NodeId, Shape, StringConstraint, StringSet};
 
 impl<'a> Graph<'a> {
     /// The canonical form of a schema object.
@@ -56,15 +52,23 @@ impl<'a> Graph<'a> {
             let branch = self.shape(branch)?;
             self.conjoin(&mut shape, branch, place)?;
         }
-        if let Some(denied) = keywords.not {
-            let below = self.place_below(place, Step::Keyword("not"));
-            match self.complement(denied, below, 0)? {
-                Some(complement) => {
-                    self.note(place, "not");
-                    self.conjoin(&mut shape, Rc::new(complement), place)?;
-                }
-                None => self.refuse(place, "not", "this complement is not enforced; those of types, constants, patterns and required properties are")?,
+        for (keyword, dependencies) in &keywords.dependencies {
+            for (name, needed) in *dependencies {
+                let dependency = self.dependency(keyword, name, needed, place)?;
+                self.conjoin(&mut shape, Rc::new(dependency), place)?;
             }
+        }
+        if let Some(denied) = keywords.not {
+            let denied = self.schema_node(denied, place, Step::Keyword("not"))?;
+            let rest = self.complement_node(denied);
+            let rest = self.shape(rest)?;
+            self.conjoin(&mut shape, rest, place)?;
+        }
+        if let Some(condition) = keywords.condition
+            && (keywords.consequence.is_some() || keywords.alternative.is_some())
+        {
+            let choice = self.conditional(condition, &keywords, place)?;
+            self.conjoin(&mut shape, Rc::new(choice), place)?;
         }
         if let Some(branches) = keywords.any_of {
             let union = self.union(branches, "anyOf", place)?;
@@ -107,48 +111,6 @@ impl<'a> Graph<'a> {
         Ok(union)
     }
 
-    /// `oneOf`: exact as a union if no two branches share a value, given the other parts of the schema.
-    fn exclusive_union(
-        &mut self,
-        branches: &'a [Value],
-        known: Option<&Shape<'a>>,
-        place: PlaceId,
-    ) -> Result<Shape<'a>, SchemaError> {
-        let mut shapes: Vec<Rc<Shape<'a>>> = Vec::with_capacity(branches.len());
-        for (i, branch) in branches.iter().enumerate() {
-            let branch = self.schema_node(branch, place, Step::Item("oneOf", i))?;
-            let branch = self.shape(branch)?;
-            shapes.push(match known {
-                Some(known) => Rc::new(self.intersect(known, &branch, place)?),
-                None => branch,
-            });
-        }
-        let mut is_noted = false;
-        for (i, left) in shapes.iter().enumerate() {
-            for (j, right) in shapes.iter().enumerate().take(i) {
-                if is_noted {
-                    continue;
-                }
-                let both = self.intersect(left, right, place)?;
-                if !self.is_seen_empty(&both, DISJOINT_DEPTH)? {
-                    let reason = format!(
-                        "a value may satisfy both branch {j} and branch {i}; `oneOf` is enforced where the branches exclude each other by type, constants, bounds or required properties"
-                    );
-                    self.refuse(place, "oneOf", reason)?;
-                    is_noted = true;
-                }
-            }
-        }
-        if !is_noted {
-            self.note(place, "oneOf");
-        }
-        let mut union = Shape::default();
-        for shape in &shapes {
-            union.add(shape);
-        }
-        Ok(union)
-    }
-
     /// The form of what a schema states by its own keywords, type by type.
     fn own_shape(&mut self, keywords: &Keywords<'a>, place: PlaceId) -> Result<Shape<'a>, SchemaError> {
         let types = keywords.types.unwrap_or(Types::ALL);
@@ -174,6 +136,7 @@ impl<'a> Graph<'a> {
             if let Some(pattern) = keywords.pattern {
                 constraint.patterns.push(self.pattern(pattern, place)?);
             }
+            constraint.patterns.extend(keywords.format.clone());
             if constraint.max.is_none_or(|max| constraint.min <= max) {
                 shape.strings.push(StringSet::Constrained(constraint));
             } else {
@@ -189,9 +152,7 @@ impl<'a> Graph<'a> {
         if types.has(Types::OBJECT) {
             match self.object_set(keywords, place)? {
                 Ok(set) => shape.objects.push(Rc::new(set)),
-                Err(name) => self.note_conflict(place, "required", || {
-                    format!("the property \"{name}\" is required, but no value of it is allowed")
-                }),
+                Err(name) => self.note_missing(place, name),
             }
         }
         Ok(shape)
@@ -226,7 +187,7 @@ impl<'a> Graph<'a> {
                 self.error(place, Some("multipleOf"), Kind::Limit { message })
             })?],
         };
-        let first = NumberRange { lower, upper, multiples, is_integer };
+        let first = NumberRange { lower, upper, multiples, non_multiples: Vec::new(), is_integer };
         let second = NumberRange { lower: exclusive_lower, upper: exclusive_upper, ..NumberRange::default() };
         Ok(first.intersect(&second))
     }
@@ -254,81 +215,25 @@ impl<'a> Graph<'a> {
             Some(schema) => self.schema_node(schema, place, Step::Keyword("items"))?,
             None => NodeId::ANY,
         };
-        let set =
-            ArraySet { prefix, rest, min: keywords.min_items.unwrap_or(0), max: keywords.max_items }.normal();
-        if keywords.has_unique_items {
-            if set.as_ref().is_none_or(|set| set.max.is_some_and(|max| max <= 1)) {
-                self.note(place, "uniqueItems");
-            } else {
-                self.refuse(place, "uniqueItems", "it is enforced only where no array has two items")?;
-            }
+        let mut counts = Vec::new();
+        if let Some(schema) = keywords.contains {
+            let schema = self.schema_node(schema, place, Step::Keyword("contains"))?;
+            let min = keywords.min_contains.unwrap_or(1);
+            counts.push(ItemCount { schema, from: 0, min, max: keywords.max_contains });
+        }
+        let set = ArraySet {
+            prefix,
+            rest,
+            min: keywords.min_items.unwrap_or(0),
+            max: keywords.max_items,
+            counts,
+            unique: keywords.has_unique_items.then_some(place),
+        }
+        .normal();
+        if keywords.has_unique_items && set.as_ref().is_none_or(|set| set.unique.is_none()) {
+            self.note(place, "uniqueItems");
         }
         Ok(set)
-    }
-
-    fn object_set(
-        &mut self,
-        keywords: &Keywords<'a>,
-        place: PlaceId,
-    ) -> Result<Result<ObjectSet<'a>, &'a str>, SchemaError> {
-        let additional = match keywords.additional_properties {
-            Some(schema) => self.schema_node(schema, place, Step::Keyword("additionalProperties"))?,
-            None => NodeId::ANY,
-        };
-        let declared = keywords.properties.map_or(0, serde_json::Map::len);
-        let required = keywords.required.unwrap_or_default();
-        let mut properties = Vec::with_capacity(declared + required.len());
-        for (name, schema) in keywords.properties.into_iter().flatten() {
-            let step = Step::Member("properties", Cow::Borrowed(name.as_str()));
-            let schema = self.schema_node(schema, place, step)?;
-            properties.push(Property { name, schema, is_required: false, is_declared: true });
-        }
-        if !required.is_empty() {
-            let mut positions: FxHashMap<&str, usize> =
-                properties.iter().enumerate().map(|(i, property)| (property.name, i)).collect();
-            for name in required {
-                let name = self.text(name, place, "required")?;
-                match positions.get(name) {
-                    Some(&i) => properties[i].is_required = true,
-                    None => {
-                        positions.insert(name, properties.len());
-                        properties.push(Property {
-                            name,
-                            schema: additional,
-                            is_required: true,
-                            is_declared: false,
-                        });
-                    }
-                }
-            }
-        }
-        let n_required = properties.iter().filter(|property| property.is_required).count() as u64;
-        if let Some(min) = keywords.min_properties {
-            if min <= n_required {
-                self.note(place, "minProperties");
-            } else {
-                self.refuse(place, "minProperties", "it is enforced only where `required` implies it")?;
-            }
-        }
-        if let Some(max) = keywords.max_properties {
-            let n_possible =
-                properties.iter().filter(|property| property.schema != NodeId::NEVER).count() as u64;
-            if additional == NodeId::NEVER && n_possible <= max {
-                self.note(place, "maxProperties");
-            } else {
-                self.refuse(
-                    place,
-                    "maxProperties",
-                    "it is enforced only where `additionalProperties` implies it",
-                )?;
-            }
-        }
-        let missing =
-            properties.iter().find(|property| property.is_required && property.schema == NodeId::NEVER);
-        Ok(match missing {
-            Some(property) => Err(property.name),
-            None => Ok(ObjectSet { properties, additional }),
-        })
     }
 }
 
@@ -350,7 +255,10 @@ impl Keywords<'_> {
     }
 
     fn has_string_keyword(&self) -> bool {
-        self.min_length.is_some() || self.max_length.is_some() || self.pattern.is_some()
+        self.min_length.is_some()
+            || self.max_length.is_some()
+            || self.pattern.is_some()
+            || self.format.is_some()
     }
 
     fn has_container_keyword(&self) -> bool {
@@ -363,6 +271,9 @@ impl Keywords<'_> {
             || self.required.is_some()
             || self.additional_properties.is_some()
             || self.min_properties.is_some()
+            || self.contains.is_some()
+            || self.pattern_properties.is_some()
+            || self.property_names.is_some()
             || self.max_properties.is_some()
     }
 }

@@ -20,6 +20,11 @@ use support::{Automata, Recogniser};
 const OTHER_FORM: &[&str] = &[
     "\"allOf\": \"allOf\"",
     "\"allOf with base schema\": \"valid\"",
+    "\"with dependency\"",
+    "\"with dependencies\"",
+    "\"quoted quotes\"",
+    // Formats are asserted here.
+    "is only an annotation by default",
     "same object with different property order is valid",
     "float zero is valid",
     "float one is valid",

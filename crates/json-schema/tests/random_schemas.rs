@@ -27,6 +27,9 @@ fn is_valid(root: &Value, schema: &Value, value: &Value) -> bool {
         && schema.get("not").is_none_or(|denied| !holds(denied))
         && list("anyOf").is_none_or(|branches| branches.iter().any(holds))
         && list("oneOf").is_none_or(|branches| branches.iter().filter(|branch| holds(branch)).count() == 1)
+        && schema.get("if").is_none_or(|condition| {
+            schema.get(if holds(condition) { "then" } else { "else" }).is_none_or(holds)
+        })
         && schema.get("$ref").is_none_or(|reference| {
             let target = root.pointer(reference.as_str().unwrap().trim_start_matches('#')).unwrap();
             is_valid(root, target, value)
@@ -57,16 +60,46 @@ fn is_valid(root: &Value, schema: &Value, value: &Value) -> bool {
                         let schema = prefix.get(i).or(schema.get("items"));
                         schema.is_none_or(|schema| is_valid(root, schema, item))
                     })
+                    && schema.get("contains").is_none_or(|contained| {
+                        let n = items.iter().filter(|item| is_valid(root, contained, item)).count() as f64;
+                        n >= number("minContains").unwrap_or(1.0)
+                            && number("maxContains").is_none_or(|bound| n <= bound)
+                    })
             }
             Value::Object(members) => {
                 let declared = schema.get("properties").and_then(Value::as_object);
                 list("required")
                     .is_none_or(|names| names.iter().all(|name| members.contains_key(name.as_str().unwrap())))
+                    && number("minProperties").is_none_or(|bound| members.len() as f64 >= bound)
+                    && number("maxProperties").is_none_or(|bound| members.len() as f64 <= bound)
                     && members.iter().all(|(name, value)| {
-                        let declared = declared.and_then(|declared| declared.get(name));
-                        let schema = declared.or(schema.get("additionalProperties"));
-                        schema.is_none_or(|schema| is_valid(root, schema, value))
+                        let mut schemas: Vec<&Value> =
+                            declared.and_then(|known| known.get(name)).into_iter().collect();
+                        let patterns = schema.get("patternProperties").and_then(Value::as_object);
+                        for (pattern, schema) in patterns.into_iter().flatten() {
+                            if name.contains(pattern.as_str()) {
+                                schemas.push(schema);
+                            }
+                        }
+                        if schemas.is_empty() {
+                            schemas.extend(schema.get("additionalProperties"));
+                        }
+                        schemas.iter().all(|schema| is_valid(root, schema, value))
+                            && schema
+                                .get("propertyNames")
+                                .is_none_or(|names| is_valid(root, names, &json!(name)))
                     })
+                    && schema.get("dependencies").and_then(Value::as_object).into_iter().flatten().all(
+                        |(name, needed)| {
+                            !members.contains_key(name)
+                                || match needed {
+                                    Value::Array(names) => {
+                                        names.iter().all(|name| members.contains_key(name.as_str().unwrap()))
+                                    }
+                                    schema => holds(schema),
+                                }
+                        },
+                    )
             }
             _ => true,
         }
@@ -146,7 +179,7 @@ fn values() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(2, 6, 3, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
-            prop::collection::vec(("[xyz]", inner), 0..3)
+            prop::collection::vec(("[xyz]{1,2}", inner), 0..3)
                 .prop_map(|members| Value::Object(members.into_iter().collect())),
         ]
     })
@@ -169,6 +202,12 @@ fn schemas() -> impl Strategy<Value = Value> {
         (0..3u32).prop_map(|bound| ("minItems", json!(bound))),
         (0..3u32).prop_map(|bound| ("maxItems", json!(bound))),
         prop::collection::vec("[xyz]", 0..3).prop_map(|names| ("required", json!(names))),
+        (0..3u32).prop_map(|bound| ("minContains", json!(bound))),
+        (0..3u32).prop_map(|bound| ("maxContains", json!(bound))),
+        (0..3u32).prop_map(|bound| ("minProperties", json!(bound))),
+        (0..3u32).prop_map(|bound| ("maxProperties", json!(bound))),
+        ("[xyz]", prop::collection::vec("[xyz]", 1..3))
+            .prop_map(|(name, needed)| ("dependencies", json!({name: needed}))),
     ];
     let object = |keywords: Vec<(&str, Value)>| {
         Value::Object(keywords.into_iter().map(|(keyword, value)| (keyword.to_string(), value)).collect())
@@ -189,6 +228,15 @@ fn schemas() -> impl Strategy<Value = Value> {
             1 => below.clone().prop_map(|schema| ("items", schema)),
             1 => prop::collection::vec(below.clone(), 1..3).prop_map(|schemas| ("prefixItems", json!(schemas))),
             1 => below.clone().prop_map(|schema| ("additionalProperties", schema)),
+            1 => below.clone().prop_map(|schema| ("contains", schema)),
+            1 => inner.clone().prop_map(|schema| ("if", schema)),
+            1 => inner.clone().prop_map(|schema| ("then", schema)),
+            1 => inner.clone().prop_map(|schema| ("else", schema)),
+            1 => inner.clone().prop_map(|schema| ("propertyNames", schema)),
+            1 => ("[xyz]", inner.clone()).prop_map(|(name, schema)| ("dependencies", json!({name: schema}))),
+            1 => prop::collection::vec(("[xyz]", below.clone()), 1..3).prop_map(|members| {
+                ("patternProperties", Value::Object(members.into_iter().collect()))
+            }),
             3 => prop::collection::vec(("[xyz]", below), 1..4).prop_map(|members| {
                 ("properties", Value::Object(members.into_iter().collect()))
             }),

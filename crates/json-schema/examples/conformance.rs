@@ -1,0 +1,197 @@
+//! Replays MaskBench and the official JSON Schema test suite: `conformance DIR [schema|any] [--misses]`.
+//!
+//! `DIR` holds `maskbench/*.jsonl` and `json-schema-test-suite/tests`, or one of them. Instances are written as
+//! `json.dumps(…, ensure_ascii=False)` does, in the order given. Prints what is refused by keyword, how many
+//! instances are judged right, the times of compilation, and with `--misses` each wrong one. Exits with 1 if
+//! an invalid instance is accepted.
+
+#[path = "../tests/instances/mod.rs"]
+mod instances;
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use instances::written;
+use maskwright_automata::Fuel;
+use maskwright_json_schema::{CompiledSchema, PropertyOrder, SchemaConfig, SchemaError, compile};
+use serde_json::{Value, json};
+use support::{Automata, Recogniser};
+
+const FUEL: u64 = 50_000_000;
+
+const DRAFTS: [(&str, &str); 5] = [
+    ("draft4", "http://json-schema.org/draft-04/schema#"),
+    ("draft6", "http://json-schema.org/draft-06/schema#"),
+    ("draft7", "http://json-schema.org/draft-07/schema#"),
+    ("draft2019-09", "https://json-schema.org/draft/2019-09/schema"),
+    ("draft2020-12", "https://json-schema.org/draft/2020-12/schema"),
+];
+
+/// What was counted.
+#[derive(Default)]
+struct Table {
+    n_schemas: usize,
+    n_taken: usize,
+    n_all_right: usize,
+    valid: (usize, usize),
+    invalid: (usize, usize),
+    refused: BTreeMap<String, usize>,
+    times: Vec<(Duration, String)>,
+    misses: Vec<String>,
+}
+
+impl Table {
+    fn add(
+        &mut self,
+        name: &str,
+        compiled: Result<CompiledSchema, SchemaError>,
+        time: Duration,
+        tests: &[Value],
+        automata: &mut Automata,
+    ) {
+        self.n_schemas += 1;
+        self.times.push((time, name.to_string()));
+        let compiled = match compiled {
+            Ok(compiled) => Some(compiled),
+            Err(error) if error.is_unsatisfiable() => None,
+            Err(error) => {
+                let kind = if error.is_limit() {
+                    "limit"
+                } else if error.is_unsupported() {
+                    "unsupported"
+                } else {
+                    "malformed"
+                };
+                *self.refused.entry(format!("{} ({kind})", error.keyword().unwrap_or("-"))).or_default() += 1;
+                self.misses.push(format!("not taken: {name}: {error}"));
+                return;
+            }
+        };
+        self.n_taken += 1;
+        let mut recogniser = compiled.as_ref().map(|compiled| Recogniser::new(&compiled.grammar));
+        let mut is_right = true;
+        for test in tests {
+            let text = written(&test["data"]);
+            let (at, is_accepted) =
+                recogniser.as_mut().map_or((0, false), |recogniser| recogniser.read(&text, automata));
+            let is_valid = test["valid"] == true;
+            let counts = if is_valid { &mut self.valid } else { &mut self.invalid };
+            counts.1 += 1;
+            if is_accepted == is_valid {
+                counts.0 += 1;
+                continue;
+            }
+            is_right = false;
+            let wrong = if is_valid { "valid, but refused" } else { "INVALID, BUT ACCEPTED" };
+            let description = test["description"].as_str().unwrap_or_default();
+            let tail: String = text.chars().take(400).collect();
+            self.misses.push(format!("{wrong}: {name}: {description}: at byte {at}: {tail}"));
+        }
+        self.n_all_right += usize::from(is_right);
+    }
+
+    fn print(&mut self, title: &str, shows_misses: bool) {
+        println!("{title}");
+        println!("  schemas taken      {} of {}", self.n_taken, self.n_schemas);
+        println!("  all instances right {} of {}", self.n_all_right, self.n_schemas);
+        println!("  valid accepted     {} of {}", self.valid.0, self.valid.1);
+        println!("  invalid refused    {} of {}", self.invalid.0, self.invalid.1);
+        for (keyword, n) in &self.refused {
+            println!("    not taken for {keyword:32} {n}");
+        }
+        self.times.sort();
+        let n = self.times.len();
+        if let Some(((longest, name), (median, _))) = self.times.last().zip(self.times.get(n / 2)) {
+            let p99 = self.times[n * 99 / 100].0;
+            println!("  compile p50 {median:?}, p99 {p99:?}, max {longest:?} ({name})");
+        }
+        if shows_misses {
+            for miss in &self.misses {
+                println!("  {miss}");
+            }
+        }
+    }
+
+    fn n_wrong_acceptances(&self) -> usize {
+        self.invalid.1 - self.invalid.0
+    }
+}
+
+fn timed(schema: &Value, config: &SchemaConfig) -> (Result<CompiledSchema, SchemaError>, Duration) {
+    let start = Instant::now();
+    let compiled = compile(schema, config, &Fuel::new(FUEL));
+    (compiled, start.elapsed())
+}
+
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.retain(|file| file.extension().is_some_and(|found| found == extension));
+    files.sort();
+    files
+}
+
+fn main() -> ExitCode {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let shows_misses = arguments.iter().any(|argument| argument == "--misses");
+    arguments.retain(|argument| argument != "--misses");
+    let Some(folder) = arguments.first().map(PathBuf::from) else {
+        eprintln!("usage: conformance DIR [schema|any] [--misses]");
+        return ExitCode::FAILURE;
+    };
+    let property_order = match arguments.get(1).map(String::as_str) {
+        None | Some("schema") => PropertyOrder::Schema,
+        Some(other) => {
+            eprintln!("the order is `schema`, given {other}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let config = SchemaConfig { property_order, ..SchemaConfig::default() };
+    let mut automata = Automata::default();
+    let mut n_wrong = 0;
+    let mut table = Table::default();
+    for file in files(&folder.join("maskbench"), "jsonl") {
+        let text = std::fs::read_to_string(&file).expect("readable");
+        for line in text.lines() {
+            let case: Value = serde_json::from_str(line).expect("a line is JSON");
+            let (compiled, time) = timed(&case["schema"], &config);
+            let name = case["id"].as_str().unwrap_or_default();
+            table.add(name, compiled, time, case["tests"].as_array().map_or(&[], |t| t), &mut automata);
+        }
+    }
+    if table.n_schemas > 0 {
+        table.print("MaskBench", shows_misses);
+        n_wrong += table.n_wrong_acceptances();
+    }
+    let suite = folder.join("json-schema-test-suite/tests");
+    for (title, below) in [("official suite, required", ""), ("official suite, formats", "optional/format")] {
+        let mut table = Table::default();
+        for (draft, uri) in DRAFTS {
+            for file in files(&suite.join(draft).join(below), "json") {
+                let text = std::fs::read_to_string(&file).expect("readable");
+                let groups: Value = serde_json::from_str(&text).expect("a file is JSON");
+                for group in groups.as_array().into_iter().flatten() {
+                    let mut schema = group["schema"].clone();
+                    if let Value::Object(schema) = &mut schema {
+                        schema.entry("$schema").or_insert(json!(uri));
+                    }
+                    let (compiled, time) = timed(&schema, &config);
+                    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+                    let name =
+                        format!("{draft}/{stem}: {}", group["description"].as_str().unwrap_or_default());
+                    let tests = group["tests"].as_array().map_or(&[][..], |t| t);
+                    table.add(&name, compiled, time, tests, &mut automata);
+                }
+            }
+        }
+        if table.n_schemas > 0 {
+            table.print(title, shows_misses);
+            n_wrong += table.n_wrong_acceptances();
+        }
+    }
+    if n_wrong > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

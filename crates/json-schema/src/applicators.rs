@@ -1,0 +1,123 @@
+//! Keywords that choose: `oneOf`, `if`, and the dependencies of properties on each other.
+//!
+//! All become unions of intersections and complements. For `oneOf` a branch loses only the other branches
+//! that it is seen to overlap with, so branches told apart by a constant or a type cost nothing.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use crate::SchemaError;
+use crate::graph::{Graph, PlaceId};
+use crate::keywords::Keywords;
+use crate::object::ObjectSet;
+use crate::report::Step;
+use crate::shape::{NodeId, Shape};
+
+/// How far into the instance branches of `oneOf` are compared.
+const DISJOINT_DEPTH: usize = 3;
+
+impl<'a> Graph<'a> {
+    /// `oneOf`, given the other parts of the schema: each branch without those that it overlaps with.
+    pub(crate) fn exclusive_union(
+        &mut self,
+        branches: &'a [Value],
+        known: Option<&Shape<'a>>,
+        place: PlaceId,
+    ) -> Result<Shape<'a>, SchemaError> {
+        let mut nodes = Vec::with_capacity(branches.len());
+        let mut shapes: Vec<Rc<Shape<'a>>> = Vec::with_capacity(branches.len());
+        for (i, branch) in branches.iter().enumerate() {
+            let branch = self.schema_node(branch, place, Step::Item("oneOf", i))?;
+            nodes.push(branch);
+            let branch = self.shape(branch)?;
+            shapes.push(match known {
+                Some(known) => Rc::new(self.intersect(known, &branch, place)?),
+                None => branch,
+            });
+        }
+        let mut overlaps: Vec<Vec<usize>> = vec![Vec::new(); branches.len()];
+        for (i, left) in shapes.iter().enumerate() {
+            for (j, right) in shapes.iter().enumerate().take(i) {
+                self.spend(place, 1)?;
+                let both = self.intersect(left, right, place)?;
+                if !self.is_seen_empty(&both, DISJOINT_DEPTH)? {
+                    overlaps[i].push(j);
+                    overlaps[j].push(i);
+                }
+            }
+        }
+        let mut union = Shape::default();
+        for (shape, others) in shapes.into_iter().zip(overlaps) {
+            let mut alone = shape;
+            for other in others {
+                let rest = self.complement_node(nodes[other]);
+                let rest = self.shape(rest)?;
+                let both = self.intersect(&alone, &rest, place)?;
+                alone = Rc::new(self.without_empty(both, DISJOINT_DEPTH)?);
+            }
+            union.add(&alone);
+            self.check_alternatives(&union, place)?;
+        }
+        Ok(union)
+    }
+
+    /// `if`, `then` and `else`.
+    pub(crate) fn conditional(
+        &mut self,
+        condition: &'a Value,
+        keywords: &Keywords<'a>,
+        place: PlaceId,
+    ) -> Result<Shape<'a>, SchemaError> {
+        let condition = self.schema_node(condition, place, Step::Keyword("if"))?;
+        let consequence = match keywords.consequence {
+            Some(schema) => self.schema_node(schema, place, Step::Keyword("then"))?,
+            None => NodeId::ANY,
+        };
+        let alternative = match keywords.alternative {
+            Some(schema) => self.schema_node(schema, place, Step::Keyword("else"))?,
+            None => NodeId::ANY,
+        };
+        let otherwise = self.complement_node(condition);
+        let mut choice = Shape::default();
+        for (when, then) in [(condition, consequence), (otherwise, alternative)] {
+            let (when, then) = (self.shape(when)?, self.shape(then)?);
+            let both = self.intersect(&when, &then, place)?;
+            let both = self.without_empty(both, DISJOINT_DEPTH)?;
+            choice.add(&both);
+        }
+        Ok(choice)
+    }
+
+    /// What holds of an object with the property `name`: other properties or a schema.
+    pub(crate) fn dependency(
+        &mut self,
+        keyword: &'static str,
+        name: &'a str,
+        needed: &'a Value,
+        place: PlaceId,
+    ) -> Result<Shape<'a>, SchemaError> {
+        let absent = Rc::new(ObjectSet::with_property(name, NodeId::NEVER, false));
+        let mut present = ObjectSet::with_property(name, NodeId::ANY, true);
+        let objects = |set: ObjectSet<'a>| Shape { objects: vec![Rc::new(set)], ..Shape::default() };
+        let needed = match needed {
+            Value::Array(names) => {
+                self.require(&mut present, names, place, keyword)?;
+                objects(present)
+            }
+            // Draft 3 allows a single name.
+            Value::String(_) if keyword == "dependencies" => {
+                self.require(&mut present, std::slice::from_ref(needed), place, keyword)?;
+                objects(present)
+            }
+            schema => {
+                let step = Step::Member(keyword, Cow::Borrowed(name));
+                let schema = self.schema_node(schema, place, step)?;
+                let schema = self.shape(schema)?;
+                self.intersect(&objects(present), &schema, place)?
+            }
+        };
+        Ok(Shape { objects: std::iter::once(absent).chain(needed.objects).collect(), ..Shape::any() })
+    }
+}

@@ -1,0 +1,189 @@
+//! When a form is seen to be empty.
+//!
+//! Looking a few steps into the instance decides which alternatives of a product are kept, and whether
+//! branches of `oneOf` exclude each other. `false` may be wrong (the grammar's own analysis is exact), `true`
+//! may not.
+
+use maskwright_automata::Regex;
+
+use crate::SchemaError;
+use crate::array::ArraySet;
+use crate::graph::{Graph, PlaceId};
+use crate::number::NumberSet;
+use crate::object::ObjectSet;
+use crate::shape::{NodeId, Shape, StringConstraint, StringSet};
+use crate::words;
+
+impl<'a> Graph<'a> {
+    /// The form without the alternatives that are seen to be empty.
+    pub(crate) fn without_empty(
+        &mut self,
+        mut shape: Shape<'a>,
+        depth: usize,
+    ) -> Result<Shape<'a>, SchemaError> {
+        let mut objects = Vec::with_capacity(shape.objects.len());
+        for set in std::mem::take(&mut shape.objects) {
+            if !self.is_object_seen_empty(&set, depth)? {
+                objects.push(set);
+            }
+        }
+        let mut arrays = Vec::with_capacity(shape.arrays.len());
+        for set in std::mem::take(&mut shape.arrays) {
+            if !self.is_array_seen_empty(&set, depth)? {
+                arrays.push(set);
+            }
+        }
+        Ok(Shape { objects, arrays, ..shape })
+    }
+
+    /// Whether it is seen, at most `depth` steps into the instance, that no value has this form.
+    pub(crate) fn is_seen_empty(&mut self, shape: &Shape<'a>, depth: usize) -> Result<bool, SchemaError> {
+        if shape.has_null || shape.has_true || shape.has_false {
+            return Ok(false);
+        }
+        if shape.numbers.iter().any(|set| !is_number_seen_empty(set)) {
+            return Ok(false);
+        }
+        for set in &shape.strings {
+            if !self.is_string_seen_empty(set)? {
+                return Ok(false);
+            }
+        }
+        for set in &shape.objects {
+            if !self.is_object_seen_empty(set, depth)? {
+                return Ok(false);
+            }
+        }
+        for set in &shape.arrays {
+            if !self.is_array_seen_empty(set, depth)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn is_object_seen_empty(&mut self, set: &ObjectSet<'a>, depth: usize) -> Result<bool, SchemaError> {
+        for property in set.properties.iter().filter(|property| property.is_required) {
+            if self.is_node_seen_empty(property.schema, depth)? {
+                return Ok(true);
+            }
+        }
+        for witness in &set.witnesses {
+            if !self.may_be_witnessed(set, &witness.keys, witness.schema, depth)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether some member may have a key of `keys` and a value of `schema`.
+    fn may_be_witnessed(
+        &mut self,
+        set: &ObjectSet<'a>,
+        keys: &Regex,
+        schema: NodeId,
+        depth: usize,
+    ) -> Result<bool, SchemaError> {
+        if set.properties.len() + set.classes.len() > 64 {
+            return Ok(true);
+        }
+        let place = self.place(schema);
+        for property in &set.properties {
+            let both = self.meet(property.schema, schema);
+            if !self.is_node_seen_empty(both, depth)? && self.is_word(keys, property.name, place)? {
+                return Ok(true);
+            }
+        }
+        for class in &set.classes {
+            let both = self.meet(class.schema, schema);
+            if !self.is_node_seen_empty(both, depth)? {
+                return Ok(true);
+            }
+        }
+        let both = self.meet(set.additional, schema);
+        Ok(!self.is_node_seen_empty(both, depth)?)
+    }
+
+    fn is_array_seen_empty(&mut self, set: &ArraySet, depth: usize) -> Result<bool, SchemaError> {
+        let n_certain = usize::try_from(set.min).unwrap_or(usize::MAX);
+        for &item in set.prefix.iter().take(n_certain) {
+            if self.is_node_seen_empty(item, depth)? {
+                return Ok(true);
+            }
+        }
+        if n_certain > set.prefix.len() && self.is_node_seen_empty(set.rest, depth)? {
+            return Ok(true);
+        }
+        for count in set.counts.iter().filter(|count| count.min > 0) {
+            let mut is_possible = false;
+            let from = usize::try_from(count.from).unwrap_or(usize::MAX).min(set.prefix.len());
+            for &item in set.prefix[from..].iter().chain([&set.rest]) {
+                let both = self.meet(item, count.schema);
+                if !self.is_node_seen_empty(both, depth)? {
+                    is_possible = true;
+                    break;
+                }
+            }
+            if !is_possible {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn is_string_seen_empty(&mut self, set: &StringSet<'a>) -> Result<bool, SchemaError> {
+        match set {
+            StringSet::Words(_) => Ok(false),
+            StringSet::Constrained(StringConstraint { patterns, .. })
+                if patterns.len() < 2 && !patterns.iter().any(Regex::is_extended) =>
+            {
+                Ok(false)
+            }
+            set => {
+                let language = self.language_of(std::slice::from_ref(set), 0)?;
+                self.is_empty_language(&language, 0)
+            }
+        }
+    }
+
+    /// Whether no word is in a language. Exact; what is found is kept.
+    pub(crate) fn is_empty_language(&mut self, regex: &Regex, place: PlaceId) -> Result<bool, SchemaError> {
+        if !regex.is_extended() {
+            return Ok(*regex == Regex::empty());
+        }
+        if let Some(&known) = self.empties.get(regex) {
+            return Ok(known);
+        }
+        self.spend(place, 1)?;
+        let is_empty =
+            words::is_empty(regex, self.fuel).map_err(|kind| self.error(place, Some("pattern"), kind))?;
+        self.empties.insert(regex.clone(), is_empty);
+        Ok(is_empty)
+    }
+
+    fn is_node_seen_empty(&mut self, node: NodeId, depth: usize) -> Result<bool, SchemaError> {
+        if node == NodeId::NEVER {
+            return Ok(true);
+        }
+        if depth == 0 || node == NodeId::ANY {
+            return Ok(false);
+        }
+        if let Some(&known) = self.empty_nodes.get(&(node, depth)) {
+            return Ok(known);
+        }
+        self.spend(self.place(node), 1)?;
+        let shape = match self.shape(node) {
+            Ok(shape) => shape,
+            // It leads to a schema that is being read right now: nothing is seen of it yet.
+            Err(error) if error.is_loop() => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let is_empty = self.is_seen_empty(&shape, depth - 1)?;
+        self.empty_nodes.insert((node, depth), is_empty);
+        Ok(is_empty)
+    }
+}
+
+fn is_number_seen_empty(set: &NumberSet<'_>) -> bool {
+    matches!(set, NumberSet::Values(values) if values.is_empty())
+}

@@ -1,0 +1,240 @@
+//! Arrays as rules.
+//!
+//! What follows an item is built from the last to the first. Where items are counted, a state is how many
+//! came so far and how many of each kind, both only as far as it matters; states that loop repeat.
+
+use std::rc::Rc;
+
+use maskwright_grammar::ExprId;
+use rustc_hash::FxHashMap;
+
+use crate::SchemaError;
+use crate::array::{ArraySet, ItemCount};
+use crate::error::Kind;
+use crate::graph::PlaceId;
+use crate::lower::{Lowering, Symbols};
+use crate::shape::NodeId;
+
+/// How many states the counting of one array's items may take.
+const MAX_STATES: usize = 20_000;
+
+/// How many kinds of items one array may count.
+const MAX_COUNTS: usize = 6;
+
+impl Lowering<'_, '_> {
+    pub(crate) fn array(
+        &mut self,
+        set: &Rc<ArraySet>,
+        node: NodeId,
+        depth: usize,
+    ) -> Result<ExprId, SchemaError> {
+        let place = self.graph.place(node);
+        if let Some(place) = set.unique {
+            self.graph.refuse(place, "uniqueItems", "it is enforced only where no array has two items")?;
+        }
+        if set.counts.is_empty() {
+            return self.plain_array(set, place, depth);
+        }
+        self.counted_array(set, place, depth)
+    }
+
+    /// `[`, the items of the prefix, then others, `]`. What follows an item is built from the last to the
+    /// first: nothing, if there may be that few, or a comma and the next.
+    fn plain_array(&mut self, set: &ArraySet, place: PlaceId, depth: usize) -> Result<ExprId, SchemaError> {
+        let Symbols { open_array, close_array, empty_array, comma, .. } = self.punctuation;
+        let n_prefix = set.prefix.len() as u64;
+        let rest = match set.rest {
+            NodeId::NEVER => self.builder.never(),
+            rest => self.node(rest, depth + 1)?,
+        };
+        let min = self.count(set.min.saturating_sub(n_prefix), place, "minItems")?;
+        // A text of more than 2^32 items is beyond every reader and every engine: it counts as unbounded.
+        let max = set.max.and_then(|max| u32::try_from(max.saturating_sub(n_prefix)).ok());
+        let next = self.builder.seq(&[comma, rest]);
+        let mut after = self.builder.repeat(next, min, max);
+        let more = self.builder.repeat(next, min.saturating_sub(1), max.map(|max| max.saturating_sub(1)));
+        let mut from_here = match max {
+            Some(0) => self.builder.never(),
+            _ => self.builder.seq(&[rest, more]),
+        };
+        for (i, &item) in set.prefix.iter().enumerate().rev() {
+            self.graph.spend(place, 1)?;
+            let item = self.node(item, depth + 1)?;
+            from_here = self.builder.seq(&[item, after]);
+            after = self.builder.seq(&[comma, from_here]);
+            if i as u64 >= set.min {
+                after = self.builder.optional(after);
+            }
+        }
+        let full = self.builder.seq(&[open_array, from_here, close_array]);
+        Ok(if set.min == 0 { self.builder.alt(&[empty_array, full]) } else { full })
+    }
+
+    fn counted_array(&mut self, set: &ArraySet, place: PlaceId, depth: usize) -> Result<ExprId, SchemaError> {
+        let n_counts = set.counts.len();
+        if n_counts > MAX_COUNTS {
+            let message =
+                format!("{n_counts} kinds of items are counted, more than the limit of {MAX_COUNTS}");
+            return Err(self.graph.error(place, Some("contains"), Kind::Limit { message }));
+        }
+        // Beyond this many items the number of them says nothing more.
+        let n_apart =
+            set.counts.iter().map(|count| count.from).max().unwrap_or(0).max(set.prefix.len() as u64);
+        let n_apart = n_apart.max(set.max.map_or(set.min, |max| max.saturating_add(1)));
+        let mut counting =
+            Counting { set, place, depth, n_apart, tails: FxHashMap::default(), items: FxHashMap::default() };
+        let start = State { n_items: 0, counts: vec![0; n_counts] };
+        let first = counting.choices(self, &start)?;
+        let mut members = Vec::new();
+        for (next, item) in first {
+            let tail = counting.tail(self, &next)?;
+            members.push(self.builder.seq(&[item, tail]));
+        }
+        let Symbols { open_array, close_array, empty_array, .. } = self.punctuation;
+        let items = self.builder.alt(&members);
+        let full = self.builder.seq(&[open_array, items, close_array]);
+        Ok(if counting.may_end(&start) { self.builder.alt(&[empty_array, full]) } else { full })
+    }
+}
+
+/// How many items there are, and how many of each counted kind; saturated.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct State {
+    n_items: u64,
+    counts: Vec<u64>,
+}
+
+struct Counting<'s> {
+    set: &'s ArraySet,
+    place: PlaceId,
+    depth: usize,
+    n_apart: u64,
+    tails: FxHashMap<State, ExprId>,
+    /// Items by their schema and the kinds they count as.
+    items: FxHashMap<(NodeId, u32, u32), ExprId>,
+}
+
+impl Counting<'_> {
+    fn may_end(&self, state: &State) -> bool {
+        state.n_items >= self.set.min
+            && self.set.counts.iter().zip(&state.counts).all(|(count, &n)| n >= count.min)
+    }
+
+    /// The states after one more item, with that item.
+    fn choices(
+        &mut self,
+        lowering: &mut Lowering<'_, '_>,
+        state: &State,
+    ) -> Result<Vec<(State, ExprId)>, SchemaError> {
+        let mut choices: Vec<(State, ExprId)> = Vec::new();
+        if self.set.max.is_some_and(|max| state.n_items >= max) {
+            return Ok(choices);
+        }
+        let position = usize::try_from(state.n_items).unwrap_or(usize::MAX);
+        let base = self.set.prefix.get(position).copied().unwrap_or(self.set.rest);
+        // A kind whose least number is reached and that has no greatest is counted no more.
+        let is_open =
+            |count: &ItemCount, n: u64| count.from <= state.n_items && (n < count.min || count.max.is_some());
+        let mut open = 0u32;
+        for (i, (count, &n)) in self.set.counts.iter().zip(&state.counts).enumerate() {
+            open |= u32::from(is_open(count, n)) << i;
+        }
+        for kinds in 0..1u32 << self.set.counts.len() {
+            if kinds & !open != 0 {
+                continue;
+            }
+            let mut counts = state.counts.clone();
+            let mut is_possible = true;
+            for (i, count) in self.set.counts.iter().enumerate() {
+                if kinds >> i & 1 == 1 {
+                    counts[i] += 1;
+                    is_possible &= count.max.is_none_or(|max| counts[i] <= max);
+                }
+            }
+            if !is_possible {
+                continue;
+            }
+            let item = self.item(lowering, base, kinds, open)?;
+            if item == lowering.builder.never() {
+                continue;
+            }
+            let next = State { n_items: (state.n_items + 1).min(self.n_apart), counts };
+            choices.push((next, item));
+        }
+        Ok(choices)
+    }
+
+    /// An item of `base` that counts as `kinds`, and as no other of `open` that has a greatest number.
+    fn item(
+        &mut self,
+        lowering: &mut Lowering<'_, '_>,
+        base: NodeId,
+        kinds: u32,
+        open: u32,
+    ) -> Result<ExprId, SchemaError> {
+        if let Some(&known) = self.items.get(&(base, kinds, open)) {
+            return Ok(known);
+        }
+        let mut schema = base;
+        for (i, count) in self.set.counts.iter().enumerate() {
+            if kinds >> i & 1 == 1 {
+                schema = lowering.graph.meet(schema, count.schema);
+            } else if open >> i & 1 == 1 && count.max.is_some() {
+                let other = lowering.graph.complement_node(count.schema);
+                schema = lowering.graph.meet(schema, other);
+            }
+        }
+        let item = match schema {
+            NodeId::NEVER => lowering.builder.never(),
+            schema => lowering.node(schema, self.depth + 1)?,
+        };
+        self.items.insert((base, kinds, open), item);
+        Ok(item)
+    }
+
+    /// What may follow an item.
+    fn tail(&mut self, lowering: &mut Lowering<'_, '_>, state: &State) -> Result<ExprId, SchemaError> {
+        // Depth first, with a stack of its own: the states of long arrays are many.
+        let mut todo = vec![state.clone()];
+        while let Some(state) = todo.last().cloned() {
+            if self.tails.contains_key(&state) {
+                todo.pop();
+                continue;
+            }
+            lowering.graph.spend(self.place, 1)?;
+            if self.tails.len() + todo.len() > MAX_STATES {
+                let message = format!("counting the items takes more than {MAX_STATES} states");
+                return Err(lowering.graph.error(self.place, Some("contains"), Kind::Limit { message }));
+            }
+            let choices = self.choices(lowering, &state)?;
+            let missing: Vec<State> = choices
+                .iter()
+                .filter(|(next, _)| *next != state && !self.tails.contains_key(next))
+                .map(|(next, _)| next.clone())
+                .collect();
+            if !missing.is_empty() {
+                todo.extend(missing);
+                continue;
+            }
+            let comma = lowering.punctuation.comma;
+            let mut same = Vec::new();
+            let mut ways = Vec::new();
+            if self.may_end(&state) {
+                ways.push(lowering.builder.epsilon());
+            }
+            for (next, item) in choices {
+                match self.tails.get(&next) {
+                    Some(&tail) => ways.push(lowering.builder.seq(&[comma, item, tail])),
+                    None => same.push(lowering.builder.seq(&[comma, item])),
+                }
+            }
+            let same = lowering.builder.alt(&same);
+            let same = lowering.builder.repeat(same, 0, None);
+            let ways = lowering.builder.alt(&ways);
+            let tail = lowering.builder.seq(&[same, ways]);
+            self.tails.insert(state, tail);
+            todo.pop();
+        }
+        Ok(self.tails[state])
+    }
+}

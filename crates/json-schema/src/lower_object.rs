@@ -1,0 +1,245 @@
+//! Objects as rules, with their properties in the order of the schema.
+//!
+//! Named properties come first, as a chain with shared tails: `from_here[i][n]` are the texts that start with
+//! a key of property i or a later one when n members went before, `after[i][n]` those that follow the value
+//! before it. So an object is linear in its properties, times what its bounds on their number make
+//! necessary. Members that must be there under some key (which only complements ask for) are first spread
+//! over the named properties, then kept as the set of those still missing.
+
+use std::rc::Rc;
+
+use maskwright_automata::Regex;
+use maskwright_grammar::ExprId;
+
+use crate::SchemaError;
+use crate::error::Kind;
+use crate::escape::{quoted, spell};
+use crate::graph::PlaceId;
+use crate::lower::{Lowering, Symbols};
+use crate::object::{KeyClass, ObjectSet};
+use crate::object_meet::all_keys;
+use crate::shape::NodeId;
+use crate::terminals::{self, CANONICAL_STRING};
+
+/// How many places the chain of one object may have.
+const MAX_CELLS: u64 = 1 << 18;
+
+/// How many members that must be there, whatever their key, one object may have.
+const MAX_WITNESSES: usize = 4;
+
+impl<'a> Lowering<'_, 'a> {
+    pub(crate) fn object(
+        &mut self,
+        set: &Rc<ObjectSet<'a>>,
+        place: PlaceId,
+        depth: usize,
+    ) -> Result<ExprId, SchemaError> {
+        if set.witnesses.is_empty() {
+            return self.object_chain(set, place, depth);
+        }
+        let mut members = Vec::new();
+        for set in self.graph.spread_witnesses(set, place)? {
+            members.push(self.object_chain(&set, place, depth)?);
+        }
+        Ok(self.builder.alt(&members))
+    }
+
+    /// An object whose witnesses are members that are not named.
+    fn object_chain(
+        &mut self,
+        set: &ObjectSet<'a>,
+        place: PlaceId,
+        depth: usize,
+    ) -> Result<ExprId, SchemaError> {
+        let Symbols { open_object, close_object, empty_object, comma, colon, .. } = self.punctuation;
+        let named: Vec<_> =
+            set.properties.iter().filter(|property| property.schema != NodeId::NEVER).collect();
+        // Counting ends where the number of members says nothing more.
+        let last_count = set.max.unwrap_or(set.min);
+        let next = |n: u64| if set.max.is_some() { n + 1 } else { (n + 1).min(last_count) };
+        let n_columns = |i: usize| last_count.min(i as u64) + 1;
+        if (named.len() as u64 + 1).saturating_mul(n_columns(named.len())) > MAX_CELLS {
+            let message = "counting so many properties takes too many states".into();
+            return Err(self.graph.error(place, Some("maxProperties"), Kind::Limit { message }));
+        }
+        let others = self.others(set, place, depth)?;
+        let mut from_here = Vec::new();
+        let mut after = Vec::new();
+        for n in 0..n_columns(named.len()) {
+            let min = set.min.saturating_sub(n);
+            let max = set.max.map(|max| max.saturating_sub(n));
+            let (here, then) = self.other_members(&others, min, max, place)?;
+            from_here.push(here);
+            after.push(then);
+        }
+        let mut n_required = 0;
+        for (i, property) in named.iter().enumerate().rev() {
+            self.graph.spend(place, n_columns(i))?;
+            let key = self.builder.literal(quoted(property.name));
+            let value = self.node(property.schema, depth + 1)?;
+            n_required += u64::from(property.is_required);
+            let (mut here, mut then) = (Vec::new(), Vec::new());
+            for n in 0..n_columns(i) {
+                let is_full = set.max.is_some_and(|max| n >= max);
+                let with = match is_full {
+                    true => self.builder.never(),
+                    false => self.builder.seq(&[key, colon, value, after[next(n) as usize]]),
+                };
+                let without = match property.is_required {
+                    true => self.builder.never(),
+                    false => from_here[n as usize],
+                };
+                let from = self.builder.alt(&[with, without]);
+                let more = self.builder.seq(&[comma, from]);
+                let may_end = n_required == 0 && n >= set.min && set.witnesses.is_empty();
+                here.push(from);
+                then.push(if may_end { self.builder.optional(more) } else { more });
+            }
+            (from_here, after) = (here, then);
+        }
+        let full = self.builder.seq(&[open_object, from_here[0], close_object]);
+        let may_be_empty = n_required == 0 && set.min == 0 && set.witnesses.is_empty();
+        Ok(if may_be_empty { self.builder.alt(&[empty_object, full]) } else { full })
+    }
+
+    /// The members whose keys are not named, by the witnesses that they are taken for.
+    fn others(
+        &mut self,
+        set: &ObjectSet<'a>,
+        place: PlaceId,
+        depth: usize,
+    ) -> Result<Vec<ExprId>, SchemaError> {
+        let n_witnesses = set.witnesses.len();
+        if n_witnesses > MAX_WITNESSES {
+            let message =
+                format!("{n_witnesses} members must be there under unknown keys, more than {MAX_WITNESSES}");
+            return Err(self.graph.error(place, Some("additionalProperties"), Kind::Limit { message }));
+        }
+        let colon = self.punctuation.colon;
+        let mut pairs = Vec::with_capacity(1 << n_witnesses);
+        for taken in 0..1u32 << n_witnesses {
+            let mut members = Vec::new();
+            let witnesses = set.witnesses.iter().enumerate().filter(|(i, _)| taken >> i & 1 == 1);
+            let witnesses: Vec<&KeyClass> = witnesses.map(|(_, witness)| witness).collect();
+            let classes = set.classes.iter().map(|class| (Some(class), class.schema));
+            for (class, schema) in classes.chain([(None, set.additional)]) {
+                let schema =
+                    witnesses.iter().fold(schema, |schema, witness| self.graph.meet(schema, witness.schema));
+                if schema == NodeId::NEVER {
+                    continue;
+                }
+                let mut keys: Vec<Regex> = witnesses.iter().map(|witness| witness.keys.clone()).collect();
+                keys.extend(class.map(|class| class.keys.clone()));
+                if !keys.is_empty()
+                    && self.graph.is_empty_language(&Regex::intersection(keys.clone()), place)?
+                {
+                    continue;
+                }
+                let key = match (class, keys.is_empty()) {
+                    (None, true) if set.properties.is_empty() && set.classes.is_empty() => {
+                        terminals::STRING.clone()
+                    }
+                    _ => {
+                        for keys in &keys {
+                            self.graph.spend(place, keys.size())?;
+                        }
+                        let mut denied =
+                            Regex::words(set.properties.iter().map(|property| quoted(property.name)));
+                        if class.is_none() && !set.classes.is_empty() {
+                            let keys = all_keys(&set.classes);
+                            self.graph.spend(place, keys.size())?;
+                            denied = Regex::union([denied, terminals::quote(spell(&keys))]);
+                        }
+                        // Keys have the canonical spelling, so leaving out that of a name leaves out the name.
+                        let allowed: Vec<Regex> =
+                            keys.iter().map(|keys| terminals::quote(spell(keys))).collect();
+                        match allowed.is_empty() {
+                            true => CANONICAL_STRING.difference(&denied),
+                            false => Regex::intersection(allowed).difference(&denied),
+                        }
+                    }
+                };
+                let key = self.builder.terminal(key);
+                let value = self.node(schema, depth + 1)?;
+                members.push(self.builder.seq(&[key, colon, value]));
+            }
+            pairs.push(self.builder.alt(&members));
+        }
+        Ok(pairs)
+    }
+
+    /// The members that are not named: at least one from here on; and what may follow another member.
+    fn other_members(
+        &mut self,
+        pairs: &[ExprId],
+        min: u64,
+        max: Option<u64>,
+        place: PlaceId,
+    ) -> Result<(ExprId, ExprId), SchemaError> {
+        let comma = self.punctuation.comma;
+        let all = pairs.len() as u32 - 1;
+        if all == 0 {
+            let min = self.count(min, place, "minProperties")?;
+            let max = max.and_then(|max| u32::try_from(max).ok());
+            let next = self.builder.seq(&[comma, pairs[0]]);
+            let after = self.builder.repeat(next, min, max);
+            let more = self.builder.repeat(next, min.saturating_sub(1), max.map(|max| max.saturating_sub(1)));
+            let here = match max {
+                Some(0) => self.builder.never(),
+                _ => self.builder.seq(&[pairs[0], more]),
+            };
+            return Ok((here, after));
+        }
+        // One layer for each number of members left, as far as it matters; the last one repeats.
+        let n_layers = max.map_or(min, |max| max.saturating_add(1));
+        if n_layers.saturating_mul(pairs.len() as u64) > MAX_CELLS {
+            let message = "counting so many properties takes too many states".into();
+            return Err(self.graph.error(place, Some("maxProperties"), Kind::Limit { message }));
+        }
+        let epsilon = self.builder.epsilon();
+        let never = self.builder.never();
+        // `later[missing]`: what follows a member when `missing` witnesses are still to come.
+        let mut later = vec![never; pairs.len()];
+        let mut here = vec![never; pairs.len()];
+        if max.is_none() {
+            for missing in 0..=all {
+                let mut ways = Vec::new();
+                for taken in (1..=all).filter(|taken| taken & !missing == 0) {
+                    let rest = later[(missing & !taken) as usize];
+                    ways.push(self.builder.seq(&[pairs[taken as usize], rest]));
+                }
+                let ways = self.builder.alt(&ways);
+                let skipped = self.builder.seq(&[pairs[0], comma]);
+                let skipped = self.builder.repeat(skipped, 0, None);
+                if missing == 0 {
+                    let next = self.builder.seq(&[comma, pairs[0]]);
+                    later[0] = self.builder.repeat(next, 0, None);
+                    here[0] = self.builder.seq(&[pairs[0], later[0]]);
+                } else {
+                    here[missing as usize] = self.builder.seq(&[skipped, ways]);
+                    later[missing as usize] = self.builder.seq(&[comma, here[missing as usize]]);
+                }
+            }
+        }
+        for layer in (0..n_layers).rev() {
+            self.graph.spend(place, pairs.len() as u64)?;
+            let is_full = max == Some(layer);
+            let mut next_here = Vec::with_capacity(pairs.len());
+            let mut next_later = Vec::with_capacity(pairs.len());
+            for missing in 0..=all {
+                let mut ways = Vec::new();
+                for taken in (0..=all).filter(|taken| taken & !missing == 0) {
+                    let rest = later[(missing & !taken) as usize];
+                    ways.push(self.builder.seq(&[pairs[taken as usize], rest]));
+                }
+                let ways = if is_full { never } else { self.builder.alt(&ways) };
+                let more = self.builder.seq(&[comma, ways]);
+                let may_end = missing == 0 && layer >= min;
+                next_here.push(ways);
+                next_later.push(self.builder.alt(&[if may_end { epsilon } else { never }, more]));
+            }
+            (here, later) = (next_here, next_later);
+        }
+        Ok((here[all as usize], later[all as usize]))
+    }
+}
