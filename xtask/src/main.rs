@@ -1,12 +1,16 @@
 //! The project's own tasks, run as `cargo xtask TASK`.
 //!
+//! * `experiment`: the campaigns of `crates/campaigns`.
 //! * `test`: every test, the Python package's included, in a virtual environment that it makes itself.
 //! * `tidy`: the layers of ARCHITECTURE.md, module heads, file lengths.
 
 mod commands;
+mod experiment;
 mod python_env;
 mod test;
 mod tidy;
+
+use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
@@ -19,6 +23,13 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Run a long experiment over real models and data; `experiment --help` lists them.
+    #[command(disable_help_flag = true)]
+    Experiment {
+        /// Its name and arguments.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Run every test: Rust's, then the Python package's in a virtual environment under target/.
     Test,
     /// Check the layering of the crates, the module heads and the file lengths.
@@ -27,6 +38,7 @@ enum Task {
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().task {
+        Task::Experiment { arguments } => experiment::run_campaign(&arguments),
         Task::Test => test::run_all(),
         Task::Tidy => tidy::run(),
     }

@@ -41,6 +41,10 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("maskwright-cli", &["maskwright", "maskwright-decode", "maskwright-models"]),
+    (
+        "maskwright-campaigns",
+        &["maskwright", "maskwright-decode", "maskwright-models", "maskwright-vocabulary"],
+    ),
     ("maskwright-python", &["maskwright"]),
     ("maskwright-oracle", &["maskwright-automata", "maskwright-grammar", "maskwright-vocabulary"]),
     ("xtask", &[]),
@@ -82,7 +86,9 @@ fn check_layers(findings: &mut Vec<String>) -> anyhow::Result<()> {
     for package in metadata["packages"].as_array().into_iter().flatten() {
         let name = package["name"].as_str().unwrap_or_default();
         let Some(allowed) = layers.get(name) else {
-            findings.push(format!("crate `{name}` has no layer: add it to xtask/src/tidy.rs and ARCHITECTURE.md"));
+            findings.push(format!(
+                "crate `{name}` has no layer: add it to xtask/src/tidy.rs and ARCHITECTURE.md"
+            ));
             continue;
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {

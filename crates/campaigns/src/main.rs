@@ -1,0 +1,64 @@
+//! Campaigns: long experiments over real models and data, started as `cargo xtask experiment NAME`.
+//!
+//! Place in the pipeline: a leaf; nothing depends on it, and it uses the public interface only. Each campaign
+//! is one module with its arguments, its `run`, and a test on tiny data. All write a [`log`](crate::log) of JSON
+//! lines and go on where a log ends, so a run may be broken off at any time. A campaign verifies what it
+//! measures, and its exit status is 0 only if the outcome is what is claimed of the project.
+//!
+//! * [`json_mode`]: a real model writes records for a hundred schemas.
+//! * [`random_logits`]: a model without taste writes a thousand texts.
+//! * [`overhead`]: what masks cost beside the network.
+//! * [`maskbench`]: verdicts and times over thousands of schemas.
+//! * [`hostile`]: time and memory of bad input, each case in a process of its own.
+//!
+//! Rejected: ignored tests. They have no arguments, no progress, no memory of what was done, and report by panic.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that reports to its user")]
+
+mod data;
+mod hostile;
+mod json_mode;
+mod judge;
+mod log;
+mod maskbench;
+mod overhead;
+mod progress;
+mod random_logits;
+mod table;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask experiment", version, about = "Long experiments over real models and data")]
+struct Cli {
+    #[command(subcommand)]
+    campaign: Campaign,
+}
+
+#[derive(Subcommand)]
+enum Campaign {
+    /// A real model at temperature 1 writes a record for each of a hundred schemas.
+    JsonMode(json_mode::Arguments),
+    /// A model with random logits writes texts for real schemas until enough are finished.
+    RandomLogits(random_logits::Arguments),
+    /// What masks cost beside the forward pass, over one given text of 2,000 tokens.
+    Overhead(overhead::Arguments),
+    /// Verdicts and times over the schemas and instances of MaskBench.
+    Maskbench(maskbench::Arguments),
+    /// Bad input: outcome, time and memory of each case.
+    Hostile(hostile::Arguments),
+    /// One case of `hostile`; prints a line of JSON.
+    #[command(hide = true)]
+    HostileCase(hostile::CaseArguments),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Cli::parse().campaign {
+        Campaign::JsonMode(arguments) => json_mode::run(&arguments),
+        Campaign::RandomLogits(arguments) => random_logits::run(&arguments),
+        Campaign::Overhead(arguments) => overhead::run(&arguments),
+        Campaign::Maskbench(arguments) => maskbench::run(&arguments),
+        Campaign::Hostile(arguments) => hostile::run(&arguments),
+        Campaign::HostileCase(arguments) => hostile::run_case(&arguments),
+    }
+}
