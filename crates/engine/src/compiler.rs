@@ -9,6 +9,7 @@ use maskwright_grammar::{Grammar, Network, TerminalFacts, TerminalId, reduce};
 use maskwright_vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
 
+use crate::budget::Spelling;
 use crate::machine::Machine;
 use crate::rows::{CountedRow, MinusRow, PlainRow, Row};
 use crate::{EngineError, Limits, Options};
@@ -44,6 +45,8 @@ pub(crate) struct Shared {
     automata: Mutex<AutomatonCache>,
     units: CountedUnits,
     rows: Mutex<RowCache>,
+    /// What budgets share; made when a first budget is asked for.
+    spelling: Mutex<Option<Arc<Mutex<Spelling>>>>,
 }
 
 /// The automata of terminals, with their states in one store, so that equal residues are one.
@@ -71,7 +74,10 @@ impl Compiler {
     pub fn with_options(vocabulary: Arc<Vocabulary>, limits: Limits, options: Options) -> Compiler {
         let automata = Mutex::new(AutomatonCache::new(&limits));
         let (units, rows) = (CountedUnits::default(), Mutex::default());
-        Compiler(Arc::new(Shared { vocabulary, limits, options, automata, units, rows }))
+        Compiler({
+            let spelling = Mutex::default();
+            Arc::new(Shared { vocabulary, limits, options, automata, units, rows, spelling })
+        })
     }
 
     /// The vocabulary that masks are over.
@@ -159,6 +165,19 @@ impl Shared {
             None => store.automaton(regex, fuel).map_err(located)?,
         };
         Ok(lock(&self.automata).known.entry(regex.clone()).or_insert(Arc::new(automaton)).clone())
+    }
+
+    /// What the budgets of all grammars share. One that has grown beyond the limit is left to those that hold it, and a
+    /// fresh one takes its place.
+    pub(crate) fn spelling(&self) -> Arc<Mutex<Spelling>> {
+        let mut current = lock(&self.spelling);
+        let is_full = |known: &Arc<Mutex<Spelling>>| {
+            lock(known).memory_usage() > self.limits.row_cache_bytes.max(64 << 20)
+        };
+        match current.as_ref().filter(|known| !is_full(known)) {
+            Some(known) => known.clone(),
+            None => current.insert(Arc::new(Mutex::new(Spelling::new(self.vocabulary.clone())))).clone(),
+        }
     }
 
     /// The row of a residue, made if it is not there.

@@ -16,6 +16,9 @@ enum Kind {
     TooManyThreads { n_threads: usize, limit: usize },
     Terminated,
     MaskTooShort { given: usize, needed: usize },
+    BudgetTooSmall { limit: usize, least: u32 },
+    BudgetSearch { limit: u64 },
+    CannotBeSpelled,
     NotThatLong { asked: usize, accepted: usize },
 }
 
@@ -26,6 +29,27 @@ impl EngineError {
 
     pub(crate) fn too_many_threads(n_threads: usize, limit: usize) -> EngineError {
         EngineError(Kind::TooManyThreads { n_threads, limit })
+    }
+
+    /// `least` is `u32::MAX` if no text can be spelled at all.
+    pub(crate) fn budget_too_small(limit: usize, least: u32) -> EngineError {
+        if least == u32::MAX {
+            EngineError::cannot_be_spelled()
+        } else {
+            EngineError(Kind::BudgetTooSmall { limit, least })
+        }
+    }
+
+    pub(crate) fn budget_search(limit: u64) -> EngineError {
+        EngineError(Kind::BudgetSearch { limit })
+    }
+
+    pub(crate) fn is_budget_search(&self) -> bool {
+        matches!(self.0, Kind::BudgetSearch { .. })
+    }
+
+    pub(crate) fn cannot_be_spelled() -> EngineError {
+        EngineError(Kind::CannotBeSpelled)
     }
 
     pub(crate) fn terminated() -> EngineError {
@@ -45,8 +69,12 @@ impl EngineError {
         match &self.0 {
             Kind::Grammar(error) => error.is_limit(),
             Kind::Automaton { error, .. } => error.is_limit(),
-            Kind::TooManyThreads { .. } => true,
-            Kind::Terminated | Kind::MaskTooShort { .. } | Kind::NotThatLong { .. } => false,
+            Kind::TooManyThreads { .. } | Kind::BudgetSearch { .. } => true,
+            Kind::Terminated
+            | Kind::MaskTooShort { .. }
+            | Kind::NotThatLong { .. }
+            | Kind::BudgetTooSmall { .. }
+            | Kind::CannotBeSpelled => false,
         }
     }
 
@@ -75,6 +103,16 @@ impl fmt::Display for EngineError {
                 f,
                 "the grammar is so ambiguous here that {n_threads} readings would have to be followed, more than the limit of {limit}"
             ),
+            Kind::BudgetTooSmall { limit, least } => write!(
+                f,
+                "no text of the grammar fits {limit} tokens: the shortest takes {least}, the end-of-sequence token included"
+            ),
+            Kind::BudgetSearch { limit } => {
+                write!(f, "the search for the shortest completion took more than {limit} steps")
+            }
+            Kind::CannotBeSpelled => {
+                write!(f, "the vocabulary's tokens spell no completion of the text")
+            }
             Kind::Terminated => write!(f, "the text has ended: its end-of-sequence token was accepted"),
             Kind::MaskTooShort { given, needed } => {
                 write!(f, "the mask has {given} words of 32 bits, the vocabulary needs {needed}")

@@ -67,6 +67,10 @@ impl Matcher {
             position += bytes.len();
             tokens.push(token);
         }
+        if self.max_tokens().is_some() {
+            // The tokenizer's segmentation may take more tokens than are left.
+            tokens.truncate(self.validate_tokens(&tokens)?);
+        }
         Ok(tokens)
     }
 }

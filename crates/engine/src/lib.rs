@@ -7,9 +7,11 @@
 //! * [`Compiler`]: owns what grammars share for one vocabulary (automata, rows); makes a
 //!   [`CompiledGrammar`] in time linear in the grammar.
 //! * [`Matcher`]: the state of one sequence; fills masks, accepts tokens, rolls back, forks.
+//! * `budget`: the least number of tokens that complete a text, and masks that keep within a limit.
 //! * Inside: configurations (`configuration`, sets of readings, hash-consed) over a graph-structured stack
 //!   (`stack`), stepped byte by byte (`machine`); `rows` and `mask` turn them into masks.
 
+mod budget;
 mod compiler;
 mod configuration;
 mod error;
@@ -24,6 +26,7 @@ mod matcher;
 mod rows;
 mod stack;
 
+pub use budget::{TokenCountStatus, TokensToFinish};
 pub use compiler::{CompiledGrammar, Compiler};
 pub use error::EngineError;
 pub use limits::{Limits, Options};

@@ -18,6 +18,7 @@ use maskwright_grammar::{ExprId, ExprPool, Network, RuleId, Symbol, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
+use crate::budget::Budget;
 use crate::compiler::Shared;
 use crate::configuration::{ConfigId, Configurations, Thread};
 use crate::mask_form::MaskForm;
@@ -31,7 +32,7 @@ pub(crate) struct Machine {
     pub(crate) shared: Arc<Shared>,
     pub(crate) network: Network,
     pub(crate) terminals: Vec<Option<Terminal>>,
-    stacks: Stacks,
+    pub(crate) stacks: Stacks,
     pub(crate) configs: Configurations,
     start: ConfigId,
     /// `(config << 8 | byte)` to the configuration after the byte; `None` where no reading goes on.
@@ -40,6 +41,8 @@ pub(crate) struct Machine {
     closure_threads: Vec<Thread>,
     pub(crate) masks: FxHashMap<ConfigId, Arc<MaskForm>>,
     pub(crate) memo_bytes: usize,
+    /// Made when a first budget is asked for.
+    pub(crate) budget: Option<Box<Budget>>,
     scratch: Scratch,
 }
 
@@ -83,6 +86,7 @@ impl Machine {
             closure_threads: Vec::new(),
             masks: FxHashMap::default(),
             memo_bytes: 0,
+            budget: None,
             scratch: Scratch::default(),
         };
         let start_rule = machine.network.start();
@@ -298,7 +302,7 @@ impl Machine {
 
     /// The start of a terminal, whose automaton is made when a text first comes to it; `None` if its language
     /// is empty.
-    fn terminal_start(&mut self, terminal: TerminalId) -> Result<Option<StateId>, EngineError> {
+    pub(crate) fn terminal_start(&mut self, terminal: TerminalId) -> Result<Option<StateId>, EngineError> {
         if let Some(known) = &self.terminals[terminal.index()] {
             return Ok(known.start);
         }
@@ -346,11 +350,15 @@ impl Machine {
         self.closure_threads = Vec::new();
         self.masks = FxHashMap::default();
         self.memo_bytes = 0;
+        if let Some(budget) = &mut self.budget {
+            budget.clear();
+        }
     }
 
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
-        self.stacks.memory_usage() + self.configs.memory_usage() + self.memo_bytes
+        let budget = self.budget.as_ref().map_or(0, |budget| budget.memory_usage());
+        self.stacks.memory_usage() + self.configs.memory_usage() + self.memo_bytes + budget
     }
 }
 

@@ -36,6 +36,8 @@ pub struct Matcher {
     grammar: Arc<CompiledGrammar>,
     pub(crate) machine: Arc<Mutex<Machine>>,
     pub(crate) state: State,
+    /// The most tokens of the whole text, EOS included.
+    max_tokens: Option<usize>,
     history: Option<Arc<Step>>,
 }
 
@@ -45,6 +47,8 @@ pub(crate) struct State {
     pub(crate) config: ConfigId,
     /// How many steps led here.
     n_steps: usize,
+    /// How many of them were tokens.
+    n_tokens: usize,
     is_terminated: bool,
 }
 
@@ -72,8 +76,8 @@ impl Matcher {
     pub fn new(grammar: &Arc<CompiledGrammar>) -> Matcher {
         let machine = grammar.machine();
         let config = lock(&machine).start();
-        let state = State { config, n_steps: 0, is_terminated: false };
-        Matcher { grammar: grammar.clone(), machine, state, history: None }
+        let state = State { config, n_steps: 0, n_tokens: 0, is_terminated: false };
+        Matcher { grammar: grammar.clone(), machine, state, max_tokens: None, history: None }
     }
 
     /// The grammar.
@@ -94,7 +98,10 @@ impl Matcher {
         if self.state.is_terminated {
             return Err(EngineError::terminated());
         }
-        let form = lock(&self.machine).mask(self.state.config)?;
+        let form = match self.tokens_left() {
+            Some(left) => lock(&self.machine).mask_within(self.state.config, left)?,
+            None => lock(&self.machine).mask(self.state.config)?,
+        };
         form.write(words);
         Ok(!form.is_full(n_vocab))
     }
@@ -158,7 +165,7 @@ impl Matcher {
     /// If a limit is reached.
     pub fn accept_bytes(&mut self, bytes: &[u8]) -> Result<bool, EngineError> {
         let (n_viable, config) = self.advance(bytes)?;
-        if n_viable < bytes.len() || self.state.is_terminated {
+        if n_viable < bytes.len() || self.state.is_terminated || !self.fits(State { config, ..self.state })? {
             return Ok(false);
         }
         self.push(State { config, ..self.state });
@@ -201,7 +208,7 @@ impl Matcher {
 
     /// Goes back to the beginning of the text.
     pub fn reset(&mut self) {
-        *self = Matcher::new(&self.grammar);
+        *self = Matcher { max_tokens: self.max_tokens, ..Matcher::new(&self.grammar) };
     }
 
     /// Whether the text may end here.
@@ -219,6 +226,34 @@ impl Matcher {
         self.state.n_steps
     }
 
+    /// The most tokens of the whole text, end-of-sequence token included, if there is a limit.
+    pub fn max_tokens(&self) -> Option<usize> {
+        self.max_tokens
+    }
+
+    pub(crate) fn set_max_tokens(&mut self, limit: usize) {
+        self.max_tokens = Some(limit);
+    }
+
+    /// How many tokens may still come, EOS included.
+    fn tokens_left(&self) -> Option<u32> {
+        let left = self.max_tokens?.saturating_sub(self.state.n_tokens);
+        Some(u32::try_from(left).unwrap_or(u32::MAX - 1))
+    }
+
+    /// Whether the text can be completed within the limit from `state`.
+    fn fits(&self, state: State) -> Result<bool, EngineError> {
+        let Some(limit) = self.max_tokens else { return Ok(true) };
+        let least = lock(&self.machine).tokens_to_finish(state.config)?;
+        Ok((state.n_tokens as u64).saturating_add(u64::from(least)) <= limit as u64 && least != u32::MAX)
+    }
+
+    /// Accepts a token without a look at the limit.
+    pub(crate) fn accept_unbudgeted(&mut self, token: TokenId) -> Result<bool, EngineError> {
+        self.max_tokens = None;
+        self.accept_token(token)
+    }
+
     fn push(&mut self, state: State) {
         let before = self.state;
         self.history = Some(Arc::new(Step { before, previous: self.history.take() }));
@@ -233,7 +268,13 @@ impl Matcher {
         let mut machine = lock(&self.machine);
         if vocabulary.is_eos(token) {
             let is_accepting = machine.configs.is_accepting(state.config);
-            return Ok(is_accepting.then_some(State { is_terminated: true, ..state }));
+            let has_room = self.max_tokens.is_none_or(|limit| state.n_tokens < limit);
+            let n_tokens = state.n_tokens + 1;
+            return Ok((is_accepting && has_room).then_some(State {
+                is_terminated: true,
+                n_tokens,
+                ..state
+            }));
         }
         let Some(bytes) = vocabulary.token_bytes(token) else { return Ok(None) };
         let mut config = state.config;
@@ -244,7 +285,9 @@ impl Matcher {
             }
         }
         machine.trim();
-        Ok(Some(State { config, ..state }))
+        drop(machine);
+        let next = State { config, n_tokens: state.n_tokens + 1, ..state };
+        Ok(self.fits(next)?.then_some(next))
     }
 
     /// How far `bytes` can be read, and the configuration there.

@@ -1,0 +1,247 @@
+//! The least number of tokens from a configuration to the end of the text.
+//!
+//! The stack is walked from the top down: the rest of the rule on top is a summary, and what is left of the
+//! text below a node, for each future of the token in progress, is a number that is kept with the node. Nodes are
+//! shared by the configurations of a text (and of others), so as a text goes on only its newest nodes are
+//! looked at.
+
+use std::sync::{Arc, Mutex};
+
+use maskwright_automata::ByteSet;
+use maskwright_grammar::{ExprId, ExprPool};
+use maskwright_vocabulary::Vocabulary;
+use rustc_hash::FxHashMap;
+
+use super::futures::{FutureId, NEVER};
+use super::profile::{Partition, Profile};
+use super::runs::Spelling;
+use super::summaries::{Summaries, located};
+use crate::EngineError;
+use crate::compiler::lock;
+use crate::configuration::{ConfigId, Thread};
+use crate::machine::Machine;
+use crate::stack::{Frame, NodeId};
+
+/// Items that the search for one answer may take before it settles for an upper bound.
+const MAX_ITEMS: u64 = 400_000;
+/// Bytes that the memoised answers may take before they are dropped.
+const MAX_BYTES: usize = 64 << 20;
+
+/// A place between terminals: a state, the stack that it returns to, the token in progress.
+type Place = (ExprId, NodeId, FutureId);
+
+/// What is known about the budgets of one grammar's texts.
+pub(crate) struct Budget {
+    pub(super) spelling: Arc<Mutex<Spelling>>,
+    summaries: Summaries,
+    /// The least number of tokens from a place to the end.
+    places: FxHashMap<Place, u32>,
+    follows: FxHashMap<NodeId, ByteSet>,
+    configs: FxHashMap<ConfigId, u32>,
+    pub(super) threads: FxHashMap<Thread, u32>,
+    pub(super) profiles: FxHashMap<ConfigId, Arc<Profile>>,
+    pub(super) partitions: FxHashMap<(u64, maskwright_automata::StateId), Arc<Partition>>,
+    pub(super) profile_bytes: usize,
+    eos_cost: u32,
+    /// Whether tokens that span terminals are left out: the answers are then upper bounds.
+    is_upper: bool,
+}
+
+impl Budget {
+    /// Nothing is known yet; `spelling` is what grammars share.
+    pub(crate) fn new(vocabulary: &Vocabulary, spelling: Arc<Mutex<Spelling>>) -> Budget {
+        Budget {
+            spelling,
+            summaries: Summaries::default(),
+            places: FxHashMap::default(),
+            follows: FxHashMap::default(),
+            configs: FxHashMap::default(),
+            threads: FxHashMap::default(),
+            profiles: FxHashMap::default(),
+            partitions: FxHashMap::default(),
+            profile_bytes: 0,
+            eos_cost: u32::from(!vocabulary.eos_token_ids().is_empty()),
+            is_upper: false,
+        }
+    }
+
+    /// Whether answers are upper bounds only.
+    pub(crate) fn is_upper(&self) -> bool {
+        self.is_upper
+    }
+
+    /// The least number of tokens, EOS included, that complete the text; [`NEVER`] if no tokens spell the
+    /// rest of any.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn least(&mut self, machine: &mut Machine, config: ConfigId) -> Result<u32, EngineError> {
+        if let Some(&known) = self.configs.get(&config) {
+            return Ok(known);
+        }
+        let mut least = if machine.configs.is_accepting(config) { self.eos_cost } else { NEVER };
+        for thread in machine.configs.threads(config).to_vec() {
+            least = least.min(self.thread(machine, thread)?);
+        }
+        if machine.shared.options.use_memo {
+            self.configs.insert(config, least);
+        }
+        Ok(least)
+    }
+
+    /// The same for one reading.
+    pub(super) fn thread(&mut self, machine: &mut Machine, thread: Thread) -> Result<u32, EngineError> {
+        if let Some(&known) = self.threads.get(&thread) {
+            return Ok(known);
+        }
+        let below = self.follow(machine, thread.node)?;
+        let follow = self.summaries.follow_of(machine, thread.next, below)?;
+        let (exits, root) = {
+            let automaton = machine.automaton(thread.terminal);
+            let mut spelling = lock(&self.spelling);
+            let root = spelling.futures.root();
+            let exits = spelling
+                .run(automaton, thread.residue, root, follow)
+                .map_err(|error| located(automaton, error))?;
+            (exits, root)
+        };
+        let mut least = NEVER;
+        for &(future, cost) in exits.iter() {
+            if cost < least && (!self.is_upper || future == root) {
+                least =
+                    least.min(cost.saturating_add(self.place(machine, (thread.next, thread.node, future))?));
+            }
+        }
+        self.threads.insert(thread, least);
+        Ok(least)
+    }
+
+    /// The bytes that may come next below a node.
+    fn follow(&mut self, machine: &mut Machine, node: NodeId) -> Result<ByteSet, EngineError> {
+        let mut stack = vec![node];
+        while let Some(&top) = stack.last() {
+            if self.follows.contains_key(&top) {
+                stack.pop();
+                continue;
+            }
+            let n_open = stack.len();
+            let mut bytes = ByteSet::EMPTY;
+            for frame in machine.stacks.frames(top).to_vec() {
+                if frame == Frame::BOTTOM {
+                    continue;
+                }
+                let below = if machine.network.is_nullable(frame.ret) {
+                    match self.follows.get(&frame.parent) {
+                        Some(&known) => known,
+                        None => {
+                            stack.push(frame.parent);
+                            continue;
+                        }
+                    }
+                } else {
+                    ByteSet::EMPTY
+                };
+                bytes = bytes.union(&self.summaries.follow_of(machine, frame.ret, below)?);
+            }
+            if stack.len() == n_open {
+                self.follows.insert(top, bytes);
+                stack.pop();
+            }
+        }
+        Ok(self.follows.get(&node).copied().unwrap_or(ByteSet::EMPTY))
+    }
+
+    /// The least number of tokens from a place.
+    pub(super) fn place(&mut self, machine: &mut Machine, place: Place) -> Result<u32, EngineError> {
+        let mut stack = vec![place];
+        while let Some(&top) = stack.last() {
+            if self.places.contains_key(&top) {
+                stack.pop();
+                continue;
+            }
+            let (state, node, future) = top;
+            let exits = self.exits(machine, state, node, future)?;
+            let root = lock(&self.spelling).futures.root();
+            let n_open = stack.len();
+            let mut least = NEVER;
+            for &(left, cost) in &exits {
+                if cost >= least {
+                    break;
+                }
+                for frame in machine.stacks.frames(node) {
+                    if *frame == Frame::BOTTOM {
+                        if left == root {
+                            least = least.min(cost + self.eos_cost);
+                        }
+                        continue;
+                    }
+                    let below = (frame.ret, frame.parent, left);
+                    match self.places.get(&below) {
+                        Some(&known) => least = least.min(cost.saturating_add(known)),
+                        None => stack.push(below),
+                    }
+                }
+            }
+            if stack.len() == n_open {
+                self.places.insert(top, least);
+                stack.pop();
+            }
+        }
+        Ok(self.places.get(&place).copied().unwrap_or(NEVER))
+    }
+
+    /// The exits of the rest of a rule.
+    fn exits(
+        &mut self,
+        machine: &mut Machine,
+        state: ExprId,
+        node: NodeId,
+        future: FutureId,
+    ) -> Result<Vec<(FutureId, u32)>, EngineError> {
+        if state == ExprPool::EPSILON {
+            return Ok(vec![(future, 0)]);
+        }
+        let follow = self.follow(machine, node)?;
+        let spelling = self.spelling.clone();
+        let mut spelling = lock(&spelling);
+        let follow = self.summaries.follow(&mut spelling, follow);
+        let summary = self.summaries.summary(state, future, follow);
+        Ok(self.summaries.exits(machine, &mut spelling, summary, MAX_ITEMS)?.to_vec())
+    }
+
+    /// Drops what is memoised if it has grown beyond the limit.
+    pub(crate) fn trim(&mut self) {
+        if self.memory_usage() > MAX_BYTES {
+            self.clear();
+        }
+    }
+
+    /// Drops what is memoised.
+    pub(crate) fn clear(&mut self) {
+        self.summaries = Summaries::default();
+        self.places = FxHashMap::default();
+        self.follows = FxHashMap::default();
+        self.configs = FxHashMap::default();
+        self.threads = FxHashMap::default();
+        self.profiles = FxHashMap::default();
+        self.partitions = FxHashMap::default();
+        self.profile_bytes = 0;
+    }
+
+    /// Leaves out tokens that span terminals from now on, so that every answer is an upper bound, found fast.
+    pub(crate) fn settle_for_upper(&mut self) {
+        self.clear();
+        self.is_upper = true;
+        self.summaries.is_upper = true;
+    }
+
+    /// Approximate memory, in bytes.
+    pub(crate) fn memory_usage(&self) -> usize {
+        self.summaries.memory_usage()
+            + self.places.len() * 32
+            + self.follows.len() * 48
+            + self.configs.len() * 16
+            + self.threads.len() * 40
+            + self.profile_bytes
+    }
+}

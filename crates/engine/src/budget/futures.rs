@@ -1,0 +1,366 @@
+//! Futures: how a token that has been begun may go on.
+//!
+//! A *future* is a finite set of byte strings, the remainders of tokens, as a node of a minimal acyclic
+//! automaton: equal sets are one id (Daciuk and others 2000, from a trie bottom-up). A place inside a token
+//! matters for what comes only through its future, so nodes of the token trie with the same remainders are
+//! one, and several places reached at the same cost are the union of their futures, one id again.
+//!
+//! The *root* future stands for "no token begun"; it has a mark of its own, so that no begun token is taken for
+//! it. Making the root's futures takes time in the trie, once per vocabulary.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+use maskwright_automata::ByteSet;
+use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary};
+use rustc_hash::{FxHashMap, FxHasher};
+
+/// A set of remainders.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct FutureId(u32);
+
+impl FutureId {
+    /// No remainder at all.
+    pub(super) const EMPTY: FutureId = FutureId(0);
+}
+
+/// A number of tokens that no text has: there is no such way.
+pub(super) const NEVER: u32 = u32::MAX;
+
+/// Sets with more strings than this are not searched one by one.
+const MAX_LISTED: u32 = 4_096;
+
+#[derive(Clone, Copy)]
+struct Node {
+    first: u32,
+    end: u32,
+    /// How many strings are in the set, up to `u32::MAX`.
+    n_strings: u32,
+    is_end: bool,
+    is_root: bool,
+}
+
+/// All futures of one vocabulary, and what its tokens can spell.
+pub(super) struct Futures {
+    vocabulary: Arc<Vocabulary>,
+    nodes: Vec<Node>,
+    edges: Vec<(u8, FutureId)>,
+    ids: HashTable<FutureId>,
+    root: FutureId,
+    unions: FxHashMap<Box<[FutureId]>, FutureId>,
+    costly: FxHashMap<(FutureId, u32), FutureId>,
+    /// By byte, see [`Futures::worst`]; made when first asked for.
+    worst: Box<[Option<u32>; 256]>,
+}
+
+impl Futures {
+    /// The futures of all places in the tokens of `vocabulary`.
+    pub(super) fn new(vocabulary: Arc<Vocabulary>) -> Futures {
+        let mut futures = Futures {
+            vocabulary: vocabulary.clone(),
+            nodes: Vec::new(),
+            edges: Vec::new(),
+            ids: HashTable::new(),
+            root: FutureId::EMPTY,
+            unions: FxHashMap::default(),
+            costly: FxHashMap::default(),
+            worst: Box::new([None; 256]),
+        };
+        futures.intern(false, false, &[]);
+        let trie = vocabulary.trie();
+        let mut order: Vec<TrieNodeId> = vec![Trie::ROOT];
+        let mut position = 0;
+        while let Some(&node) = order.get(position) {
+            position += 1;
+            order.extend(trie.children(node).map(|(_, child)| child));
+        }
+        let mut of_node = vec![FutureId::EMPTY; trie.n_nodes()];
+        let mut edges = Vec::new();
+        for &node in order.iter().rev() {
+            edges.clear();
+            edges.extend(trie.children(node).map(|(byte, child)| (byte, of_node[child.index()])));
+            let is_end = !trie.tokens(node).is_empty();
+            of_node[node.index()] = futures.intern(is_end, node == Trie::ROOT, &edges);
+        }
+        futures.root = of_node[Trie::ROOT.index()];
+        futures
+    }
+
+    /// No token begun.
+    pub(super) fn root(&self) -> FutureId {
+        self.root
+    }
+
+    /// Whether a token may end here.
+    #[inline]
+    pub(super) fn is_end(&self, future: FutureId) -> bool {
+        self.nodes[future.0 as usize].is_end
+    }
+
+    /// The ways on, by ascending byte.
+    #[inline]
+    pub(super) fn edges(&self, future: FutureId) -> &[(u8, FutureId)] {
+        let node = self.nodes[future.0 as usize];
+        &self.edges[node.first as usize..node.end as usize]
+    }
+
+    fn step(&self, future: FutureId, byte: u8) -> Option<FutureId> {
+        let edges = self.edges(future);
+        edges.binary_search_by_key(&byte, |&(label, _)| label).ok().map(|at| edges[at].1)
+    }
+
+    fn intern(&mut self, is_end: bool, is_root: bool, edges: &[(u8, FutureId)]) -> FutureId {
+        let Futures { nodes, edges: all, ids, .. } = self;
+        let hash = |is_end: bool, is_root: bool, edges: &[(u8, FutureId)]| {
+            let mut hasher = FxHasher::default();
+            (is_end, is_root, edges).hash(&mut hasher);
+            hasher.finish()
+        };
+        let of = |node: &Node, all: &[(u8, FutureId)]| {
+            hash(node.is_end, node.is_root, &all[node.first as usize..node.end as usize])
+        };
+        let entry = ids.entry(
+            hash(is_end, is_root, edges),
+            |id| {
+                let node = &nodes[id.0 as usize];
+                (node.is_end, node.is_root) == (is_end, is_root)
+                    && &all[node.first as usize..node.end as usize] == edges
+            },
+            |id| of(&nodes[id.0 as usize], all),
+        );
+        match entry {
+            hashbrown::hash_table::Entry::Occupied(entry) => *entry.get(),
+            hashbrown::hash_table::Entry::Vacant(entry) => {
+                let id = FutureId(nodes.len() as u32);
+                entry.insert(id);
+                let n_strings = edges.iter().fold(u32::from(is_end), |sum, (_, next)| {
+                    sum.saturating_add(nodes[next.0 as usize].n_strings)
+                });
+                let first = all.len() as u32;
+                all.extend_from_slice(edges);
+                nodes.push(Node { first, end: all.len() as u32, n_strings, is_end, is_root });
+                id
+            }
+        }
+    }
+
+    /// The strings of `future` that begin with a byte of `bytes`; the root is cut like any other and is the root no more.
+    pub(super) fn restrict(&mut self, future: FutureId, bytes: ByteSet) -> FutureId {
+        let node = self.nodes[future.0 as usize];
+        let is_whole = self.edges(future).iter().all(|(byte, _)| bytes.contains(*byte));
+        if is_whole && !node.is_end && !node.is_root {
+            return future;
+        }
+        let kept: Vec<(u8, FutureId)> =
+            self.edges(future).iter().copied().filter(|(byte, _)| bytes.contains(*byte)).collect();
+        self.intern(false, false, &kept)
+    }
+
+    /// The union of `parts`. Iterative; takes time in the nodes that several parts share.
+    pub(super) fn union(&mut self, mut parts: Vec<FutureId>) -> FutureId {
+        struct Level {
+            is_end: bool,
+            /// What is still to be merged, in descending order of bytes.
+            groups: Vec<(u8, Vec<FutureId>)>,
+            done: Vec<(u8, FutureId)>,
+            key: Box<[FutureId]>,
+        }
+        parts.retain(|&part| part != FutureId::EMPTY);
+        parts.sort_unstable();
+        parts.dedup();
+        match parts.as_slice() {
+            [] => return FutureId::EMPTY,
+            &[single] => return single,
+            _ => {}
+        }
+        let mut levels: Vec<Level> = Vec::new();
+        let mut pending = Some(parts);
+        loop {
+            // Either opens `pending`, or goes on with the innermost level.
+            let mut result = None;
+            if let Some(parts) = pending.take() {
+                let key: Box<[FutureId]> = parts.into();
+                if let [single] = *key {
+                    result = Some(single);
+                } else if let Some(&known) = self.unions.get(&key) {
+                    result = Some(known);
+                } else {
+                    let mut edges: Vec<(u8, FutureId)> =
+                        key.iter().flat_map(|&part| self.edges(part).iter().copied()).collect();
+                    edges.sort_unstable();
+                    edges.dedup();
+                    let groups = edges
+                        .chunk_by(|a, b| a.0 == b.0)
+                        .rev()
+                        .map(|group| (group[0].0, group.iter().map(|&(_, next)| next).collect()))
+                        .collect();
+                    let is_end = key.iter().any(|&part| self.is_end(part));
+                    levels.push(Level { is_end, groups, done: Vec::new(), key });
+                }
+            }
+            loop {
+                if let Some(merged) = result.take() {
+                    let Some(level) = levels.last_mut() else { return merged };
+                    if let Some((byte, _)) = level.groups.pop() {
+                        level.done.push((byte, merged));
+                    }
+                }
+                let Some(level) = levels.last_mut() else { break };
+                if let Some((_, group)) = level.groups.last_mut() {
+                    pending = Some(std::mem::take(group));
+                    break;
+                }
+                if let Some(level) = levels.pop() {
+                    let merged = self.intern(level.is_end, false, &level.done);
+                    self.unions.insert(level.key, merged);
+                    result = Some(merged);
+                }
+            }
+        }
+    }
+
+    /// The strings of `future` that take at least `n_tokens` tokens to spell; all of them, if they are too
+    /// many to be looked at.
+    pub(super) fn costly(&mut self, future: FutureId, n_tokens: u32) -> FutureId {
+        if n_tokens <= 1 || self.nodes[future.0 as usize].n_strings > MAX_LISTED {
+            return future;
+        }
+        if let Some(&known) = self.costly.get(&(future, n_tokens)) {
+            return known;
+        }
+        let mut strings = self.strings(future);
+        strings.retain(|string| self.spell(string)[0] >= n_tokens);
+        let kept = self.from_sorted(&strings);
+        self.costly.insert((future, n_tokens), kept);
+        kept
+    }
+
+    /// The strings of `future`, sorted.
+    fn strings(&self, future: FutureId) -> Vec<Vec<u8>> {
+        let mut strings = Vec::new();
+        let mut stack = vec![(future, Vec::new())];
+        while let Some((future, string)) = stack.pop() {
+            for &(byte, next) in self.edges(future).iter().rev() {
+                let mut longer: Vec<u8> = string.clone();
+                longer.push(byte);
+                stack.push((next, longer));
+            }
+            if self.is_end(future) {
+                strings.push(string);
+            }
+        }
+        strings
+    }
+
+    fn from_sorted(&mut self, strings: &[Vec<u8>]) -> FutureId {
+        let parts: Vec<FutureId> = strings
+            .iter()
+            .map(|string| {
+                let leaf = self.intern(true, false, &[]);
+                string.iter().rev().fold(leaf, |next, &byte| self.intern(false, false, &[(byte, next)]))
+            })
+            .collect();
+        self.union(parts)
+    }
+
+    /// By place in `string`: the least number of tokens that spell the rest from there; [`NEVER`] if none do.
+    fn spell(&self, string: &[u8]) -> Vec<u32> {
+        let mut least = vec![NEVER; string.len() + 1];
+        least[string.len()] = 0;
+        for start in (0..string.len()).rev() {
+            let mut future = self.root;
+            for (place, &byte) in string.iter().enumerate().skip(start) {
+                let Some(next) = self.step(future, byte) else { break };
+                future = next;
+                if self.is_end(future) {
+                    least[start] = least[start].min(least[place + 1].saturating_add(1));
+                }
+            }
+        }
+        least
+    }
+
+    /// The most tokens that the rest of a begun token takes to spell, when it begins with a byte of `bytes`;
+    /// [`NEVER`] if some rest cannot be spelled, at least 1.
+    pub(super) fn worst(&mut self, bytes: ByteSet) -> u32 {
+        let mut worst = 1;
+        for byte in bytes.iter() {
+            let of_byte = match self.worst[usize::from(byte)] {
+                Some(known) => known,
+                None => {
+                    let fresh = self.worst_of(byte);
+                    self.worst[usize::from(byte)] = Some(fresh);
+                    fresh
+                }
+            };
+            worst = worst.max(of_byte);
+        }
+        worst
+    }
+
+    fn worst_of(&self, byte: u8) -> u32 {
+        let mut worst = 1;
+        for id in 0..self.vocabulary.n_vocab() {
+            let Some(token) = self.vocabulary.token_bytes(TokenId(id as u32)) else { continue };
+            if token.len() < 2 {
+                continue;
+            }
+            let Some(first) = token[1..].iter().position(|&other| other == byte) else { continue };
+            let rest = &token[first + 1..];
+            let spelled = self.spell(rest);
+            let found = rest.iter().zip(spelled).filter(|(other, _)| **other == byte).map(|(_, least)| least);
+            worst = found.fold(worst, u32::max);
+        }
+        worst
+    }
+
+    /// Approximate memory, in bytes.
+    pub(super) fn memory_usage(&self) -> usize {
+        self.nodes.len() * (size_of::<Node>() + 5)
+            + self.edges.len() * 8
+            + self.unions.keys().map(|key| key.len() * 4 + 40).sum::<usize>()
+            + self.costly.len() * 16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn futures(tokens: &[&str]) -> Futures {
+        let tokens = tokens.iter().map(|token| Some(token.as_bytes().to_vec())).collect();
+        Futures::new(Vocabulary::from_tokens(tokens, &[], None).unwrap().shared())
+    }
+
+    /// Places with the same remainders are one, and unions hold exactly the strings of their parts.
+    #[test]
+    fn equal_sets_are_one() {
+        let mut futures = futures(&["xab", "yab", "xcd", "ycd", "zab", "ab", "a", "q"]);
+        let at = |futures: &Futures, text: &[u8]| {
+            text.iter().fold(futures.root(), |future, &byte| futures.step(future, byte).unwrap())
+        };
+        let (x, y, z) = (at(&futures, b"x"), at(&futures, b"y"), at(&futures, b"z"));
+        assert_eq!(x, y);
+        assert_ne!(x, z);
+        assert_eq!(futures.union(vec![x, z]), x);
+        let a = at(&futures, b"a");
+        let both = futures.union(vec![z, a, FutureId::EMPTY]);
+        assert_eq!(futures.strings(both), [&b""[..], b"ab", b"b"].map(<[u8]>::to_vec));
+        let from_a = futures.restrict(both, ByteSet::singleton(b'a'));
+        assert_eq!(from_a, z);
+    }
+
+    /// What is cheap to spell is dropped.
+    #[test]
+    fn costly_strings() {
+        let mut futures = futures(&["xab", "xacc", "a", "b", "ab", "c"]);
+        let x = futures.step(futures.root(), b'x').unwrap();
+        let kept = futures.costly(x, 2);
+        assert_eq!(futures.strings(kept), [b"acc".to_vec()]);
+        assert_eq!(futures.costly(x, 4), FutureId::EMPTY);
+        assert_eq!(futures.worst(ByteSet::singleton(b'a')), 3);
+        assert_eq!(futures.worst(ByteSet::singleton(b'c')), 2);
+        assert_eq!(futures.worst(ByteSet::singleton(b'x')), 1);
+    }
+}

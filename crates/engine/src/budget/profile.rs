@@ -1,0 +1,218 @@
+//! The profile of a configuration: its allowed tokens by the least number of tokens that complete the text after each.
+//!
+//! Every mask under every budget is read off it: with N tokens left, the tokens whose number is below N. Tokens that stay
+//! inside a terminal are grouped by the residue that they end at (the *partition* of a residue, shared by all
+//! texts), so one number per group is needed; tokens that leave it are walked as a trie with what stands behind,
+//! as in plain masks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
+use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary, mask_words};
+use rustc_hash::FxHashMap;
+
+use super::completions::Budget;
+use super::futures::NEVER;
+use super::summaries::located;
+use crate::EngineError;
+use crate::configuration::{ConfigId, Thread};
+use crate::machine::Machine;
+use crate::mask_form::{MaskBuilder, MaskForm};
+
+/// Bytes that profiles and partitions may take before they are dropped.
+const MAX_BYTES: usize = 64 << 20;
+
+/// Allowed tokens by what completing the text after them takes; ascending, disjoint or not.
+#[derive(Debug)]
+pub(crate) struct Profile {
+    groups: Vec<(u32, MaskForm)>,
+}
+
+impl Profile {
+    /// The number of tokens that completes the text whichever allowed token comes next; `None` if some cannot be
+    /// completed.
+    pub(super) fn most(&self) -> Option<u32> {
+        self.groups.last().map_or(Some(0), |&(cost, _)| (cost != NEVER).then_some(cost))
+    }
+
+    /// The tokens after which fewer than `n_left` tokens complete the text.
+    pub(super) fn mask(&self, n_left: u32, n_words: usize) -> MaskForm {
+        let mut mask = MaskBuilder::new(n_words);
+        for (_, group) in self.groups.iter().take_while(|&&(cost, _)| cost < n_left) {
+            mask.union(group);
+        }
+        mask.finish()
+    }
+
+    fn memory_usage(&self) -> usize {
+        self.groups.iter().map(|(_, mask)| mask.memory_usage() + 24).sum::<usize>() + 64
+    }
+}
+
+/// What the tokens do to one residue.
+pub(super) struct Partition {
+    /// Tokens that keep it alive, by the residue after them.
+    inside: Vec<(StateId, MaskForm)>,
+    /// Places in the token trie where it accepts and tokens go on.
+    places: Vec<(TrieNodeId, u32)>,
+    /// The remainders of tokens behind such places, by the set of bytes that they begin with.
+    exits: std::sync::Mutex<FxHashMap<ByteSet, Arc<Trie>>>,
+}
+
+impl Partition {
+    fn new(
+        vocabulary: &Vocabulary,
+        automaton: &Automaton,
+        residue: StateId,
+    ) -> Result<Partition, AutomatonError> {
+        let trie = vocabulary.trie();
+        let mut inside: FxHashMap<StateId, MaskBuilder> = FxHashMap::default();
+        let mut places = Vec::new();
+        let mut stack = vec![(Trie::ROOT, residue, 0u32)];
+        while let Some((node, residue, depth)) = stack.pop() {
+            for (byte, child) in trie.children(node) {
+                let Some(next) = automaton.step(residue, byte)? else { continue };
+                let tokens = trie.tokens(child);
+                if !tokens.is_empty() {
+                    let fresh = || MaskBuilder::new(mask_words(vocabulary.n_vocab()));
+                    inside.entry(next).or_insert_with(fresh).insert_all(tokens);
+                }
+                if trie.n_children(child) > 0 {
+                    if automaton.is_accepting(next) {
+                        places.push((child, depth + 1));
+                    }
+                    stack.push((child, next, depth + 1));
+                }
+            }
+        }
+        let mut inside: Vec<(StateId, MaskForm)> =
+            inside.into_iter().map(|(state, mask)| (state, mask.finish())).collect();
+        inside.sort_unstable_by_key(|&(state, _)| state);
+        Ok(Partition { inside, places, exits: std::sync::Mutex::default() })
+    }
+
+    fn exits(&self, vocabulary: &Vocabulary, follow: ByteSet) -> Arc<Trie> {
+        let mut known = crate::compiler::lock(&self.exits);
+        let make = || {
+            let trie = vocabulary.trie();
+            let mut found: Vec<(TokenId, u32)> = Vec::new();
+            for &(place, depth) in &self.places {
+                for (byte, child) in trie.children(place) {
+                    if follow.contains(byte) {
+                        found.extend(trie.subtree_tokens(child).iter().map(|&token| (token, depth)));
+                    }
+                }
+            }
+            let remainder = |(token, depth): &(TokenId, u32)| {
+                vocabulary.token_bytes(*token).map(|bytes| (&bytes[*depth as usize..], *token))
+            };
+            Arc::new(Trie::new(found.iter().filter_map(remainder)))
+        };
+        known.entry(follow).or_insert_with(make).clone()
+    }
+
+    fn memory_usage(&self) -> usize {
+        let inside: usize = self.inside.iter().map(|(_, mask)| mask.memory_usage() + 24).sum();
+        inside + self.places.len() * 8 + 128
+    }
+}
+
+impl Budget {
+    /// The profile of `config`.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(super) fn profile(
+        &mut self,
+        machine: &mut Machine,
+        config: ConfigId,
+    ) -> Result<Arc<Profile>, EngineError> {
+        if let Some(known) = self.profiles.get(&config) {
+            return Ok(known.clone());
+        }
+        let vocabulary = machine.shared.vocabulary.clone();
+        let mut groups: BTreeMap<u32, MaskBuilder> = BTreeMap::new();
+        let n_words = mask_words(vocabulary.n_vocab());
+        if machine.configs.is_accepting(config) {
+            let eos: Vec<TokenId> = vocabulary.eos_token_ids().iter().map(|&id| TokenId(id)).collect();
+            groups.entry(0).or_insert_with(|| MaskBuilder::new(n_words)).insert_all(&eos);
+        }
+        let threads = machine.configs.threads(config).to_vec();
+        for same in threads.chunk_by(|a, b| (a.terminal, a.residue) == (b.terminal, b.residue)) {
+            let automaton = machine.automaton(same[0].terminal).clone();
+            let partition = self.partition(&vocabulary, &automaton, same[0].residue)?;
+            for (residue, tokens) in &partition.inside {
+                let goes_on =
+                    !automaton.next_bytes(*residue).map_err(|error| located(&automaton, error))?.is_empty();
+                let mut least = NEVER;
+                for thread in same {
+                    if goes_on {
+                        least = least.min(self.thread(machine, Thread { residue: *residue, ..*thread })?);
+                    }
+                    if automaton.is_accepting(*residue) {
+                        let root = crate::compiler::lock(&self.spelling).futures.root();
+                        least = least.min(self.place(machine, (thread.next, thread.node, root))?);
+                    }
+                }
+                groups.entry(least).or_insert_with(|| MaskBuilder::new(n_words)).union(tokens);
+            }
+            if partition.places.is_empty() {
+                continue;
+            }
+            let mut seeds = same.iter().map(|thread| (thread.next, thread.node)).collect();
+            let mut behind = Vec::new();
+            machine.close(&mut seeds, &mut behind)?;
+            let Some(behind) = machine.intern(&mut behind, false)? else { continue };
+            let follow = machine.next_bytes(behind)?;
+            let exits = partition.exits(&vocabulary, follow);
+            let mut stack = vec![(Trie::ROOT, behind)];
+            while let Some((node, config)) = stack.pop() {
+                let bytes = machine.next_bytes(config)?;
+                for (byte, child) in exits.children(node) {
+                    if !bytes.contains(byte) {
+                        continue;
+                    }
+                    let Some(next) = machine.step(config, byte)? else { continue };
+                    if !exits.tokens(child).is_empty() {
+                        let least = self.least(machine, next)?;
+                        let group = groups.entry(least).or_insert_with(|| MaskBuilder::new(n_words));
+                        group.insert_all(exits.tokens(child));
+                    }
+                    if exits.n_children(child) > 0 {
+                        stack.push((child, next));
+                    }
+                }
+            }
+        }
+        let groups = groups.into_iter().map(|(cost, mask)| (cost, mask.finish())).collect();
+        let profile = Arc::new(Profile { groups });
+        if machine.shared.options.use_memo {
+            self.profile_bytes += profile.memory_usage();
+            if self.profile_bytes > MAX_BYTES {
+                self.profile_bytes = 0;
+                self.profiles = FxHashMap::default();
+                self.partitions = FxHashMap::default();
+            }
+            self.profiles.insert(config, profile.clone());
+        }
+        Ok(profile)
+    }
+
+    fn partition(
+        &mut self,
+        vocabulary: &Vocabulary,
+        automaton: &Automaton,
+        residue: StateId,
+    ) -> Result<Arc<Partition>, EngineError> {
+        let key = automaton.residue_key(residue);
+        if let Some(known) = self.partitions.get(&key) {
+            return Ok(known.clone());
+        }
+        let partition = Partition::new(vocabulary, automaton, residue);
+        let partition = Arc::new(partition.map_err(|error| located(automaton, error))?);
+        self.profile_bytes += partition.memory_usage();
+        self.partitions.insert(key, partition.clone());
+        Ok(partition)
+    }
+}

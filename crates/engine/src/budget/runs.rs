@@ -1,0 +1,218 @@
+//! Runs: reading one terminal to its end, in tokens.
+//!
+//! The run of (residue, future, follow) says at which costs a reading of the terminal that stands at `residue`, inside a
+//! token with `future`, can leave it: for each cost the future of the token that is then in progress, cut to
+//! the bytes of `follow` that may come next, and the least cost at which it ends with a token. The empty reading does not count.
+//!
+//! Found by increasing cost over pairs (residue, future). All pairs of one cost are one graph search through the
+//! product of the terminal's automaton and the futures (a *walk*). Walks at the start of a token are the large ones, and are shared
+//! by all grammars of a compiler.
+
+use std::sync::Arc;
+
+use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
+use maskwright_vocabulary::Vocabulary;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::futures::{FutureId, Futures, NEVER};
+
+/// Costs at which something can be left, each with the future of the token in progress; ascending.
+pub(super) type Exits = Arc<[(FutureId, u32)]>;
+
+/// The most runs and walks that are kept.
+const MAX_KEPT: usize = 200_000;
+/// How many tokens ahead a run looks before counters are told apart.
+const SATURATED_TOKENS: u32 = 4;
+
+/// What one vocabulary says about terminals; shared by the grammars of a compiler.
+pub(crate) struct Spelling {
+    pub(super) futures: Futures,
+    max_token_bytes: u32,
+    walks: FxHashMap<((u64, StateId), FutureId), Arc<Walk>>,
+    runs: FxHashMap<((u64, StateId), FutureId, ByteSet), Exits>,
+    /// Pairs visited so far.
+    pub(super) n_visited: u64,
+}
+
+/// What can be reached without ending a token, and by ending one.
+struct Walk {
+    /// Futures at which the terminal can be left.
+    exits: Vec<FutureId>,
+    /// Residues at the ends of tokens that something goes on from.
+    ends: Vec<StateId>,
+    /// Whether the terminal can be left at the end of a token.
+    is_end: bool,
+}
+
+impl Spelling {
+    pub(crate) fn new(vocabulary: Arc<Vocabulary>) -> Spelling {
+        Spelling {
+            max_token_bytes: vocabulary.max_token_bytes() as u32,
+            futures: Futures::new(vocabulary),
+            walks: FxHashMap::default(),
+            runs: FxHashMap::default(),
+            n_visited: 0,
+        }
+    }
+
+    /// The run from `residue` inside a token with `future`; see the module's head.
+    ///
+    /// Residues that differ only in large counts have one run: `Automaton::row_key` for B bytes reads strings
+    /// of at most B bytes alike, a run that ends a tokens ahead reads at most (a+1) tokens, and one that looked
+    /// further is made anew from the residue itself.
+    ///
+    /// # Errors
+    /// If a limit of the automaton is reached.
+    pub(super) fn run(
+        &mut self,
+        automaton: &Automaton,
+        residue: StateId,
+        future: FutureId,
+        follow: ByteSet,
+    ) -> Result<Exits, AutomatonError> {
+        let mut key = residue;
+        if !automaton.is_literal_like() && automaton.row_key(residue, self.max_token_bytes)? != residue {
+            key = automaton.row_key(residue, self.max_token_bytes.saturating_mul(SATURATED_TOKENS))?;
+        }
+        if let Some(known) = self.runs.get(&(automaton.residue_key(key), future, follow)) {
+            return Ok(known.clone());
+        }
+        let (mut exits, n_levels) = self.find(automaton, key, future, follow)?;
+        if key != residue && n_levels > SATURATED_TOKENS {
+            if let Some(known) = self.runs.get(&(automaton.residue_key(residue), future, follow)) {
+                return Ok(known.clone());
+            }
+            exits = self.find(automaton, residue, future, follow)?.0;
+            key = residue;
+        }
+        let exits: Exits = exits.into();
+        if self.runs.len() >= MAX_KEPT {
+            self.runs.clear();
+        }
+        self.runs.insert((automaton.residue_key(key), future, follow), exits.clone());
+        Ok(exits)
+    }
+
+    /// The exits, and how many costs were looked at.
+    fn find(
+        &mut self,
+        automaton: &Automaton,
+        residue: StateId,
+        future: FutureId,
+        follow: ByteSet,
+    ) -> Result<(Vec<(FutureId, u32)>, u32), AutomatonError> {
+        let root = self.futures.root();
+        let worst = self.futures.worst(follow);
+        let mut exits: Vec<(FutureId, u32)> = Vec::new();
+        let mut root_cost = NEVER;
+        let mut seen: FxHashSet<StateId> = FxHashSet::default();
+        let mut keys: FxHashSet<StateId> = FxHashSet::default();
+        let mut frontier = vec![(residue, future)];
+        if future == root {
+            seen.insert(residue);
+        }
+        let mut cost = 0;
+        // Lemma 1: from here on nothing is better than having ended a token at `root_cost`.
+        while !frontier.is_empty() && !is_beyond(cost, root_cost, worst) {
+            let is_last = is_beyond(cost + 1, root_cost, worst);
+            let mut left = Vec::new();
+            let mut next = Vec::new();
+            for (residue, future) in frontier {
+                if future == root && !automaton.is_literal_like() {
+                    let key = automaton.row_key(residue, self.max_token_bytes)?;
+                    if !keys.insert(key) && is_last {
+                        continue;
+                    }
+                }
+                let walk = self.walk(automaton, residue, future)?;
+                left.extend(walk.exits.iter().map(|&exit| self.futures.restrict(exit, follow)));
+                if walk.is_end {
+                    root_cost = root_cost.min(cost + 1);
+                }
+                next.extend(walk.ends.iter().filter(|end| seen.insert(**end)).map(|&end| (end, root)));
+            }
+            let mut left = self.futures.union(left);
+            if cost >= root_cost {
+                left = self.futures.costly(left, cost - root_cost + 2);
+            }
+            if left != FutureId::EMPTY && exits.iter().all(|&(known, _)| known != left) {
+                exits.push((left, cost));
+            }
+            frontier = next;
+            cost += 1;
+        }
+        if root_cost != NEVER {
+            exits.push((root, root_cost));
+        }
+        exits.sort_by_key(|&(_, cost)| cost);
+        Ok((exits, cost))
+    }
+
+    fn walk(
+        &mut self,
+        automaton: &Automaton,
+        residue: StateId,
+        future: FutureId,
+    ) -> Result<Arc<Walk>, AutomatonError> {
+        let key = (automaton.residue_key(residue), future);
+        if let Some(known) = self.walks.get(&key) {
+            return Ok(known.clone());
+        }
+        let futures = &self.futures;
+        let mut walk = Walk { exits: Vec::new(), ends: Vec::new(), is_end: false };
+        let mut seen: FxHashSet<(StateId, FutureId)> = FxHashSet::default();
+        let mut ends: FxHashSet<StateId> = FxHashSet::default();
+        let mut stack = vec![(residue, future)];
+        while let Some((residue, future)) = stack.pop() {
+            for &(byte, next_future) in futures.edges(future) {
+                let Some(next) = automaton.step(residue, byte)? else { continue };
+                if !seen.insert((next, next_future)) {
+                    continue;
+                }
+                let goes_on = !futures.edges(next_future).is_empty();
+                let is_accepting = automaton.is_accepting(next);
+                if is_accepting && goes_on {
+                    walk.exits.push(next_future);
+                }
+                if futures.is_end(next_future) {
+                    walk.is_end |= is_accepting;
+                    ends.insert(next);
+                }
+                if goes_on {
+                    stack.push((next, next_future));
+                }
+            }
+        }
+        self.n_visited += seen.len() as u64;
+        walk.exits.sort_unstable();
+        walk.exits.dedup();
+        for end in ends {
+            if !automaton.next_bytes(end)?.is_empty() {
+                walk.ends.push(end);
+            }
+        }
+        walk.ends.sort_unstable();
+        let walk = Arc::new(walk);
+        if seen.len() > 64 {
+            if self.walks.len() >= MAX_KEPT {
+                self.walks.clear();
+            }
+            self.walks.insert(key, walk.clone());
+        }
+        Ok(walk)
+    }
+
+    /// Approximate memory, in bytes.
+    pub(crate) fn memory_usage(&self) -> usize {
+        let walks: usize =
+            self.walks.values().map(|walk| walk.exits.len() * 4 + walk.ends.len() * 4 + 80).sum();
+        let runs: usize = self.runs.values().map(|exits| exits.len() * 8 + 80).sum();
+        self.futures.memory_usage() + walks + runs
+    }
+}
+
+/// Whether no begun token at `cost` can be better than no token begun at `root_cost`, if the rests of begun
+/// tokens take at most `worst` tokens to spell (lemma 1).
+pub(super) fn is_beyond(cost: u32, root_cost: u32, worst: u32) -> bool {
+    u64::from(root_cost) + u64::from(worst) <= u64::from(cost) + 1 && root_cost != NEVER && worst != NEVER
+}

@@ -1,0 +1,178 @@
+//! Budgets of sessions.
+
+use std::sync::Arc;
+
+use maskwright_vocabulary::{TokenId, mask_words};
+
+use super::completions::Budget;
+use super::futures::NEVER;
+use crate::compiler::lock;
+use crate::configuration::ConfigId;
+use crate::machine::Machine;
+use crate::mask_form::MaskForm;
+use crate::{CompiledGrammar, EngineError, Matcher};
+
+/// Whether a number of tokens is the least.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TokenCountStatus {
+    /// No fewer tokens complete the text.
+    Exact,
+    /// So many tokens do complete it; fewer may, a limit on work stopped the search.
+    Upper,
+}
+
+/// How many tokens complete a text.
+///
+/// ```
+/// use maskwright_automata::{Fuel, Regex};
+/// use maskwright_engine::{Compiler, Matcher, TokenCountStatus};
+/// use maskwright_grammar::Grammar;
+/// use maskwright_vocabulary::Vocabulary;
+/// let tokens = ["a", "b", "ab", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[3], None).unwrap().shared();
+/// let compiler = Compiler::new(vocabulary, Default::default());
+/// let grammar = compiler.compile(Grammar::from_regex(Regex::literal("aab")), &Fuel::new(1_000)).unwrap();
+/// let least = Matcher::new(&grammar).tokens_to_finish().unwrap();
+/// assert_eq!((least.n_tokens, least.status), (3, TokenCountStatus::Exact));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TokensToFinish {
+    /// How many, an end-of-sequence token included.
+    pub n_tokens: usize,
+    /// Whether fewer could do.
+    pub status: TokenCountStatus,
+}
+
+impl Matcher {
+    /// A session whose text is complete, end-of-sequence token included, after at most `max_tokens` tokens:
+    /// a token is allowed iff the text can still be completed within what is left.
+    ///
+    /// # Errors
+    /// If no text of the language has so few tokens (the message says how many the shortest takes), or a
+    /// limit is reached.
+    ///
+    /// ```
+    /// use maskwright_automata::{Fuel, Regex};
+    /// use maskwright_engine::{Compiler, Matcher};
+    /// use maskwright_grammar::Grammar;
+    /// use maskwright_vocabulary::{TokenId, Vocabulary};
+    /// let tokens = ["a", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+    /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[1], None).unwrap().shared();
+    /// let compiler = Compiler::new(vocabulary, Default::default());
+    /// let grammar = compiler.compile(Grammar::from_regex(Regex::literal("a").plus()), &Fuel::new(1_000)).unwrap();
+    /// let mut matcher = Matcher::with_max_tokens(&grammar, Some(2)).unwrap();
+    /// assert!(matcher.accept_token(TokenId(0)).unwrap());
+    /// assert_eq!(matcher.mask().unwrap().iter().collect::<Vec<_>>(), [TokenId(1)]);
+    /// assert!(Matcher::with_max_tokens(&grammar, Some(1)).unwrap_err().to_string().contains("takes 2"));
+    /// ```
+    pub fn with_max_tokens(
+        grammar: &Arc<CompiledGrammar>,
+        max_tokens: Option<usize>,
+    ) -> Result<Matcher, EngineError> {
+        let mut matcher = Matcher::new(grammar);
+        if let Some(limit) = max_tokens {
+            let least = lock(&matcher.machine).tokens_to_finish(matcher.state.config)?;
+            if least == NEVER || least as usize > limit {
+                return Err(EngineError::budget_too_small(limit, least));
+            }
+            matcher.set_max_tokens(limit);
+        }
+        Ok(matcher)
+    }
+
+    /// The least number of tokens, an end-of-sequence token included, that complete the text; 0 if it has ended. Tokens that
+    /// span terminals count as what they are. Where the vocabulary has no end-of-sequence token, the end costs nothing.
+    ///
+    /// # Errors
+    /// If no tokens of the vocabulary spell the rest of any text, or a limit is reached.
+    pub fn tokens_to_finish(&self) -> Result<TokensToFinish, EngineError> {
+        if self.is_terminated() {
+            return Ok(TokensToFinish { n_tokens: 0, status: TokenCountStatus::Exact });
+        }
+        let mut machine = lock(&self.machine);
+        let n_tokens = machine.tokens_to_finish(self.state.config)?;
+        if n_tokens == NEVER {
+            return Err(EngineError::cannot_be_spelled());
+        }
+        let is_upper = machine.budget.as_ref().is_some_and(|budget| budget.is_upper());
+        let status = if is_upper { TokenCountStatus::Upper } else { TokenCountStatus::Exact };
+        Ok(TokensToFinish { n_tokens: n_tokens as usize, status })
+    }
+
+    /// A completion of the text of as many tokens as [`tokens_to_finish`](Matcher::tokens_to_finish) says,
+    /// an end-of-sequence token last (the least id; none if the vocabulary has none).
+    ///
+    /// # Errors
+    /// As [`tokens_to_finish`](Matcher::tokens_to_finish).
+    pub fn finish(&self) -> Result<Vec<TokenId>, EngineError> {
+        let mut tokens = Vec::new();
+        if self.is_terminated() {
+            return Ok(tokens);
+        }
+        let vocabulary = self.grammar().vocabulary().clone();
+        let mut matcher = self.fork();
+        let mut left = self.tokens_to_finish()?.n_tokens;
+        let end = usize::from(!vocabulary.eos_token_ids().is_empty());
+        while left > end {
+            let form = lock(&matcher.machine).mask_within(matcher.state.config, left as u32)?;
+            let mut words = vec![0; mask_words(vocabulary.n_vocab())];
+            form.write(&mut words);
+            let first = words.iter().position(|&word| word != 0);
+            let Some(token) = first.map(|at| TokenId((at * 32) as u32 + words[at].trailing_zeros())) else {
+                return Err(EngineError::cannot_be_spelled());
+            };
+            tokens.push(token);
+            matcher.accept_unbudgeted(token)?;
+            left -= 1;
+        }
+        tokens.extend(vocabulary.eos_token_ids().first().map(|&id| TokenId(id)));
+        Ok(tokens)
+    }
+}
+
+impl Machine {
+    /// The least number of tokens that complete the text, EOS included.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn tokens_to_finish(&mut self, config: ConfigId) -> Result<u32, EngineError> {
+        self.with_budget(|budget, machine| budget.least(machine, config))
+    }
+
+    /// The mask with `n_left` tokens left, EOS included.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn mask_within(
+        &mut self,
+        config: ConfigId,
+        n_left: u32,
+    ) -> Result<Arc<MaskForm>, EngineError> {
+        let n_words = mask_words(self.shared.vocabulary.n_vocab());
+        let profile = self.with_budget(|budget, machine| budget.profile(machine, config))?;
+        if profile.most().is_some_and(|most| most < n_left) {
+            return self.mask(config);
+        }
+        Ok(Arc::new(profile.mask(n_left, n_words)))
+    }
+
+    /// Runs `ask`; where a limit on work stops it, once more for upper bounds.
+    fn with_budget<T>(
+        &mut self,
+        mut ask: impl FnMut(&mut Budget, &mut Machine) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let shared = self.shared.clone();
+        let mut budget = match self.budget.take() {
+            Some(budget) => budget,
+            None => Box::new(Budget::new(&shared.vocabulary, shared.spelling())),
+        };
+        let mut answer = ask(&mut budget, self);
+        if answer.as_ref().is_err_and(EngineError::is_budget_search) && !budget.is_upper() {
+            budget.settle_for_upper();
+            answer = ask(&mut budget, self);
+        }
+        budget.trim();
+        self.budget = Some(budget);
+        answer
+    }
+}

@@ -1,0 +1,142 @@
+//! Budgets equal the naive reference's: the least number of tokens, masks within a limit, sessions that end in time.
+//!
+//! `PROPTEST_CASES=10000 cargo test --release -p maskwright-engine --test budget` runs the full campaign.
+
+use std::sync::Arc;
+
+use maskwright_automata::Fuel;
+use maskwright_engine::{CompiledGrammar, Compiler, Limits, Matcher, Options, TokenCountStatus};
+use maskwright_grammar::{Grammar, collapse_regular};
+use maskwright_oracle::{Oracle, TextWalk, arb_grammar, arb_text_walk, arb_vocabulary};
+use maskwright_vocabulary::{TokenId, Vocabulary};
+use proptest::prelude::*;
+
+fn cases() -> ProptestConfig {
+    let config = ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::default() };
+    if std::env::var_os("PROPTEST_CASES").is_some() {
+        config
+    } else {
+        ProptestConfig { cases: 300, ..config }
+    }
+}
+
+/// The grammar as it is and collapsed, with optimisations on and off; none if it has no words.
+fn compiled(
+    grammar: &Grammar,
+    vocabulary: &Arc<Vocabulary>,
+) -> Result<Vec<Arc<CompiledGrammar>>, TestCaseError> {
+    let fuel = Fuel::unlimited();
+    let mut all = Vec::new();
+    for options in [Options::default(), Options { use_memo: false, ..Options::default() }] {
+        let compiler = Compiler::with_options(vocabulary.clone(), Limits::default(), options);
+        for grammar in [grammar.clone(), collapse_regular(grammar, &fuel).unwrap()] {
+            match compiler.compile(grammar, &fuel) {
+                Ok(compiled) => all.push(compiled),
+                Err(error) => prop_assert!(error.is_unproductive(), "{}", error),
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Checks the least number of tokens at each place of a walk, and the masks around it at the last.
+fn check(grammar: &Grammar, vocabulary: &Arc<Vocabulary>, walk: &TextWalk) -> Result<(), TestCaseError> {
+    let oracle = Oracle::new(grammar);
+    let tokens = walk.tokens(&oracle, vocabulary);
+    let mut expected = Vec::new();
+    let mut text = Vec::new();
+    for position in 0..=tokens.len() {
+        expected.push(oracle.tokens_to_finish(vocabulary, &text));
+        if let Some(&token) = tokens.get(position) {
+            text.extend_from_slice(vocabulary.token_bytes(token).unwrap_or_default());
+        }
+    }
+    for compiled in compiled(grammar, vocabulary)? {
+        let mut matcher = Matcher::new(&compiled);
+        for (position, &expected) in expected.iter().enumerate() {
+            match (matcher.tokens_to_finish(), expected) {
+                (Ok(least), Some(expected)) => {
+                    prop_assert_eq!(least.n_tokens, expected, "after {:?}", &tokens[..position]);
+                    prop_assert_eq!(least.status, TokenCountStatus::Exact);
+                    let mut rest = matcher.fork();
+                    let completion = matcher.finish().unwrap();
+                    prop_assert_eq!(completion.len(), expected);
+                    prop_assert_eq!(rest.accept_tokens(&completion).unwrap(), expected);
+                    prop_assert!(rest.is_terminated());
+                }
+                (Err(_), None) => {}
+                (found, expected) => {
+                    prop_assert!(false, "{:?} instead of {:?}", found, expected);
+                }
+            }
+            if let Some(&token) = tokens.get(position) {
+                prop_assert!(matcher.accept_token(token).unwrap());
+            }
+        }
+        // The limits at which the walk itself is possible, and the first at which it is not.
+        let Some(least) = expected[tokens.len()] else { continue };
+        for spare in 0..2 {
+            let limit = tokens.len() + least + spare;
+            let start = expected[0].expect("the walk can be completed");
+            prop_assert!(Matcher::with_max_tokens(&compiled, Some(start - 1)).is_err());
+            let mut matcher = Matcher::with_max_tokens(&compiled, Some(limit)).unwrap();
+            prop_assert_eq!(matcher.validate_tokens(&tokens).unwrap(), tokens.len());
+            prop_assert_eq!(matcher.accept_tokens(&tokens).unwrap(), tokens.len());
+            let expected = oracle.mask_within(vocabulary, &text, limit - tokens.len());
+            let mask = matcher.mask().unwrap();
+            for (id, &is_allowed) in expected.iter().enumerate() {
+                let token = TokenId(id as u32);
+                let bytes = vocabulary.token_bytes(token);
+                prop_assert_eq!(mask.contains(token), is_allowed, "{:?} within {}", bytes, limit);
+                prop_assert_eq!(matcher.validate_tokens(&[token]).unwrap() == 1, is_allowed);
+            }
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn budgets_equal_the_naive_reference(
+        grammar in arb_grammar(), vocabulary in arb_vocabulary(), walk in arb_text_walk()
+    ) {
+        check(&grammar, &vocabulary, &walk)?;
+    }
+
+    /// Whatever is drawn from the masks, the text is complete within the limit; rollback gives tokens back.
+    #[test]
+    fn random_walks_end_in_time(
+        grammar in arb_grammar(),
+        vocabulary in arb_vocabulary(),
+        choices in proptest::collection::vec(any::<u16>(), 1..40),
+        spare in 0usize..12,
+    ) {
+        let oracle = Oracle::new(&grammar);
+        for compiled in compiled(&grammar, &vocabulary)? {
+            let Ok(least) = Matcher::new(&compiled).tokens_to_finish() else { continue };
+            let limit = least.n_tokens + spare;
+            let mut matcher = Matcher::with_max_tokens(&compiled, Some(limit)).unwrap();
+            let mut text = Vec::new();
+            let mut n_tokens = 0;
+            let mut choices = choices.iter().cycle();
+            while !matcher.is_terminated() {
+                prop_assert!(n_tokens < limit, "the text is not complete in time");
+                let allowed: Vec<TokenId> = matcher.mask().unwrap().iter().collect();
+                prop_assert!(!allowed.is_empty(), "dead end after {:?}", text);
+                let token = allowed[usize::from(*choices.next().unwrap()) % allowed.len()];
+                prop_assert!(matcher.accept_token(token).unwrap());
+                if n_tokens % 3 == 2 {
+                    let before = matcher.fork().mask().ok();
+                    matcher.rollback(1).unwrap();
+                    prop_assert!(matcher.accept_token(token).unwrap());
+                    prop_assert_eq!(matcher.fork().mask().ok(), before);
+                }
+                n_tokens += 1;
+                text.extend_from_slice(vocabulary.token_bytes(token).unwrap_or_default());
+            }
+            prop_assert!(oracle.is_word(&text));
+        }
+    }
+}
