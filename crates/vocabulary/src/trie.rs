@@ -7,6 +7,8 @@
 //! faster where everything is visited, but finding one child means scanning its siblings' subtrees, and most
 //! of our walks follow a literal.
 
+use maskwright_automata::ByteSet;
+
 use crate::TokenId;
 
 /// A node of a [`Trie`]: a prefix of some token.
@@ -46,6 +48,8 @@ pub struct Trie {
     nodes: Vec<Node>,
     labels: Vec<u8>,
     tokens: Vec<TokenId>,
+    /// The bytes below each node, itself left out.
+    bytes_below: Vec<ByteSet>,
 }
 
 impl Trie {
@@ -60,6 +64,7 @@ impl Trie {
             nodes: vec![Node::default()],
             labels: vec![0],
             tokens: strings.iter().map(|&(_, token)| token).collect(),
+            bytes_below: Vec::new(),
         };
         // (node, its strings, their common length); children are pushed in reverse, so that the first is
         // laid out next.
@@ -92,11 +97,18 @@ impl Trie {
             };
         }
         // Children have larger indices than their parent.
+        trie.bytes_below = vec![ByteSet::EMPTY; trie.nodes.len()];
         for index in (0..trie.nodes.len()).rev() {
             let node = trie.nodes[index];
-            let children = node.first_child as usize..(node.first_child + node.n_children) as usize;
-            trie.nodes[index].subtree_nodes =
-                1 + trie.nodes[children].iter().map(|child| child.subtree_nodes).sum::<u32>();
+            let mut bytes = ByteSet::EMPTY;
+            let mut n_nodes = 1;
+            for child in node.first_child as usize..(node.first_child + node.n_children) as usize {
+                bytes = bytes.union(&trie.bytes_below[child]);
+                bytes.insert(trie.labels[child]);
+                n_nodes += trie.nodes[child].subtree_nodes;
+            }
+            trie.nodes[index].subtree_nodes = n_nodes;
+            trie.bytes_below[index] = bytes;
         }
         trie
     }
@@ -158,9 +170,16 @@ impl Trie {
         self.nodes[node.index()].subtree_nodes as usize
     }
 
+    /// The bytes that occur in the strings below this node's prefix, behind the prefix.
+    #[inline]
+    pub fn bytes_below(&self, node: TrieNodeId) -> &ByteSet {
+        &self.bytes_below[node.index()]
+    }
+
     /// Approximate memory, in bytes.
     pub fn memory_usage(&self) -> usize {
-        self.nodes.len() * (size_of::<Node>() + 1) + self.tokens.len() * size_of::<TokenId>()
+        self.nodes.len() * (size_of::<Node>() + size_of::<ByteSet>() + 1)
+            + self.tokens.len() * size_of::<TokenId>()
     }
 }
 
@@ -188,6 +207,8 @@ mod tests {
             assert_eq!(below, expected);
             let n_children: usize = trie.children(node).map(|(_, child)| trie.subtree_nodes(child)).sum();
             assert_eq!(trie.subtree_nodes(node), 1 + n_children);
+            let rests = strings.iter().filter_map(|other| other.strip_prefix(string.as_slice()));
+            assert_eq!(*trie.bytes_below(node), rests.flatten().copied().collect());
         }
         assert_eq!(trie.subtree_nodes(Trie::ROOT), trie.n_nodes());
     }

@@ -31,10 +31,14 @@ impl PlainRow {
     ) -> Result<PlainRow, AutomatonError> {
         let mut inside = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
         let mut exits = Exits::new(vocabulary, ByteSet::FULL, max_exits);
-        walk(vocabulary.trie(), automaton, residue, |node, depth, is_accepting| {
-            inside.insert_all(vocabulary.trie().tokens(node));
-            if is_accepting {
-                exits.add(node, depth);
+        let trie = vocabulary.trie();
+        walk(trie, automaton, residue, |found| match found {
+            Found::Subtree(node) => inside.insert_all(trie.subtree_tokens(node)),
+            Found::Node(node, depth, is_accepting) => {
+                inside.insert_all(trie.tokens(node));
+                if is_accepting {
+                    exits.add(node, depth);
+                }
             }
         })?;
         let has_single_exits = exits.are_single();
@@ -66,8 +70,8 @@ impl PlainRow {
             return Ok(exits);
         }
         let mut exits = Exits::new(vocabulary, follow, max_exits);
-        walk(vocabulary.trie(), automaton, residue, |node, depth, is_accepting| {
-            if is_accepting {
+        walk(vocabulary.trie(), automaton, residue, |found| {
+            if let Found::Node(node, depth, true) = found {
                 exits.add(node, depth);
             }
         })?;
@@ -97,20 +101,32 @@ impl PlainRow {
     }
 }
 
-/// Visits every node of `trie` but the root whose path keeps `residue` alive, with its depth in bytes and
-/// whether the residue accepts there.
+/// What a walk comes to.
+enum Found {
+    /// A node whose path keeps the residue alive, its depth in bytes, and whether the residue accepts there.
+    Node(TrieNodeId, usize, bool),
+    /// A node whose whole subtree keeps the residue alive and never accepts, the node itself included.
+    Subtree(TrieNodeId),
+}
+
+/// Visits every node of `trie` but the root whose path keeps `residue` alive. Subtrees of bytes that lead
+/// from a state back to itself are visited as one: inside a string that is most of the vocabulary.
 fn walk(
     trie: &Trie,
     automaton: &Automaton,
     residue: StateId,
-    mut visit: impl FnMut(TrieNodeId, usize, bool),
+    mut visit: impl FnMut(Found),
 ) -> Result<(), AutomatonError> {
     let mut stack = vec![(Trie::ROOT, residue, 0usize)];
     while let Some((node, residue, depth)) = stack.pop() {
         let steps = automaton.steps(residue);
+        let loop_bytes =
+            if automaton.is_accepting(residue) { ByteSet::EMPTY } else { automaton.loop_bytes(residue)? };
         for (byte, child) in trie.children(node) {
-            if let Some((next, is_accepting)) = steps.next(byte)? {
-                visit(child, depth + 1, is_accepting);
+            if loop_bytes.contains(byte) && trie.bytes_below(child).is_subset(&loop_bytes) {
+                visit(Found::Subtree(child));
+            } else if let Some((next, is_accepting)) = steps.next(byte)? {
+                visit(Found::Node(child, depth + 1, is_accepting));
                 if trie.n_children(child) > 0 {
                     stack.push((child, next, depth + 1));
                 }
