@@ -144,7 +144,11 @@ fn terminal(text: &NamedText, definitions: &Definitions, fuel: &Fuel) -> Result<
     let pattern =
         parse(&text.text, text.span, fuel).map_err(|fault| located(fault, text.body, definitions, fuel))?;
     if pattern.min_width() == 0 {
-        let message = format!("the terminal `{}` matches the empty text", text.name);
+        let what = match text.body {
+            Some(_) => format!("the terminal `{}`", text.name),
+            None => "this pattern".to_owned(),
+        };
+        let message = format!("{what} matches the empty text");
         return Err(Fault::new(text.span, message).with_hint(
             "let it match at least one character, and write `?` where it is used; or make it a rule",
         ));

@@ -202,8 +202,9 @@ impl Loader<'_> {
             let dot = if import.is_relative { "." } else { "" };
             let fault = Fault::new(import.span, format!("no grammar `{dot}{shown}` is found"));
             return Err(if import::is_built_in(&path) {
-                fault
-                    .with_hint(format!("the built-in grammar is imported without the dot: `%import {shown}`"))
+                fault.with_hint(format!(
+                    "the built-in grammar is imported without the dot: `%import {shown}.NAME`"
+                ))
             } else {
                 fault.suggesting(&shown, import::built_in_names())
             });

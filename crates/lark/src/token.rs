@@ -158,7 +158,7 @@ impl<'s> Scanner<'s> {
         if "()[]{}?!*+~:,.".contains(first) {
             return Ok(Token::Sign(first));
         }
-        let fault = self.fault(start, format!("`{}` starts nothing in a grammar", first.escape_debug()));
+        let fault = self.fault(start, format!("`{first}` starts nothing in a grammar"));
         Err(match first {
             '\'' => fault.with_hint("strings stand in double quotes: \"...\""),
             '=' => fault.with_hint("a definition is written `name: ...`"),
@@ -233,7 +233,7 @@ impl<'s> Scanner<'s> {
         }
         let all = DIRECTIVES.map(|name| format!("%{name}")).join(", ");
         let message = format!("`%{name}` is no directive, there are {all}");
-        Err(self.fault(start, message).suggesting(name, DIRECTIVES))
+        Err(self.fault(start, message))
     }
 
     fn name(&mut self) -> Result<Token<'s>, Fault> {
