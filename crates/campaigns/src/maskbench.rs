@@ -211,10 +211,11 @@ fn report(entries: &[Entry], n_slowest: usize) -> String {
     text
 }
 
-/// The compiler's words from the keyword on: without the place, so that like refusals meet.
+/// The compiler's words with the keyword and without the place, so that like refusals meet.
 fn refusal_class(reason: &str) -> String {
-    let from = reason.find("keyword").or_else(|| reason.find(": ").map(|at| at + 2)).unwrap_or(0);
-    shortened(&reason[from..], 90)
+    let (place, words) = reason.split_once(": ").unwrap_or(("", reason));
+    let keyword = place.split(" at ").next().unwrap_or_default();
+    shortened(format!("{keyword} {words}").trim(), 90)
 }
 
 fn slowest(taken: &[&Entry], n_slowest: usize) -> String {
@@ -282,5 +283,7 @@ mod tests {
         assert!(report(&[wrong], 1).contains("r: invalid ACCEPTED"));
         let refused = judge(&record(json!({"type": "string", "minLength": 2, "maxLength": 1})), &compiler);
         assert!(refused.refused.is_some() && refused.instances.is_empty() && !is_all_right(&refused));
+        assert_eq!(refusal_class("`format` at /a/b: no: never"), "`format` no: never");
+        assert_eq!(refusal_class("too large"), "too large");
     }
 }
