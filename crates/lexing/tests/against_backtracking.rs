@@ -1,7 +1,7 @@
 //! The lexer against the definition: random ordered patterns with assertions, random texts, and for each
 //! prefix of each text what can still come.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use maskwright_automata::{ByteSet, Fuel};
 use maskwright_lexing::{
@@ -145,6 +145,53 @@ fn texts(length: usize) -> Vec<Vec<u8>> {
     texts
 }
 
+/// The bytes from `from` to the nearest state that `is_goal`, `least` bytes on or more, and that state.
+fn path_to(
+    lexer: &Lexer,
+    from: LexState,
+    least: usize,
+    is_goal: impl Fn(LexState) -> bool,
+) -> Option<(Vec<u8>, LexState)> {
+    let mut seen = BTreeSet::from([from]);
+    let mut queue = VecDeque::from([(Vec::new(), from)]);
+    if least == 0 && is_goal(from) {
+        return queue.pop_front();
+    }
+    while let Some((path, state)) = queue.pop_front() {
+        for byte in lexer.next_bytes(state).unwrap().iter() {
+            let next = lexer.step(state, byte).unwrap()?;
+            let path = [path.as_slice(), &[byte]].concat();
+            if is_goal(next) {
+                return Some((path, next));
+            }
+            if seen.insert(next) {
+                queue.push_back((path, next));
+            }
+        }
+    }
+    None
+}
+
+/// Bytes after which the match with this guard stands though the text ends there.
+fn standing(lexer: &Lexer, guard: LexState) -> Option<Vec<u8>> {
+    let mut seen = BTreeSet::from([guard]);
+    let mut queue = VecDeque::from([(Vec::new(), guard)]);
+    while let Some((path, state)) = queue.pop_front() {
+        if !lexer.refutes_at_end(state) {
+            return Some(path);
+        }
+        for byte in 0..=255 {
+            let path = [path.as_slice(), &[byte]].concat();
+            match lexer.step(state, byte).unwrap() {
+                None => return Some(path),
+                Some(next) if !lexer.refutes(next) && seen.insert(next) => queue.push_back((path, next)),
+                Some(_) => {}
+            }
+        }
+    }
+    None
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4_000) })]
 
@@ -204,23 +251,40 @@ proptest! {
             let accepted: BTreeSet<u32> =
                 lexer.accepts(state).iter().map(|accept| accept.terminal).collect();
             prop_assert!(here.is_subset(&accepted), "{:?} of {:?} at {:?}", accepted, here, prefix);
-            let is_small = terminals.iter().all(|terminal| {
-                terminal.pattern.size() <= 7 && terminal.pattern.min_width() <= 2
-            });
-            if is_small {
-                // Witnesses of small patterns are short.
-                prop_assert_eq!(&later, &reachable, "after {:?}", prefix);
-                prop_assert_eq!(&here, &accepted, "at {:?}", prefix);
-                prop_assert!(prefix.is_empty() || !later.is_empty() || !here.is_empty());
+            // Nothing is claimed without a text that shows it.
+            let defined = |text: &[u8]| defined_token(&terminals, discipline, text, 0);
+            for &terminal in &reachable {
+                let is_accepted =
+                    |state| lexer.accepts(state).iter().any(|accept| accept.terminal == terminal);
+                let (path, end) = path_to(&lexer, state, 1, is_accepted).unwrap();
+                let shown = lexer.accepts(end).iter().filter(|accept| accept.terminal == terminal).any(|accept| {
+                    let after = standing(&lexer, accept.guard).unwrap();
+                    let text = [prefix.as_slice(), &path, &after].concat();
+                    let length = prefix.len() + path.len();
+                    defined(&text).is_ok_and(|token| token == Some(Token { terminal, range: 0..length }))
+                });
+                prop_assert!(shown, "{} after {:?}, by {:?}", terminal, prefix, path);
             }
             for accept in lexer.accepts(state) {
-                let is_refuted = first_tokens.iter().any(|token| {
-                    token.as_ref().is_none_or(|token| (token.range.end, token.terminal) != (prefix.len(), accept.terminal))
-                });
-                if is_refuted || is_small {
-                    prop_assert_eq!(lexer.can_accept_again(accept.guard).unwrap(), is_refuted, "{:?}", prefix);
+                let token = Some(Token { terminal: accept.terminal, range: 0..prefix.len() });
+                let after = standing(&lexer, accept.guard).unwrap();
+                let text = [prefix.as_slice(), &after].concat();
+                prop_assert_eq!(defined(&text), Ok(token.clone()), "{:?}", text);
+                let refutable = lexer.can_accept_again(accept.guard).unwrap();
+                if first_tokens.iter().any(|first| *first != token) {
+                    prop_assert!(refutable, "{:?} at {:?}", accept, prefix);
+                }
+                // Two matches of one terminal, of different threads, may be the token one for the other.
+                let is_only = lexer.accepts(state).iter().filter(|other| other.terminal == accept.terminal).count() == 1;
+                if refutable && is_only {
+                    let by_bytes = path_to(&lexer, accept.guard, 1, |guard| lexer.refutes(guard));
+                    let by_end = path_to(&lexer, accept.guard, 0, |guard| lexer.refutes_at_end(guard));
+                    let (after, _) = by_bytes.or(by_end).unwrap();
+                    let text = [prefix.as_slice(), &after].concat();
+                    prop_assert_ne!(defined(&text), Ok(token.clone()), "{:?}", text);
                 }
             }
+            prop_assert!(prefix.is_empty() || !reachable.is_empty() || !accepted.is_empty());
             for byte in 0..=255 {
                 let steps = lexer.step(state, byte).unwrap().is_some();
                 prop_assert_eq!(lexer.next_bytes(state).unwrap().contains(byte), steps);

@@ -91,7 +91,7 @@ impl<'a> Parser<'a> {
     }
 
     fn hexadecimal(&mut self, n_digits: usize, start: usize) -> Result<u32, PatternError> {
-        let digits = self.source[self.at..].as_bytes().iter().take(n_digits);
+        let digits = self.source.as_bytes()[self.at..].iter().take(n_digits);
         let n_found = digits.take_while(|digit| digit.is_ascii_hexdigit()).count();
         let code = u32::from_str_radix(&self.source[self.at..self.at + n_found], 16).ok();
         self.at += n_found;

@@ -138,9 +138,13 @@ impl States {
                     }
                 }
                 &Inst::Match(terminal) => {
-                    let value = place.matched(terminal);
-                    items.push(Item { kind: Kind::Match, group: start.group, value, obligation });
-                    if obligation == NONE {
+                    let matched = Item {
+                        kind: Kind::Match,
+                        group: start.group,
+                        value: place.matched(terminal),
+                        obligation,
+                    };
+                    if self.push_match(matched, items)? == NONE {
                         return Ok(true);
                     }
                 }
@@ -148,6 +152,21 @@ impl States {
             }
         }
         Ok(false)
+    }
+
+    /// Adds a match; with the same match right above it, it is one that either
+    /// obligation lets stand. Its obligation is the answer.
+    fn push_match(&mut self, matched: Item, items: &mut Vec<Item>) -> Result<u32, LexError> {
+        if let Some(above) = items.last_mut()
+            && *above == (Item { obligation: above.obligation, ..matched })
+        {
+            let either =
+                self.obligations.get(above.obligation).or(self.obligations.get(matched.obligation))?;
+            above.obligation = self.obligations.intern(either).unwrap_or(above.obligation);
+            return Ok(above.obligation);
+        }
+        items.push(matched);
+        Ok(matched.obligation)
     }
 
     /// What must follow `byte` so that the obligation is met; `None` if nothing meets it any more.
