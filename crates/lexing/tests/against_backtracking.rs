@@ -12,6 +12,8 @@ use proptest::prelude::*;
 
 /// Steps that the backtracking matcher may take before a case is given up.
 const STEPS: u64 = 200_000;
+/// Why a lexer does not fail.
+const SMALL: &str = "small lexers stay within the limits";
 
 fn leaf() -> impl Strategy<Value = Pattern> {
     prop_oneof![
@@ -126,7 +128,8 @@ fn discipline() -> impl Strategy<Value = Discipline> {
 }
 
 fn lexer(terminals: &[LexerTerminal], discipline: Discipline) -> Lexer {
-    Lexer::new(terminals, discipline, LexerLimits::default(), &Fuel::unlimited()).unwrap()
+    Lexer::new(terminals, discipline, LexerLimits::default(), &Fuel::unlimited())
+        .expect("the terminals read a character")
 }
 
 /// All texts of `a`, `b`, `c`, `é` with at most `length` letters, the empty one first.
@@ -158,8 +161,8 @@ fn path_to(
         return queue.pop_front();
     }
     while let Some((path, state)) = queue.pop_front() {
-        for byte in lexer.next_bytes(state).unwrap().iter() {
-            let next = lexer.step(state, byte).unwrap()?;
+        for byte in lexer.next_bytes(state).expect(SMALL).iter() {
+            let next = lexer.step(state, byte).expect(SMALL)?;
             let path = [path.as_slice(), &[byte]].concat();
             if is_goal(next) {
                 return Some((path, next));
@@ -182,7 +185,7 @@ fn standing(lexer: &Lexer, guard: LexState) -> Option<Vec<u8>> {
         }
         for byte in 0..=255 {
             let path = [path.as_slice(), &[byte]].concat();
-            match lexer.step(state, byte).unwrap() {
+            match lexer.step(state, byte).expect(SMALL) {
                 None => return Some(path),
                 Some(next) if !lexer.refutes(next) && seen.insert(next) => queue.push_back((path, next)),
                 Some(_) => {}

@@ -184,12 +184,12 @@ fn python(cases: &[Case]) -> Option<String> {
         input += &fields.map(|field| hexadecimal(field)).collect::<Vec<_>>().join("\t");
         input.push('\n');
     }
-    let mut stdin = process.stdin.take().unwrap();
+    let mut stdin = process.stdin.take().expect("it was asked for");
     let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
-    let output = process.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
+    let output = process.wait_with_output().expect("python3 answers");
+    writer.join().expect("writing does not panic").expect("python3 reads");
     assert!(output.status.success());
-    Some(String::from_utf8(output.stdout).unwrap())
+    Some(String::from_utf8(output.stdout).expect("python3 prints UTF-8"))
 }
 
 #[test]

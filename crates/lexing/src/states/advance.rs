@@ -204,7 +204,7 @@ impl States {
     /// The content without what cannot matter, so that equal states are found to be equal.
     fn canonical(&self, program: &Program, mut content: Content) -> Content {
         // Earlier matches matter to what they may cut, and to the match they may refute.
-        let mut has_below: FxHashSet<u32> = FxHashSet::default();
+        let mut has_below: Vec<u32> = Vec::new();
         let mut kept = Vec::with_capacity(content.items.len());
         for item in content.items.iter().rev() {
             let matters = match item.kind {
@@ -213,7 +213,10 @@ impl States {
             };
             if matters {
                 kept.push(*item);
-                has_below.insert(item.group);
+                // Items of a list are neighbours.
+                if has_below.last() != Some(&item.group) {
+                    has_below.push(item.group);
+                }
             }
         }
         kept.reverse();
@@ -308,6 +311,9 @@ fn behinds_after(program: &Program, before: &[Pc], asked: u64, byte: Option<u8>)
 }
 
 fn keywords_after(program: &Program, keywords: &[Pc], byte: u8) -> Vec<Pc> {
+    if keywords.is_empty() {
+        return Vec::new();
+    }
     let place = Place { program, behinds: &[], keywords: &[] };
     let mut found = FxHashSet::default();
     for &pc in keywords {

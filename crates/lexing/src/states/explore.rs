@@ -46,16 +46,20 @@ impl States {
                 pcs.extend(self.obligations.get(item.obligation).pcs());
             }
         }
-        let mut known: FxHashMap<Vec<Option<u32>>, Option<u32>> = FxHashMap::default();
-        let mut row = Vec::with_capacity(program.representatives.len());
-        for &byte in &program.representatives {
-            let targets: Vec<Option<u32>> = pcs.iter().map(|&pc| program.after(pc, byte)).collect();
-            let target = match known.get(&targets) {
-                Some(&target) => target,
+        // Where each class leads each of them, a line per class; 0 leads nowhere.
+        let n_pcs = pcs.len();
+        let lines: Vec<u32> = (program.representatives.iter())
+            .flat_map(|&byte| pcs.iter().map(move |&pc| program.after(pc, byte).unwrap_or(0)))
+            .collect();
+        let line = |class: usize| &lines[class * n_pcs..(class + 1) * n_pcs];
+        let mut distinct: Vec<usize> = Vec::new();
+        let mut row: Vec<Option<u32>> = Vec::with_capacity(program.representatives.len());
+        for (class, &byte) in program.representatives.iter().enumerate() {
+            let target = match distinct.iter().find(|&&known| line(known) == line(class)) {
+                Some(&known) => row[known],
                 None => {
-                    let target = self.raw_step(program, slots, content, byte)?;
-                    known.insert(targets, target);
-                    target
+                    distinct.push(class);
+                    self.raw_step(program, slots, content, byte)?
                 }
             };
             row.push(target);
