@@ -38,5 +38,9 @@ pub fn builtin(name: &str) -> Option<Builtin> {
 /// The grammars by name, sorted.
 const TEXTS: &[(&str, &str)] = &[
     ("arithmetic", include_str!("../grammars/arithmetic.lark")),
+    ("cpp", include_str!("../grammars/cpp.lark")),
     ("json", include_str!("../grammars/json.lark")),
+    ("python", include_str!("../grammars/python.lark")),
+    ("smiles", include_str!("../grammars/smiles.lark")),
+    ("sql", include_str!("../grammars/sql.lark")),
 ];
