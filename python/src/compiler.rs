@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use maskwright::{CompileOptions, Error, Limits, SchemaConfig, Status, Whitespace};
+use maskwright::{CompileOptions, Error, Limits, PropertyOrder, SchemaConfig, Status, Whitespace};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -79,8 +79,8 @@ impl Compiler {
 
     /// The JSON texts that a schema allows. `schema`: JSON text, or what `json.dumps` turns into it.
     ///
-    /// `property_order="schema"`: properties come in the order of the schema. `whitespace`: "compact" (none),
-    /// "flexible" (what usual writers produce: one space, or line feeds with indentation) or "any" (all that
+    /// `property_order`: "schema" (properties come in the order of the schema) or "any". `whitespace`:
+    /// "compact" (none), "flexible" (what usual writers produce: one space, or line feeds with indentation) or "any" (all that
     /// JSON allows). `strict`: a keyword that cannot be enforced raises; else `report` names it.
     ///
     /// Raises SchemaError, with the JSON pointer of what is wrong.
@@ -93,19 +93,15 @@ impl Compiler {
         strict: bool,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        match property_order {
-            "schema" => {}
-            "any" => {
-                return Err(PyValueError::new_err(
-                    "property_order \"any\" is not supported yet, only \"schema\"",
-                ));
-            }
+        let property_order = match property_order {
+            "schema" => PropertyOrder::Schema,
+            "any" => PropertyOrder::Any,
             other => {
                 return Err(PyValueError::new_err(format!(
-                    "property_order is {other:?}, expected \"schema\""
+                    "property_order is {other:?}, expected \"schema\" or \"any\""
                 )));
             }
-        }
+        };
         let whitespace = match whitespace {
             "flexible" => Whitespace::Flexible,
             "compact" => Whitespace::Compact,
@@ -122,7 +118,7 @@ impl Compiler {
         } else {
             py.import("json")?.call_method1("dumps", (schema,))?.extract()?
         };
-        let config = SchemaConfig { whitespace, strict, ..SchemaConfig::default() };
+        let config = SchemaConfig { property_order, whitespace, strict, ..SchemaConfig::default() };
         let compiled = self.run(py, cancel, move |compiler, options| {
             compiler.compile_json_schema(&schema, &config, options)
         })?;

@@ -3,7 +3,7 @@
 use maskwright_automata::{Node, Regex};
 use rustc_hash::FxHashMap;
 
-use crate::{ExprId, ExprPool, GrammarError, RuleId, TerminalId};
+use crate::{ExprId, ExprPool, GrammarError, RuleId, ShuffleList, TerminalId};
 
 /// A context-free grammar over terminals that are regular languages. See [`GrammarBuilder`].
 #[derive(Clone, Debug)]
@@ -151,6 +151,11 @@ impl GrammarBuilder {
     /// At least `min` and at most `max` (`None`: any number of) copies of `inner`; never if `max < min`.
     pub fn repeat(&mut self, inner: ExprId, min: u32, max: Option<u32>) -> ExprId {
         self.pool.repeat(inner, min, max)
+    }
+
+    /// Items in any order; see [`ShuffleList`]. Never if no number of members is possible.
+    pub fn shuffle(&mut self, list: ShuffleList) -> ExprId {
+        self.pool.shuffle(list)
     }
 
     /// The empty word.

@@ -73,6 +73,8 @@ impl Collapse<'_> {
             Expr::Seq(head, tail) => get(head).zip(get(tail)).map(|(head, tail)| Regex::concat([head, tail])),
             Expr::Alt(parts) => parts.iter().map(get).collect::<Option<Vec<_>>>().map(Regex::union),
             Expr::Repeat { inner, min, max } => get(inner).map(|inner| inner.repeat(*min, *max)),
+            // A choice among all orders.
+            Expr::Shuffle(_) => None,
         };
         let regex = regex.filter(|regex| regex.size() <= MAX_TERMINAL);
         self.fuel.spend(1 + regex.as_ref().map_or(0, |regex| regex.size() / 16))?;
@@ -116,6 +118,9 @@ fn lower(
             builder.alt(&members)
         }
         &Expr::Repeat { inner, min, max } => builder.repeat(lowered[inner.index()], min, max),
+        Expr::Shuffle(place) => {
+            builder.shuffle(grammar.pool.shuffle_list(place).map(|part| lowered[part.index()]))
+        }
     }
 }
 

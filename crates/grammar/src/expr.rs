@@ -4,7 +4,11 @@
 //! linear forms and, in the engine, their masks. Expressions are canonical: sequences lean right, choices
 //! are sorted and flat, units and zeros are gone.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
+
+use crate::{Shuffle, ShuffleList, ShufflePhase};
 
 /// Declares a `u32` id type.
 macro_rules! id {
@@ -70,6 +74,9 @@ pub enum Expr {
         /// The greatest number of copies.
         max: Option<u32>,
     },
+    /// What is left of a list whose items come in any order. In a [`Grammar`](crate::Grammar) it is always a
+    /// whole list; the other places are made while reading.
+    Shuffle(Shuffle),
 }
 
 /// The longest choice that is copied into a choice around it.
@@ -80,11 +87,18 @@ const FLAT_ALT: usize = 8;
 pub struct ExprPool {
     exprs: Vec<Expr>,
     ids: FxHashMap<Expr, ExprId>,
+    lists: Vec<Arc<ShuffleList>>,
+    list_ids: FxHashMap<Arc<ShuffleList>, u32>,
 }
 
 impl Default for ExprPool {
     fn default() -> ExprPool {
-        let mut pool = ExprPool { exprs: Vec::new(), ids: FxHashMap::default() };
+        let mut pool = ExprPool {
+            exprs: Vec::new(),
+            ids: FxHashMap::default(),
+            lists: Vec::new(),
+            list_ids: FxHashMap::default(),
+        };
         pool.intern(Expr::Never);
         pool.intern(Expr::Epsilon);
         pool
@@ -193,6 +207,38 @@ impl ExprPool {
         }
     }
 
+    /// The whole of `list`; never if no number of members is possible. Linear in the number of items.
+    pub fn shuffle(&mut self, list: ShuffleList) -> ExprId {
+        let Some(list) = list.normal() else { return Self::NEVER };
+        let list = Arc::new(list);
+        let next =
+            u32::try_from(self.lists.len()).expect("a list has its own expressions, and those fit 32 bits");
+        let number = *self.list_ids.entry(list.clone()).or_insert(next);
+        if number == next {
+            self.lists.push(list.clone());
+        }
+        self.shuffle_place(list.start(number))
+    }
+
+    /// A place in a list of this pool from which the list can be completed.
+    pub(crate) fn shuffle_place(&mut self, place: Shuffle) -> ExprId {
+        let list = self.shuffle_list(&place);
+        let has_ended = place.phase != ShufflePhase::AfterSeparator
+            && list.may_end(&place)
+            && list.offers(&place).is_empty();
+        if has_ended { Self::EPSILON } else { self.intern(Expr::Shuffle(place)) }
+    }
+
+    /// The list that `place` is a place of.
+    pub fn shuffle_list(&self, place: &Shuffle) -> &ShuffleList {
+        &self.lists[place.list as usize]
+    }
+
+    /// The same for those who make expressions while they look at it.
+    pub(crate) fn shared_list(&self, place: &Shuffle) -> Arc<ShuffleList> {
+        self.lists[place.list as usize].clone()
+    }
+
     /// The expressions directly below `id`.
     pub fn children(&self, id: ExprId) -> Vec<ExprId> {
         match self.get(id) {
@@ -200,6 +246,7 @@ impl ExprPool {
             &Expr::Seq(head, tail) => vec![head, tail],
             Expr::Alt(parts) => parts.to_vec(),
             &Expr::Repeat { inner, .. } => vec![inner],
+            Expr::Shuffle(place) => self.shuffle_list(place).parts().collect(),
         }
     }
 

@@ -1,7 +1,8 @@
 //! The typed grammar representation, between the front ends and the engine.
 //!
 //! A front end builds a [`Grammar`] with a [`GrammarBuilder`]: rules over terminals (regular languages,
-//! `maskwright_automata::Regex`) combined by sequence, choice and repetition. Any context-free grammar is
+//! `maskwright_automata::Regex`) combined by sequence, choice, repetition and lists in any
+//! order. Any context-free grammar is
 //! welcome: ambiguous, left-recursive, with empty rules. The passes then lead, one type to the next, to what
 //! the engine runs:
 //!
@@ -19,6 +20,7 @@ mod lexed;
 mod network;
 mod reduce;
 mod render;
+mod shuffle;
 
 pub use builder::{Grammar, GrammarBuilder};
 pub use collapse::collapse_regular;
@@ -27,3 +29,4 @@ pub use expr::{Expr, ExprId, ExprPool, RuleId, Seen, TerminalId};
 pub use lexed::LexedGrammar;
 pub use network::{Move, Network, Symbol};
 pub use reduce::{ReducedGrammar, TerminalFacts, reduce};
+pub use shuffle::{Shuffle, ShuffleItem, ShuffleList, ShufflePhase};

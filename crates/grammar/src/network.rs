@@ -14,9 +14,12 @@
 //! optional properties has n items; a state here is one hash-consed expression that its neighbours share.
 
 use maskwright_automata::{Fuel, Regex};
+use rustc_hash::FxHashSet;
 
 use crate::left_recursion::{eliminate, topological_ranks};
-use crate::{Expr, ExprId, ExprPool, GrammarError, ReducedGrammar, RuleId, Seen, TerminalId};
+use crate::{
+    Expr, ExprId, ExprPool, GrammarError, ReducedGrammar, RuleId, Seen, Shuffle, ShufflePhase, TerminalId,
+};
 
 /// A grammar symbol.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -188,12 +191,14 @@ impl Network {
             Expr::Seq(head, tail) => known(*head) && known(*tail),
             Expr::Alt(parts) => parts.iter().any(|&part| known(part)),
             Expr::Repeat { inner, min, .. } => *min == 0 || known(*inner),
+            Expr::Shuffle(place) => self.pool.shuffle_list(place).is_nullable(place, known),
         }
     }
 
     /// The moves of an expression. Iterative; takes time linear in the alternatives met.
     pub(crate) fn linear_form(&mut self, state: ExprId) -> Vec<Move> {
         let mut moves = Vec::new();
+        let mut skipped = FxHashSet::default();
         // (part, what follows it)
         let mut work = vec![(state, ExprPool::EPSILON)];
         while let Some((part, follow)) = work.pop() {
@@ -216,11 +221,43 @@ impl Network {
                     let follow = self.pool.seq2(rest, follow);
                     work.push((inner, follow));
                 }
+                Expr::Shuffle(place) => {
+                    // What may be the empty word leads back to the same place once counts are saturated.
+                    if !skipped.insert((part, follow)) {
+                        continue;
+                    }
+                    for (first, rest) in self.shuffle_steps(&place) {
+                        if self.is_nullable(first) {
+                            work.push((rest, follow));
+                        }
+                        let follow = self.pool.seq2(rest, follow);
+                        work.push((first, follow));
+                    }
+                }
             }
         }
         moves.sort_unstable();
         moves.dedup();
         moves
+    }
+
+    /// What may be read first at a place of a list in any order, each with the place behind it.
+    fn shuffle_steps(&mut self, place: &Shuffle) -> Vec<(ExprId, ExprId)> {
+        let list = self.pool.shared_list(place);
+        match place.phase {
+            ShufflePhase::AfterItem => {
+                if list.offers(place).is_empty() {
+                    return Vec::new();
+                }
+                let next = Shuffle { phase: ShufflePhase::AfterSeparator, ..place.clone() };
+                vec![(list.separator, self.pool.shuffle_place(next))]
+            }
+            ShufflePhase::Start | ShufflePhase::AfterSeparator => list
+                .offers(place)
+                .into_iter()
+                .map(|(member, behind)| (member, self.pool.shuffle_place(behind)))
+                .collect(),
+        }
     }
 
     /// The rules that `rule` can begin with.
@@ -249,6 +286,15 @@ impl Network {
                 }
                 Expr::Alt(parts) => work.extend(parts.iter().copied()),
                 &Expr::Repeat { inner, .. } => work.push(inner),
+                Expr::Shuffle(place) => {
+                    let place = place.clone();
+                    for (first, rest) in self.shuffle_steps(&place) {
+                        work.push(first);
+                        if self.is_nullable(first) {
+                            work.push(rest);
+                        }
+                    }
+                }
             }
         }
         callees.sort_unstable();

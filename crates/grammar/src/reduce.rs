@@ -55,7 +55,7 @@ pub fn reduce(
     let Grammar { mut pool, terminals, rules, start } = grammar;
     let Reachable { exprs, order } = reachable(&pool, &rules, start, fuel)?;
     let facts: Vec<TerminalFacts> = (0..terminals.len()).map(|i| facts(TerminalId::from_index(i))).collect();
-    let productive = fixpoint(&pool, &rules, &exprs, &order, fuel, |expr, exprs, rules| match expr {
+    let productive = fixpoint(&pool, &rules, &exprs, &order, fuel, |pool, expr, exprs, rules| match expr {
         Expr::Never => false,
         Expr::Epsilon => true,
         Expr::Terminal(t) => facts[t.index()].is_nullable || facts[t.index()].has_proper_words,
@@ -63,11 +63,12 @@ pub fn reduce(
         Expr::Seq(head, tail) => exprs[head.index()] && exprs[tail.index()],
         Expr::Alt(parts) => parts.iter().any(|part| exprs[part.index()]),
         Expr::Repeat { inner, min, .. } => *min == 0 || exprs[inner.index()],
+        Expr::Shuffle(place) => pool.shuffle_list(place).is_productive(|part| exprs[part.index()]),
     })?;
     if !productive.rules[start.index()] {
         return Err(GrammarError::unproductive(rules[start.index()].name.clone()));
     }
-    let nullable = fixpoint(&pool, &rules, &exprs, &order, fuel, |expr, exprs, rules| match expr {
+    let nullable = fixpoint(&pool, &rules, &exprs, &order, fuel, |pool, expr, exprs, rules| match expr {
         Expr::Never => false,
         Expr::Epsilon => true,
         Expr::Terminal(t) => facts[t.index()].is_nullable,
@@ -75,6 +76,7 @@ pub fn reduce(
         Expr::Seq(head, tail) => exprs[head.index()] && exprs[tail.index()],
         Expr::Alt(parts) => parts.iter().any(|part| exprs[part.index()]),
         Expr::Repeat { inner, min, .. } => *min == 0 || exprs[inner.index()],
+        Expr::Shuffle(place) => pool.shuffle_list(place).is_nullable(place, |part| exprs[part.index()]),
     })?;
     // Rebuild without the unproductive; children come before their parents in `exprs`.
     let mut kept = vec![ExprPool::NEVER; pool.len()];
@@ -95,6 +97,10 @@ pub fn reduce(
                 pool.alt(&parts)
             }
             Expr::Repeat { inner, min, max } => pool.repeat(kept[inner.index()], min, max),
+            Expr::Shuffle(place) => {
+                let list = pool.shuffle_list(&place).map(|part| kept[part.index()]);
+                pool.shuffle(list)
+            }
         };
     }
     let rules = rules
@@ -151,7 +157,7 @@ fn fixpoint(
     exprs: &[ExprId],
     order: &[(RuleId, std::ops::Range<usize>)],
     fuel: &Fuel,
-    of: impl Fn(&Expr, &[bool], &[bool]) -> bool,
+    of: impl Fn(&ExprPool, &Expr, &[bool], &[bool]) -> bool,
 ) -> Result<Property, GrammarError> {
     let mut property = Property { exprs: vec![false; pool.len()], rules: vec![false; rules.len()] };
     loop {
@@ -159,7 +165,7 @@ fn fixpoint(
         for (rule, range) in order {
             fuel.spend(range.len() as u64 + 1)?;
             for &id in &exprs[range.clone()] {
-                if !property.exprs[id.index()] && of(pool.get(id), &property.exprs, &property.rules) {
+                if !property.exprs[id.index()] && of(pool, pool.get(id), &property.exprs, &property.rules) {
                     property.exprs[id.index()] = true;
                     has_changed = true;
                 }

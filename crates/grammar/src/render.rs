@@ -73,5 +73,24 @@ fn write_expr(grammar: &Grammar, id: ExprId, depth: usize, out: &mut String) {
                 Some(max) => write!(out, "){{{min},{max}}}").expect("a String takes all writes"),
             }
         }
+        Expr::Shuffle(place) => {
+            let list = grammar.pool.shuffle_list(place);
+            out.push_str("any order of (");
+            for item in &list.items {
+                if out.len() > MAX_BODY {
+                    out.push('…');
+                    break;
+                }
+                write_expr(grammar, item.expr, depth + 1, out);
+                out.push_str(if item.is_required { " & " } else { "? & " });
+            }
+            write_expr(grammar, list.others, depth + 1, out);
+            out.push_str("*) with ");
+            write_expr(grammar, list.separator, depth + 1, out);
+            if list.min > 0 || list.max.is_some() {
+                let max = list.max.map_or(String::new(), |max| max.to_string());
+                write!(out, " {{{},{max}}}", list.min).expect("a String takes all writes");
+            }
+        }
     }
 }

@@ -40,6 +40,8 @@ pub enum PropertyOrder {
     /// only `required` lists, then additional ones.
     #[default]
     Schema,
+    /// In any; no declared property twice.
+    Any,
 }
 
 /// Which white space is written.

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use maskwright_grammar::ExprId;
+use maskwright_grammar::{ExprId, ShuffleItem, ShuffleList};
 use rustc_hash::FxHashMap;
 
 use crate::SchemaError;
@@ -29,8 +29,13 @@ impl Lowering<'_, '_> {
         depth: usize,
     ) -> Result<ExprId, SchemaError> {
         let place = self.graph.place(node);
-        if let Some(place) = set.unique {
-            self.graph.refuse(place, "uniqueItems", "it is enforced only where no array has two items")?;
+        if let Some(unique) = set.unique {
+            if let Some(array) = self.distinct_array(set, place)? {
+                self.graph.note(unique, "uniqueItems");
+                return Ok(array);
+            }
+            let reason = "it is enforced only where no array has two items, or where all items are of one list of scalars";
+            self.graph.refuse(unique, "uniqueItems", reason)?;
         }
         if set.counts.is_empty() {
             return self.plain_array(set, place, depth);
@@ -68,6 +73,29 @@ impl Lowering<'_, '_> {
         }
         let full = self.builder.seq(&[open_array, from_here, close_array]);
         Ok(if set.min == 0 { self.builder.alt(&[empty_array, full]) } else { full })
+    }
+
+    /// An array whose items all differ and are of one finite list of scalars: a list in any order. `None` if
+    /// it is not such an array.
+    fn distinct_array(&mut self, set: &ArraySet, place: PlaceId) -> Result<Option<ExprId>, SchemaError> {
+        if !set.counts.is_empty() || !set.prefix.is_empty() || set.rest == NodeId::NEVER {
+            return Ok(None);
+        }
+        let shape = self.graph.shape(set.rest)?;
+        let Some(values) = self.values(&shape) else { return Ok(None) };
+        let Symbols { open_array, close_array, empty_array, comma, .. } = self.punctuation;
+        self.graph.spend(place, values.len() as u64)?;
+        let min = self.count(set.min, place, "minItems")?;
+        let list = ShuffleList {
+            items: values.into_iter().map(|expr| ShuffleItem { expr, is_required: false }).collect(),
+            others: self.builder.never(),
+            separator: comma,
+            min: min.max(1),
+            max: set.max.and_then(|max| u32::try_from(max).ok()),
+        };
+        let items = self.builder.shuffle(list);
+        let full = self.builder.seq(&[open_array, items, close_array]);
+        Ok(Some(if set.min == 0 { self.builder.alt(&[empty_array, full]) } else { full }))
     }
 
     fn counted_array(&mut self, set: &ArraySet, place: PlaceId, depth: usize) -> Result<ExprId, SchemaError> {

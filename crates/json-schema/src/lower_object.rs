@@ -1,6 +1,7 @@
-//! Objects as rules, with their properties in the order of the schema.
+//! Objects as rules.
 //!
-//! Named properties come first, as a chain with shared tails: `from_here[i][n]` are the texts that start with
+//! In any order, an object is a list in any order of the grammar. In the order of the schema, the named
+//! properties come first, as a chain with shared tails: `from_here[i][n]` are the texts that start with
 //! a key of property i or a later one when n members went before, `after[i][n]` those that follow the value
 //! before it. So an object is linear in its properties, times what its bounds on their number make
 //! necessary. Members that must be there under some key (which only complements ask for) are first spread
@@ -9,9 +10,10 @@
 use std::rc::Rc;
 
 use maskwright_automata::Regex;
-use maskwright_grammar::ExprId;
+use maskwright_grammar::{ExprId, ShuffleItem, ShuffleList};
 
 use crate::SchemaError;
+use crate::config::PropertyOrder;
 use crate::error::Kind;
 use crate::escape::{quoted, spell};
 use crate::graph::PlaceId;
@@ -34,12 +36,56 @@ impl<'a> Lowering<'_, 'a> {
         place: PlaceId,
         depth: usize,
     ) -> Result<ExprId, SchemaError> {
+        let is_any_order = self.graph.config.property_order == PropertyOrder::Any;
+        let lower = if is_any_order { Lowering::object_in_any_order } else { Lowering::object_chain };
         if set.witnesses.is_empty() {
-            return self.object_chain(set, place, depth);
+            return lower(self, set, place, depth);
         }
         let mut members = Vec::new();
         for set in self.graph.spread_witnesses(set, place)? {
-            members.push(self.object_chain(&set, place, depth)?);
+            members.push(lower(self, &set, place, depth)?);
+        }
+        Ok(self.builder.alt(&members))
+    }
+
+    /// An object whose witnesses are members that are not named, its members in any order.
+    fn object_in_any_order(
+        &mut self,
+        set: &ObjectSet<'a>,
+        place: PlaceId,
+        depth: usize,
+    ) -> Result<ExprId, SchemaError> {
+        let Symbols { open_object, close_object, empty_object, comma, colon, .. } = self.punctuation;
+        let mut named = Vec::with_capacity(set.properties.len());
+        for property in set.properties.iter().filter(|property| property.schema != NodeId::NEVER) {
+            self.graph.spend(place, 1)?;
+            let key = self.builder.literal(quoted(property.name));
+            let value = self.node(property.schema, depth + 1)?;
+            let expr = self.builder.seq(&[key, colon, value]);
+            named.push(ShuffleItem { expr, is_required: property.is_required });
+        }
+        let others = self.others(set, place, depth)?;
+        let min = self.count(set.min, place, "minProperties")?;
+        let max = set.max.and_then(|max| u32::try_from(max).ok());
+        // Witnesses are items that must be there; one member may be several of them.
+        let mut members = Vec::new();
+        for blocks in partitions(set.witnesses.len()) {
+            let mut items = named.clone();
+            items.extend(
+                blocks.iter().map(|&taken| ShuffleItem { expr: others[taken as usize], is_required: true }),
+            );
+            let list = |min| ShuffleList {
+                items: items.clone().into(),
+                others: others[0],
+                separator: comma,
+                min,
+                max,
+            };
+            if min == 0 && items.iter().all(|item| !item.is_required) {
+                members.push(empty_object);
+            }
+            let inside = self.builder.shuffle(list(min.max(1)));
+            members.push(self.builder.seq(&[open_object, inside, close_object]));
         }
         Ok(self.builder.alt(&members))
     }
@@ -242,4 +288,23 @@ impl<'a> Lowering<'_, 'a> {
         }
         Ok((here[all as usize], later[all as usize]))
     }
+}
+
+/// All ways to divide the first `n` numbers into groups, as sets of bits.
+fn partitions(n: usize) -> Vec<Vec<u32>> {
+    (0..n).fold(vec![Vec::new()], |known: Vec<Vec<u32>>, i| {
+        known
+            .into_iter()
+            .flat_map(|groups| {
+                (0..=groups.len()).map(move |at| {
+                    let mut groups = groups.clone();
+                    match groups.get_mut(at) {
+                        Some(group) => *group |= 1 << i,
+                        None => groups.push(1 << i),
+                    }
+                    groups
+                })
+            })
+            .collect()
+    })
 }

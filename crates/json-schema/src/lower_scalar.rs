@@ -13,8 +13,11 @@ use crate::lower::Lowering;
 use crate::multiples::{DEAD, Dfa, SYMBOLS};
 use crate::number::{NumberRange, NumberSet};
 use crate::range::{Fraction, range_regex};
-use crate::shape::{StringConstraint, StringSet};
+use crate::shape::{Shape, StringConstraint, StringSet};
 use crate::{SchemaError, formats, terminals};
+
+/// How many values are told apart one by one.
+const MAX_VALUES: usize = 512;
 
 /// How many digits a constant may take in plain notation to be written in it too.
 const MAX_PLAIN_DIGITS: usize = 40;
@@ -57,6 +60,37 @@ impl<'a> Lowering<'_, 'a> {
             }
         }
         Ok(terminals::quote(Regex::intersection(bodies)))
+    }
+
+    /// The values of a form one by one, each in all its spellings; `None` if they are not scalars, or many.
+    pub(crate) fn values(&mut self, shape: &Shape<'a>) -> Option<Vec<ExprId>> {
+        if !shape.arrays.is_empty() || !shape.objects.is_empty() {
+            return None;
+        }
+        let mut spellings: BTreeMap<Vec<u8>, Vec<Vec<u8>>> = BTreeMap::new();
+        for (has_it, word) in [(shape.has_null, "null"), (shape.has_true, "true"), (shape.has_false, "false")]
+        {
+            if has_it {
+                spellings.insert(word.into(), vec![word.into()]);
+            }
+        }
+        for set in &shape.strings {
+            let StringSet::Words(words) = set else { return None };
+            for word in words.iter() {
+                spellings.insert(quoted(word), vec![quoted(word)]);
+            }
+        }
+        for set in &shape.numbers {
+            let NumberSet::Values(values) = set else { return None };
+            for value in values.iter() {
+                let plain = value.value.plain(MAX_PLAIN_DIGITS)?.into_bytes();
+                spellings.entry(plain.clone()).or_insert_with(|| vec![plain]).push(value.text.into());
+            }
+        }
+        if spellings.len() > MAX_VALUES {
+            return None;
+        }
+        Some(spellings.into_values().map(|words| self.builder.terminal(Regex::words(words))).collect())
     }
 
     pub(crate) fn numbers(&mut self, sets: &[NumberSet<'a>], place: PlaceId) -> Result<ExprId, SchemaError> {

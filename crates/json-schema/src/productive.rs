@@ -37,6 +37,7 @@ pub(crate) fn is_productive(
                 Expr::Seq(head, tail) => exprs[head.index()] && exprs[tail.index()],
                 Expr::Alt(parts) => parts.iter().any(|part| exprs[part.index()]),
                 Expr::Repeat { inner, min, .. } => *min == 0 || exprs[inner.index()],
+                Expr::Shuffle(place) => pool.shuffle_list(place).is_productive(|part| exprs[part.index()]),
             };
         }
         let mut has_grown = false;

@@ -9,7 +9,7 @@ mod support;
 
 use instances::written;
 use maskwright_automata::Fuel;
-use maskwright_json_schema::{SchemaConfig, compile};
+use maskwright_json_schema::{PropertyOrder, SchemaConfig, compile};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use support::{Automata, Recogniser};
@@ -54,7 +54,9 @@ fn is_valid(root: &Value, schema: &Value, value: &Value) -> bool {
             }
             Value::Array(items) => {
                 let prefix = list("prefixItems").map_or(&[][..], Vec::as_slice);
-                number("minItems").is_none_or(|bound| items.len() as f64 >= bound)
+                (schema.get("uniqueItems") != Some(&Value::Bool(true))
+                    || (1..items.len()).all(|i| items[..i].iter().all(|other| !same(other, &items[i]))))
+                    && number("minItems").is_none_or(|bound| items.len() as f64 >= bound)
                     && number("maxItems").is_none_or(|bound| items.len() as f64 <= bound)
                     && items.iter().enumerate().all(|(i, item)| {
                         let schema = prefix.get(i).or(schema.get("items"));
@@ -202,6 +204,7 @@ fn schemas() -> impl Strategy<Value = Value> {
         (0..3u32).prop_map(|bound| ("minItems", json!(bound))),
         (0..3u32).prop_map(|bound| ("maxItems", json!(bound))),
         prop::collection::vec("[xyz]", 0..3).prop_map(|names| ("required", json!(names))),
+        Just(("uniqueItems", json!(true))),
         (0..3u32).prop_map(|bound| ("minContains", json!(bound))),
         (0..3u32).prop_map(|bound| ("maxContains", json!(bound))),
         (0..3u32).prop_map(|bound| ("minProperties", json!(bound))),
@@ -249,14 +252,16 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn a_value_is_valid_iff_some_order_of_it_is_in_the_language(
-        schema in schemas(), definition in schemas(), refers: bool, values in prop::collection::vec(values(), 12),
+        schema in schemas(), definition in schemas(), refers: bool, is_any_order: bool, values in prop::collection::vec(values(), 12),
     ) {
         let mut root = json!({"$defs": {"d": definition}});
         if refers {
             root["$ref"] = json!("#/$defs/d");
         }
         root["allOf"] = json!([schema]);
-        let grammar = match compile(&root, &SchemaConfig::default(), &Fuel::new(1_000_000)) {
+        let property_order = if is_any_order { PropertyOrder::Any } else { PropertyOrder::Schema };
+        let config = SchemaConfig { property_order, ..SchemaConfig::default() };
+        let grammar = match compile(&root, &config, &Fuel::new(1_000_000)) {
             Ok(compiled) => Some(compiled.grammar),
             Err(error) if error.is_unsatisfiable() => None,
             // `oneOf` whose branches overlap, or a product of alternatives.
@@ -269,7 +274,12 @@ proptest! {
         let mut recogniser = grammar.as_ref().map(Recogniser::new);
         for value in &values {
             let is_in = recogniser.as_mut().is_some_and(|recogniser| {
-                orders(value).iter().any(|value| recogniser.read(&written(value), &mut automata).1)
+                let mut is_read = |value: &Value| recogniser.read(&written(value), &mut automata).1;
+                let is_in = orders(value).iter().any(&mut is_read);
+                if is_any_order {
+                    assert_eq!(is_in, orders(value).iter().all(is_read), "all orders or none: {value}");
+                }
+                is_in
             });
             // A constant is written as the schema has it, not `1.0` for `1`: no value here is a whole float.
             prop_assert_eq!(is_in, is_valid(&root, &root, value), "{}", value);

@@ -33,7 +33,7 @@ pub use error::{Error, ErrorKind};
 pub use maskwright_automata::{CancelToken, Regex};
 pub use maskwright_engine::{CompiledGrammar, Limits, Matcher, Options, inspect};
 pub use maskwright_grammar::{Grammar, GrammarBuilder};
-pub use maskwright_json_schema::{Report, ReportEntry, SchemaConfig, Status, Whitespace};
+pub use maskwright_json_schema::{PropertyOrder, Report, ReportEntry, SchemaConfig, Status, Whitespace};
 pub use maskwright_syntax::regex::Dialect;
 pub use maskwright_vocabulary::{
     Mask, TokenId, Tokenizer, TokenizerOptions, Vocabulary, mask_contains, mask_words,

@@ -6,7 +6,7 @@
 //! and terminals without words; ambiguity; nested repetition of nullable things.
 
 use maskwright_automata::{ByteSet, Regex};
-use maskwright_grammar::{ExprId, Grammar, GrammarBuilder, RuleId};
+use maskwright_grammar::{ExprId, Grammar, GrammarBuilder, RuleId, ShuffleItem, ShuffleList};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -82,6 +82,12 @@ enum Spec {
     Seq(Vec<Spec>),
     Alt(Vec<Spec>),
     Repeat(Box<Spec>, u32, Option<u32>),
+    Shuffle {
+        items: Vec<(Spec, bool)>,
+        others: Box<Spec>,
+        separator: Box<Spec>,
+        bounds: (u32, Option<u32>),
+    },
 }
 
 impl Spec {
@@ -102,6 +108,20 @@ impl Spec {
             Spec::Repeat(inner, min, max) => {
                 let inner = inner.build(builder, rules, own);
                 builder.repeat(inner, *min, *max)
+            }
+            Spec::Shuffle { items, others, separator, bounds: (min, max) } => {
+                let items = items.iter().map(|(item, is_required)| ShuffleItem {
+                    expr: item.build(builder, rules, own),
+                    is_required: *is_required,
+                });
+                let list = ShuffleList {
+                    items: items.collect(),
+                    others: others.build(builder, rules, own),
+                    separator: separator.build(builder, rules, own),
+                    min: *min,
+                    max: *max,
+                };
+                builder.shuffle(list)
             }
         }
     }
@@ -187,7 +207,29 @@ fn arb_operations(leaf: impl Strategy<Value = Spec> + 'static) -> impl Strategy<
         prop_oneof![
             3 => vec(inner.clone(), 2..=3).prop_map(Spec::Seq),
             3 => vec(inner.clone(), 2..=3).prop_map(Spec::Alt),
-            2 => (inner, arb_bounds()).prop_map(|(inner, (min, max))| Spec::Repeat(Box::new(inner), min, max)),
+            2 => (inner.clone(), arb_bounds())
+                .prop_map(|(inner, (min, max))| Spec::Repeat(Box::new(inner), min, max)),
+            1 => arb_shuffle(inner),
         ]
     })
+}
+
+/// A list in any order; its parts may have no word, or match the empty one.
+fn arb_shuffle(inner: impl Strategy<Value = Spec> + Clone) -> impl Strategy<Value = Spec> {
+    let others = prop_oneof![2 => Just(Spec::Never), 1 => inner.clone()];
+    let separator = prop_oneof![
+        4 => select(vec!["b", "c", "ab"]).prop_map(|word| Spec::Terminal(Regex::literal(word))),
+        1 => inner.clone(),
+        1 => Just(Spec::Epsilon),
+    ];
+    let bounds =
+        select(vec![(0, None), (0, None), (1, None), (2, None), (0, Some(1)), (1, Some(2)), (2, Some(3))]);
+    (vec((inner, any::<bool>()), 0..=3), others, separator, bounds).prop_map(
+        |(items, others, separator, bounds)| Spec::Shuffle {
+            items,
+            others: Box::new(others),
+            separator: Box::new(separator),
+            bounds,
+        },
+    )
 }

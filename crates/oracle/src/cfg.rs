@@ -12,6 +12,7 @@ use maskwright_grammar::{Expr, ExprId, Grammar};
 use rustc_hash::FxHashMap;
 
 use crate::derivative::Dfa;
+use crate::unfold::unfold;
 
 /// What stands on a right-hand side.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +32,7 @@ pub(crate) struct Cfg {
 impl Cfg {
     /// The grammar as it is written, unproductive parts included.
     fn written(grammar: &Grammar) -> Cfg {
+        let grammar = &unfold(grammar);
         let mut builder = Builder {
             cfg: Cfg { productions: vec![Vec::new()] },
             regexes: FxHashMap::default(),
@@ -56,6 +58,7 @@ impl Cfg {
                 &Expr::Seq(head, tail) => vec![vec![expr_number(head), expr_number(tail)]],
                 Expr::Alt(parts) => parts.iter().map(|&part| vec![expr_number(part)]).collect(),
                 &Expr::Repeat { inner, min, max } => vec![builder.repeat(expr_number(inner), min, max)],
+                Expr::Shuffle(_) => unreachable!("lists in any order are unfolded before"),
             };
             builder.cfg.productions[id.index() + 1] = right_hand_sides;
         }

@@ -48,6 +48,7 @@ pub fn enumerate_words(regex: &Regex, max_len: usize, alphabet: &[u8]) -> BTreeS
 
 /// The words of `grammar` of at most `max_len` bytes, all from `alphabet`.
 pub fn enumerate_grammar(grammar: &Grammar, max_len: usize, alphabet: &[u8]) -> BTreeSet<Vec<u8>> {
+    let grammar = &crate::unfold::unfold(grammar);
     let terminals: Vec<Words> =
         grammar.terminals().iter().map(|regex| enumerate_words(regex, max_len, alphabet)).collect();
     let pool = grammar.pool();
@@ -64,6 +65,7 @@ pub fn enumerate_grammar(grammar: &Grammar, max_len: usize, alphabet: &[u8]) -> 
                 Expr::Seq(head, tail) => concatenate(&exprs[head.index()], &exprs[tail.index()], max_len),
                 Expr::Alt(parts) => parts.iter().flat_map(|part| exprs[part.index()].clone()).collect(),
                 &Expr::Repeat { inner, min, max } => repeat(&exprs[inner.index()], min, max, max_len),
+                Expr::Shuffle(_) => unreachable!("lists in any order are unfolded before"),
             };
             if words.len() > exprs[id.index()].len() {
                 exprs[id.index()] = words;

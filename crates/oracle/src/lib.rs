@@ -9,6 +9,7 @@
 //! * [`Oracle::tokens_to_finish`]: the least number of tokens that complete a text, by the least fixpoint.
 //! * [`enumerate_words`], [`enumerate_grammar`]: all words up to a length, as sets, straight from the
 //!   definition of each operation. Shares no code with the former, so that either can convict the other.
+//! * [`unfold`]: lists in any order, written out.
 //! * [`arb_grammar`], [`arb_regex`], [`arb_vocabulary`], [`arb_text_walk`]: random cases that shrink.
 //!
 //! Costs are exponential or worse in places (complement, enumeration). Do not use it on real grammars.
@@ -23,8 +24,10 @@ mod oracle;
 #[cfg(test)]
 mod relation;
 mod tokens;
+mod unfold;
 
 pub use arbitrary::{ALPHABET, arb_grammar, arb_regex};
 pub use enumerate::{enumerate_grammar, enumerate_words};
 pub use oracle::Oracle;
 pub use tokens::{TextWalk, arb_text_walk, arb_vocabulary};
+pub use unfold::unfold;

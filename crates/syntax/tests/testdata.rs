@@ -111,6 +111,7 @@ fn derives(grammar: &Grammar, text: &str) -> bool {
                         }
                         all
                     }
+                    Expr::Shuffle(_) => unreachable!("no notation has lists in any order"),
                     Expr::Repeat { inner, min, max } => {
                         let mut all = vec![false; n];
                         for copies in 0..=max.unwrap_or(min + n as u32) {

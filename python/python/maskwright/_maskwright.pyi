@@ -106,7 +106,7 @@ class Compiler:
         self,
         schema: str | dict[str, Any] | bool,
         *,
-        property_order: Literal["schema"] = "schema",
+        property_order: Literal["schema", "any"] = "schema",
         whitespace: Literal["flexible", "compact", "any"] = "flexible",
         strict: bool = True,
         cancel: CancelToken | None = None,

@@ -4,13 +4,19 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use maskwright_automata::{Automaton, AutomatonLimits, Fuel, Regex, StateId};
-use maskwright_grammar::{Expr, ExprId, Grammar, TerminalId};
+use maskwright_grammar::{Expr, ExprId, Grammar, Shuffle, ShufflePhase, TerminalId};
 
 /// What is still to be read: an expression or copies of one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Part {
     Expr(ExprId),
-    Copies { inner: ExprId, min: u32, max: Option<u32> },
+    Copies {
+        inner: ExprId,
+        min: u32,
+        max: Option<u32>,
+    },
+    /// A place in a list in any order, by number.
+    Shuffled(usize),
 }
 
 /// A list of parts, hash-consed; 0 is the empty list.
@@ -25,6 +31,8 @@ pub(crate) struct Recogniser<'g> {
     stacks: Vec<(Part, Stack)>,
     stack_ids: HashMap<(Part, Stack), Stack>,
     expansions: HashMap<Stack, Expansion>,
+    places: Vec<Shuffle>,
+    place_ids: HashMap<Shuffle, usize>,
     start: Stack,
 }
 
@@ -48,6 +56,8 @@ impl<'g> Recogniser<'g> {
             stacks: vec![(start, 0)],
             stack_ids: HashMap::new(),
             expansions: HashMap::new(),
+            places: Vec::new(),
+            place_ids: HashMap::new(),
             start: 0,
         };
         recogniser.start = recogniser.push(start, 0);
@@ -61,6 +71,15 @@ impl<'g> Recogniser<'g> {
             self.stacks.push((part, tail));
         }
         id
+    }
+
+    fn place(&mut self, place: Shuffle) -> Part {
+        let next = self.places.len();
+        let id = *self.place_ids.entry(place.clone()).or_insert(next);
+        if id == next {
+            self.places.push(place);
+        }
+        Part::Shuffled(id)
     }
 
     fn expand(&mut self, stack: Stack) -> Expansion {
@@ -92,6 +111,25 @@ impl<'g> Recogniser<'g> {
                         todo.push(self.push(Part::Expr(inner), rest));
                     }
                 }
+                Part::Shuffled(id) => {
+                    let place = self.places[id].clone();
+                    let list = self.grammar.pool().shuffle_list(&place).clone();
+                    if place.phase != ShufflePhase::AfterSeparator && list.may_end(&place) {
+                        todo.push(tail);
+                    }
+                    if place.phase == ShufflePhase::AfterItem {
+                        let next = Shuffle { phase: ShufflePhase::AfterSeparator, ..place };
+                        let next = self.place(next);
+                        let rest = self.push(next, tail);
+                        todo.push(self.push(Part::Expr(list.separator), rest));
+                    } else {
+                        for (member, behind) in list.offers(&place) {
+                            let behind = self.place(behind);
+                            let rest = self.push(behind, tail);
+                            todo.push(self.push(Part::Expr(member), rest));
+                        }
+                    }
+                }
                 Part::Expr(expr) => match self.grammar.pool().get(expr).clone() {
                     Expr::Never => {}
                     Expr::Epsilon => todo.push(tail),
@@ -108,6 +146,10 @@ impl<'g> Recogniser<'g> {
                     }
                     Expr::Repeat { inner, min, max } => {
                         todo.push(self.push(Part::Copies { inner, min, max }, tail))
+                    }
+                    Expr::Shuffle(place) => {
+                        let place = self.place(place);
+                        todo.push(self.push(place, tail));
                     }
                 },
             }
