@@ -2,20 +2,24 @@
 
 #![allow(
     dead_code,
+    unused_imports,
     clippy::unwrap_used,
     clippy::print_stderr,
     reason = "shared by test programs, each of which uses a part; a test stops at what it did not expect"
 )]
 
+mod text;
+
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{Expr, ExprId, Grammar, LexedGrammar};
+use maskwright_grammar::{Expr, ExprId, Grammar, LexedGrammar, TerminalId};
 use maskwright_lark::{
     ImportRequest, ImportedGrammar, Indentation, LarkConfig, LarkError, LarkGrammar, parse_lark,
 };
 use maskwright_lexing::LarkTerminal;
+pub(crate) use text::Checker;
 
 /// The folder of this crate's test grammars.
 pub(crate) fn testdata() -> PathBuf {
@@ -90,13 +94,20 @@ impl Recognizer {
 
     /// Whether the terminals of these names are a text of the grammar.
     pub(crate) fn accepts(&self, tokens: &[&str]) -> bool {
+        let ids: Option<Vec<TerminalId>> =
+            tokens.iter().map(|name| self.names.get(*name).map(|&id| TerminalId::from_index(id))).collect();
+        ids.is_some_and(|ids| self.accepts_ids(&ids))
+    }
+
+    /// Whether these terminals are a text of the grammar.
+    pub(crate) fn accepts_ids(&self, tokens: &[TerminalId]) -> bool {
         // An item is a rule, one of its right-hand sides, a place in it, and where it started.
         type Item = (usize, usize, usize, usize);
         let mut waiting: Vec<HashMap<usize, Vec<Item>>> = Vec::new();
         let mut current: Vec<Item> =
             (0..self.rules[self.start].len()).map(|right| (self.start, right, 0, 0)).collect();
         for at in 0..=tokens.len() {
-            let token = tokens.get(at).and_then(|name| self.names.get(*name));
+            let token = tokens.get(at).map(|token| token.index());
             let mut seen: HashSet<Item> = current.iter().copied().collect();
             let mut next = Vec::new();
             waiting.push(HashMap::new());
@@ -114,7 +125,7 @@ impl Recognizer {
                         );
                     }
                     Some(Symbol::Terminal(terminal)) => {
-                        if token == Some(terminal) {
+                        if token == Some(*terminal) {
                             next.push((rule, right, dot + 1, start));
                         }
                     }
