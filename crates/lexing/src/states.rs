@@ -108,7 +108,7 @@ pub(crate) struct StateLimits {
 pub(crate) struct States {
     ids: FxHashMap<Box<[u32]>, u32>,
     pub(crate) obligations: Obligations,
-    /// Per state and class the target, which may be dead, in lexers with assertions; see [`explore`].
+    /// Of explored states, per class the target, dead ones included; see [`explore`].
     raw_rows: FxHashMap<u32, Arc<[Option<u32>]>>,
     n_items: u64,
     limits: StateLimits,

@@ -51,15 +51,16 @@ impl States {
         let lines: Vec<u32> = (program.representatives.iter())
             .flat_map(|&byte| pcs.iter().map(move |&pc| program.after(pc, byte).unwrap_or(0)))
             .collect();
-        let line = |class: usize| &lines[class * n_pcs..(class + 1) * n_pcs];
-        let mut distinct: Vec<usize> = Vec::new();
+        let mut known: FxHashMap<&[u32], Option<u32>> = FxHashMap::default();
         let mut row: Vec<Option<u32>> = Vec::with_capacity(program.representatives.len());
         for (class, &byte) in program.representatives.iter().enumerate() {
-            let target = match distinct.iter().find(|&&known| line(known) == line(class)) {
-                Some(&known) => row[known],
+            let line = &lines[class * n_pcs..(class + 1) * n_pcs];
+            let target = match known.get(line) {
+                Some(&target) => target,
                 None => {
-                    distinct.push(class);
-                    self.raw_step(program, slots, content, byte)?
+                    let target = self.raw_step(program, slots, content, byte)?;
+                    known.insert(line, target);
+                    target
                 }
             };
             row.push(target);
