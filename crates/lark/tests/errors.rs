@@ -184,3 +184,38 @@ fn built_in_grammars_load() {
     }
     assert!(n_grammars >= 2 && builtin("no such grammar").is_none());
 }
+
+#[test]
+fn damaged_grammars_are_read_or_refused_with_a_place() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/lark");
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut random = |bound: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % bound as u64).unwrap()
+    };
+    let (mut n_read, mut n_refused) = (0, 0);
+    for name in ["operators", "terminals", "templates"] {
+        let source = std::fs::read_to_string(format!("{folder}/{name}.lark")).unwrap();
+        let chars: Vec<char> = source.chars().collect();
+        for _ in 0..400 {
+            let mut damaged = chars.clone();
+            let (from, to) = (random(chars.len()), random(chars.len()));
+            match random(3) {
+                0 => drop(damaged.remove(from)),
+                1 => damaged.insert(to, chars[from]),
+                _ => damaged.swap(from, to),
+            }
+            let damaged: String = damaged.into_iter().collect();
+            match parse_lark(&damaged, name, &LarkConfig::default(), &Fuel::new(1 << 22)) {
+                Ok(_) => n_read += 1,
+                Err(error) => {
+                    n_refused += 1;
+                    assert!(error.offset() <= damaged.len() && error.line() <= damaged.lines().count() + 1);
+                }
+            }
+        }
+    }
+    assert!(n_read > 100 && n_refused > 100, "{n_read} read, {n_refused} refused");
+}
