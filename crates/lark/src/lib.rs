@@ -10,8 +10,12 @@
 //!
 //! Only recognition counts: aliases, priorities of rules and what shapes trees are read and have no effect.
 //! Which terminals compete, and in which order, is Lark's to the letter, since that is part of the language.
-//! Every failure is a [`LarkError`] with its place. Accepted beyond Lark: alternatives of a rule that are the
-//! same twice. Refused beyond Lark: imports of names that are not there, even where nothing uses them.
+//! Every failure is a [`LarkError`] with its place.
+//!
+//! Accepted beyond Lark: alternatives of a rule that are the same twice. Refused beyond Lark: imports of names
+//! that are not there, even where nothing uses them; names of mixed case, which Lark takes for two names
+//! (`aB` for `a B`). The built-in grammars are read by [`builtin`]; of the grammars that come with Lark,
+//! `common` can be imported.
 
 mod builtin;
 mod compile;
