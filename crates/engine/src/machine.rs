@@ -248,8 +248,16 @@ impl Machine {
                 }
             }
         }
-        self.check_threads(threads.len())?;
-        self.check_threads(calls.len())
+        if calls.len() > self.shared.limits.max_threads {
+            // Ambiguous grammars call one rule from one place by many ways: only different calls count.
+            let mut distinct = std::mem::take(calls).into_vec();
+            distinct.sort_unstable();
+            distinct.dedup();
+            *calls = BinaryHeap::from(distinct);
+            // Half, so that the next compaction is as many calls away as this one leaves.
+            self.check_threads(calls.len() * 2)?;
+        }
+        self.check_threads(threads.len())
     }
 
     /// Enters the called rules by ascending rank: a rule is called only from rules of lower rank, so all of
