@@ -19,7 +19,9 @@ use std::time::{Duration, Instant};
 
 use instances::written;
 use maskwright_automata::Fuel;
-use maskwright_json_schema::{CompiledSchema, PropertyOrder, SchemaConfig, SchemaError, compile};
+use maskwright_json_schema::{
+    CompiledSchema, PropertyOrder, SchemaConfig, SchemaError, compile_with_documents,
+};
 use serde_json::{Value, json};
 use support::{Automata, Recogniser};
 
@@ -111,6 +113,9 @@ impl Table {
             let p99 = self.times[n * 99 / 100].0;
             println!("  compile p50 {median:?}, p99 {p99:?}, max {longest:?} ({name})");
         }
+        for (time, name) in self.times.iter().rev().take(6).filter(|(time, _)| time.as_millis() >= 50) {
+            println!("    slow: {time:?} {name}");
+        }
         if shows_misses {
             for miss in &self.misses {
                 println!("  {miss}");
@@ -123,10 +128,33 @@ impl Table {
     }
 }
 
-fn timed(schema: &Value, config: &SchemaConfig) -> (Result<CompiledSchema, SchemaError>, Duration) {
+fn timed(
+    schema: &Value,
+    documents: &BTreeMap<String, Value>,
+    config: &SchemaConfig,
+) -> (Result<CompiledSchema, SchemaError>, Duration) {
     let start = Instant::now();
-    let compiled = compile(schema, config, &Fuel::new(FUEL));
+    let compiled = compile_with_documents(schema, documents, config, &Fuel::new(FUEL));
     (compiled, start.elapsed())
+}
+
+/// The documents that the suite serves at `http://localhost:1234/`.
+fn remotes(root: &Path) -> BTreeMap<String, Value> {
+    let mut documents = BTreeMap::new();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Ok(below) = path.strip_prefix(root) {
+                let text = std::fs::read_to_string(&path).expect("readable");
+                let document = serde_json::from_str(&text).expect("a remote document is JSON");
+                documents.insert(format!("http://localhost:1234/{}", below.display()), document);
+            }
+        }
+    }
+    documents
 }
 
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
@@ -161,7 +189,7 @@ fn main() -> ExitCode {
         let text = std::fs::read_to_string(&file).expect("readable");
         for line in text.lines() {
             let case: Value = serde_json::from_str(line).expect("a line is JSON");
-            let (compiled, time) = timed(&case["schema"], &config);
+            let (compiled, time) = timed(&case["schema"], &BTreeMap::new(), &config);
             let name = case["id"].as_str().unwrap_or_default();
             table.add(name, compiled, time, case["tests"].as_array().map_or(&[], |t| t), &mut automata);
         }
@@ -171,6 +199,7 @@ fn main() -> ExitCode {
         n_wrong += table.n_wrong_acceptances();
     }
     let suite = folder.join("json-schema-test-suite/tests");
+    let documents = remotes(&folder.join("json-schema-test-suite/remotes"));
     for (title, below) in [("official suite, required", ""), ("official suite, formats", "optional/format")] {
         let mut table = Table::default();
         for (draft, uri) in DRAFTS {
@@ -182,7 +211,7 @@ fn main() -> ExitCode {
                     if let Value::Object(schema) = &mut schema {
                         schema.entry("$schema").or_insert(json!(uri));
                     }
-                    let (compiled, time) = timed(&schema, &config);
+                    let (compiled, time) = timed(&schema, &documents, &config);
                     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
                     let name =
                         format!("{draft}/{stem}: {}", group["description"].as_str().unwrap_or_default());

@@ -4,15 +4,20 @@
 //! branches of `oneOf` exclude each other. `false` may be wrong (the grammar's own analysis is exact), `true`
 //! may not.
 
+use std::rc::Rc;
+
 use maskwright_automata::Regex;
 
 use crate::SchemaError;
 use crate::array::ArraySet;
 use crate::graph::{Graph, PlaceId};
 use crate::number::NumberSet;
-use crate::object::ObjectSet;
+use crate::object::{Names, ObjectSet};
 use crate::shape::{NodeId, Shape, StringConstraint, StringSet};
 use crate::words;
+
+/// How many sets of objects are compared with each other.
+const MAX_ABSORBED: usize = 1024;
 
 impl<'a> Graph<'a> {
     /// The form without the alternatives that are seen to be empty.
@@ -33,7 +38,65 @@ impl<'a> Graph<'a> {
                 arrays.push(set);
             }
         }
+        self.absorb_objects(&mut objects);
         Ok(Shape { objects, arrays, ..shape })
+    }
+
+    /// Drops objects that are seen to be in another set of the list: what products of complements make are
+    /// mostly those.
+    fn absorb_objects(&self, objects: &mut Vec<Rc<ObjectSet<'a>>>) {
+        if objects.len() < 2 || objects.len() > MAX_ABSORBED {
+            return;
+        }
+        let mut kept: Vec<Rc<ObjectSet<'a>>> = Vec::with_capacity(objects.len());
+        for set in objects.drain(..) {
+            if kept.iter().any(|known| self.is_seen_within(&set, known)) {
+                continue;
+            }
+            kept.retain(|known| !self.is_seen_within(known, &set));
+            kept.push(set);
+        }
+        *objects = kept;
+    }
+
+    /// Whether each object of `inner` is seen to be in `outer`.
+    fn is_seen_within(&self, inner: &ObjectSet<'a>, outer: &ObjectSet<'a>) -> bool {
+        let has_bounds = (outer.min == 0 || inner.min >= outer.min)
+            && outer.max.is_none_or(|max| inner.max.is_some_and(|inner| inner <= max));
+        if !has_bounds
+            || !outer.witnesses.iter().all(|witness| inner.witnesses.contains(witness))
+            || !self.is_node_within(inner.additional, outer.additional)
+        {
+            return false;
+        }
+        let has_classes = outer.classes.is_empty()
+            && (outer.additional == NodeId::ANY
+                || inner.classes.iter().all(|class| self.is_node_within(class.schema, outer.additional)));
+        let has_same_classes = outer.classes.len() == inner.classes.len()
+            && outer.classes.iter().zip(&inner.classes).all(|(outer, inner)| {
+                outer.keys == inner.keys && self.is_node_within(inner.schema, outer.schema)
+            });
+        if !has_classes && !has_same_classes {
+            return false;
+        }
+        let names = Names::new(&inner.properties);
+        let has_properties = outer.properties.iter().all(|property| {
+            let same = names.find(property.name);
+            let schema = match same {
+                Some(same) => same.schema,
+                None if inner.classes.is_empty() => inner.additional,
+                None => NodeId::ANY,
+            };
+            self.is_node_within(schema, property.schema)
+                && (!property.is_required || same.is_some_and(|same| same.is_required))
+        });
+        // What only the inner set names falls under the outer one's other keys.
+        has_properties
+            && (outer.additional == NodeId::ANY && outer.classes.is_empty()
+                || inner
+                    .properties
+                    .iter()
+                    .all(|property| outer.properties.iter().any(|known| known.name == property.name)))
     }
 
     /// Whether it is seen, at most `depth` steps into the instance, that no value has this form.

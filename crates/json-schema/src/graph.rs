@@ -7,6 +7,7 @@
 //! limited, since multiplying out `anyOf`s is exponential in the worst case.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use maskwright_automata::{Fuel, Regex};
@@ -32,6 +33,8 @@ pub(crate) struct Graph<'a> {
     pub(crate) fuel: &'a Fuel,
     pub(crate) draft: Draft,
     pub(crate) root: &'a Value,
+    /// Other documents, by URI.
+    pub(crate) documents: &'a BTreeMap<String, Value>,
     /// Made when the first reference is met.
     pub(crate) resources: Option<Resources<'a>>,
     nodes: Vec<Node<'a>>,
@@ -75,7 +78,12 @@ enum State<'a> {
 }
 
 impl<'a> Graph<'a> {
-    pub(crate) fn new(root: &'a Value, config: &'a SchemaConfig, fuel: &'a Fuel) -> Graph<'a> {
+    pub(crate) fn new(
+        root: &'a Value,
+        documents: &'a BTreeMap<String, Value>,
+        config: &'a SchemaConfig,
+        fuel: &'a Fuel,
+    ) -> Graph<'a> {
         let fixed = |shape| Node {
             source: Source::Intersection(Rc::new([])),
             place: 0,
@@ -86,6 +94,7 @@ impl<'a> Graph<'a> {
             fuel,
             draft: Draft::of(root),
             root,
+            documents,
             resources: None,
             nodes: vec![fixed(Shape::any()), fixed(Shape::default())],
             places: vec![Place { parent: 0, step: Step::Root }],
@@ -180,6 +189,20 @@ impl<'a> Graph<'a> {
         let node = self.push(Source::Intersection(members.clone()), place);
         self.intersections.insert(members, node);
         node
+    }
+
+    /// Whether all values of `inner` are seen to be of `outer`: it is one of what `inner` is an intersection of.
+    pub(crate) fn is_node_within(&self, inner: NodeId, outer: NodeId) -> bool {
+        if inner == outer || outer == NodeId::ANY || inner == NodeId::NEVER {
+            return true;
+        }
+        match (&self.nodes[inner.index()].source, &self.nodes[outer.index()].source) {
+            (Source::Intersection(inner), Source::Intersection(outer)) => {
+                !outer.is_empty() && outer.iter().all(|node| inner.contains(node))
+            }
+            (Source::Intersection(inner), _) => inner.contains(&outer),
+            _ => false,
+        }
     }
 
     /// The node of what is not in `node`.

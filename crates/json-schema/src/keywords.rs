@@ -20,7 +20,8 @@ pub(crate) struct Keywords<'a> {
     pub(crate) types: Option<Types>,
     pub(crate) enumeration: Option<&'a [Value]>,
     pub(crate) constant: Option<&'a Value>,
-    pub(crate) reference: Option<&'a str>,
+    /// References, with their keywords.
+    pub(crate) references: Vec<(&'static str, &'a str)>,
     pub(crate) all_of: Option<&'a [Value]>,
     pub(crate) any_of: Option<&'a [Value]>,
     pub(crate) one_of: Option<&'a [Value]>,
@@ -53,6 +54,8 @@ pub(crate) struct Keywords<'a> {
     pub(crate) property_names: Option<&'a Value>,
     /// `dependencies`, `dependentRequired` and `dependentSchemas`, with their names.
     pub(crate) dependencies: Vec<(&'static str, &'a Map<String, Value>)>,
+    pub(crate) unevaluated_properties: Option<&'a Value>,
+    pub(crate) unevaluated_items: Option<&'a Value>,
     pub(crate) min_properties: Option<u64>,
     pub(crate) max_properties: Option<u64>,
 }
@@ -109,7 +112,7 @@ impl<'a> Graph<'a> {
             && let Some(Value::String(reference)) = schema.get("$ref")
         {
             self.note(place, "$ref");
-            read.reference = Some(reference);
+            read.references.push(("$ref", reference));
             return Ok(read);
         }
         self.spend(place, schema.len() as u64)?;
@@ -141,8 +144,16 @@ impl<'a> Graph<'a> {
                 "const"
             }
             "$ref" => {
-                read.reference = Some(self.text(value, place, "$ref")?);
+                read.references.push(("$ref", self.text(value, place, "$ref")?));
                 "$ref"
+            }
+            "$dynamicRef" => {
+                read.references.push(("$dynamicRef", self.text(value, place, "$dynamicRef")?));
+                "$dynamicRef"
+            }
+            "$recursiveRef" => {
+                read.references.push(("$recursiveRef", self.text(value, place, "$recursiveRef")?));
+                "$recursiveRef"
             }
             "allOf" => {
                 read.all_of = Some(self.list(value, place, "allOf")?);
@@ -278,6 +289,14 @@ impl<'a> Graph<'a> {
                 read.additional_properties = Some(value);
                 "additionalProperties"
             }
+            "unevaluatedProperties" => {
+                read.unevaluated_properties = Some(value);
+                "unevaluatedProperties"
+            }
+            "unevaluatedItems" => {
+                read.unevaluated_items = Some(value);
+                "unevaluatedItems"
+            }
             "minProperties" => {
                 read.min_properties = Some(self.count(value, place, "minProperties")?);
                 "minProperties"
@@ -300,14 +319,7 @@ impl<'a> Graph<'a> {
         value: &'a Value,
         place: PlaceId,
     ) -> Result<(), SchemaError> {
-        let is_empty = match value {
-            Value::Object(members) => members.is_empty(),
-            Value::Array(items) => items.is_empty(),
-            _ => false,
-        };
-        let is_true = *value == Value::Bool(true);
-        let is_any = is_true || (is_empty && value.is_object());
-        let (name, is_trivial) = match keyword {
+        let name = match keyword {
             "$schema" => {
                 if self.draft == Draft::Draft3 && place == 0 {
                     self.refuse(
@@ -335,22 +347,14 @@ impl<'a> Graph<'a> {
                 }
                 return Ok(());
             }
-            "unevaluatedProperties" => ("unevaluatedProperties", is_any),
-            "unevaluatedItems" => ("unevaluatedItems", is_any),
-            "$dynamicRef" => ("$dynamicRef", false),
-            "$recursiveRef" => ("$recursiveRef", false),
-            "extends" if self.draft == Draft::Draft3 => ("extends", false),
-            "disallow" if self.draft == Draft::Draft3 => ("disallow", false),
-            "divisibleBy" if self.draft == Draft::Draft3 => ("divisibleBy", false),
+            "extends" if self.draft == Draft::Draft3 => "extends",
+            "disallow" if self.draft == Draft::Draft3 => "disallow",
+            "divisibleBy" if self.draft == Draft::Draft3 => "divisibleBy",
             _ => {
                 self.note_annotation(place, keyword);
                 return Ok(());
             }
         };
-        if is_trivial {
-            self.note(place, name);
-            return Ok(());
-        }
         self.refuse(place, name, NOT_YET)
     }
 

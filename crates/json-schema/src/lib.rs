@@ -16,7 +16,8 @@
 //!   spelling of Python's `json.dumps(…, ensure_ascii=False)`. Lengths count code points.
 //! * Numbers without a constraint are any of RFC 8259; `integer`s have no exponent and, but in draft 4, may
 //!   end in `.0`. Numbers with a bound or `multipleOf` are in plain notation, without an exponent, and with
-//!   `multipleOf` have no more decimals than it needs. Constants are written as in the schema or plainly.
+//!   `multipleOf` have no more decimals than it needs. Constants are written as in the schema or plainly, whole ones
+//!   (but in draft 4) also with `.0`.
 //!
 //! A keyword that is not enforced is an error, or with `strict: false` an entry of the [`Report`]. Unknown
 //! keywords are annotations, as the specification says, and are listed as such.
@@ -55,7 +56,11 @@ mod reference;
 mod report;
 mod shape;
 mod terminals;
+mod unevaluated;
+mod uri;
 mod words;
+
+use std::collections::BTreeMap;
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::Grammar;
@@ -92,7 +97,20 @@ pub struct CompiledSchema {
 /// If the schema is malformed, nothing satisfies it, it uses a keyword that is not enforced (and `config` is
 /// strict), a limit is reached, or the work is cancelled; with the JSON pointer and the keyword.
 pub fn compile(schema: &Value, config: &SchemaConfig, fuel: &Fuel) -> Result<CompiledSchema, SchemaError> {
-    let mut graph = Graph::new(schema, config, fuel);
+    compile_with_documents(schema, &BTreeMap::new(), config, fuel)
+}
+
+/// [Compiles](compile) a schema whose references may lead to other documents, given by their URI.
+///
+/// # Errors
+/// As [`compile`]; a reference to a document that is not among them is one that is not enforced.
+pub fn compile_with_documents(
+    schema: &Value,
+    documents: &BTreeMap<String, Value>,
+    config: &SchemaConfig,
+    fuel: &Fuel,
+) -> Result<CompiledSchema, SchemaError> {
+    let mut graph = Graph::new(schema, documents, config, fuel);
     let root = graph.schema_node(schema, 0, Step::Root)?;
     let grammar = lower::lower(&mut graph, root)?;
     Ok(CompiledSchema { grammar, report: graph.into_report() })

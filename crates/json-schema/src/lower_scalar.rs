@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use maskwright_automata::{ByteSet, Regex};
 use maskwright_grammar::{ExprId, RuleId};
 
-use crate::decimal::Multiple;
+use crate::decimal::{Decimal, Multiple};
 use crate::error::Kind;
 use crate::escape::{SPELLED_CHAR, quoted, spell};
 use crate::graph::PlaceId;
@@ -62,6 +62,16 @@ impl<'a> Lowering<'_, 'a> {
         Ok(terminals::quote(Regex::intersection(bodies)))
     }
 
+    /// A constant in plain notation, a whole one with `.0` as well where that is the same number.
+    fn spellings(&self, value: &Decimal) -> Vec<Vec<u8>> {
+        let Some(plain) = value.plain(MAX_PLAIN_DIGITS) else { return Vec::new() };
+        let mut words = vec![plain.clone().into_bytes()];
+        if value.is_integer() && self.graph.draft.has_fractional_integers() {
+            words.push((plain + ".0").into_bytes());
+        }
+        words
+    }
+
     /// The values of a form one by one, each in all its spellings; `None` if they are not scalars, or many.
     pub(crate) fn values(&mut self, shape: &Shape<'a>) -> Option<Vec<ExprId>> {
         if !shape.arrays.is_empty() || !shape.objects.is_empty() {
@@ -83,8 +93,9 @@ impl<'a> Lowering<'_, 'a> {
         for set in &shape.numbers {
             let NumberSet::Values(values) = set else { return None };
             for value in values.iter() {
-                let plain = value.value.plain(MAX_PLAIN_DIGITS)?.into_bytes();
-                spellings.entry(plain.clone()).or_insert_with(|| vec![plain]).push(value.text.into());
+                let words = self.spellings(&value.value);
+                let first = words.first()?.clone();
+                spellings.entry(first).or_insert(words).push(value.text.into());
             }
         }
         if spellings.len() > MAX_VALUES {
@@ -103,7 +114,7 @@ impl<'a> Lowering<'_, 'a> {
                     self.graph.spend(place, values.len() as u64)?;
                     for value in values.iter() {
                         listed.push(value.text.into());
-                        listed.extend(value.value.plain(MAX_PLAIN_DIGITS).map(String::into_bytes));
+                        listed.extend(self.spellings(&value.value));
                     }
                 }
                 NumberSet::Range(range) => {

@@ -42,8 +42,8 @@ impl<'a> Graph<'a> {
             let own = self.own_shape(&keywords, place)?;
             self.conjoin(&mut shape, Rc::new(own), place)?;
         }
-        if let Some(reference) = keywords.reference {
-            let target = self.resolve(reference, schema, place)?;
+        for &(keyword, reference) in &keywords.references {
+            let (target, _) = self.resolve(reference, keyword, schema, place)?;
             let target = self.shape(target)?;
             self.conjoin(&mut shape, target, place)?;
         }
@@ -78,7 +78,11 @@ impl<'a> Graph<'a> {
             let union = self.exclusive_union(branches, shape.as_deref(), place)?;
             shape = Some(Rc::new(union));
         }
-        Ok(shape.unwrap_or_else(|| Rc::new(Shape::any())))
+        let shape = shape.unwrap_or_else(|| Rc::new(Shape::any()));
+        if keywords.unevaluated_properties.is_some() || keywords.unevaluated_items.is_some() {
+            return self.restrict_unevaluated(shape, object, schema, &keywords, place);
+        }
+        Ok(shape)
     }
 
     /// Intersects what is known so far (`None`: nothing) with one more part.

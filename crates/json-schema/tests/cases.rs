@@ -6,7 +6,7 @@ mod support;
 use std::path::Path;
 
 use maskwright_automata::Fuel;
-use maskwright_json_schema::{SchemaConfig, Whitespace, compile};
+use maskwright_json_schema::{PropertyOrder, SchemaConfig, Whitespace, compile};
 use serde_json::Value;
 use support::{Automata, Recogniser};
 
@@ -31,7 +31,11 @@ fn every_case_is_as_told() {
                 Some("any") => Whitespace::Any,
                 _ => Whitespace::Flexible,
             };
-            let config = SchemaConfig { whitespace, ..SchemaConfig::default() };
+            let property_order = match case["property_order"].as_str() {
+                Some("any") => PropertyOrder::Any,
+                _ => PropertyOrder::Schema,
+            };
+            let config = SchemaConfig { whitespace, property_order, ..SchemaConfig::default() };
             let result = compile(&case["schema"], &config, &Fuel::new(10_000_000));
             match (&case["error"], result) {
                 (Value::Null, Ok(compiled)) => {
