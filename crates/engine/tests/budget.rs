@@ -12,7 +12,7 @@ use maskwright_vocabulary::{TokenId, Vocabulary};
 use proptest::prelude::*;
 
 fn cases() -> ProptestConfig {
-    let config = ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::default() };
+    let config = ProptestConfig { max_shrink_iters: 500, ..ProptestConfig::default() };
     if std::env::var_os("PROPTEST_CASES").is_some() {
         config
     } else {

@@ -231,7 +231,7 @@ impl Futures {
         }
         let mut strings = self.strings(future);
         strings.retain(|string| self.spell(string)[0] >= n_tokens);
-        let kept = self.from_sorted(&strings);
+        let kept = self.of_strings(&strings);
         self.costly.insert((future, n_tokens), kept);
         kept
     }
@@ -253,7 +253,7 @@ impl Futures {
         strings
     }
 
-    fn from_sorted(&mut self, strings: &[Vec<u8>]) -> FutureId {
+    fn of_strings(&mut self, strings: &[Vec<u8>]) -> FutureId {
         let parts: Vec<FutureId> = strings
             .iter()
             .map(|string| {

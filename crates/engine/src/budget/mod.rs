@@ -1,4 +1,45 @@
-//! Token budgets.
+//! Token budgets: the least number of tokens that complete a text, and masks that keep within a limit.
+//!
+//! **What is computed.** d(c), for a configuration c at the end of a token, is the least number of tokens, EOS included,
+//! that complete the text; tokens may span terminals. With N tokens left a token t is allowed iff
+//! d(c·t) ≤ N−1, EOS iff the text may end here. So a mask is never empty while d(c) ≤ N.
+//!
+//! **The problem as reachability.** Text and tokens together are a pushdown system with costs: its control state is the
+//! *future* of the token in progress (`futures`: the set of its remainders; the root: no token begun), its
+//! stack the frames of the machine. Reading a byte moves the future on at no cost; where a token ends, one may
+//! go to the root at cost 1. d(c) − 1 is the least cost from the root over c's stack to the root over no stack. It decomposes
+//! (Reps, Schwoon and Jha 2003; Knuth 1977) into
+//!
+//! * `runs`: least costs (residue, future) → future through the rest of one terminal, shared by all grammars;
+//! * `summaries`: least costs (state, future) → future through the rest of one rule, shared by all texts;
+//! * `completions`: the least cost from (state, stack node, future) to the end, a number kept by stack node;
+//! * `profile`: the allowed tokens of a configuration by d(c·t), from which the masks of all limits are read.
+//!
+//! **Lemma 1 (margin).** Let D(w) be the least number of tokens that spell w. A begun token with future F at cost j
+//! can be dropped in favour of no begun token at cost k, at the same place, if k + D(w) ≤ j + 1 for all w in F.
+//! Proof: a completion from F reads some w in F, at cost 1 for the token in progress, and then goes on from the root at cost
+//! r: j + 1 + r in all. The other reading spells the same w with D(w) tokens and goes on alike: k + D(w) + r. ∎
+//! So single strings w are dropped from futures (`Futures::costly`), and where no rest of a token that begins with a byte that may
+//! follow has D(w) > h (`Futures::worst`), costs j with k + h ≤ j + 1 need not be looked at (`runs::is_beyond`).
+//!
+//! **Lemma 2 (merging).** At one place and cost, futures F and G are as good as F ∪ G: a completion reads one w, from
+//! either. And only the w that begin with a byte that may follow matter. So the exits of a run are one future for each cost.
+//!
+//! **Lemma 3 (order).** An item taken from the queue of `summaries` is final. A derivation of cost c is made of items
+//! and exits of cost at most c. Those of summaries that exist are in the queue or derived by what is; a
+//! summary made at cost c begins at 0 but serves its caller at c or more, so it derives nothing below c for others. ∎
+//!
+//! **Cost.** A run visits pairs (residue, future), at most the token trie once for each residue; a summary takes
+//! items (state, future), few by lemma 1; a configuration whose stack nodes are known takes a few table reads. The margin
+//! is that of the vocabulary, not of the grammar, so a grammar with many large optional parts is searched further than its shortest
+//! text needs: up to h − 1 tokens beyond it.
+//!
+//! **Where work is limited** (`completions::MAX_ITEMS`), the grammar is searched anew with tokens that end where
+//! terminals do. That is a shortest path too, over fewer tokenizations, so every answer is then the length of
+//! a completion (`TokenCountStatus::Upper`).
+//!
+//! Rejected: breadth-first search over configurations (the configurations within d tokens grow exponentially
+//! in d); sums of least costs of rules (not least: a token like `"},` spans terminals).
 
 mod completions;
 mod futures;
