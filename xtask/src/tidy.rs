@@ -27,6 +27,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("maskwright-vocabulary", &["maskwright-automata"]),
     ("maskwright-engine", &["maskwright-automata", "maskwright-grammar", "maskwright-vocabulary"]),
+    ("maskwright-infill", &["maskwright-automata", "maskwright-grammar", "maskwright-vocabulary"]),
     ("maskwright-decode", &["maskwright-engine", "maskwright-vocabulary"]),
     ("maskwright-models", &["maskwright-decode", "maskwright-vocabulary"]),
     (

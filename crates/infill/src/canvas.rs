@@ -1,0 +1,308 @@
+//! A canvas of tokens and masked positions, filled in any order.
+
+use maskwright_vocabulary::{TokenId, mask_contains, mask_insert, mask_words};
+
+use crate::chart::Chart;
+use crate::derivation::{Filling, Marked};
+use crate::lattice::{Piece, Step};
+use crate::{InfillError, Infiller};
+
+/// What may follow the end of a canvas's text.
+///
+/// ```
+/// use maskwright_infill::CanvasConfig;
+/// use maskwright_vocabulary::TokenId;
+/// let config = CanvasConfig { padding: Some(TokenId(50_257)) };
+/// assert_ne!(config, CanvasConfig::default());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CanvasConfig {
+    /// The token that a model fills up with behind EOS, where that is another than EOS. It must be one that never
+    /// matches as text.
+    pub padding: Option<TokenId>,
+}
+
+/// A sequence of positions, each a known token or a masked one (exactly one token).
+///
+/// The canvas as a whole is one word of the grammar's language, which takes whole positions from the first one on.
+/// Behind its end come an EOS and then EOS or padding tokens, or nothing; where the vocabulary has no EOS,
+/// padding alone.
+///
+/// Theorem (exactness). [`fill_bitmask`](Canvas::fill_bitmask)(i) contains t iff all masked positions but i can be
+/// filled so that, with t at i, the canvas is of that form.
+///
+/// Work is kept between calls: a chart of everything to the left of the first position that changed since.
+///
+/// ```
+/// use maskwright_automata::{Fuel, Regex};
+/// use maskwright_grammar::Grammar;
+/// use maskwright_infill::{Canvas, CanvasConfig, Infiller};
+/// use maskwright_vocabulary::{TokenId, Vocabulary};
+/// let tokens = ["(", ")", "()", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[3], None).unwrap().shared();
+/// let grammar = Grammar::from_regex(Regex::literal("()").repeat(2, Some(2)));
+/// let infiller = Infiller::new(&grammar, vocabulary, Default::default(), &Fuel::unlimited())?;
+/// let mut canvas = Canvas::new(&infiller, &[None, None, Some(TokenId(1))], CanvasConfig::default())?;
+/// assert_eq!(canvas.complete()?, Some(vec![TokenId(2), TokenId(0), TokenId(1)]));
+/// assert!(!canvas.set(0, TokenId(0))?, "`(` and one token and `)` is never ()()");
+/// assert!(canvas.set(1, TokenId(0))?);
+/// canvas.undo();
+/// assert_eq!(canvas.positions()[1], None);
+/// # Ok::<(), maskwright_infill::InfillError>(())
+/// ```
+pub struct Canvas {
+    infiller: Infiller,
+    config: CanvasConfig,
+    positions: Vec<Option<TokenId>>,
+    chart: Chart,
+    /// The marks of the chart, where both are those of `positions`.
+    marked: Option<Marked>,
+    undo: Vec<(usize, Option<TokenId>)>,
+}
+
+impl Canvas {
+    /// A canvas; `None` is a masked position. Nothing is computed yet.
+    ///
+    /// # Errors
+    /// If a token is not in the vocabulary, padding matches as text, or there are more positions than the limit.
+    pub fn new(
+        infiller: &Infiller,
+        positions: &[Option<TokenId>],
+        config: CanvasConfig,
+    ) -> Result<Canvas, InfillError> {
+        let limit = infiller.limits().max_positions;
+        if positions.len() > limit {
+            return Err(InfillError::too_long(positions.len(), limit));
+        }
+        let infiller = infiller.clone();
+        for &token in positions.iter().flatten().chain(&config.padding) {
+            check_token(&infiller, token)?;
+        }
+        if let Some(padding) = config.padding.filter(|&id| infiller.vocabulary().token_bytes(id).is_some()) {
+            return Err(InfillError::padding_is_text(padding.0));
+        }
+        Ok(Canvas {
+            infiller,
+            config,
+            positions: positions.to_vec(),
+            chart: Chart::default(),
+            marked: None,
+            undo: Vec::new(),
+        })
+    }
+
+    /// The positions as they are now.
+    pub fn positions(&self) -> &[Option<TokenId>] {
+        &self.positions
+    }
+
+    /// How many positions are masked.
+    pub fn n_masked(&self) -> usize {
+        self.positions.iter().filter(|position| position.is_none()).count()
+    }
+
+    /// Whether the masked positions can be filled.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn is_possible(&mut self) -> Result<bool, InfillError> {
+        self.refresh()?;
+        Ok(!self.goals().is_empty())
+    }
+
+    /// Writes to `mask` the tokens that position `position` can take so that the rest can still be filled. At a
+    /// position that is known, those that it could have instead. Empty if there are none.
+    ///
+    /// The first mask after a change marks the chart, which takes time linear in it; those of other positions
+    /// then take time in their own tokens.
+    ///
+    /// # Errors
+    /// If there is no such position, the mask is too short, or a limit is reached.
+    pub fn fill_bitmask(&mut self, position: usize, mask: &mut [u32]) -> Result<(), InfillError> {
+        self.check_position(position)?;
+        let needed = mask_words(self.infiller.vocabulary().n_vocab());
+        if mask.len() < needed {
+            return Err(InfillError::mask_too_short(mask.len(), needed));
+        }
+        let known = self.positions[position].take();
+        if known.is_some() {
+            self.marked = None;
+        }
+        let filled = self.fill_masked(position, mask);
+        if known.is_some() {
+            self.positions[position] = known;
+            self.marked = None;
+        }
+        filled
+    }
+
+    /// Puts `token` at `position`, masked or known before; false, and nothing changes, if the rest can then not be
+    /// filled.
+    ///
+    /// # Errors
+    /// If there is no such position or token, or a limit is reached; then nothing changes.
+    pub fn set(&mut self, position: usize, token: TokenId) -> Result<bool, InfillError> {
+        self.check_position(position)?;
+        check_token(&self.infiller, token)?;
+        let before = self.positions[position];
+        if before.is_none() && self.marked.is_some() {
+            let mut mask = vec![0; mask_words(self.infiller.vocabulary().n_vocab())];
+            self.fill_masked(position, &mut mask)?;
+            if !mask_contains(&mask, token) {
+                return Ok(false);
+            }
+            self.change(position, Some(token));
+        } else {
+            self.change(position, Some(token));
+            match self.is_possible() {
+                Ok(true) => {}
+                other => {
+                    self.change(position, before);
+                    return other;
+                }
+            }
+        }
+        self.undo.push((position, before));
+        Ok(true)
+    }
+
+    /// Masks `position` again.
+    ///
+    /// # Errors
+    /// If there is no such position.
+    pub fn unset(&mut self, position: usize) -> Result<(), InfillError> {
+        self.check_position(position)?;
+        let before = self.positions[position];
+        self.change(position, None);
+        self.undo.push((position, before));
+        Ok(())
+    }
+
+    /// Takes the last [`set`](Canvas::set) or [`unset`](Canvas::unset) back; false if there is none.
+    pub fn undo(&mut self) -> bool {
+        let Some((position, before)) = self.undo.pop() else { return false };
+        self.change(position, before);
+        true
+    }
+
+    /// The whole canvas filled in some way, with the shortest text that it can have; `None` if it is impossible.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn complete(&mut self) -> Result<Option<Vec<TokenId>>, InfillError> {
+        self.refresh()?;
+        let Some(&(end, goal)) = self.goals().first() else { return Ok(None) };
+        let fuel = self.infiller.fuel();
+        let fillings = self.chart.fillings(goal, &mut self.infiller.tables(), &fuel)?;
+        let mut filled = self.positions.clone();
+        for filling in fillings {
+            if let Filling::Token { position, token } = filling {
+                filled[position] = Some(token);
+            }
+        }
+        let eos = self.infiller.vocabulary().eos_token_ids().first().copied().map(TokenId);
+        for (index, position) in filled.iter_mut().enumerate().skip(end) {
+            let tail = if index == end { eos } else { self.config.padding.or(eos) };
+            *position = position.or(tail).or(self.config.padding);
+        }
+        Ok(filled.into_iter().collect())
+    }
+
+    fn change(&mut self, position: usize, to: Option<TokenId>) {
+        if self.positions[position] != to {
+            self.positions[position] = to;
+            self.marked = None;
+        }
+    }
+
+    /// [`fill_bitmask`](Self::fill_bitmask) of a masked position.
+    fn fill_masked(&mut self, position: usize, mask: &mut [u32]) -> Result<(), InfillError> {
+        mask.fill(0);
+        self.refresh()?;
+        let goals = self.goals();
+        let chart = &self.chart;
+        let marked = self.marked.get_or_insert_with(|| {
+            let goals: Vec<u32> = goals.iter().map(|&(_, goal)| goal).collect();
+            chart.mark(&goals)
+        });
+        let fuel = self.infiller.fuel();
+        chart.add_tokens(marked, position, mask, &mut self.infiller.tables(), &fuel)?;
+        for (end, _) in goals {
+            self.add_tail(end, position, mask);
+        }
+        Ok(())
+    }
+
+    /// Adds the tokens that `position` can have behind a text that ends at boundary `end`.
+    fn add_tail(&self, end: usize, position: usize, mask: &mut [u32]) {
+        let eos = self.infiller.vocabulary().eos_token_ids();
+        if position >= end {
+            eos.iter().for_each(|&id| mask_insert(mask, TokenId(id)));
+        }
+        if position > end || position == end && eos.is_empty() {
+            self.config.padding.iter().for_each(|&padding| mask_insert(mask, padding));
+        }
+    }
+
+    /// Makes the chart that of the positions.
+    fn refresh(&mut self) -> Result<(), InfillError> {
+        if self.marked.is_some() {
+            return Ok(());
+        }
+        let vocabulary = self.infiller.vocabulary();
+        let step = |position: &Option<TokenId>| -> Step {
+            let piece = match *position {
+                None => Piece::Token,
+                Some(token) => vocabulary.token_bytes(token).map_or(Piece::Stop, |b| Piece::Bytes(b.into())),
+            };
+            (piece, None)
+        };
+        let steps: Vec<Step> = self.positions.iter().map(step).collect();
+        let fuel = self.infiller.fuel();
+        self.chart.update(&steps, &mut self.infiller.tables(), &fuel)
+    }
+
+    /// The boundaries where the text can end so that the rest is a tail, ascending, each with the chart's end.
+    fn goals(&self) -> Vec<(usize, u32)> {
+        let vocabulary = self.infiller.vocabulary();
+        let has_eos = !vocabulary.eos_token_ids().is_empty();
+        let has_tail = has_eos || self.config.padding.is_some();
+        let is_padding = |token| Some(token) == self.config.padding;
+        let mut goals = Vec::new();
+        let n = self.positions.len();
+        goals.extend(self.chart.goal(n).map(|goal| (n, goal)));
+        if !has_tail {
+            return goals;
+        }
+        for (end, position) in self.positions.iter().enumerate().rev() {
+            let can_be_first =
+                position.is_none_or(|token| vocabulary.is_eos(token) || !has_eos && is_padding(token));
+            if can_be_first && let Some(goal) = self.chart.goal(end) {
+                goals.push((end, goal));
+            }
+            if !position.is_none_or(|token| vocabulary.is_eos(token) || is_padding(token)) {
+                break;
+            }
+        }
+        goals.reverse();
+        goals
+    }
+
+    fn check_position(&self, position: usize) -> Result<(), InfillError> {
+        if position < self.positions.len() {
+            return Ok(());
+        }
+        Err(InfillError::position(position, self.positions.len()))
+    }
+}
+
+fn check_token(infiller: &Infiller, token: TokenId) -> Result<(), InfillError> {
+    let n_vocab = infiller.vocabulary().n_vocab();
+    if token.index() < n_vocab { Ok(()) } else { Err(InfillError::token(token.0, n_vocab)) }
+}
+
+impl std::fmt::Debug for Canvas {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Canvas").field("positions", &self.positions).finish_non_exhaustive()
+    }
+}

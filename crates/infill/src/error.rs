@@ -1,0 +1,154 @@
+//! Why an infilling question has no answer.
+
+use std::fmt;
+
+use maskwright_automata::{AutomatonError, FuelError};
+use maskwright_grammar::GrammarError;
+
+/// Why a grammar, canvas or template is refused, or a question about it cannot be answered within the limits.
+///
+/// ```
+/// use maskwright_automata::{Fuel, Regex};
+/// use maskwright_grammar::Grammar;
+/// use maskwright_infill::Infiller;
+/// use maskwright_vocabulary::Vocabulary;
+/// let vocabulary = Vocabulary::from_tokens(vec![Some(b"a".to_vec())], &[], None).unwrap().shared();
+/// let grammar = Grammar::from_regex(Regex::empty());
+/// let error = Infiller::new(&grammar, vocabulary, Default::default(), &Fuel::unlimited()).err().unwrap();
+/// assert!(!error.is_limit());
+/// ```
+#[derive(Clone, Debug)]
+pub struct InfillError(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Grammar(GrammarError),
+    Automaton { terminal: String, error: AutomatonError },
+    Work { position: usize, limit: u64 },
+    Cancelled,
+    Token { id: u32, n_vocab: usize },
+    Position { given: usize, n_positions: usize },
+    NoHole { given: usize, n_holes: usize },
+    HoleFixed { hole: usize },
+    TooLong { given: usize, limit: usize },
+    PaddingIsText { id: u32 },
+    MaskTooShort { given: usize, needed: usize },
+}
+
+impl InfillError {
+    pub(crate) fn automaton(terminal: String, error: AutomatonError) -> InfillError {
+        InfillError(Kind::Automaton { terminal, error })
+    }
+
+    /// A limit on work was reached while reading position `position`.
+    pub(crate) fn work(position: usize, error: FuelError) -> InfillError {
+        InfillError(match error {
+            FuelError::Exhausted { limit } => Kind::Work { position, limit },
+            FuelError::Cancelled => Kind::Cancelled,
+        })
+    }
+
+    /// The same error, at `position` if it is a limit on work.
+    pub(crate) fn at(self, position: usize) -> InfillError {
+        match self.0 {
+            Kind::Work { limit, .. } => InfillError(Kind::Work { position, limit }),
+            _ => self,
+        }
+    }
+
+    pub(crate) fn token(id: u32, n_vocab: usize) -> InfillError {
+        InfillError(Kind::Token { id, n_vocab })
+    }
+
+    pub(crate) fn position(given: usize, n_positions: usize) -> InfillError {
+        InfillError(Kind::Position { given, n_positions })
+    }
+
+    pub(crate) fn no_hole(given: usize, n_holes: usize) -> InfillError {
+        InfillError(Kind::NoHole { given, n_holes })
+    }
+
+    pub(crate) fn hole_fixed(hole: usize) -> InfillError {
+        InfillError(Kind::HoleFixed { hole })
+    }
+
+    pub(crate) fn too_long(given: usize, limit: usize) -> InfillError {
+        InfillError(Kind::TooLong { given, limit })
+    }
+
+    pub(crate) fn padding_is_text(id: u32) -> InfillError {
+        InfillError(Kind::PaddingIsText { id })
+    }
+
+    pub(crate) fn mask_too_short(given: usize, needed: usize) -> InfillError {
+        InfillError(Kind::MaskTooShort { given, needed })
+    }
+
+    /// Whether a limit on work or size was reached; raising [`InfillLimits`](crate::InfillLimits) may help.
+    pub fn is_limit(&self) -> bool {
+        match &self.0 {
+            Kind::Grammar(error) => error.is_limit(),
+            Kind::Automaton { error, .. } => error.is_limit(),
+            Kind::Work { .. } | Kind::TooLong { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the caller cancelled the work.
+    pub fn is_cancelled(&self) -> bool {
+        match &self.0 {
+            Kind::Grammar(error) => error.is_cancelled(),
+            Kind::Automaton { error, .. } => error.is_cancelled(),
+            Kind::Cancelled => true,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for InfillError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Grammar(error) => error.fmt(f),
+            Kind::Automaton { terminal, error } => write!(f, "terminal {terminal}: {error}"),
+            Kind::Work { position, limit } => {
+                write!(f, "position {position}: more work than the limit of {limit} units allows")
+            }
+            Kind::Cancelled => f.write_str("cancelled"),
+            Kind::Token { id, n_vocab } => {
+                write!(f, "token {id} is not in the vocabulary: its ids are below {n_vocab}")
+            }
+            Kind::Position { given, n_positions } => {
+                write!(f, "position {given} is not on the canvas: it has {n_positions}")
+            }
+            Kind::NoHole { given, n_holes } => {
+                write!(f, "hole {given} is not in the template: it has {n_holes}")
+            }
+            Kind::HoleFixed { hole } => write!(f, "hole {hole} is fixed already"),
+            Kind::TooLong { given, limit } => {
+                write!(f, "{given} positions are more than the limit of {limit}")
+            }
+            Kind::PaddingIsText { id } => {
+                write!(f, "token {id} cannot be padding: it matches as text, and only others may")
+            }
+            Kind::MaskTooShort { given, needed } => {
+                write!(f, "the mask has {given} words and the vocabulary needs {needed}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for InfillError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.0 {
+            Kind::Grammar(error) => Some(error),
+            Kind::Automaton { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<GrammarError> for InfillError {
+    fn from(error: GrammarError) -> InfillError {
+        InfillError(Kind::Grammar(error))
+    }
+}

@@ -1,0 +1,117 @@
+//! A grammar made ready for infilling over one vocabulary.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use maskwright_automata::{AutomatonLimits, Fuel};
+use maskwright_grammar::{Grammar, GrammarError, collapse_regular};
+use maskwright_vocabulary::Vocabulary;
+
+use crate::InfillError;
+use crate::tables::Tables;
+
+/// What infilling may spend, in work units and sizes that are the same on every machine.
+///
+/// ```
+/// let limits = maskwright_infill::InfillLimits { max_positions: 512, ..Default::default() };
+/// assert!(limits.work > 0);
+/// ```
+#[derive(Clone, Debug)]
+pub struct InfillLimits {
+    /// Work units (about one chart entry or one visited node of the token trie each) of one call.
+    pub work: u64,
+    /// Limits of each terminal's automaton.
+    pub automaton: AutomatonLimits,
+    /// The most positions of a canvas, or fixed pieces and tokens of a template.
+    pub max_positions: usize,
+    /// Whether regular rules become terminals first. Answers are the same; without it every character of a
+    /// grammar that is written character by character is a chart entry.
+    pub collapse_regular: bool,
+}
+
+impl Default for InfillLimits {
+    /// Two hundred million units: some ten seconds for the worst call.
+    fn default() -> InfillLimits {
+        InfillLimits {
+            work: 200_000_000,
+            automaton: AutomatonLimits::default(),
+            max_positions: 65_536,
+            collapse_regular: true,
+        }
+    }
+}
+
+/// A grammar made ready for infilling over one vocabulary, with what is learned about the two on the way. Cheap
+/// to clone; clones share everything, and so do the canvases and templates made from it, from any thread.
+///
+/// ```
+/// use maskwright_automata::{Fuel, Regex};
+/// use maskwright_grammar::Grammar;
+/// use maskwright_infill::{Canvas, CanvasConfig, Infiller};
+/// use maskwright_vocabulary::Vocabulary;
+/// let tokens = ["a", "ab", "b"].map(|token| Some(token.as_bytes().to_vec()));
+/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[], None).unwrap().shared();
+/// let grammar = Grammar::from_regex(Regex::literal("abab"));
+/// let infiller = Infiller::new(&grammar, vocabulary, Default::default(), &Fuel::unlimited())?;
+/// let mut canvas = Canvas::new(&infiller, &[None; 3], CanvasConfig::default())?;
+/// assert!(canvas.is_possible()?);
+/// let mut mask = [0];
+/// canvas.fill_bitmask(1, &mut mask)?;
+/// assert_eq!(mask, [0b101], "ab a b, a b ab: never a b a");
+/// # Ok::<(), maskwright_infill::InfillError>(())
+/// ```
+#[derive(Clone)]
+pub struct Infiller(Arc<Shared>);
+
+struct Shared {
+    vocabulary: Arc<Vocabulary>,
+    limits: InfillLimits,
+    tables: Mutex<Tables>,
+}
+
+impl Infiller {
+    /// Prepares `grammar`. Takes time linear in the grammar; what its terminals say about the vocabulary is
+    /// computed when a canvas or template first comes to them.
+    ///
+    /// # Errors
+    /// If the grammar's language is empty, a limit is reached, or the work is cancelled through `fuel`.
+    pub fn new(
+        grammar: &Grammar,
+        vocabulary: Arc<Vocabulary>,
+        limits: InfillLimits,
+        fuel: &Fuel,
+    ) -> Result<Infiller, InfillError> {
+        let grammar = if limits.collapse_regular {
+            collapse_regular(grammar, fuel).map_err(GrammarError::from)?
+        } else {
+            grammar.clone()
+        };
+        let tables = Tables::new(grammar, vocabulary.clone(), &limits.automaton, fuel)?;
+        Ok(Infiller(Arc::new(Shared { vocabulary, limits, tables: Mutex::new(tables) })))
+    }
+
+    /// The vocabulary that masks are over.
+    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
+        &self.0.vocabulary
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> &InfillLimits {
+        &self.0.limits
+    }
+
+    /// What is shared; what a panicking thread left behind is a cache in a consistent state.
+    pub(crate) fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.0.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A supply for one call.
+    pub(crate) fn fuel(&self) -> Fuel {
+        Fuel::new(self.0.limits.work)
+    }
+}
+
+impl std::fmt::Debug for Infiller {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Infiller").field("limits", &self.0.limits).finish_non_exhaustive()
+    }
+}

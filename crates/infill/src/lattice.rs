@@ -1,0 +1,37 @@
+//! The shape of the texts that are asked about, as a finite automaton over bytes.
+//!
+//! A [`Lattice`] is a sequence of pieces; *boundary* k is the place before piece k, and boundary n is the end. A
+//! [`Node`] is a boundary or a place inside a piece: after some bytes of a fixed text, or within a token, where it
+//! is a *set* of trie nodes, those that the text can be at after the same terminals.
+
+/// One part of a lattice.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Piece {
+    /// This text, which is not empty.
+    Bytes(Box<[u8]>),
+    /// Exactly one token of the vocabulary.
+    Token,
+    /// Any text, the empty one included.
+    Free,
+    /// No text at all passes here.
+    Stop,
+}
+
+/// A piece and the way round it: the boundary (greater than its own) that its text may be left out for.
+pub(crate) type Step = (Piece, Option<u32>);
+
+/// A place of a lattice.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct Node {
+    /// The piece it is in, or at the beginning of.
+    pub(crate) position: u32,
+    /// 0 at the boundary; else the bytes of a fixed text that are read, or the number of the set of trie nodes.
+    pub(crate) inner: u32,
+}
+
+impl Node {
+    /// The boundary before piece `position`.
+    pub(crate) fn boundary(position: u32) -> Node {
+        Node { position, inner: 0 }
+    }
+}

@@ -1,0 +1,31 @@
+//! Exact infilling under a context-free grammar: texts of which some parts are known and others are not.
+//!
+//! * [`Canvas`]: a sequence of positions, each a known token or a masked one, as masked diffusion models fill
+//!   them in any order. A mask says which tokens a position can take such that the others can still be filled
+//!   with exactly one token each.
+//! * [`Template`]: fixed pieces of text and holes between them, each hole any text, at most n tokens or exactly
+//!   n tokens.
+//!
+//! Both are a lattice of pieces (`lattice`): a finite automaton over bytes that reads the texts of that shape. A
+//! chart (`chart`) intersects it with the grammar (Bar-Hillel, Perles and Shamir 1961), from the left, as far as the
+//! grammar can come (Earley 1970); a pass backwards from the end marks what is part of a whole derivation, and what is
+//! marked in a masked position is its mask. What a terminal says about the vocabulary does not depend on the
+//! position and is kept (`scan`) by the [`Infiller`], for all canvases and templates of one grammar.
+//!
+//! The README beside this crate's manifest holds the theory, a worked example and the complexity.
+
+mod canvas;
+mod chart;
+mod derivation;
+mod error;
+mod expand;
+mod infiller;
+mod lattice;
+mod scan;
+mod tables;
+mod template;
+
+pub use canvas::{Canvas, CanvasConfig};
+pub use error::InfillError;
+pub use infiller::{InfillLimits, Infiller};
+pub use template::{Hole, Part, Template};

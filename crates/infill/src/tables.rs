@@ -1,0 +1,197 @@
+//! What canvases and templates of one grammar and vocabulary share: the network, automata, first bytes, scans.
+
+use std::sync::Arc;
+
+use maskwright_automata::{
+    Automaton, AutomatonError, AutomatonLimits, AutomatonStore, ByteSet, Fuel, StateId,
+};
+use maskwright_grammar::{Grammar, Network, RuleId, Symbol, TerminalFacts, TerminalId, reduce};
+use maskwright_vocabulary::{TrieNodeId, Vocabulary};
+use rustc_hash::FxHashMap;
+
+use crate::InfillError;
+use crate::scan::{Scan, ScanTokens};
+
+/// A residue of some terminal: what is left of it after some bytes. Equal ids are equal residues.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct ResidueId(pub(crate) u32);
+
+/// A set of trie nodes below the root, each with tokens below it; 0 is the root alone.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct NodeSetId(pub(crate) u32);
+
+impl NodeSetId {
+    pub(crate) const ROOT: NodeSetId = NodeSetId(0);
+}
+
+/// See the module.
+pub(crate) struct Tables {
+    pub(crate) vocabulary: Arc<Vocabulary>,
+    pub(crate) network: Network,
+    store: AutomatonStore,
+    automata: Vec<Option<Arc<Automaton>>>,
+    residues: Vec<(Arc<Automaton>, StateId)>,
+    residue_ids: FxHashMap<(u64, StateId), ResidueId>,
+    starts: Vec<Option<ResidueId>>,
+    rule_first: Vec<Option<ByteSet>>,
+    pub(crate) node_sets: Vec<(Arc<[TrieNodeId]>, ByteSet)>,
+    node_set_ids: FxHashMap<Arc<[TrieNodeId]>, NodeSetId>,
+    pub(crate) scans: FxHashMap<(NodeSetId, ResidueId), Arc<Scan>>,
+    pub(crate) free_scans: FxHashMap<ResidueId, Arc<Scan>>,
+    pub(crate) tokens: FxHashMap<(NodeSetId, ResidueId), Arc<ScanTokens>>,
+}
+
+impl Tables {
+    pub(crate) fn new(
+        grammar: Grammar,
+        vocabulary: Arc<Vocabulary>,
+        limits: &AutomatonLimits,
+        fuel: &Fuel,
+    ) -> Result<Tables, InfillError> {
+        let store = AutomatonStore::new(*limits);
+        let mut automata: Vec<Option<Arc<Automaton>>> = vec![None; grammar.terminals().len()];
+        let mut facts = Vec::with_capacity(automata.len());
+        for (regex, slot) in grammar.terminals().iter().zip(&mut automata) {
+            if !regex.is_extended() {
+                facts.push(TerminalFacts { is_nullable: regex.is_nullable(), has_proper_words: true });
+                continue;
+            }
+            let located = |error| InfillError::automaton(format!("{regex:?}"), error);
+            let automaton = store.automaton(regex, fuel).map_err(located)?;
+            facts.push(match automaton.start() {
+                None => TerminalFacts { is_nullable: false, has_proper_words: false },
+                Some(start) => TerminalFacts {
+                    is_nullable: automaton.is_accepting(start),
+                    has_proper_words: !automaton.next_bytes(start).map_err(located)?.is_empty(),
+                },
+            });
+            *slot = Some(Arc::new(automaton));
+        }
+        let grammar = reduce(grammar, |terminal: TerminalId| facts[terminal.index()], fuel)?;
+        let network = Network::new(grammar, fuel)?;
+        let root: Arc<[TrieNodeId]> = Arc::new([maskwright_vocabulary::Trie::ROOT]);
+        let first = first_bytes(&vocabulary, &root);
+        Ok(Tables {
+            vocabulary,
+            starts: vec![None; automata.len()],
+            rule_first: vec![None; network.n_rules()],
+            network,
+            store,
+            automata,
+            residues: Vec::new(),
+            residue_ids: FxHashMap::default(),
+            node_sets: vec![(root.clone(), first)],
+            node_set_ids: FxHashMap::from_iter([(root, NodeSetId::ROOT)]),
+            scans: FxHashMap::default(),
+            free_scans: FxHashMap::default(),
+            tokens: FxHashMap::default(),
+        })
+    }
+
+    /// The automaton that a residue is a state of.
+    pub(crate) fn residue(&self, residue: ResidueId) -> (&Arc<Automaton>, StateId) {
+        let (automaton, state) = &self.residues[residue.0 as usize];
+        (automaton, *state)
+    }
+
+    /// The residue of a state.
+    pub(crate) fn intern(&mut self, automaton: &Arc<Automaton>, state: StateId) -> ResidueId {
+        let next = ResidueId(self.residues.len() as u32);
+        let id = *self.residue_ids.entry(automaton.residue_key(state)).or_insert(next);
+        if id == next {
+            self.residues.push((automaton.clone(), state));
+        }
+        id
+    }
+
+    /// The residue before the first byte of a terminal that the network has.
+    pub(crate) fn start(&mut self, terminal: TerminalId, fuel: &Fuel) -> Result<ResidueId, InfillError> {
+        if let Some(start) = self.starts[terminal.index()] {
+            return Ok(start);
+        }
+        let regex = &self.network.terminals()[terminal.index()];
+        let automaton = match &self.automata[terminal.index()] {
+            Some(automaton) => automaton.clone(),
+            None => {
+                let made = self.store.automaton(regex, fuel);
+                Arc::new(made.map_err(|error| InfillError::automaton(format!("{regex:?}"), error))?)
+            }
+        };
+        self.automata[terminal.index()] = Some(automaton.clone());
+        let state = automaton.start().expect("`reduce` removed terminals without words");
+        let start = self.intern(&automaton, state);
+        self.starts[terminal.index()] = Some(start);
+        Ok(start)
+    }
+
+    /// The bytes that a residue goes on with.
+    pub(crate) fn next_bytes(&self, residue: ResidueId) -> Result<ByteSet, InfillError> {
+        let (automaton, state) = self.residue(residue);
+        automaton.next_bytes(state).map_err(|error| self.located(residue, error))
+    }
+
+    /// An automaton's error with its terminal.
+    pub(crate) fn located(&self, residue: ResidueId, error: AutomatonError) -> InfillError {
+        InfillError::automaton(format!("{:?}", self.residue(residue).0.regex()), error)
+    }
+
+    /// The bytes that the non-empty words of a symbol begin with.
+    pub(crate) fn first(&mut self, symbol: Symbol, fuel: &Fuel) -> Result<ByteSet, InfillError> {
+        match symbol {
+            Symbol::Terminal(terminal) => {
+                let start = self.start(terminal, fuel)?;
+                self.next_bytes(start)
+            }
+            Symbol::Rule(rule) => self.rule_first(rule, fuel),
+        }
+    }
+
+    /// Without left recursion, the rules that a rule can begin with are never that rule again.
+    fn rule_first(&mut self, rule: RuleId, fuel: &Fuel) -> Result<ByteSet, InfillError> {
+        let mut stack = vec![rule];
+        while let Some(&rule) = stack.last() {
+            if self.rule_first[rule.index()].is_some() {
+                stack.pop();
+                continue;
+            }
+            let body = self.network.body(rule);
+            let moves = self.network.moves(body);
+            fuel.spend(moves.len() as u64 + 1).map_err(|error| InfillError::work(0, error))?;
+            let mut bytes = ByteSet::EMPTY;
+            let n_known = stack.len();
+            for index in moves {
+                match self.network.move_at(index).symbol {
+                    Symbol::Rule(callee) => match &self.rule_first[callee.index()] {
+                        Some(first) => bytes = bytes.union(first),
+                        None => stack.push(callee),
+                    },
+                    terminal => bytes = bytes.union(&self.first(terminal, fuel)?),
+                }
+            }
+            if stack.len() == n_known {
+                self.rule_first[rule.index()] = Some(bytes);
+            }
+        }
+        Ok(self.rule_first[rule.index()].unwrap_or(ByteSet::EMPTY))
+    }
+
+    /// The number of a set of trie nodes, given in any order.
+    pub(crate) fn node_set(&mut self, mut nodes: Vec<TrieNodeId>) -> NodeSetId {
+        nodes.sort_unstable();
+        nodes.dedup();
+        if let Some(&known) = self.node_set_ids.get(&nodes[..]) {
+            return known;
+        }
+        let nodes: Arc<[TrieNodeId]> = nodes.into();
+        let id = NodeSetId(self.node_sets.len() as u32);
+        self.node_sets.push((nodes.clone(), first_bytes(&self.vocabulary, &nodes)));
+        self.node_set_ids.insert(nodes, id);
+        id
+    }
+}
+
+/// The bytes by which tokens go on from any of `nodes`.
+fn first_bytes(vocabulary: &Vocabulary, nodes: &[TrieNodeId]) -> ByteSet {
+    let trie = vocabulary.trie();
+    nodes.iter().flat_map(|&node| trie.children(node)).map(|(byte, _)| byte).collect()
+}
