@@ -55,12 +55,14 @@ struct AutomatonCache {
     known: FxHashMap<Regex, Arc<Automaton>>,
 }
 
+/// A unit, a suffix and a state within the unit.
+type CountedKey = (Regex, Box<[u8]>, u8);
+
 #[derive(Default)]
 struct RowCache {
     /// By residue.
     rows: FxHashMap<(u64, StateId), Row>,
-    /// By unit, suffix and state within the unit.
-    counted: FxHashMap<(Regex, Box<[u8]>, u8), Arc<CountedRow>>,
+    counted: FxHashMap<CountedKey, Arc<CountedRow>>,
     n_bytes: usize,
 }
 
@@ -229,7 +231,7 @@ impl Shared {
 
 impl AutomatonCache {
     fn new(limits: &Limits) -> AutomatonCache {
-        AutomatonCache { store: AutomatonStore::new(limits.automaton.clone()), known: FxHashMap::default() }
+        AutomatonCache { store: AutomatonStore::new(limits.automaton), known: FxHashMap::default() }
     }
 }
 
