@@ -1,16 +1,19 @@
 //! The project's own tasks, run as `cargo xtask TASK`.
 //!
+//! * `conformance`: MaskBench and the official JSON Schema suite; `conformance DIR --misses` lists the misses.
 //! * `experiment`: the campaigns of `crates/campaigns`.
 //! * `test`: every test, the Python package's included, in a virtual environment that it makes itself.
 //! * `tidy`: the layers of ARCHITECTURE.md, module heads, file lengths.
 
 mod commands;
+mod conformance;
 mod experiment;
 mod python_env;
 mod test;
 mod tidy;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
@@ -23,6 +26,14 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Replay MaskBench and the official JSON Schema suite, in both property orders.
+    Conformance {
+        /// The folder that holds `maskbench` or `json-schema-test-suite`.
+        folder: PathBuf,
+        /// List every schema that is not taken and every instance that is judged wrong.
+        #[arg(long)]
+        misses: bool,
+    },
     /// Run a long experiment over real models and data; `experiment --help` lists them.
     #[command(disable_help_flag = true)]
     Experiment {
@@ -38,6 +49,7 @@ enum Task {
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().task {
+        Task::Conformance { folder, misses } => conformance::run_conformance(&folder, misses),
         Task::Experiment { arguments } => experiment::run_campaign(&arguments),
         Task::Test => test::run_all(),
         Task::Tidy => tidy::run(),

@@ -78,7 +78,7 @@ impl Default for SchemaLimits {
     fn default() -> SchemaLimits {
         SchemaLimits {
             max_indent: DEFAULT_MAX_INDENT,
-            max_alternatives: 4096,
+            max_alternatives: 1024,
             max_depth: 128,
             max_digits: 400,
             max_remainders: 8192,

@@ -22,6 +22,9 @@ fn every_case_is_as_told() {
     let mut wrong = Vec::new();
     for file in std::fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "jsonl") {
+            continue;
+        }
         for line in std::fs::read_to_string(&path).unwrap().lines() {
             let case: Value = serde_json::from_str(line).unwrap();
             let name = format!("{}: {}", path.file_stem().unwrap().display(), case["name"]);

@@ -136,3 +136,44 @@ fn what_is_not_enforced_is_reported() {
     assert_eq!(told, expected);
     assert!(!report.is_complete());
 }
+
+#[test]
+fn combinations_that_multiply_end_in_a_located_limit() {
+    let overlapping: Vec<Value> =
+        (0..10_000).map(|i| json!({"properties": {format!("p{i}"): {"type": "null"}}})).collect();
+    let all_of: Vec<Value> = (0..50)
+        .map(|i| json!({"anyOf": [{"required": [format!("a{i}")]}, {"minProperties": i}, {"maxProperties": i}]}))
+        .collect();
+    let denied: Vec<Value> = (0..40)
+        .map(|i| json!({"not": {"properties": {format!("a{i}"): {"type": "null"}}, "additionalProperties": {"type": "string"}}}))
+        .collect();
+    let patterns: serde_json::Map<String, Value> =
+        (0..40).map(|i| (format!("a.{{{i}}}b"), json!({"minimum": i}))).collect();
+    for schema in [
+        json!({"oneOf": overlapping}),
+        json!({"allOf": all_of}),
+        json!({"allOf": denied}),
+        json!({"patternProperties": patterns}),
+        json!({"type": "array", "contains": {"const": 1}, "minContains": 1_000_000}),
+        json!({"type": "object", "minProperties": 1_000_000, "maxProperties": 2_000_000, "properties": {"a": true}}),
+    ] {
+        if let Err(error) = compiled(&schema) {
+            assert!(error.is_limit(), "{error}");
+        }
+    }
+}
+
+#[test]
+fn complements_of_recursive_schemas_end() {
+    let schema = json!({
+        "$defs": {"d": {
+            "properties": {"a": {"$ref": "#/$defs/d"}, "b": {"not": {"$ref": "#/$defs/d"}}},
+            "oneOf": [{"required": ["a"]}, {"properties": {"b": {"not": {"$ref": "#/$defs/d"}}}}],
+        }},
+        "not": {"$ref": "#/$defs/d"},
+    });
+    match compiled(&schema) {
+        Ok(compiled) => assert!(compiled.grammar.rules().len() > 0),
+        Err(error) => assert!(error.is_limit(), "{error}"),
+    }
+}
