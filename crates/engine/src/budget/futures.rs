@@ -23,6 +23,12 @@ pub(super) struct FutureId(u32);
 impl FutureId {
     /// No remainder at all.
     pub(super) const EMPTY: FutureId = FutureId(0);
+
+    /// The id as a dense index.
+    #[inline]
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// A number of tokens that no text has: there is no such way.
@@ -90,6 +96,11 @@ impl Futures {
     /// No token begun.
     pub(super) fn root(&self) -> FutureId {
         self.root
+    }
+
+    /// How many futures there are.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
     }
 
     /// Whether a token may end here.

@@ -30,8 +30,9 @@ pub(crate) struct Spelling {
     max_token_bytes: u32,
     walks: FxHashMap<((u64, StateId), FutureId), Arc<Walk>>,
     runs: FxHashMap<((u64, StateId), FutureId, ByteSet), Exits>,
-    /// Pairs visited so far.
-    pub(super) n_visited: u64,
+    /// By future: the walk that last came to it, and the residue there.
+    seen: Vec<(u64, StateId)>,
+    walk_number: u64,
 }
 
 /// What can be reached without ending a token, and by ending one.
@@ -51,7 +52,8 @@ impl Spelling {
             futures: Futures::new(vocabulary),
             walks: FxHashMap::default(),
             runs: FxHashMap::default(),
-            n_visited: 0,
+            seen: Vec::new(),
+            walk_number: 0,
         }
     }
 
@@ -160,15 +162,24 @@ impl Spelling {
         }
         let futures = &self.futures;
         let mut walk = Walk { exits: Vec::new(), ends: Vec::new(), is_end: false };
-        let mut seen: FxHashSet<(StateId, FutureId)> = FxHashSet::default();
-        let mut ends: FxHashSet<StateId> = FxHashSet::default();
+        self.walk_number += 1;
+        let number = self.walk_number;
+        // The residue that each future was last seen with. Where several residues take turns at one future, pairs are
+        // visited again, at most once for each path: as in the trie.
+        let seen = &mut self.seen;
+        seen.resize(futures.len(), (0, residue));
+        let mut n_visited = 0;
+        let mut ends: Vec<StateId> = Vec::new();
         let mut stack = vec![(residue, future)];
         while let Some((residue, future)) = stack.pop() {
             for &(byte, next_future) in futures.edges(future) {
                 let Some(next) = automaton.step(residue, byte)? else { continue };
-                if !seen.insert((next, next_future)) {
+                let mark = &mut seen[next_future.index()];
+                if *mark == (number, next) {
                     continue;
                 }
+                *mark = (number, next);
+                n_visited += 1;
                 let goes_on = !futures.edges(next_future).is_empty();
                 let is_accepting = automaton.is_accepting(next);
                 if is_accepting && goes_on {
@@ -176,24 +187,26 @@ impl Spelling {
                 }
                 if futures.is_end(next_future) {
                     walk.is_end |= is_accepting;
-                    ends.insert(next);
+                    if ends.last() != Some(&next) {
+                        ends.push(next);
+                    }
                 }
                 if goes_on {
                     stack.push((next, next_future));
                 }
             }
         }
-        self.n_visited += seen.len() as u64;
         walk.exits.sort_unstable();
         walk.exits.dedup();
+        ends.sort_unstable();
+        ends.dedup();
         for end in ends {
             if !automaton.next_bytes(end)?.is_empty() {
                 walk.ends.push(end);
             }
         }
-        walk.ends.sort_unstable();
         let walk = Arc::new(walk);
-        if seen.len() > 64 {
+        if n_visited > 64 {
             if self.walks.len() >= MAX_KEPT {
                 self.walks.clear();
             }
