@@ -26,7 +26,10 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["maskwright-automata", "maskwright-grammar", "maskwright-lexing", "maskwright-syntax"],
     ),
     ("maskwright-vocabulary", &["maskwright-automata"]),
-    ("maskwright-engine", &["maskwright-automata", "maskwright-grammar", "maskwright-vocabulary"]),
+    (
+        "maskwright-engine",
+        &["maskwright-automata", "maskwright-grammar", "maskwright-lexing", "maskwright-vocabulary"],
+    ),
     ("maskwright-infill", &["maskwright-automata", "maskwright-grammar", "maskwright-vocabulary"]),
     ("maskwright-decode", &["maskwright-engine", "maskwright-vocabulary"]),
     ("maskwright-models", &["maskwright-decode", "maskwright-vocabulary"]),

@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use maskwright_automata::{
     Automaton, AutomatonError, AutomatonStore, CountedUnits, Fuel, Node, Regex, StateId,
 };
-use maskwright_grammar::{Grammar, Network, TerminalFacts, TerminalId, reduce};
+use maskwright_grammar::{Grammar, LexedGrammar, Network, TerminalFacts, TerminalId, reduce};
+use maskwright_lexing::{Discipline, LarkTerminal, Lexer, LexerLimits, lark_terminals};
 use maskwright_vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
 
 use crate::budget::Spelling;
+use crate::lexed::{Layout, LexedTables};
 use crate::machine::Machine;
 use crate::rows::{CountedRow, MinusRow, PlainRow, Row};
 use crate::{EngineError, Limits, Options};
@@ -105,6 +107,77 @@ impl Compiler {
         let machine = Machine::new(self.0.clone(), network)?;
         Ok(Arc::new(CompiledGrammar {
             shared: self.0.clone(),
+            lexed: None,
+            machine: Mutex::new(Arc::new(Mutex::new(machine))),
+        }))
+    }
+
+    /// Compiles a grammar over the tokens of Lark's basic lexer: a text is in the language iff that lexer
+    /// uses it up, and the tokens that are not ignored are a sentence of the rules; with `layout`,
+    /// indentation makes tokens among them. Takes time linear in the rules, and in the states of the
+    /// lexer, all of which are made now.
+    ///
+    /// # Errors
+    /// If no text is in the language, a terminal cannot be had, a limit is reached, or the work is cancelled
+    /// through `fuel`.
+    ///
+    /// ```
+    /// use maskwright_automata::Fuel;
+    /// use maskwright_engine::{Compiler, Matcher};
+    /// use maskwright_grammar::{GrammarBuilder, LexedGrammar, TerminalId};
+    /// use maskwright_lexing::{Flags, LarkTerminal, parse_python};
+    /// use maskwright_vocabulary::Vocabulary;
+    /// let terminal = |name: &str, source: &str| LarkTerminal {
+    ///     name: name.to_owned(),
+    ///     pattern: parse_python(source, Flags::default(), &Fuel::new(1_000)).unwrap(),
+    ///     source_length: source.len(),
+    ///     string: None,
+    ///     flags: Flags::default(),
+    ///     priority: 0,
+    /// };
+    /// let terminals = vec![terminal("WORD", "[a-z]+"), terminal("SPACE", " ")];
+    /// let mut builder = GrammarBuilder::new();
+    /// let ids = LexedGrammar::<LarkTerminal>::placeholders(&mut builder, &["WORD", "SPACE"]);
+    /// let start = builder.declare("start");
+    /// let body = builder.seq(&[ids[0], ids[0]]);
+    /// builder.define(start, body);
+    /// let rules = builder.finish(start).unwrap();
+    /// let ignored = vec![TerminalId::from_index(1)];
+    /// let grammar = LexedGrammar { rules, terminals, declared: vec![], ignored };
+    /// let tokens = ["ab", " ", " c d", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+    /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[3], None).unwrap().shared();
+    /// let compiler = Compiler::new(vocabulary, Default::default());
+    /// let compiled = compiler.compile_lexed(grammar, None, &Fuel::new(100_000)).unwrap();
+    /// let mut matcher = Matcher::new(&compiled);
+    /// assert!(matcher.accept_bytes(b"a").unwrap() && !matcher.is_accepting());
+    /// assert_eq!(matcher.mask().unwrap().iter().map(|token| token.0).collect::<Vec<_>>(), [0, 1]);
+    /// assert!(matcher.accept_bytes(b" b").unwrap() && matcher.is_accepting());
+    /// ```
+    pub fn compile_lexed(
+        &self,
+        grammar: LexedGrammar<LarkTerminal>,
+        layout: Option<Layout>,
+        fuel: &Fuel,
+    ) -> Result<Arc<CompiledGrammar>, EngineError> {
+        let LexedGrammar { rules, terminals, declared, ignored } = grammar;
+        let lexer_terminals = lark_terminals(&terminals, fuel)?;
+        let lexer = Lexer::new(&lexer_terminals, Discipline::LeftmostFirst, LexerLimits::default(), fuel)?;
+        // A terminal that the lexer never finds has no token.
+        let found = lexer.reachable(lexer.start())?.clone();
+        let is_made = |terminal: TerminalId| {
+            layout.as_ref().is_some_and(|layout| terminal == layout.indent || terminal == layout.dedent)
+        };
+        let facts = |terminal: TerminalId| TerminalFacts {
+            is_nullable: false,
+            has_proper_words: found.contains(terminal.index() as u32) || is_made(terminal),
+        };
+        let network = Network::new(reduce(rules, facts, fuel)?, fuel)?;
+        let names = terminals.into_iter().map(|terminal| terminal.name).chain(declared).collect();
+        let tables = Arc::new(LexedTables::new(lexer, names, ignored, layout));
+        let machine = Machine::new_lexed(self.0.clone(), network, tables.clone())?;
+        Ok(Arc::new(CompiledGrammar {
+            shared: self.0.clone(),
+            lexed: Some(tables),
             machine: Mutex::new(Arc::new(Mutex::new(machine))),
         }))
     }
@@ -238,6 +311,7 @@ impl AutomatonCache {
 /// A grammar ready to serve masks over one vocabulary; shared by its sessions and by threads.
 pub struct CompiledGrammar {
     shared: Arc<Shared>,
+    lexed: Option<Arc<LexedTables>>,
     /// The machine that new sessions start on. Sessions lock the inner mutex for each step.
     machine: Mutex<Arc<Mutex<Machine>>>,
 }
@@ -255,7 +329,12 @@ impl CompiledGrammar {
         let fresh = {
             let machine = lock(&current);
             if machine.memory_usage() > 2 * self.shared.limits.machine_bytes {
-                Machine::new(self.shared.clone(), machine.network.clone()).ok()
+                let (shared, network) = (self.shared.clone(), machine.network.clone());
+                match &self.lexed {
+                    Some(tables) => Machine::new_lexed(shared, network, tables.clone()),
+                    None => Machine::new(shared, network),
+                }
+                .ok()
             } else {
                 None
             }

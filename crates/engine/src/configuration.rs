@@ -5,6 +5,8 @@
 //! end here. Interned, it is the state of a deterministic automaton over bytes, built as it is needed; a
 //! session holds nothing but a [`ConfigId`].
 
+use std::hash::Hash;
+
 use hashbrown::HashTable;
 use maskwright_automata::{ByteSet, StateId};
 use maskwright_grammar::{ExprId, TerminalId};
@@ -28,10 +30,10 @@ pub(crate) struct Thread {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct ConfigId(pub(crate) u32);
 
-/// All configurations of one grammar seen so far.
+/// All configurations of one grammar seen so far, of threads of type `T`.
 #[derive(Clone, Debug)]
-pub(crate) struct Configurations {
-    threads: Vec<Thread>,
+pub(crate) struct Configurations<T = Thread> {
+    threads: Vec<T>,
     ends: Vec<u32>,
     facts: Vec<Facts>,
     ids: HashTable<ConfigId>,
@@ -46,13 +48,13 @@ struct Facts {
     mask_key: Option<ConfigId>,
 }
 
-impl Configurations {
-    pub(crate) fn new() -> Configurations {
+impl<T: Copy + Eq + Hash> Configurations<T> {
+    pub(crate) fn new() -> Configurations<T> {
         Configurations { threads: Vec::new(), ends: Vec::new(), facts: Vec::new(), ids: HashTable::new() }
     }
 
     /// The threads, sorted.
-    pub(crate) fn threads(&self, config: ConfigId) -> &[Thread] {
+    pub(crate) fn threads(&self, config: ConfigId) -> &[T] {
         slice(&self.threads, &self.ends, config.0)
     }
 
@@ -78,7 +80,7 @@ impl Configurations {
     }
 
     /// The configuration of `threads`, which are sorted and distinct.
-    pub(crate) fn intern(&mut self, threads: &[Thread], is_accepting: bool) -> ConfigId {
+    pub(crate) fn intern(&mut self, threads: &[T], is_accepting: bool) -> ConfigId {
         let Configurations { threads: all, ends, facts, ids } = self;
         let entry = ids.entry(
             hash_of((threads, is_accepting)),
@@ -101,7 +103,7 @@ impl Configurations {
     }
 
     pub(crate) fn memory_usage(&self) -> usize {
-        self.threads.capacity() * size_of::<Thread>()
+        self.threads.capacity() * size_of::<T>()
             + self.facts.capacity() * (size_of::<Facts>() + 4)
             + self.ids.capacity() * 5
     }

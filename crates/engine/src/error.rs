@@ -4,6 +4,7 @@ use std::fmt;
 
 use maskwright_automata::{AutomatonError, FuelError};
 use maskwright_grammar::GrammarError;
+use maskwright_lexing::LexError;
 
 /// Why a grammar is refused, or a mask cannot be given.
 #[derive(Clone, Debug)]
@@ -13,6 +14,10 @@ pub struct EngineError(Kind);
 enum Kind {
     Grammar(GrammarError),
     Automaton { terminal: String, error: AutomatonError },
+    Lexer(LexError),
+    LexedLimit { what: &'static str, limit: usize },
+    NoText,
+    NoBudget,
     TooManyThreads { n_threads: usize, limit: usize },
     Terminated,
     MaskTooShort { given: usize, needed: usize },
@@ -25,6 +30,21 @@ enum Kind {
 impl EngineError {
     pub(crate) fn automaton(terminal: String, error: AutomatonError) -> EngineError {
         EngineError(Kind::Automaton { terminal, error })
+    }
+
+    /// The limit of `limit` of `what` was reached.
+    pub(crate) fn lexed_limit(what: &'static str, limit: usize) -> EngineError {
+        EngineError(Kind::LexedLimit { what, limit })
+    }
+
+    /// No text is split by the lexer into a sentence of the grammar.
+    pub(crate) fn no_text() -> EngineError {
+        EngineError(Kind::NoText)
+    }
+
+    /// Budgets are asked of a lexed grammar.
+    pub(crate) fn no_budget() -> EngineError {
+        EngineError(Kind::NoBudget)
     }
 
     pub(crate) fn too_many_threads(n_threads: usize, limit: usize) -> EngineError {
@@ -69,8 +89,11 @@ impl EngineError {
         match &self.0 {
             Kind::Grammar(error) => error.is_limit(),
             Kind::Automaton { error, .. } => error.is_limit(),
-            Kind::TooManyThreads { .. } | Kind::BudgetSearch { .. } => true,
-            Kind::Terminated
+            Kind::Lexer(error) => error.is_limit(),
+            Kind::TooManyThreads { .. } | Kind::BudgetSearch { .. } | Kind::LexedLimit { .. } => true,
+            Kind::NoText
+            | Kind::NoBudget
+            | Kind::Terminated
             | Kind::MaskTooShort { .. }
             | Kind::NotThatLong { .. }
             | Kind::BudgetTooSmall { .. }
@@ -80,12 +103,20 @@ impl EngineError {
 
     /// Whether the caller cancelled the work.
     pub fn is_cancelled(&self) -> bool {
-        matches!(&self.0, Kind::Grammar(error) if error.is_cancelled())
+        match &self.0 {
+            Kind::Grammar(error) => error.is_cancelled(),
+            Kind::Lexer(error) => error.is_cancelled(),
+            _ => false,
+        }
     }
 
     /// Whether the grammar's language is empty.
     pub fn is_unproductive(&self) -> bool {
-        matches!(&self.0, Kind::Grammar(error) if error.is_unproductive())
+        match &self.0 {
+            Kind::Grammar(error) => error.is_unproductive(),
+            Kind::NoText => true,
+            _ => false,
+        }
     }
 
     /// Whether the call came after the end-of-sequence token.
@@ -99,6 +130,20 @@ impl fmt::Display for EngineError {
         match &self.0 {
             Kind::Grammar(error) => error.fmt(f),
             Kind::Automaton { terminal, error } => write!(f, "terminal {terminal}: {error}"),
+            Kind::Lexer(error) => error.fmt(f),
+            Kind::LexedLimit { what, limit } => {
+                write!(f, "the grammar needs more than {limit} {what}")
+            }
+            Kind::NoText => write!(
+                f,
+                "the grammar matches no text: the lexer splits none into tokens that are a sentence of it"
+            ),
+            Kind::NoBudget => {
+                write!(
+                    f,
+                    "the grammar reads the tokens of a lexer; the length of completions is not known for those"
+                )
+            }
             Kind::TooManyThreads { n_threads, limit } => write!(
                 f,
                 "the grammar is so ambiguous here that {n_threads} readings would have to be followed, more than the limit of {limit}"
@@ -129,6 +174,12 @@ impl std::error::Error for EngineError {}
 impl From<GrammarError> for EngineError {
     fn from(error: GrammarError) -> EngineError {
         EngineError(Kind::Grammar(error))
+    }
+}
+
+impl From<LexError> for EngineError {
+    fn from(error: LexError) -> EngineError {
+        EngineError(Kind::Lexer(error))
     }
 }
 

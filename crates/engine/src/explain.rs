@@ -11,7 +11,8 @@ use crate::{EngineError, Matcher};
 const MAX_LISTED: usize = 12;
 
 impl Matcher {
-    /// What may come next, one entry a terminal: its residue in regular-expression notation. "end of text"
+    /// What may come next, one entry a terminal: its residue in regular-expression notation, or its name if the
+    /// grammar is lexed. "end of text"
     /// is an entry where the text may end.
     ///
     /// # Errors
@@ -20,8 +21,8 @@ impl Matcher {
         if self.is_terminated() {
             return Ok(Vec::new());
         }
-        let machine = lock(&self.machine);
-        Ok(expected_at(&machine, self.state.config))
+        let mut machine = lock(&self.machine);
+        expected_at(&mut machine, self.state.config)
     }
 
     /// Why `token` is allowed or refused here: the bytes of it that some text goes on with, the first that
@@ -37,13 +38,13 @@ impl Matcher {
         let mut machine = lock(&self.machine);
         let mut config = self.state.config;
         if vocabulary.is_eos(token) {
-            return Ok(if machine.configs.is_accepting(config) {
+            return Ok(if machine.is_accepting(config) {
                 format!("token {} (end of text) is allowed: the text is complete", token.0)
             } else {
                 format!(
                     "token {} (end of text) is refused: the text is not complete, expected {}",
                     token.0,
-                    expected_at(&machine, config).join(" or ")
+                    expected_at(&mut machine, config)?.join(" or ")
                 )
             });
         }
@@ -66,7 +67,7 @@ impl Matcher {
                         token.0,
                         bytes.escape_ascii(),
                         byte.escape_ascii(),
-                        expected_at(&machine, config).join(" or ")
+                        expected_at(&mut machine, config)?.join(" or ")
                     ));
                 }
             }
@@ -75,13 +76,17 @@ impl Matcher {
     }
 }
 
-fn expected_at(machine: &Machine, config: ConfigId) -> Vec<String> {
-    let mut expected: Vec<String> = machine
-        .configs
-        .threads(config)
-        .iter()
-        .map(|thread| machine.automaton(thread.terminal).describe(thread.residue))
-        .collect();
+fn expected_at(machine: &mut Machine, config: ConfigId) -> Result<Vec<String>, EngineError> {
+    let mut expected: Vec<String> = match machine.with_lexed(|lexed, machine| lexed.expected(machine, config))
+    {
+        Some(names) => names?,
+        None => machine
+            .configs
+            .threads(config)
+            .iter()
+            .map(|thread| machine.automaton(thread.terminal).describe(thread.residue))
+            .collect(),
+    };
     expected.sort();
     expected.dedup();
     if expected.len() > MAX_LISTED {
@@ -89,8 +94,8 @@ fn expected_at(machine: &Machine, config: ConfigId) -> Vec<String> {
         expected.truncate(MAX_LISTED);
         expected.push(format!("{n_more} more"));
     }
-    if machine.configs.is_accepting(config) {
+    if machine.is_accepting(config) {
         expected.push("end of text".to_owned());
     }
-    expected
+    Ok(expected)
 }

@@ -20,7 +20,7 @@ impl Matcher {
         }
         let mut machine = lock(&self.machine);
         let mut config = self.state.config;
-        while forced.len() < MAX_FORCED && !machine.configs.is_accepting(config) {
+        while forced.len() < MAX_FORCED && !machine.is_accepting(config) {
             let Some(byte) = machine.next_bytes(config)?.as_singleton() else { break };
             let Some(next) = machine.step(config, byte)? else { break };
             forced.push(byte);
@@ -44,8 +44,7 @@ impl Matcher {
         if forced.is_empty() {
             let is_end = !self.is_terminated() && {
                 let mut machine = lock(&self.machine);
-                machine.configs.is_accepting(self.state.config)
-                    && machine.next_bytes(self.state.config)?.is_empty()
+                machine.is_accepting(self.state.config) && machine.next_bytes(self.state.config)?.is_empty()
             };
             let eos = vocabulary.eos_token_ids().first().filter(|_| is_end);
             return Ok(eos.map(|&id| TokenId(id)).into_iter().collect());

@@ -232,6 +232,9 @@ impl Matcher {
             return Ok(Vec::new());
         }
         let machine = lock(&self.machine);
+        if machine.lexed().is_some() {
+            return Ok(Vec::new());
+        }
         let threads = machine.configs.threads(self.state.config);
         threads
             .chunk_by(|a, b| (a.terminal, a.residue) == (b.terminal, b.residue))

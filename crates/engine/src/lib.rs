@@ -7,6 +7,7 @@
 //! * [`Compiler`]: owns what grammars share for one vocabulary (automata, rows); makes a
 //!   [`CompiledGrammar`] in time linear in the grammar.
 //! * [`Matcher`]: the state of one sequence; fills masks, accepts tokens, rolls back, forks.
+//! * `lexed`: grammars over the tokens of a lexer, masks over their bytes.
 //! * `budget`: the least number of tokens that complete a text, and masks that keep within a limit.
 //! * Inside: configurations (`configuration`, sets of readings, hash-consed) over a graph-structured stack
 //!   (`stack`), stepped byte by byte (`machine`); `rows` and `mask` turn them into masks.
@@ -18,6 +19,7 @@ mod error;
 mod explain;
 mod forced;
 pub mod inspect;
+mod lexed;
 mod limits;
 mod machine;
 mod mask;
@@ -29,5 +31,6 @@ mod stack;
 pub use budget::{TokenCountStatus, TokensToFinish};
 pub use compiler::{CompiledGrammar, Compiler};
 pub use error::EngineError;
+pub use lexed::Layout;
 pub use limits::{Limits, Options};
 pub use matcher::Matcher;

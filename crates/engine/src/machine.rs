@@ -21,6 +21,7 @@ use crate::EngineError;
 use crate::budget::Budget;
 use crate::compiler::Shared;
 use crate::configuration::{ConfigId, Configurations, Thread};
+use crate::lexed::{Lexed, LexedTables};
 use crate::mask_form::MaskForm;
 use crate::stack::{Frame, NodeId, Stacks};
 
@@ -43,6 +44,8 @@ pub(crate) struct Machine {
     pub(crate) memo_bytes: usize,
     /// Made when a first budget is asked for.
     pub(crate) budget: Option<Box<Budget>>,
+    /// Of a lexed grammar: what reads bytes. The rest of the machine then reads terminals, not bytes.
+    lexed: Option<Box<Lexed>>,
     scratch: Scratch,
 }
 
@@ -87,6 +90,7 @@ impl Machine {
             masks: FxHashMap::default(),
             memo_bytes: 0,
             budget: None,
+            lexed: None,
             scratch: Scratch::default(),
         };
         let start_rule = machine.network.start();
@@ -99,9 +103,62 @@ impl Machine {
         Ok(machine)
     }
 
+    /// The machine of a lexed grammar, whose rules are `network`, before any text.
+    pub(crate) fn new_lexed(
+        shared: Arc<Shared>,
+        network: Network,
+        tables: Arc<LexedTables>,
+    ) -> Result<Machine, EngineError> {
+        let mut machine = Machine::new(shared, network)?;
+        machine.lexed = Some(Box::new(Lexed::new(tables, &mut machine)?));
+        Ok(machine)
+    }
+
     /// The configuration before any text.
     pub(crate) fn start(&self) -> ConfigId {
+        self.lexed.as_ref().map_or(self.start, |lexed| lexed.start())
+    }
+
+    /// The configuration before any text of the machine itself, over terminals if the grammar is lexed.
+    pub(crate) fn own_start(&self) -> ConfigId {
         self.start
+    }
+
+    /// What reads bytes, if the grammar is lexed.
+    pub(crate) fn lexed(&self) -> Option<&Lexed> {
+        self.lexed.as_deref()
+    }
+
+    /// Runs `ask` with what reads bytes, if the grammar is lexed.
+    pub(crate) fn with_lexed<T>(&mut self, ask: impl FnOnce(&mut Lexed, &mut Machine) -> T) -> Option<T> {
+        let mut lexed = self.lexed.take()?;
+        let answer = ask(&mut lexed, self);
+        self.lexed = Some(lexed);
+        Some(answer)
+    }
+
+    /// Whether the text may end here.
+    pub(crate) fn is_accepting(&self, config: ConfigId) -> bool {
+        match &self.lexed {
+            Some(lexed) => lexed.configs.is_accepting(config),
+            None => self.configs.is_accepting(config),
+        }
+    }
+
+    /// The configuration after one more terminal, of the machine as one over terminals.
+    pub(crate) fn shift(
+        &mut self,
+        config: ConfigId,
+        terminal: TerminalId,
+    ) -> Result<Option<ConfigId>, EngineError> {
+        let threads = self.configs.threads(config).iter();
+        let mut seeds: Vec<Seed> = threads
+            .filter(|thread| thread.terminal == terminal)
+            .map(|thread| (thread.next, thread.node))
+            .collect();
+        let mut behind = Vec::new();
+        let is_accepting = self.close(&mut seeds, &mut behind)?;
+        self.intern(&mut behind, is_accepting)
     }
 
     /// The configuration after one more byte; `None` if no word of the language goes on so.
@@ -109,6 +166,9 @@ impl Machine {
     /// # Errors
     /// If a limit is reached; then nothing has changed.
     pub(crate) fn step(&mut self, config: ConfigId, byte: u8) -> Result<Option<ConfigId>, EngineError> {
+        if let Some(next) = self.with_lexed(|lexed, machine| lexed.step(machine, config, byte)) {
+            return next;
+        }
         if self.configs.next_bytes(config).is_some_and(|bytes| !bytes.contains(byte)) {
             return Ok(None);
         }
@@ -303,7 +363,7 @@ impl Machine {
         Ok(Some(self.configs.intern(threads, is_accepting)))
     }
 
-    fn check_threads(&self, n_threads: usize) -> Result<(), EngineError> {
+    pub(crate) fn check_threads(&self, n_threads: usize) -> Result<(), EngineError> {
         let limit = self.shared.limits.max_threads;
         if n_threads > limit { Err(EngineError::too_many_threads(n_threads, limit)) } else { Ok(()) }
     }
@@ -329,6 +389,9 @@ impl Machine {
 
     /// The bytes that can come next.
     pub(crate) fn next_bytes(&mut self, config: ConfigId) -> Result<ByteSet, EngineError> {
+        if let Some(bytes) = self.with_lexed(|lexed, machine| lexed.next_bytes(machine, config)) {
+            return bytes;
+        }
         if let Some(known) = self.configs.next_bytes(config) {
             return Ok(known);
         }
@@ -346,7 +409,8 @@ impl Machine {
 
     /// Drops what is memoised if it has grown beyond the limit.
     pub(crate) fn trim(&mut self) {
-        if self.memo_bytes > self.shared.limits.machine_bytes {
+        let lexed = self.lexed.as_ref().map_or(0, |lexed| lexed.memo_bytes());
+        if self.memo_bytes + lexed > self.shared.limits.machine_bytes {
             self.clear_memo();
         }
     }
@@ -358,6 +422,9 @@ impl Machine {
         self.closure_threads = Vec::new();
         self.masks = FxHashMap::default();
         self.memo_bytes = 0;
+        if let Some(lexed) = &mut self.lexed {
+            lexed.clear_memo();
+        }
         if let Some(budget) = &mut self.budget {
             budget.clear();
         }
@@ -366,7 +433,8 @@ impl Machine {
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
         let budget = self.budget.as_ref().map_or(0, |budget| budget.memory_usage());
-        self.stacks.memory_usage() + self.configs.memory_usage() + self.memo_bytes + budget
+        let lexed = self.lexed.as_ref().map_or(0, |lexed| lexed.memory_usage());
+        self.stacks.memory_usage() + self.configs.memory_usage() + self.memo_bytes + budget + lexed
     }
 }
 

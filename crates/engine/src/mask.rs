@@ -25,6 +25,10 @@ impl Machine {
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn mask(&mut self, config: ConfigId) -> Result<Arc<MaskForm>, EngineError> {
+        if let Some(mask) = self.with_lexed(|lexed, machine| lexed.mask(machine, config)) {
+            self.trim();
+            return mask;
+        }
         if !self.shared.options.use_memo {
             return Ok(Arc::new(self.compute_mask(config)?));
         }

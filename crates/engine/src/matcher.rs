@@ -213,7 +213,7 @@ impl Matcher {
 
     /// Whether the text may end here.
     pub fn is_accepting(&self) -> bool {
-        self.state.is_terminated || lock(&self.machine).configs.is_accepting(self.state.config)
+        self.state.is_terminated || lock(&self.machine).is_accepting(self.state.config)
     }
 
     /// Whether an end-of-sequence token was accepted.
@@ -267,7 +267,7 @@ impl Matcher {
         }
         let mut machine = lock(&self.machine);
         if vocabulary.is_eos(token) {
-            let is_accepting = machine.configs.is_accepting(state.config);
+            let is_accepting = machine.is_accepting(state.config);
             let has_room = self.max_tokens.is_none_or(|limit| state.n_tokens < limit);
             let n_tokens = state.n_tokens + 1;
             return Ok((is_accepting && has_room).then_some(State {

@@ -212,6 +212,16 @@ impl Lexer {
         Ok(*known.next_bytes.get_or_init(|| bytes))
     }
 
+    /// The classes of bytes: [`step`](Lexer::step) treats bytes of one class alike in every state.
+    pub fn byte_classes(&self) -> &[u8; 256] {
+        &self.program.classes
+    }
+
+    /// One byte of each class.
+    pub fn class_representatives(&self) -> &[u8] {
+        &self.program.representatives
+    }
+
     /// How many states were made so far.
     pub fn n_states(&self) -> usize {
         self.lock().len()

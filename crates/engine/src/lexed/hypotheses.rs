@@ -1,0 +1,248 @@
+//! What the lexer may be in the middle of, whatever the parser has read.
+//!
+//! A match is a token only if no better one follows further on, so after a match both ways are followed: the
+//! token goes on, or it has ended and a *guard* watches the bytes after it. A [`Hypothesis`] is one such
+//! reading: the lexer's state in the token in progress and the guards of tokens before it. It is wrong, and
+//! dropped, as soon as a guard refutes its match; a guard that can refute no more is forgotten. This is
+//! maximal munch (and leftmost-first) with as much lookahead as it takes, exactly.
+//!
+//! Hypotheses are interned, and their steps kept, independently of the grammar's rules.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use maskwright_grammar::TerminalId;
+use maskwright_lexing::{LexState, Lexer};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::EngineError;
+
+/// The most hypotheses of one grammar.
+const MAX_HYPOTHESES: usize = 1 << 20;
+
+/// A hypothesis, by number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct HypothesisId(pub(crate) u32);
+
+impl HypothesisId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One reading of the bytes so far as tokens, from where on bytes matter.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Hypothesis {
+    /// The lexer in the token in progress.
+    pub(crate) state: LexState,
+    /// Whether that token has no bytes yet.
+    pub(crate) is_boundary: bool,
+    /// What must not refute the tokens before; sorted and distinct.
+    pub(crate) guards: Box<[LexState]>,
+}
+
+/// What one byte can do to a hypothesis.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Outcome {
+    /// The terminal whose token ends with the byte, if one does.
+    pub(crate) terminal: Option<TerminalId>,
+    /// The hypothesis after it.
+    pub(crate) next: HypothesisId,
+}
+
+/// A hypothesis with all that one byte can do to it: the terminal whose token ends, if one does, and the
+/// hypothesis after it.
+pub(crate) struct Node {
+    pub(crate) id: HypothesisId,
+    pub(crate) edges: Vec<(Option<u32>, HypothesisId)>,
+}
+
+/// All hypotheses met so far, and their steps.
+pub(crate) struct Hypotheses {
+    lexer: Arc<Lexer>,
+    list: Vec<Hypothesis>,
+    ids: FxHashMap<Hypothesis, HypothesisId>,
+    n_classes: usize,
+    /// Per hypothesis and class of bytes: one more than the number of the list of outcomes; 0 if unknown.
+    cells: Vec<u32>,
+    outcomes: Vec<Outcome>,
+    ranges: Vec<Range<u32>>,
+    range_ids: FxHashMap<Box<[Outcome]>, u32>,
+}
+
+impl Hypotheses {
+    pub(crate) fn new(lexer: Arc<Lexer>) -> Hypotheses {
+        let n_classes = lexer.class_representatives().len();
+        Hypotheses {
+            lexer,
+            list: Vec::new(),
+            ids: FxHashMap::default(),
+            n_classes,
+            cells: Vec::new(),
+            outcomes: Vec::new(),
+            ranges: Vec::new(),
+            range_ids: FxHashMap::default(),
+        }
+    }
+
+    /// The hypothesis before any text.
+    pub(crate) fn start(&mut self) -> Result<HypothesisId, EngineError> {
+        self.intern(Hypothesis { state: self.lexer.start(), is_boundary: true, guards: Box::default() })
+    }
+
+    pub(crate) fn get(&self, id: HypothesisId) -> &Hypothesis {
+        &self.list[id.index()]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(crate) fn n_classes(&self) -> usize {
+        self.n_classes
+    }
+
+    /// Whether the text may end here as far as the lexer goes: no token is in progress, and the end refutes
+    /// none before.
+    pub(crate) fn ends_here(&self, id: HypothesisId) -> bool {
+        let hypothesis = self.get(id);
+        hypothesis.is_boundary && !hypothesis.guards.iter().any(|&guard| self.lexer.refutes_at_end(guard))
+    }
+
+    /// What a byte can do, as a range for [`Hypotheses::outcome`].
+    #[inline]
+    pub(crate) fn step(&mut self, id: HypothesisId, byte: u8) -> Result<Range<usize>, EngineError> {
+        self.step_class(id, usize::from(self.lexer.byte_classes()[usize::from(byte)]))
+    }
+
+    /// The same for any byte of a class.
+    pub(crate) fn step_class(&mut self, id: HypothesisId, class: usize) -> Result<Range<usize>, EngineError> {
+        let cell = id.index() * self.n_classes + class;
+        let known = self.cells[cell];
+        let number = if known > 0 {
+            known - 1
+        } else {
+            let byte = self.lexer.class_representatives()[class];
+            let outcomes = self.compute(id, byte)?;
+            let number = self.intern_outcomes(outcomes);
+            self.cells[cell] = number + 1;
+            number
+        };
+        let Range { start, end } = self.ranges[number as usize];
+        Ok(start as usize..end as usize)
+    }
+
+    /// One of a range that [`Hypotheses::step`] gave.
+    #[inline]
+    pub(crate) fn outcome(&self, index: usize) -> Outcome {
+        self.outcomes[index]
+    }
+
+    fn compute(&mut self, id: HypothesisId, byte: u8) -> Result<Vec<Outcome>, EngineError> {
+        let lexer = self.lexer.clone();
+        let hypothesis = self.get(id).clone();
+        let Some(state) = lexer.step(hypothesis.state, byte)? else { return Ok(Vec::new()) };
+        let mut guards = Vec::with_capacity(hypothesis.guards.len() + 1);
+        for &guard in &hypothesis.guards {
+            if let Some(guard) = lexer.step(guard, byte)? {
+                if lexer.refutes(guard) {
+                    return Ok(Vec::new());
+                }
+                if lexer.can_accept_again(guard)? {
+                    guards.push(guard);
+                }
+            }
+        }
+        let mut outcomes = Vec::new();
+        if !lexer.reachable(state)?.is_empty() {
+            let next = self.intern(Hypothesis { state, is_boundary: false, guards: sorted(&guards) })?;
+            outcomes.push(Outcome { terminal: None, next });
+        }
+        for accept in lexer.accepts(state) {
+            let mut guards = guards.clone();
+            if lexer.can_accept_again(accept.guard)? {
+                guards.push(accept.guard);
+            }
+            let state = lexer.restart(state)?;
+            let next = self.intern(Hypothesis { state, is_boundary: true, guards: sorted(&guards) })?;
+            let terminal = Some(TerminalId::from_index(accept.terminal as usize));
+            outcomes.push(Outcome { terminal, next });
+        }
+        Ok(outcomes)
+    }
+
+    fn intern(&mut self, hypothesis: Hypothesis) -> Result<HypothesisId, EngineError> {
+        if let Some(&known) = self.ids.get(&hypothesis) {
+            return Ok(known);
+        }
+        if self.list.len() >= MAX_HYPOTHESES {
+            return Err(EngineError::lexed_limit("readings of a text as tokens", MAX_HYPOTHESES));
+        }
+        let id = HypothesisId(self.list.len() as u32);
+        self.list.push(hypothesis.clone());
+        self.ids.insert(hypothesis, id);
+        self.cells.resize(self.list.len() * self.n_classes, 0);
+        Ok(id)
+    }
+
+    fn intern_outcomes(&mut self, outcomes: Vec<Outcome>) -> u32 {
+        if let Some(&known) = self.range_ids.get(outcomes.as_slice()) {
+            return known;
+        }
+        let number = self.ranges.len() as u32;
+        let start = self.outcomes.len() as u32;
+        self.outcomes.extend_from_slice(&outcomes);
+        self.ranges.push(start..self.outcomes.len() as u32);
+        self.range_ids.insert(outcomes.into(), number);
+        number
+    }
+
+    /// `root` and all that follow it through hypotheses that are not `known`.
+    pub(crate) fn explore(
+        &mut self,
+        root: HypothesisId,
+        known: impl Fn(HypothesisId) -> bool,
+    ) -> Result<Vec<Node>, EngineError> {
+        let mut seen = FxHashSet::from_iter([root]);
+        let mut nodes = vec![Node { id: root, edges: Vec::new() }];
+        let mut position = 0;
+        while position < nodes.len() {
+            let mut ranges = Vec::with_capacity(self.n_classes);
+            for class in 0..self.n_classes {
+                let range = self.step_class(nodes[position].id, class)?;
+                ranges.push((range.start, range.end));
+            }
+            ranges.sort_unstable();
+            ranges.dedup();
+            let mut edges = Vec::new();
+            for index in ranges.into_iter().flat_map(|(start, end)| start..end) {
+                let outcome = self.outcome(index);
+                edges.push((outcome.terminal.map(|terminal| terminal.index() as u32), outcome.next));
+            }
+            edges.sort_unstable();
+            edges.dedup();
+            for &(_, next) in &edges {
+                if !known(next) && seen.insert(next) {
+                    nodes.push(Node { id: next, edges: Vec::new() });
+                }
+            }
+            nodes[position].edges = edges;
+            position += 1;
+        }
+        Ok(nodes)
+    }
+
+    pub(crate) fn memory_usage(&self) -> usize {
+        self.cells.capacity() * 4
+            + self.list.len() * (2 * size_of::<Hypothesis>() + 24)
+            + self.outcomes.len() * 2 * size_of::<Outcome>()
+            + self.ranges.len() * 32
+    }
+}
+
+fn sorted(guards: &[LexState]) -> Box<[LexState]> {
+    let mut guards = guards.to_vec();
+    guards.sort_unstable();
+    guards.dedup();
+    guards.into()
+}

@@ -1,0 +1,606 @@
+//! Grammars over the tokens of a lexer (Lark's), read byte by byte.
+//!
+//! **Language** (`basic`). The lexer takes, at each place of the text, the match that Lark's basic lexer takes
+//! there: the first terminal in Lark's order that matches, with the match that Python's `re` finds for it,
+//! keywords told apart by their text. Ignored tokens are dropped; indentation makes tokens of its own
+//! ([`layout`]). A text is in the language iff it is used up by tokens in this way and they are a sentence of
+//! the rules.
+//!
+//! A *thread* is a hypothesis of the lexer ([`hypotheses`]), what the parser may be in after the tokens that
+//! have ended in it, and its layout. The parser's side is the machine of scannerless grammars with terminals
+//! for bytes: its configurations are the states of a deterministic automaton over *terminals*. So a lexed
+//! configuration is a small set (how many ways to lex are open), however ambiguous the rules are.
+//!
+//! **Invariant (correct prefix).** Every thread has a completion: [`viability`] decides it when the thread is
+//! made, from what the lexer can still read and what the parser can.
+//!
+//! Rejected: one set of threads for lexer and parser readings together (their product is followed byte by
+//! byte, and nothing is shared between stacks); tables of terminal pairs that fit together (wrong where munch
+//! looks further than one token, `1..2`).
+
+mod bits;
+mod hypotheses;
+mod layout;
+mod mask;
+mod reach;
+mod scope;
+mod viability;
+
+use std::sync::Arc;
+
+use maskwright_automata::ByteSet;
+use maskwright_grammar::{Network, TerminalId};
+use maskwright_lexing::Lexer;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::EngineError;
+use crate::configuration::{ConfigId, Configurations};
+use crate::machine::Machine;
+use crate::mask_form::MaskForm;
+use bits::{Bits, contains, insert, intersects, remove};
+use hypotheses::{Hypotheses, HypothesisId, Outcome};
+pub use layout::Layout;
+use layout::{LayoutId, LayoutState, Layouts, line_after};
+use reach::Reach;
+use scope::{Restriction, Scope};
+use viability::{Adjacency, Viability, needed};
+
+/// The most places that one search for a completion visits.
+const MAX_SEARCH: usize = 20_000;
+
+/// What a lexed grammar has beside its rules; not changed by reading.
+pub(crate) struct LexedTables {
+    pub(crate) lexer: Arc<Lexer>,
+    pub(crate) n_terminals: usize,
+    /// By terminal id, the declared ones included.
+    pub(crate) names: Vec<String>,
+    /// The terminals whose tokens the parser does not get.
+    pub(crate) ignored: Vec<TerminalId>,
+    pub(crate) layout: Option<Layout>,
+    /// The terminals that are read in a way of their own: those of the layout.
+    pub(crate) hidden: Vec<usize>,
+}
+
+impl LexedTables {
+    /// `names` are those of all terminals, the declared ones included.
+    pub(crate) fn new(
+        lexer: Lexer,
+        names: Vec<String>,
+        ignored: Vec<TerminalId>,
+        layout: Option<Layout>,
+    ) -> LexedTables {
+        let hidden = match &layout {
+            Some(layout) => [layout.newline, layout.indent, layout.dedent].map(TerminalId::index).to_vec(),
+            None => Vec::new(),
+        };
+        let (lexer, n_terminals) = (Arc::new(lexer), names.len());
+        LexedTables { lexer, n_terminals, names, ignored, layout, hidden }
+    }
+}
+
+/// One reading of the text so far.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct LexedThread {
+    hypothesis: HypothesisId,
+    /// A configuration of the machine over terminals.
+    parser: ConfigId,
+    layout: LayoutId,
+}
+
+/// The lazily built tables of one lexed grammar, beside those of its parser.
+pub(crate) struct Lexed {
+    pub(crate) tables: Arc<LexedTables>,
+    hypotheses: Hypotheses,
+    reach: Reach,
+    /// The rules restricted to a set of terminals; first those with all terminals.
+    scopes: Vec<Scope>,
+    /// By number of a set over(h), its scope.
+    scope_of: FxHashMap<u32, usize>,
+    layouts: Layouts,
+    pub(crate) configs: Configurations<LexedThread>,
+    start: ConfigId,
+    /// `(config << 8 | byte)` to the configuration after the byte.
+    transitions: FxHashMap<u64, Option<ConfigId>>,
+    shifts: FxHashMap<(ConfigId, TerminalId), Option<ConfigId>>,
+    /// What searches have found.
+    searched: FxHashMap<LexedThread, bool>,
+    masks: FxHashMap<ConfigId, Arc<MaskForm>>,
+    memo_bytes: usize,
+}
+
+impl Lexed {
+    /// The tables before any text.
+    ///
+    /// # Errors
+    /// If no text is in the language, or a limit is reached.
+    pub(crate) fn new(tables: Arc<LexedTables>, parser: &mut Machine) -> Result<Lexed, EngineError> {
+        let mut hypotheses = Hypotheses::new(tables.lexer.clone());
+        let first = hypotheses.start()?;
+        let n_words = Adjacency::n_words(tables.n_terminals);
+        let everything: Bits = vec![u64::MAX; n_words].into();
+        let scopes = vec![scope(&tables, &mut parser.network, everything, true)];
+        let reach = Reach::new(tables.n_terminals, n_words);
+        let mut lexed = Lexed {
+            tables,
+            hypotheses,
+            reach,
+            scopes,
+            scope_of: FxHashMap::default(),
+            layouts: Layouts::new(),
+            configs: Configurations::new(),
+            start: ConfigId(0),
+            transitions: FxHashMap::default(),
+            shifts: FxHashMap::default(),
+            searched: FxHashMap::default(),
+            masks: FxHashMap::default(),
+            memo_bytes: 0,
+        };
+        let thread = LexedThread { hypothesis: first, parser: parser.own_start(), layout: LayoutId::START };
+        if !lexed.is_viable(parser, thread)? {
+            return Err(EngineError::no_text());
+        }
+        lexed.start = lexed.intern(parser, &mut vec![thread])?.unwrap_or(ConfigId(0));
+        Ok(lexed)
+    }
+
+    /// The configuration before any text.
+    pub(crate) fn start(&self) -> ConfigId {
+        self.start
+    }
+
+    /// The configuration after one more byte; `None` if no word of the language goes on so.
+    pub(crate) fn step(
+        &mut self,
+        parser: &mut Machine,
+        config: ConfigId,
+        byte: u8,
+    ) -> Result<Option<ConfigId>, EngineError> {
+        let key = u64::from(config.0) << 8 | u64::from(byte);
+        if let Some(&known) = self.transitions.get(&key) {
+            return Ok(known);
+        }
+        let mut after = Vec::new();
+        for index in 0..self.configs.threads(config).len() {
+            let thread = self.configs.threads(config)[index];
+            for outcome in self.hypotheses.step(thread.hypothesis, byte)? {
+                let outcome = self.hypotheses.outcome(outcome);
+                if let Some(next) = self.after(parser, thread, outcome, byte)?
+                    && self.is_viable(parser, next)?
+                {
+                    after.push(next);
+                }
+            }
+        }
+        let next = self.intern(parser, &mut after)?;
+        if parser.shared.options.use_memo {
+            self.transitions.insert(key, next);
+            self.memo_bytes += 24;
+        }
+        Ok(next)
+    }
+
+    /// The bytes that can come next.
+    pub(crate) fn next_bytes(
+        &mut self,
+        parser: &mut Machine,
+        config: ConfigId,
+    ) -> Result<ByteSet, EngineError> {
+        if let Some(known) = self.configs.next_bytes(config) {
+            return Ok(known);
+        }
+        let mut bytes = ByteSet::EMPTY;
+        for byte in 0..=255 {
+            if self.step(parser, config, byte)?.is_some() {
+                bytes.insert(byte);
+            }
+        }
+        self.configs.set_next_bytes(config, bytes);
+        Ok(bytes)
+    }
+
+    fn intern(
+        &mut self,
+        parser: &mut Machine,
+        threads: &mut Vec<LexedThread>,
+    ) -> Result<Option<ConfigId>, EngineError> {
+        if threads.is_empty() {
+            return Ok(None);
+        }
+        threads.sort_unstable();
+        threads.dedup();
+        parser.check_threads(threads.len())?;
+        let mut is_accepting = false;
+        for &thread in threads.iter() {
+            is_accepting |= self.hypotheses.ends_here(thread.hypothesis)
+                && self.can_end(parser, thread.parser, thread.layout)?;
+        }
+        Ok(Some(self.configs.intern(threads, is_accepting)))
+    }
+
+    /// The thread after `outcome`, which came of `byte`; `None` if the parser cannot read its token. Whether it
+    /// has a completion is not asked.
+    fn after(
+        &mut self,
+        parser: &mut Machine,
+        thread: LexedThread,
+        outcome: Outcome,
+        byte: u8,
+    ) -> Result<Option<LexedThread>, EngineError> {
+        let tables = self.tables.clone();
+        let line = match &tables.layout {
+            Some(layout) => line_after(self.layouts.get(thread.layout).line, byte, layout.tab_width),
+            None => None,
+        };
+        let hypothesis = outcome.next;
+        let Some(terminal) = outcome.terminal else {
+            let Some(layout) = &tables.layout else { return Ok(Some(LexedThread { hypothesis, ..thread })) };
+            let state = self.hypotheses.get(hypothesis).state;
+            let is_newline = tables.lexer.reachable(state)?.contains(layout.newline.index() as u32);
+            let layout = self.layouts.with_line(thread.layout, line.filter(|_| is_newline));
+            return Ok(Some(LexedThread { hypothesis, layout, ..thread }));
+        };
+        let place = self.layouts.with_line(thread.layout, None);
+        let after = self.after_token(parser, thread.parser, place, terminal, line)?;
+        Ok(after.map(|(parser, layout)| LexedThread { hypothesis, parser, layout }))
+    }
+
+    /// What the parser is in after a token, its layout with it; `line` is that of the token.
+    fn after_token(
+        &mut self,
+        parser: &mut Machine,
+        config: ConfigId,
+        layout: LayoutId,
+        terminal: TerminalId,
+        line: Option<u32>,
+    ) -> Result<Option<(ConfigId, LayoutId)>, EngineError> {
+        let tables = self.tables.clone();
+        if tables.ignored.contains(&terminal) {
+            return Ok(Some((config, layout)));
+        }
+        let Some(rules) = &tables.layout else {
+            return Ok(self.shift(parser, config, terminal)?.map(|config| (config, layout)));
+        };
+        let depth = self.layouts.get(layout).depth;
+        if terminal == rules.newline {
+            if depth > 0 {
+                return Ok(Some((config, layout)));
+            }
+            let (Some(config), Some(width)) = (self.shift(parser, config, terminal)?, line) else {
+                return Ok(None);
+            };
+            return self.indent(parser, config, layout, width);
+        }
+        let Some(config) = self.shift(parser, config, terminal)? else { return Ok(None) };
+        let depth_after = if rules.open.contains(&terminal) {
+            depth.checked_add(1)
+        } else if rules.close.contains(&terminal) {
+            depth.checked_sub(1)
+        } else {
+            return Ok(Some((config, layout)));
+        };
+        let Some(depth) = depth_after else { return Ok(None) };
+        let layout = LayoutState { depth, ..self.layouts.get(layout).clone() };
+        Ok(Some((config, self.layouts.intern(layout))))
+    }
+
+    /// The tokens that a line of the given width makes.
+    fn indent(
+        &mut self,
+        parser: &mut Machine,
+        mut config: ConfigId,
+        layout: LayoutId,
+        width: u32,
+    ) -> Result<Option<(ConfigId, LayoutId)>, EngineError> {
+        let tables = self.tables.clone();
+        let Some(rules) = &tables.layout else { return Ok(Some((config, layout))) };
+        let mut state = self.layouts.get(layout).clone();
+        let mut widths = state.widths.to_vec();
+        let top = |widths: &[u32]| widths.last().copied().unwrap_or(0);
+        if width > top(&widths) {
+            widths.push(width);
+            let Some(next) = self.shift(parser, config, rules.indent)? else { return Ok(None) };
+            config = next;
+        } else {
+            while width < top(&widths) {
+                widths.pop();
+                let Some(next) = self.shift(parser, config, rules.dedent)? else { return Ok(None) };
+                config = next;
+            }
+            if width != top(&widths) {
+                return Ok(None);
+            }
+        }
+        state.widths = widths.into();
+        Ok(Some((config, self.layouts.intern(state))))
+    }
+
+    /// Whether the text may end where the parser is in `config`: all blocks are closed.
+    fn can_end(
+        &mut self,
+        parser: &mut Machine,
+        mut config: ConfigId,
+        layout: LayoutId,
+    ) -> Result<bool, EngineError> {
+        if let Some(dedent) = self.tables.layout.as_ref().map(|layout| layout.dedent) {
+            for _ in 1..self.layouts.get(layout).widths.len() {
+                match self.shift(parser, config, dedent)? {
+                    Some(next) => config = next,
+                    None => return Ok(false),
+                }
+            }
+        }
+        Ok(parser.configs.is_accepting(config))
+    }
+
+    /// The parser's configuration after one more terminal.
+    fn shift(
+        &mut self,
+        parser: &mut Machine,
+        config: ConfigId,
+        terminal: TerminalId,
+    ) -> Result<Option<ConfigId>, EngineError> {
+        if let Some(&known) = self.shifts.get(&(config, terminal)) {
+            return Ok(known);
+        }
+        let next = parser.shift(config, terminal)?;
+        if parser.shared.options.use_memo {
+            self.shifts.insert((config, terminal), next);
+            self.memo_bytes += 32;
+        }
+        Ok(next)
+    }
+
+    /// Whether some completion of the text goes on from `thread`.
+    ///
+    /// # Errors
+    /// If that depends on the stack, and the search for a completion reaches its limit.
+    fn is_viable(&mut self, parser: &mut Machine, thread: LexedThread) -> Result<bool, EngineError> {
+        match self.is_viable_at_once(parser, thread)? {
+            Some(is_viable) => Ok(is_viable),
+            None => self.search(parser, thread),
+        }
+    }
+
+    /// The same where no search is needed.
+    fn is_viable_at_once(
+        &mut self,
+        parser: &mut Machine,
+        thread: LexedThread,
+    ) -> Result<Option<bool>, EngineError> {
+        let answer = self.is_viable_within(parser, thread, 0)?;
+        if answer.is_some() {
+            return Ok(answer);
+        }
+        let over = self.reach.over(&mut self.hypotheses, thread.hypothesis)?;
+        let scope = match self.scope_of.get(&over) {
+            Some(&scope) => scope,
+            None => {
+                let terminals = self.reach.set(over).clone();
+                self.scopes.push(scope(&self.tables, &mut parser.network, terminals, false));
+                self.scope_of.insert(over, self.scopes.len() - 1);
+                self.scopes.len() - 1
+            }
+        };
+        self.is_viable_within(parser, thread, scope)
+    }
+
+    /// The same by what is known of one scope, which has all that can come.
+    fn is_viable_within(
+        &mut self,
+        parser: &mut Machine,
+        thread: LexedThread,
+        scope: usize,
+    ) -> Result<Option<bool>, EngineError> {
+        let LexedThread { hypothesis, parser: config, layout } = thread;
+        let tables = self.tables.clone();
+        let regime = usize::from(self.layouts.get(layout).depth > 0);
+        let Scope { viability, .. } = &mut self.scopes[scope];
+        let (end, bad) = (viability.adjacency.end(), viability.adjacency.bad());
+        let reads: Bits = viability.reads(&mut self.hypotheses, hypothesis, regime)?.into();
+        let readable = self.scopes[scope].readable(parser, config, &tables.hidden);
+        if intersects(&reads, readable) {
+            return Ok(Some(true));
+        }
+        let may_continue = readable.iter().any(|&word| word != 0);
+        let can_end = self.can_end(parser, config, layout)?;
+        if contains(&reads, end) && can_end {
+            return Ok(Some(true));
+        }
+        let mut may_break = false;
+        if let Some(rules) = &tables.layout
+            && regime == 0
+        {
+            for (config, layout) in self.after_any_newline(parser, config, layout, rules.newline)? {
+                let readable = self.scopes[scope].readable(parser, config, &[]);
+                let is_text =
+                    |terminal: usize| terminal != rules.indent.index() && terminal != rules.dedent.index();
+                may_break |= bits::ones(readable).any(is_text) || self.can_end(parser, config, layout)?;
+            }
+            if may_break && contains(&reads, rules.newline.index()) {
+                return Ok(Some(true));
+            }
+        }
+        let may_finish = may_continue || can_end || may_break;
+        Ok(if may_finish && contains(&reads, bad) { None } else { Some(false) })
+    }
+
+    /// Where a newline and some width can lead: deeper, to the same block, or to one around it.
+    fn after_any_newline(
+        &mut self,
+        parser: &mut Machine,
+        config: ConfigId,
+        layout: LayoutId,
+        newline: TerminalId,
+    ) -> Result<Vec<(ConfigId, LayoutId)>, EngineError> {
+        let layout = self.layouts.with_line(layout, None);
+        let Some(config) = self.shift(parser, config, newline)? else { return Ok(Vec::new()) };
+        let widths = self.layouts.get(layout).widths.to_vec();
+        let deeper = widths.last().copied().unwrap_or(0).saturating_add(1);
+        let mut places = Vec::new();
+        for width in widths.into_iter().chain([deeper]).rev() {
+            places.extend(self.indent(parser, config, layout, width)?);
+        }
+        Ok(places)
+    }
+
+    /// Looks for a completion token by token, as far as ends of tokens are not good.
+    fn search(&mut self, parser: &mut Machine, root: LexedThread) -> Result<bool, EngineError> {
+        if let Some(&known) = self.searched.get(&root) {
+            return Ok(known);
+        }
+        let mut seen = FxHashSet::from_iter([root]);
+        let mut work = vec![root];
+        let mut is_viable = false;
+        'search: while let Some(thread) = work.pop() {
+            for (terminal, hypothesis) in self.token_ends(thread)? {
+                for (config, layout) in self.after_any_token(parser, thread, terminal)? {
+                    let next = LexedThread { hypothesis, parser: config, layout };
+                    match self.is_viable_at_once(parser, next)? {
+                        Some(true) => {
+                            is_viable = true;
+                            break 'search;
+                        }
+                        Some(false) => {}
+                        None if seen.insert(next) => work.push(next),
+                        None => {}
+                    }
+                }
+            }
+            if seen.len() > MAX_SEARCH {
+                return Err(EngineError::lexed_limit(
+                    "places to look for a completion in, where tokens cannot stand side by side",
+                    MAX_SEARCH,
+                ));
+            }
+        }
+        self.searched.insert(root, is_viable);
+        self.memo_bytes += 24;
+        Ok(is_viable)
+    }
+
+    /// The ends of the next token that is not ignored which are not good.
+    fn token_ends(&mut self, thread: LexedThread) -> Result<Vec<(TerminalId, HypothesisId)>, EngineError> {
+        let nested = self.layouts.get(thread.layout).depth > 0;
+        let tables = self.tables.clone();
+        let newline = tables.layout.as_ref().map(|layout| layout.newline);
+        let is_ignored = |terminal: TerminalId| {
+            tables.ignored.contains(&terminal) || (nested && newline == Some(terminal))
+        };
+        let mut seen = FxHashSet::from_iter([thread.hypothesis]);
+        let mut work = vec![thread.hypothesis];
+        let mut ends = Vec::new();
+        while let Some(id) = work.pop() {
+            for class in 0..self.hypotheses.n_classes() {
+                for index in self.hypotheses.step_class(id, class)? {
+                    let Outcome { terminal, next } = self.hypotheses.outcome(index);
+                    match terminal.filter(|&terminal| !is_ignored(terminal)) {
+                        None if seen.insert(next) => work.push(next),
+                        None => {}
+                        Some(terminal) if !self.scopes[0].viability.is_good(terminal.index(), next) => {
+                            ends.push((terminal, next));
+                        }
+                        Some(_) => {}
+                    }
+                }
+            }
+        }
+        ends.sort_unstable();
+        ends.dedup();
+        Ok(ends)
+    }
+
+    fn after_any_token(
+        &mut self,
+        parser: &mut Machine,
+        thread: LexedThread,
+        terminal: TerminalId,
+    ) -> Result<Vec<(ConfigId, LayoutId)>, EngineError> {
+        let is_newline = self.tables.layout.as_ref().is_some_and(|layout| layout.newline == terminal);
+        if is_newline {
+            return self.after_any_newline(parser, thread.parser, thread.layout, terminal);
+        }
+        let layout = self.layouts.with_line(thread.layout, None);
+        let after = self.after_token(parser, thread.parser, layout, terminal, None)?;
+        Ok(after.into_iter().collect())
+    }
+
+    /// Drops what is memoised. Configurations and layouts stay: sessions hold their ids.
+    pub(crate) fn clear_memo(&mut self) {
+        self.transitions = FxHashMap::default();
+        self.shifts = FxHashMap::default();
+        self.scopes.iter_mut().for_each(Scope::clear_memo);
+        self.searched = FxHashMap::default();
+        self.masks = FxHashMap::default();
+        self.memo_bytes = 0;
+    }
+
+    pub(crate) fn memo_bytes(&self) -> usize {
+        self.memo_bytes
+    }
+
+    /// Approximate memory, in bytes.
+    pub(crate) fn memory_usage(&self) -> usize {
+        self.memo_bytes
+            + self.configs.memory_usage()
+            + self.hypotheses.memory_usage()
+            + self.reach.memory_usage()
+            + self.scopes.iter().map(Scope::memory_usage).sum::<usize>()
+            + self.layouts.memory_usage()
+    }
+
+    /// The names of the terminals that the next token may be of, for messages.
+    pub(crate) fn expected(
+        &mut self,
+        parser: &Machine,
+        config: ConfigId,
+    ) -> Result<Vec<String>, EngineError> {
+        let mut names = Vec::new();
+        for thread in self.configs.threads(config) {
+            let regime = usize::from(self.layouts.get(thread.layout).depth > 0);
+            let reads = self.scopes[0].viability.reads(&mut self.hypotheses, thread.hypothesis, regime)?;
+            let readable = parser.configs.threads(thread.parser).iter().map(|thread| thread.terminal);
+            let expected = readable.filter(|terminal| contains(reads, terminal.index()));
+            names.extend(expected.map(|terminal| self.tables.names[terminal.index()].clone()));
+        }
+        Ok(names)
+    }
+}
+
+/// The rules restricted to a set of terminals, and those that indentation makes.
+fn scope(tables: &LexedTables, network: &mut Network, mut terminals: Bits, is_everything: bool) -> Scope {
+    if let Some(layout) = &tables.layout {
+        insert(&mut terminals, layout.indent.index());
+        insert(&mut terminals, layout.dedent.index());
+    }
+    let rules = Restriction::new(network, terminals);
+    let viability = Viability::new(adjacency_of(tables, &rules.followers(network, tables.n_terminals)));
+    Scope::new(viability, rules, is_everything)
+}
+
+/// What the fixpoints of [`viability`] need to know of the grammar.
+fn adjacency_of(tables: &LexedTables, followers: &[Bits]) -> Adjacency {
+    let n_words = Adjacency::n_words(tables.n_terminals);
+    let made: Vec<usize> = match &tables.layout {
+        Some(layout) => vec![layout.indent.index(), layout.dedent.index()],
+        None => Vec::new(),
+    };
+    let flat = needed(followers, &made);
+    let mut ignored: Bits = vec![0; n_words].into();
+    for terminal in &tables.ignored {
+        insert(&mut ignored, terminal.index());
+    }
+    let mut adjacency =
+        Adjacency { n_terminals: tables.n_terminals, n_words, ignored: vec![ignored], needed: vec![flat] };
+    if let Some(layout) = &tables.layout {
+        // Inside of brackets.
+        let mut ignored = adjacency.ignored[0].clone();
+        insert(&mut ignored, layout.newline.index());
+        let mut nested = adjacency.needed[0].clone();
+        for set in &mut nested {
+            remove(set, layout.newline.index());
+        }
+        adjacency.ignored.push(ignored);
+        adjacency.needed.push(nested);
+    }
+    adjacency
+}

@@ -1,0 +1,280 @@
+//! The rules restricted to some of the terminals.
+//!
+//! A guard can forbid a terminal for good: after `/*` read as two operators, no `*/` may come, and no newline
+//! if a comment of several lines is a newline too. Whether a thread under such a guard has a completion is
+//! asked of the rules without the terminals that cannot come any more: its *scope*. From a hypothesis h only
+//! terminals of over(h) are ever read, so a parser that cannot finish within over(h) is at a dead end; and if
+//! boundaries are good within that scope, it is at none ([`viability`](super::viability)).
+
+use maskwright_grammar::{Expr, ExprId, Network, RuleId, Seen};
+use rustc_hash::FxHashMap;
+
+use super::bits::{Bits, contains, insert, ones, remove, unite};
+use super::viability::Viability;
+use crate::configuration::ConfigId;
+use crate::machine::Machine;
+use crate::stack::{Frame, NodeId};
+
+/// The rules restricted to a set of terminals, and what is known of hypotheses under that.
+pub(super) struct Scope {
+    pub(super) viability: Viability,
+    rules: Restriction,
+    is_everything: bool,
+    /// By parser configuration: the terminals that it can read and then finish within the scope.
+    readable: FxHashMap<ConfigId, Bits>,
+    /// By stack node: whether some stack of it can be finished within the scope.
+    nodes: FxHashMap<NodeId, bool>,
+}
+
+impl Scope {
+    pub(super) fn new(viability: Viability, rules: Restriction, is_everything: bool) -> Scope {
+        Scope { viability, rules, is_everything, readable: FxHashMap::default(), nodes: FxHashMap::default() }
+    }
+
+    /// The terminals that the parser can read in `config` and then finish within the scope; those of `hidden`
+    /// left out.
+    pub(super) fn readable(&mut self, parser: &mut Machine, config: ConfigId, hidden: &[usize]) -> &Bits {
+        if !self.readable.contains_key(&config) {
+            let mut readable: Bits = vec![0; self.rules.terminals.len()].into();
+            for index in 0..parser.configs.threads(config).len() {
+                let thread = parser.configs.threads(config)[index];
+                if self.is_everything
+                    || (contains(&self.rules.terminals, thread.terminal.index())
+                        && self.rules.is_productive(&mut parser.network, thread.next)
+                        && self.can_finish(parser, thread.node))
+                {
+                    insert(&mut readable, thread.terminal.index());
+                }
+            }
+            for &terminal in hidden {
+                remove(&mut readable, terminal);
+            }
+            self.readable.insert(config, readable);
+        }
+        &self.readable[&config]
+    }
+
+    /// Whether some stack of `node` can be finished. Nodes have no cycles.
+    fn can_finish(&mut self, parser: &mut Machine, node: NodeId) -> bool {
+        let mut work = vec![node];
+        while let Some(&top) = work.last() {
+            if self.nodes.contains_key(&top) {
+                work.pop();
+                continue;
+            }
+            let mut answer = Some(false);
+            for index in 0..parser.stacks.frames(top).len() {
+                let frame = parser.stacks.frames(top)[index];
+                if frame == Frame::BOTTOM {
+                    answer = Some(true);
+                    break;
+                }
+                if !self.rules.is_productive(&mut parser.network, frame.ret) {
+                    continue;
+                }
+                match self.nodes.get(&frame.parent) {
+                    Some(true) => {
+                        answer = Some(true);
+                        break;
+                    }
+                    Some(false) => {}
+                    None => {
+                        work.push(frame.parent);
+                        answer = None;
+                        break;
+                    }
+                }
+            }
+            if let Some(answer) = answer {
+                self.nodes.insert(top, answer);
+                work.pop();
+            }
+        }
+        self.nodes.get(&node).copied().unwrap_or(false)
+    }
+
+    pub(super) fn clear_memo(&mut self) {
+        self.readable = FxHashMap::default();
+        self.nodes = FxHashMap::default();
+    }
+
+    pub(super) fn memory_usage(&self) -> usize {
+        self.viability.memory_usage()
+            + self.readable.len() * (24 + self.rules.terminals.len() * 8)
+            + self.nodes.len() * 12
+            + self.rules.states.len()
+    }
+}
+
+/// Which expressions have a sentence over a set of terminals.
+pub(super) struct Restriction {
+    terminals: Bits,
+    rules: Vec<bool>,
+    /// By expression: 0 unknown, 1 none, 2 some.
+    states: Vec<u8>,
+}
+
+impl Restriction {
+    pub(super) fn new(network: &Network, terminals: Bits) -> Restriction {
+        let mut rules = vec![false; network.n_rules()];
+        let order = expressions(network, &|_| true);
+        let mut states = vec![0u8; network.pool().len()];
+        loop {
+            let mut has_changed = false;
+            for &(rule, ref part) in &order {
+                for &id in part {
+                    if states[id.index()] != 2 && has_sentence(network, id, &terminals, &rules, &states) {
+                        states[id.index()] = 2;
+                        has_changed = true;
+                    }
+                }
+                if !rules[rule.index()] && states[network.body(rule).index()] == 2 {
+                    rules[rule.index()] = true;
+                    has_changed = true;
+                }
+            }
+            if !has_changed {
+                break;
+            }
+        }
+        for id in order.iter().flat_map(|(_, part)| part) {
+            states[id.index()] = states[id.index()].max(1);
+        }
+        Restriction { terminals, rules, states }
+    }
+
+    fn is_productive(&mut self, network: &mut Network, state: ExprId) -> bool {
+        if self.states.len() < network.pool().len() {
+            self.states.resize(network.pool().len(), 0);
+        }
+        if self.states[state.index()] == 0 {
+            let mut seen = Seen::new();
+            for id in network.pool().post_order(state, &mut seen) {
+                if self.states[id.index()] == 0 {
+                    let is = has_sentence(network, id, &self.terminals, &self.rules, &self.states);
+                    self.states[id.index()] = 1 + u8::from(is);
+                }
+            }
+        }
+        self.states[state.index()] == 2
+    }
+
+    /// For each terminal, what some sentence over the terminals has right after it: terminals, or bit
+    /// `n_terminals` for the end. A fixpoint over the expressions of the rules; rounds are few.
+    pub(super) fn followers(&self, network: &mut Network, n_terminals: usize) -> Vec<Bits> {
+        let n_words = self.terminals.len();
+        let parts = expressions(network, &|id| self.states[id.index()] == 2);
+        let order: Vec<ExprId> = parts.into_iter().flat_map(|(_, part)| part).collect();
+        let mut first = vec![0u64; network.pool().len() * n_words];
+        let mut last = first.clone();
+        let place = |id: ExprId| id.index() * n_words..(id.index() + 1) * n_words;
+        // Adds the set of one expression to that of another.
+        let join = |sets: &mut Vec<u64>, to: ExprId, from: ExprId| {
+            let from = sets[place(from)].to_vec();
+            unite(&mut sets[place(to)], &from)
+        };
+        loop {
+            let mut has_changed = false;
+            for &id in &order {
+                match network.pool().get(id).clone() {
+                    Expr::Never | Expr::Epsilon => {}
+                    Expr::Terminal(terminal) => {
+                        insert(&mut first[place(id)], terminal.index());
+                        insert(&mut last[place(id)], terminal.index());
+                    }
+                    Expr::Rule(rule) => {
+                        let body = network.body(rule);
+                        has_changed |= join(&mut first, id, body) | join(&mut last, id, body);
+                    }
+                    Expr::Seq(head, tail) => {
+                        has_changed |= join(&mut first, id, head) | join(&mut last, id, tail);
+                        if network.is_nullable(head) {
+                            has_changed |= join(&mut first, id, tail);
+                        }
+                        if network.is_nullable(tail) {
+                            has_changed |= join(&mut last, id, head);
+                        }
+                    }
+                    Expr::Alt(_) | Expr::Repeat { .. } | Expr::Shuffle(_) => {
+                        for part in network.pool().children(id) {
+                            has_changed |= join(&mut first, id, part) | join(&mut last, id, part);
+                        }
+                    }
+                }
+            }
+            if !has_changed {
+                break;
+            }
+        }
+        let mut followers = vec![Bits::from(vec![0; n_words]); n_terminals];
+        let mut follow = |ends: &[u64], begins: &[u64]| {
+            for terminal in ones(ends) {
+                unite(&mut followers[terminal], begins);
+            }
+        };
+        for &id in &order {
+            match network.pool().get(id) {
+                &Expr::Seq(head, tail) => follow(&last[place(head)], &first[place(tail)]),
+                &Expr::Repeat { inner, max, .. } if max != Some(1) => {
+                    follow(&last[place(inner)], &first[place(inner)]);
+                }
+                // No lexed grammar has one; if one had, its parts could come in any order.
+                Expr::Shuffle(_) => follow(&last[place(id)], &first[place(id)]),
+                _ => {}
+            }
+        }
+        let mut end: Bits = vec![0; n_words].into();
+        insert(&mut end, n_terminals);
+        follow(&last[place(network.body(network.start()))], &end);
+        followers
+    }
+}
+
+fn has_sentence(network: &Network, id: ExprId, terminals: &[u64], rules: &[bool], states: &[u8]) -> bool {
+    let known = |id: ExprId| states[id.index()] == 2;
+    match network.pool().get(id) {
+        Expr::Never => false,
+        Expr::Epsilon => true,
+        Expr::Terminal(terminal) => contains(terminals, terminal.index()),
+        Expr::Rule(rule) => rules[rule.index()],
+        Expr::Seq(head, tail) => known(*head) && known(*tail),
+        Expr::Alt(parts) => parts.iter().any(|&part| known(part)),
+        Expr::Repeat { inner, min, .. } => *min == 0 || known(*inner),
+        Expr::Shuffle(_) => network.pool().children(id).into_iter().all(known),
+    }
+}
+
+/// The expressions that can be come to through kept ones, by rule: parts before wholes, callees first where
+/// recursion allows.
+fn expressions(network: &Network, keeps: &dyn Fn(ExprId) -> bool) -> Vec<(RuleId, Vec<ExprId>)> {
+    let (mut seen, mut seen_rules) = (Seen::new(), Seen::new());
+    let mut found = Vec::new();
+    let mut rules: Vec<(RuleId, Option<Vec<ExprId>>)> = vec![(network.start(), None)];
+    while let Some((rule, part)) = rules.pop() {
+        if let Some(part) = part {
+            found.push((rule, part));
+            continue;
+        }
+        if !seen_rules.insert(rule.index()) {
+            continue;
+        }
+        // (expression, whether its parts were visited)
+        let mut part = Vec::new();
+        let mut callees = Vec::new();
+        let mut work = vec![(network.body(rule), false)];
+        while let Some((id, is_done)) = work.pop() {
+            if is_done {
+                part.push(id);
+            } else if keeps(id) && seen.insert(id.index()) {
+                work.push((id, true));
+                work.extend(network.pool().children(id).into_iter().map(|child| (child, false)));
+                if let &Expr::Rule(callee) = network.pool().get(id) {
+                    callees.push(callee);
+                }
+            }
+        }
+        rules.push((rule, Some(part)));
+        rules.extend(callees.into_iter().map(|callee| (callee, None)));
+    }
+    found
+}
