@@ -17,7 +17,7 @@ use crate::shape::{NodeId, Shape, StringConstraint, StringSet};
 use crate::words;
 
 /// How many sets of objects are compared with each other.
-const MAX_ABSORBED: usize = 1024;
+const MAX_ABSORBED: usize = 256;
 
 impl<'a> Graph<'a> {
     /// The form without the alternatives that are seen to be empty.

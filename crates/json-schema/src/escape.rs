@@ -56,6 +56,22 @@ pub(crate) fn spell(regex: &Regex) -> Regex {
     }
 }
 
+/// Whether every text of `regex` is seen to be spelled as it is. Linear in its size as a tree.
+pub(crate) fn is_spelled_plainly(regex: &Regex) -> bool {
+    let is_plain = |bytes: &[u8]| !bytes.iter().any(|&byte| ESCAPED.contains(byte));
+    match regex.node() {
+        Node::Empty | Node::Epsilon => true,
+        Node::Bytes(set) => !set.intersects(&ESCAPED),
+        Node::Literal(bytes) => is_plain(bytes),
+        Node::Words(words) => words.iter().all(|word| is_plain(word)),
+        Node::Concat(parts) | Node::Union(parts) | Node::Intersection(parts) => {
+            parts.iter().all(is_spelled_plainly)
+        }
+        Node::Complement(_) => false,
+        Node::Repeat { inner, .. } => is_spelled_plainly(inner),
+    }
+}
+
 /// A string as JSON text: its spelling between quotes.
 pub(crate) fn quoted(text: &str) -> Vec<u8> {
     let mut word = Vec::with_capacity(text.len() + 2);

@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 
 use maskwright_automata::Regex;
 
-use crate::escape::spell;
+use crate::escape::{is_spelled_plainly, spell};
 
 /// A format the specification defines.
 struct Format {
@@ -64,7 +64,8 @@ pub(crate) fn language(name: &str) -> Option<Regex> {
     let format = FORMATS.iter().find(|format| format.names.contains(&name))?;
     let languages = format.languages.get_or_init(|| {
         let language = (format.build)();
-        let spelled = spell(&language);
+        // Rebuilding the larger ones would cost as much as building them.
+        let spelled = if is_spelled_plainly(&language) { language.clone() } else { spell(&language) };
         (language, spelled)
     });
     Some(languages.0.clone())
