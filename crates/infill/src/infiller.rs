@@ -7,6 +7,7 @@ use maskwright_grammar::{Grammar, GrammarError, collapse_regular};
 use maskwright_vocabulary::Vocabulary;
 
 use crate::InfillError;
+use crate::right_recursion::repeat_tails;
 use crate::tables::Tables;
 
 /// What infilling may spend, in work units and sizes that are the same on every machine.
@@ -81,7 +82,7 @@ impl Infiller {
         fuel: &Fuel,
     ) -> Result<Infiller, InfillError> {
         let grammar = if limits.collapse_regular {
-            collapse_regular(grammar, fuel).map_err(GrammarError::from)?
+            collapse_regular(&repeat_tails(grammar, fuel)?, fuel).map_err(GrammarError::from)?
         } else {
             grammar.clone()
         };

@@ -21,6 +21,7 @@ mod error;
 mod expand;
 mod infiller;
 mod lattice;
+mod right_recursion;
 mod scan;
 mod tables;
 mod template;
