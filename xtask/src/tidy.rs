@@ -50,7 +50,10 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["maskwright", "maskwright-decode", "maskwright-models", "maskwright-vocabulary"],
     ),
     ("maskwright-python", &["maskwright"]),
-    ("maskwright-oracle", &["maskwright-automata", "maskwright-grammar", "maskwright-vocabulary"]),
+    (
+        "maskwright-oracle",
+        &["maskwright-automata", "maskwright-grammar", "maskwright-lexing", "maskwright-vocabulary"],
+    ),
     ("xtask", &[]),
 ];
 

@@ -1,5 +1,7 @@
 //! Ambiguous grammars are followed for long texts in bounded work.
 
+#![allow(clippy::unwrap_used, reason = "a failure is a failed test, inside of macros too")]
+
 use maskwright_automata::Fuel;
 use maskwright_engine::{Compiler, EngineError, Limits, Matcher};
 use maskwright_grammar::{Grammar, GrammarBuilder};

@@ -2,6 +2,8 @@
 //!
 //! `PROPTEST_CASES=10000 cargo test --release -p maskwright-engine --test budget` runs the full campaign.
 
+#![allow(clippy::unwrap_used, reason = "a failure is a failed test, inside of macros too")]
+
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;

@@ -1,5 +1,7 @@
 //! Every mask equals the naive reference's, whichever optimisations are on.
 
+#![allow(clippy::unwrap_used, reason = "a failure is a failed test, inside of macros too")]
+
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;

@@ -1,6 +1,8 @@
 //! Rows that are derived from others (counted units, languages without a few words) give the masks that a
 //! walk of the whole trie gives.
 
+#![allow(clippy::unwrap_used, reason = "a failure is a failed test, inside of macros too")]
+
 use maskwright_automata::{Fuel, Regex};
 use maskwright_engine::{Compiler, Limits, Matcher, Options};
 use maskwright_grammar::{Grammar, GrammarBuilder};

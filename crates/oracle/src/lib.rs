@@ -7,6 +7,7 @@
 //! * [`Oracle`]: a grammar as one context-free grammar over bytes without unproductive symbols, recognised
 //!   by Earley's algorithm. Decides words, viable prefixes and masks.
 //! * [`Oracle::tokens_to_finish`]: the least number of tokens that complete a text, by the least fixpoint.
+//! * [`LexedOracle`]: which texts are in the language of a grammar over the tokens of a lexer.
 //! * [`enumerate_words`], [`enumerate_grammar`]: all words up to a length, as sets, straight from the
 //!   definition of each operation. Shares no code with the former, so that either can convict the other.
 //! * [`unfold`]: lists in any order, written out.
@@ -20,6 +21,7 @@ mod cfg;
 mod derivative;
 mod earley;
 mod enumerate;
+mod lexed;
 mod oracle;
 #[cfg(test)]
 mod relation;
@@ -28,6 +30,7 @@ mod unfold;
 
 pub use arbitrary::{ALPHABET, arb_grammar, arb_regex};
 pub use enumerate::{enumerate_grammar, enumerate_words};
+pub use lexed::{Indenter, LexedOracle};
 pub use oracle::Oracle;
 pub use tokens::{TextWalk, arb_text_walk, arb_vocabulary};
 pub use unfold::unfold;

@@ -1,0 +1,372 @@
+//! Lexed grammars against the definition: which texts are words, which are prefixes of words, which masks.
+//!
+//! All texts over a small alphabet up to some length are judged by the reference. Every prefix of a word must
+//! be readable; the end is allowed after words only; and where the engine can go on, a completion is looked
+//! for byte by byte and judged by the reference, so that nothing leads to a dead end.
+
+#![allow(clippy::unwrap_used, reason = "a failure is a failed test, inside of macros too")]
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use maskwright_automata::Fuel;
+use maskwright_engine::{CompiledGrammar, Compiler, Layout, Limits, Matcher, Options};
+use maskwright_grammar::{ExprId, GrammarBuilder, LexedGrammar, RuleId, TerminalId};
+use maskwright_lexing::{Flags, LarkTerminal, Pattern, parse_python};
+use maskwright_oracle::{Indenter, LexedOracle};
+use maskwright_vocabulary::{TokenId, Vocabulary};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// The most texts that one look for a completion visits.
+const MAX_VISITED: usize = 300;
+
+fn regexp(source: &str, priority: i32) -> LarkTerminal {
+    LarkTerminal {
+        name: String::new(),
+        pattern: parse_python(source, Flags::default(), &Fuel::unlimited()).unwrap(),
+        source_length: source.len(),
+        string: None,
+        flags: Flags::default(),
+        priority,
+    }
+}
+
+fn string(text: &str) -> LarkTerminal {
+    LarkTerminal {
+        string: Some(text.to_owned()),
+        pattern: Pattern::literal(text.as_bytes()),
+        source_length: text.len(),
+        ..regexp("a", 0)
+    }
+}
+
+/// A right-hand side.
+#[derive(Clone, Debug)]
+enum Rhs {
+    Terminal(usize),
+    Rule(usize),
+    Seq(Vec<Rhs>),
+    Alt(Vec<Rhs>),
+    Repeat(Box<Rhs>, u32, Option<u32>),
+}
+
+use Rhs::{Alt, Repeat, Rule, Seq, Terminal};
+
+fn star(inner: Rhs) -> Rhs {
+    Repeat(Box::new(inner), 0, None)
+}
+
+fn optional(inner: Rhs) -> Rhs {
+    Repeat(Box::new(inner), 0, Some(1))
+}
+
+impl Rhs {
+    fn build(&self, builder: &mut GrammarBuilder, terminals: &[ExprId], rules: &[RuleId]) -> ExprId {
+        let all = |parts: &[Rhs], builder: &mut GrammarBuilder| -> Vec<ExprId> {
+            parts.iter().map(|part| part.build(builder, terminals, rules)).collect()
+        };
+        match self {
+            Terminal(index) => terminals[index % terminals.len()],
+            Rule(index) => builder.rule(rules[index % rules.len()]),
+            Seq(parts) => {
+                let parts = all(parts, builder);
+                builder.seq(&parts)
+            }
+            Alt(parts) => {
+                let parts = all(parts, builder);
+                builder.alt(&parts)
+            }
+            Repeat(inner, min, max) => {
+                let inner = inner.build(builder, terminals, rules);
+                builder.repeat(inner, *min, *max)
+            }
+        }
+    }
+}
+
+fn grammar(
+    mut terminals: Vec<LarkTerminal>,
+    declared: &[&str],
+    ignored: &[usize],
+    rules: &[Rhs],
+) -> LexedGrammar<LarkTerminal> {
+    for (id, terminal) in terminals.iter_mut().enumerate() {
+        // One character behind another tells the words for terminals apart.
+        terminal.name = format!("{};", char::from(b'A' + id as u8));
+    }
+    let declared: Vec<String> = declared.iter().map(|name| format!("{name};")).collect();
+    let names: Vec<&String> = terminals.iter().map(|terminal| &terminal.name).chain(&declared).collect();
+    let mut builder = GrammarBuilder::new();
+    let ids = LexedGrammar::<LarkTerminal>::placeholders(&mut builder, &names);
+    let rule_ids: Vec<RuleId> = (0..rules.len()).map(|index| builder.declare(format!("r{index}"))).collect();
+    for (rule, &id) in rules.iter().zip(&rule_ids) {
+        let body = rule.build(&mut builder, &ids, &rule_ids);
+        builder.define(id, body);
+    }
+    let ignored = ignored.iter().map(|&index| TerminalId::from_index(index)).collect();
+    LexedGrammar { rules: builder.finish(rule_ids[0]).unwrap(), terminals, declared, ignored }
+}
+
+fn texts(alphabet: &[u8], length: usize) -> Vec<Vec<u8>> {
+    let mut texts = vec![Vec::new()];
+    let mut begin = 0;
+    for _ in 0..length {
+        let end = texts.len();
+        for index in begin..end {
+            for &letter in alphabet {
+                texts.push([texts[index].as_slice(), &[letter]].concat());
+            }
+        }
+        begin = end;
+    }
+    texts
+}
+
+/// A completion of `text` by letters of `alphabet`, found with the engine; `Err` if there is none, `Ok(None)` if the
+/// search takes too long.
+fn completion(
+    compiled: &Arc<CompiledGrammar>,
+    alphabet: &[u8],
+    text: &[u8],
+) -> Result<Option<Vec<u8>>, String> {
+    let mut start = Matcher::new(compiled);
+    assert!(start.accept_bytes(text).unwrap());
+    let mut queue = VecDeque::from([(start, Vec::new())]);
+    let mut n_visited = 0;
+    while let Some((matcher, rest)) = queue.pop_front() {
+        if matcher.is_accepting() {
+            return Ok(Some(rest));
+        }
+        n_visited += 1;
+        if n_visited > MAX_VISITED {
+            return Ok(None);
+        }
+        for &letter in alphabet {
+            let mut next = matcher.fork();
+            if next.accept_bytes(&[letter]).unwrap() {
+                queue.push_back((next, [rest.as_slice(), &[letter]].concat()));
+            }
+        }
+    }
+    Err(format!("a dead end after {:?}", text.escape_ascii().to_string()))
+}
+
+/// Judges all texts up to `length`; how many are words.
+fn check(
+    grammar: &LexedGrammar<LarkTerminal>,
+    layout: Option<Layout>,
+    alphabet: &[u8],
+    length: usize,
+    tokens: &[Vec<u8>],
+) -> Result<usize, TestCaseError> {
+    let indenter = layout.clone().map(|layout| Indenter {
+        newline: layout.newline,
+        indent: layout.indent,
+        dedent: layout.dedent,
+        open: layout.open,
+        close: layout.close,
+    });
+    let oracle = LexedOracle::new(grammar, indenter);
+    let texts = texts(alphabet, length);
+    let words: Vec<&Vec<u8>> = texts.iter().filter(|text| oracle.is_word(text)).collect();
+    let prefixes: HashSet<&[u8]> =
+        words.iter().flat_map(|word| (0..=word.len()).map(|length| &word[..length])).collect();
+    let eos = tokens.len() as u32;
+    let all_tokens = tokens.iter().cloned().map(Some).chain([Some(b"</s>".to_vec())]).collect();
+    let vocabulary = Vocabulary::from_tokens(all_tokens, &[eos], None).unwrap().shared();
+    for options in [Options::default(), Options { use_memo: false, use_rows: false, ..Options::default() }] {
+        let compiler = Compiler::with_options(vocabulary.clone(), Limits::default(), options);
+        let compiled = match compiler.compile_lexed(grammar.clone(), layout.clone(), &Fuel::unlimited()) {
+            Ok(compiled) => compiled,
+            Err(error) if error.is_unproductive() => {
+                prop_assert!(words.is_empty(), "refused as empty, but it has {:?}", words[0]);
+                continue;
+            }
+            // It depends on the stack which tokens can stand side by side, and too far to look.
+            Err(error) if error.is_limit() => return Ok(0),
+            Err(error) => return Err(TestCaseError::fail(error.to_string())),
+        };
+        for text in &texts {
+            let shown = || text.escape_ascii().to_string();
+            let mut matcher = Matcher::new(&compiled);
+            let Ok(is_read) = matcher.accept_bytes(text) else { return Ok(0) };
+            prop_assert!(is_read || !prefixes.contains(text.as_slice()), "{:?} cannot be read", shown());
+            if !is_read {
+                continue;
+            }
+            prop_assert_eq!(matcher.is_accepting(), oracle.is_word(text), "end after {:?}", shown());
+            let Ok(mask) = matcher.mask() else { return Ok(0) };
+            for (id, token) in tokens.iter().enumerate() {
+                let is_allowed = matcher.fork().accept_bytes(token).unwrap();
+                prop_assert_eq!(mask.contains(TokenId(id as u32)), is_allowed, "{:?} {:?}", shown(), token);
+            }
+            prop_assert_eq!(mask.contains(TokenId(eos)), matcher.is_accepting());
+            if text.len() < length || !options.use_memo {
+                continue;
+            }
+            // Shorter texts that can be read go on to one of the full length or to their end.
+            if let Some(rest) = completion(&compiled, alphabet, text).map_err(TestCaseError::fail)? {
+                let word = [text.as_slice(), &rest].concat();
+                prop_assert!(oracle.is_word(&word), "{:?} is no word", word.escape_ascii().to_string());
+            }
+        }
+        if options.use_memo {
+            for text in texts.iter().filter(|text| text.len() < length) {
+                let mut matcher = Matcher::new(&compiled);
+                if matcher.accept_bytes(text).unwrap() {
+                    completion(&compiled, alphabet, text).map_err(TestCaseError::fail)?;
+                }
+            }
+        }
+    }
+    Ok(words.len())
+}
+
+fn tokens() -> Vec<Vec<u8>> {
+    [&b"a"[..], b"b", b" ", b"ab", b"ba", b"a b", b" a", b"aa", b"bb ", b"a  b"].map(<[u8]>::to_vec).to_vec()
+}
+
+fn words_of(grammar: &LexedGrammar<LarkTerminal>, alphabet: &[u8], length: usize) -> usize {
+    check(grammar, None, alphabet, length, &tokens()).unwrap()
+}
+
+#[test]
+fn tokens_that_cannot_stand_side_by_side() {
+    let two = [Seq(vec![Terminal(0), Terminal(0)])];
+    // Empty under maximal munch.
+    assert_eq!(words_of(&grammar(vec![regexp("a+", 0)], &[], &[], &two), b"ab", 5), 0);
+    // With something to part them it is not.
+    let parted = grammar(vec![regexp("a+", 0), regexp(" ", 0)], &[], &[1], &two);
+    assert!(words_of(&parted, b"a b", 6) > 0);
+    // Lazy: each takes one letter.
+    assert_eq!(words_of(&grammar(vec![regexp("a+?", 0)], &[], &[], &two), b"ab", 5), 1);
+}
+
+#[test]
+fn keywords_and_names() {
+    let terminals = vec![string("ab"), regexp("[ab]+", 0), regexp(" +", 0)];
+    let rules = [Seq(vec![Terminal(0), Terminal(1)])];
+    let named = grammar(terminals, &[], &[2], &rules);
+    assert!(words_of(&named, b"ab ", 7) > 0);
+}
+
+#[test]
+fn looks_further_than_one_byte() {
+    // As `1..2` and `1.5`: the lexer must look behind the first dot.
+    let terminals = vec![regexp("a+", 0), regexp(r"a+\.a+", 0), string(".."), string(".")];
+    let rules = [Seq(vec![
+        Alt(vec![Terminal(0), Terminal(1)]),
+        star(Seq(vec![Alt(vec![Terminal(2), Terminal(3)]), Terminal(0)])),
+    ])];
+    assert!(words_of(&grammar(terminals, &[], &[], &rules), b"a.b", 7) > 0);
+}
+
+#[test]
+fn a_comment_that_may_stay_open() {
+    // `/*` is two operators if no `*/` ever comes, and then nothing may close it.
+    let terminals = vec![regexp(r"/\*(.|\n)*?\*/", 0), string("/"), string("*"), string("a"), string("\n")];
+    let rules = [Seq(vec![
+        Terminal(3),
+        star(Seq(vec![Alt(vec![Terminal(1), Terminal(2), Terminal(4)]), star(Terminal(3))])),
+        Terminal(4),
+    ])];
+    assert!(words_of(&grammar(terminals, &[], &[0], &rules), b"/*a\n", 6) > 0);
+}
+
+#[test]
+fn indentation() {
+    // 0 newline, 1 statement, 2 block opener, 3 and 4 brackets, 5 blanks; 6 indent, 7 dedent
+    let terminals = || {
+        vec![regexp(r"(\n[\t ]*)+", 0), string("a"), string("b"), string("("), string(")"), regexp(" +", 0)]
+    };
+    let rules = [
+        star(Alt(vec![Terminal(0), Rule(1)])),
+        Alt(vec![
+            Rule(2),
+            Seq(vec![Terminal(2), Terminal(0), Terminal(6), Rule(1), star(Rule(1)), Terminal(7)]),
+        ]),
+        Seq(vec![Terminal(1), optional(Seq(vec![Terminal(3), star(Terminal(1)), Terminal(4)])), Terminal(0)]),
+    ];
+    let layout = Layout {
+        newline: TerminalId::from_index(0),
+        indent: TerminalId::from_index(6),
+        dedent: TerminalId::from_index(7),
+        open: vec![TerminalId::from_index(3)],
+        close: vec![TerminalId::from_index(4)],
+        tab_width: 8,
+    };
+    let grammar = grammar(terminals(), &["IN", "OUT"], &[5], &rules);
+    let tokens: Vec<Vec<u8>> =
+        [&b"a"[..], b"\n", b"\n ", b"\n  ", b"\n  a", b"a\nb", b"b\n a", b" ", b"\t", b"(\n", b")", b"\n\na"]
+            .map(<[u8]>::to_vec)
+            .to_vec();
+    let check =
+        |alphabet: &[u8], length| check(&grammar, Some(layout.clone()), alphabet, length, &tokens).unwrap();
+    assert!(check(b"ab \n", 6) > 0);
+    assert!(check(b"a()\n ", 5) > 0);
+    assert!(check(b"ab\t\n", 5) > 0);
+}
+
+fn arb_terminals() -> impl Strategy<Value = (Vec<LarkTerminal>, Vec<usize>)> {
+    let strings = ["a", "b", "ab", "ba", "aa", "aab", "."];
+    let regexps = [
+        "a+",
+        "[ab]+",
+        "b+",
+        "a+?",
+        "a*b",
+        "aa?",
+        "a|ab",
+        "ab|a",
+        "a(?!b)",
+        "b(?=a|$)",
+        r"a+\.a+",
+        "[a.]+b",
+        r"\.[ab]*?\.",
+        "(?<!a)b",
+        "a{2,3}",
+    ];
+    let one = prop_oneof![
+        select(strings.to_vec()).prop_map(string),
+        (select(regexps.to_vec()), -1..2i32).prop_map(|(source, priority)| regexp(source, priority)),
+    ];
+    let ignored = select(vec![None, Some(" "), Some(" +"), Some(" a? "), Some(r"\.\.")]);
+    (prop::collection::vec(one, 1..4), ignored).prop_map(|(mut terminals, ignored)| {
+        let place = terminals.len();
+        terminals.extend(ignored.map(|source| regexp(source, 0)));
+        let ignored = if ignored.is_some() { vec![place] } else { Vec::new() };
+        (terminals, ignored)
+    })
+}
+
+fn arb_rule() -> impl Strategy<Value = Rhs> {
+    let leaf = prop_oneof![4 => (0usize..4).prop_map(Terminal), 1 => (0usize..3).prop_map(Rule)];
+    let body = leaf.prop_recursive(3, 8, 3, |inner| {
+        prop_oneof![
+            3 => prop::collection::vec(inner.clone(), 2..=3).prop_map(Seq),
+            2 => prop::collection::vec(inner.clone(), 2..=3).prop_map(Alt),
+            1 => (inner.clone(), 0..2u32).prop_map(|(inner, min)| Repeat(Box::new(inner), min, None)),
+            1 => (inner, 0..2u32).prop_map(|(inner, min)| Repeat(Box::new(inner), min, Some(2))),
+        ]
+    });
+    // A way out, so that few grammars are empty.
+    (body, 0usize..4, any::<bool>()).prop_map(|(body, terminal, has_way_out)| {
+        if has_way_out { Alt(vec![body, Terminal(terminal)]) } else { body }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, max_shrink_iters: 5_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_grammars(
+        (terminals, ignored) in arb_terminals(),
+        rules in prop::collection::vec(arb_rule(), 1..=3),
+        tokens in prop::collection::vec("[ab. ]{1,4}", 1..12),
+    ) {
+        let grammar = grammar(terminals, &[], &ignored, &rules);
+        let tokens: Vec<Vec<u8>> = tokens.into_iter().map(String::into_bytes).collect();
+        check(&grammar, None, b"ab. ", 4, &tokens)?;
+    }
+}

@@ -1,0 +1,177 @@
+//! The reference for lexed grammars: which texts Lark's basic lexer splits into a sentence of the rules.
+//!
+//! By the definition, with nothing made ahead: at each place the terminals are tried in order by the
+//! backtracking matcher, keywords are compared, ignored tokens dropped; indentation is that of Lark's
+//! `PythonIndenter` on the list of tokens; and the sentence is recognised by Earley's algorithm, over the words
+//! that stand for the terminals in the rules.
+
+use maskwright_automata::Fuel;
+use maskwright_grammar::{LexedGrammar, TerminalId};
+use maskwright_lexing::{LarkTerminal, LexerTerminal, find_prefix, lark_terminals};
+
+use crate::Oracle;
+
+/// Decides which texts are in the language of a lexed grammar, for small grammars and texts.
+///
+/// The words that stand for terminals in the rules must be such that no sequence of them can be read in two
+/// ways; names that end in a character that is nowhere else in them see to that.
+///
+/// ```
+/// use maskwright_automata::Fuel;
+/// use maskwright_grammar::{GrammarBuilder, LexedGrammar};
+/// use maskwright_lexing::{Flags, LarkTerminal, parse_python};
+/// use maskwright_oracle::LexedOracle;
+/// let mut builder = GrammarBuilder::new();
+/// let ids = LexedGrammar::<LarkTerminal>::placeholders(&mut builder, &["A;"]);
+/// let start = builder.declare("start");
+/// let body = builder.seq(&[ids[0], ids[0]]);
+/// builder.define(start, body);
+/// let a = LarkTerminal {
+///     name: "A;".to_owned(),
+///     pattern: parse_python("aa?", Flags::default(), &Fuel::new(100)).unwrap(),
+///     source_length: 3,
+///     string: None,
+///     flags: Flags::default(),
+///     priority: 0,
+/// };
+/// let rules = builder.finish(start).unwrap();
+/// let grammar = LexedGrammar { rules, terminals: vec![a], declared: vec![], ignored: vec![] };
+/// let oracle = LexedOracle::new(&grammar, None);
+/// assert!(oracle.is_word(b"aaa") && !oracle.is_word(b"aa"), "the first token takes all it can");
+/// ```
+pub struct LexedOracle {
+    rules: Oracle,
+    words: Vec<Vec<u8>>,
+    terminals: Vec<LexerTerminal>,
+    ignored: Vec<TerminalId>,
+    indenter: Option<Indenter>,
+}
+
+/// Which terminals make indentation; a tab is eight spaces.
+///
+/// ```
+/// use maskwright_grammar::TerminalId;
+/// let id = TerminalId::from_index;
+/// let indenter = maskwright_oracle::Indenter {
+///     newline: id(0), indent: id(1), dedent: id(2), open: vec![], close: vec![],
+/// };
+/// assert!(indenter.open.is_empty());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Indenter {
+    /// The end of a line and the blanks after it.
+    pub newline: TerminalId,
+    /// The start of a block.
+    pub indent: TerminalId,
+    /// The end of a block.
+    pub dedent: TerminalId,
+    /// What suspends indentation.
+    pub open: Vec<TerminalId>,
+    /// What ends that.
+    pub close: Vec<TerminalId>,
+}
+
+impl LexedOracle {
+    /// The reference for `grammar`.
+    ///
+    /// # Panics
+    /// If a terminal is beyond the limits of the backtracking matcher.
+    pub fn new(grammar: &LexedGrammar<LarkTerminal>, indenter: Option<Indenter>) -> LexedOracle {
+        let terminals = lark_terminals(&grammar.terminals, &Fuel::unlimited());
+        let names = grammar.terminals.iter().map(|terminal| &terminal.name).chain(&grammar.declared);
+        LexedOracle {
+            rules: Oracle::new(&grammar.rules),
+            words: names.enumerate().map(|(id, name)| format!("{id}:{name}").into_bytes()).collect(),
+            terminals: terminals.expect("small terminals are within all limits"),
+            ignored: grammar.ignored.clone(),
+            indenter,
+        }
+    }
+
+    /// Whether `text` is in the language.
+    ///
+    /// # Panics
+    /// If a terminal is beyond the limits of the backtracking matcher.
+    pub fn is_word(&self, text: &[u8]) -> bool {
+        let Some(tokens) = self.tokens(text) else { return false };
+        let sentence = match &self.indenter {
+            Some(indenter) => indenter.apply(&tokens),
+            None => Some(tokens.into_iter().map(|(terminal, _)| terminal).collect()),
+        };
+        sentence.is_some_and(|sentence| {
+            let words: Vec<&[u8]> =
+                sentence.iter().map(|terminal| self.words[terminal.index()].as_slice()).collect();
+            self.rules.is_word(&words.concat())
+        })
+    }
+
+    /// The tokens that are not ignored; `None` if the lexer is stuck.
+    fn tokens<'t>(&self, text: &'t [u8]) -> Option<Vec<(TerminalId, &'t [u8])>> {
+        let fuel = Fuel::unlimited();
+        let find = |pattern, text: &[u8], at| {
+            find_prefix(pattern, text, at, &fuel).expect("small terminals are within all limits")
+        };
+        let (mut tokens, mut at) = (Vec::new(), 0);
+        while at < text.len() {
+            let (terminal, end) = self
+                .terminals
+                .iter()
+                .find_map(|terminal| Some((terminal, find(&terminal.pattern, text, at)?)))?;
+            let matched = &text[at..end];
+            let keyword = terminal
+                .keywords
+                .iter()
+                .find(|keyword| find(&keyword.pattern, matched, 0) == Some(matched.len()));
+            let id = TerminalId::from_index(keyword.map_or(terminal.id, |keyword| keyword.terminal) as usize);
+            if !self.ignored.contains(&id) {
+                tokens.push((id, matched));
+            }
+            at = end;
+        }
+        Some(tokens)
+    }
+}
+
+impl Indenter {
+    /// The sentence of a list of tokens; `None` if its indentation is wrong.
+    fn apply(&self, tokens: &[(TerminalId, &[u8])]) -> Option<Vec<TerminalId>> {
+        let mut sentence = Vec::new();
+        let mut widths = vec![0];
+        let mut depth = 0usize;
+        for &(terminal, text) in tokens {
+            if terminal != self.newline {
+                sentence.push(terminal);
+                if self.open.contains(&terminal) {
+                    depth += 1;
+                } else if self.close.contains(&terminal) {
+                    depth = depth.checked_sub(1)?;
+                }
+                continue;
+            }
+            if depth > 0 {
+                continue;
+            }
+            sentence.push(terminal);
+            let line = text.rsplitn(2, |&byte| byte == b'\n').next()?;
+            if line.len() == text.len() {
+                return None;
+            }
+            let count = |blank: u8| line.iter().filter(|&&byte| byte == blank).count();
+            let width = count(b' ') + 8 * count(b'\t');
+            if width > *widths.last()? {
+                widths.push(width);
+                sentence.push(self.indent);
+                continue;
+            }
+            while width < *widths.last()? {
+                widths.pop();
+                sentence.push(self.dedent);
+            }
+            if width != *widths.last()? {
+                return None;
+            }
+        }
+        sentence.extend(widths[1..].iter().map(|_| self.dedent));
+        Some(sentence)
+    }
+}
