@@ -60,10 +60,10 @@ fn broken_grammars_and_schemas() {
     refused(&["check", "--text", "1", "--json-schema", &unknown], &["broken.json", "/properties/a", "type"]);
     let unsatisfiable = schema(r#"{"type": "integer", "minimum": 3, "maximum": 2}"#);
     refused(&["check", "--text", "1", "--json-schema", &unsatisfiable], &["broken.json"]);
-    let unsupported = schema(r#"{"items": {"not": {"minLength": 3}}}"#);
-    refused(&["check", "--text", "1", "--json-schema", &unsupported], &["/items", "not"]);
+    let unsupported = schema(r#"{"items": {"not": {"uniqueItems": true}}}"#);
+    refused(&["check", "--text", "1", "--json-schema", &unsupported], &["/items", "uniqueItems"]);
     let lenient = ["check", "--text", "[]", "--lenient", "--json-schema", &unsupported];
-    maskwright(&lenient).exits(0).says(&["note", "/items", "`not`", "not enforced"]);
+    maskwright(&lenient).exits(0).says(&["note", "/items", "`uniqueItems`", "not enforced"]);
     let slow = schema(r#"{"type": "string", "pattern": "(a+)+$"}"#);
     let text = format!("\"{}\"", "a".repeat(2_000));
     maskwright(&["check", "--text", &text, "--json-schema", &slow]).exits(0);

@@ -218,8 +218,8 @@ impl<'a> Graph<'a> {
             return Ok(known);
         }
         self.spend(place, 1)?;
-        let is_empty =
-            words::is_empty(regex, self.fuel).map_err(|kind| self.error(place, Some("pattern"), kind))?;
+        // The language can come of several keywords, so none is named.
+        let is_empty = words::is_empty(regex, self.fuel).map_err(|kind| self.error(place, None, kind))?;
         self.empties.insert(regex.clone(), is_empty);
         Ok(is_empty)
     }
