@@ -19,6 +19,7 @@ enum Kind {
     NoText,
     NoBudget,
     TooManyThreads { n_threads: usize, limit: usize },
+    TooManyCalls { limit: usize },
     Terminated,
     MaskTooShort { given: usize, needed: usize },
     BudgetTooSmall { limit: usize, least: u32 },
@@ -49,6 +50,10 @@ impl EngineError {
 
     pub(crate) fn too_many_threads(n_threads: usize, limit: usize) -> EngineError {
         EngineError(Kind::TooManyThreads { n_threads, limit })
+    }
+
+    pub(crate) fn too_many_calls(limit: usize) -> EngineError {
+        EngineError(Kind::TooManyCalls { limit })
     }
 
     /// `least` is `u32::MAX` if no text can be spelled at all.
@@ -90,7 +95,10 @@ impl EngineError {
             Kind::Grammar(error) => error.is_limit(),
             Kind::Automaton { error, .. } => error.is_limit(),
             Kind::Lexer(error) => error.is_limit(),
-            Kind::TooManyThreads { .. } | Kind::BudgetSearch { .. } | Kind::LexedLimit { .. } => true,
+            Kind::TooManyThreads { .. }
+            | Kind::TooManyCalls { .. }
+            | Kind::BudgetSearch { .. }
+            | Kind::LexedLimit { .. } => true,
             Kind::NoText
             | Kind::NoBudget
             | Kind::Terminated
@@ -147,6 +155,10 @@ impl fmt::Display for EngineError {
             Kind::TooManyThreads { n_threads, limit } => write!(
                 f,
                 "the grammar is so ambiguous here that {n_threads} readings would have to be followed, more than the limit of {limit}"
+            ),
+            Kind::TooManyCalls { limit } => write!(
+                f,
+                "the grammar is so ambiguous here that one byte leads to more calls of rules than the limit of {limit}"
             ),
             Kind::BudgetTooSmall { limit, least } => write!(
                 f,

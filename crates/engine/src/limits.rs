@@ -19,6 +19,9 @@ pub struct Limits {
     pub automaton_bytes: usize,
     /// The most readings (threads) of one text that are followed at once.
     pub max_threads: usize,
+    /// The most calls of rules that one byte may lead to, the same ones made by several readings included: what
+    /// bounds the work of a byte where readings share their stacks.
+    pub max_calls: usize,
     /// Bytes that the rows shared by all grammars of a compiler may take; beyond that they are dropped and
     /// made anew when needed.
     pub row_cache_bytes: usize,
@@ -34,6 +37,7 @@ impl Default for Limits {
             automaton: AutomatonLimits::default(),
             automaton_bytes: 64 << 20,
             max_threads: 20_000,
+            max_calls: 500_000,
             row_cache_bytes: 192 << 20,
             machine_bytes: 64 << 20,
         }

@@ -68,6 +68,8 @@ struct Scratch {
     threads: Vec<Thread>,
     seeds: Vec<Seed>,
     calls: BinaryHeap<Reverse<(u32, RuleId, Frame)>>,
+    /// How many calls the present byte has made, the same ones again included.
+    n_calls: usize,
     frames: Vec<Frame>,
     seen: FxHashSet<Seed>,
 }
@@ -239,6 +241,7 @@ impl Machine {
         let is_accepting = self.return_from_rules(seeds)?;
         let mut calls = std::mem::take(&mut self.scratch.calls);
         calls.clear();
+        self.scratch.n_calls = 0;
         let result = seeds
             .iter()
             .try_for_each(|&(state, node)| self.expand(state, node, &mut calls, threads))
@@ -287,6 +290,7 @@ impl Machine {
         calls: &mut BinaryHeap<Reverse<(u32, RuleId, Frame)>>,
         threads: &mut Vec<Thread>,
     ) -> Result<(), EngineError> {
+        let n_before = calls.len();
         for index in self.network.moves(state) {
             let step = self.network.move_at(index);
             match step.symbol {
@@ -307,6 +311,11 @@ impl Machine {
                     }
                 }
             }
+        }
+        self.scratch.n_calls += calls.len() - n_before;
+        let (n_calls, limit) = (self.scratch.n_calls, self.shared.limits.max_calls);
+        if n_calls > limit {
+            return Err(EngineError::too_many_calls(limit));
         }
         if calls.len() > self.shared.limits.max_threads {
             // Ambiguous grammars call one rule from one place by many ways: only different calls count.

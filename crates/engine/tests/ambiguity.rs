@@ -42,3 +42,9 @@ fn too_many_readings_are_an_error_and_change_nothing() {
     let error = read(400, Limits { max_threads: 100, ..Limits::default() }).err().unwrap();
     assert!(error.is_limit(), "{error}");
 }
+
+#[test]
+fn the_work_of_a_byte_is_bounded() {
+    let error = read(400, Limits { max_calls: 10_000, ..Limits::default() }).err().unwrap();
+    assert!(error.is_limit() && error.to_string().contains("10000"), "{error}");
+}
