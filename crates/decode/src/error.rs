@@ -22,6 +22,8 @@ pub(crate) enum Kind {
     PromptTooLong { given: usize, allowed: usize },
     #[error("{name} is {given}, it must be {allowed}")]
     BadSetting { name: &'static str, given: f32, allowed: &'static str },
+    #[error("{name} is {given}, it must be {allowed}")]
+    BadCount { name: &'static str, given: usize, allowed: &'static str },
     #[error("after {n_tokens} generated tokens the constraint allows no token at all")]
     DeadEnd { n_tokens: usize },
     #[error(

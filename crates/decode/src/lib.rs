@@ -9,6 +9,8 @@
 //!   [`Unconstrained`] allows everything.
 //! * [`Sampler`]: greedy or sampling with temperature, top-k, top-p and min-p, the same for a seed everywhere.
 //! * [`generate`]: the loop, with jump-forward over forced tokens, cancellation and statistics.
+//! * [`beam_search`], [`tree_search`], [`most_likely`], [`best_of`], [`particles()`], [`AdaptiveSampler`]: searches
+//!   over many texts, each returned with its likelihood.
 //! * [`heal_prompt`] and [`PrefixConstraint`]: token healing at the end of a prompt.
 //! * [`RandomModel`]: random logits with a seed, the hardest test of a constraint.
 //!
@@ -29,6 +31,7 @@ mod model;
 mod prefix;
 mod random_model;
 mod sampler;
+mod search;
 mod statistics;
 
 pub use constraint::{Constraint, ConstraintError, Unconstrained};
@@ -41,4 +44,9 @@ pub use model::{LanguageModel, Logits, ModelError, SequenceId, SequenceInput};
 pub use prefix::PrefixConstraint;
 pub use random_model::RandomModel;
 pub use sampler::{Sampler, SamplerConfig};
+pub use search::{
+    AdaptiveConfig, AdaptiveSampler, BeamConfig, BestOfConfig, Hypothesis, MostLikely, MostLikelyConfig,
+    OnProgress, ParticlesConfig, Progress, SearchConfig, SearchOutcome, TreeSearchConfig, WeightedText,
+    beam_search, best_of, most_likely, particles, tree_search,
+};
 pub use statistics::{StepStatistics, Summary};

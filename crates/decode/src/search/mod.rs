@@ -1,0 +1,191 @@
+//! Decoding that looks at more than one text: beams, tree search, populations, exact search.
+//!
+//! Every strategy takes a model, a constraint that it clones for each text in progress, a prompt and a
+//! [`SearchConfig`], and returns a [`SearchOutcome`]: texts, the best first. Likelihoods are the model's own,
+//! of the whole text and its end, whatever was forbidden meanwhile. Under a constraint with a token budget (the
+//! engine's `Matcher::with_max_tokens`) every prefix can be finished within the limit, so every text returned
+//! is whole unless the caller broke off.
+//!
+//! * [`beam_search`]: the likeliest of the texts that it keeps side by side.
+//! * [`tree_search`]: Monte Carlo tree search with greedy rollouts.
+//! * [`most_likely`]: the likeliest text of all, with a proof where the search comes to its end.
+//! * [`best_of`]: samples, the likeliest first.
+//! * [`particles`]: samples and weights, by sequential Monte Carlo; [`AdaptiveSampler`]: one sample after the
+//!   other, each from a better estimate. Both approach the model's own distribution, given the language, which
+//!   masking each token alone does not.
+//!
+//! Costs are counted in tokens that the model reads; masks and searching are small beside it.
+//!
+//! Forced tokens are not jumped over: a likelihood needs the model's word on them too, and one token that the
+//! mask allows may be another than the forced spelling. Rejected: one trait for all strategies. They have
+//! nothing in common but the arguments, and their outcomes mean different things.
+
+mod adaptive;
+mod beam;
+mod best_of;
+mod driver;
+mod most_likely;
+mod particles;
+mod population;
+mod row;
+mod tree;
+
+use std::ops::ControlFlow;
+
+pub use adaptive::{AdaptiveConfig, AdaptiveSampler};
+pub use beam::{BeamConfig, beam_search};
+pub use best_of::{BestOfConfig, best_of};
+pub use most_likely::{MostLikely, MostLikelyConfig, most_likely};
+pub use particles::{ParticlesConfig, WeightedText, particles};
+pub use tree::{TreeSearchConfig, tree_search};
+
+use crate::generate::FinishReason;
+
+/// What all strategies need to know.
+///
+/// # Examples
+/// ```
+/// use maskwright_decode::SearchConfig;
+/// let config = SearchConfig { max_tokens: 40, eos_ids: vec![2] };
+/// assert_eq!(config.max_tokens, 40);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchConfig {
+    /// The most tokens of a text, end of text included. A constraint with a budget knows of it too; one without
+    /// is cut off here.
+    pub max_tokens: usize,
+    /// The ids that end a text.
+    pub eos_ids: Vec<u32>,
+}
+
+impl Default for SearchConfig {
+    /// Up to 256 tokens; no end-of-text id.
+    fn default() -> Self {
+        SearchConfig { max_tokens: 256, eos_ids: Vec::new() }
+    }
+}
+
+/// A text that a strategy found.
+///
+/// # Examples
+/// ```
+/// use maskwright_decode::{FinishReason, Hypothesis};
+/// let text = Hypothesis {
+///     tokens: vec![7],
+///     eos_id: Some(0),
+///     finish_reason: FinishReason::Eos,
+///     log_likelihood: -2.0,
+///     n_tokens: 2,
+/// };
+/// assert!((text.perplexity() - 1_f64.exp()).abs() < 1e-12);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hypothesis {
+    /// The tokens after the prompt, without the end-of-text token.
+    pub tokens: Vec<u32>,
+    /// The end-of-text token, if there is one.
+    pub eos_id: Option<u32>,
+    /// Why it ended; [`FinishReason::Cancelled`] if it was broken off.
+    pub finish_reason: FinishReason,
+    /// The sum over all its tokens, end of text included, of the logarithm of the model's probability for them.
+    pub log_likelihood: f64,
+    /// How many tokens that sum is over.
+    pub n_tokens: usize,
+}
+
+impl Hypothesis {
+    /// Whether the text is whole.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.finish_reason.is_complete()
+    }
+
+    /// The geometric mean of the probabilities of its tokens, from 0 to 1: the value of a text in paper 4,
+    /// section 4.2. 1 for the empty text.
+    #[must_use]
+    pub fn mean_likelihood(&self) -> f64 {
+        self.normalized(1.0).exp()
+    }
+
+    /// One over [`mean_likelihood`](Hypothesis::mean_likelihood).
+    #[must_use]
+    pub fn perplexity(&self) -> f64 {
+        (-self.normalized(1.0)).exp()
+    }
+
+    /// The log-likelihood divided by the number of tokens to the power of `exponent`.
+    pub(crate) fn normalized(&self, exponent: f64) -> f64 {
+        normalized(self.log_likelihood, self.n_tokens, exponent)
+    }
+
+    /// Whole texts first, then by `value`, larger first.
+    pub(crate) fn sort_key(&self, value: f64) -> (bool, f64) {
+        (self.is_complete(), value)
+    }
+}
+
+/// A log-likelihood by length: what beams compare.
+pub(crate) fn normalized(log_likelihood: f64, n_tokens: usize, exponent: f64) -> f64 {
+    log_likelihood / (n_tokens.max(1) as f64).powf(exponent)
+}
+
+/// Orders by [`Hypothesis::sort_key`], the better first.
+pub(crate) fn by_key(left: (bool, f64), right: (bool, f64)) -> std::cmp::Ordering {
+    right.0.cmp(&left.0).then(right.1.total_cmp(&left.1))
+}
+
+/// How far a search is.
+///
+/// # Examples
+/// ```
+/// use maskwright_decode::Progress;
+/// let progress = Progress { n_tokens: 3, max_tokens: 10, n_model_tokens: 700, best: None };
+/// assert!(progress.best.is_none());
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// The length of the texts in progress; for a tree search, of what is decided.
+    pub n_tokens: usize,
+    /// The most it can become.
+    pub max_tokens: usize,
+    /// How many tokens the model has read.
+    pub n_model_tokens: usize,
+    /// The best finished text so far.
+    pub best: Option<&'a Hypothesis>,
+}
+
+/// Called now and then; `Break` ends the search with the best so far.
+pub type OnProgress<'a> = dyn FnMut(&Progress<'_>) -> ControlFlow<()> + 'a;
+
+/// What a search found.
+///
+/// # Examples
+/// ```
+/// use std::ops::ControlFlow;
+/// use maskwright_decode::{BeamConfig, RandomModel, SearchConfig, Unconstrained, beam_search};
+/// let mut model = RandomModel::new(10, 64, 1);
+/// let search = SearchConfig { max_tokens: 20, eos_ids: vec![0] };
+/// let anything = Unconstrained::new(vec![0]);
+/// let outcome = beam_search(&mut model, &anything, &[1], &search, &BeamConfig::default(), &mut |_| {
+///     ControlFlow::Continue(())
+/// })
+/// .unwrap();
+/// assert!(outcome.best().is_some_and(|text| text.is_complete()));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchOutcome {
+    /// The texts, the best first: whole ones before others.
+    pub texts: Vec<Hypothesis>,
+    /// How many tokens the model has read, the prompt included.
+    pub n_model_tokens: usize,
+    /// Whether the caller broke off.
+    pub is_cancelled: bool,
+}
+
+impl SearchOutcome {
+    /// The best text.
+    #[must_use]
+    pub fn best(&self) -> Option<&Hypothesis> {
+        self.texts.first()
+    }
+}

@@ -1,0 +1,177 @@
+//! Sequential Monte Carlo: many samples side by side that stand together for the model's own distribution,
+//! given the language.
+//!
+//! Masking each token alone samples from q(text) = Π p(token | before) / mass(before), where the mass is what the
+//! model gave to all allowed tokens. The distribution wanted is p(text | text in the language), which is
+//! proportional to q(text) · Π mass(before). So each text (a *particle*) carries the product of its masses as a
+//! weight, and where the weights have become uneven (the effective sample size (Σ w)² / Σ w² is small), the
+//! particles are drawn anew by their weights: hopeless ones vanish, promising ones are continued twice.
+//! (Gordon, Salmond, Smith 1993; for constrained language models Lew et al. 2023, Loula et al. 2025.)
+//!
+//! Exact as the number of particles grows. Rejected: multinomial resampling, whose noise is larger than that of
+//! the systematic one used here.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::population::Population;
+use super::row::log_sum_exp;
+use super::{Hypothesis, OnProgress, SearchConfig, driver::Driver};
+use crate::{
+    constraint::Constraint,
+    error::{DecodeError, Kind},
+    model::LanguageModel,
+    sampler::{Sampler, SamplerConfig},
+};
+
+/// How [`particles`] runs.
+///
+/// # Examples
+/// ```
+/// use maskwright_decode::ParticlesConfig;
+/// assert_eq!(ParticlesConfig { n_particles: 64, ..ParticlesConfig::default() }.temperature, 1.0);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ParticlesConfig {
+    /// How many texts are in progress.
+    pub n_particles: usize,
+    /// The temperature of the model's distribution; above 0.
+    pub temperature: f32,
+    /// Particles are drawn anew where the effective sample size is below this share of their number: 0 never, 1
+    /// whenever weights differ.
+    pub resample_below: f64,
+    /// The start of the random draws.
+    pub seed: u64,
+}
+
+impl Default for ParticlesConfig {
+    /// 16 particles at temperature 1, drawn anew below half of the effective size; seed 0.
+    fn default() -> Self {
+        ParticlesConfig { n_particles: 16, temperature: 1.0, resample_below: 0.5, seed: 0 }
+    }
+}
+
+/// A sample with its weight; the weights of all samples add up to 1.
+///
+/// # Examples
+/// ```
+/// use std::ops::ControlFlow;
+/// use maskwright_decode::{ParticlesConfig, RandomModel, SearchConfig, Unconstrained, particles};
+/// let mut model = RandomModel::new(10, 64, 1);
+/// let search = SearchConfig { max_tokens: 20, eos_ids: vec![0] };
+/// let anything = Unconstrained::new(vec![0]);
+/// let config = ParticlesConfig::default();
+/// let texts = particles(&mut model, &anything, &[1], &search, &config, &mut |_| ControlFlow::Continue(()));
+/// let total: f64 = texts.unwrap().iter().map(|text| text.weight).sum();
+/// assert!((total - 1.0).abs() < 1e-9);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct WeightedText {
+    /// The text.
+    pub text: Hypothesis,
+    /// How much it counts.
+    pub weight: f64,
+}
+
+/// Weighted samples: the weights of equal texts, added up, approach the probability of the text under the model,
+/// given that the text is in the language (and within its budget). If the caller breaks off, texts may be
+/// unfinished.
+///
+/// # Errors
+/// If the prompt is empty or too long, a setting is out of range, the constraint allows no token of some text, or
+/// the model or the constraint fails.
+pub fn particles<C: Constraint + Clone>(
+    model: &mut dyn LanguageModel,
+    constraint: &C,
+    prompt_ids: &[u32],
+    search: &SearchConfig,
+    config: &ParticlesConfig,
+    on_progress: &mut OnProgress<'_>,
+) -> Result<Vec<WeightedText>, DecodeError> {
+    config.check()?;
+    let mut sampler = Sampler::new(SamplerConfig {
+        temperature: config.temperature,
+        seed: config.seed,
+        ..SamplerConfig::default()
+    })?;
+    // Another run of draws than the sampler's.
+    let mut rng = ChaCha8Rng::seed_from_u64(config.seed);
+    rng.set_stream(1);
+    let mut driver = Driver::new(model, prompt_ids, search)?;
+    let mut population = Population::new(&mut driver, constraint, prompt_ids, config.n_particles)?;
+    let mut is_cancelled = false;
+    while population.is_open() && !is_cancelled {
+        population.step(&mut driver, &mut sampler, f64::from(config.temperature))?;
+        let weights = weights(&population);
+        let effective = 1.0 / weights.iter().map(|weight| weight * weight).sum::<f64>();
+        if population.is_open() && effective < config.resample_below * weights.len() as f64 {
+            population.replace(&mut driver, &systematic(&weights, rng.random()))?;
+            population.members.iter_mut().for_each(|member| member.log_weight = 0.0);
+        }
+        let best = population.best(&driver);
+        is_cancelled = driver.report(on_progress, population.n_tokens(), best.as_ref());
+    }
+    let weights = weights(&population);
+    let texts = population.into_texts(&driver);
+    Ok(texts.into_iter().zip(weights).map(|(text, weight)| WeightedText { text, weight }).collect())
+}
+
+impl ParticlesConfig {
+    fn check(&self) -> Result<(), DecodeError> {
+        if self.n_particles == 0 {
+            return Err(Kind::BadCount { name: "n_particles", given: 0, allowed: "at least 1" }.into());
+        }
+        if self.temperature == 0.0 {
+            return Err(Kind::BadSetting { name: "temperature", given: 0.0, allowed: "above 0" }.into());
+        }
+        if !(0.0..=1.0).contains(&self.resample_below) {
+            let given = self.resample_below as f32;
+            return Err(Kind::BadSetting { name: "resample_below", given, allowed: "from 0 to 1" }.into());
+        }
+        Ok(())
+    }
+}
+
+/// The weights, adding up to 1.
+fn weights<C>(population: &Population<C>) -> Vec<f64> {
+    let log_weights = population.members.iter().map(|member| member.log_weight);
+    let total = log_sum_exp(log_weights.clone());
+    log_weights.map(|log_weight| (log_weight - total).exp()).collect()
+}
+
+/// As many indices as there are weights; index i occurs floor or ceil of n · weight times. The points
+/// (k + `offset`) / n, `offset` from [0, 1), are looked up among the sums of the weights.
+fn systematic(weights: &[f64], offset: f64) -> Vec<usize> {
+    let n = weights.len();
+    let mut sources = Vec::with_capacity(n);
+    let (mut index, mut sum) = (0, weights[0]);
+    for k in 0..n {
+        let point = (k as f64 + offset) / n as f64;
+        while point >= sum && index + 1 < n {
+            index += 1;
+            sum += weights[index];
+        }
+        sources.push(index);
+    }
+    sources
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn systematic_draws_keep_to_the_weights() {
+        let weights = [0.5, 0.0, 0.3, 0.2];
+        assert_eq!(systematic(&weights, 0.0), [0, 0, 2, 3]);
+        let mut counts = [0.0; 4];
+        for step in 0..1000 {
+            for source in systematic(&weights, f64::from(step) / 1000.0) {
+                counts[source] += 1.0 / 4000.0;
+            }
+        }
+        for (count, weight) in counts.iter().zip(weights) {
+            assert!((count - weight).abs() < 1e-3, "{counts:?}");
+        }
+    }
+}
