@@ -183,7 +183,8 @@ impl AdaptiveSampler {
             let Node { children, log_unvisited, .. } = &self.nodes[node];
             let below =
                 children.values().map(|child| child.log_probability + self.nodes[child.node].log_future);
-            let log_future = log_sum_exp(below.chain([*log_unvisited]));
+            // Rounding may lift a sum of all probabilities above 1.
+            let log_future = log_sum_exp(below.chain([*log_unvisited])).min(0.0);
             self.nodes[node].log_future = log_future;
         }
     }

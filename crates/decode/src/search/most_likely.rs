@@ -33,7 +33,7 @@ use crate::{
 pub struct MostLikelyConfig {
     /// How many prefixes are asked about before the search gives up on a proof.
     pub max_prefixes: usize,
-    /// How many tokens are remembered after each; where more are needed there is no proof.
+    /// How many tokens are remembered after each; there is no proof against likelier texts with others.
     pub n_children: usize,
 }
 
@@ -73,7 +73,6 @@ struct Prefix {
     log_likelihood: f64,
     /// The likeliest allowed tokens and their log-probabilities, likelier first.
     likeliest: Vec<(u32, f64)>,
-    is_whole_list: bool,
 }
 
 /// The text of a prefix with its token of a rank.
@@ -129,18 +128,19 @@ pub fn most_likely<C: Constraint + Clone>(
     let n_children = config.n_children;
     let prefixes = Vec::new();
     let queue = BinaryHeap::new();
+    let (read, forgotten) = (Vec::new(), f64::NEG_INFINITY);
     let mut run =
-        Run { driver, sequence, read: Vec::new(), prompt_ids, constraint, n_children, prefixes, queue };
+        Run { driver, sequence, read, prompt_ids, constraint, n_children, forgotten, prefixes, queue };
     run.ask(Vec::new(), 0.0)?;
-    let mut is_exhaustive = true;
     while let Some(entry) = run.queue.pop() {
-        is_exhaustive &= run.push_next(&entry);
+        run.queue_rank(entry.prefix, entry.rank + 1);
         let (tokens, step) = run.text(&entry)?;
         match step {
             Step::Ended(reason) if reason.is_complete() => {
                 let text = run.driver.hypothesis(tokens, reason, entry.log_likelihood);
+                let is_proven = run.forgotten <= entry.log_likelihood;
                 let n_prefixes = run.prefixes.len();
-                return Ok(MostLikely { text, is_proven: is_exhaustive, n_prefixes });
+                return Ok(MostLikely { text, is_proven, n_prefixes });
             }
             Step::Ended(_) => {}
             Step::Open => {
@@ -166,6 +166,8 @@ struct Run<'a, 'm, C> {
     prompt_ids: &'a [u32],
     constraint: &'a C,
     n_children: usize,
+    /// The largest log-likelihood of a text that is not remembered.
+    forgotten: f64,
     prefixes: Vec<Prefix>,
     queue: BinaryHeap<Entry>,
 }
@@ -184,31 +186,28 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
         self.driver.truncate(self.sequence, n_kept)?;
         let logits = self.driver.forward(&[(self.sequence, &whole[n_kept..])])?.remove(0);
         self.read = whole;
-        let likeliest = match self.driver.row(&mut constraint, &logits, tokens.len(), 1.0) {
+        let mut likeliest = match self.driver.row(&mut constraint, &logits, tokens.len(), 1.0) {
             Ok(row) => row.likeliest(self.n_children.saturating_add(1)),
             // Other prefixes may have a way on.
             Err(error) if error.is_dead_end() => Vec::new(),
             Err(error) => return Err(error),
         };
-        let is_whole_list = likeliest.len() <= self.n_children;
+        if let Some((_, log_probability)) = likeliest.get(self.n_children) {
+            self.forgotten = self.forgotten.max(log_likelihood + log_probability);
+            likeliest.truncate(self.n_children);
+        }
         let prefix = self.prefixes.len();
-        self.prefixes.push(Prefix { tokens, log_likelihood, likeliest, is_whole_list });
+        self.prefixes.push(Prefix { tokens, log_likelihood, likeliest });
         self.queue_rank(prefix, 0);
         Ok(())
     }
 
     fn queue_rank(&mut self, prefix: usize, rank: usize) {
         let Prefix { log_likelihood, likeliest, .. } = &self.prefixes[prefix];
-        if let Some((_, log_probability)) = likeliest.get(rank).filter(|_| rank < self.n_children) {
+        if let Some((_, log_probability)) = likeliest.get(rank) {
             let log_likelihood = log_likelihood + log_probability;
             self.queue.push(Entry { log_likelihood, prefix, rank });
         }
-    }
-
-    /// Queues the token after an entry's; false if it is not remembered.
-    fn push_next(&mut self, entry: &Entry) -> bool {
-        self.queue_rank(entry.prefix, entry.rank + 1);
-        self.prefixes[entry.prefix].is_whole_list || entry.rank + 1 < self.n_children
     }
 
     /// The text of an entry, and whether it has ended.

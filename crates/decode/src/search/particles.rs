@@ -163,7 +163,8 @@ mod tests {
     #[test]
     fn systematic_draws_keep_to_the_weights() {
         let weights = [0.5, 0.0, 0.3, 0.2];
-        assert_eq!(systematic(&weights, 0.0), [0, 0, 2, 3]);
+        assert_eq!(systematic(&weights, 0.5), [0, 0, 2, 3]);
+        assert_eq!(systematic(&weights, 0.0), [0, 0, 2, 2]);
         let mut counts = [0.0; 4];
         for step in 0..1000 {
             for source in systematic(&weights, f64::from(step) / 1000.0) {

@@ -4,4 +4,5 @@
 
 mod generate;
 mod prefix;
+mod search;
 mod support;

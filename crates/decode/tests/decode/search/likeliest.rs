@@ -1,0 +1,60 @@
+//! The likeliest text against the list of all.
+
+use super::{PROMPT, Texts, all_tokens, check, go_on, log_likelihood, model, search};
+use maskwright_decode::{MostLikelyConfig, most_likely};
+
+fn largest(seed: u64, language: &Texts) -> f64 {
+    let likelihoods = language.texts.iter().map(|text| log_likelihood(&mut model(seed), text));
+    likelihoods.fold(f64::NEG_INFINITY, f64::max)
+}
+
+#[test]
+fn is_the_largest_of_all() {
+    for max_tokens in [2, 4, 7] {
+        let language = Texts::new(max_tokens);
+        for seed in 0..40 {
+            let mut model = model(seed);
+            let config = MostLikelyConfig::default();
+            let found = most_likely(&mut model, &language, &PROMPT, &search(max_tokens), &config, &mut go_on)
+                .unwrap();
+            assert!(found.is_proven);
+            check(&found.text, &mut model, &language);
+            assert!((found.text.log_likelihood - largest(seed, &language)).abs() < 1e-4);
+        }
+    }
+}
+
+#[test]
+fn limits_cost_the_proof_and_nothing_else() {
+    let language = Texts::new(7);
+    let (mut n_proven, mut n_unproven) = (0, 0);
+    for seed in 0..40 {
+        for config in [
+            MostLikelyConfig { max_prefixes: 8, ..MostLikelyConfig::default() },
+            MostLikelyConfig { n_children: 2, ..MostLikelyConfig::default() },
+        ] {
+            let mut model = model(seed);
+            let found = most_likely(&mut model, &language, &PROMPT, &search(7), &config, &mut go_on).unwrap();
+            check(&found.text, &mut model, &language);
+            let most = largest(seed, &language);
+            assert!(!found.is_proven || (found.text.log_likelihood - most).abs() < 1e-4, "{found:?}");
+            n_proven += usize::from(found.is_proven);
+            n_unproven += usize::from(!found.is_proven);
+        }
+    }
+    assert!(n_proven > 0 && n_unproven > 0, "{n_proven} {n_unproven}");
+}
+
+#[test]
+fn a_limit_on_tokens_alone_finds_the_likeliest_that_fits() {
+    // The constraint knows no budget; texts that are cut off do not count.
+    for seed in 0..20 {
+        let mut model = model(seed);
+        let config = MostLikelyConfig::default();
+        let found =
+            most_likely(&mut model, &Texts::new(9), &PROMPT, &search(4), &config, &mut go_on).unwrap();
+        let within = Texts::new(4);
+        assert!(within.texts.contains(&all_tokens(&found.text)));
+        assert!((found.text.log_likelihood - largest(seed, &within)).abs() < 1e-4);
+    }
+}
