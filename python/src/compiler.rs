@@ -184,16 +184,15 @@ impl Compiler {
 
 impl Compiler {
     /// Runs a compilation without the interpreter, so that `cancel` and signals end it.
-    fn run<T: Send + 'static>(
+    fn run<T: Send>(
         &self,
         py: Python<'_>,
         cancel: Option<&Bound<'_, CancelToken>>,
-        compile: impl FnOnce(&maskwright::Compiler, &CompileOptions) -> Result<T, Error> + Send + 'static,
+        compile: impl FnOnce(&maskwright::Compiler, &CompileOptions) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         let cancel = cancel.map_or_else(maskwright::CancelToken::new, |token| token.get().0.clone());
-        let options = CompileOptions { cancel: Some(cancel.clone()) };
-        let compiler = self.compiler.clone();
-        interrupt::run(py, &cancel, move || compile(&compiler, &options))?.or_raise()
+        let work = |token| compile(&self.compiler, &CompileOptions { cancel: Some(token) });
+        interrupt::run(py, &cancel, work)?.or_raise()
     }
 
     fn compiled(&self, grammar: Arc<maskwright::CompiledGrammar>) -> CompiledGrammar {

@@ -1,69 +1,51 @@
 //! Work that Ctrl-C ends.
 //!
 //! Python runs signal handlers on its main thread only, and only when that thread asks for them. So work
-//! started there moves to a thread of its own, while the main thread, not holding the interpreter, looks for
-//! signals every 50 ms. Starting the thread costs some 20 us. On other threads Python delivers no signals,
-//! and the work stays where it is.
+//! asks itself, through its [`CancelToken`]: every 50 ms it takes the interpreter for a moment and looks for signals.
+//! On other threads than the main one there never are any.
 //!
-//! When a handler raises, the work is cancelled and left to end by itself; it owns all that it uses.
+//! When a handler raises, the work is cancelled, and what was raised comes out once it has ended.
 //!
-//! Rejected: one worker thread kept for the process. It would be gone after `os.fork`, and the first
-//! compilation in the child would wait for ever.
+//! Rejected: work on a thread of its own while the main thread waits. Starting one takes some 20 us on an idle
+//! machine, a fifth of a usual compilation, and on a busy one the two hand-overs took milliseconds (the median of compiling a schema
+//! and its first mask was 4.0 ms, of which 0.1 ms was work). Rejected: one worker thread kept for the process. It would be
+//! gone after `os.fork`, and the first compilation in the child would wait for ever.
 
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::thread;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use maskwright::CancelToken;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::PyModule;
 
 /// How long a signal may wait.
-const POLL: Duration = Duration::from_millis(50);
+const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Stack of the thread that works, in bytes: what a main thread usually has.
-const STACK: usize = 8 << 20;
-
-/// Runs `work` without the interpreter. `cancel` is cancelled when a signal handler raises.
+/// Runs `work` without the interpreter, with the token that it has to carry: `cancel`, which is also cancelled
+/// when a signal handler raises.
 ///
 /// # Errors
-/// What a signal handler raised, or that no thread could be started.
-pub(crate) fn run<T: Send + 'static>(
+/// What a signal handler raised.
+pub(crate) fn run<T: Send>(
     py: Python<'_>,
     cancel: &CancelToken,
-    work: impl FnOnce() -> T + Send + 'static,
+    work: impl FnOnce(CancelToken) -> T + Send,
 ) -> PyResult<T> {
-    if !is_main_thread(py)? {
-        return Ok(py.detach(work));
-    }
-    let (sender, mut receiver) = sync_channel(1);
-    let worker = thread::Builder::new().name("maskwright".to_owned()).stack_size(STACK).spawn(move || {
-        // Nobody receives after an interruption; the result is dropped then.
-        let _ = sender.send(work());
-    })?;
-    loop {
-        let (result, returned) = py.detach(move || (receiver.recv_timeout(POLL), receiver));
-        receiver = returned;
-        match result {
-            Ok(value) => return Ok(value),
-            Err(RecvTimeoutError::Timeout) => {
-                if let Err(raised) = py.check_signals() {
-                    cancel.cancel();
-                    return Err(raised);
-                }
-            }
-            Err(RecvTimeoutError::Disconnected) => match py.detach(|| worker.join()) {
-                Err(panic) => std::panic::resume_unwind(panic),
-                Ok(()) => unreachable!("a worker that ends without a panic has sent its result"),
-            },
+    let raised: Arc<Mutex<Option<PyErr>>> = Arc::default();
+    let (outcome, last_look) = (raised.clone(), Mutex::new(Instant::now()));
+    let token = cancel.watching(move || {
+        let mut last_look = last_look.lock().unwrap_or_else(PoisonError::into_inner);
+        if last_look.elapsed() < INTERVAL {
+            return false;
         }
+        *last_look = Instant::now();
+        let signals = Python::attach(|py| py.check_signals());
+        let is_interrupted = signals.is_err();
+        *outcome.lock().unwrap_or_else(PoisonError::into_inner) = signals.err();
+        is_interrupted
+    });
+    let result = py.detach(|| work(token));
+    match raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        Some(error) => Err(error),
+        None => Ok(result),
     }
-}
-
-fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
-    static THREADING: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-    let threading = THREADING.get_or_try_init(py, || py.import("threading").map(Bound::unbind))?.bind(py);
-    let main = threading.call_method0("main_thread")?.getattr("ident")?;
-    threading.call_method0("get_ident")?.eq(main)
 }

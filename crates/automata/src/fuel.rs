@@ -18,8 +18,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// token.cancel();
 /// assert_eq!(fuel.spend(1), Err(FuelError::Cancelled));
 /// ```
-#[derive(Clone, Debug, Default)]
-pub struct CancelToken(Arc<AtomicBool>);
+#[derive(Clone, Default)]
+pub struct CancelToken {
+    flag: Arc<AtomicBool>,
+    /// Asked now and then by the work itself, whether it is to end.
+    watch: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+}
 
 impl CancelToken {
     /// A token that is not cancelled.
@@ -27,16 +31,40 @@ impl CancelToken {
         CancelToken::default()
     }
 
+    /// The same token, which is also cancelled once `watch` says so. The work that carries it asks on its own
+    /// thread, every [`WATCH_INTERVAL`] units.
+    #[must_use]
+    pub fn watching(&self, watch: impl Fn() -> bool + Send + Sync + 'static) -> CancelToken {
+        CancelToken { flag: self.flag.clone(), watch: Some(Arc::new(watch)) }
+    }
+
     /// Ends every work that carries this token, soon.
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.flag.store(true, Ordering::Relaxed);
     }
 
     /// Whether [`cancel`](CancelToken::cancel) was called.
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.flag.load(Ordering::Relaxed)
+    }
+
+    /// Asks who watches, and remembers a yes.
+    #[cold]
+    fn look(&self) {
+        if self.watch.as_ref().is_some_and(|watch| watch()) {
+            self.cancel();
+        }
     }
 }
+
+impl std::fmt::Debug for CancelToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CancelToken").field("is_cancelled", &self.is_cancelled()).finish_non_exhaustive()
+    }
+}
+
+/// How many units are spent between two looks of a [`CancelToken::watching`]: some milliseconds of work.
+pub const WATCH_INTERVAL: u64 = 1 << 14;
 
 /// Why work stopped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,12 +86,14 @@ pub struct Fuel {
     limit: u64,
     left: Cell<u64>,
     cancel: Option<CancelToken>,
+    /// Units since the last look.
+    unwatched: Cell<u64>,
 }
 
 impl Fuel {
     /// A supply of `limit` work units.
     pub fn new(limit: u64) -> Fuel {
-        Fuel { limit, left: Cell::new(limit), cancel: None }
+        Fuel { limit, left: Cell::new(limit), cancel: None, unwatched: Cell::new(0) }
     }
 
     /// A supply that never runs out; for input that the program itself made.
@@ -85,8 +115,16 @@ impl Fuel {
     /// token was cancelled.
     #[inline]
     pub fn spend(&self, units: u64) -> Result<(), FuelError> {
-        if self.cancel.as_ref().is_some_and(CancelToken::is_cancelled) {
-            return Err(FuelError::Cancelled);
+        if let Some(cancel) = &self.cancel {
+            let unwatched = self.unwatched.get().saturating_add(units);
+            let is_due = unwatched >= WATCH_INTERVAL;
+            self.unwatched.set(if is_due { 0 } else { unwatched });
+            if is_due {
+                cancel.look();
+            }
+            if cancel.is_cancelled() {
+                return Err(FuelError::Cancelled);
+            }
         }
         match self.left.get().checked_sub(units) {
             Some(left) => {
@@ -103,5 +141,25 @@ impl Fuel {
     /// Work units left.
     pub fn left(&self) -> u64 {
         self.left.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_looks_at_whoever_watches() {
+        let looks = Arc::new(AtomicBool::new(false));
+        let asked = looks.clone();
+        let token = CancelToken::new();
+        let fuel = Fuel::unlimited().with_cancel(token.watching(move || asked.load(Ordering::Relaxed)));
+        assert_eq!(fuel.spend(3 * WATCH_INTERVAL), Ok(()));
+        looks.store(true, Ordering::Relaxed);
+        assert_eq!(fuel.spend(WATCH_INTERVAL - 1), Ok(()), "not due yet");
+        assert_eq!(fuel.spend(1), Err(FuelError::Cancelled));
+        looks.store(false, Ordering::Relaxed);
+        assert_eq!(fuel.spend(1), Err(FuelError::Cancelled), "a yes is remembered");
+        assert!(token.is_cancelled(), "they are one token");
     }
 }

@@ -31,7 +31,7 @@ pub use automaton::{Automaton, AutomatonLimits, StateId};
 pub use byte_set::ByteSet;
 pub use counted::{CountedFamily, CountedUnits, UnitStep, Window};
 pub use error::AutomatonError;
-pub use fuel::{CancelToken, Fuel, FuelError};
+pub use fuel::{CancelToken, Fuel, FuelError, WATCH_INTERVAL};
 pub use regex::{Node, Regex};
 pub use steps::Steps;
 pub use store::AutomatonStore;
