@@ -1,10 +1,12 @@
 //! The project's own tasks, run as `cargo xtask TASK`.
 //!
+//! * `bench`: benchmarks beside peers.
 //! * `conformance`: MaskBench and the official JSON Schema suite; `conformance DIR --misses` lists the misses.
 //! * `experiment`: the campaigns of `crates/campaigns`.
 //! * `test`: every test, the Python package's included, in a virtual environment that it makes itself.
 //! * `tidy`: the layers of ARCHITECTURE.md, module heads, file lengths.
 
+mod bench;
 mod commands;
 mod conformance;
 mod experiment;
@@ -26,6 +28,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Measure our engine beside its peers.
+    #[command(subcommand)]
+    Bench(bench::Bench),
     /// Replay MaskBench and the official JSON Schema suite, in both property orders.
     Conformance {
         /// The folder that holds `maskbench` or `json-schema-test-suite`.
@@ -49,6 +54,7 @@ enum Task {
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().task {
+        Task::Bench(bench) => bench::run_bench(&bench),
         Task::Conformance { folder, misses } => conformance::run_conformance(&folder, misses),
         Task::Experiment { arguments } => experiment::run_campaign(&arguments),
         Task::Test => test::run_all(),

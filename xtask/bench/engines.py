@@ -1,0 +1,118 @@
+"""The engines that the benchmarks run, behind one interface.
+
+An engine is made for a tokenizer file. `compile(schema)` takes a schema as a value, `start()` begins a text,
+`fill()` computes the mask of the next token, `allows(token)` looks into it, `commit(token)` goes on, `at_end()`
+says whether the text may end.
+"""
+
+import json
+
+import numpy
+
+
+class Maskwright:
+    """This project's package."""
+
+    def __init__(self, tokenizer_file):
+        import maskwright
+
+        self.maskwright = maskwright
+        tokenizer = maskwright.Tokenizer.from_file(tokenizer_file)
+        self.compiler = maskwright.Compiler(tokenizer)
+        self.mask = maskwright.allocate_token_bitmask(1, tokenizer.vocab_size)
+
+    def compile(self, schema):
+        self.grammar = self.compiler.compile_json_schema(json.dumps(schema))
+
+    def start(self):
+        self.matcher = self.maskwright.Matcher(self.grammar)
+
+    def fill(self):
+        self.matcher.fill_next_token_bitmask(self.mask)
+
+    def allows(self, token):
+        return bool(self.mask[0, token >> 5] >> (token & 31) & 1)
+
+    def commit(self, token):
+        return self.matcher.accept_token(token)
+
+    def at_end(self):
+        return self.matcher.is_accepting()
+
+
+class LlGuidance:
+    """llguidance: an Earley parser that walks the token trie at each step."""
+
+    def __init__(self, tokenizer_file):
+        import llguidance
+        import llguidance.numpy
+
+        self.llguidance = llguidance
+        with open(tokenizer_file, encoding="utf-8") as file:
+            self.tokenizer = llguidance.LLTokenizer(file.read())
+        self.mask = llguidance.numpy.allocate_token_bitmask(1, self.tokenizer.vocab_size)
+        self.fill_bitmask = llguidance.numpy.fill_next_token_bitmask
+
+    def compile(self, schema):
+        grammar = json.dumps({"grammars": [{"json_schema": schema}]})
+        self.first = self.llguidance.LLMatcher(self.tokenizer, grammar)
+        if self.first.is_error():
+            raise ValueError(self.first.get_error())
+
+    def start(self):
+        self.matcher = self.first.deep_copy()
+
+    def fill(self):
+        self.fill_bitmask(self.matcher, self.mask, 0)
+
+    def allows(self, token):
+        return bool(self.mask[0, token >> 5] >> (token & 31) & 1)
+
+    def commit(self, token):
+        return self.matcher.consume_token(token)
+
+    def at_end(self):
+        return self.matcher.is_accepting()
+
+
+class GlrMask:
+    """glrmask: automata that are computed before the first mask."""
+
+    def __init__(self, tokenizer_file):
+        import glrmask
+
+        self.glrmask = glrmask
+        tokens = token_bytes(tokenizer_file)
+        self.vocabulary = glrmask.Vocab.from_id_to_bytes(tokens)
+        self.mask = numpy.zeros(max(tokens) // 32 + 1, dtype=numpy.int32)
+
+    def compile(self, schema):
+        grammar = self.glrmask.Grammar.from_json_schema(json.dumps(schema))
+        self.grammar = grammar.compile(self.vocabulary)
+
+    def start(self):
+        self.state = self.grammar.start()
+
+    def fill(self):
+        self.state.fill_mask(self.mask)
+
+    def allows(self, token):
+        return bool(self.mask[token >> 5] >> (token & 31) & 1)
+
+    def commit(self, token):
+        return self.state.commit_token(token)
+
+    def at_end(self):
+        return self.state.is_accepting()
+
+
+ENGINES = {"maskwright": Maskwright, "llguidance": LlGuidance, "glrmask": GlrMask}
+
+
+def token_bytes(tokenizer_file):
+    """The bytes of every token that matches as text, by its id, as this project's loader has them."""
+    import maskwright
+
+    tokenizer = maskwright.Tokenizer.from_file(tokenizer_file)
+    tokens = ((token, tokenizer.token_bytes(token)) for token in range(tokenizer.vocab_size))
+    return {token: text for token, text in tokens if text}
