@@ -17,7 +17,6 @@ enum Kind {
     Lexer(LexError),
     LexedLimit { what: &'static str, limit: usize },
     NoText,
-    NoBudget,
     TooManyThreads { n_threads: usize, limit: usize },
     TooManyCalls { limit: usize },
     Terminated,
@@ -41,11 +40,6 @@ impl EngineError {
     /// No text is split by the lexer into a sentence of the grammar.
     pub(crate) fn no_text() -> EngineError {
         EngineError(Kind::NoText)
-    }
-
-    /// Budgets are asked of a lexed grammar.
-    pub(crate) fn no_budget() -> EngineError {
-        EngineError(Kind::NoBudget)
     }
 
     pub(crate) fn too_many_threads(n_threads: usize, limit: usize) -> EngineError {
@@ -100,7 +94,6 @@ impl EngineError {
             | Kind::BudgetSearch { .. }
             | Kind::LexedLimit { .. } => true,
             Kind::NoText
-            | Kind::NoBudget
             | Kind::Terminated
             | Kind::MaskTooShort { .. }
             | Kind::NotThatLong { .. }
@@ -146,12 +139,6 @@ impl fmt::Display for EngineError {
                 f,
                 "the grammar matches no text: the lexer splits none into tokens that are a sentence of it"
             ),
-            Kind::NoBudget => {
-                write!(
-                    f,
-                    "the grammar reads the tokens of a lexer; the length of completions is not known for those"
-                )
-            }
             Kind::TooManyThreads { n_threads, limit } => write!(
                 f,
                 "the grammar is so ambiguous here that {n_threads} readings would have to be followed, more than the limit of {limit}"

@@ -43,11 +43,13 @@
 
 mod completions;
 mod futures;
+mod lexed;
 mod profile;
 mod runs;
 mod session;
 mod summaries;
 
 pub(crate) use completions::Budget;
+pub(crate) use lexed::LexedBudget;
 pub(crate) use runs::Spelling;
 pub use session::{TokenCountStatus, TokensToFinish};

@@ -30,6 +30,11 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
+    /// The profile of groups that are ascending.
+    pub(super) fn new(groups: Vec<(u32, MaskForm)>) -> Profile {
+        Profile { groups }
+    }
+
     /// The number of tokens that completes the text whichever allowed token comes next; `None` if some cannot be
     /// completed.
     pub(super) fn most(&self) -> Option<u32> {
@@ -45,7 +50,7 @@ impl Profile {
         mask.finish()
     }
 
-    fn memory_usage(&self) -> usize {
+    pub(super) fn memory_usage(&self) -> usize {
         self.groups.iter().map(|(_, mask)| mask.memory_usage() + 24).sum::<usize>() + 64
     }
 }
@@ -186,7 +191,7 @@ impl Budget {
             }
         }
         let groups = groups.into_iter().map(|(cost, mask)| (cost, mask.finish())).collect();
-        let profile = Arc::new(Profile { groups });
+        let profile = Arc::new(Profile::new(groups));
         if machine.shared.options.use_memo {
             self.profile_bytes += profile.memory_usage();
             if self.profile_bytes > MAX_BYTES {

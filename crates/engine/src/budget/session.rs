@@ -6,8 +6,10 @@ use maskwright_vocabulary::{TokenId, mask_words};
 
 use super::completions::Budget;
 use super::futures::NEVER;
+use super::lexed::LexedBudget;
 use crate::compiler::lock;
 use crate::configuration::ConfigId;
+use crate::lexed::Lexed;
 use crate::machine::Machine;
 use crate::mask_form::MaskForm;
 use crate::{CompiledGrammar, EngineError, Matcher};
@@ -94,8 +96,8 @@ impl Matcher {
         if n_tokens == NEVER {
             return Err(EngineError::cannot_be_spelled());
         }
-        let is_upper = machine.budget.as_ref().is_some_and(|budget| budget.is_upper());
-        let status = if is_upper { TokenCountStatus::Upper } else { TokenCountStatus::Exact };
+        let status =
+            if machine.is_budget_upper() { TokenCountStatus::Upper } else { TokenCountStatus::Exact };
         Ok(TokensToFinish { n_tokens: n_tokens as usize, status })
     }
 
@@ -136,7 +138,18 @@ impl Machine {
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn tokens_to_finish(&mut self, config: ConfigId) -> Result<u32, EngineError> {
+        if self.lexed().is_some() {
+            return self.with_lexed_budget(|budget, lexed, machine| budget.least(lexed, machine, config));
+        }
         self.with_budget(|budget, machine| budget.least(machine, config))
+    }
+
+    /// Whether the answers are upper bounds only.
+    fn is_budget_upper(&self) -> bool {
+        match self.lexed() {
+            Some(lexed) => lexed.budget.as_ref().is_some_and(|budget| budget.is_upper()),
+            None => self.budget.as_ref().is_some_and(|budget| budget.is_upper()),
+        }
     }
 
     /// The mask with `n_left` tokens left, EOS included.
@@ -149,7 +162,11 @@ impl Machine {
         n_left: u32,
     ) -> Result<Arc<MaskForm>, EngineError> {
         let n_words = mask_words(self.shared.vocabulary.n_vocab());
-        let profile = self.with_budget(|budget, machine| budget.profile(machine, config))?;
+        let profile = if self.lexed().is_some() {
+            self.with_lexed_budget(|budget, lexed, machine| budget.profile(lexed, machine, config))?
+        } else {
+            self.with_budget(|budget, machine| budget.profile(machine, config))?
+        };
         if profile.most().is_some_and(|most| most < n_left) {
             return self.mask(config);
         }
@@ -161,9 +178,6 @@ impl Machine {
         &mut self,
         mut ask: impl FnMut(&mut Budget, &mut Machine) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        if self.lexed().is_some() {
-            return Err(EngineError::no_budget());
-        }
         let shared = self.shared.clone();
         let mut budget = match self.budget.take() {
             Some(budget) => budget,
@@ -177,5 +191,27 @@ impl Machine {
         budget.trim();
         self.budget = Some(budget);
         answer
+    }
+
+    /// The same for a lexed grammar.
+    fn with_lexed_budget<T>(
+        &mut self,
+        mut ask: impl FnMut(&mut LexedBudget, &mut Lexed, &mut Machine) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let answer = self.with_lexed(|lexed, machine| {
+            let mut budget = match lexed.budget.take() {
+                Some(budget) => budget,
+                None => Box::new(LexedBudget::new(machine)),
+            };
+            let mut answer = ask(&mut budget, lexed, machine);
+            if answer.as_ref().is_err_and(EngineError::is_budget_search) && !budget.is_upper() {
+                budget.settle_for_upper();
+                answer = ask(&mut budget, lexed, machine);
+            }
+            budget.trim();
+            lexed.budget = Some(budget);
+            answer
+        });
+        answer.unwrap_or_else(|| Err(EngineError::cannot_be_spelled()))
     }
 }

@@ -24,6 +24,7 @@ mod layout;
 mod mask;
 mod reach;
 mod scope;
+mod tokens;
 mod viability;
 
 use std::sync::Arc;
@@ -34,15 +35,18 @@ use maskwright_lexing::Lexer;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
+use crate::budget::LexedBudget;
 use crate::configuration::{ConfigId, Configurations};
 use crate::machine::Machine;
 use crate::mask_form::MaskForm;
 use bits::{Bits, contains, insert, intersects, remove};
-use hypotheses::{Hypotheses, HypothesisId, Outcome};
+pub(crate) use hypotheses::HypothesisId;
+use hypotheses::{Hypotheses, Outcome};
 pub use layout::Layout;
 use layout::{LayoutId, LayoutState, Layouts, line_after};
 use reach::Reach;
 use scope::{Restriction, Scope};
+pub(crate) use tokens::Point;
 use viability::{Adjacency, Viability, needed};
 
 /// The most places that one search for a completion visits.
@@ -105,6 +109,8 @@ pub(crate) struct Lexed {
     /// What searches have found.
     searched: FxHashMap<LexedThread, bool>,
     masks: FxHashMap<ConfigId, Arc<MaskForm>>,
+    /// Made when a first budget is asked for.
+    pub(crate) budget: Option<Box<LexedBudget>>,
     memo_bytes: usize,
 }
 
@@ -133,6 +139,7 @@ impl Lexed {
             shifts: FxHashMap::default(),
             searched: FxHashMap::default(),
             masks: FxHashMap::default(),
+            budget: None,
             memo_bytes: 0,
         };
         let thread = LexedThread { hypothesis: first, parser: parser.own_start(), layout: LayoutId::START };
@@ -531,6 +538,7 @@ impl Lexed {
         self.scopes.iter_mut().for_each(Scope::clear_memo);
         self.searched = FxHashMap::default();
         self.masks = FxHashMap::default();
+        self.budget = None;
         self.memo_bytes = 0;
     }
 
@@ -546,6 +554,7 @@ impl Lexed {
             + self.reach.memory_usage()
             + self.scopes.iter().map(Scope::memory_usage).sum::<usize>()
             + self.layouts.memory_usage()
+            + self.budget.as_ref().map_or(0, |budget| budget.memory_usage())
     }
 
     /// The names of the terminals that the next token may be of, for messages.

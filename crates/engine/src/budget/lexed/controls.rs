@@ -1,0 +1,62 @@
+//! Controls: what a text is in the middle of, between two tokens of its lexer.
+//!
+//! The control state of the pushdown system (`super`): the hypothesis and the token of the vocabulary in progress,
+//! with the blocks around; or tokens that are no text and that the parser is yet to get, of a line that opens or closes blocks, or
+//! of the end of the text.
+
+use rustc_hash::FxHashMap;
+
+use super::super::futures::FutureId;
+use super::blocks::BlocksId;
+use crate::lexed::HypothesisId;
+
+/// A control, by number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct ControlId(u32);
+
+/// The middle of a text.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct InText {
+    pub(super) hypothesis: HypothesisId,
+    pub(super) future: FutureId,
+    pub(super) blocks: BlocksId,
+}
+
+/// What a text is in the middle of.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Control {
+    /// Nothing is due.
+    Text(InText),
+    /// A line opens a block.
+    Indent(InText),
+    /// A line closes so many blocks, at least one.
+    Dedents(InText, u32),
+    /// The text has ended, and closes so many blocks.
+    End(u32),
+}
+
+/// All controls met so far.
+#[derive(Default)]
+pub(super) struct Controls {
+    list: Vec<Control>,
+    ids: FxHashMap<Control, ControlId>,
+}
+
+impl Controls {
+    pub(super) fn intern(&mut self, control: Control) -> ControlId {
+        let fresh = ControlId(self.list.len() as u32);
+        let id = *self.ids.entry(control).or_insert(fresh);
+        if id == fresh {
+            self.list.push(control);
+        }
+        id
+    }
+
+    pub(super) fn get(&self, id: ControlId) -> Control {
+        self.list[id.0 as usize]
+    }
+
+    pub(super) fn memory_usage(&self) -> usize {
+        self.list.len() * (2 * size_of::<Control>() + 8)
+    }
+}

@@ -1,0 +1,326 @@
+//! Budgets of grammars over the tokens of a lexer.
+//!
+//! The same problem as for scannerless grammars (`super`), with another control state: a hypothesis of the lexer, the
+//! future of the vocabulary's token in progress, and the blocks around (`controls`). The stack is that of the parser
+//! over terminals. It decomposes into
+//!
+//! * `runs`: from a hypothesis, inside a token of the vocabulary, to the end of the next token that the parser gets;
+//! * `summaries`: from (state, control) to controls at the end of a rule;
+//! * here: the least cost from (state, stack node, control) to the end of the text, and profiles.
+//!
+//! A reading of the text is a path of this system however it will turn out: hypotheses are guesses which
+//! later bytes refute, and a refuted one has no way on. So the least cost over all paths is the
+//! least number of tokens.
+//!
+//! **Lemma 1 (margin)** holds at one hypothesis and layout: what is read from there depends on nothing else. Other
+//! hypotheses at the same place are told apart, since `1` may be forbidden to go on by what came before it.
+//!
+//! **Bounds.** There is no margin between hypotheses, so a search that stops by itself at some distance
+//! behind the cheapest exit does not exist here. Instead the search is for completions of at most b tokens, for b =
+//! 1, 2, …: all parts are complete up to a bound and go on where they stopped. So the work for an answer of n tokens is
+//! what can be come to with n tokens, whatever lies beyond.
+//!
+//! **Indentation.** The width of a block that the completion opens is left open as long as it can be (`blocks`); those
+//! of the text are in the control, so blocks of one width share their summaries, others do not.
+//!
+//! Where work is limited, tokens must end where the lexer's do; see `super`.
+
+mod blocks;
+mod controls;
+mod runs;
+mod summaries;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use maskwright_grammar::{ExprId, ExprPool};
+use maskwright_vocabulary::{TokenId, Trie, mask_words};
+use rustc_hash::FxHashMap;
+
+use super::futures::NEVER;
+use super::profile::Profile;
+use super::runs::Spelling;
+use crate::EngineError;
+use crate::compiler::lock;
+use crate::configuration::{ConfigId, Thread};
+use crate::lexed::Lexed;
+use crate::machine::Machine;
+use crate::mask_form::MaskBuilder;
+use crate::stack::{Frame, NodeId};
+use controls::{Control, ControlId};
+use runs::RunStart;
+use summaries::{Parts, Summaries, of_terminal};
+
+/// Items that the search for one answer may take before it settles for an upper bound.
+const MAX_ITEMS: u64 = 400_000;
+/// Bytes that the memoised answers may take before they are dropped.
+const MAX_BYTES: usize = 128 << 20;
+/// No completion of more tokens is looked for. Where nothing is left to be found, higher bounds take no time.
+const MAX_BOUND: u32 = 1 << 20;
+
+/// A place between tokens of the lexer: a state, the stack that it returns to, the control.
+type Place = (ExprId, NodeId, ControlId);
+
+/// What is known of a least number of tokens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Least {
+    Exactly(u32),
+    MoreThan(u32),
+}
+
+impl Least {
+    /// The number if it is at most `bound`, or that it is not; `None` if that is not known.
+    fn within(self, bound: u32) -> Option<Option<u32>> {
+        match self {
+            Least::Exactly(least) => Some((least <= bound).then_some(least)),
+            Least::MoreThan(known) => (known >= bound).then_some(None),
+        }
+    }
+}
+
+/// What is known about the budgets of one lexed grammar's texts.
+pub(crate) struct LexedBudget {
+    spelling: Arc<std::sync::Mutex<Spelling>>,
+    summaries: Summaries,
+    places: FxHashMap<Place, Least>,
+    configs: FxHashMap<ConfigId, u32>,
+    profiles: FxHashMap<ConfigId, Arc<Profile>>,
+    profile_bytes: usize,
+    eos_cost: u32,
+}
+
+impl LexedBudget {
+    /// Nothing is known yet; `spelling` is what grammars share.
+    pub(super) fn new(machine: &Machine) -> LexedBudget {
+        LexedBudget {
+            spelling: machine.shared.spelling(),
+            summaries: Summaries::default(),
+            places: FxHashMap::default(),
+            configs: FxHashMap::default(),
+            profiles: FxHashMap::default(),
+            profile_bytes: 0,
+            eos_cost: u32::from(!machine.shared.vocabulary.eos_token_ids().is_empty()),
+        }
+    }
+
+    /// Whether answers are upper bounds only.
+    pub(super) fn is_upper(&self) -> bool {
+        self.summaries.is_upper
+    }
+
+    /// Leaves out tokens that span those of the lexer from now on, so that every answer is an upper bound.
+    pub(super) fn settle_for_upper(&mut self) {
+        self.clear();
+        self.summaries.is_upper = true;
+    }
+
+    /// Drops what is memoised if it has grown beyond the limit.
+    pub(super) fn trim(&mut self) {
+        if self.memory_usage() > MAX_BYTES {
+            self.clear();
+        }
+    }
+
+    fn clear(&mut self) {
+        let is_upper = self.summaries.is_upper;
+        self.summaries = Summaries::default();
+        self.summaries.is_upper = is_upper;
+        self.places = FxHashMap::default();
+        self.configs = FxHashMap::default();
+        self.profiles = FxHashMap::default();
+        self.profile_bytes = 0;
+    }
+
+    /// Approximate memory, in bytes.
+    pub(crate) fn memory_usage(&self) -> usize {
+        self.summaries.memory_usage() + self.places.len() * 32 + self.configs.len() * 16 + self.profile_bytes
+    }
+
+    /// The least number of tokens, EOS included, that complete the text; [`NEVER`] if no tokens spell the
+    /// rest of any.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(super) fn least(
+        &mut self,
+        lexed: &mut Lexed,
+        machine: &mut Machine,
+        config: ConfigId,
+    ) -> Result<u32, EngineError> {
+        if lexed.configs.is_accepting(config) {
+            return Ok(self.eos_cost);
+        }
+        if let Some(&known) = self.configs.get(&config) {
+            return Ok(known);
+        }
+        let spelling = self.spelling.clone();
+        let mut spelling = lock(&spelling);
+        let mut parts = Parts { machine, lexed, futures: &mut spelling.futures };
+        let mut bound = 1;
+        let least = loop {
+            if let Some(least) = self.config_within(&mut parts, config, bound)? {
+                break least + self.eos_cost;
+            }
+            if bound >= MAX_BOUND {
+                break NEVER;
+            }
+            bound += if bound < 64 { 1 } else { bound };
+        };
+        if parts.machine.shared.options.use_memo {
+            self.configs.insert(config, least);
+        }
+        Ok(least)
+    }
+
+    /// The least number of tokens, EOS not included, if it is at most `bound`.
+    fn config_within(
+        &mut self,
+        parts: &mut Parts<'_>,
+        config: ConfigId,
+        bound: u32,
+    ) -> Result<Option<u32>, EngineError> {
+        let mut found: Option<u32> = None;
+        for reading in parts.lexed.readings(config) {
+            let start =
+                RunStart { point: reading.point, future: parts.futures.root(), is_nested: reading.depth > 0 };
+            let run = self.summaries.runs.run(parts.lexed, parts.futures, start)?;
+            let blocks = self.summaries.blocks.of(&reading.widths, reading.depth);
+            let threads = parts.machine.configs.threads(reading.parser).to_vec();
+            for cost in 0..=bound {
+                if found.is_some_and(|found| found <= cost) {
+                    break;
+                }
+                let level = self.summaries.runs.level(parts.lexed, parts.futures, run, cost)?;
+                let Some(level) = level else { break };
+                for &Thread { terminal, next, node, .. } in &threads {
+                    for exit in of_terminal(&level, terminal) {
+                        if self.is_upper() && exit.future != parts.futures.root() {
+                            continue;
+                        }
+                        for control in self.summaries.behind(parts, blocks, exit) {
+                            let bound = found.map_or(bound, |found| found - 1);
+                            if cost > bound {
+                                continue;
+                            }
+                            let place = (next, node, control);
+                            let least = self.place_within(parts, place, bound - cost)?;
+                            found = least.map(|least| least + cost).or(found);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The same from a place.
+    fn place_within(
+        &mut self,
+        parts: &mut Parts<'_>,
+        place: Place,
+        bound: u32,
+    ) -> Result<Option<u32>, EngineError> {
+        let mut stack = vec![(place, bound)];
+        while let Some(&(top, bound)) = stack.last() {
+            if self.places.get(&top).is_some_and(|known| known.within(bound).is_some()) {
+                stack.pop();
+                continue;
+            }
+            let (state, node, control) = top;
+            let exits = if state == ExprPool::EPSILON {
+                vec![(control, 0)]
+            } else {
+                self.summaries.exits(parts, state, control, bound, MAX_ITEMS)?
+            };
+            let n_open = stack.len();
+            let mut least: Option<u32> = None;
+            for (left, cost) in exits {
+                for frame in parts.machine.stacks.frames(node) {
+                    let room = least.map_or(bound, |least| least.min(bound));
+                    if cost > room {
+                        break;
+                    }
+                    if *frame == Frame::BOTTOM {
+                        if self.is_end(parts, left) {
+                            least = Some(cost);
+                        }
+                        continue;
+                    }
+                    let below = (frame.ret, frame.parent, left);
+                    match self.places.get(&below).and_then(|known| known.within(bound - cost)) {
+                        Some(Some(rest)) if least.is_none_or(|least| cost + rest < least) => {
+                            least = Some(cost + rest);
+                        }
+                        Some(_) => {}
+                        None => stack.push((below, bound - cost)),
+                    }
+                }
+            }
+            if stack.len() == n_open {
+                let known = least.map_or(Least::MoreThan(bound), Least::Exactly);
+                self.places.insert(top, known);
+                stack.pop();
+            }
+        }
+        let known = self.places.get(&place).copied().unwrap_or(Least::MoreThan(bound));
+        Ok(known.within(bound).flatten())
+    }
+
+    /// Whether the text may end in a control when the stack is empty.
+    fn is_end(&self, parts: &Parts<'_>, control: ControlId) -> bool {
+        match self.summaries.controls.get(control) {
+            Control::Text(text) => {
+                text.future == parts.futures.root()
+                    && self.summaries.blocks.n_open(text.blocks) == 0
+                    && parts.lexed.ends_here(text.hypothesis)
+            }
+            Control::End(n_dedents) => n_dedents == 0,
+            Control::Indent(_) | Control::Dedents(..) => false,
+        }
+    }
+
+    /// The profile of `config`: the mask's tokens by what completing the text after them takes. One walk over the
+    /// token trie; texts that come to the same configuration are one.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(super) fn profile(
+        &mut self,
+        lexed: &mut Lexed,
+        machine: &mut Machine,
+        config: ConfigId,
+    ) -> Result<Arc<Profile>, EngineError> {
+        if let Some(known) = self.profiles.get(&config) {
+            return Ok(known.clone());
+        }
+        let vocabulary = machine.shared.vocabulary.clone();
+        let n_words = mask_words(vocabulary.n_vocab());
+        let mut groups: BTreeMap<u32, MaskBuilder> = BTreeMap::new();
+        if lexed.configs.is_accepting(config) {
+            let eos: Vec<TokenId> = vocabulary.eos_token_ids().iter().map(|&id| TokenId(id)).collect();
+            groups.entry(0).or_insert_with(|| MaskBuilder::new(n_words)).insert_all(&eos);
+        }
+        let trie = vocabulary.trie();
+        let mut stack = vec![(Trie::ROOT, config)];
+        while let Some((node, config)) = stack.pop() {
+            for (byte, child) in trie.children(node) {
+                let Some(next) = lexed.step(machine, config, byte)? else { continue };
+                if !trie.tokens(child).is_empty() {
+                    let least = self.least(lexed, machine, next)?;
+                    let group = groups.entry(least).or_insert_with(|| MaskBuilder::new(n_words));
+                    group.insert_all(trie.tokens(child));
+                }
+                if trie.n_children(child) > 0 {
+                    stack.push((child, next));
+                }
+            }
+        }
+        let profile =
+            Arc::new(Profile::new(groups.into_iter().map(|(cost, mask)| (cost, mask.finish())).collect()));
+        if machine.shared.options.use_memo {
+            self.profile_bytes += profile.memory_usage();
+            self.profiles.insert(config, profile.clone());
+        }
+        Ok(profile)
+    }
+}

@@ -1,0 +1,358 @@
+//! Summaries of the rules of a lexed grammar: at which costs the rest of a rule, begun in a control, can be read, and in
+//! which control that ends; whatever the stack below.
+//!
+//! Each summary is complete up to a *bound* on its cost, which is raised as callers need it. What lies beyond is
+//! parked: items of a higher cost, and levels of runs that nobody has asked for. When the queue is empty, every summary has all of
+//! its exits up to its bound: an item, a call or a run of cost c within bound b has been given b − c.
+//!
+//! Costs are corrected where a cheaper way is found later, so the order of the queue matters for time only.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use maskwright_grammar::{ExprId, Symbol, TerminalId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::super::futures::{FutureId, Futures};
+use super::blocks::{BlocksId, BlocksPool, Made};
+use super::controls::{Control, ControlId, Controls, InText};
+use super::runs::{Exit, RunId, RunStart, Runs};
+use crate::EngineError;
+use crate::lexed::{HypothesisId, Lexed, Point};
+use crate::machine::Machine;
+
+/// A summary.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct SummaryId(u32);
+
+/// A place within a summary.
+type Place = (ExprId, ControlId);
+
+/// Where in a text, up to the token of the vocabulary in progress.
+type Spot = (SummaryId, ExprId, HypothesisId, BlocksId);
+
+/// What is asked of all parts in turn: the parser's rules, what reads bytes, and what tokens there are.
+pub(super) struct Parts<'a> {
+    pub(super) machine: &'a mut Machine,
+    pub(super) lexed: &'a mut Lexed,
+    pub(super) futures: &'a mut Futures,
+}
+
+#[derive(Default)]
+struct Summary {
+    /// Everything up to this cost is known once the queue is empty.
+    bound: u32,
+    exits: FxHashMap<ControlId, u32>,
+    /// The summaries that wait for the exits: where each goes on, and the cost there.
+    callers: FxHashSet<(SummaryId, ExprId, u32)>,
+    callees: FxHashSet<(SummaryId, u32)>,
+    /// Items beyond the bound.
+    parked: Vec<(u32, Place)>,
+    /// Runs of which more levels may be needed.
+    waits: Vec<Wait>,
+}
+
+/// A run that begins at a place.
+struct Wait {
+    cost: u32,
+    state: ExprId,
+    text: InText,
+    run: RunId,
+    n_levels: u32,
+}
+
+/// All summaries of one grammar.
+#[derive(Default)]
+pub(super) struct Summaries {
+    pub(super) runs: Runs,
+    pub(super) controls: Controls,
+    pub(super) blocks: BlocksPool,
+    summaries: Vec<Summary>,
+    ids: FxHashMap<Place, SummaryId>,
+    queue: BinaryHeap<Reverse<(u32, SummaryId, Place)>>,
+    costs: FxHashMap<(SummaryId, Place), u32>,
+    root_costs: FxHashMap<Spot, u32>,
+    /// Summaries whose bound was raised, with what they still have to do about it.
+    raised: Vec<SummaryId>,
+    /// Whether a token of the vocabulary must end where one of the lexer does.
+    pub(super) is_upper: bool,
+    n_items: u64,
+}
+
+impl Summaries {
+    /// The exits of the rest of a rule at costs up to `bound`.
+    ///
+    /// # Errors
+    /// If more than `max_items` items are taken, or another limit is reached.
+    pub(super) fn exits(
+        &mut self,
+        parts: &mut Parts<'_>,
+        state: ExprId,
+        control: ControlId,
+        bound: u32,
+        max_items: u64,
+    ) -> Result<Vec<(ControlId, u32)>, EngineError> {
+        let id = self.summary((state, control));
+        self.raise(id, bound);
+        let last = self.n_items + max_items;
+        loop {
+            if let Some(raised) = self.raised.pop() {
+                self.go_on(parts, raised)?;
+            } else if let Some(Reverse((cost, id, place))) = self.queue.pop() {
+                self.take(parts, cost, id, place)?;
+            } else {
+                break;
+            }
+            if self.n_items > last {
+                return Err(EngineError::budget_search(max_items));
+            }
+        }
+        let exits = &self.summaries[id.0 as usize].exits;
+        Ok(exits.iter().map(|(&control, &cost)| (control, cost)).filter(|&(_, cost)| cost <= bound).collect())
+    }
+
+    /// How a text goes on with the exits of `run` for `terminal` at `cost`: the controls behind it.
+    pub(super) fn behind(&mut self, parts: &mut Parts<'_>, blocks: BlocksId, exit: &Exit) -> Vec<ControlId> {
+        let text = |blocks| InText { hypothesis: exit.hypothesis, future: exit.future, blocks };
+        let Some(layout) = parts.lexed.layout() else {
+            return vec![self.controls.intern(Control::Text(text(blocks)))];
+        };
+        let terminal = exit.terminal;
+        if terminal == layout.newline {
+            let after = self.blocks.after_line(blocks, &exit.lines);
+            let control = |(made, blocks)| match made {
+                Made::Indent => Control::Indent(text(blocks)),
+                Made::Dedents(0) => Control::Text(text(blocks)),
+                Made::Dedents(n_dedents) => Control::Dedents(text(blocks), n_dedents),
+            };
+            return after.into_iter().map(|made| self.controls.intern(control(made))).collect();
+        }
+        let blocks = if layout.open.contains(&terminal) {
+            self.blocks.with_bracket(blocks, true)
+        } else if layout.close.contains(&terminal) {
+            self.blocks.with_bracket(blocks, false)
+        } else {
+            Some(blocks)
+        };
+        blocks.map(|blocks| self.controls.intern(Control::Text(text(blocks)))).into_iter().collect()
+    }
+
+    fn summary(&mut self, place: Place) -> SummaryId {
+        let fresh = SummaryId(self.summaries.len() as u32);
+        let id = *self.ids.entry(place).or_insert(fresh);
+        if id == fresh {
+            self.summaries.push(Summary::default());
+            self.queue.push(Reverse((0, id, place)));
+        }
+        id
+    }
+
+    fn raise(&mut self, id: SummaryId, bound: u32) {
+        let summary = &mut self.summaries[id.0 as usize];
+        if summary.bound < bound {
+            summary.bound = bound;
+            self.raised.push(id);
+        }
+    }
+
+    /// Gives what a summary has begun its share of a higher bound.
+    fn go_on(&mut self, parts: &mut Parts<'_>, id: SummaryId) -> Result<(), EngineError> {
+        let summary = &mut self.summaries[id.0 as usize];
+        let bound = summary.bound;
+        let (due, parked) =
+            std::mem::take(&mut summary.parked).into_iter().partition(|&(cost, _)| cost <= bound);
+        summary.parked = parked;
+        let due: Vec<(u32, Place)> = due;
+        self.queue.extend(due.into_iter().map(|(cost, place)| Reverse((cost, id, place))));
+        let callees: Vec<(SummaryId, u32)> = summary.callees.iter().copied().collect();
+        for wait in std::mem::take(&mut summary.waits) {
+            self.follow(parts, id, wait)?;
+        }
+        for (callee, cost) in callees {
+            self.raise(callee, bound.saturating_sub(cost));
+        }
+        Ok(())
+    }
+
+    fn take(
+        &mut self,
+        parts: &mut Parts<'_>,
+        cost: u32,
+        id: SummaryId,
+        (state, mut control): Place,
+    ) -> Result<(), EngineError> {
+        if self.costs.get(&(id, (state, control))).is_some_and(|&known| known <= cost) {
+            return Ok(());
+        }
+        let summary = &mut self.summaries[id.0 as usize];
+        let bound = summary.bound;
+        if cost > bound {
+            summary.parked.push((cost, (state, control)));
+            return Ok(());
+        }
+        self.n_items += 1;
+        self.costs.insert((id, (state, control)), cost);
+        if let Control::Text(text) = self.controls.get(control) {
+            let Some(text) = self.cut(parts, cost, (id, state, text.hypothesis, text.blocks), text.future)
+            else {
+                return Ok(());
+            };
+            control = self.controls.intern(Control::Text(text));
+            self.read_on(parts, cost, id, state, text)?;
+        }
+        if parts.machine.network.is_nullable(state) {
+            self.leave(id, cost, control);
+        }
+        for index in parts.machine.network.moves(state) {
+            let step = parts.machine.network.move_at(index);
+            match step.symbol {
+                Symbol::Terminal(terminal) => {
+                    if let Some(next) = self.after_made(parts, control, terminal) {
+                        self.queue.push(Reverse((cost, id, (step.next, next))));
+                    }
+                }
+                Symbol::Rule(rule) => {
+                    let callee = self.summary((parts.machine.network.body(rule), control));
+                    self.raise(callee, bound - cost);
+                    self.summaries[id.0 as usize].callees.insert((callee, cost));
+                    if self.summaries[callee.0 as usize].callers.insert((id, step.next, cost)) {
+                        let exits = self.summaries[callee.0 as usize].exits.iter();
+                        self.queue.extend(
+                            exits.map(|(&left, &more)| Reverse((cost + more, id, (step.next, left)))),
+                        );
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The text at a spot at `cost`, without the rests of tokens that are as cheap to spell anew (lemma 1); `None` if
+    /// nothing is left of it.
+    fn cut(&mut self, parts: &mut Parts<'_>, cost: u32, spot: Spot, future: FutureId) -> Option<InText> {
+        let (_, _, hypothesis, blocks) = spot;
+        let mut text = InText { hypothesis, future, blocks };
+        if future == parts.futures.root() {
+            let known = self.root_costs.entry(spot).or_insert(cost);
+            *known = cost.min(*known);
+        } else if let Some(&root_cost) = self.root_costs.get(&spot).filter(|&&known| known <= cost) {
+            text.future = parts.futures.costly(future, cost - root_cost + 1);
+        }
+        (text.future != FutureId::EMPTY).then_some(text)
+    }
+
+    /// Goes on from a place by the text's own bytes, or by its end.
+    fn read_on(
+        &mut self,
+        parts: &mut Parts<'_>,
+        cost: u32,
+        id: SummaryId,
+        state: ExprId,
+        text: InText,
+    ) -> Result<(), EngineError> {
+        let n_open = self.blocks.n_open(text.blocks);
+        if text.future == parts.futures.root() && n_open > 0 && parts.lexed.ends_here(text.hypothesis) {
+            let end = self.controls.intern(Control::End(n_open));
+            self.queue.push(Reverse((cost, id, (state, end))));
+        }
+        let moves = parts.machine.network.moves(state);
+        let reads_terminal =
+            |index| matches!(parts.machine.network.move_at(index).symbol, Symbol::Terminal(_));
+        if moves.into_iter().any(reads_terminal) {
+            let run = self.run(parts, text)?;
+            self.follow(parts, id, Wait { cost, state, text, run, n_levels: 0 })?;
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, parts: &mut Parts<'_>, text: InText) -> Result<RunId, EngineError> {
+        let start = RunStart {
+            point: Point { hypothesis: text.hypothesis, line: None },
+            future: text.future,
+            is_nested: self.blocks.is_nested(text.blocks),
+        };
+        self.runs.run(parts.lexed, parts.futures, start)
+    }
+
+    /// Takes the levels of a run that the bound has room for.
+    fn follow(&mut self, parts: &mut Parts<'_>, id: SummaryId, mut wait: Wait) -> Result<(), EngineError> {
+        let bound = self.summaries[id.0 as usize].bound;
+        let root = parts.futures.root();
+        while wait.cost + wait.n_levels <= bound {
+            let level = self.runs.level(parts.lexed, parts.futures, wait.run, wait.n_levels)?;
+            let Some(level) = level else { return Ok(()) };
+            for index in parts.machine.network.moves(wait.state) {
+                let step = parts.machine.network.move_at(index);
+                let Symbol::Terminal(terminal) = step.symbol else { continue };
+                for exit in of_terminal(&level, terminal) {
+                    if self.is_upper && exit.future != root {
+                        continue;
+                    }
+                    for control in self.behind(parts, wait.text.blocks, exit) {
+                        self.queue.push(Reverse((wait.cost + wait.n_levels, id, (step.next, control))));
+                    }
+                }
+            }
+            wait.n_levels += 1;
+        }
+        self.summaries[id.0 as usize].waits.push(wait);
+        Ok(())
+    }
+
+    /// The control after a token that is no text, if that is due.
+    fn after_made(
+        &mut self,
+        parts: &Parts<'_>,
+        control: ControlId,
+        terminal: TerminalId,
+    ) -> Option<ControlId> {
+        let layout = parts.lexed.layout()?;
+        let next = match self.controls.get(control) {
+            Control::Indent(text) if terminal == layout.indent => Control::Text(text),
+            Control::Dedents(text, 1) if terminal == layout.dedent => Control::Text(text),
+            Control::Dedents(text, n) if terminal == layout.dedent => Control::Dedents(text, n - 1),
+            Control::End(n @ 1..) if terminal == layout.dedent => Control::End(n - 1),
+            _ => return None,
+        };
+        Some(self.controls.intern(next))
+    }
+
+    /// Adds an exit and tells the callers.
+    fn leave(&mut self, id: SummaryId, cost: u32, control: ControlId) {
+        let summary = &mut self.summaries[id.0 as usize];
+        let known = summary.exits.entry(control).or_insert(u32::MAX);
+        if *known <= cost {
+            return;
+        }
+        *known = cost;
+        let callers = summary.callers.iter();
+        self.queue
+            .extend(callers.map(|&(caller, next, before)| Reverse((before + cost, caller, (next, control)))));
+    }
+
+    /// Approximate memory, in bytes.
+    pub(super) fn memory_usage(&self) -> usize {
+        let entries: usize = self
+            .summaries
+            .iter()
+            .map(|summary| {
+                let calls = summary.callers.len() + summary.callees.len();
+                16 * summary.exits.len() + 20 * calls + 16 * summary.parked.len() + 40 * summary.waits.len()
+            })
+            .sum();
+        entries
+            + self.summaries.len() * (size_of::<Summary>() + 40)
+            + (self.costs.len() + self.root_costs.len() + self.queue.len()) * 28
+            + self.runs.memory_usage()
+            + self.controls.memory_usage()
+            + self.blocks.memory_usage()
+    }
+}
+
+/// The exits of a level for one terminal.
+pub(super) fn of_terminal(level: &Arc<[Exit]>, terminal: TerminalId) -> &[Exit] {
+    let start = level.partition_point(|exit| exit.terminal < terminal);
+    let n_exits = level[start..].partition_point(|exit| exit.terminal == terminal);
+    &level[start..start + n_exits]
+}

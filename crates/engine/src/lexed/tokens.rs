@@ -1,0 +1,107 @@
+//! The lexer's side of a lexed grammar by itself: where a text stands among tokens, and what a byte does there,
+//! whatever the parser has read. Budgets put it together with the rules in their own way.
+
+use maskwright_automata::ByteSet;
+use maskwright_grammar::TerminalId;
+
+use super::hypotheses::{HypothesisId, Outcome};
+use super::layout::line_after;
+use super::{Layout, Lexed};
+use crate::EngineError;
+use crate::configuration::ConfigId;
+
+/// Where the lexer stands: a hypothesis, and the blanks since the last newline character of the token in
+/// progress, if that may become a token that ends a line.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Point {
+    pub(crate) hypothesis: HypothesisId,
+    pub(crate) line: Option<u32>,
+}
+
+/// What one byte does to a point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Read {
+    /// The terminal whose token ends with the byte, if one does.
+    pub(crate) terminal: Option<TerminalId>,
+    /// The hypothesis after it. Its line is that of the token in progress, or of the token that has ended.
+    pub(crate) next: Point,
+}
+
+/// One reading of a text: the lexer's point, the parser's configuration, the blocks around.
+pub(crate) struct Reading {
+    pub(crate) point: Point,
+    pub(crate) parser: ConfigId,
+    pub(crate) widths: Box<[u32]>,
+    pub(crate) depth: u32,
+}
+
+impl Lexed {
+    /// The readings of a configuration.
+    pub(crate) fn readings(&self, config: ConfigId) -> Vec<Reading> {
+        let reading = |thread: &super::LexedThread| {
+            let layout = self.layouts.get(thread.layout);
+            Reading {
+                point: Point { hypothesis: thread.hypothesis, line: layout.line },
+                parser: thread.parser,
+                widths: layout.widths.clone(),
+                depth: layout.depth,
+            }
+        };
+        self.configs.threads(config).iter().map(reading).collect()
+    }
+
+    /// What makes indentation, if something does.
+    pub(crate) fn layout(&self) -> Option<&Layout> {
+        self.tables.layout.as_ref()
+    }
+
+    /// Whether the parser gets no token of `terminal`, inside of brackets or outside.
+    pub(crate) fn is_ignored(&self, terminal: TerminalId, is_nested: bool) -> bool {
+        self.tables.ignored.contains(&terminal)
+            || (is_nested && self.layout().is_some_and(|layout| layout.newline == terminal))
+    }
+
+    /// Whether the text may end here as far as the lexer goes.
+    pub(crate) fn ends_here(&self, hypothesis: HypothesisId) -> bool {
+        self.hypotheses.ends_here(hypothesis)
+    }
+
+    /// All that `byte` can do at `point`, added to `reads`.
+    ///
+    /// # Errors
+    /// If a limit of the lexer is reached.
+    pub(crate) fn read(&mut self, point: Point, byte: u8, reads: &mut Vec<Read>) -> Result<(), EngineError> {
+        for index in self.hypotheses.step(point.hypothesis, byte)? {
+            let Outcome { terminal, next } = self.hypotheses.outcome(index);
+            let mut line = None;
+            if let Some(layout) = &self.tables.layout {
+                let is_newline = match terminal {
+                    Some(terminal) => terminal == layout.newline,
+                    None => {
+                        let state = self.hypotheses.get(next).state;
+                        self.tables.lexer.reachable(state)?.contains(layout.newline.index() as u32)
+                    }
+                };
+                if is_newline {
+                    line = line_after(point.line, byte, layout.tab_width);
+                }
+            }
+            reads.push(Read { terminal, next: Point { hypothesis: next, line } });
+        }
+        Ok(())
+    }
+
+    /// The bytes that a hypothesis can read.
+    ///
+    /// # Errors
+    /// If a limit of the lexer is reached.
+    pub(crate) fn readable_bytes(&mut self, hypothesis: HypothesisId) -> Result<ByteSet, EngineError> {
+        let mut bytes = ByteSet::EMPTY;
+        for byte in 0..=255 {
+            if !self.hypotheses.step(hypothesis, byte)?.is_empty() {
+                bytes.insert(byte);
+            }
+        }
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,431 @@
+//! Budgets of lexed grammars equal the naive reference's: breadth-first search over texts and tokens.
+//!
+//! The search goes by texts and reads each with the engine without a limit, whose masks `lexed.rs` checks against the
+//! definition. It knows nothing of hypotheses, futures or summaries.
+//!
+//! `PROPTEST_CASES=10000 cargo test --release -p maskwright-engine --test budget_lexed` runs the full campaign.
+
+#![allow(clippy::unwrap_used, reason = "a failure is a failed test, inside of macros too")]
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use maskwright_automata::Fuel;
+use maskwright_engine::{
+    CompiledGrammar, Compiler, EngineError, Layout, Limits, Matcher, Options, TokenCountStatus,
+};
+use maskwright_lark::{Indentation, LarkConfig, LexerKind, parse_lark};
+use maskwright_vocabulary::{TokenId, Vocabulary};
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+
+/// The most tokens, EOS not included, that the reference looks ahead.
+const MAX_AHEAD: usize = 5;
+/// The most texts that it looks at.
+const MAX_TEXTS: usize = 4_000;
+
+fn cases(default: u32) -> ProptestConfig {
+    let config = ProptestConfig { max_shrink_iters: 500, ..ProptestConfig::default() };
+    if std::env::var_os("PROPTEST_CASES").is_some() {
+        config
+    } else {
+        ProptestConfig { cases: default, ..config }
+    }
+}
+
+fn vocabulary(tokens: &[&str]) -> Arc<Vocabulary> {
+    let all = tokens.iter().chain([&"</s>"]).map(|token| Some(token.as_bytes().to_vec())).collect();
+    Vocabulary::from_tokens(all, &[tokens.len() as u32], None).unwrap().shared()
+}
+
+/// `None` if the grammar is refused.
+fn compile(
+    source: &str,
+    is_indented: bool,
+    vocabulary: &Arc<Vocabulary>,
+    options: Options,
+) -> Option<Arc<CompiledGrammar>> {
+    let indentation = is_indented.then(|| Indentation {
+        newline: "_NL".to_owned(),
+        indent: "_INDENT".to_owned(),
+        dedent: "_DEDENT".to_owned(),
+        open: vec!["LPAR".to_owned()],
+        close: vec!["RPAR".to_owned()],
+        tab_width: 8,
+    });
+    let config = LarkConfig { lexer: LexerKind::Basic, indentation, ..LarkConfig::default() };
+    let fuel = Fuel::unlimited();
+    let grammar = parse_lark(source, "test.lark", &config, &fuel).ok()?;
+    let layout = grammar.indentation.map(|ids| Layout {
+        newline: ids.newline,
+        indent: ids.indent,
+        dedent: ids.dedent,
+        open: ids.open,
+        close: ids.close,
+        tab_width: ids.tab_width,
+    });
+    let compiler = Compiler::with_options(vocabulary.clone(), Limits::default(), options);
+    compiler.compile_lexed(grammar.lexed, layout, &fuel).ok()
+}
+
+/// What the reference finds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Found {
+    /// The least number of tokens, EOS included.
+    Least(usize),
+    /// It is more than this.
+    MoreThan(usize),
+    /// No text can be completed.
+    Never,
+}
+
+/// By levels: all texts that so many tokens make, as long as a word can begin with them.
+fn reference(start: &Matcher, n_ordinary: usize) -> Result<Found, EngineError> {
+    let mut level: HashMap<Vec<u8>, Matcher> = HashMap::from([(Vec::new(), start.clone())]);
+    let mut n_texts = 0;
+    for n_tokens in 0..=MAX_AHEAD {
+        if level.is_empty() {
+            return Ok(Found::Never);
+        }
+        if level.values().any(Matcher::is_accepting) {
+            return Ok(Found::Least(n_tokens + 1));
+        }
+        n_texts += level.len() * n_ordinary;
+        if n_tokens == MAX_AHEAD || n_texts > MAX_TEXTS {
+            return Ok(Found::MoreThan(n_tokens + 1));
+        }
+        let mut next = HashMap::new();
+        for (text, matcher) in &level {
+            for id in 0..n_ordinary as u32 {
+                let bytes = matcher.grammar().vocabulary().token_bytes(TokenId(id)).unwrap();
+                let longer = [text.as_slice(), bytes].concat();
+                if next.contains_key(&longer) {
+                    continue;
+                }
+                let mut matcher = matcher.fork();
+                if matcher.accept_token(TokenId(id))? {
+                    next.insert(longer, matcher);
+                }
+            }
+        }
+        level = next;
+    }
+    Ok(Found::MoreThan(MAX_AHEAD + 1))
+}
+
+/// Checks a session at its place against the reference; the least number of tokens, if there is one.
+fn check_least(matcher: &Matcher, n_ordinary: usize) -> Result<Option<usize>, TestCaseError> {
+    // Where tokens cannot stand side by side, the engine's own search may reach its limit.
+    let Ok(expected) = reference(matcher, n_ordinary) else { return Ok(None) };
+    let least = match (matcher.tokens_to_finish(), expected) {
+        (Ok(least), _) => least,
+        (Err(error), Found::Never | Found::MoreThan(_)) => {
+            prop_assert!(expected == Found::Never || error.is_limit() || !error.is_terminated());
+            return Ok(None);
+        }
+        (Err(error), Found::Least(least)) => {
+            return Err(TestCaseError::fail(format!("{error} instead of {least}")));
+        }
+    };
+    prop_assert_eq!(least.status, TokenCountStatus::Exact);
+    match expected {
+        Found::Least(expected) => prop_assert_eq!(least.n_tokens, expected),
+        Found::MoreThan(bound) => prop_assert!(least.n_tokens > bound, "{} <= {}", least.n_tokens, bound),
+        Found::Never => prop_assert!(false, "{} tokens, but there is no way", least.n_tokens),
+    }
+    let completion = matcher.finish().unwrap();
+    prop_assert_eq!(completion.len(), least.n_tokens);
+    let mut rest = matcher.fork();
+    prop_assert_eq!(rest.accept_tokens(&completion).unwrap(), completion.len());
+    prop_assert!(rest.is_terminated());
+    Ok(Some(least.n_tokens))
+}
+
+/// Walks along a text that the choices make; checks each place, and the mask under limits around the least.
+fn check(
+    source: &str,
+    is_indented: bool,
+    tokens: &[&str],
+    choices: &[u16],
+    options: Options,
+) -> Result<(), TestCaseError> {
+    let vocabulary = vocabulary(tokens);
+    let Some(compiled) = compile(source, is_indented, &vocabulary, options) else { return Ok(()) };
+    let mut matcher = Matcher::new(&compiled);
+    let mut accepted = Vec::new();
+    for choice in choices {
+        let Some(least) = check_least(&matcher, tokens.len())? else { return Ok(()) };
+        for spare in 0..2 {
+            let limit = accepted.len() + least + spare;
+            let Ok(mut session) = Matcher::with_max_tokens(&compiled, Some(limit)) else { break };
+            prop_assert_eq!(session.accept_tokens(&accepted).unwrap(), accepted.len());
+            let mask = session.mask().unwrap();
+            prop_assert!(!mask.is_empty());
+            for id in 0..tokens.len() as u32 {
+                let token = TokenId(id);
+                let mut after = matcher.fork();
+                let Ok(is_viable) = after.accept_token(token) else { return Ok(()) };
+                let is_allowed = is_viable
+                    && match reference(&after, tokens.len()) {
+                        Ok(Found::Least(rest)) => rest < least + spare,
+                        Ok(Found::Never) => false,
+                        Ok(Found::MoreThan(bound)) if bound + 1 >= least + spare => false,
+                        _ => continue,
+                    };
+                prop_assert_eq!(
+                    mask.contains(token),
+                    is_allowed,
+                    "{:?} after {:?} within {}",
+                    tokens[id as usize],
+                    accepted.iter().map(|token: &TokenId| tokens[token.0 as usize]).collect::<Vec<_>>(),
+                    limit
+                );
+                prop_assert_eq!(session.validate_tokens(&[token]).unwrap() == 1, is_allowed);
+            }
+            prop_assert_eq!(mask.contains(TokenId(tokens.len() as u32)), session.is_accepting());
+        }
+        let Ok(mask) = matcher.mask() else { return Ok(()) };
+        let allowed: Vec<TokenId> = mask.iter().filter(|token| (token.0 as usize) < tokens.len()).collect();
+        if allowed.is_empty() {
+            return Ok(());
+        }
+        let token = allowed[usize::from(*choice) % allowed.len()];
+        prop_assert!(matcher.accept_token(token).unwrap());
+        accepted.push(token);
+    }
+    Ok(())
+}
+
+/// Whatever is drawn, the text ends in time.
+fn walk_within(compiled: &Arc<CompiledGrammar>, choices: &[u16], spare: usize) -> Result<(), TestCaseError> {
+    let Ok(least) = Matcher::new(compiled).tokens_to_finish() else { return Ok(()) };
+    let limit = least.n_tokens + spare;
+    let mut matcher = Matcher::with_max_tokens(compiled, Some(limit)).unwrap();
+    let mut unlimited = Matcher::new(compiled);
+    for n_tokens in 0..=limit {
+        if matcher.is_terminated() {
+            return Ok(());
+        }
+        prop_assert!(n_tokens < limit, "the text is not complete in time");
+        let Ok(mask) = matcher.mask() else { return Ok(()) };
+        let allowed: Vec<TokenId> = mask.iter().collect();
+        prop_assert!(!allowed.is_empty(), "dead end within {} of {} tokens", n_tokens, limit);
+        let token = allowed[usize::from(choices[n_tokens % choices.len()]) % allowed.len()];
+        prop_assert!(matcher.accept_token(token).unwrap() && unlimited.accept_token(token).unwrap());
+        if n_tokens % 3 == 2 {
+            let before = matcher.fork().mask().ok();
+            matcher.rollback(1).unwrap();
+            prop_assert!(matcher.accept_token(token).unwrap());
+            prop_assert_eq!(matcher.fork().mask().ok(), before);
+        }
+    }
+    Ok(())
+}
+
+const INDENTED: &str = r#"
+start: (_NL | stmt)*
+?stmt: simple | block
+simple: expr (";" expr)* _NL
+block: "if" expr ":" suite ["else" ":" suite] | "try" ":" suite "end" ":" suite
+suite: simple | _NL _INDENT stmt+ _DEDENT
+expr: NAME | NUMBER | LPAR [expr ("," expr)*] RPAR | expr "." NAME
+LPAR: "("
+RPAR: ")"
+NAME: /[a-z]+/
+NUMBER: /[0-9]+(\.[0-9]+)?/
+COMMENT: /#[^\n]*/
+_NL: /(\r?\n[\t ]*|#[^\n]*)+/
+%ignore /[ ]+/
+%declare _INDENT _DEDENT
+"#;
+
+const BRACKETS: &str = r#"
+start: value
+value: NUMBER | STRING | "[" [value ("," value)*] "]" | "{" [pair ("," pair)*] "}" | "null"
+pair: STRING ":" value
+NUMBER: /-?[0-9]+(\.[0-9]+)?/
+STRING: /"[^"\\]*"/
+COMMENT: "/*" /(.|\n)*?/ "*/"
+%ignore /[ \n]+/
+%ignore COMMENT
+"#;
+
+const KEYWORDS: &str = r#"
+start: (decl | call)+
+decl: "int" NAME ["=" NUMBER] ";"
+call: NAME "(" [NAME ("," NAME)*] ")" ("+" | "++" | "..")* ";"
+NAME: /[a-z_]+/
+NUMBER: /[0-9]+(\.[0-9]+)?/
+%ignore " "
+"#;
+
+const INDENTED_TOKENS: [&str; 30] = [
+    "a",
+    "b",
+    "1",
+    ".",
+    ".5",
+    "if",
+    "if ",
+    "else",
+    "else:",
+    "try",
+    "try:",
+    "end",
+    ":",
+    ": a",
+    "\n",
+    "\n ",
+    "\n  ",
+    "\n    ",
+    "\n  a",
+    " ",
+    "  ",
+    "(",
+    ")",
+    "((",
+    "))",
+    ")\n",
+    "a\n",
+    ";",
+    "\nelse:",
+    "\n end:\n  ",
+];
+const BRACKETS_TOKENS: [&str; 26] = [
+    "1", "-", ".", "\"", "\"a", "a\"", "\"\"", "[", "]", "[[", "]]", "{", "}", "}}", "{\"", "\":", "\",",
+    "null", "n", "ull", " ", "/*", "*/", "*/]", ",", "1]",
+];
+const KEYWORDS_TOKENS: [&str; 24] = [
+    "int", "in", "t", "t ", " ", "a", "a(", "(", ")", ");", ";", "=", "= 1", "1", "1.", ".", "..", "+", "++",
+    "++;", "+;", "int a", ",a", "a;int",
+];
+
+/// Every token of one byte that the grammar needs, or not all of them, and some longer ones.
+fn some_of<const N: usize>(all: [&'static str; N]) -> impl Strategy<Value = Vec<&'static str>> {
+    (subsequence(all.to_vec(), N / 3..=N), any::<bool>()).prop_map(move |(mut some, has_letters)| {
+        if has_letters {
+            some.extend(all.iter().filter(|token| token.len() == 1));
+            some.sort_unstable();
+            some.dedup();
+        }
+        some
+    })
+}
+
+fn arb_options() -> impl Strategy<Value = Options> {
+    any::<bool>().prop_map(|use_memo| Options { use_memo, ..Options::default() })
+}
+
+/// Terminals that overlap, look further than one byte or cannot stand side by side.
+fn arb_source() -> impl Strategy<Value = String> {
+    let terminals = [
+        "\"a\"",
+        "\"b\"",
+        "\"ab\"",
+        "\"aab\"",
+        "/a+/",
+        "/[ab]+/",
+        "/a+?/",
+        "/a*b/",
+        "/a|ab/",
+        "/a(?!b)/",
+        "/a+\\.a+/",
+        "/[a.]+b/",
+        "/\\.[ab]*?\\./",
+        "\".\"",
+        "\"..\"",
+        "/(?<!a)b/",
+        "/b(?=a|$)/",
+    ];
+    let rules = [
+        "T0",
+        "T1",
+        "T2",
+        "r0",
+        "r1",
+        "T0 r1",
+        "r1 T1",
+        "(T0 | T2)",
+        "T1*",
+        "[r0 T2]",
+        "(T2 r1)*",
+        "T0 T1",
+        "T2 T2",
+        "(T0 r0)",
+        "T1+",
+        "",
+    ];
+    let ignored = select(vec!["", "%ignore \" \"", "%ignore / +/", "%ignore / a? /", "%ignore /\\.\\./"]);
+    let alternatives = prop::collection::vec(prop::collection::vec(select(rules.to_vec()), 1..4), 1..4);
+    let rule = move || alternatives.clone();
+    (prop::collection::vec(select(terminals.to_vec()), 3), rule(), rule(), rule(), ignored).prop_map(
+        |(terminals, start, r0, r1, ignored)| {
+            let body = |alternatives: Vec<Vec<&str>>| {
+                alternatives.into_iter().map(|parts| parts.join(" ")).collect::<Vec<_>>().join(" | ")
+            };
+            let mut source =
+                format!("start: {}\nr0: {} | T0\nr1: {} | T1 T2\n", body(start), body(r0), body(r1));
+            for (index, terminal) in terminals.iter().enumerate() {
+                source += &format!("T{index}: {terminal}\n");
+            }
+            source + ignored + "\n"
+        },
+    )
+}
+
+const SMALL_TOKENS: [&str; 14] =
+    ["a", "b", ".", " ", "ab", "ba", "aa", "a b", " a", "..", ".a", "b ", "a.a", "bb a"];
+
+proptest! {
+    #![proptest_config(cases(60))]
+
+    #[test]
+    fn random_grammars(
+        source in arb_source(),
+        tokens in some_of(SMALL_TOKENS),
+        choices in prop::collection::vec(any::<u16>(), 1..4),
+        options in arb_options(),
+    ) {
+        check(&source, false, &tokens, &choices, options)?;
+    }
+
+    #[test]
+    fn indentation(
+        tokens in some_of(INDENTED_TOKENS),
+        choices in prop::collection::vec(any::<u16>(), 1..8),
+        options in arb_options(),
+    ) {
+        check(INDENTED, true, &tokens, &choices, options)?;
+    }
+
+    #[test]
+    fn brackets_and_comments(
+        tokens in some_of(BRACKETS_TOKENS),
+        choices in prop::collection::vec(any::<u16>(), 1..8),
+        options in arb_options(),
+    ) {
+        check(BRACKETS, false, &tokens, &choices, options)?;
+    }
+
+    #[test]
+    fn keywords(
+        tokens in some_of(KEYWORDS_TOKENS),
+        choices in prop::collection::vec(any::<u16>(), 1..8),
+        options in arb_options(),
+    ) {
+        check(KEYWORDS, false, &tokens, &choices, options)?;
+    }
+
+    #[test]
+    fn random_walks_end_in_time(
+        choices in prop::collection::vec(any::<u16>(), 1..40),
+        spare in 0usize..25,
+    ) {
+        let of = |source, is_indented, tokens: &[&str]| {
+            compile(source, is_indented, &vocabulary(tokens), Options::default()).unwrap()
+        };
+        walk_within(&of(INDENTED, true, &INDENTED_TOKENS), &choices, spare)?;
+        walk_within(&of(BRACKETS, false, &BRACKETS_TOKENS), &choices, spare)?;
+        walk_within(&of(KEYWORDS, false, &KEYWORDS_TOKENS), &choices, spare)?;
+    }
+}
