@@ -9,6 +9,7 @@ use super::layout::line_after;
 use super::{Layout, Lexed};
 use crate::EngineError;
 use crate::configuration::ConfigId;
+use crate::machine::Machine;
 
 /// Where the lexer stands: a hypothesis, and the blanks since the last newline character of the token in
 /// progress, if that may become a token that ends a line.
@@ -33,21 +34,34 @@ pub(crate) struct Reading {
     pub(crate) parser: ConfigId,
     pub(crate) widths: Box<[u32]>,
     pub(crate) depth: u32,
+    /// Whether the parser can end here, all blocks closed.
+    pub(crate) can_end: bool,
 }
 
 impl Lexed {
     /// The readings of a configuration.
-    pub(crate) fn readings(&self, config: ConfigId) -> Vec<Reading> {
-        let reading = |thread: &super::LexedThread| {
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn readings(
+        &mut self,
+        parser: &mut Machine,
+        config: ConfigId,
+    ) -> Result<Vec<Reading>, EngineError> {
+        let threads = self.configs.threads(config).to_vec();
+        let mut readings = Vec::with_capacity(threads.len());
+        for thread in threads {
+            let can_end = self.can_end(parser, thread.parser, thread.layout)?;
             let layout = self.layouts.get(thread.layout);
-            Reading {
+            readings.push(Reading {
                 point: Point { hypothesis: thread.hypothesis, line: layout.line },
                 parser: thread.parser,
                 widths: layout.widths.clone(),
                 depth: layout.depth,
-            }
-        };
-        self.configs.threads(config).iter().map(reading).collect()
+                can_end,
+            });
+        }
+        Ok(readings)
     }
 
     /// What makes indentation, if something does.

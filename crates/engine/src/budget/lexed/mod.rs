@@ -49,7 +49,7 @@ use crate::mask_form::MaskBuilder;
 use crate::stack::{Frame, NodeId};
 use controls::{Control, ControlId};
 use runs::RunStart;
-use summaries::{Parts, Summaries, of_terminal};
+use summaries::{Parts, Summaries, ends_text, of_terminal};
 
 /// Items that the search for one answer may take before it settles for an upper bound.
 const MAX_ITEMS: u64 = 400_000;
@@ -180,7 +180,7 @@ impl LexedBudget {
         bound: u32,
     ) -> Result<Option<u32>, EngineError> {
         let mut found: Option<u32> = None;
-        for reading in parts.lexed.readings(config) {
+        for reading in parts.lexed.readings(parts.machine, config)? {
             let start =
                 RunStart { point: reading.point, future: parts.futures.root(), is_nested: reading.depth > 0 };
             let run = self.summaries.runs.run(parts.lexed, parts.futures, start)?;
@@ -192,6 +192,10 @@ impl LexedBudget {
                 }
                 let level = self.summaries.runs.level(parts.lexed, parts.futures, run, cost)?;
                 let Some(level) = level else { break };
+                if reading.can_end && ends_text(&level) {
+                    found = Some(cost);
+                    break;
+                }
                 for &Thread { terminal, next, node, .. } in &threads {
                     for exit in of_terminal(&level, terminal) {
                         if self.is_upper() && exit.future != parts.futures.root() {
@@ -235,15 +239,14 @@ impl LexedBudget {
             let n_open = stack.len();
             let mut least: Option<u32> = None;
             for (left, cost) in exits {
-                for frame in parts.machine.stacks.frames(node) {
+                for frame in parts.machine.stacks.frames(node).to_vec() {
                     let room = least.map_or(bound, |least| least.min(bound));
                     if cost > room {
                         break;
                     }
-                    if *frame == Frame::BOTTOM {
-                        if self.is_end(parts, left) {
-                            least = Some(cost);
-                        }
+                    if frame == Frame::BOTTOM {
+                        let end = self.end_within(parts, left, room - cost)?;
+                        least = end.map(|end| cost + end).or(least);
                         continue;
                     }
                     let below = (frame.ret, frame.parent, left);
@@ -266,16 +269,19 @@ impl LexedBudget {
         Ok(known.within(bound).flatten())
     }
 
-    /// Whether the text may end in a control when the stack is empty.
-    fn is_end(&self, parts: &Parts<'_>, control: ControlId) -> bool {
+    /// The least cost, if it is at most `bound`, at which the text can end in a control when the stack is empty.
+    fn end_within(
+        &mut self,
+        parts: &mut Parts<'_>,
+        control: ControlId,
+        bound: u32,
+    ) -> Result<Option<u32>, EngineError> {
         match self.summaries.controls.get(control) {
-            Control::Text(text) => {
-                text.future == parts.futures.root()
-                    && self.summaries.blocks.n_open(text.blocks) == 0
-                    && parts.lexed.ends_here(text.hypothesis)
+            Control::Text(text) if self.summaries.blocks.n_open(text.blocks) == 0 => {
+                self.summaries.end(parts, text, bound)
             }
-            Control::End(n_dedents) => n_dedents == 0,
-            Control::Indent(_) | Control::Dedents(..) => false,
+            Control::End(0) => Ok(Some(0)),
+            _ => Ok(None),
         }
     }
 

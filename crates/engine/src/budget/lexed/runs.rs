@@ -35,18 +35,20 @@ pub(super) struct RunStart {
     pub(super) is_nested: bool,
 }
 
-/// How a run can be left: with a token of `terminal`, in a hypothesis, inside a token of the vocabulary.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+/// How a run can be left: with a token of `terminal`, in a hypothesis, inside a token of the vocabulary; or with the
+/// end of the text, after ignored tokens only.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Exit {
-    pub(super) terminal: TerminalId,
+    /// `None` for the end of the text.
+    pub(super) terminal: Option<TerminalId>,
     pub(super) hypothesis: HypothesisId,
     pub(super) future: FutureId,
     /// The widths that the next line may have, if the token ends one.
     pub(super) lines: Widths,
 }
 
-/// A token's end: its terminal, its line, the hypothesis behind it.
-type End = (TerminalId, Option<u32>, HypothesisId);
+/// A token's end: its terminal, its line, the hypothesis behind it; or the text's.
+type End = (Option<TerminalId>, Option<u32>, HypothesisId);
 
 /// What can be reached without beginning a token of the vocabulary.
 #[derive(Default)]
@@ -184,7 +186,8 @@ impl Runs {
                 ends.push((end, future));
             }
         }
-        let mut lines: FxHashMap<(TerminalId, HypothesisId, FutureId), Vec<u32>> = FxHashMap::default();
+        let mut lines: FxHashMap<(Option<TerminalId>, HypothesisId, FutureId), Vec<u32>> =
+            FxHashMap::default();
         for ((terminal, line, hypothesis), future) in ends {
             lines.entry((terminal, hypothesis, future)).or_default().extend(line);
         }
@@ -195,14 +198,7 @@ impl Runs {
                 Exit { terminal, hypothesis, future, lines: lines.into() }
             })
             .collect();
-        exits.sort_unstable_by(|a, b| {
-            (a.terminal, a.hypothesis, a.future, &a.lines).cmp(&(
-                b.terminal,
-                b.hypothesis,
-                b.future,
-                &b.lines,
-            ))
-        });
+        exits.sort_unstable();
         self.n_exits += exits.len();
         run.levels.push(exits.into());
         for &point in walks.iter().flat_map(|walk| &walk.ends) {
@@ -239,7 +235,7 @@ impl Runs {
                     let terminal =
                         read.terminal.filter(|&terminal| !lexed.is_ignored(terminal, start.is_nested));
                     if let Some(terminal) = terminal {
-                        let end = (terminal, read.next.line, read.next.hypothesis);
+                        let end = (Some(terminal), read.next.line, read.next.hypothesis);
                         if is_end {
                             push_new(&mut walk.exits, (end, root));
                         }
@@ -258,6 +254,9 @@ impl Runs {
                     *mark = (number, next);
                     if is_end {
                         push_new(&mut walk.ends, next);
+                        if lexed.ends_here(next.hypothesis) {
+                            push_new(&mut walk.exits, ((None, None, next.hypothesis), root));
+                        }
                     }
                     if goes_on {
                         stack.push((next, next_future));

@@ -118,7 +118,7 @@ impl Summaries {
         let Some(layout) = parts.lexed.layout() else {
             return vec![self.controls.intern(Control::Text(text(blocks)))];
         };
-        let terminal = exit.terminal;
+        let Some(terminal) = exit.terminal else { return Vec::new() };
         if terminal == layout.newline {
             let after = self.blocks.after_line(blocks, &exit.lines);
             let control = |(made, blocks)| match made {
@@ -259,11 +259,32 @@ impl Summaries {
         let moves = parts.machine.network.moves(state);
         let reads_terminal =
             |index| matches!(parts.machine.network.move_at(index).symbol, Symbol::Terminal(_));
-        if moves.into_iter().any(reads_terminal) {
+        if n_open > 0 || moves.into_iter().any(reads_terminal) {
             let run = self.run(parts, text)?;
             self.follow(parts, id, Wait { cost, state, text, run, n_levels: 0 })?;
         }
         Ok(())
+    }
+
+    /// The least cost, if it is at most `bound`, at which the text can end without another token for the parser.
+    pub(super) fn end(
+        &mut self,
+        parts: &mut Parts<'_>,
+        text: InText,
+        bound: u32,
+    ) -> Result<Option<u32>, EngineError> {
+        if text.future == parts.futures.root() && parts.lexed.ends_here(text.hypothesis) {
+            return Ok(Some(0));
+        }
+        let run = self.run(parts, text)?;
+        for cost in 0..=bound {
+            match self.runs.level(parts.lexed, parts.futures, run, cost)? {
+                Some(level) if ends_text(&level) => return Ok(Some(cost)),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        Ok(None)
     }
 
     fn run(&mut self, parts: &mut Parts<'_>, text: InText) -> Result<RunId, EngineError> {
@@ -282,6 +303,11 @@ impl Summaries {
         while wait.cost + wait.n_levels <= bound {
             let level = self.runs.level(parts.lexed, parts.futures, wait.run, wait.n_levels)?;
             let Some(level) = level else { return Ok(()) };
+            let n_open = self.blocks.n_open(wait.text.blocks);
+            if n_open > 0 && ends_text(&level) {
+                let end = self.controls.intern(Control::End(n_open));
+                self.queue.push(Reverse((wait.cost + wait.n_levels, id, (wait.state, end))));
+            }
             for index in parts.machine.network.moves(wait.state) {
                 let step = parts.machine.network.move_at(index);
                 let Symbol::Terminal(terminal) = step.symbol else { continue };
@@ -352,7 +378,12 @@ impl Summaries {
 
 /// The exits of a level for one terminal.
 pub(super) fn of_terminal(level: &Arc<[Exit]>, terminal: TerminalId) -> &[Exit] {
-    let start = level.partition_point(|exit| exit.terminal < terminal);
-    let n_exits = level[start..].partition_point(|exit| exit.terminal == terminal);
+    let start = level.partition_point(|exit| exit.terminal < Some(terminal));
+    let n_exits = level[start..].partition_point(|exit| exit.terminal == Some(terminal));
     &level[start..start + n_exits]
+}
+
+/// Whether the text can end at a level.
+pub(super) fn ends_text(level: &[Exit]) -> bool {
+    level.first().is_some_and(|exit| exit.terminal.is_none())
 }
