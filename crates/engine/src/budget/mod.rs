@@ -38,6 +38,8 @@
 //! terminals do. That is a shortest path too, over fewer tokenizations, so every answer is then the length of
 //! a completion (`TokenCountStatus::Upper`).
 //!
+//! Grammars over the tokens of a lexer have another control state: `lexed`.
+//!
 //! Rejected: breadth-first search over configurations (the configurations within d tokens grow exponentially
 //! in d); sums of least costs of rules (not least: a token like `"},` spans terminals).
 
