@@ -322,6 +322,11 @@ impl CompiledGrammar {
         &self.shared.vocabulary
     }
 
+    /// What the grammar has beside its rules, if it is lexed.
+    pub(crate) fn lexed_tables(&self) -> Option<&LexedTables> {
+        self.lexed.as_deref()
+    }
+
     /// The machine for a new session. One that has grown beyond the limit is left to the sessions that are
     /// on it, and a fresh one takes its place.
     pub(crate) fn machine(&self) -> Arc<Mutex<Machine>> {

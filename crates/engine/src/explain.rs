@@ -39,7 +39,12 @@ impl Matcher {
         let mut config = self.state.config;
         if vocabulary.is_eos(token) {
             return Ok(if machine.is_accepting(config) {
-                format!("token {} (end of text) is allowed: the text is complete", token.0)
+                drop(machine);
+                if self.validate_tokens(&[token])? == 1 {
+                    format!("token {} (end of text) is allowed: the text is complete", token.0)
+                } else {
+                    format!("token {} (end of text) is refused: no token is left", token.0)
+                }
             } else {
                 format!(
                     "token {} (end of text) is refused: the text is not complete, expected {}",
@@ -72,7 +77,14 @@ impl Matcher {
                 }
             }
         }
-        Ok(format!("token {} \"{}\" is allowed", token.0, bytes.escape_ascii()))
+        drop(machine);
+        let shown = format!("token {} \"{}\"", token.0, bytes.escape_ascii());
+        if self.validate_tokens(&[token])? == 0 {
+            return Ok(format!(
+                "{shown} is refused: the text could not be completed within the tokens that are left"
+            ));
+        }
+        Ok(format!("{shown} is allowed"))
     }
 }
 

@@ -164,8 +164,11 @@ impl CompiledGrammar {
             .collect()
     }
 
-    /// The terminals' languages in regular-expression notation, by number.
+    /// The terminals' languages in regular-expression notation, by number; their names if the grammar is lexed.
     pub fn inspect_terminals(&self) -> Vec<String> {
+        if let Some(tables) = self.lexed_tables() {
+            return tables.names.clone();
+        }
         let machine = self.machine();
         let machine = lock(&machine);
         machine.network.terminals().iter().map(|regex| format!("{regex:?}")).collect()

@@ -25,6 +25,7 @@ mod error;
 mod import;
 mod parser;
 mod pattern_text;
+mod render;
 mod rules;
 mod source;
 mod terminals;

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use maskwright_automata::{CancelToken, Fuel};
-use maskwright_engine::{CompiledGrammar, Limits, Options};
+use maskwright_engine::{Limits, Options};
 use maskwright_grammar::{Grammar, collapse_regular};
 use maskwright_json_schema::{Report, SchemaConfig};
+use maskwright_lark::{LarkGrammar, LexerKind};
 use maskwright_syntax::regex::Dialect;
 use maskwright_vocabulary::Tokenizer;
 
-use crate::Error;
+use crate::{CompiledGrammar, Error, LarkOptions, lark};
 
 /// Compiles grammars for one tokenizer, and owns the caches that they share.
 ///
@@ -35,6 +36,17 @@ pub struct Compiler {
 pub struct CompileOptions {
     /// Ends the compilation when cancelled from another thread.
     pub cancel: Option<CancelToken>,
+}
+
+impl CompileOptions {
+    /// A supply of work that ends when the compilation is cancelled.
+    pub(crate) fn fuel(&self, n_units: u64) -> Fuel {
+        let fuel = Fuel::new(n_units);
+        match &self.cancel {
+            Some(token) => fuel.with_cancel(token.clone()),
+            None => fuel,
+        }
+    }
 }
 
 /// A compiled JSON Schema.
@@ -79,8 +91,12 @@ impl Compiler {
         options: &CompileOptions,
     ) -> Result<Arc<CompiledGrammar>, Error> {
         let fuel = self.fuel(options);
-        let regex = maskwright_syntax::regex::parse(pattern, Dialect::Rust, &fuel)?;
-        Ok(self.engine.compile(Grammar::from_regex(regex), &fuel)?)
+        let pattern = pattern.to_owned();
+        let read = move |fuel: &Fuel| {
+            Ok(Grammar::from_regex(maskwright_syntax::regex::parse(&pattern, Dialect::Rust, fuel)?))
+        };
+        let grammar = self.engine.compile(read(&fuel)?, &fuel)?;
+        Ok(self.compiled(grammar, read))
     }
 
     /// The texts of a GBNF grammar (llama.cpp's notation; the start rule is `root`).
@@ -93,8 +109,12 @@ impl Compiler {
         options: &CompileOptions,
     ) -> Result<Arc<CompiledGrammar>, Error> {
         let fuel = self.fuel(options);
-        let grammar = maskwright_syntax::parse_gbnf(source, "grammar.gbnf", &fuel)?;
-        self.compile(&grammar, options)
+        let source = source.to_owned();
+        let read = move |fuel: &Fuel| Ok(maskwright_syntax::parse_gbnf(&source, "grammar.gbnf", fuel)?);
+        let grammar =
+            collapse_regular(&read(&fuel)?, &fuel).map_err(maskwright_grammar::GrammarError::from)?;
+        let grammar = self.engine.compile(grammar, &fuel)?;
+        Ok(self.compiled(grammar, read))
     }
 
     /// Exactly one of `choices`.
@@ -106,8 +126,11 @@ impl Compiler {
         choices: &[S],
         options: &CompileOptions,
     ) -> Result<Arc<CompiledGrammar>, Error> {
-        let grammar = maskwright_syntax::choice(choices)?;
-        Ok(self.engine.compile(grammar, &self.fuel(options))?)
+        let choices: Vec<String> = choices.iter().map(|choice| choice.as_ref().to_owned()).collect();
+        let read = move |_: &Fuel| Ok(maskwright_syntax::choice(&choices)?);
+        let fuel = self.fuel(options);
+        let grammar = self.engine.compile(read(&fuel)?, &fuel)?;
+        Ok(self.compiled(grammar, read))
     }
 
     /// The JSON texts that a schema allows.
@@ -124,7 +147,73 @@ impl Compiler {
         let fuel = self.fuel(options);
         let compiled = maskwright_json_schema::compile_str(schema, config, &fuel)?;
         let grammar = self.engine.compile(compiled.grammar, &fuel)?;
-        Ok(CompiledSchema { grammar, report: compiled.report })
+        let (schema, config) = (schema.to_owned(), *config);
+        let read =
+            move |fuel: &Fuel| Ok(maskwright_json_schema::compile_str(&schema, &config, fuel)?.grammar);
+        Ok(CompiledSchema { grammar: self.compiled(grammar, read), report: compiled.report })
+    }
+
+    /// The texts of a grammar in Lark's language, lexed as Lark does it.
+    ///
+    /// `lexer` must be [`LexerKind::Basic`] for now; the contextual one is not there yet.
+    ///
+    /// # Errors
+    /// If the grammar is wrong (the message has file, line, column and a hint), an import is not found, no text is
+    /// in the language, the lexer is not available, or a limit is reached.
+    ///
+    /// ```
+    /// use maskwright::{CompileOptions, Compiler, LarkOptions, LexerKind, Matcher, Tokenizer};
+    /// let tokens = ["if", "x", " ", "1", "</s>"].map(|token| token.as_bytes().to_vec());
+    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[4])?);
+    /// let source = "start: \"if\" NAME\nNAME: /[a-z]+/\n%ignore \" \"\n";
+    /// let lark = LarkOptions { lexer: LexerKind::Basic, ..Default::default() };
+    /// let grammar = compiler.compile_lark(source, &lark, &CompileOptions::default())?;
+    /// let mut matcher = Matcher::new(&grammar);
+    /// assert!(!matcher.accept_bytes(b"ifx")?, "that is one name");
+    /// assert!(matcher.accept_bytes(b"if x")? && matcher.is_accepting());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn compile_lark(
+        &self,
+        source: &str,
+        lark: &LarkOptions,
+        options: &CompileOptions,
+    ) -> Result<Arc<CompiledGrammar>, Error> {
+        let fuel = self.fuel(options);
+        let grammar = lark::parse(source, lark, &fuel)?;
+        self.compile_lexed(grammar, &fuel)
+    }
+
+    /// A built-in grammar: `arithmetic`, `cpp`, `json`, `python`, `smiles` or `sql`.
+    ///
+    /// # Errors
+    /// If there is none of this name, or a limit is reached.
+    ///
+    /// ```
+    /// use maskwright::{CompileOptions, Compiler, Matcher, Tokenizer};
+    /// let tokens = ["SELECT ", "a", " FROM", " t", "</s>"].map(|token| token.as_bytes().to_vec());
+    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[4])?);
+    /// let sql = compiler.compile_builtin("sql", &CompileOptions::default())?;
+    /// let mut matcher = Matcher::new(&sql);
+    /// assert!(matcher.accept_bytes(b"SELECT a FROM t")? && matcher.is_accepting());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn compile_builtin(
+        &self,
+        name: &str,
+        options: &CompileOptions,
+    ) -> Result<Arc<CompiledGrammar>, Error> {
+        let fuel = self.fuel(options);
+        let grammar = lark::parse_builtin(name, &fuel)?;
+        self.compile_lexed(grammar, &fuel)
+    }
+
+    fn compile_lexed(&self, grammar: LarkGrammar, fuel: &Fuel) -> Result<Arc<CompiledGrammar>, Error> {
+        if grammar.lexer != LexerKind::Basic {
+            return Err(Error::no_contextual_lexer());
+        }
+        let layout = grammar.indentation.map(lark::layout);
+        Ok(CompiledGrammar::lexed(self.engine.compile_lexed(grammar.lexed, layout, fuel)?))
     }
 
     /// A grammar that the caller built. Regular rules are collapsed into terminals.
@@ -137,8 +226,10 @@ impl Compiler {
         options: &CompileOptions,
     ) -> Result<Arc<CompiledGrammar>, Error> {
         let fuel = self.fuel(options);
+        let source = grammar.clone();
         let grammar = collapse_regular(grammar, &fuel).map_err(maskwright_grammar::GrammarError::from)?;
-        Ok(self.engine.compile(grammar, &fuel)?)
+        let grammar = self.engine.compile(grammar, &fuel)?;
+        Ok(self.compiled(grammar, move |_| Ok(source.clone())))
     }
 
     /// Drops the shared caches; grammars compiled before keep working.
@@ -152,10 +243,15 @@ impl Compiler {
     }
 
     fn fuel(&self, options: &CompileOptions) -> Fuel {
-        let fuel = Fuel::new(self.engine.limits().compile_fuel);
-        match &options.cancel {
-            Some(token) => fuel.with_cancel(token.clone()),
-            None => fuel,
-        }
+        options.fuel(self.engine.limits().compile_fuel)
+    }
+
+    /// `read` reads what `grammar` was compiled from.
+    fn compiled(
+        &self,
+        grammar: Arc<maskwright_engine::CompiledGrammar>,
+        read: impl Fn(&Fuel) -> Result<Grammar, Error> + Send + Sync + 'static,
+    ) -> Arc<CompiledGrammar> {
+        CompiledGrammar::new(grammar, self.engine.limits().compile_fuel, read)
     }
 }

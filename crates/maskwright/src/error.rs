@@ -4,7 +4,9 @@ use std::fmt;
 
 use maskwright_engine::EngineError;
 use maskwright_grammar::GrammarError;
+use maskwright_infill::InfillError;
 use maskwright_json_schema::SchemaError;
+use maskwright_lark::LarkError;
 use maskwright_syntax::SyntaxError;
 use maskwright_vocabulary::{TokenizerError, VocabularyError};
 
@@ -19,7 +21,8 @@ pub struct Error {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The grammar (regular expression, GBNF, choice) is wrong, or its language is empty.
+    /// The grammar (regular expression, GBNF, Lark, choice) is wrong, its language is empty, or what was asked is not
+    /// known for grammars of its kind.
     Grammar,
     /// The JSON Schema is wrong, unsatisfiable, or has a keyword that cannot be enforced.
     Schema,
@@ -30,7 +33,8 @@ pub enum ErrorKind {
     /// The caller cancelled the work.
     Cancelled,
     /// The call does not fit the state of the session: a mask after the end of the text, a rollback beyond
-    /// its beginning, a buffer that is too short.
+    /// its beginning, a buffer that is too short, a limit on tokens that no text keeps, a position or hole that is not
+    /// there.
     State,
 }
 
@@ -40,10 +44,47 @@ impl Error {
         self.kind
     }
 
+    /// No built-in grammar is called `name`.
+    pub(crate) fn no_builtin(name: &str, known: &[&str]) -> Error {
+        Error::grammar(format!(
+            "no built-in grammar is called {name:?}, expected one of {}",
+            known.join(", ")
+        ))
+    }
+
+    /// The contextual lexer is asked for.
+    pub(crate) fn no_contextual_lexer() -> Error {
+        Error::grammar(
+            "the contextual lexer is not available yet: lexer=\"basic\" reads the grammar as Lark's basic lexer does"
+                .to_owned(),
+        )
+    }
+
+    /// Infilling is asked of a lexed grammar.
+    pub(crate) fn no_infilling() -> Error {
+        Error::grammar(
+            "infilling is not known for grammars that read the tokens of a lexer (Lark)".to_owned(),
+        )
+    }
+
+    /// No infiller could be made of a grammar.
+    pub(crate) fn infiller(error: InfillError) -> Error {
+        Error::new(compile_kind(error.is_limit(), error.is_cancelled(), ErrorKind::Grammar), error)
+    }
+
+    fn grammar(message: String) -> Error {
+        Error::new(ErrorKind::Grammar, Message(message))
+    }
+
     fn new(kind: ErrorKind, source: impl std::error::Error + Send + Sync + 'static) -> Error {
         Error { kind, source: Box::new(source) }
     }
 }
+
+/// An error of this crate's own.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Message(String);
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -81,6 +122,18 @@ impl From<SchemaError> for Error {
 impl From<GrammarError> for Error {
     fn from(error: GrammarError) -> Error {
         Error::new(compile_kind(error.is_limit(), error.is_cancelled(), ErrorKind::Grammar), error)
+    }
+}
+
+impl From<LarkError> for Error {
+    fn from(error: LarkError) -> Error {
+        Error::new(compile_kind(error.is_limit(), error.is_cancelled(), ErrorKind::Grammar), error)
+    }
+}
+
+impl From<InfillError> for Error {
+    fn from(error: InfillError) -> Error {
+        Error::new(compile_kind(error.is_limit(), error.is_cancelled(), ErrorKind::State), error)
     }
 }
 

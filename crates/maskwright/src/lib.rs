@@ -1,7 +1,7 @@
 //! Constrained decoding: a language model that can only write what a grammar allows.
 //!
-//! Given a grammar (a regular expression, a JSON Schema, GBNF, a list of choices) and a model's vocabulary,
-//! Maskwright says at each step exactly which tokens may come next.
+//! Given a grammar (a regular expression, a JSON Schema, GBNF, Lark, a list of choices, a built-in language) and a
+//! model's vocabulary, Maskwright says at each step exactly which tokens may come next.
 //!
 //! ```
 //! use maskwright::{CompileOptions, Compiler, Matcher, Tokenizer};
@@ -22,18 +22,28 @@
 //! ```
 //!
 //! The pieces: a [`Tokenizer`] (a [`Vocabulary`] with its encoder), a [`Compiler`] for it, the
-//! [`CompiledGrammar`] it makes, and a [`Matcher`] for each sequence.
+//! [`CompiledGrammar`] it makes, and a [`Matcher`] for each sequence, with or without a limit on tokens that the text
+//! is complete within ([`Matcher::with_max_tokens`]). Texts of which parts are known are a [`Template`] (fixed
+//! pieces and holes) or a [`Canvas`] (known and masked tokens).
 
+mod compiled;
 mod compiler;
 mod error;
+mod lark;
 pub mod parse;
 
+pub use compiled::CompiledGrammar;
 pub use compiler::{CompileOptions, CompiledSchema, Compiler};
 pub use error::{Error, ErrorKind};
+pub use lark::LarkOptions;
 pub use maskwright_automata::{CancelToken, Regex};
-pub use maskwright_engine::{CompiledGrammar, Limits, Matcher, Options, inspect};
+pub use maskwright_engine::{
+    EngineError, Limits, Matcher, Options, TokenCountStatus, TokensToFinish, inspect,
+};
 pub use maskwright_grammar::{Grammar, GrammarBuilder};
+pub use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillError, Infiller, Part, Template};
 pub use maskwright_json_schema::{PropertyOrder, Report, ReportEntry, SchemaConfig, Status, Whitespace};
+pub use maskwright_lark::{Indentation, LarkGrammar, LexerKind, builtin_names};
 pub use maskwright_syntax::regex::Dialect;
 pub use maskwright_vocabulary::{
     Mask, TokenId, Tokenizer, TokenizerOptions, Vocabulary, mask_contains, mask_words,

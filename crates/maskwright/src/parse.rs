@@ -7,9 +7,10 @@
 use maskwright_automata::Fuel;
 use maskwright_grammar::Grammar;
 use maskwright_json_schema::{Report, SchemaConfig};
+use maskwright_lark::LarkGrammar;
 use maskwright_syntax::regex::Dialect;
 
-use crate::{CompileOptions, Error, Limits};
+use crate::{CompileOptions, Error, LarkOptions, Limits};
 
 /// The texts that the whole of `pattern` matches, in the dialect of Rust's `regex` crate.
 ///
@@ -71,10 +72,32 @@ pub fn json_schema(
     Ok((compiled.grammar, compiled.report))
 }
 
+/// A grammar in Lark's language.
+///
+/// # Errors
+/// If the grammar is wrong, an import is not found, or a limit is reached.
+///
+/// ```
+/// let grammar = maskwright::parse::lark("start: \"a\"+ B\nB: /b/", &Default::default(), &Default::default())?;
+/// assert_eq!(grammar.lexed.terminals.len(), 2);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub fn lark(source: &str, lark: &LarkOptions, options: &CompileOptions) -> Result<LarkGrammar, Error> {
+    crate::lark::parse(source, lark, &fuel(options))
+}
+
+/// A built-in grammar.
+///
+/// # Errors
+/// If there is none of this name.
+///
+/// ```
+/// assert!(maskwright::parse::builtin("json", &Default::default()).is_ok());
+/// ```
+pub fn builtin(name: &str, options: &CompileOptions) -> Result<LarkGrammar, Error> {
+    crate::lark::parse_builtin(name, &fuel(options))
+}
+
 fn fuel(options: &CompileOptions) -> Fuel {
-    let fuel = Fuel::new(Limits::default().compile_fuel);
-    match &options.cancel {
-        Some(token) => fuel.with_cancel(token.clone()),
-        None => fuel,
-    }
+    options.fuel(Limits::default().compile_fuel)
 }

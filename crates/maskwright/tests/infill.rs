@@ -1,0 +1,81 @@
+//! The infiller of a compiled grammar: of the same language as its sessions, whatever the front end.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+use std::sync::Arc;
+
+use maskwright::{
+    Canvas, CanvasConfig, CompileOptions, CompiledGrammar, Compiler, ErrorKind, GrammarBuilder, Hole, Limits,
+    Matcher, Part, Regex, Template, TokenId, Tokenizer,
+};
+
+fn tokenizer() -> Tokenizer {
+    let tokens = ["[", "]", "a", ",", "\"", "a]", "[a", ",a", "\"a", "a\"", "</s>"];
+    Tokenizer::from_tokens(tokens.map(|token| token.as_bytes().to_vec()).to_vec(), &[10]).unwrap()
+}
+
+fn grammars(compiler: &Compiler) -> Vec<Arc<CompiledGrammar>> {
+    let options = CompileOptions::default();
+    let schema = r#"{"type": "array", "items": {"enum": ["a", "aa"]}, "maxItems": 2}"#;
+    let mut builder = GrammarBuilder::new();
+    let start = builder.declare("start");
+    let body = builder.terminal(Regex::words([*b"aa"]));
+    builder.define(start, body);
+    vec![
+        compiler.compile_regex(r"\[(a(,a)*)?\]", &options).unwrap(),
+        compiler.compile_gbnf(r#"root ::= "[" (root | "a")* "]""#, &options).unwrap(),
+        compiler.compile_choice(&["a,a", "[a]"], &options).unwrap(),
+        compiler.compile_json_schema(schema, &Default::default(), &options).unwrap().grammar,
+        compiler.compile(&builder.finish(start).unwrap(), &options).unwrap(),
+    ]
+}
+
+/// The tokens that some filling of three masked positions has first, by trying all.
+fn firsts(grammar: &Arc<CompiledGrammar>) -> Vec<u32> {
+    let is_word = |tokens: &[u32]| {
+        let mut matcher = Matcher::new(grammar);
+        tokens.iter().all(|&id| matcher.accept_token(TokenId(id)).unwrap()) && matcher.is_accepting()
+    };
+    let ends = |tokens: &[u32]| {
+        let n_text = tokens.iter().position(|&id| id == 10).unwrap_or(tokens.len());
+        tokens[n_text..].iter().all(|&id| id == 10) && is_word(&tokens[..n_text])
+    };
+    (0..11).filter(|&a| (0..11).any(|b| (0..11).any(|c| ends(&[a, b, c])))).collect()
+}
+
+#[test]
+fn canvases_agree_with_sessions() {
+    let compiler = Compiler::new(&tokenizer());
+    for grammar in grammars(&compiler) {
+        let infiller = grammar.infiller(&CompileOptions::default()).unwrap();
+        let mut canvas = Canvas::new(&infiller, &[None; 3], CanvasConfig::default()).unwrap();
+        let mut mask = [0];
+        canvas.fill_bitmask(0, &mut mask).unwrap();
+        let allowed: Vec<u32> = (0..32).filter(|bit| mask[0] >> bit & 1 == 1).collect();
+        assert_eq!(allowed, firsts(&grammar));
+    }
+}
+
+#[test]
+fn templates_agree_with_sessions() {
+    let compiler = Compiler::new(&tokenizer());
+    for grammar in grammars(&compiler) {
+        let infiller = grammar.infiller(&CompileOptions::default()).unwrap();
+        let parts = vec![Part::Hole(Hole::Any), Part::Text(b"a".to_vec()), Part::Hole(Hole::Any)];
+        let text = Template::new(&infiller, parts).unwrap().complete().unwrap().unwrap();
+        let mut matcher = Matcher::new(&grammar);
+        assert!(matcher.accept_bytes(&text).unwrap() && matcher.is_accepting());
+    }
+}
+
+#[test]
+fn the_infiller_is_made_once_and_a_failure_is_not_kept() {
+    let limits = Limits { compile_fuel: 2_000, ..Limits::default() };
+    let compiler = Compiler::with_limits(&tokenizer(), limits);
+    let grammar = compiler.compile_regex("a+", &CompileOptions::default()).unwrap();
+    let cancel = maskwright::CancelToken::default();
+    cancel.cancel();
+    let cancelled = grammar.infiller(&CompileOptions { cancel: Some(cancel) }).err().unwrap();
+    assert_eq!(cancelled.kind(), ErrorKind::Cancelled);
+    assert!(grammar.infiller(&CompileOptions::default()).is_ok());
+}

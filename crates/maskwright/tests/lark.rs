@@ -1,0 +1,89 @@
+//! Lark grammars through the front door: imports from folders, what indentation makes, errors.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+use maskwright::{
+    CompileOptions, Compiler, ErrorKind, Indentation, LarkOptions, LexerKind, Matcher, Tokenizer,
+    builtin_names,
+};
+
+fn compiler() -> Compiler {
+    let mut tokens: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
+    tokens.push(Vec::new());
+    Compiler::new(&Tokenizer::from_tokens(tokens, &[256]).unwrap())
+}
+
+fn basic() -> LarkOptions {
+    LarkOptions { lexer: LexerKind::Basic, ..LarkOptions::default() }
+}
+
+fn accepts(source: &str, lark: &LarkOptions, text: &str) -> bool {
+    let grammar = compiler().compile_lark(source, lark, &CompileOptions::default()).unwrap();
+    let mut matcher = Matcher::new(&grammar);
+    matcher.accept_bytes(text.as_bytes()).unwrap() && matcher.is_accepting()
+}
+
+fn error(source: &str, lark: &LarkOptions) -> (ErrorKind, String) {
+    let error = compiler().compile_lark(source, lark, &CompileOptions::default()).err().unwrap();
+    (error.kind(), error.to_string())
+}
+
+#[test]
+fn imports_are_looked_for_beside_the_file_and_in_the_folders() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::create_dir(path("lib")).unwrap();
+    std::fs::write(path("lib/words.lark"), "WORD: LETTER+\n%import .letters.LETTER\n").unwrap();
+    std::fs::write(path("lib/letters.lark"), "LETTER: /[a-z]/\n").unwrap();
+    let relative = "start: WORD\n%import .lib.words.WORD\n";
+    let absolute = "start: WORD\n%import lib.words.WORD\n";
+    let beside = LarkOptions { file: Some(path("main.lark")), ..basic() };
+    let within = LarkOptions { import_paths: vec![path("nowhere"), path("")], ..basic() };
+    assert!(accepts(relative, &beside, "abc"));
+    assert!(accepts(relative, &within, "abc") && accepts(absolute, &within, "abc"));
+    for (source, lark) in [(relative, &basic()), (absolute, &basic()), (absolute, &beside)] {
+        let (kind, message) = error(source, lark);
+        assert!(kind == ErrorKind::Grammar && message.contains("words"), "{message}");
+    }
+    assert!(error(absolute, &beside).1.contains("main.lark:2:"), "the message names the file");
+}
+
+#[test]
+fn an_import_that_is_no_text_is_not_found() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("words.lark"), b"WORD: /\xFF/\n").unwrap();
+    std::fs::create_dir(folder.path().join("more.lark")).unwrap();
+    let lark = LarkOptions { import_paths: vec![folder.path().to_owned()], ..basic() };
+    assert!(error("start: WORD\n%import words.WORD\n", &lark).1.contains("words"));
+    assert!(error("start: WORD\n%import more.WORD\n", &lark).1.contains("more"));
+}
+
+#[test]
+fn indentation_makes_blocks() {
+    let source = "start: (_NL | line)*\nline: NAME \":\" _NL _INDENT line+ _DEDENT | NAME _NL\nNAME: /[a-z]+/\n\
+                  _NL: /(\\r?\\n[\\t ]*)+/\n%declare _INDENT _DEDENT\n";
+    let lark = LarkOptions { indentation: Some(Indentation::python()), ..basic() };
+    assert!(accepts(source, &lark, "a:\n  b:\n    c\nd\n"));
+    assert!(!accepts(source, &lark, "a:\nb\n"));
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    let (kind, message) = error("start: \"a\"", &LarkOptions::default());
+    assert!(kind == ErrorKind::Grammar && message.contains("basic"), "{message}");
+    let options = CompileOptions::default();
+    let error = compiler().compile_builtin("cobol", &options).err().unwrap();
+    assert!(error.kind() == ErrorKind::Grammar && error.to_string().contains("smiles, sql"), "{error}");
+    let json = compiler().compile_builtin("json", &options).unwrap();
+    let error = json.infiller(&options).err().unwrap();
+    assert!(error.kind() == ErrorKind::Grammar && json.is_lexed(), "{error}");
+}
+
+#[test]
+fn every_built_in_grammar_compiles() {
+    let compiler = compiler();
+    for name in builtin_names() {
+        let grammar = compiler.compile_builtin(name, &CompileOptions::default()).unwrap();
+        assert!(!Matcher::new(&grammar).mask().unwrap().is_empty(), "{name}");
+    }
+}
