@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use maskwright::Whitespace;
+use maskwright::{Indentation, LexerKind, Whitespace};
 
 /// Constrained decoding: a language model that can only write what the grammar allows.
 #[derive(Parser)]
@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Check(Check),
     /// List the tokens that may come after a prefix, or explain why one may or may not
     Mask(Mask),
+    /// Fill the holes of a template so that the whole is in the language
+    Infill(Infill),
     /// Fetch a model's weights into the cache folder
     Pull(Pull),
     /// Print a grammar at one stage of its way through the compiler
@@ -44,6 +46,12 @@ pub(crate) struct GrammarArguments {
     /// A GBNF grammar (llama.cpp's notation, start rule `root`)
     #[arg(long, value_name = "FILE", group = "grammar", help_heading = GRAMMAR)]
     pub(crate) gbnf: Option<PathBuf>,
+    /// A grammar in Lark's language
+    #[arg(long, value_name = "FILE", group = "grammar", help_heading = GRAMMAR)]
+    pub(crate) lark: Option<PathBuf>,
+    /// A built-in grammar: arithmetic, cpp, json, python, smiles or sql
+    #[arg(long = "grammar", value_name = "NAME", group = "grammar", help_heading = GRAMMAR)]
+    pub(crate) builtin: Option<String>,
     /// One of these texts
     #[arg(long, value_name = "TEXT", num_args = 1.., group = "grammar", help_heading = GRAMMAR)]
     pub(crate) choice: Option<Vec<String>>,
@@ -53,6 +61,51 @@ pub(crate) struct GrammarArguments {
     /// Go on where the schema has keywords that cannot be enforced, and list them
     #[arg(long, help_heading = "JSON Schema")]
     pub(crate) lenient: bool,
+    /// Which of its terminals a Lark grammar tries at each place [default: contextual]
+    #[arg(long, value_name = "HOW", help_heading = "Lark")]
+    pub(crate) lexer: Option<LexerArgument>,
+    /// Make indentation part of a Lark grammar
+    #[arg(long, value_name = "OF", help_heading = "Lark")]
+    pub(crate) indentation: Option<IndentationArgument>,
+    /// The rule of whole texts of a Lark grammar [default: start]
+    #[arg(long, value_name = "RULE", help_heading = "Lark")]
+    pub(crate) start: Option<String>,
+    /// A folder with grammars that a Lark grammar imports; relative imports are looked for beside its file
+    #[arg(long, value_name = "DIR", help_heading = "Lark")]
+    pub(crate) import_path: Vec<PathBuf>,
+}
+
+/// Which terminals compete for the next token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LexerArgument {
+    /// Those that the parser can read there (not available yet)
+    Contextual,
+    /// All of them, as Lark's basic lexer does
+    Basic,
+}
+
+impl From<LexerArgument> for LexerKind {
+    fn from(argument: LexerArgument) -> LexerKind {
+        match argument {
+            LexerArgument::Contextual => LexerKind::Contextual,
+            LexerArgument::Basic => LexerKind::Basic,
+        }
+    }
+}
+
+/// What makes indentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IndentationArgument {
+    /// The blanks after `_NL`, outside of brackets, make `_INDENT` and `_DEDENT`
+    Python,
+}
+
+impl From<IndentationArgument> for Indentation {
+    fn from(argument: IndentationArgument) -> Indentation {
+        match argument {
+            IndentationArgument::Python => Indentation::python(),
+        }
+    }
 }
 
 /// White space between JSON's symbols.
@@ -106,9 +159,12 @@ pub(crate) struct Generate {
     /// Add to the prompt that the answer be JSON that fits the schema, and the schema
     #[arg(long, help_heading = "Prompt")]
     pub(crate) show_schema: bool,
-    /// The most tokens to generate
+    /// The most tokens to generate, the end included; under a grammar the text is complete within them
     #[arg(long, value_name = "N", default_value_t = 512, help_heading = "Decoding")]
     pub(crate) max_tokens: usize,
+    /// Cut the text off at --max-tokens instead of completing it within them
+    #[arg(long, help_heading = "Decoding")]
+    pub(crate) no_guarantee: bool,
     /// How each token is picked
     #[arg(long, value_name = "HOW", default_value = "sample", help_heading = "Decoding")]
     pub(crate) strategy: StrategyArgument,
@@ -190,8 +246,33 @@ pub(crate) struct Check {
     pub(crate) json: bool,
 }
 
+/// `maskwright infill`.
+#[derive(Args)]
+#[command(long_about = "\
+Fill the holes of a template so that the whole is in the language.
+
+A hole is written {{hole}} (any text), {{hole:8}} (at most 8 tokens) or {{hole=3}} (exactly 3 tokens). The holes are \
+filled with some text that fits, without a model; the whole text goes to standard output. A line end after \
+the last line of a file that the grammar has no place for does not count.")]
+pub(crate) struct Infill {
+    /// The file with the template; standard input if neither it nor --template is given
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// The template itself
+    #[arg(long, short = 't', value_name = "TEXT", conflicts_with = "file", allow_hyphen_values = true)]
+    pub(crate) template: Option<String>,
+    #[command(flatten)]
+    pub(crate) grammar: GrammarArguments,
+    #[command(flatten)]
+    pub(crate) vocabulary: VocabularyArguments,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// `maskwright mask`.
 #[derive(Args)]
+#[command(group(clap::ArgGroup::new("vocabulary").args(["tokenizer", "model"]).required(true)))]
 pub(crate) struct Mask {
     #[command(flatten)]
     pub(crate) vocabulary: VocabularyArguments,
@@ -213,7 +294,7 @@ pub(crate) struct Mask {
 
 /// Whose tokens.
 #[derive(Args)]
-#[group(required = true, multiple = false)]
+#[group(multiple = false)]
 pub(crate) struct VocabularyArguments {
     /// A tokenizer: tokenizer.json, a .gguf file, or a name such as gpt2, cl100k_base, o200k_base
     #[arg(long, value_name = "FILE|NAME")]

@@ -1,8 +1,6 @@
 //! `maskwright check`: is this text in the language, and if not, where does it leave it?
 
-use std::io::{IsTerminal, Read};
-
-use anyhow::{Context, bail};
+use anyhow::bail;
 use maskwright::{Matcher, TokenId, Tokenizer};
 use serde_json::json;
 
@@ -10,7 +8,7 @@ use crate::arguments::Check;
 use crate::frame::Place;
 use crate::grammar::Source;
 use crate::outcome::{Outcome, print_json, say};
-use crate::{bytes, model};
+use crate::{bytes, input, model};
 
 /// What `check` found.
 struct Verdict {
@@ -30,7 +28,8 @@ struct Verdict {
 /// Checks a text.
 pub(crate) fn run(arguments: &Check) -> anyhow::Result<Outcome> {
     let source = Source::require(&arguments.grammar)?;
-    let (name, text) = read(arguments)?;
+    let file = arguments.file.as_deref();
+    let (name, text) = input::read("text", "--text TEXT", arguments.text.as_deref(), file)?;
     let tokenizer = match &arguments.tokenizer {
         Some(tokenizer) => Some(model::load_tokenizer(tokenizer)?),
         None => None,
@@ -60,25 +59,6 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<Outcome> {
     Ok(if verdict.is_member { Outcome::Done } else { Outcome::Failed })
 }
 
-/// The text and what to call it.
-fn read(arguments: &Check) -> anyhow::Result<(String, Vec<u8>)> {
-    if let Some(text) = &arguments.text {
-        return Ok(("the text".to_owned(), text.clone().into_bytes()));
-    }
-    if let Some(path) = &arguments.file {
-        let name = path.display().to_string();
-        let text = std::fs::read(path).with_context(|| name.clone())?;
-        return Ok((name, text));
-    }
-    let mut stdin = std::io::stdin();
-    if stdin.is_terminal() {
-        bail!("no text is given: name a file, use --text TEXT, or pipe it into standard input");
-    }
-    let mut text = Vec::new();
-    stdin.read_to_end(&mut text).context("standard input cannot be read")?;
-    Ok(("standard input".to_owned(), text))
-}
-
 /// Reads the text. With `is_file`, a line end after the last line that the grammar refuses is left out.
 fn judge(
     start: &Matcher,
@@ -87,8 +67,7 @@ fn judge(
     is_file: bool,
 ) -> anyhow::Result<Verdict> {
     let (mut matcher, n_viable) = (start.fork(), start.validate_bytes(text)?);
-    let line_end = [&b"\r\n"[..], b"\n"].into_iter().find(|&end| is_file && text.ends_with(end));
-    let without = line_end.map_or(text.len(), |end| text.len() - end.len());
+    let without = input::without_line_end(text).filter(|_| is_file).map_or(text.len(), <[u8]>::len);
     matcher.accept_bytes(&text[..n_viable])?;
     let is_prefix = n_viable == text.len() || n_viable == without;
     let is_member = is_prefix && matcher.is_accepting();

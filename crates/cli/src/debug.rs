@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: &Debug) -> anyhow::Result<Outcome> {
     let source = Source::require(&arguments.grammar)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     if arguments.stage == Stage::Ir {
-        write!(out, "{}", source.parse()?)?;
+        write!(out, "{}", source.ir()?)?;
         out.flush()?;
         return Ok(Outcome::Done);
     }
@@ -25,6 +25,9 @@ pub(crate) fn run(arguments: &Debug) -> anyhow::Result<Outcome> {
         None => model::byte_tokenizer()?,
     };
     let grammar = source.compile(&tokenizer, None)?;
+    if grammar.is_lexed() && matches!(arguments.stage, Stage::Dfa | Stage::Rows) {
+        bail!("the grammar reads the tokens of a lexer; its stages that can be printed are ir and cfg");
+    }
     match arguments.stage {
         Stage::Ir => {}
         Stage::Cfg => print_network(&grammar, arguments.limit, &mut out)?,

@@ -13,13 +13,14 @@ use maskwright_models::LlamaModel;
 use serde_json::json;
 
 use crate::arguments::{Generate, StrategyArgument};
+use crate::budget::{Start, TokenLimits};
 use crate::grammar::Source;
 use crate::interrupt::Interrupt;
 use crate::outcome::{Failure, Outcome, note, print_json, say};
 use crate::prompt::{self, Prompt};
 use crate::statistics::Statistics;
 use crate::text_stream::TextStream;
-use crate::{bytes, model};
+use crate::{budget, bytes, model};
 
 /// Generates a text.
 pub(crate) fn run(arguments: &Generate) -> anyhow::Result<Outcome> {
@@ -67,6 +68,16 @@ fn generate_text(
     }
     let compile = |source: &Source| source.compile(&tokenizer, Some(interrupt.cancel_token()));
     let grammar = source.map(compile).transpose()?;
+    let limits = TokenLimits { max_tokens: arguments.max_tokens, context_length };
+    let (prompt, matcher) = match &grammar {
+        None => (prompt, None),
+        Some(grammar) if arguments.no_guarantee => (prompt, Some(Matcher::new(grammar))),
+        Some(grammar) => {
+            let Start { prompt, matcher, remark } = budget::start(grammar, &limits, prompt)?;
+            remark.into_iter().for_each(note);
+            (prompt, Some(matcher))
+        }
+    };
 
     let config = GenerateConfig {
         max_tokens: arguments.max_tokens,
@@ -75,7 +86,6 @@ fn generate_text(
         jump_forward: !arguments.no_jump_forward,
         measure_mass: arguments.stats && grammar.is_some(),
     };
-    let matcher = grammar.as_ref().map(Matcher::new);
     let mut held = Held::new(matcher, &prompt, &tokenizer);
     let mut writer = TokenWriter::new(&tokenizer, prompt.healed.len(), arguments.json);
     let mut on_token = |event: &maskwright_decode::TokenEvent| {

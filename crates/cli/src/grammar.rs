@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use maskwright::{
-    CancelToken, CompileOptions, CompiledGrammar, Compiler, Grammar, Report, SchemaConfig, Status, Tokenizer,
-    parse,
+    CancelToken, CompileOptions, CompiledGrammar, Compiler, LarkOptions, Report, SchemaConfig, Status,
+    Tokenizer, parse,
 };
 
 use crate::arguments::GrammarArguments;
@@ -20,6 +20,10 @@ pub(crate) enum Source {
     Regex(String),
     /// A GBNF grammar.
     Gbnf { name: String, text: String },
+    /// A grammar in Lark's language; its messages name the file.
+    Lark { text: String, options: LarkOptions },
+    /// A built-in grammar, by name.
+    Builtin(String),
     /// Some texts.
     Choice(Vec<String>),
 }
@@ -27,26 +31,44 @@ pub(crate) enum Source {
 impl Source {
     /// Reads the grammar that the user named; `None` if there is none.
     pub(crate) fn read(arguments: &GrammarArguments) -> anyhow::Result<Option<Source>> {
-        let GrammarArguments { json_schema, regex, gbnf, choice, whitespace, lenient } = arguments;
-        Ok(if let Some(path) = json_schema {
+        let is_for_lark = arguments.lexer.is_some()
+            || arguments.start.is_some()
+            || arguments.indentation.is_some()
+            || !arguments.import_path.is_empty();
+        if is_for_lark && arguments.lark.is_none() {
+            bail!("--lexer, --indentation, --start and --import-path go with --lark FILE");
+        }
+        Ok(if let Some(path) = &arguments.json_schema {
             let config = SchemaConfig {
-                whitespace: (*whitespace).into(),
-                strict: !lenient,
+                whitespace: arguments.whitespace.into(),
+                strict: !arguments.lenient,
                 ..SchemaConfig::default()
             };
             Some(Source::JsonSchema { name: path.display().to_string(), text: read_text(path)?, config })
-        } else if let Some(path) = gbnf {
+        } else if let Some(path) = &arguments.gbnf {
             Some(Source::Gbnf { name: path.display().to_string(), text: read_text(path)? })
-        } else if let Some(pattern) = regex {
+        } else if let Some(path) = &arguments.lark {
+            let defaults = LarkOptions::default();
+            let options = LarkOptions {
+                start: arguments.start.clone().unwrap_or(defaults.start),
+                lexer: arguments.lexer.map_or(defaults.lexer, Into::into),
+                indentation: arguments.indentation.map(Into::into),
+                file: Some(path.clone()),
+                import_paths: arguments.import_path.clone(),
+            };
+            Some(Source::Lark { text: read_text(path)?, options })
+        } else if let Some(name) = &arguments.builtin {
+            Some(Source::Builtin(name.clone()))
+        } else if let Some(pattern) = &arguments.regex {
             Some(Source::Regex(pattern.clone()))
         } else {
-            choice.clone().map(Source::Choice)
+            arguments.choice.clone().map(Source::Choice)
         })
     }
 
     /// As [`read`](Source::read), where there must be one.
     pub(crate) fn require(arguments: &GrammarArguments) -> anyhow::Result<Source> {
-        let missing = "no grammar is given: one of --json-schema, --regex, --gbnf, --choice is needed";
+        let missing = "no grammar is given: one of --json-schema, --regex, --gbnf, --lark, --grammar, --choice is needed";
         Source::read(arguments)?.ok_or_else(|| anyhow!(missing))
     }
 
@@ -71,6 +93,8 @@ impl Source {
             Source::Gbnf { name, text } => {
                 compiler.compile_gbnf(text, &options).with_context(|| name.clone())
             }
+            Source::Lark { text, options: lark } => Ok(compiler.compile_lark(text, lark, &options)?),
+            Source::Builtin(name) => Ok(compiler.compile_builtin(name, &options)?),
             Source::Choice(choices) => Ok(compiler.compile_choice(choices, &options)?),
             Source::JsonSchema { name, text, config } => {
                 let compiled =
@@ -81,20 +105,24 @@ impl Source {
         }
     }
 
-    /// The grammar as the front end makes it.
-    pub(crate) fn parse(&self) -> anyhow::Result<Grammar> {
+    /// The grammar as the front end makes it, printed.
+    pub(crate) fn ir(&self) -> anyhow::Result<String> {
         let options = CompileOptions::default();
-        match self {
-            Source::Regex(pattern) => Ok(parse::regex(pattern, &options)?),
-            Source::Gbnf { name, text } => parse::gbnf(text, &options).with_context(|| name.clone()),
-            Source::Choice(choices) => Ok(parse::choice(choices)?),
+        Ok(match self {
+            Source::Regex(pattern) => parse::regex(pattern, &options)?.to_string(),
+            Source::Gbnf { name, text } => {
+                parse::gbnf(text, &options).with_context(|| name.clone())?.to_string()
+            }
+            Source::Lark { text, options: lark } => parse::lark(text, lark, &options)?.to_string(),
+            Source::Builtin(name) => parse::builtin(name, &options)?.to_string(),
+            Source::Choice(choices) => parse::choice(choices)?.to_string(),
             Source::JsonSchema { name, text, config } => {
                 let (grammar, report) =
                     parse::json_schema(text, config, &options).with_context(|| name.clone())?;
                 tell_unenforced(name, &report);
-                Ok(grammar)
+                grammar.to_string()
             }
-        }
+        })
     }
 }
 

@@ -4,15 +4,18 @@
 //! writes. Generated text (or, with `--json`, one object) goes to standard output, everything else to standard
 //! error; colours and progress bars only where there is a terminal.
 //!
-//! One module a command (`generate`, `check`, `mask`, `debug`, `pull`), and one for each thing they share.
+//! One module a command (`generate`, `check`, `mask`, `infill`, `debug`, `pull`), and one for each thing they share.
 
 mod arguments;
+mod budget;
 mod bytes;
 mod check;
 mod debug;
 mod frame;
 mod generate;
 mod grammar;
+mod infill;
+mod input;
 mod interrupt;
 mod mask;
 mod model;
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Mask(arguments) => mask::run(&arguments),
+        Command::Infill(arguments) => infill::run(&arguments),
         Command::Pull(arguments) => pull::run(&arguments),
         Command::Debug(arguments) => debug::run(&arguments),
     };

@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use maskwright::{Matcher, TokenId, Tokenizer};
 use serde_json::{Value, json};
 
-use crate::arguments::{Mask, VocabularyArguments};
+use crate::arguments::Mask;
 use crate::frame::Place;
 use crate::grammar::Source;
 use crate::outcome::{Outcome, print_json, say};
@@ -15,7 +15,9 @@ use crate::{bytes, model};
 /// Lists the mask, or explains tokens.
 pub(crate) fn run(arguments: &Mask) -> anyhow::Result<Outcome> {
     let source = Source::require(&arguments.grammar)?;
-    let tokenizer = load(&arguments.vocabulary)?;
+    // clap has seen to it that one is there.
+    let tokenizer = model::tokenizer_of(&arguments.vocabulary)?
+        .context("no vocabulary is given: one of --tokenizer, --model is needed")?;
     let grammar = source.compile(&tokenizer, None)?;
     let mut matcher = Matcher::new(&grammar);
     let prefix = arguments.prefix.as_bytes();
@@ -30,18 +32,6 @@ pub(crate) fn run(arguments: &Mask) -> anyhow::Result<Outcome> {
     match &arguments.explain {
         Some(ids) => explain(arguments, ids, &matcher, &tokenizer),
         None => list(arguments, &mut matcher, &tokenizer),
-    }
-}
-
-fn load(arguments: &VocabularyArguments) -> anyhow::Result<Tokenizer> {
-    match (&arguments.tokenizer, &arguments.model) {
-        (Some(tokenizer), _) => model::load_tokenizer(tokenizer),
-        (None, Some(name)) => {
-            let path = model::locate(name)?;
-            Ok(Tokenizer::from_gguf(&path, &Default::default())?)
-        }
-        // clap has seen to it that one is there.
-        (None, None) => bail!("no vocabulary is given: one of --tokenizer, --model is needed"),
     }
 }
 

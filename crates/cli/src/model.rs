@@ -6,6 +6,7 @@ use anyhow::Context;
 use maskwright::{Tokenizer, TokenizerOptions};
 use maskwright_models::{ModelsError, PullConfig, known_models, pull, resolve_model};
 
+use crate::arguments::VocabularyArguments;
 use crate::outcome::Failure;
 use crate::progress::Progress;
 
@@ -51,6 +52,15 @@ pub(crate) fn load_tokenizer(name: &str) -> anyhow::Result<Tokenizer> {
         return Ok(Tokenizer::from_file(&path, &options)?);
     }
     Tokenizer::from_tiktoken(name, &options).with_context(|| format!("{name:?} is no file"))
+}
+
+/// The tokenizer that the arguments name; `None` if they name none.
+pub(crate) fn tokenizer_of(arguments: &VocabularyArguments) -> anyhow::Result<Option<Tokenizer>> {
+    Ok(match (&arguments.tokenizer, &arguments.model) {
+        (Some(tokenizer), _) => Some(load_tokenizer(tokenizer)?),
+        (None, Some(name)) => Some(Tokenizer::from_gguf(&locate(name)?, &TokenizerOptions::default())?),
+        (None, None) => None,
+    })
 }
 
 /// A vocabulary of the 256 bytes, for questions about texts alone; its last id ends a text.

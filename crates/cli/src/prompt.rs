@@ -16,6 +16,15 @@ pub(crate) struct Prompt {
     pub(crate) ids: Vec<u32>,
     /// The end of the prompt that the model shall write again, cut as it likes; not part of the text.
     pub(crate) healed: Vec<u8>,
+    /// The tokens of the whole prompt, not healed.
+    pub(crate) whole: Vec<u32>,
+}
+
+impl Prompt {
+    /// A prompt that is read as it is.
+    pub(crate) fn unhealed(ids: Vec<u32>) -> Prompt {
+        Prompt { whole: ids.clone(), ids, healed: Vec::new() }
+    }
 }
 
 /// The user's words: the argument, or standard input without its last line end.
@@ -69,7 +78,7 @@ pub(crate) fn prepare(
     let messages: Vec<ChatMessage> = system.into_iter().chain([ChatMessage::user(text)]).collect();
     let dialogue = template.render(&messages, true)?;
     // The dialogue ends where the template ends, at a boundary that the model knows: nothing to heal.
-    Ok(Prompt { ids: tokenizer.encode_with_special(&dialogue)?, healed: Vec::new() })
+    Ok(Prompt::unhealed(tokenizer.encode_with_special(&dialogue)?))
 }
 
 /// A prompt to be continued as it is.
@@ -85,8 +94,8 @@ fn raw(arguments: &Generate, text: &str, info: &ModelInfo, tokenizer: &Tokenizer
         }
     }
     if arguments.no_heal {
-        return Ok(Prompt { ids, healed: Vec::new() });
+        return Ok(Prompt::unhealed(ids));
     }
     let healed = heal_prompt(&ids, &**tokenizer.vocabulary());
-    Ok(Prompt { ids: healed.kept_ids, healed: healed.prefix })
+    Ok(Prompt { ids: healed.kept_ids, healed: healed.prefix, whole: ids })
 }

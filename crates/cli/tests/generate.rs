@@ -92,16 +92,56 @@ fn a_seed_gives_the_same_text_and_greedy_needs_none() {
 }
 
 #[test]
+fn a_text_is_complete_within_the_limit() {
+    // The shortest person takes 47 tokens of this vocabulary.
+    let schema = example("person.schema.json");
+    for seed in ["0", "1", "2"] {
+        let arguments =
+            ["--json-schema", &schema, "-p", "A girl", "--max-tokens", "50", "--seed", seed, "--json"];
+        let Some(run) = generate(&arguments) else { return };
+        let value = run.exits(0).json();
+        assert_eq!((&value["finish_reason"], &value["is_complete"]), (&"eos".into(), &true.into()));
+        assert!(value["stats"]["n_tokens"].as_u64().unwrap() <= 50);
+        maskwright(&["check", "--json-schema", &schema, "--text", value["text"].as_str().unwrap()]).exits(0);
+    }
+    // The end of a raw prompt is written again, or read where there is no room for that.
+    for (limit, is_healed) in [("9", false), ("12", true), ("14", true)] {
+        let arguments = ["--regex", "[a-z ]{50}", "--raw", "-p", "Once upon a ti", "--max-tokens", limit];
+        let Some(run) = generate(&[&arguments[..], &["--temperature", "3"]].concat()) else { return };
+        let run = run.exits(0);
+        assert_matches("[a-z ]{50}", &run.stdout);
+        assert_eq!(run.stderr.contains("no room to heal"), !is_healed, "{}", run.stderr);
+    }
+    let arguments = ["--regex", "[a-z ]{50}", "-p", "Once", "--max-tokens", "4"];
+    let Some(run) = generate(&arguments) else { return };
+    assert_eq!(run.exits(2).says(&["fits 4 tokens", "the shortest takes 9"]).stdout, "");
+}
+
+#[test]
+fn built_in_and_lark_grammars_hold_the_model() {
+    let tasks = example("tasks.lark");
+    for grammar in [&["--grammar", "arithmetic"][..], &["--lark", &tasks, "--lexer", "basic"]] {
+        let arguments = [grammar, &["-p", "Lily had to", "--max-tokens", "20", "--json"]].concat();
+        let Some(run) = generate(&arguments) else { return };
+        let value = run.json();
+        let text = value["text"].as_str().unwrap();
+        let verdict = maskwright(&[&["check", "--json", "--text", text], grammar].concat()).json();
+        assert_eq!((&verdict["is_prefix"], &verdict["is_member"]), (&true.into(), &value["is_complete"]));
+    }
+}
+
+#[test]
 fn an_unfinished_text_is_a_failure_that_says_what_is_missing() {
-    let Some(run) = generate(&["--regex", "[a-z]{50}", "-p", "Once", "--max-tokens", "4"]) else { return };
+    let arguments = ["--regex", "[a-z]{50}", "-p", "Once", "--max-tokens", "4", "--no-guarantee"];
+    let Some(run) = generate(&arguments) else { return };
     let run = run.exits(1).says(&["--max-tokens 4", "not complete", "expected next"]);
     assert_matches("[a-z]{4,49}", &run.stdout);
-    let arguments = ["--regex", "[a-z]{50}", "-p", "Once", "--max-tokens", "4", "--json"];
-    let Some(run) = generate(&arguments) else { return };
+    let Some(run) = generate(&[&arguments[..], &["--json"]].concat()) else { return };
     let value = run.exits(1).json();
     assert_eq!((&value["finish_reason"], &value["is_complete"]), (&"max_tokens".into(), &false.into()));
     // A text that may end where it was cut is one of the language.
-    let Some(run) = generate(&["--regex", "[a-z ]+", "-p", "Once", "--max-tokens", "4"]) else { return };
+    let arguments = ["--regex", "[a-z ]+", "-p", "Once", "--max-tokens", "4", "--no-guarantee"];
+    let Some(run) = generate(&arguments) else { return };
     let run = run.exits(0).says(&["--max-tokens 4", "in the language"]);
     assert_matches("[a-z ]+", &run.stdout);
 }
@@ -157,12 +197,13 @@ fn statistics_go_to_standard_error_and_json_has_every_step() {
 fn ctrl_c_ends_the_text_where_it_is() {
     let Some(model) = stories() else { return };
     let arguments = ["generate", "--model", &model, "--regex", "[a-z ]{1000}", "-p", "Once", "--seed", "1"];
-    let whole = maskwright(&[&arguments[..], &["--max-tokens", "400"]].concat()).exits(1).stdout;
+    let limit = ["--max-tokens", "400", "--no-guarantee"];
+    let whole = maskwright(&[&arguments[..], &limit].concat()).exits(1).stdout;
     // The text may be at its end before the signal comes; then it is tried again.
     for _ in 0..20 {
         let mut child = Command::new(env!("CARGO_BIN_EXE_maskwright"))
             .args(arguments)
-            .args(["--max-tokens", "400"])
+            .args(limit)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
