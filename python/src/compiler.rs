@@ -1,10 +1,14 @@
 //! `maskwright.Compiler` and what it makes.
 
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use maskwright::{CompileOptions, Error, Limits, PropertyOrder, SchemaConfig, Status, Whitespace};
+use maskwright::{
+    CompileOptions, Error, Indentation, LarkOptions, LexerKind, Limits, PropertyOrder, SchemaConfig, Status,
+    Whitespace,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -164,6 +168,64 @@ impl Compiler {
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
         self.run(py, cancel, move |compiler, options| compiler.compile_choice(&choices, options))
+            .map(|grammar| self.compiled(grammar))
+    }
+
+    /// The texts of a grammar in Lark's language. `start`: the rule of whole texts.
+    ///
+    /// `lexer`: "basic", as Lark's basic lexer splits a text into tokens; "contextual" is not available yet and raises
+    /// GrammarError. `indentation`: "python" makes INDENT and DEDENT of the blanks after `_NL`, outside of
+    /// brackets, as Lark's PythonIndenter does. `import_paths`: the folders in which imported grammars are looked for,
+    /// relative imports too; `common` is built in.
+    ///
+    /// Raises GrammarError, with line, column and a hint, if the grammar is wrong or no text fits it.
+    #[pyo3(signature = (grammar, *, start="start", lexer="contextual", indentation=None, import_paths=Vec::new(), cancel=None))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
+    fn compile_lark(
+        &self,
+        py: Python<'_>,
+        grammar: String,
+        start: &str,
+        lexer: &str,
+        indentation: Option<&str>,
+        import_paths: Vec<PathBuf>,
+        cancel: Option<&Bound<'_, CancelToken>>,
+    ) -> PyResult<CompiledGrammar> {
+        let lexer = match lexer {
+            "contextual" => LexerKind::Contextual,
+            "basic" => LexerKind::Basic,
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "lexer is {other:?}, expected \"contextual\" or \"basic\""
+                )));
+            }
+        };
+        let indentation = match indentation {
+            None => None,
+            Some("python") => Some(Indentation::python()),
+            Some(other) => {
+                return Err(PyValueError::new_err(format!(
+                    "indentation is {other:?}, expected \"python\" or None"
+                )));
+            }
+        };
+        let start = start.to_owned();
+        let lark = LarkOptions { start, lexer, indentation, import_paths, ..LarkOptions::default() };
+        self.run(py, cancel, move |compiler, options| compiler.compile_lark(&grammar, &lark, options))
+            .map(|grammar| self.compiled(grammar))
+    }
+
+    /// A built-in grammar: "arithmetic", "cpp", "json", "python", "smiles" or "sql".
+    ///
+    /// Raises GrammarError if there is none of this name.
+    #[pyo3(signature = (name, *, cancel=None))]
+    fn compile_builtin(
+        &self,
+        py: Python<'_>,
+        name: String,
+        cancel: Option<&Bound<'_, CancelToken>>,
+    ) -> PyResult<CompiledGrammar> {
+        self.run(py, cancel, move |compiler, options| compiler.compile_builtin(&name, options))
             .map(|grammar| self.compiled(grammar))
     }
 

@@ -9,7 +9,7 @@ create_exception!(
     maskwright,
     GrammarError,
     PyValueError,
-    "The grammar (regular expression, GBNF, choice) is wrong, or no text fits it."
+    "The grammar (regular expression, GBNF, Lark, choice) is wrong, no text fits it, or what was asked is not known for its kind."
 );
 create_exception!(
     maskwright,

@@ -4,7 +4,7 @@
 //! and nothing else is decided. What Python code sees is documented on the Python side of each item (the
 //! doc comments below are the docstrings) and typed in `_maskwright.pyi`.
 //!
-//! * `tokenizer`, `compiler`, `matcher`: one class each, with what it returns.
+//! * `tokenizer`, `compiler`, `matcher`: one class each, with what it returns. `infill`: templates and canvases.
 //! * `bitmask`: mask arguments, checked. `batch`: many masks at once. `raw_rows`: a mask given as an address,
 //!   the one module with unsafe code. `apply`: masks onto logits.
 //! * `interrupt`: work that Ctrl-C ends. `errors`: the exceptions.
@@ -22,6 +22,7 @@ mod batch;
 mod bitmask;
 mod compiler;
 mod errors;
+mod infill;
 mod interrupt;
 mod matcher;
 mod raw_rows;
@@ -42,6 +43,8 @@ mod _maskwright {
     use crate::compiler::{CancelToken, CompiledGrammar, Compiler, ReportEntry};
     #[pymodule_export]
     use crate::errors::{CancelledError, GrammarError, LimitError, SchemaError, TokenizerError};
+    #[pymodule_export]
+    use crate::infill::{Canvas, Hole, Template};
     #[pymodule_export]
     use crate::matcher::Matcher;
     #[pymodule_export]

@@ -3,7 +3,7 @@
 use std::num::NonZero;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use maskwright::{Error, TokenId};
+use maskwright::{Error, TokenCountStatus, TokenId};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -14,6 +14,10 @@ use crate::errors::OrRaise;
 
 /// The state of one sequence under a grammar: which tokens may come next, and what was accepted.
 ///
+/// With `max_tokens` the text is complete, end-of-sequence token included, after at most so many tokens: a token is
+/// allowed iff the text can still be completed within what is left. Raises ValueError, which says the least number, if
+/// no text has so few.
+///
 /// A refused token, or a call that raises, leaves the state as it was. LimitError is raised where a text is
 /// too ambiguous to go on with. Meant for one thread at a time; calls from several are done one by one.
 ///
@@ -23,6 +27,8 @@ use crate::errors::OrRaise;
 /// (True, False)
 /// >>> matcher.forced_bytes()
 /// b'o'
+/// >>> matcher.tokens_to_finish(), matcher.finish()
+/// (2, [2, 3])
 #[pyclass(frozen, module = "maskwright")]
 pub(crate) struct Matcher {
     matcher: Mutex<maskwright::Matcher>,
@@ -33,13 +39,26 @@ pub(crate) struct Matcher {
 #[pymethods]
 impl Matcher {
     #[new]
-    fn new(grammar: &Bound<'_, CompiledGrammar>) -> Matcher {
+    #[pyo3(signature = (grammar, max_tokens=None))]
+    fn new(grammar: &Bound<'_, CompiledGrammar>, max_tokens: Option<i64>) -> PyResult<Matcher> {
         let compiled = grammar.get();
-        Matcher {
-            matcher: Mutex::new(maskwright::Matcher::new(&compiled.grammar)),
+        let max_tokens = match max_tokens.map(usize::try_from).transpose() {
+            Ok(limit) => limit,
+            Err(_) => {
+                let given = max_tokens.unwrap_or_default();
+                return Err(PyValueError::new_err(format!("max_tokens is {given}, expected 0 or more")));
+            }
+        };
+        let start = || maskwright::Matcher::with_max_tokens(&compiled.grammar, max_tokens);
+        let matcher = match max_tokens {
+            None => start(),
+            Some(_) => grammar.py().detach(start),
+        };
+        Ok(Matcher {
+            matcher: Mutex::new(matcher.or_raise()?),
             tokenizer: compiled.tokenizer.clone(),
             n_threads: compiled.n_threads,
-        }
+        })
     }
 
     /// Writes the mask of the tokens that may come next into a row of `mask`, a numpy int32 array or torch
@@ -108,6 +127,29 @@ impl Matcher {
         self.lock().is_terminated()
     }
 
+    /// The least number of tokens, end-of-sequence token included, that complete the text; 0 if it has ended.
+    /// `tokens_to_finish_status` says whether it is known to be the least.
+    fn tokens_to_finish(&self, py: Python<'_>) -> PyResult<usize> {
+        py.detach(|| self.lock().tokens_to_finish()).or_raise().map(|least| least.n_tokens)
+    }
+
+    /// Whether `tokens_to_finish` is "exact", or "upper": a completion has so many tokens, but a limit on work stopped
+    /// the search for one with fewer.
+    fn tokens_to_finish_status(&self, py: Python<'_>) -> PyResult<&'static str> {
+        let least = py.detach(|| self.lock().tokens_to_finish()).or_raise()?;
+        Ok(match least.status {
+            TokenCountStatus::Exact => "exact",
+            TokenCountStatus::Upper => "upper",
+        })
+    }
+
+    /// A completion of the text with as few tokens as `tokens_to_finish` says, end-of-sequence token included. The
+    /// state does not change.
+    fn finish(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        let tokens = py.detach(|| self.lock().finish()).or_raise()?;
+        Ok(tokens.into_iter().map(|token| token.0).collect())
+    }
+
     /// The longest run of bytes that every completion goes on with, up to 64 KiB.
     fn forced_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let forced = py.detach(|| self.lock().forced_bytes()).or_raise()?;
@@ -115,7 +157,8 @@ impl Matcher {
     }
 
     /// The tokens that may be taken without asking the model: the tokenizer's own segmentation of the forced
-    /// bytes, as far as no text to come could change it. If only the end of the text is left, its token.
+    /// bytes, as far as no text to come could change it (and as far as `max_tokens` leaves room for it). If only the end
+    /// of the text is left, its token.
     fn forced_tokens(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         // Bytes that no tokens spell (which takes a vocabulary that lacks single bytes) force no token.
         let encode = |bytes: &[u8]| self.tokenizer.encode_bytes(bytes).unwrap_or_default();
@@ -207,11 +250,11 @@ impl Matcher {
 }
 
 /// A token id from Python. What is no id at all becomes one beyond every vocabulary, which is refused.
-fn token_id(id: i64) -> TokenId {
+pub(crate) fn token_id(id: i64) -> TokenId {
     TokenId(u32::try_from(id).unwrap_or(u32::MAX))
 }
 
-fn token_ids(ids: Vec<i64>) -> Vec<TokenId> {
+pub(crate) fn token_ids(ids: Vec<i64>) -> Vec<TokenId> {
     ids.into_iter().map(token_id).collect()
 }
 

@@ -1,7 +1,7 @@
 """Constrained decoding: a language model that can only write what a grammar allows.
 
 A `Tokenizer` (a model's vocabulary), a `Compiler` for it, the `CompiledGrammar` it makes from a JSON Schema,
-a regular expression, a GBNF grammar or a list of choices, and a `Matcher` for each sequence, which says at
+a regular expression, a GBNF or Lark grammar or a list of choices, and a `Matcher` for each sequence, which says at
 each step exactly which tokens may come next:
 
 >>> import maskwright
@@ -14,6 +14,9 @@ True
 >>> [token for token in range(tokenizer.vocab_size) if mask[0, token // 32] >> token % 32 & 1]
 [1, 2]
 
+A `Matcher` with `max_tokens` is complete within them. A `Template` (fixed pieces and holes) and a `Canvas` (known and
+masked tokens) fill in texts of which some parts are known.
+
 Bad input raises `GrammarError`, `SchemaError`, `TokenizerError` or `LimitError`, which are `ValueError`s whose
 message has the place; a cancelled compilation raises `CancelledError`, which is a `RuntimeError`.
 """
@@ -22,13 +25,16 @@ from maskwright._apply import apply_token_bitmask_inplace
 from maskwright._maskwright import (
     CancelledError,
     CancelToken,
+    Canvas,
     CompiledGrammar,
     Compiler,
     GrammarError,
+    Hole,
     LimitError,
     Matcher,
     ReportEntry,
     SchemaError,
+    Template,
     Tokenizer,
     TokenizerError,
     allocate_token_bitmask,
@@ -38,13 +44,16 @@ from maskwright._maskwright import (
 __all__ = [
     "CancelToken",
     "CancelledError",
+    "Canvas",
     "CompiledGrammar",
     "Compiler",
     "GrammarError",
+    "Hole",
     "LimitError",
     "Matcher",
     "ReportEntry",
     "SchemaError",
+    "Template",
     "Tokenizer",
     "TokenizerError",
     "allocate_token_bitmask",

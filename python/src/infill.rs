@@ -1,0 +1,334 @@
+//! `maskwright.Template`, `Hole` and `Canvas`: texts of which some parts are known.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use maskwright::{CanvasConfig, CompileOptions, InfillError, Part, TokenId, mask_contains, mask_words};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::bitmask;
+use crate::compiler::CompiledGrammar;
+use crate::errors::OrRaise;
+use crate::matcher::{token_id, token_ids};
+
+/// A part of a Template that is to be filled: with any text, with at most `max_tokens` tokens, or with exactly
+/// `tokens` tokens.
+///
+/// >>> Hole(max_tokens=8)
+/// Hole(max_tokens=8)
+#[pyclass(frozen, module = "maskwright", eq, hash)]
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct Hole(HoleKind);
+
+/// What a hole may be filled with.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum HoleKind {
+    Any,
+    AtMost(usize),
+    Exactly(usize),
+}
+
+#[pymethods]
+impl Hole {
+    #[new]
+    #[pyo3(signature = (*, max_tokens=None, tokens=None))]
+    fn new(max_tokens: Option<i64>, tokens: Option<i64>) -> PyResult<Hole> {
+        let count = |name: &str, given: i64| {
+            usize::try_from(given)
+                .map_err(|_| PyValueError::new_err(format!("{name} is {given}, expected 0 or more")))
+        };
+        Ok(Hole(match (max_tokens, tokens) {
+            (None, None) => HoleKind::Any,
+            (Some(n), None) => HoleKind::AtMost(count("max_tokens", n)?),
+            (None, Some(n)) => HoleKind::Exactly(count("tokens", n)?),
+            (Some(_), Some(_)) => {
+                return Err(PyValueError::new_err("a hole has max_tokens or tokens, not both"));
+            }
+        }))
+    }
+
+    fn __repr__(&self) -> String {
+        match self.0 {
+            HoleKind::Any => "Hole()".to_owned(),
+            HoleKind::AtMost(n) => format!("Hole(max_tokens={n})"),
+            HoleKind::Exactly(n) => format!("Hole(tokens={n})"),
+        }
+    }
+}
+
+impl From<HoleKind> for maskwright::Hole {
+    fn from(kind: HoleKind) -> maskwright::Hole {
+        match kind {
+            HoleKind::Any => maskwright::Hole::Any,
+            HoleKind::AtMost(n) => maskwright::Hole::AtMost(n),
+            HoleKind::Exactly(n) => maskwright::Hole::Exactly(n),
+        }
+    }
+}
+
+/// Fixed pieces of text (bytes) and holes, which together are one text of the grammar.
+///
+/// A hole is written token by token (`fill_next_token_bitmask` with what is written so far) and then fixed, in any
+/// order of the holes; what stands behind a hole counts from its first token on. Holes are counted from 0, fixed ones
+/// included. A piece may begin or end in the middle of a character or a symbol. A call that refuses or raises
+/// leaves the template as it was.
+///
+/// >>> tokenizer = Tokenizer.from_tokens([b"a", b"b", b"ab", b"</s>"], eos=[3])
+/// >>> template = Template(Compiler(tokenizer).compile_regex("(ab)+"), [b"a", Hole(tokens=2), b"b"])
+/// >>> template.complete()
+/// b'abab'
+/// >>> template.fix(0, [1, 1]), template.fix(0, [1, 0])
+/// (False, True)
+#[pyclass(frozen, module = "maskwright")]
+pub(crate) struct Template {
+    template: Mutex<maskwright::Template>,
+    n_holes: usize,
+    n_vocab: usize,
+}
+
+#[pymethods]
+impl Template {
+    /// Raises TypeError for parts that are neither bytes nor Hole, GrammarError where infilling is not known for
+    /// the kind of grammar, LimitError where there are too many positions.
+    #[new]
+    fn new(grammar: &Bound<'_, CompiledGrammar>, parts: Vec<Bound<'_, PyAny>>) -> PyResult<Template> {
+        let parts = parts.iter().map(part).collect::<PyResult<Vec<Part>>>()?;
+        let n_holes = parts.iter().filter(|part| matches!(part, Part::Hole(_))).count();
+        let infiller = infiller(grammar)?;
+        let template = maskwright::Template::new(&infiller, parts).or_raise()?;
+        Ok(Template { template: Mutex::new(template), n_holes, n_vocab: infiller.vocabulary().n_vocab() })
+    }
+
+    /// Whether the open holes can be filled.
+    fn is_possible(&self, py: Python<'_>) -> PyResult<bool> {
+        py.detach(|| lock(&self.template).is_possible()).or_raise()
+    }
+
+    /// Why the open holes cannot be filled, in words; None if they can.
+    fn why_impossible(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        py.detach(|| lock(&self.template).why_impossible()).or_raise()
+    }
+
+    /// The whole text, with the open holes filled in some way.
+    ///
+    /// Raises ValueError, which says why, if that is impossible.
+    fn complete<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let completed = py.detach(|| {
+            let mut template = lock(&self.template);
+            Ok::<_, InfillError>(match template.complete()? {
+                Some(text) => Ok(text),
+                None => Err(template.why_impossible()?.unwrap_or_default()),
+            })
+        });
+        match completed.or_raise()? {
+            Ok(text) => Ok(PyBytes::new(py, &text)),
+            Err(why) => Err(PyValueError::new_err(format!("the template cannot be completed: {why}"))),
+        }
+    }
+
+    /// Writes into a row of `mask` the tokens that hole `hole` can go on with after `prefix_ids`, such that the
+    /// rest of it and all other holes can be filled. The end-of-sequence tokens are allowed iff the hole can end
+    /// there. Returns False if every token is allowed.
+    ///
+    /// Raises IndexError if there is no such hole, ValueError if it is fixed already or a token is not in the
+    /// vocabulary.
+    #[pyo3(signature = (hole, prefix_ids, mask, row=0))]
+    fn fill_next_token_bitmask(
+        &self,
+        py: Python<'_>,
+        hole: i64,
+        prefix_ids: Vec<i64>,
+        mask: &Bound<'_, PyAny>,
+        row: isize,
+    ) -> PyResult<bool> {
+        let hole = index(hole, self.n_holes, "hole", "template")?;
+        let mut mask = bitmask::borrow(mask)?;
+        let words = bitmask::row(&mut mask, row)?;
+        let prefix = token_ids(prefix_ids);
+        fill(py, words, self.n_vocab, |words| {
+            lock(&self.template).fill_next_token_bitmask(hole, &prefix, words)
+        })
+    }
+
+    /// Fills hole `hole` with tokens for good. Returns False, and nothing changes, if they are too many or too few
+    /// for it, one is no text, or the other holes can then not be filled.
+    ///
+    /// Raises IndexError if there is no such hole, ValueError if it is fixed already.
+    fn fix(&self, py: Python<'_>, hole: i64, ids: Vec<i64>) -> PyResult<bool> {
+        let hole = index(hole, self.n_holes, "hole", "template")?;
+        let ids = token_ids(ids);
+        if ids.iter().any(|id| id.index() >= self.n_vocab) {
+            return Ok(false);
+        }
+        py.detach(|| lock(&self.template).fix(hole, &ids)).or_raise()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Template(holes={})", self.n_holes)
+    }
+}
+
+/// A diffusion model's canvas: positions of one token each, known or masked (None), filled in any order.
+///
+/// The canvas as a whole is one text of the grammar, from the first position on. Behind its end come an
+/// end-of-sequence token and then more of those or `padding_id` (a token without text, where the model fills up
+/// with another than its end-of-sequence token), or nothing. A call that refuses or raises leaves the canvas as it
+/// was.
+///
+/// >>> tokenizer = Tokenizer.from_tokens([b"(", b")", b"()", b"</s>"], eos=[3])
+/// >>> canvas = Canvas(Compiler(tokenizer).compile_gbnf('root ::= "()" "()"'), [None, None, 1])
+/// >>> canvas.complete()
+/// [2, 0, 1]
+/// >>> canvas.set(0, 0), canvas.set(1, 0)
+/// (False, True)
+#[pyclass(frozen, module = "maskwright")]
+pub(crate) struct Canvas {
+    canvas: Mutex<maskwright::Canvas>,
+    n_positions: usize,
+    n_vocab: usize,
+}
+
+#[pymethods]
+impl Canvas {
+    /// Raises ValueError if a token is not in the vocabulary or padding matches as text, GrammarError where infilling
+    /// is not known for the kind of grammar, LimitError where there are too many positions.
+    #[new]
+    #[pyo3(signature = (grammar, positions, *, padding_id=None))]
+    fn new(
+        grammar: &Bound<'_, CompiledGrammar>,
+        positions: Vec<Option<i64>>,
+        padding_id: Option<i64>,
+    ) -> PyResult<Canvas> {
+        let positions: Vec<Option<TokenId>> = positions.into_iter().map(|id| id.map(token_id)).collect();
+        let config = CanvasConfig { padding: padding_id.map(token_id) };
+        let infiller = infiller(grammar)?;
+        let canvas = maskwright::Canvas::new(&infiller, &positions, config).or_raise()?;
+        let n_vocab = infiller.vocabulary().n_vocab();
+        Ok(Canvas { canvas: Mutex::new(canvas), n_positions: positions.len(), n_vocab })
+    }
+
+    /// Whether the masked positions can be filled.
+    fn is_possible(&self, py: Python<'_>) -> PyResult<bool> {
+        py.detach(|| lock(&self.canvas).is_possible()).or_raise()
+    }
+
+    /// Puts a token at position `i`, masked or known before. Returns False, and nothing changes, if the rest can
+    /// then not be filled.
+    ///
+    /// Raises IndexError if there is no such position.
+    fn set(&self, py: Python<'_>, i: i64, id: i64) -> PyResult<bool> {
+        let position = index(i, self.n_positions, "position", "canvas")?;
+        let id = token_id(id);
+        if id.index() >= self.n_vocab {
+            return Ok(false);
+        }
+        py.detach(|| lock(&self.canvas).set(position, id)).or_raise()
+    }
+
+    /// Masks position `i` again.
+    ///
+    /// Raises IndexError if there is no such position.
+    fn unset(&self, i: i64) -> PyResult<()> {
+        let position = index(i, self.n_positions, "position", "canvas")?;
+        lock(&self.canvas).unset(position).or_raise()
+    }
+
+    /// Takes the last `set` or `unset` that is not taken back yet back. Returns False if there is none.
+    fn undo(&self) -> bool {
+        lock(&self.canvas).undo()
+    }
+
+    /// Writes into a row of `mask` the tokens that position `i` can take so that the rest can still be filled with
+    /// exactly one token each; at a position that is known, those that it could have instead. Returns False if
+    /// every token is allowed.
+    ///
+    /// Raises IndexError if there is no such position.
+    #[pyo3(signature = (i, mask, row=0))]
+    fn fill_bitmask(&self, py: Python<'_>, i: i64, mask: &Bound<'_, PyAny>, row: isize) -> PyResult<bool> {
+        let position = index(i, self.n_positions, "position", "canvas")?;
+        let mut mask = bitmask::borrow(mask)?;
+        let words = bitmask::row(&mut mask, row)?;
+        fill(py, words, self.n_vocab, |words| lock(&self.canvas).fill_bitmask(position, words))
+    }
+
+    /// The whole canvas as tokens, filled in some way.
+    ///
+    /// Raises ValueError if that is impossible.
+    fn complete(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        match py.detach(|| lock(&self.canvas).complete()).or_raise()? {
+            Some(ids) => Ok(ids.into_iter().map(|id| id.0).collect()),
+            None => {
+                Err(PyValueError::new_err("the canvas cannot be completed: no text has these tokens here"))
+            }
+        }
+    }
+
+    /// The tokens of the positions as they are now; None where masked. The list is made anew at each access.
+    #[getter]
+    fn positions(&self) -> Vec<Option<u32>> {
+        lock(&self.canvas).positions().iter().map(|position| position.map(|id| id.0)).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.n_positions
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Canvas(positions={}, masked={})", self.n_positions, lock(&self.canvas).n_masked())
+    }
+}
+
+/// The infiller of a grammar; made now, without the interpreter, if this is the first use.
+fn infiller(grammar: &Bound<'_, CompiledGrammar>) -> PyResult<maskwright::Infiller> {
+    let compiled = &grammar.get().grammar;
+    grammar.py().detach(|| compiled.infiller(&CompileOptions::default())).or_raise()
+}
+
+fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
+    if let Ok(hole) = part.cast::<Hole>() {
+        return Ok(Part::Hole(hole.get().0.into()));
+    }
+    match part.cast::<PyBytes>() {
+        Ok(text) => Ok(Part::Text(text.as_bytes().to_vec())),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "expected a part as bytes or Hole, not {}",
+            part.get_type().name()?
+        ))),
+    }
+}
+
+/// Lets `write` make a mask, without the interpreter, and copies it to `words` if it succeeds; whether some token
+/// is not allowed.
+fn fill(
+    py: Python<'_>,
+    words: &mut [u32],
+    n_vocab: usize,
+    write: impl FnOnce(&mut [u32]) -> Result<(), InfillError> + Send,
+) -> PyResult<bool> {
+    let n_words = mask_words(n_vocab);
+    if words.len() < n_words {
+        let n_given = words.len();
+        return Err(PyValueError::new_err(format!(
+            "the mask has {n_given} words and the vocabulary needs {n_words}"
+        )));
+    }
+    let mut made = vec![0; n_words];
+    py.detach(|| write(&mut made)).or_raise()?;
+    words.fill(0);
+    words[..n_words].copy_from_slice(&made);
+    Ok((0..n_vocab as u32).any(|id| !mask_contains(&made, TokenId(id))))
+}
+
+/// An index from Python, from 0 on.
+fn index(given: i64, n: usize, what: &str, whole: &str) -> PyResult<usize> {
+    match usize::try_from(given) {
+        Ok(index) if index < n => Ok(index),
+        _ => Err(PyIndexError::new_err(format!("{what} {given} is not in the {whole}: it has {n}"))),
+    }
+}
+
+/// Locks; a call of the library that panics leaves what it was asked of in a state that calls can go on from.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

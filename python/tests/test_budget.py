@@ -1,0 +1,92 @@
+"""Limits on tokens: texts that are complete within them."""
+
+import random
+
+import maskwright
+import pytest
+from conftest import allowed, brute_force
+
+LIST = 'root ::= "[" (value (", " value)*)? "]"\nvalue ::= root | "true" | [0-9]+\n'
+
+
+def write(matcher, vocab_size, seed, forced=False):
+    """A text of tokens drawn evenly from the masks."""
+    draw, tokens = random.Random(seed), []
+    while not matcher.is_terminated():
+        run = matcher.forced_tokens() if forced else []
+        for token in run or [draw.choice(allowed(matcher, vocab_size))]:
+            assert matcher.accept_token(token)
+            tokens.append(token)
+    return tokens
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_texts_are_complete_within_the_limit(tokenizer, compiler, forced):
+    grammar = compiler.compile_gbnf(LIST)
+    for limit in range(3, 12):
+        for seed in range(10):
+            tokens = write(maskwright.Matcher(grammar, max_tokens=limit), tokenizer.vocab_size, seed, forced)
+            assert len(tokens) <= limit and tokens[-1] == 270
+            free = maskwright.Matcher(grammar)
+            assert free.accept_tokens(tokens) == len(tokens) and free.is_terminated()
+
+
+def test_masks_equal_brute_force(tokenizer, compiler):
+    grammar = compiler.compile_gbnf(LIST)
+    for seed in range(5):
+        matcher = maskwright.Matcher(grammar, max_tokens=7)
+        draw = random.Random(seed)
+        while not matcher.is_terminated():
+            tokens = allowed(matcher, tokenizer.vocab_size)
+            assert tokens == brute_force(matcher, tokenizer.vocab_size) and tokens
+            assert matcher.accept_token(draw.choice(tokens))
+
+
+def test_the_least_number_is_over_all_segmentations(compiler):
+    matcher = maskwright.Matcher(compiler.compile_choice(["yesno", "ababab"]))
+    assert (matcher.tokens_to_finish(), matcher.tokens_to_finish_status()) == (3, "exact"), "yes, no, end"
+    assert matcher.accept_bytes(b"a")
+    assert matcher.tokens_to_finish() == 4, "b, ab, ab, end"
+
+
+def test_finish_is_a_completion_of_that_length(tokenizer, compiler):
+    matcher = maskwright.Matcher(compiler.compile_gbnf(LIST))
+    assert matcher.accept_tokens(tokenizer.encode("[[12, [tr")) > 0
+    tokens = matcher.finish()
+    assert len(tokens) == matcher.tokens_to_finish() and matcher.tokens_to_finish_status() == "exact"
+    assert not matcher.is_terminated(), "the state does not change"
+    assert matcher.accept_tokens(tokens) == len(tokens) and matcher.is_terminated()
+    assert (matcher.tokens_to_finish(), matcher.finish()) == (0, [])
+
+
+def test_a_limit_that_no_text_keeps_is_refused_at_once(compiler):
+    grammar = compiler.compile_choice(["yes sir"])
+    least = maskwright.Matcher(grammar).tokens_to_finish()
+    maskwright.Matcher(grammar, max_tokens=least)
+    for limit in range(least):
+        with pytest.raises(ValueError, match=f"takes {least}"):
+            maskwright.Matcher(grammar, max_tokens=limit)
+    with pytest.raises(ValueError, match="-1"):
+        maskwright.Matcher(grammar, max_tokens=-1)
+
+
+def test_forks_and_rollback_keep_the_limit(tokenizer, compiler):
+    matcher = maskwright.Matcher(compiler.compile_regex("a*"), max_tokens=4)
+    assert matcher.accept_tokens([97] * 5) == 3, "a fourth would leave no room for the end"
+    fork = matcher.fork()
+    assert allowed(fork, tokenizer.vocab_size) == [270] and fork.accept_token(270)
+    assert matcher.explain(97).endswith("within the tokens that are left")
+    matcher.rollback(1)
+    assert 97 in allowed(matcher, tokenizer.vocab_size)
+    matcher.reset()
+    assert matcher.accept_tokens([97] * 9) == 3
+
+
+def test_schemas(tokenizer, compiler):
+    schema = {"type": "object", "properties": {"ok": {"type": "boolean"}, "s": {"type": "string"}}, "required": ["ok"]}
+    grammar = compiler.compile_json_schema(schema)
+    least = maskwright.Matcher(grammar).tokens_to_finish()
+    for seed in range(10):
+        limit = least + seed
+        tokens = write(maskwright.Matcher(grammar, max_tokens=limit), tokenizer.vocab_size, seed)
+        assert len(tokens) <= limit

@@ -1,0 +1,133 @@
+"""Grammars in Lark's language, and the built-in ones."""
+
+import maskwright
+import pytest
+from conftest import allowed, brute_force
+
+LIST = """
+start: "(" [item ("," item)*] ")"
+item: "if" -> keyword | NAME | NUMBER | start
+NAME: /[a-z]+/
+NUMBER: /[0-9]+/
+%ignore " "
+"""
+
+PROGRAM = """
+start: (_NL | line)*
+line: NAME ":" _NL _INDENT line+ _DEDENT | NAME ["(" NAME ")"] _NL
+NAME: /[a-z]+/
+LPAR: "("
+RPAR: ")"
+_NL: /(\\r?\\n[\\t ]*)+/
+%declare _INDENT _DEDENT
+"""
+
+BUILTIN = {
+    "arithmetic": ("2 * (3 + 4.5) - 1", "2 * (3 +"),
+    "cpp": ("int add(int a, int b) { return a + b; }", "int add(int a, int b) { return a + ; }"),
+    "json": ('{"a": [1, true, null, "b"]}', "{'a': 1}"),
+    "python": ("def f(x):\n    return x + 1\n", "def f(x):\nreturn x\n"),
+    "smiles": ("CC(=O)Oc1ccccc1C(=O)O", "C((C"),
+    "sql": ("SELECT name FROM users WHERE age > 30", "SELECT FROM WHERE"),
+}
+
+
+def accepts(grammar, text):
+    matcher = maskwright.Matcher(grammar)
+    return matcher.accept_bytes(text.encode()) and matcher.is_accepting()
+
+
+def test_masks_equal_brute_force_at_every_step(tokenizer, compiler):
+    matcher = maskwright.Matcher(compiler.compile_lark(LIST, lexer="basic"))
+    for token in [*tokenizer.encode("(if, yes ,(12))"), tokenizer.eos_token_ids[0]]:
+        tokens = allowed(matcher, tokenizer.vocab_size)
+        assert tokens == brute_force(matcher, tokenizer.vocab_size)
+        assert token in tokens and matcher.accept_token(token)
+    assert matcher.is_terminated()
+
+
+def test_keywords_and_names_are_told_apart_as_lark_does(compiler):
+    grammar = compiler.compile_lark('start: "if" NAME\nNAME: /[a-z]+/\n%ignore " "\n', lexer="basic")
+    assert accepts(grammar, "if x") and accepts(grammar, "if iff")
+    assert not accepts(grammar, "ifx") and not accepts(grammar, "if if")
+
+
+def test_start_names_the_rule_of_whole_texts(compiler):
+    assert accepts(compiler.compile_lark(LIST, start="item", lexer="basic"), "if")
+    with pytest.raises(maskwright.GrammarError, match="did you mean `item`"):
+        compiler.compile_lark(LIST, start="itm", lexer="basic")
+
+
+def test_indentation(compiler):
+    grammar = compiler.compile_lark(PROGRAM, lexer="basic", indentation="python")
+    assert accepts(grammar, "a:\n  b\n  c:\n    d(e)\nf\n")
+    assert not accepts(grammar, "a:\nb\n") and not accepts(grammar, "a:\n    b\n  c\n")
+    with pytest.raises(maskwright.GrammarError, match="_INDENT"):
+        compiler.compile_lark(LIST + "_NL: /\\n */\n", lexer="basic", indentation="python")
+
+
+def test_imports_come_from_the_import_paths_and_from_common(compiler, tmp_path):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "words.lark").write_text("WORD: LETTER+\nLETTER: /[a-z]/\n%import .more.DIGIT\n")
+    (tmp_path / "lib" / "more.lark").write_text("DIGIT: /[0-9]/\n")
+    source = "start: WORD INT+\n%import lib.words.WORD\n%import common.INT\n%import common.WS\n%ignore WS\n"
+    paths = [tmp_path / "nothing", str(tmp_path)]
+    assert accepts(compiler.compile_lark(source, lexer="basic", import_paths=paths), "abc 12 3")
+    relative = "start: WORD\n%import .lib.words.WORD\n"
+    assert accepts(compiler.compile_lark(relative, lexer="basic", import_paths=paths), "abc")
+    for grammar in (source, relative):
+        with pytest.raises(maskwright.GrammarError, match="words"):
+            compiler.compile_lark(grammar, lexer="basic")
+
+
+@pytest.mark.parametrize(
+    ("grammar", "parts"),
+    [
+        ("start: itm\nitem: /a/\n", ["1:8", "start: itm", "item"]),
+        ('start: "a" start\n', ["no text"]),
+        ("start: A\nA: /(/\n", ["2:"]),
+        ("", ["start"]),
+    ],
+)
+def test_errors_have_their_place(compiler, grammar, parts):
+    with pytest.raises(maskwright.GrammarError) as error:
+        compiler.compile_lark(grammar, lexer="basic")
+    assert all(part in str(error.value) for part in parts), str(error.value)
+
+
+def test_arguments_are_checked(compiler):
+    with pytest.raises(ValueError, match="basic"):
+        compiler.compile_lark(LIST, lexer="earley")
+    with pytest.raises(ValueError, match="python"):
+        compiler.compile_lark(LIST, lexer="basic", indentation="go")
+    with pytest.raises(maskwright.GrammarError, match="arithmetic, cpp, json, python, smiles, sql"):
+        compiler.compile_builtin("cobol")
+    with pytest.raises(TypeError):
+        compiler.compile_lark(None)
+    cancel = maskwright.CancelToken()
+    cancel.cancel()
+    with pytest.raises(maskwright.CancelledError):
+        compiler.compile_lark(LIST, lexer="basic", cancel=cancel)
+    with pytest.raises(maskwright.CancelledError):
+        compiler.compile_builtin("json", cancel=cancel)
+
+
+def test_the_contextual_lexer_is_refused_clearly(compiler):
+    with pytest.raises(maskwright.GrammarError, match='lexer="basic"'):
+        compiler.compile_lark(LIST)
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_built_in_grammars(compiler, name):
+    grammar = compiler.compile_builtin(name)
+    good, bad = BUILTIN[name]
+    assert accepts(grammar, good) and not accepts(grammar, bad)
+    assert grammar.report == []
+
+
+def test_built_in_grammars_on_a_real_vocabulary(real_tokenizer, real_compiler):
+    matcher = maskwright.Matcher(real_compiler.compile_builtin("sql"))
+    n = real_tokenizer.vocab_size
+    for token in real_tokenizer.encode("SELECT a.b, COUNT(*) FROM t"):
+        assert token in allowed(matcher, n) and matcher.accept_token(token)
+    assert set(real_tokenizer.eos_token_ids) <= set(allowed(matcher, n))
