@@ -82,6 +82,20 @@ def test_forks_and_rollback_keep_the_limit(tokenizer, compiler):
     assert matcher.accept_tokens([97] * 9) == 3
 
 
+@pytest.mark.parametrize("name", ["arithmetic", "json", "smiles", "sql"])
+def test_built_in_grammars(tokenizer, compiler, name):
+    grammar = compiler.compile_builtin(name)
+    start = maskwright.Matcher(grammar)
+    least = start.tokens_to_finish()
+    assert len(start.finish()) == least
+    for seed in range(5):
+        limit = least + 2 * seed
+        tokens = write(maskwright.Matcher(grammar, max_tokens=limit), tokenizer.vocab_size, seed, forced=seed % 2 == 0)
+        assert len(tokens) <= limit
+        free = maskwright.Matcher(grammar)
+        assert free.accept_tokens(tokens) == len(tokens) and free.is_terminated()
+
+
 def test_schemas(tokenizer, compiler):
     schema = {"type": "object", "properties": {"ok": {"type": "boolean"}, "s": {"type": "string"}}, "required": ["ok"]}
     grammar = compiler.compile_json_schema(schema)

@@ -36,8 +36,6 @@ pub(crate) struct Start {
 /// A matcher whose text is complete within the limits, and the prompt that it follows: not healed where there is no
 /// room for it.
 ///
-/// Lexed grammars have no guarantee yet; the remark says so.
-///
 /// # Errors
 /// If no text of the grammar fits the limits; the message says how many tokens the shortest takes.
 pub(crate) fn start(
@@ -45,10 +43,6 @@ pub(crate) fn start(
     limits: &TokenLimits,
     prompt: Prompt,
 ) -> anyhow::Result<Start> {
-    if grammar.is_lexed() {
-        let remark = Some("a text of a Lark grammar is not guaranteed to be complete within --max-tokens");
-        return Ok(Start { prompt, matcher: Matcher::new(grammar), remark });
-    }
     let least = Matcher::new(grammar).tokens_to_finish()?.n_tokens;
     let limit_after = |n_prompt| limits.max_tokens.min(limits.context_length.saturating_sub(n_prompt));
     let limit = limit_after(prompt.ids.len()).saturating_sub(prompt.healed.len());
