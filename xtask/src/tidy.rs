@@ -30,7 +30,10 @@ const LAYERS: &[(&str, &[&str])] = &[
         "maskwright-engine",
         &["maskwright-automata", "maskwright-grammar", "maskwright-lexing", "maskwright-vocabulary"],
     ),
-    ("maskwright-infill", &["maskwright-automata", "maskwright-grammar", "maskwright-vocabulary"]),
+    (
+        "maskwright-infill",
+        &["maskwright-automata", "maskwright-grammar", "maskwright-lexing", "maskwright-vocabulary"],
+    ),
     ("maskwright-decode", &["maskwright-engine", "maskwright-vocabulary"]),
     ("maskwright-models", &["maskwright-decode", "maskwright-vocabulary"]),
     (

@@ -2,9 +2,9 @@
 
 use maskwright_vocabulary::{TokenId, mask_contains, mask_insert, mask_words};
 
-use crate::chart::Chart;
-use crate::derivation::{Filling, Marked};
+use crate::derivation::Filling;
 use crate::lattice::{Piece, Step};
+use crate::parse::Parse;
 use crate::{InfillError, Infiller};
 
 /// What may follow the end of a canvas's text.
@@ -54,10 +54,20 @@ pub struct Canvas {
     infiller: Infiller,
     config: CanvasConfig,
     positions: Vec<Option<TokenId>>,
-    chart: Chart,
-    /// The marks of the chart, where both are those of `positions`.
-    marked: Option<Marked>,
-    undo: Vec<(usize, Option<TokenId>)>,
+    parse: Parse,
+    /// Whether the parse is that of `positions`.
+    is_fresh: bool,
+    /// Whether the positions can be filled, where that is known.
+    is_possible: Option<bool>,
+    undo: Vec<Change>,
+}
+
+/// What a position was before a change, and what was known then.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    position: usize,
+    before: Option<TokenId>,
+    was_possible: Option<bool>,
 }
 
 impl Canvas {
@@ -82,11 +92,12 @@ impl Canvas {
             return Err(InfillError::padding_is_text(padding.0));
         }
         Ok(Canvas {
+            parse: Parse::new(&infiller),
             infiller,
             config,
             positions: positions.to_vec(),
-            chart: Chart::default(),
-            marked: None,
+            is_fresh: false,
+            is_possible: None,
             undo: Vec::new(),
         })
     }
@@ -106,8 +117,13 @@ impl Canvas {
     /// # Errors
     /// If a limit is reached.
     pub fn is_possible(&mut self) -> Result<bool, InfillError> {
+        if let Some(known) = self.is_possible {
+            return Ok(known);
+        }
         self.refresh()?;
-        Ok(!self.goals().is_empty())
+        let is_possible = !self.parse.goals().is_empty();
+        self.is_possible = Some(is_possible);
+        Ok(is_possible)
     }
 
     /// Writes to `mask` the tokens that position `position` can take so that the rest can still be filled. At a
@@ -125,14 +141,10 @@ impl Canvas {
             return Err(InfillError::mask_too_short(mask.len(), needed));
         }
         let known = self.positions[position].take();
-        if known.is_some() {
-            self.marked = None;
-        }
+        self.is_fresh &= known.is_none();
         let filled = self.fill_masked(position, mask);
-        if known.is_some() {
-            self.positions[position] = known;
-            self.marked = None;
-        }
+        self.is_fresh &= known.is_none();
+        self.positions[position] = known;
         filled
     }
 
@@ -145,24 +157,26 @@ impl Canvas {
         self.check_position(position)?;
         check_token(&self.infiller, token)?;
         let before = self.positions[position];
-        if before.is_none() && self.marked.is_some() {
+        let change = Change { position, before, was_possible: self.is_possible };
+        if before.is_none() {
+            // What the position can take is asked of the chart as it is, so nothing is made anew.
             let mut mask = vec![0; mask_words(self.infiller.vocabulary().n_vocab())];
             self.fill_masked(position, &mut mask)?;
             if !mask_contains(&mask, token) {
                 return Ok(false);
             }
-            self.change(position, Some(token));
+            self.put(position, Some(token), Some(true));
         } else {
-            self.change(position, Some(token));
+            self.put(position, Some(token), None);
             match self.is_possible() {
                 Ok(true) => {}
                 other => {
-                    self.change(position, before);
+                    self.put(position, before, change.was_possible);
                     return other;
                 }
             }
         }
-        self.undo.push((position, before));
+        self.undo.push(change);
         Ok(true)
     }
 
@@ -172,16 +186,17 @@ impl Canvas {
     /// If there is no such position.
     pub fn unset(&mut self, position: usize) -> Result<(), InfillError> {
         self.check_position(position)?;
-        let before = self.positions[position];
-        self.change(position, None);
-        self.undo.push((position, before));
+        let change = Change { position, before: self.positions[position], was_possible: self.is_possible };
+        // What could be filled still can.
+        self.put(position, None, self.is_possible.filter(|&is_possible| is_possible));
+        self.undo.push(change);
         Ok(())
     }
 
     /// Takes the last [`set`](Canvas::set) or [`unset`](Canvas::unset) back; false if there is none.
     pub fn undo(&mut self) -> bool {
-        let Some((position, before)) = self.undo.pop() else { return false };
-        self.change(position, before);
+        let Some(Change { position, before, was_possible }) = self.undo.pop() else { return false };
+        self.put(position, before, was_possible);
         true
     }
 
@@ -191,9 +206,8 @@ impl Canvas {
     /// If a limit is reached.
     pub fn complete(&mut self) -> Result<Option<Vec<TokenId>>, InfillError> {
         self.refresh()?;
-        let Some(&(end, goal)) = self.goals().first() else { return Ok(None) };
-        let fuel = self.infiller.fuel();
-        let fillings = self.chart.fillings(goal, &mut self.infiller.tables(), &fuel)?;
+        let Some(&end) = self.parse.goals().first() else { return Ok(None) };
+        let fillings = self.parse.fillings(end)?;
         let mut filled = self.positions.clone();
         for filling in fillings {
             if let Filling::Token { position, token } = filling {
@@ -208,26 +222,19 @@ impl Canvas {
         Ok(filled.into_iter().collect())
     }
 
-    fn change(&mut self, position: usize, to: Option<TokenId>) {
-        if self.positions[position] != to {
-            self.positions[position] = to;
-            self.marked = None;
-        }
+    /// Makes `position` something else; `is_possible` is what is known of the canvas then.
+    fn put(&mut self, position: usize, to: Option<TokenId>, is_possible: Option<bool>) {
+        self.is_fresh &= self.positions[position] == to;
+        self.positions[position] = to;
+        self.is_possible = is_possible;
     }
 
     /// [`fill_bitmask`](Self::fill_bitmask) of a masked position.
     fn fill_masked(&mut self, position: usize, mask: &mut [u32]) -> Result<(), InfillError> {
         mask.fill(0);
         self.refresh()?;
-        let goals = self.goals();
-        let chart = &self.chart;
-        let marked = self.marked.get_or_insert_with(|| {
-            let goals: Vec<u32> = goals.iter().map(|&(_, goal)| goal).collect();
-            chart.mark(&goals)
-        });
-        let fuel = self.infiller.fuel();
-        chart.add_tokens(marked, position, mask, &mut self.infiller.tables(), &fuel)?;
-        for (end, _) in goals {
+        self.parse.add_tokens(position, mask)?;
+        for end in self.parse.goals() {
             self.add_tail(end, position, mask);
         }
         Ok(())
@@ -244,9 +251,9 @@ impl Canvas {
         }
     }
 
-    /// Makes the chart that of the positions.
+    /// Makes the parse that of the positions.
     fn refresh(&mut self) -> Result<(), InfillError> {
-        if self.marked.is_some() {
+        if self.is_fresh {
             return Ok(());
         }
         let vocabulary = self.infiller.vocabulary();
@@ -258,34 +265,30 @@ impl Canvas {
             (piece, None)
         };
         let steps: Vec<Step> = self.positions.iter().map(step).collect();
-        let fuel = self.infiller.fuel();
-        self.chart.update(&steps, &mut self.infiller.tables(), &fuel)
+        self.parse.update(&steps, &self.ends())?;
+        self.is_fresh = true;
+        Ok(())
     }
 
-    /// The boundaries where the text can end so that the rest is a tail, ascending, each with the chart's end.
-    fn goals(&self) -> Vec<(usize, u32)> {
+    /// The boundaries where the text may end as far as the positions behind them go, ascending.
+    fn ends(&self) -> Vec<usize> {
         let vocabulary = self.infiller.vocabulary();
         let has_eos = !vocabulary.eos_token_ids().is_empty();
-        let has_tail = has_eos || self.config.padding.is_some();
         let is_padding = |token| Some(token) == self.config.padding;
-        let mut goals = Vec::new();
-        let n = self.positions.len();
-        goals.extend(self.chart.goal(n).map(|goal| (n, goal)));
-        if !has_tail {
-            return goals;
+        let mut ends = vec![self.positions.len()];
+        if !has_eos && self.config.padding.is_none() {
+            return ends;
         }
         for (end, position) in self.positions.iter().enumerate().rev() {
-            let can_be_first =
-                position.is_none_or(|token| vocabulary.is_eos(token) || !has_eos && is_padding(token));
-            if can_be_first && let Some(goal) = self.chart.goal(end) {
-                goals.push((end, goal));
+            if position.is_none_or(|token| vocabulary.is_eos(token) || !has_eos && is_padding(token)) {
+                ends.push(end);
             }
             if !position.is_none_or(|token| vocabulary.is_eos(token) || is_padding(token)) {
                 break;
             }
         }
-        goals.reverse();
-        goals
+        ends.reverse();
+        ends
     }
 
     fn check_position(&self, position: usize) -> Result<(), InfillError> {

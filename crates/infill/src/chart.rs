@@ -134,10 +134,10 @@ impl Chart {
         tables: &mut Tables,
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
-        let n_same = self.steps.iter().zip(steps).take_while(|(old, new)| old == new).count();
-        if n_same == steps.len() && self.steps.len() == steps.len() && self.marks.len() == steps.len() + 1 {
+        if self.is_of(steps) {
             return Ok(());
         }
+        let n_same = self.steps.iter().zip(steps).take_while(|(old, new)| old == new).count();
         self.truncate(n_same);
         self.steps.truncate(n_same);
         self.steps.extend_from_slice(&steps[n_same..]);
@@ -148,6 +148,11 @@ impl Chart {
             *self = Chart::default();
         }
         done
+    }
+
+    /// Whether this is the chart of the lattice of `steps`, whole.
+    pub(crate) fn is_of(&self, steps: &[Step]) -> bool {
+        self.marks.len() == steps.len() + 1 && self.steps == steps
     }
 
     /// Drops phase `n_phases` and all after it.

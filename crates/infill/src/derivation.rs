@@ -13,7 +13,8 @@ use rustc_hash::FxHashMap;
 
 use crate::InfillError;
 use crate::chart::{Chart, Crossing, NONE};
-use crate::tables::{NodeSetId, ResidueId, Tables};
+use crate::node_sets::NodeSetId;
+use crate::tables::{ResidueId, Tables};
 
 /// The marked crossings of a chart.
 #[derive(Debug)]

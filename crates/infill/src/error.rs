@@ -4,6 +4,7 @@ use std::fmt;
 
 use maskwright_automata::{AutomatonError, FuelError};
 use maskwright_grammar::GrammarError;
+use maskwright_lexing::LexError;
 
 /// Why a grammar, canvas or template is refused, or a question about it cannot be answered within the limits.
 ///
@@ -25,6 +26,9 @@ enum Kind {
     Grammar(GrammarError),
     Automaton { terminal: String, error: AutomatonError },
     Work { position: usize, limit: u64 },
+    Lexer(LexError),
+    Hypotheses { limit: usize },
+    Declared { name: String },
     Cancelled,
     Token { id: u32, n_vocab: usize },
     Position { given: usize, n_positions: usize },
@@ -38,6 +42,14 @@ enum Kind {
 impl InfillError {
     pub(crate) fn automaton(terminal: String, error: AutomatonError) -> InfillError {
         InfillError(Kind::Automaton { terminal, error })
+    }
+
+    pub(crate) fn hypotheses(limit: usize) -> InfillError {
+        InfillError(Kind::Hypotheses { limit })
+    }
+
+    pub(crate) fn declared(name: &str) -> InfillError {
+        InfillError(Kind::Declared { name: name.to_owned() })
     }
 
     /// A limit on work was reached while reading position `position`.
@@ -89,7 +101,8 @@ impl InfillError {
         match &self.0 {
             Kind::Grammar(error) => error.is_limit(),
             Kind::Automaton { error, .. } => error.is_limit(),
-            Kind::Work { .. } | Kind::TooLong { .. } => true,
+            Kind::Lexer(error) => error.is_limit(),
+            Kind::Work { .. } | Kind::TooLong { .. } | Kind::Hypotheses { .. } => true,
             _ => false,
         }
     }
@@ -99,6 +112,7 @@ impl InfillError {
         match &self.0 {
             Kind::Grammar(error) => error.is_cancelled(),
             Kind::Automaton { error, .. } => error.is_cancelled(),
+            Kind::Lexer(error) => error.is_cancelled(),
             Kind::Cancelled => true,
             _ => false,
         }
@@ -109,6 +123,15 @@ impl fmt::Display for InfillError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::Grammar(error) => error.fmt(f),
+            Kind::Lexer(error) => error.fmt(f),
+            Kind::Hypotheses { limit } => {
+                write!(f, "the lexer has more than {limit} ways to read the texts that are asked about")
+            }
+            Kind::Declared { name } => write!(
+                f,
+                "terminal `{name}` is declared and not part of the text (indentation): infilling has only terminals \
+                 that are found in the text"
+            ),
             Kind::Automaton { terminal, error } => write!(f, "terminal {terminal}: {error}"),
             Kind::Work { position, limit } => {
                 write!(f, "position {position}: more work than the limit of {limit} units allows")
@@ -142,6 +165,7 @@ impl std::error::Error for InfillError {
         match &self.0 {
             Kind::Grammar(error) => Some(error),
             Kind::Automaton { error, .. } => Some(error),
+            Kind::Lexer(error) => Some(error),
             _ => None,
         }
     }
@@ -150,5 +174,11 @@ impl std::error::Error for InfillError {
 impl From<GrammarError> for InfillError {
     fn from(error: GrammarError) -> InfillError {
         InfillError(Kind::Grammar(error))
+    }
+}
+
+impl From<LexError> for InfillError {
+    fn from(error: LexError) -> InfillError {
+        InfillError(Kind::Lexer(error))
     }
 }

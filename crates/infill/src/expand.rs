@@ -6,7 +6,8 @@ use maskwright_grammar::Symbol;
 use crate::InfillError;
 use crate::chart::{CallKey, Chart, Crossing, Fact, Mark, NONE, Todo, Waiter};
 use crate::lattice::{Node, Piece};
-use crate::tables::{NodeSetId, ResidueId, Tables};
+use crate::node_sets::NodeSetId;
+use crate::tables::{ResidueId, Tables};
 
 /// Where a residue can be after reading on from a node within its piece.
 #[derive(Default)]
@@ -139,7 +140,7 @@ impl Chart {
     fn bytes_at(&self, node: Node, tables: &Tables) -> ByteSet {
         match &self.steps[node.position as usize].0 {
             Piece::Bytes(bytes) => bytes.get(node.inner as usize).copied().into_iter().collect(),
-            Piece::Token => tables.node_sets[node.inner as usize].1,
+            Piece::Token => tables.node_sets.first_bytes(NodeSetId(node.inner)),
             Piece::Free => ByteSet::EMPTY.complement(),
             Piece::Stop => ByteSet::EMPTY,
         }

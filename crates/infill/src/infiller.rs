@@ -3,10 +3,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use maskwright_automata::{AutomatonLimits, Fuel};
-use maskwright_grammar::{Grammar, GrammarError, collapse_regular};
+use maskwright_grammar::{Grammar, GrammarError, LexedGrammar, collapse_regular};
+use maskwright_lexing::LarkTerminal;
 use maskwright_vocabulary::Vocabulary;
 
 use crate::InfillError;
+use crate::lexed::LexedTables;
 use crate::right_recursion::repeat_tails;
 use crate::tables::Tables;
 
@@ -66,7 +68,13 @@ pub struct Infiller(Arc<Shared>);
 struct Shared {
     vocabulary: Arc<Vocabulary>,
     limits: InfillLimits,
-    tables: Mutex<Tables>,
+    tables: Mutex<AnyTables>,
+}
+
+/// What canvases and templates share, by the kind of the grammar.
+pub(crate) enum AnyTables {
+    Scannerless(Box<Tables>),
+    Lexed(Box<LexedTables>),
 }
 
 impl Infiller {
@@ -87,7 +95,45 @@ impl Infiller {
             grammar.clone()
         };
         let tables = Tables::new(grammar, vocabulary.clone(), &limits.automaton, fuel)?;
-        Ok(Infiller(Arc::new(Shared { vocabulary, limits, tables: Mutex::new(tables) })))
+        Ok(Infiller::from_tables(vocabulary, limits, AnyTables::Scannerless(Box::new(tables))))
+    }
+
+    /// Prepares a grammar over the tokens of Lark's basic lexer: a text is in the language iff that lexer uses it up,
+    /// and the tokens that are not ignored are a sentence of the rules. Takes time linear in the rules, and in
+    /// the states of the lexer.
+    ///
+    /// # Errors
+    /// If the grammar has declared terminals (indentation), if no token sequence is in its language, a terminal cannot
+    /// be had, a limit is reached, or the work is cancelled through `fuel`.
+    ///
+    /// ```
+    /// use maskwright_automata::Fuel;
+    /// use maskwright_infill::{Hole, Infiller, Part, Template};
+    /// use maskwright_lark::{LarkConfig, builtin, parse_lark};
+    /// use maskwright_vocabulary::Vocabulary;
+    /// let tokens = ["1", "+", "(", ")", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+    /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[4], None).unwrap().shared();
+    /// let arithmetic = builtin("arithmetic").unwrap();
+    /// let config = LarkConfig { lexer: arithmetic.lexer, ..LarkConfig::default() };
+    /// let grammar = parse_lark(arithmetic.text, "arithmetic", &config, &Fuel::unlimited()).unwrap();
+    /// let infiller = Infiller::lexed(&grammar.lexed, vocabulary, Default::default(), &Fuel::unlimited())?;
+    /// let parts = |n| vec![Part::Text(b"(1".to_vec()), Part::Hole(Hole::Exactly(n)), Part::Text(b"1".to_vec())];
+    /// assert_eq!(Template::new(&infiller, parts(1))?.complete()?, None, "the bracket is never closed");
+    /// assert_eq!(Template::new(&infiller, parts(2))?.complete()?, Some(b"(1)+1".to_vec()));
+    /// # Ok::<(), maskwright_infill::InfillError>(())
+    /// ```
+    pub fn lexed(
+        grammar: &LexedGrammar<LarkTerminal>,
+        vocabulary: Arc<Vocabulary>,
+        limits: InfillLimits,
+        fuel: &Fuel,
+    ) -> Result<Infiller, InfillError> {
+        let tables = LexedTables::new(grammar, vocabulary.clone(), fuel)?;
+        Ok(Infiller::from_tables(vocabulary, limits, AnyTables::Lexed(Box::new(tables))))
+    }
+
+    fn from_tables(vocabulary: Arc<Vocabulary>, limits: InfillLimits, tables: AnyTables) -> Infiller {
+        Infiller(Arc::new(Shared { vocabulary, limits, tables: Mutex::new(tables) }))
     }
 
     /// The vocabulary that masks are over.
@@ -101,7 +147,7 @@ impl Infiller {
     }
 
     /// What is shared; what a panicking thread left behind is a cache in a consistent state.
-    pub(crate) fn tables(&self) -> MutexGuard<'_, Tables> {
+    pub(crate) fn tables(&self) -> MutexGuard<'_, AnyTables> {
         self.0.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

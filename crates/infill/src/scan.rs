@@ -21,7 +21,8 @@ use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, mask_insert, mask_words};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
-use crate::tables::{NodeSetId, ResidueId, Tables};
+use crate::node_sets::NodeSetId;
+use crate::tables::{ResidueId, Tables};
 
 /// Where a residue can be after it read at least one byte, within a token or at its end.
 #[derive(Debug, Default)]
@@ -59,7 +60,7 @@ pub(crate) enum TokenSet {
 }
 
 impl TokenSet {
-    fn new(tokens: Vec<TokenId>, n_vocab: usize) -> TokenSet {
+    pub(crate) fn new(tokens: Vec<TokenId>, n_vocab: usize) -> TokenSet {
         if tokens.len() <= mask_words(n_vocab) {
             return TokenSet::List(tokens.into());
         }
@@ -118,7 +119,8 @@ impl Tables {
             return Ok(known.clone());
         }
         let found = self.walk(from, residue, false, fuel)?;
-        let exits = (!found.exits.is_empty()).then(|| self.node_set(found.exits));
+        let exits =
+            (!found.exits.is_empty()).then(|| self.node_sets.intern(self.vocabulary.trie(), found.exits));
         let entries = self.live(residue, found.entries)?;
         let scan = Arc::new(Scan { exits, ends: found.ends, entries });
         self.scans.insert((from, residue), scan.clone());
@@ -205,7 +207,7 @@ impl Tables {
         let located = |error: AutomatonError| self.located(residue, error);
         let spend = |units: usize| fuel.spend(units as u64).map_err(|error| InfillError::work(0, error));
         let trie = self.vocabulary.trie();
-        let from = &self.node_sets[from.0 as usize].0;
+        let from = self.node_sets.nodes(from);
         let mut found = Found { tokens: with_tokens.then(Default::default), ..Found::default() };
         // Below several nodes the same pair can be met twice.
         let mut seen = FxHashSet::default();

@@ -6,23 +6,16 @@ use maskwright_automata::{
     Automaton, AutomatonError, AutomatonLimits, AutomatonStore, ByteSet, Fuel, StateId,
 };
 use maskwright_grammar::{Grammar, Network, RuleId, Symbol, TerminalFacts, TerminalId, reduce};
-use maskwright_vocabulary::{TrieNodeId, Vocabulary};
+use maskwright_vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
+use crate::node_sets::{NodeSetId, NodeSets};
 use crate::scan::{Scan, ScanTokens};
 
 /// A residue of some terminal: what is left of it after some bytes. Equal ids are equal residues.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct ResidueId(pub(crate) u32);
-
-/// A set of trie nodes below the root, each with tokens below it; 0 is the root alone.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) struct NodeSetId(pub(crate) u32);
-
-impl NodeSetId {
-    pub(crate) const ROOT: NodeSetId = NodeSetId(0);
-}
 
 /// See the module.
 pub(crate) struct Tables {
@@ -34,8 +27,7 @@ pub(crate) struct Tables {
     residue_ids: FxHashMap<(u64, StateId), ResidueId>,
     starts: Vec<Option<ResidueId>>,
     rule_first: Vec<Option<ByteSet>>,
-    pub(crate) node_sets: Vec<(Arc<[TrieNodeId]>, ByteSet)>,
-    node_set_ids: FxHashMap<Arc<[TrieNodeId]>, NodeSetId>,
+    pub(crate) node_sets: NodeSets,
     pub(crate) scans: FxHashMap<(NodeSetId, ResidueId), Arc<Scan>>,
     pub(crate) free_scans: FxHashMap<ResidueId, Arc<Scan>>,
     pub(crate) tokens: FxHashMap<(NodeSetId, ResidueId), Arc<ScanTokens>>,
@@ -69,9 +61,8 @@ impl Tables {
         }
         let grammar = reduce(grammar, |terminal: TerminalId| facts[terminal.index()], fuel)?;
         let network = Network::new(grammar, fuel)?;
-        let root: Arc<[TrieNodeId]> = Arc::new([maskwright_vocabulary::Trie::ROOT]);
-        let first = first_bytes(&vocabulary, &root);
         Ok(Tables {
+            node_sets: NodeSets::new(vocabulary.trie()),
             vocabulary,
             starts: vec![None; automata.len()],
             rule_first: vec![None; network.n_rules()],
@@ -80,8 +71,6 @@ impl Tables {
             automata,
             residues: Vec::new(),
             residue_ids: FxHashMap::default(),
-            node_sets: vec![(root.clone(), first)],
-            node_set_ids: FxHashMap::from_iter([(root, NodeSetId::ROOT)]),
             scans: FxHashMap::default(),
             free_scans: FxHashMap::default(),
             tokens: FxHashMap::default(),
@@ -174,24 +163,4 @@ impl Tables {
         }
         Ok(self.rule_first[rule.index()].unwrap_or(ByteSet::EMPTY))
     }
-
-    /// The number of a set of trie nodes, given in any order.
-    pub(crate) fn node_set(&mut self, mut nodes: Vec<TrieNodeId>) -> NodeSetId {
-        nodes.sort_unstable();
-        nodes.dedup();
-        if let Some(&known) = self.node_set_ids.get(&nodes[..]) {
-            return known;
-        }
-        let nodes: Arc<[TrieNodeId]> = nodes.into();
-        let id = NodeSetId(self.node_sets.len() as u32);
-        self.node_sets.push((nodes.clone(), first_bytes(&self.vocabulary, &nodes)));
-        self.node_set_ids.insert(nodes, id);
-        id
-    }
-}
-
-/// The bytes by which tokens go on from any of `nodes`.
-fn first_bytes(vocabulary: &Vocabulary, nodes: &[TrieNodeId]) -> ByteSet {
-    let trie = vocabulary.trie();
-    nodes.iter().flat_map(|&node| trie.children(node)).map(|(byte, _)| byte).collect()
 }

@@ -2,9 +2,9 @@
 
 use maskwright_vocabulary::{TokenId, mask_insert, mask_words};
 
-use crate::chart::Chart;
 use crate::derivation::Filling;
 use crate::lattice::{Piece, Step};
+use crate::parse::Parse;
 use crate::{InfillError, Infiller};
 
 /// What a hole of a [`Template`] may be filled with.
@@ -52,7 +52,7 @@ pub enum Part {
 pub struct Template {
     infiller: Infiller,
     parts: Vec<Filled>,
-    chart: Chart,
+    parse: Parse,
 }
 
 /// A part and what it is fixed to.
@@ -93,7 +93,7 @@ impl Template {
             Part::Hole(hole) => Filled::Open(hole),
         };
         let parts = parts.into_iter().map(fill).collect();
-        Ok(Template { infiller: infiller.clone(), parts, chart: Chart::default() })
+        Ok(Template { infiller: infiller.clone(), parts, parse: Parse::new(infiller) })
     }
 
     /// Whether the open holes can be filled.
@@ -113,11 +113,11 @@ impl Template {
         if self.is_possible()? {
             return Ok(None);
         }
-        let reached =
-            (0..self.chart.steps.len()).rev().find(|&position| self.chart.is_reached(position)).unwrap_or(0);
-        Ok(Some(match self.chart.steps.get(reached) {
+        let (steps, _) = self.steps(None);
+        let blocked = self.parse.blocked(&steps)?;
+        Ok(Some(match steps.get(blocked.position) {
             Some((Piece::Bytes(bytes), _)) => {
-                let n_read = (self.chart.furthest[reached] as usize).min(bytes.len());
+                let n_read = blocked.n_bytes;
                 let text = shown(&bytes[..n_read], &bytes[n_read..]);
                 if n_read < bytes.len() {
                     format!("no text of the language goes on like this at `⟂`: {text}")
@@ -166,12 +166,9 @@ impl Template {
             self.is_possible_with(Some((index, Writing::Whole(prefix))))?
         } else {
             let (steps, next) = self.steps(Some((index, Writing::Next(prefix))));
-            let fuel = self.infiller.fuel();
-            self.chart.update(&steps, &mut self.infiller.tables(), &fuel)?;
-            let goals: Vec<u32> = self.chart.goal(steps.len()).into_iter().collect();
-            let marked = self.chart.mark(&goals);
-            self.chart.add_tokens(&marked, next, mask, &mut self.infiller.tables(), &fuel)?;
-            self.chart.is_skipped(&marked, next)
+            self.parse.update(&steps, &[steps.len()])?;
+            self.parse.add_tokens(next, mask)?;
+            self.parse.is_skipped(next)
         };
         if may_end {
             vocabulary.eos_token_ids().iter().for_each(|&id| mask_insert(mask, TokenId(id)));
@@ -205,10 +202,11 @@ impl Template {
     /// If a limit is reached.
     pub fn complete(&mut self) -> Result<Option<Vec<u8>>, InfillError> {
         let (steps, _) = self.steps(None);
-        let fuel = self.infiller.fuel();
-        self.chart.update(&steps, &mut self.infiller.tables(), &fuel)?;
-        let Some(goal) = self.chart.goal(steps.len()) else { return Ok(None) };
-        let fillings = self.chart.fillings(goal, &mut self.infiller.tables(), &fuel)?;
+        self.parse.update(&steps, &[steps.len()])?;
+        if self.parse.goals().is_empty() {
+            return Ok(None);
+        }
+        let fillings = self.parse.fillings(steps.len())?;
         let mut texts: Vec<Vec<u8>> = steps
             .iter()
             .map(|(piece, _)| match piece {
@@ -228,9 +226,8 @@ impl Template {
 
     fn is_possible_with(&mut self, writing: Option<(usize, Writing<'_>)>) -> Result<bool, InfillError> {
         let (steps, _) = self.steps(writing);
-        let fuel = self.infiller.fuel();
-        self.chart.update(&steps, &mut self.infiller.tables(), &fuel)?;
-        Ok(self.chart.goal(steps.len()).is_some())
+        self.parse.update(&steps, &[steps.len()])?;
+        Ok(!self.parse.goals().is_empty())
     }
 
     /// The lattice with one part as it is being written, and the position of its next token.

@@ -9,6 +9,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test, in helper functions too")]
 
+mod common;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -16,10 +18,12 @@ use maskwright_automata::{Fuel, Regex};
 use maskwright_grammar::Grammar;
 use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillLimits, Infiller, Part, Template};
 use maskwright_oracle::{ALPHABET, Oracle, TextWalk, arb_grammar, arb_text_walk, arb_vocabulary};
-use maskwright_vocabulary::{TokenId, Vocabulary, mask_contains, mask_words};
+use maskwright_vocabulary::{TokenId, Vocabulary};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
+
+use common::{arb_hole, checked, mask_of, tokens, write_hole};
 
 fn cases() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
@@ -133,17 +137,6 @@ impl<'a> Search<'a> {
     }
 }
 
-fn tokens(vocabulary: &Vocabulary) -> impl Iterator<Item = TokenId> + use<> {
-    (0..vocabulary.n_vocab() as u32).map(TokenId)
-}
-
-fn mask_of(vocabulary: &Vocabulary, fill: impl FnOnce(&mut [u32])) -> Vec<bool> {
-    // What was in the buffer must not matter.
-    let mut mask = vec![u32::MAX; mask_words(vocabulary.n_vocab())];
-    fill(&mut mask);
-    tokens(vocabulary).map(|token| mask_contains(&mask, token)).collect()
-}
-
 /// A canvas in the making: some tokens of a text of the language, some any tokens, the others masked.
 #[derive(Clone, Debug)]
 struct CanvasCase {
@@ -234,48 +227,6 @@ fn check_canvas(
     Ok(())
 }
 
-/// The places up to which `parts` can have read `word`.
-fn ends(parts: &[Part], vocabulary: &Vocabulary, word: &[u8]) -> BTreeSet<usize> {
-    let token = |from: &BTreeSet<usize>| -> BTreeSet<usize> {
-        let texts = || tokens(vocabulary).filter_map(|token| vocabulary.token_bytes(token));
-        from.iter()
-            .flat_map(|&at| {
-                texts().filter(move |text| word[at..].starts_with(text)).map(move |t| at + t.len())
-            })
-            .collect()
-    };
-    parts.iter().fold(BTreeSet::from([0]), |from, part| match part {
-        Part::Text(text) => {
-            from.into_iter().filter(|&at| word[at..].starts_with(text)).map(|at| at + text.len()).collect()
-        }
-        Part::Hole(Hole::Any) => {
-            from.first().map_or(BTreeSet::new(), |&first| (first..=word.len()).collect())
-        }
-        Part::Hole(Hole::Exactly(n)) => (0..*n).fold(from, |from, _| token(&from)),
-        Part::Hole(Hole::AtMost(n)) => {
-            let mut all = from.clone();
-            (0..*n).fold(from, |from, _| {
-                let next = token(&from);
-                all.extend(&next);
-                next
-            });
-            all
-        }
-    })
-}
-
-fn is_match(parts: &[Part], vocabulary: &Vocabulary, word: &[u8]) -> bool {
-    ends(parts, vocabulary, word).contains(&word.len())
-}
-
-fn arb_hole() -> impl Strategy<Value = Hole> {
-    prop_oneof![
-        2 => Just(Hole::Any),
-        2 => (0usize..4).prop_map(Hole::AtMost),
-        2 => (0usize..4).prop_map(Hole::Exactly),
-    ]
-}
-
 /// Parts as cuts of a walk's text: what is between two cuts is kept, left out for a hole, or replaced.
 #[derive(Clone, Debug)]
 struct TemplateCase {
@@ -290,33 +241,6 @@ fn arb_template() -> impl Strategy<Value = TemplateCase> {
     let noise = proptest::option::weighted(0.1, vec(proptest::sample::select(ALPHABET), 1..3));
     (arb_text_walk(), vec(part, 0..=4), noise, vec(any::<Index>(), 0..4))
         .prop_map(|(walk, parts, noise, choices)| TemplateCase { walk, parts, noise, choices })
-}
-
-/// Whether `template` is possible, checked from both sides.
-fn checked(
-    infiller: &Infiller,
-    oracle: &Oracle,
-    words: &BTreeSet<Vec<u8>>,
-    parts: &[Part],
-) -> Result<bool, TestCaseError> {
-    let vocabulary = infiller.vocabulary();
-    let mut template = Template::new(infiller, parts.to_vec()).unwrap();
-    let is_possible = template.is_possible().unwrap();
-    match template.complete().unwrap() {
-        Some(text) => {
-            prop_assert!(is_possible);
-            prop_assert!(oracle.is_word(&text), "{:?} gave {:?}", parts, text);
-            prop_assert!(is_match(parts, vocabulary, &text), "{:?} gave {:?}", parts, text);
-            prop_assert_eq!(template.why_impossible().unwrap(), None);
-        }
-        None => {
-            prop_assert!(!is_possible);
-            let word = words.iter().find(|word| is_match(parts, vocabulary, word));
-            prop_assert_eq!(word, None, "{:?} was called impossible", parts);
-            prop_assert!(template.why_impossible().unwrap().is_some());
-        }
-    }
-    Ok(is_possible)
 }
 
 fn check_template(
@@ -340,67 +264,8 @@ fn check_template(
         at = end;
     }
     parts.extend(case.noise.clone().map(Part::Text));
-    let is_possible = checked(&infiller, &oracle, &words, &parts)?;
-    // Write the last hole (what stands to its left is reused) and the first one.
-    let holes: Vec<usize> =
-        parts.iter().enumerate().filter(|(_, part)| matches!(part, Part::Hole(_))).map(|(i, _)| i).collect();
-    let Some(&index) = (if case.parts.len().is_multiple_of(2) { holes.last() } else { holes.first() }) else {
-        return Ok(());
-    };
-    let hole = holes.iter().position(|&other| other == index).unwrap();
-    let Part::Hole(kind) = parts[index] else { unreachable!("an index of a hole") };
-    let mut template = Template::new(&infiller, parts.clone()).unwrap();
-    let mut prefix: Vec<TokenId> = Vec::new();
-    let with = |written: &[TokenId], rest: Option<Hole>| {
-        let bytes: Vec<u8> =
-            written.iter().flat_map(|&t| vocabulary.token_bytes(t).unwrap()).copied().collect();
-        let mut parts = parts.clone();
-        parts.splice(index..=index, [Part::Text(bytes)].into_iter().chain(rest.map(Part::Hole)));
-        parts
-    };
-    let mut choices = case.choices.iter();
-    loop {
-        let mask = mask_of(vocabulary, |mask| template.fill_next_token_bitmask(hole, &prefix, mask).unwrap());
-        let rest = match kind {
-            Hole::Any => Some(kind),
-            Hole::AtMost(n) => n.checked_sub(prefix.len() + 1).map(Hole::AtMost),
-            Hole::Exactly(n) => n.checked_sub(prefix.len() + 1).map(Hole::Exactly),
-        };
-        let may_end = match kind {
-            Hole::Exactly(n) if n != prefix.len() => false,
-            _ => checked(&infiller, &oracle, &words, &with(&prefix, None))?,
-        };
-        prop_assert_eq!(template.fix(hole, &prefix).unwrap(), may_end);
-        if may_end {
-            prop_assert!(template.fix(hole, &prefix).is_err(), "it is fixed already");
-            template = Template::new(&infiller, parts.clone()).unwrap();
-        }
-        let mut is_any_allowed = false;
-        for token in tokens(vocabulary) {
-            let expected = if vocabulary.is_eos(token) {
-                may_end
-            } else if let (Some(_), Some(rest)) = (vocabulary.token_bytes(token), rest) {
-                let written = [&prefix[..], &[token]].concat();
-                checked(&infiller, &oracle, &words, &with(&written, Some(rest)))?
-            } else {
-                false
-            };
-            prop_assert_eq!(mask[token.index()], expected, "{:?} after {:?} in {:?}", token, prefix, parts);
-            is_any_allowed |= expected;
-        }
-        if kind != Hole::Any || prefix.is_empty() && is_possible != is_any_allowed {
-            // A hole of any text may have a completion that no tokens spell.
-            prop_assert!(kind == Hole::Any || !prefix.is_empty() || may_end || is_any_allowed == is_possible);
-        }
-        let Some(choice) = choices.next() else { return Ok(()) };
-        let allowed: Vec<TokenId> = tokens(vocabulary)
-            .filter(|&token| mask[token.index()] && vocabulary.token_bytes(token).is_some())
-            .collect();
-        if allowed.is_empty() {
-            return Ok(());
-        }
-        prefix.push(*choice.get(&allowed));
-    }
+    let is_possible = checked(&infiller, &|text| oracle.is_word(text), &words, &parts)?;
+    write_hole(&infiller, &|text| oracle.is_word(text), &words, &parts, is_possible, &case.choices)
 }
 
 proptest! {

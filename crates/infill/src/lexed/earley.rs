@@ -1,0 +1,290 @@
+//! The grammar over the lexer's graph, by Earley's algorithm on a graph instead of a string.
+//!
+//! The *item* (c, s, v) says: in call c (a rule begun at a node), some path from the call's node to node v leads to
+//! state s of the network. The end (c, v) says: the call can be over at v. Items move along edges without a label
+//! unchanged, into tokens that they can read or that may be ignored, and along others by a move of their state. Each
+//! fact keeps the ways in which it follows from others, and those of the first way were made before it.
+//!
+//! A fact is *marked* iff it is part of a derivation of a whole text; so a token of the vocabulary is in a position's
+//! mask iff a marked edge of the position reads it. The proof is that of [`crate::derivation`].
+//!
+//! Facts are made only where the next terminal can follow on the lattice. Complexity: O(g n²) facts for n nodes and g
+//! states.
+
+use maskwright_automata::Fuel;
+use maskwright_grammar::{ExprId, RuleId, Symbol};
+use rustc_hash::FxHashMap;
+
+use crate::InfillError;
+use crate::lexed::graph::{Edge, Graph, NodeIndex};
+use crate::lexed::tables::LexedTables;
+
+/// An index that stands for nothing.
+const NONE: u32 = u32::MAX;
+
+/// The call of the start rule.
+const TOP: u32 = 0;
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Fact {
+    /// `is_begun`: at least one terminal of the call was read.
+    Item {
+        call: u32,
+        state: ExprId,
+        node: NodeIndex,
+        is_begun: bool,
+    },
+    End {
+        call: u32,
+        node: NodeIndex,
+    },
+}
+
+#[derive(Debug, Default)]
+struct Call {
+    /// Items that go on where the call ends, each in the given state.
+    waiters: Vec<(u32, ExprId)>,
+    ends: Vec<u32>,
+}
+
+/// One way in which a fact follows: `pred`, then `edge`, then `end`, of which any may be missing.
+#[derive(Clone, Copy, Debug)]
+struct Back {
+    /// The way of the same fact that was found before.
+    before: u32,
+    pred: u32,
+    edge: u32,
+    end: u32,
+}
+
+const START: Back = Back { before: NONE, pred: NONE, edge: NONE, end: NONE };
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Earley {
+    facts: Vec<Fact>,
+    fact_ids: FxHashMap<Fact, u32>,
+    first_backs: Vec<u32>,
+    last_backs: Vec<u32>,
+    backs: Vec<Back>,
+    calls: Vec<Call>,
+    call_ids: FxHashMap<(RuleId, NodeIndex), u32>,
+}
+
+impl Earley {
+    /// The whole chart of `graph`.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn new(graph: &Graph, tables: &mut LexedTables, fuel: &Fuel) -> Result<Earley, InfillError> {
+        let mut chart = Earley { calls: vec![Call::default()], ..Earley::default() };
+        if graph.ahead[Graph::START as usize].is_none() {
+            return Ok(chart);
+        }
+        let state = tables.network.body(tables.network.start());
+        chart.add(Fact::Item { call: TOP, state, node: Graph::START, is_begun: false }, START);
+        let mut index = 0;
+        while let Some(&fact) = chart.facts.get(index) {
+            match fact {
+                Fact::Item { .. } => chart.expand(index as u32, graph, tables, fuel)?,
+                Fact::End { call, node } => {
+                    // Waiters that come later find the end by themselves.
+                    for waiter in 0..chart.calls[call as usize].waiters.len() {
+                        let (pred, state) = chart.calls[call as usize].waiters[waiter];
+                        chart.follow(pred, state, index as u32, node, graph, tables, fuel)?;
+                    }
+                }
+            }
+            index += 1;
+        }
+        Ok(chart)
+    }
+
+    /// The end of the start rule at a node.
+    pub(crate) fn goal(&self, node: NodeIndex) -> Option<u32> {
+        self.fact_ids.get(&Fact::End { call: TOP, node }).copied()
+    }
+
+    /// The nodes where something is.
+    pub(crate) fn reached(&self) -> impl Iterator<Item = NodeIndex> {
+        self.facts.iter().map(|fact| match *fact {
+            Fact::Item { node, .. } | Fact::End { node, .. } => node,
+        })
+    }
+
+    /// By edge, whether it is part of a derivation that ends in one of `goals`. Takes time linear in the chart.
+    pub(crate) fn mark(&self, goals: &[u32], n_edges: usize) -> Vec<bool> {
+        let mut facts = vec![false; self.facts.len()];
+        let mut edges = vec![false; n_edges];
+        let mut stack = goals.to_vec();
+        while let Some(fact) = stack.pop() {
+            if fact == NONE || std::mem::replace(&mut facts[fact as usize], true) {
+                continue;
+            }
+            let mut index = self.last_backs[fact as usize];
+            while index != NONE {
+                let back = self.backs[index as usize];
+                if back.edge != NONE {
+                    edges[back.edge as usize] = true;
+                }
+                stack.extend([back.pred, back.end]);
+                index = back.before;
+            }
+        }
+        edges
+    }
+
+    /// The edges of some derivation that ends in `goal`, in the order of the text.
+    pub(crate) fn path(&self, goal: u32) -> Vec<u32> {
+        let mut edges = Vec::new();
+        // A fact, or an edge.
+        let mut stack = vec![(goal, NONE)];
+        while let Some((fact, edge)) = stack.pop() {
+            if edge != NONE {
+                edges.push(edge);
+            } else if fact != NONE {
+                let back = self.backs[self.first_backs[fact as usize] as usize];
+                stack.extend([(back.end, NONE), (NONE, back.edge), (back.pred, NONE)]);
+            }
+        }
+        edges
+    }
+
+    /// Adds a way in which a fact follows.
+    fn add(&mut self, fact: Fact, back: Back) {
+        let next = self.facts.len() as u32;
+        let id = *self.fact_ids.entry(fact).or_insert(next);
+        let number = self.backs.len() as u32;
+        if id == next {
+            self.facts.push(fact);
+            self.first_backs.push(number);
+            self.last_backs.push(NONE);
+            if let Fact::End { call, .. } = fact {
+                self.calls[call as usize].ends.push(id);
+            }
+        }
+        let before = std::mem::replace(&mut self.last_backs[id as usize], number);
+        self.backs.push(Back { before, ..back });
+    }
+
+    /// The item `pred` goes on in `state` where a call that it waits for has ended.
+    #[allow(clippy::too_many_arguments, reason = "what happened, and where that is known")]
+    fn follow(
+        &mut self,
+        pred: u32,
+        state: ExprId,
+        end: u32,
+        node: NodeIndex,
+        graph: &Graph,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        fuel.spend(1)
+            .map_err(|error| InfillError::work(graph.nodes[node as usize].0.position as usize, error))?;
+        let Fact::Item { call, .. } = self.facts[pred as usize] else { return Ok(()) };
+        if can_go_on(state, node, graph, tables, fuel)? {
+            self.add(Fact::Item { call, state, node, is_begun: true }, Back { pred, end, ..START });
+        }
+        Ok(())
+    }
+
+    /// All that follows from an item at once.
+    fn expand(
+        &mut self,
+        item: u32,
+        graph: &Graph,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        let Fact::Item { call, state, node, is_begun } = self.facts[item as usize] else { return Ok(()) };
+        let position = graph.nodes[node as usize].0.position as usize;
+        let spend = || fuel.spend(1).map_err(|error| InfillError::work(position, error));
+        // The empty sentence is the whole of a text, never of a part.
+        let is_empty = call == TOP && !is_begun && tables.network.is_rule_nullable(tables.network.start());
+        if graph.is_boundary[node as usize] {
+            if is_empty || is_begun && tables.network.is_nullable(state) {
+                self.add(Fact::End { call, node }, Back { pred: item, ..START });
+            }
+            for index in tables.network.moves(state) {
+                spend()?;
+                let step = tables.network.move_at(index);
+                if let Symbol::Rule(rule) = step.symbol {
+                    self.begin(item, rule, step.next, graph, tables, fuel)?;
+                }
+            }
+        }
+        let is_free_to_skip = is_begun || call == TOP;
+        for (index, edge) in graph.edges_of(node) {
+            spend()?;
+            let Edge { to, label, .. } = edge;
+            let back = Back { pred: item, edge: index, ..START };
+            if let Some(terminal) = label {
+                for index in tables.network.moves(state) {
+                    let step = tables.network.move_at(index);
+                    if step.symbol == Symbol::Terminal(terminal)
+                        && can_go_on(step.next, to, graph, tables, fuel)?
+                    {
+                        self.add(Fact::Item { call, state: step.next, node: to, is_begun: true }, back);
+                    }
+                }
+                continue;
+            }
+            let Some(ahead) = &graph.ahead[to as usize] else { continue };
+            let can_move = if graph.is_boundary[to as usize] {
+                // Calls begin where their callers' items are, and those pass by what is ignored themselves.
+                is_free_to_skip && (is_empty || can_go_on(state, to, graph, tables, fuel)?)
+            } else {
+                ahead.may_be_ignored && is_free_to_skip
+                    || tables.first(state, fuel)?.direct.intersects(&ahead.current)
+            };
+            if can_move {
+                self.add(Fact::Item { call, state, node: to, is_begun }, back);
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a rule where an item is, which goes on in `next`.
+    fn begin(
+        &mut self,
+        item: u32,
+        rule: RuleId,
+        next: ExprId,
+        graph: &Graph,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        let Fact::Item { node, .. } = self.facts[item as usize] else { return Ok(()) };
+        let Some(ahead) = &graph.ahead[node as usize] else { return Ok(()) };
+        if !tables.rule_first(rule, fuel)?.intersects(&ahead.next) {
+            return Ok(());
+        }
+        let new = self.calls.len() as u32;
+        let call = *self.call_ids.entry((rule, node)).or_insert(new);
+        if call == new {
+            self.calls.push(Call::default());
+            let state = tables.network.body(rule);
+            self.add(Fact::Item { call, state, node, is_begun: false }, START);
+        }
+        self.calls[call as usize].waiters.push((item, next));
+        for index in 0..self.calls[call as usize].ends.len() {
+            let end = self.calls[call as usize].ends[index];
+            if let Fact::End { node, .. } = self.facts[end as usize] {
+                self.follow(item, next, end, node, graph, tables, fuel)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a state at a boundary has a next terminal that can follow on the lattice, or may be over.
+fn can_go_on(
+    state: ExprId,
+    node: NodeIndex,
+    graph: &Graph,
+    tables: &mut LexedTables,
+    fuel: &Fuel,
+) -> Result<bool, InfillError> {
+    let Some(ahead) = &graph.ahead[node as usize] else { return Ok(false) };
+    Ok(tables.first(state, fuel)?.all.intersects(&ahead.next) || tables.network.is_nullable(state))
+}

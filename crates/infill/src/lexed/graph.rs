@@ -1,0 +1,281 @@
+//! The lattice as the lexer sees it: a graph whose paths are the ways to read its texts as tokens.
+//!
+//! A node is a place of the lattice and a hypothesis of the lexer about the text up to there. An edge reads at least
+//! one byte, or goes round a piece; if a token of the lexer that the parser gets ends with it, it is labelled with
+//! the token's terminal. The grammar has no part in this.
+//!
+//! Theorem. A text of the lattice that ends at one of `ends` is split by the lexer into tokens whose sequence without
+//! the ignored ones is w iff a path from the first node to a goal has the labels w and reads the text.
+//!
+//! Proof. Of all hypotheses about the text, one that ends at a boundary unrefuted is the lexer's own reading
+//! (`hypotheses`); edges are the lexer's steps put together. ∎
+//!
+//! Nodes from which no goal can be come to are marked dead, and for the others the terminals are known that
+//! can be the next one: the parser's lookahead, over the whole lattice.
+
+use maskwright_automata::Fuel;
+use maskwright_grammar::TerminalId;
+use rustc_hash::FxHashMap;
+
+use crate::InfillError;
+use crate::lattice::{Node, Piece, Step};
+use crate::lexed::hypotheses::HypothesisId;
+use crate::lexed::scan::Leap;
+use crate::lexed::tables::LexedTables;
+use crate::lexed::terminals::Terminals;
+use crate::node_sets::NodeSetId;
+
+/// A node's number.
+pub(crate) type NodeIndex = u32;
+
+/// A way on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Edge {
+    pub(crate) from: NodeIndex,
+    pub(crate) to: NodeIndex,
+    /// The terminal whose token ends; `None` also if that token is ignored.
+    pub(crate) label: Option<TerminalId>,
+    pub(crate) crossing: Crossing,
+}
+
+/// What an edge reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Crossing {
+    /// Bytes that are known, or the part of a token before its last bytes.
+    Bytes,
+    /// The rest of a token of the vocabulary: entry `index` of the scan from the node before.
+    Token { index: u32 },
+    /// Some text of a free piece.
+    Text,
+    /// Nothing: the way round a piece.
+    Skip,
+}
+
+/// What may be read from a node on.
+#[derive(Clone, Debug)]
+pub(crate) struct Ahead {
+    /// The terminals that the next token which the parser gets may be of, or the end of the text.
+    pub(crate) next: Terminals,
+    /// The terminals that the token in progress (at a boundary, the one that begins here) may be of.
+    pub(crate) current: Terminals,
+    /// Whether that token may be one that is ignored, or there may be none before the end.
+    pub(crate) may_be_ignored: bool,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    pub(crate) nodes: Vec<(Node, HypothesisId)>,
+    ids: FxHashMap<(Node, HypothesisId), NodeIndex>,
+    pub(crate) is_boundary: Vec<bool>,
+    /// All edges, those of one node next to each other.
+    pub(crate) edges: Vec<Edge>,
+    /// By node, its edges.
+    out: Vec<(u32, u32)>,
+    /// By position, its nodes.
+    pub(crate) at: Vec<Vec<NodeIndex>>,
+    /// By node; `None` if it is dead.
+    pub(crate) ahead: Vec<Option<Ahead>>,
+    pub(crate) goals: Vec<NodeIndex>,
+}
+
+impl Graph {
+    /// The first node, where all texts begin.
+    pub(crate) const START: NodeIndex = 0;
+
+    /// The graph of the lattice of `steps` for texts that end at one of the boundaries `ends`.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn new(
+        steps: &[Step],
+        ends: &[usize],
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<Graph, InfillError> {
+        let mut graph = Graph { at: vec![Vec::new(); steps.len() + 1], ..Graph::default() };
+        graph.node(Node::boundary(0), HypothesisId::START, tables);
+        for (position, step) in steps.iter().enumerate() {
+            // The list grows while it is read.
+            let mut index = 0;
+            while let Some(&node) = graph.at[position].get(index) {
+                index += 1;
+                graph.expand(node, step, tables, fuel).map_err(|error| error.at(position))?;
+            }
+        }
+        graph.out.resize(graph.nodes.len(), (0, 0));
+        for &end in ends {
+            for &node in &graph.at[end] {
+                let (place, hypothesis) = graph.nodes[node as usize];
+                if place == Node::boundary(end as u32) && tables.hypotheses.ends_here(hypothesis) {
+                    graph.goals.push(node);
+                }
+            }
+        }
+        graph.look_ahead(tables.n_terminals, fuel)?;
+        Ok(graph)
+    }
+
+    /// The edges from a node to nodes that are not dead, with their numbers.
+    pub(crate) fn edges_of(&self, node: NodeIndex) -> impl Iterator<Item = (u32, Edge)> {
+        let (start, end) = self.out[node as usize];
+        (start..end)
+            .map(|index| (index, self.edges[index as usize]))
+            .filter(|(_, edge)| self.ahead[edge.to as usize].is_some())
+    }
+
+    /// Takes no node for dead, and anything to be ahead of it.
+    pub(crate) fn forget_ahead(&mut self, n_terminals: usize) {
+        let all = Terminals::all(n_terminals);
+        let ahead = Ahead { next: all.clone(), current: all, may_be_ignored: true };
+        self.ahead = vec![Some(ahead); self.nodes.len()];
+    }
+
+    fn node(&mut self, place: Node, hypothesis: HypothesisId, tables: &LexedTables) -> NodeIndex {
+        let next = self.nodes.len() as u32;
+        let id = *self.ids.entry((place, hypothesis)).or_insert(next);
+        if id == next {
+            self.nodes.push((place, hypothesis));
+            self.is_boundary.push(tables.hypotheses.is_boundary(hypothesis));
+            self.at[place.position as usize].push(id);
+        }
+        id
+    }
+
+    fn expand(
+        &mut self,
+        from: NodeIndex,
+        (piece, way_round): &Step,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        let (place, hypothesis) = self.nodes[from as usize];
+        let first = self.edges.len() as u32;
+        let behind = Node::boundary(place.position + 1);
+        let add = |graph: &mut Graph, (label, hypothesis): Leap, place, crossing, tables: &LexedTables| {
+            let to = graph.node(place, hypothesis, tables);
+            graph.edges.push(Edge { from, to, label, crossing });
+        };
+        if place.inner == 0
+            && let Some(target) = *way_round
+        {
+            add(self, (None, hypothesis), Node::boundary(target), Crossing::Skip, tables);
+        }
+        match piece {
+            Piece::Stop => {}
+            Piece::Bytes(bytes) => {
+                let mut state = Some(hypothesis);
+                for (offset, &byte) in bytes.iter().enumerate().skip(place.inner as usize) {
+                    let Some(at) = state else { break };
+                    fuel.spend(1).map_err(|error| InfillError::work(place.position as usize, error))?;
+                    let number = tables.hypotheses.step(at, byte)?;
+                    state = None;
+                    let is_last = offset + 1 == bytes.len();
+                    for index in 0..tables.hypotheses.outcomes(number).len() {
+                        let outcome = tables.hypotheses.outcomes(number)[index];
+                        let label = outcome.terminal.and_then(|terminal| tables.label(terminal));
+                        let leap = (label, outcome.next);
+                        match outcome.terminal {
+                            _ if is_last => add(self, leap, behind, Crossing::Bytes, tables),
+                            None => state = Some(outcome.next),
+                            Some(_) => {
+                                let inside = Node { inner: offset as u32 + 1, ..place };
+                                add(self, leap, inside, Crossing::Bytes, tables);
+                            }
+                        }
+                    }
+                }
+            }
+            Piece::Token => {
+                let scan = tables.scan(NodeSetId(place.inner), hypothesis, fuel)?;
+                for &(leap, set) in &scan.exits {
+                    add(self, leap, Node { inner: set.0, ..place }, Crossing::Bytes, tables);
+                }
+                for (index, &leap) in scan.ends.iter().enumerate() {
+                    add(self, leap, behind, Crossing::Token { index: index as u32 }, tables);
+                }
+            }
+            Piece::Free => {
+                let scan = tables.free_scan(hypothesis, fuel)?;
+                for &(leap, _) in &scan.exits {
+                    add(self, leap, place, Crossing::Text, tables);
+                }
+                for &leap in &scan.ends {
+                    add(self, leap, behind, Crossing::Text, tables);
+                }
+            }
+        }
+        let n_edges = self.edges.len() as u32 - first;
+        fuel.spend(u64::from(n_edges) + 1)
+            .map_err(|error| InfillError::work(place.position as usize, error))?;
+        self.out.resize(self.nodes.len(), (0, 0));
+        self.out[from as usize] = (first, first + n_edges);
+        Ok(())
+    }
+
+    /// Learns what lies ahead of each node, from the end to the beginning.
+    fn look_ahead(&mut self, n_terminals: usize, fuel: &Fuel) -> Result<(), InfillError> {
+        self.ahead = vec![None; self.nodes.len()];
+        for &goal in &self.goals {
+            let mut next = Terminals::new(n_terminals);
+            next.insert(n_terminals);
+            let current = Terminals::new(n_terminals);
+            self.ahead[goal as usize] = Some(Ahead { next, current, may_be_ignored: true });
+        }
+        for position in (0..self.at.len()).rev() {
+            // Only within a free piece, and within a token, can an edge lead to a node that was done before.
+            loop {
+                let mut has_changed = false;
+                for index in (0..self.at[position].len()).rev() {
+                    let node = self.at[position][index];
+                    let (start, end) = self.out[node as usize];
+                    fuel.spend(u64::from(end - start) + 1)
+                        .map_err(|error| InfillError::work(position, error))?;
+                    for edge in start..end {
+                        has_changed |= self.look_over(edge as usize, position, n_terminals);
+                    }
+                }
+                if !has_changed {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what lies ahead of an edge to its beginning; whether something within `position` depends on that.
+    fn look_over(&mut self, edge: usize, position: usize, n_terminals: usize) -> bool {
+        let Edge { from, to, label, crossing } = self.edges[edge];
+        if from == to && label.is_none() {
+            return false;
+        }
+        let Some(behind) = self.ahead[to as usize].clone() else { return false };
+        let is_new = self.ahead[from as usize].is_none();
+        let before = self.ahead[from as usize].get_or_insert_with(|| Ahead {
+            next: Terminals::new(n_terminals),
+            current: Terminals::new(n_terminals),
+            may_be_ignored: false,
+        });
+        let mut has_changed = is_new;
+        match label {
+            Some(terminal) => {
+                has_changed |=
+                    !before.next.contains(terminal.index()) || !before.current.contains(terminal.index());
+                before.next.insert(terminal.index());
+                before.current.insert(terminal.index());
+            }
+            None => {
+                has_changed |= before.next.unite(&behind.next);
+                if crossing == Crossing::Skip || !self.is_boundary[to as usize] {
+                    has_changed |= before.current.unite(&behind.current);
+                    has_changed |= behind.may_be_ignored && !before.may_be_ignored;
+                    before.may_be_ignored |= behind.may_be_ignored;
+                } else {
+                    has_changed |= !before.may_be_ignored;
+                    before.may_be_ignored = true;
+                }
+            }
+        }
+        has_changed && self.nodes[from as usize].0.position as usize == position
+    }
+}

@@ -1,0 +1,199 @@
+//! What the lexer may be in the middle of.
+//!
+//! A match is a token only if no better one follows further on, so after a match both ways are followed: the token
+//! goes on, or it has ended and a *guard* watches the bytes after it. A [`Hypothesis`] is one such reading: the
+//! lexer's state in the token in progress, and the guards of tokens before it. It is dropped as soon as a guard
+//! refutes its match; a guard that can refute no more is forgotten. So of all hypotheses about a whole text that
+//! end at a boundary which the end of the text does not refute, exactly one is left, or none: the text's tokens as
+//! the lexer takes them.
+
+use maskwright_automata::ByteSet;
+use maskwright_lexing::{LexState, Lexer};
+use rustc_hash::FxHashMap;
+
+use crate::InfillError;
+
+/// The most hypotheses of one grammar.
+const MAX_HYPOTHESES: usize = 1 << 20;
+
+/// A hypothesis, by number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct HypothesisId(pub(crate) u32);
+
+impl HypothesisId {
+    /// That before any text.
+    pub(crate) const START: HypothesisId = HypothesisId(0);
+}
+
+/// One reading of the bytes so far as tokens, as far as it matters from here on.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Hypothesis {
+    /// The lexer in the token in progress.
+    state: LexState,
+    /// Whether that token has no bytes yet.
+    is_boundary: bool,
+    /// What must not refute the tokens before; sorted and distinct.
+    guards: Box<[LexState]>,
+}
+
+/// What one byte can do to a hypothesis.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Outcome {
+    /// The terminal whose token ends with the byte, if one does.
+    pub(crate) terminal: Option<u32>,
+    /// The hypothesis after it.
+    pub(crate) next: HypothesisId,
+}
+
+/// All hypotheses met so far, and their steps.
+pub(crate) struct Hypotheses {
+    lexer: Lexer,
+    list: Vec<Hypothesis>,
+    ids: FxHashMap<Hypothesis, HypothesisId>,
+    n_classes: usize,
+    /// Per hypothesis and class of bytes, the number of the list of outcomes, plus one; 0 if it is not known.
+    cells: Vec<u32>,
+    outcomes: Vec<Box<[Outcome]>>,
+    outcome_ids: FxHashMap<Box<[Outcome]>, u32>,
+    /// By hypothesis: the bytes that do nothing to it.
+    loops: Vec<Option<ByteSet>>,
+}
+
+impl Hypotheses {
+    pub(crate) fn new(lexer: Lexer) -> Result<Hypotheses, InfillError> {
+        let n_classes = lexer.class_representatives().len();
+        let start = Hypothesis { state: lexer.start(), is_boundary: true, guards: Box::default() };
+        let mut hypotheses = Hypotheses {
+            lexer,
+            list: Vec::new(),
+            ids: FxHashMap::default(),
+            n_classes,
+            cells: Vec::new(),
+            outcomes: Vec::new(),
+            outcome_ids: FxHashMap::default(),
+            loops: Vec::new(),
+        };
+        hypotheses.intern(start)?;
+        Ok(hypotheses)
+    }
+
+    /// Whether no token is in progress.
+    pub(crate) fn is_boundary(&self, id: HypothesisId) -> bool {
+        self.list[id.0 as usize].is_boundary
+    }
+
+    /// Whether the text may end here: no token is in progress, and the end refutes none before.
+    pub(crate) fn ends_here(&self, id: HypothesisId) -> bool {
+        let hypothesis = &self.list[id.0 as usize];
+        hypothesis.is_boundary && !hypothesis.guards.iter().any(|&guard| self.lexer.refutes_at_end(guard))
+    }
+
+    /// The number of what a byte can do, for [`outcomes`](Self::outcomes).
+    #[inline]
+    pub(crate) fn step(&mut self, id: HypothesisId, byte: u8) -> Result<u32, InfillError> {
+        let class = usize::from(self.lexer.byte_classes()[usize::from(byte)]);
+        self.step_class(id, class)
+    }
+
+    /// What a step can do: at most one outcome has no terminal, and it comes first.
+    #[inline]
+    pub(crate) fn outcomes(&self, number: u32) -> &[Outcome] {
+        &self.outcomes[number as usize]
+    }
+
+    /// The bytes after which the hypothesis is the same and no token has ended.
+    pub(crate) fn loop_bytes(&mut self, id: HypothesisId) -> Result<ByteSet, InfillError> {
+        if let Some(known) = self.loops[id.0 as usize] {
+            return Ok(known);
+        }
+        let mut loops = ByteSet::EMPTY;
+        for byte in 0..=255 {
+            let number = self.step(id, byte)?;
+            if *self.outcomes(number) == [Outcome { terminal: None, next: id }] {
+                loops.insert(byte);
+            }
+        }
+        self.loops[id.0 as usize] = Some(loops);
+        Ok(loops)
+    }
+
+    /// All distinct outcomes of one more byte.
+    pub(crate) fn all_outcomes(&mut self, id: HypothesisId) -> Result<Vec<(u8, Outcome)>, InfillError> {
+        let mut all = Vec::new();
+        for class in 0..self.n_classes {
+            let number = self.step_class(id, class)?;
+            let byte = self.lexer.class_representatives()[class];
+            all.extend(self.outcomes(number).iter().map(|&outcome| (byte, outcome)));
+        }
+        Ok(all)
+    }
+
+    fn step_class(&mut self, id: HypothesisId, class: usize) -> Result<u32, InfillError> {
+        let cell = id.0 as usize * self.n_classes + class;
+        if let Some(number) = self.cells[cell].checked_sub(1) {
+            return Ok(number);
+        }
+        let byte = self.lexer.class_representatives()[class];
+        let outcomes = self.compute(id, byte)?;
+        let next = self.outcomes.len() as u32;
+        let number = *self.outcome_ids.entry(outcomes.clone()).or_insert(next);
+        if number == next {
+            self.outcomes.push(outcomes);
+        }
+        self.cells[cell] = number + 1;
+        Ok(number)
+    }
+
+    fn compute(&mut self, id: HypothesisId, byte: u8) -> Result<Box<[Outcome]>, InfillError> {
+        let hypothesis = self.list[id.0 as usize].clone();
+        let Some(state) = self.lexer.step(hypothesis.state, byte)? else { return Ok(Box::default()) };
+        let mut guards = Vec::with_capacity(hypothesis.guards.len() + 1);
+        for &guard in &hypothesis.guards {
+            if let Some(guard) = self.lexer.step(guard, byte)? {
+                if self.lexer.refutes(guard) {
+                    return Ok(Box::default());
+                }
+                if self.lexer.can_accept_again(guard)? {
+                    guards.push(guard);
+                }
+            }
+        }
+        let mut outcomes = Vec::new();
+        if !self.lexer.reachable(state)?.is_empty() {
+            let next = self.intern(Hypothesis { state, is_boundary: false, guards: sorted(&guards) })?;
+            outcomes.push(Outcome { terminal: None, next });
+        }
+        for accept in self.lexer.accepts(state).to_vec() {
+            let mut guards = guards.clone();
+            if self.lexer.can_accept_again(accept.guard)? {
+                guards.push(accept.guard);
+            }
+            let state = self.lexer.restart(state)?;
+            let next = self.intern(Hypothesis { state, is_boundary: true, guards: sorted(&guards) })?;
+            outcomes.push(Outcome { terminal: Some(accept.terminal), next });
+        }
+        Ok(outcomes.into())
+    }
+
+    fn intern(&mut self, hypothesis: Hypothesis) -> Result<HypothesisId, InfillError> {
+        if let Some(&known) = self.ids.get(&hypothesis) {
+            return Ok(known);
+        }
+        if self.list.len() >= MAX_HYPOTHESES {
+            return Err(InfillError::hypotheses(MAX_HYPOTHESES));
+        }
+        let id = HypothesisId(self.list.len() as u32);
+        self.list.push(hypothesis.clone());
+        self.ids.insert(hypothesis, id);
+        self.cells.resize(self.list.len() * self.n_classes, 0);
+        self.loops.push(None);
+        Ok(id)
+    }
+}
+
+fn sorted(guards: &[LexState]) -> Box<[LexState]> {
+    let mut guards = guards.to_vec();
+    guards.sort_unstable();
+    guards.dedup();
+    guards.into()
+}

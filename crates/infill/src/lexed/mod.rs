@@ -1,0 +1,21 @@
+//! Infilling for grammars over the tokens of Lark's basic lexer.
+//!
+//! Two automata are put on top of each other. The lexer reads the lattice and makes a graph whose edges carry
+//! terminals (`graph`), with what it says about one token kept for all positions (`scan`); the grammar parses that
+//! graph (`earley`). Where the lexer needs to look ahead, it carries a guard along (`hypotheses`), so adjacency of
+//! terminals, keywords, `%ignore` and lookahead of any length are part of the graph, and the parser knows nothing
+//! of them. Fixed pieces may begin and end in the middle of a terminal because nodes may be.
+//!
+//! Indentation (terminals that are declared and not found in the text) is refused: the stack of widths is no part
+//! of a finite graph.
+
+mod earley;
+mod graph;
+mod hypotheses;
+mod parse;
+mod scan;
+mod tables;
+mod terminals;
+
+pub(crate) use parse::LexedParse;
+pub(crate) use tables::LexedTables;

@@ -1,0 +1,135 @@
+//! What canvases and templates of one lexed grammar and vocabulary share.
+
+use std::sync::Arc;
+
+use maskwright_automata::Fuel;
+use maskwright_grammar::{ExprId, LexedGrammar, Network, RuleId, Symbol, TerminalFacts, TerminalId, reduce};
+use maskwright_lexing::{Discipline, LarkTerminal, Lexer, LexerLimits, lark_terminals};
+use maskwright_vocabulary::Vocabulary;
+use rustc_hash::FxHashMap;
+
+use crate::InfillError;
+use crate::lexed::hypotheses::{Hypotheses, HypothesisId};
+use crate::lexed::scan::TokenScan;
+use crate::lexed::terminals::Terminals;
+use crate::node_sets::{NodeSetId, NodeSets};
+use crate::scan::TokenSet;
+
+/// See the module.
+pub(crate) struct LexedTables {
+    pub(crate) vocabulary: Arc<Vocabulary>,
+    pub(crate) network: Network,
+    pub(crate) hypotheses: Hypotheses,
+    pub(crate) node_sets: NodeSets,
+    pub(crate) n_terminals: usize,
+    /// By terminal: whether the parser does not get its tokens.
+    is_ignored: Vec<bool>,
+    pub(crate) scans: FxHashMap<(NodeSetId, HypothesisId), Arc<TokenScan>>,
+    pub(crate) tokens: FxHashMap<(NodeSetId, HypothesisId), Arc<[TokenSet]>>,
+    /// By rule and by state: the terminals that its sentences begin with.
+    rule_first: Vec<Option<Terminals>>,
+    state_first: FxHashMap<ExprId, Firsts>,
+}
+
+/// The terminals that what is left of a rule can begin with.
+#[derive(Clone, Debug)]
+pub(crate) struct Firsts {
+    /// Those that the state reads itself.
+    pub(crate) direct: Terminals,
+    /// Those with the ones that its rules begin with.
+    pub(crate) all: Terminals,
+}
+
+impl LexedTables {
+    pub(crate) fn new(
+        grammar: &LexedGrammar<LarkTerminal>,
+        vocabulary: Arc<Vocabulary>,
+        fuel: &Fuel,
+    ) -> Result<LexedTables, InfillError> {
+        if let Some(name) = grammar.declared.first() {
+            return Err(InfillError::declared(name));
+        }
+        let terminals = lark_terminals(&grammar.terminals, fuel)?;
+        let lexer = Lexer::new(&terminals, Discipline::LeftmostFirst, LexerLimits::default(), fuel)?;
+        // A terminal that the lexer never finds has no token.
+        let found = lexer.reachable(lexer.start())?.clone();
+        let facts = |terminal: TerminalId| TerminalFacts {
+            is_nullable: false,
+            has_proper_words: found.contains(terminal.index() as u32),
+        };
+        let network = Network::new(reduce(grammar.rules.clone(), facts, fuel)?, fuel)?;
+        let n_terminals = grammar.n_terminals();
+        let mut is_ignored = vec![false; n_terminals];
+        grammar.ignored.iter().for_each(|terminal| is_ignored[terminal.index()] = true);
+        Ok(LexedTables {
+            node_sets: NodeSets::new(vocabulary.trie()),
+            vocabulary,
+            rule_first: vec![None; network.n_rules()],
+            network,
+            hypotheses: Hypotheses::new(lexer)?,
+            n_terminals,
+            is_ignored,
+            scans: FxHashMap::default(),
+            tokens: FxHashMap::default(),
+            state_first: FxHashMap::default(),
+        })
+    }
+
+    /// What the parser gets of a token.
+    pub(crate) fn label(&self, terminal: u32) -> Option<TerminalId> {
+        let terminal = TerminalId::from_index(terminal as usize);
+        (!self.is_ignored[terminal.index()]).then_some(terminal)
+    }
+
+    /// The terminals that a state can go on with.
+    pub(crate) fn first(&mut self, state: ExprId, fuel: &Fuel) -> Result<&Firsts, InfillError> {
+        if !self.state_first.contains_key(&state) {
+            let mut direct = Terminals::new(self.n_terminals);
+            let mut rules = Vec::new();
+            for index in self.network.moves(state) {
+                match self.network.move_at(index).symbol {
+                    Symbol::Terminal(terminal) => direct.insert(terminal.index()),
+                    Symbol::Rule(rule) => rules.push(rule),
+                }
+            }
+            let mut all = direct.clone();
+            for rule in rules {
+                all.unite(self.rule_first(rule, fuel)?);
+            }
+            self.state_first.insert(state, Firsts { direct, all });
+        }
+        Ok(&self.state_first[&state])
+    }
+
+    /// The terminals that a rule's sentences begin with. Without left recursion, the rules that a rule can begin
+    /// with are never that rule again.
+    pub(crate) fn rule_first(&mut self, rule: RuleId, fuel: &Fuel) -> Result<&Terminals, InfillError> {
+        let mut stack = vec![rule];
+        while let Some(&top) = stack.last() {
+            if self.rule_first[top.index()].is_some() {
+                stack.pop();
+                continue;
+            }
+            let body = self.network.body(top);
+            let moves = self.network.moves(body);
+            fuel.spend(moves.len() as u64 + 1).map_err(|error| InfillError::work(0, error))?;
+            let mut first = Terminals::new(self.n_terminals);
+            let n_known = stack.len();
+            for index in moves {
+                match self.network.move_at(index).symbol {
+                    Symbol::Terminal(terminal) => first.insert(terminal.index()),
+                    Symbol::Rule(callee) => match &self.rule_first[callee.index()] {
+                        Some(known) => {
+                            first.unite(known);
+                        }
+                        None => stack.push(callee),
+                    },
+                }
+            }
+            if stack.len() == n_known {
+                self.rule_first[top.index()] = Some(first);
+            }
+        }
+        Ok(self.rule_first[rule.index()].get_or_insert_with(|| Terminals::new(0)))
+    }
+}
