@@ -46,6 +46,8 @@ pub(crate) struct Machine {
     pub(crate) budget: Option<Box<Budget>>,
     /// Of a lexed grammar: what reads bytes. The rest of the machine then reads terminals, not bytes.
     lexed: Option<Box<Lexed>>,
+    /// Whether some reading has returned into a frame that was cut off.
+    has_met_hole: bool,
     scratch: Scratch,
 }
 
@@ -60,6 +62,7 @@ struct Closure {
     start: u32,
     end: u32,
     is_accepting: bool,
+    meets_hole: bool,
 }
 
 /// Buffers that are reused from step to step.
@@ -93,6 +96,7 @@ impl Machine {
             memo_bytes: 0,
             budget: None,
             lexed: None,
+            has_met_hole: false,
             scratch: Scratch::default(),
         };
         let start_rule = machine.network.start();
@@ -147,12 +151,14 @@ impl Machine {
         }
     }
 
-    /// The configuration after one more terminal, of the machine as one over terminals.
+    /// The configuration after one more terminal, of the machine as one over terminals; and whether there
+    /// are readings that return into a hole ([`Frame::HOLE`]), which it has not.
     pub(crate) fn shift(
         &mut self,
         config: ConfigId,
         terminal: TerminalId,
-    ) -> Result<Option<ConfigId>, EngineError> {
+    ) -> Result<(Option<ConfigId>, bool), EngineError> {
+        self.has_met_hole = false;
         let threads = self.configs.threads(config).iter();
         let mut seeds: Vec<Seed> = threads
             .filter(|thread| thread.terminal == terminal)
@@ -160,7 +166,7 @@ impl Machine {
             .collect();
         let mut behind = Vec::new();
         let is_accepting = self.close(&mut seeds, &mut behind)?;
-        self.intern(&mut behind, is_accepting)
+        Ok((self.intern(&mut behind, is_accepting)?, self.has_met_hole))
     }
 
     /// The configuration after one more byte; `None` if no word of the language goes on so.
@@ -235,10 +241,14 @@ impl Machine {
         };
         if let Some(closure) = single.and_then(|seed| self.closures.get(&seed)) {
             threads.extend_from_slice(&self.closure_threads[closure.start as usize..closure.end as usize]);
+            self.has_met_hole |= closure.meets_hole;
             return Ok(closure.is_accepting);
         }
         let first = threads.len();
+        let had_met_hole = std::mem::take(&mut self.has_met_hole);
         let is_accepting = self.return_from_rules(seeds)?;
+        let meets_hole = self.has_met_hole;
+        self.has_met_hole |= had_met_hole;
         let mut calls = std::mem::take(&mut self.scratch.calls);
         calls.clear();
         self.scratch.n_calls = 0;
@@ -252,7 +262,7 @@ impl Machine {
             let start = self.closure_threads.len() as u32;
             self.closure_threads.extend_from_slice(&threads[first..]);
             let end = self.closure_threads.len() as u32;
-            self.closures.insert(seed, Closure { start, end, is_accepting });
+            self.closures.insert(seed, Closure { start, end, is_accepting, meets_hole });
             self.memo_bytes += 40 + (end - start) as usize * size_of::<Thread>();
         }
         Ok(is_accepting)
@@ -271,6 +281,8 @@ impl Machine {
                 for &frame in self.stacks.frames(node) {
                     if frame == Frame::BOTTOM {
                         is_accepting = true;
+                    } else if frame == Frame::HOLE {
+                        self.has_met_hole = true;
                     } else if seen.insert((frame.ret, frame.parent)) {
                         seeds.push((frame.ret, frame.parent));
                     }

@@ -6,7 +6,7 @@ use maskwright_vocabulary::TokenId;
 const SPARSE_PER_WORD: usize = 2;
 
 /// A set of tokens, as a sorted list or packed, whichever is smaller by far.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum MaskForm {
     /// The ids in ascending order.
     Sparse(Box<[u32]>),
@@ -28,6 +28,20 @@ impl MaskForm {
                 let (own, rest) = words.split_at_mut(dense.len());
                 own.copy_from_slice(dense);
                 rest.fill(0);
+            }
+        }
+    }
+
+    /// The tokens of the set, ascending.
+    pub(crate) fn tokens(&self) -> Vec<TokenId> {
+        match self {
+            MaskForm::Sparse(tokens) => tokens.iter().map(|&token| TokenId(token)).collect(),
+            MaskForm::Dense(words) => {
+                let bits = |(index, &word): (usize, &u32)| {
+                    let base = index as u32 * 32;
+                    (0..32).filter(move |bit| word >> bit & 1 == 1).map(move |bit| TokenId(base + bit))
+                };
+                words.iter().enumerate().flat_map(bits).collect()
             }
         }
     }

@@ -30,6 +30,10 @@ pub(crate) struct Frame {
 impl Frame {
     /// The frame below everything: returning to it means that the whole text has been read.
     pub(crate) const BOTTOM: Frame = Frame { ret: ExprPool::EPSILON, parent: NodeId::BOTTOM };
+
+    /// Stands for frames that were cut off (`lexed/horizon.rs`). No other frame returns to ε: calls at the
+    /// last position push nothing.
+    pub(crate) const HOLE: Frame = Frame { ret: ExprPool::EPSILON, parent: NodeId(u32::MAX) };
 }
 
 impl NodeId {

@@ -19,10 +19,13 @@
 //! looks further than one token, `1..2`).
 
 mod bits;
+mod horizon;
 mod hypotheses;
 mod layout;
 mod mask;
 mod reach;
+mod readings;
+mod row;
 mod scope;
 mod tokens;
 mod viability;
@@ -39,12 +42,16 @@ use crate::budget::LexedBudget;
 use crate::configuration::{ConfigId, Configurations};
 use crate::machine::Machine;
 use crate::mask_form::MaskForm;
-use bits::{Bits, contains, insert, intersects, remove};
+use bits::{Bits, contains, insert, remove};
+use horizon::Horizon;
 pub(crate) use hypotheses::HypothesisId;
 use hypotheses::{Hypotheses, Outcome};
 pub use layout::Layout;
 use layout::{LayoutId, LayoutState, Layouts, line_after};
+use mask::{Judgement, JudgementKey};
 use reach::Reach;
+use readings::Readings;
+use row::LexedRow;
 use scope::{Restriction, Scope};
 pub(crate) use tokens::Point;
 use viability::{Adjacency, Viability, needed};
@@ -105,13 +112,27 @@ pub(crate) struct Lexed {
     start: ConfigId,
     /// `(config << 8 | byte)` to the configuration after the byte.
     transitions: FxHashMap<u64, Option<ConfigId>>,
-    shifts: FxHashMap<(ConfigId, TerminalId), Option<ConfigId>>,
+    /// With whether a reading returned into a hole.
+    shifts: FxHashMap<(ConfigId, TerminalId), (Option<ConfigId>, bool)>,
+    /// Whether some shift since this was last cleared had a reading that returned into a hole.
+    has_met_hole: bool,
     /// What searches have found.
     searched: FxHashMap<LexedThread, bool>,
     masks: FxHashMap<ConfigId, Arc<MaskForm>>,
     /// Made when a first budget is asked for.
     pub(crate) budget: Option<Box<LexedBudget>>,
+    /// The masks of `masks`, each once.
+    forms: FxHashSet<Arc<MaskForm>>,
+    judgements: FxHashMap<JudgementKey, Arc<Judgement>>,
+    /// By hypothesis, regime and terminal, the tokens after which the terminal is still to end.
+    insides: FxHashMap<(HypothesisId, usize, TerminalId), Arc<MaskForm>>,
     memo_bytes: usize,
+    readings: Readings,
+    rows: FxHashMap<HypothesisId, Arc<LexedRow>>,
+    row_bytes: usize,
+    /// By reads(h) in all regimes, without a bad boundary in reach: the first hypothesis met that has them.
+    alike: FxHashMap<Bits, HypothesisId>,
+    horizon: Horizon,
 }
 
 impl Lexed {
@@ -126,6 +147,7 @@ impl Lexed {
         let everything: Bits = vec![u64::MAX; n_words].into();
         let scopes = vec![scope(&tables, &mut parser.network, everything, true)];
         let reach = Reach::new(tables.n_terminals, n_words);
+        let readings = Readings::new(&tables);
         let mut lexed = Lexed {
             tables,
             hypotheses,
@@ -137,10 +159,19 @@ impl Lexed {
             start: ConfigId(0),
             transitions: FxHashMap::default(),
             shifts: FxHashMap::default(),
+            has_met_hole: false,
             searched: FxHashMap::default(),
             masks: FxHashMap::default(),
             budget: None,
+            forms: FxHashSet::default(),
+            judgements: FxHashMap::default(),
+            insides: FxHashMap::default(),
             memo_bytes: 0,
+            readings,
+            rows: FxHashMap::default(),
+            row_bytes: 0,
+            alike: FxHashMap::default(),
+            horizon: Horizon::default(),
         };
         let thread = LexedThread { hypothesis: first, parser: parser.own_start(), layout: LayoutId::START };
         if !lexed.is_viable(parser, thread)? {
@@ -346,14 +377,18 @@ impl Lexed {
         config: ConfigId,
         terminal: TerminalId,
     ) -> Result<Option<ConfigId>, EngineError> {
-        if let Some(&known) = self.shifts.get(&(config, terminal)) {
-            return Ok(known);
-        }
-        let next = parser.shift(config, terminal)?;
-        if parser.shared.options.use_memo {
-            self.shifts.insert((config, terminal), next);
-            self.memo_bytes += 32;
-        }
+        let (next, meets_hole) = match self.shifts.get(&(config, terminal)) {
+            Some(&known) => known,
+            None => {
+                let made = parser.shift(config, terminal)?;
+                if parser.shared.options.use_memo {
+                    self.shifts.insert((config, terminal), made);
+                    self.memo_bytes += 40;
+                }
+                made
+            }
+        };
+        self.has_met_hole |= meets_hole;
         Ok(next)
     }
 
@@ -399,15 +434,20 @@ impl Lexed {
         scope: usize,
     ) -> Result<Option<bool>, EngineError> {
         let LexedThread { hypothesis, parser: config, layout } = thread;
-        let tables = self.tables.clone();
         let regime = usize::from(self.layouts.get(layout).depth > 0);
-        let Scope { viability, .. } = &mut self.scopes[scope];
-        let (end, bad) = (viability.adjacency.end(), viability.adjacency.bad());
-        let reads: Bits = viability.reads(&mut self.hypotheses, hypothesis, regime)?.into();
-        let readable = self.scopes[scope].readable(parser, config, &tables.hidden);
-        if intersects(&reads, readable) {
+        let hidden = &self.tables.hidden;
+        if self.scopes[scope].meets(parser, config, hidden, &mut self.hypotheses, hypothesis, regime)? {
             return Ok(Some(true));
         }
+        let tables = self.tables.clone();
+        let Scope { viability, .. } = &mut self.scopes[scope];
+        let (end, bad) = (viability.adjacency.end(), viability.adjacency.bad());
+        let newline = tables.layout.as_ref().map(|layout| layout.newline.index());
+        let reads: Bits = viability.reads(&mut self.hypotheses, hypothesis, regime)?.into();
+        if ![Some(end), Some(bad), newline].into_iter().flatten().any(|bit| contains(&reads, bit)) {
+            return Ok(Some(false));
+        }
+        let readable = self.scopes[scope].readable(parser, config, &tables.hidden);
         let may_continue = readable.iter().any(|&word| word != 0);
         let can_end = self.can_end(parser, config, layout)?;
         if contains(&reads, end) && can_end {
@@ -531,7 +571,8 @@ impl Lexed {
         Ok(after.into_iter().collect())
     }
 
-    /// Drops what is memoised. Configurations and layouts stay: sessions hold their ids.
+    /// Drops what is memoised. Rows have a limit of their own; configurations and layouts stay: sessions hold
+    /// their ids.
     pub(crate) fn clear_memo(&mut self) {
         self.transitions = FxHashMap::default();
         self.shifts = FxHashMap::default();
@@ -539,6 +580,10 @@ impl Lexed {
         self.searched = FxHashMap::default();
         self.masks = FxHashMap::default();
         self.budget = None;
+        self.forms = FxHashSet::default();
+        self.judgements = FxHashMap::default();
+        self.insides = FxHashMap::default();
+        self.horizon.clear();
         self.memo_bytes = 0;
     }
 
@@ -555,6 +600,9 @@ impl Lexed {
             + self.scopes.iter().map(Scope::memory_usage).sum::<usize>()
             + self.layouts.memory_usage()
             + self.budget.as_ref().map_or(0, |budget| budget.memory_usage())
+            + self.readings.memory_usage()
+            + self.row_bytes
+            + self.horizon.memory_usage()
     }
 
     /// The names of the terminals that the next token may be of, for messages.

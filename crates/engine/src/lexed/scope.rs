@@ -9,8 +9,10 @@
 use maskwright_grammar::{Expr, ExprId, Network, RuleId, Seen};
 use rustc_hash::FxHashMap;
 
-use super::bits::{Bits, contains, insert, ones, remove, unite};
+use super::bits::{Bits, contains, insert, intersects, ones, remove, unite};
+use super::hypotheses::{Hypotheses, HypothesisId};
 use super::viability::Viability;
+use crate::EngineError;
 use crate::configuration::ConfigId;
 use crate::machine::Machine;
 use crate::stack::{Frame, NodeId};
@@ -52,6 +54,21 @@ impl Scope {
             self.readable.insert(config, readable);
         }
         &self.readable[&config]
+    }
+
+    /// Whether the parser in `config` can read, and then finish, what a hypothesis reads next.
+    pub(super) fn meets(
+        &mut self,
+        parser: &mut Machine,
+        config: ConfigId,
+        hidden: &[usize],
+        hypotheses: &mut Hypotheses,
+        hypothesis: HypothesisId,
+        regime: usize,
+    ) -> Result<bool, EngineError> {
+        self.readable(parser, config, hidden);
+        let reads = self.viability.reads(hypotheses, hypothesis, regime)?;
+        Ok(intersects(reads, &self.readable[&config]))
     }
 
     /// Whether some stack of `node` can be finished. Nodes have no cycles.

@@ -1,0 +1,324 @@
+//! What runs of bytes do to hypotheses, whatever the rules say: sets of readings as a lazy automaton.
+//!
+//! A [`Reading`] is one way to lex the bytes since some hypothesis: the terminals whose tokens have ended, in
+//! order, and the hypothesis after them. Terminals that the parser never gets are left out; a terminal that
+//! no sentence has behind the one before it ends a reading at once (paper 2, section 3.3: realizable
+//! sequences, here seen through ignored terminals). The set of all readings after some bytes is interned, so
+//! a walk over the token trie takes one table lookup a node, and most subtrees of the trie (the insides of
+//! strings, comments and names) are taken whole, because their bytes lead from a set back to itself.
+//!
+//! Indentation needs the width of a line beside its token, which may have begun before the bytes in hand
+//! ([`Blanks`]).
+
+use maskwright_automata::ByteSet;
+use maskwright_grammar::TerminalId;
+use rustc_hash::FxHashMap;
+
+use super::LexedTables;
+use super::bits::{Bits, contains, intersects};
+use super::hypotheses::{Hypotheses, HypothesisId};
+use super::layout::line_after;
+use super::viability::Viability;
+use crate::EngineError;
+
+/// The blanks since the last newline character of the lexer's token in progress.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) enum Blanks {
+    /// There is no newline character in it.
+    None,
+    /// So many columns; the newline character is among the bytes in hand.
+    Known(u32),
+    /// So many columns more than before the bytes in hand, if there was a newline character.
+    More(u32),
+}
+
+impl Blanks {
+    fn after(self, byte: u8, tab_width: u32) -> Blanks {
+        match self {
+            Blanks::More(width) if byte != b'\n' => {
+                Blanks::More(line_after(Some(width), byte, tab_width).unwrap_or(width))
+            }
+            Blanks::Known(width) => line_after(Some(width), byte, tab_width).map_or(self, Blanks::Known),
+            _ if byte == b'\n' => Blanks::Known(0),
+            _ => self,
+        }
+    }
+
+    /// The line of a thread that had `before`.
+    pub(super) fn line(self, before: Option<u32>) -> Option<u32> {
+        match self {
+            Blanks::None => None,
+            Blanks::Known(width) => Some(width),
+            Blanks::More(width) => before.map(|before| before.saturating_add(width)),
+        }
+    }
+}
+
+/// A token that has ended, as the parser gets it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct Symbol {
+    pub(super) terminal: TerminalId,
+    /// Of a newline, the line behind it.
+    pub(super) blanks: Blanks,
+}
+
+/// A sequence of symbols, by number; 0 is the empty one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct SequenceId(pub(super) u32);
+
+impl SequenceId {
+    pub(super) const EMPTY: SequenceId = SequenceId(0);
+}
+
+/// One way to lex some bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct Reading {
+    pub(super) sequence: SequenceId,
+    pub(super) hypothesis: HypothesisId,
+    blanks: Blanks,
+}
+
+/// A set of readings, by number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct SetId(u32);
+
+const UNKNOWN: u32 = 0;
+const DEAD: u32 = 1;
+
+/// All sets of readings met so far, and their steps.
+pub(super) struct Readings {
+    /// Each sequence but the empty one as the sequence before it and its last symbol.
+    sequences: Vec<(SequenceId, Symbol)>,
+    longer: FxHashMap<(SequenceId, Symbol), SequenceId>,
+    sets: Vec<Box<[Reading]>>,
+    ids: FxHashMap<Box<[Reading]>, SetId>,
+    /// Bytes of one column are alike in every step.
+    columns: [u16; 256],
+    n_columns: usize,
+    /// Per set, where its steps begin in `cells`; `u32::MAX` while none is known.
+    rows: Vec<u32>,
+    /// 0 unknown, 1 dead, else the target plus 2.
+    cells: Vec<u32>,
+    /// Per set, the bytes that lead back to it, once asked for.
+    loops: FxHashMap<SetId, ByteSet>,
+}
+
+impl Readings {
+    pub(super) fn new(tables: &LexedTables) -> Readings {
+        let classes = tables.lexer.byte_classes();
+        let mut columns = [0u16; 256];
+        let mut keys: Vec<(u8, u8)> = Vec::new();
+        for byte in 0..=255u8 {
+            let blank =
+                if tables.layout.is_some() && matches!(byte, b' ' | b'\t' | b'\n') { byte } else { 0 };
+            let key = (classes[usize::from(byte)], blank);
+            let column = keys.iter().position(|&known| known == key).unwrap_or_else(|| {
+                keys.push(key);
+                keys.len() - 1
+            });
+            columns[usize::from(byte)] = column as u16;
+        }
+        let nothing = Symbol { terminal: TerminalId::from_index(0), blanks: Blanks::None };
+        Readings {
+            sequences: vec![(SequenceId::EMPTY, nothing)],
+            longer: FxHashMap::default(),
+            sets: Vec::new(),
+            ids: FxHashMap::default(),
+            columns,
+            n_columns: keys.len(),
+            rows: Vec::new(),
+            cells: Vec::new(),
+            loops: FxHashMap::default(),
+        }
+    }
+
+    /// The set before any byte: nothing but `hypothesis`.
+    pub(super) fn start(
+        &mut self,
+        tables: &LexedTables,
+        hypothesis: HypothesisId,
+        may_be_newline: bool,
+    ) -> SetId {
+        let blanks = if tables.layout.is_some() && may_be_newline { Blanks::More(0) } else { Blanks::None };
+        self.intern(vec![Reading { sequence: SequenceId::EMPTY, hypothesis, blanks }])
+    }
+
+    pub(super) fn get(&self, set: SetId) -> &[Reading] {
+        &self.sets[set.0 as usize]
+    }
+
+    /// The sequence without its last symbol, and that symbol; `None` of the empty one.
+    pub(super) fn last(&self, sequence: SequenceId) -> Option<(SequenceId, Symbol)> {
+        (sequence != SequenceId::EMPTY).then(|| self.sequences[sequence.0 as usize])
+    }
+
+    /// The set after one more byte; `None` if no reading is left.
+    #[inline]
+    pub(super) fn step(
+        &mut self,
+        context: &mut Context<'_>,
+        set: SetId,
+        byte: u8,
+    ) -> Result<Option<SetId>, EngineError> {
+        let row = self.rows[set.0 as usize];
+        let column = usize::from(self.columns[usize::from(byte)]);
+        let known = if row == u32::MAX { UNKNOWN } else { self.cells[row as usize + column] };
+        match known {
+            UNKNOWN => self.step_cold(context, set, byte, column),
+            DEAD => Ok(None),
+            target => Ok(Some(SetId(target - 2))),
+        }
+    }
+
+    #[cold]
+    fn step_cold(
+        &mut self,
+        context: &mut Context<'_>,
+        set: SetId,
+        byte: u8,
+        column: usize,
+    ) -> Result<Option<SetId>, EngineError> {
+        let mut after = Vec::new();
+        for index in 0..self.get(set).len() {
+            let reading = self.get(set)[index];
+            for outcome in context.hypotheses.step(reading.hypothesis, byte)? {
+                let outcome = context.hypotheses.outcome(outcome);
+                let blanks = match &context.tables.layout {
+                    Some(layout) => reading.blanks.after(byte, layout.tab_width),
+                    None => Blanks::None,
+                };
+                let next = match outcome.terminal {
+                    None => {
+                        let is_newline = blanks != Blanks::None && context.may_be_newline(outcome.next)?;
+                        let blanks = if is_newline { blanks } else { Blanks::None };
+                        Reading { hypothesis: outcome.next, blanks, ..reading }
+                    }
+                    Some(terminal) if context.tables.ignored.contains(&terminal) => {
+                        Reading { hypothesis: outcome.next, blanks: Blanks::None, ..reading }
+                    }
+                    Some(terminal) => {
+                        let is_newline = context.is_newline(terminal);
+                        let blanks = if is_newline { blanks } else { Blanks::None };
+                        if !self.may_follow(context, reading.sequence, terminal) {
+                            continue;
+                        }
+                        let sequence = self.longer(reading.sequence, Symbol { terminal, blanks });
+                        Reading { sequence, hypothesis: outcome.next, blanks: Blanks::None }
+                    }
+                };
+                if self.may_go_on(context, next)? {
+                    after.push(next);
+                }
+            }
+        }
+        after.sort_unstable();
+        after.dedup();
+        let target = if after.is_empty() { None } else { Some(self.intern(after)) };
+        let row = &mut self.rows[set.0 as usize];
+        if *row == u32::MAX {
+            *row = self.cells.len() as u32;
+            self.cells.resize(self.cells.len() + self.n_columns, UNKNOWN);
+        }
+        self.cells[*row as usize + column] = target.map_or(DEAD, |target| target.0 + 2);
+        Ok(target)
+    }
+
+    /// The bytes that lead from a set back to it.
+    pub(super) fn loops(&mut self, context: &mut Context<'_>, set: SetId) -> Result<ByteSet, EngineError> {
+        if let Some(&known) = self.loops.get(&set) {
+            return Ok(known);
+        }
+        let mut bytes = ByteSet::EMPTY;
+        for byte in 0..=255 {
+            if self.step(context, set, byte)? == Some(set) {
+                bytes.insert(byte);
+            }
+        }
+        self.loops.insert(set, bytes);
+        Ok(bytes)
+    }
+
+    /// Whether some sentence has `terminal` behind the last terminal of `sequence`. Where brackets hide a newline
+    /// that is not known, so it may always.
+    fn may_follow(&self, context: &Context<'_>, sequence: SequenceId, terminal: TerminalId) -> bool {
+        let Some((_, last)) = self.last(sequence) else { return true };
+        context.is_newline(last.terminal)
+            || context.is_newline(terminal)
+            || contains(context.needed(last.terminal), terminal.index())
+    }
+
+    /// Whether `reading` can come to something that some sentence has behind its sequence.
+    fn may_go_on(&self, context: &mut Context<'_>, reading: Reading) -> Result<bool, EngineError> {
+        let n_regimes = context.viability.adjacency.ignored.len();
+        let bad = context.viability.adjacency.bad();
+        let last = self.last(reading.sequence).map(|(_, symbol)| symbol.terminal);
+        let needed: Option<Bits> = match last {
+            Some(last) if n_regimes == 1 => Some(context.needed(last).into()),
+            _ => None,
+        };
+        for regime in 0..n_regimes {
+            let reads = context.viability.reads(context.hypotheses, reading.hypothesis, regime)?;
+            let is_possible = match &needed {
+                Some(needed) => contains(reads, bad) || intersects(reads, needed),
+                None => reads.iter().any(|&word| word != 0),
+            };
+            if is_possible {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn longer(&mut self, sequence: SequenceId, symbol: Symbol) -> SequenceId {
+        let Readings { sequences, longer, .. } = self;
+        *longer.entry((sequence, symbol)).or_insert_with(|| {
+            sequences.push((sequence, symbol));
+            SequenceId(sequences.len() as u32 - 1)
+        })
+    }
+
+    fn intern(&mut self, readings: Vec<Reading>) -> SetId {
+        if let Some(&known) = self.ids.get(readings.as_slice()) {
+            return known;
+        }
+        let id = SetId(self.sets.len() as u32);
+        self.sets.push(readings.as_slice().into());
+        self.ids.insert(readings.into(), id);
+        self.rows.push(u32::MAX);
+        id
+    }
+
+    /// Approximate memory, in bytes.
+    pub(super) fn memory_usage(&self) -> usize {
+        let n_readings: usize = self.sets.iter().map(|set| set.len()).sum();
+        self.sequences.len() * 48
+            + n_readings * 2 * size_of::<Reading>()
+            + self.sets.len() * 64
+            + self.cells.capacity() * 4
+    }
+}
+
+/// What a step of [`Readings`] needs beside them.
+pub(super) struct Context<'a> {
+    pub(super) tables: &'a LexedTables,
+    pub(super) hypotheses: &'a mut Hypotheses,
+    /// What is known of hypotheses with all terminals.
+    pub(super) viability: &'a mut Viability,
+}
+
+impl Context<'_> {
+    fn is_newline(&self, terminal: TerminalId) -> bool {
+        self.tables.layout.as_ref().is_some_and(|layout| layout.newline == terminal)
+    }
+
+    /// Whether the token in progress may become a newline.
+    pub(super) fn may_be_newline(&self, hypothesis: HypothesisId) -> Result<bool, EngineError> {
+        let Some(layout) = &self.tables.layout else { return Ok(false) };
+        let state = self.hypotheses.get(hypothesis).state;
+        Ok(self.tables.lexer.reachable(state)?.contains(layout.newline.index() as u32))
+    }
+
+    fn needed(&self, terminal: TerminalId) -> &[u64] {
+        &self.viability.adjacency.needed[0][terminal.index()]
+    }
+}

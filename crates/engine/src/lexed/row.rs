@@ -1,0 +1,236 @@
+//! Rows of lexed grammars: what one hypothesis says about the whole vocabulary.
+//!
+//! Tokens whose readings are the same are a *class*; a row holds the tokens of each class, and as a trie over
+//! sequences of terminals which classes can be read how. Whether a token is allowed is then a question to the
+//! parser per sequence and end, not per token. (Paper 2's inverse token spanner table, section 3.3, for lexers
+//! that look ahead: an entry keeps the hypothesis behind its sequence.)
+
+use std::ops::Range;
+
+use maskwright_grammar::TerminalId;
+use maskwright_vocabulary::{Trie, Vocabulary, mask_words};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::hypotheses::HypothesisId;
+use super::readings::{Context, Readings, SequenceId, SetId, Symbol};
+use crate::EngineError;
+use crate::mask_form::{MaskBuilder, MaskForm};
+
+/// Subtrees of the token trie with fewer nodes are walked rather than asked whether all their bytes lead back.
+const MIN_SUBTREE: usize = 8;
+
+/// What one hypothesis says about the vocabulary.
+pub(super) struct LexedRow {
+    /// The tokens of each class.
+    pub(super) classes: Vec<MaskForm>,
+    /// The ends of tokens within which no terminal ends.
+    pub(super) inside: Vec<End>,
+    /// All others.
+    pub(super) tree: SequenceTree,
+}
+
+/// Where the tokens of a class can end.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct End {
+    /// The hypothesis, or one that has as good a chance of a completion.
+    pub(super) hypothesis: HypothesisId,
+    pub(super) class: u32,
+}
+
+/// Sequences of terminals with the ends behind each, in preorder.
+#[derive(Default)]
+pub(super) struct SequenceTree {
+    pub(super) nodes: Vec<SequenceNode>,
+    ends: Vec<End>,
+    /// By first terminal, ascending, where its sequences are.
+    firsts: Vec<(TerminalId, Range<u32>)>,
+}
+
+/// A sequence, by its last symbol.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SequenceNode {
+    pub(super) symbol: Symbol,
+    /// How many symbols it has; not 0.
+    pub(super) length: u32,
+    /// The index behind the last sequence that begins with this one.
+    pub(super) subtree_end: u32,
+    ends_start: u32,
+    ends_end: u32,
+}
+
+impl SequenceTree {
+    /// The ends behind a sequence; equal hypotheses are neighbours.
+    pub(super) fn ends(&self, node: &SequenceNode) -> &[End] {
+        &self.ends[node.ends_start as usize..node.ends_end as usize]
+    }
+
+    /// The indices of the sequences that begin with a terminal.
+    pub(super) fn beginning_with(&self, terminal: TerminalId) -> Range<usize> {
+        match self.firsts.binary_search_by_key(&terminal, |&(first, _)| first) {
+            Ok(place) => {
+                let Range { start, end } = self.firsts[place].1;
+                start as usize..end as usize
+            }
+            Err(_) => 0..0,
+        }
+    }
+
+    /// Adds a sequence behind those that are there; its subtree is closed by [`SequenceTree::close`].
+    fn push(&mut self, symbol: Symbol, length: u32, ends: &[End]) -> usize {
+        let ends_start = self.ends.len() as u32;
+        self.ends.extend_from_slice(ends);
+        let ends_end = self.ends.len() as u32;
+        self.nodes.push(SequenceNode { symbol, length, subtree_end: 0, ends_start, ends_end });
+        self.nodes.len() - 1
+    }
+
+    fn close(&mut self, index: usize) {
+        let end = self.nodes.len() as u32;
+        let node = &mut self.nodes[index];
+        node.subtree_end = end;
+        if node.length > 1 {
+            return;
+        }
+        let terminal = node.symbol.terminal;
+        match self.firsts.last_mut() {
+            Some((last, range)) if *last == terminal => range.end = end,
+            _ => self.firsts.push((terminal, index as u32..end)),
+        }
+    }
+
+    /// The part of the tree with the given ends of some nodes, by ascending index, and what leads there.
+    pub(super) fn part(&self, kept: &[(u32, End)]) -> SequenceTree {
+        let mut part = SequenceTree::default();
+        let mut open: Vec<(usize, u32)> = Vec::new();
+        let mut position = 0;
+        let mut index = 0u32;
+        while position < kept.len() {
+            let (target, _) = kept[position];
+            let node = &self.nodes[index as usize];
+            if target >= node.subtree_end {
+                index = node.subtree_end;
+                continue;
+            }
+            while open.last().is_some_and(|&(_, end)| end <= index) {
+                open.pop().into_iter().for_each(|(made, _)| part.close(made));
+            }
+            let n_here = kept[position..].iter().take_while(|(at, _)| *at == index).count();
+            let ends: Vec<End> = kept[position..position + n_here].iter().map(|&(_, end)| end).collect();
+            open.push((part.push(node.symbol, node.length, &ends), node.subtree_end));
+            position += n_here;
+            index += 1;
+        }
+        while let Some((made, _)) = open.pop() {
+            part.close(made);
+        }
+        part
+    }
+
+    pub(super) fn memory_usage(&self) -> usize {
+        self.nodes.capacity() * size_of::<SequenceNode>() + self.ends.capacity() * size_of::<End>()
+    }
+}
+
+impl LexedRow {
+    /// The row of the hypothesis that `start` holds: one walk over the token trie. `alike` says which hypothesis stands
+    /// for another at the end of a token.
+    pub(super) fn new(
+        vocabulary: &Vocabulary,
+        readings: &mut Readings,
+        context: &mut Context<'_>,
+        start: SetId,
+        mut alike: impl FnMut(&mut Context<'_>, HypothesisId) -> Result<HypothesisId, EngineError>,
+    ) -> Result<LexedRow, EngineError> {
+        let n_words = mask_words(vocabulary.n_vocab());
+        let mut numbers: FxHashMap<SetId, u32> = FxHashMap::default();
+        let mut classes: Vec<(SetId, MaskBuilder)> = Vec::new();
+        let mut number_of = |set: SetId, classes: &mut Vec<(SetId, MaskBuilder)>| {
+            *numbers.entry(set).or_insert_with(|| {
+                classes.push((set, MaskBuilder::new(n_words)));
+                classes.len() as u32 - 1
+            }) as usize
+        };
+        let trie = vocabulary.trie();
+        let mut stack = vec![(Trie::ROOT, start)];
+        while let Some((node, set)) = stack.pop() {
+            for (byte, child) in trie.children(node) {
+                let Some(next) = readings.step(context, set, byte)? else { continue };
+                if next == set
+                    && trie.subtree_nodes(child) >= MIN_SUBTREE
+                    && trie.bytes_below(child).is_subset(&readings.loops(context, set)?)
+                {
+                    let class = number_of(next, &mut classes);
+                    classes[class].1.insert_all(trie.subtree_tokens(child));
+                    continue;
+                }
+                if !trie.tokens(child).is_empty() {
+                    let class = number_of(next, &mut classes);
+                    classes[class].1.insert_all(trie.tokens(child));
+                }
+                if trie.n_children(child) > 0 {
+                    stack.push((child, next));
+                }
+            }
+        }
+        let mut ends: FxHashMap<SequenceId, Vec<End>> = FxHashMap::default();
+        for (class, (set, _)) in classes.iter().enumerate() {
+            for reading in readings.get(*set) {
+                let end = End { hypothesis: alike(context, reading.hypothesis)?, class: class as u32 };
+                ends.entry(reading.sequence).or_default().push(end);
+            }
+        }
+        for list in ends.values_mut() {
+            list.sort_unstable();
+            list.dedup();
+        }
+        let inside = ends.remove(&SequenceId::EMPTY).unwrap_or_default();
+        let tree = tree(readings, &ends);
+        let classes = classes.into_iter().map(|(_, tokens)| tokens.finish()).collect();
+        Ok(LexedRow { classes, inside, tree })
+    }
+
+    /// Approximate memory, in bytes.
+    pub(super) fn memory_usage(&self) -> usize {
+        self.classes.iter().map(|class| class.memory_usage() + size_of::<MaskForm>()).sum::<usize>()
+            + self.inside.len() * size_of::<End>()
+            + self.tree.memory_usage()
+    }
+}
+
+/// The tree of the given sequences.
+fn tree(readings: &Readings, ends: &FxHashMap<SequenceId, Vec<End>>) -> SequenceTree {
+    let mut children: FxHashMap<SequenceId, Vec<(Symbol, SequenceId)>> = FxHashMap::default();
+    let mut seen: FxHashSet<SequenceId> = FxHashSet::default();
+    for &sequence in ends.keys() {
+        let mut sequence = sequence;
+        while let Some((before, symbol)) = readings.last(sequence)
+            && seen.insert(sequence)
+        {
+            children.entry(before).or_default().push((symbol, sequence));
+            sequence = before;
+        }
+    }
+    enum Visit {
+        Open(Symbol, SequenceId, u32),
+        Close(usize),
+    }
+    let mut tree = SequenceTree::default();
+    let mut work = Vec::new();
+    let push_children = |work: &mut Vec<Visit>, sequence: SequenceId, length: u32| {
+        let mut list = children.get(&sequence).cloned().unwrap_or_default();
+        list.sort_unstable();
+        work.extend(list.into_iter().rev().map(|(symbol, child)| Visit::Open(symbol, child, length)));
+    };
+    push_children(&mut work, SequenceId::EMPTY, 1);
+    while let Some(visit) = work.pop() {
+        match visit {
+            Visit::Open(symbol, sequence, length) => {
+                let ends = ends.get(&sequence).map_or(&[][..], Vec::as_slice);
+                work.push(Visit::Close(tree.push(symbol, length, ends)));
+                push_children(&mut work, sequence, length + 1);
+            }
+            Visit::Close(index) => tree.close(index),
+        }
+    }
+    tree
+}

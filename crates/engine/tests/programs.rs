@@ -1,0 +1,181 @@
+//! Real programs under published grammars: Lark's own verdicts, and masks by rows against masks byte by byte.
+//!
+//! The programs, grammars and verdicts are in the shared data folder (`MASKWRIGHT_SHARED`); where it is absent
+//! a small grammar with indentation takes their place. `MASKWRIGHT_EVERY=1` reads all programs instead of a
+//! sample.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test stops at what it did not expect, and says what it did"
+)]
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use maskwright_automata::Fuel;
+use maskwright_engine::{CompiledGrammar, Compiler, Layout, Limits, Matcher, Options};
+use maskwright_lark::{Indentation, LarkConfig, LexerKind, parse_lark};
+use maskwright_vocabulary::Vocabulary;
+
+/// Programs that Lark's LALR parser refuses because it has resolved a conflict in silence; its Earley parser
+/// accepts them.
+const CONFLICTS: [&str; 2] = ["Go_104.go", "Java_22.java"];
+
+/// Unless told, one program in so many is read.
+const EVERY: usize = 5;
+
+const SMALL_GRAMMAR: &str = r#"
+start: (_NL | statement)*
+statement: NAME "=" sum _NL | "if" sum ":" _NL _INDENT statement+ _DEDENT
+sum: item | sum "+" item
+item: NAME | NUMBER | LPAR sum RPAR
+NAME: /[a-z]+/
+NUMBER: /\d+(\.\d+)?/
+LPAR: "("
+RPAR: ")"
+_NL: /(\r?\n[\t ]*)+/
+%declare _INDENT _DEDENT
+%ignore /[\t ]+/
+"#;
+
+const SMALL_PROGRAMS: [(&str, bool); 5] = [
+    ("if a:\n  b = (c +\n d)\n  if iff:\n\tc = 1.5\nd = e\n", true),
+    ("\n\na = 1 + (2 + (b))\n", true),
+    ("a = = b\n", false),
+    ("if a:\nb = c\n", false),
+    ("if a:\n    b = c\n  d = e\n", false),
+];
+
+struct Program {
+    name: String,
+    text: String,
+    is_word: bool,
+}
+
+struct Case {
+    language: &'static str,
+    grammar: String,
+    has_indentation: bool,
+    programs: Vec<Program>,
+}
+
+fn shared() -> Option<PathBuf> {
+    let path = match std::env::var_os("MASKWRIGHT_SHARED") {
+        Some(path) => PathBuf::from(path),
+        None => PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")),
+    };
+    let is_there = path.join("data/programs/syncode_lark_verdicts.tsv").exists();
+    if !is_there {
+        eprintln!("no programs at {}: a small grammar takes their place", path.display());
+    }
+    is_there.then_some(path)
+}
+
+fn cases(every: usize) -> Vec<Case> {
+    let Some(shared) = shared() else {
+        let programs = SMALL_PROGRAMS.iter().enumerate().map(|(index, &(text, is_word))| Program {
+            name: format!("program {index}"),
+            text: text.to_owned(),
+            is_word,
+        });
+        return vec![Case {
+            language: "small",
+            grammar: SMALL_GRAMMAR.to_owned(),
+            has_indentation: true,
+            programs: programs.collect(),
+        }];
+    };
+    let read = |path: PathBuf| std::fs::read_to_string(path).unwrap();
+    let verdicts = read(shared.join("data/programs/syncode_lark_verdicts.tsv"));
+    let case = |language| {
+        let has_indentation = language == "python";
+        let rows = verdicts.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+        let programs = rows.filter(|row| row[0] == language).step_by(every).map(|row| {
+            let mut text = read(shared.join("data/programs").join(language).join(row[1]).join(row[2]));
+            if has_indentation {
+                text.push('\n');
+            }
+            let is_word = row[3] == "accept" || CONFLICTS.contains(&row[2]);
+            Program { name: format!("{}/{}", row[1], row[2]), text, is_word }
+        });
+        let grammar = read(shared.join("data/grammars").join(format!("{language}.lark")));
+        Case { language, grammar, has_indentation, programs: programs.collect() }
+    };
+    ["go", "java", "python"].map(case).into()
+}
+
+impl Case {
+    fn compile(&self, vocabulary: &Arc<Vocabulary>, options: Options) -> Arc<CompiledGrammar> {
+        let config = LarkConfig {
+            lexer: LexerKind::Basic,
+            indentation: self.has_indentation.then(Indentation::python),
+            ..LarkConfig::default()
+        };
+        let grammar = parse_lark(&self.grammar, self.language, &config, &Fuel::unlimited()).unwrap();
+        let layout = grammar.indentation.map(|ids| Layout {
+            newline: ids.newline,
+            indent: ids.indent,
+            dedent: ids.dedent,
+            open: ids.open,
+            close: ids.close,
+            tab_width: ids.tab_width,
+        });
+        Compiler::with_options(vocabulary.clone(), Limits::default(), options)
+            .compile_lexed(grammar.lexed, layout, &Fuel::unlimited())
+            .unwrap()
+    }
+}
+
+/// A vocabulary of all substrings of some texts, up to a length, and EOS.
+fn substrings(texts: &[&str], length: usize) -> Arc<Vocabulary> {
+    let bytes = texts.iter().map(|text| text.as_bytes());
+    let tokens: BTreeSet<&[u8]> =
+        bytes.flat_map(|text| (1..=length).flat_map(|length| text.windows(length))).collect();
+    let eos = tokens.len() as u32;
+    let tokens = tokens.into_iter().map(<[u8]>::to_vec).chain([b"</s>".to_vec()]);
+    Vocabulary::from_tokens(tokens.map(Some).collect(), &[eos], None).unwrap().shared()
+}
+
+#[test]
+fn verdicts_are_those_of_lark() {
+    let every = std::env::var("MASKWRIGHT_EVERY").ok().and_then(|every| every.parse().ok());
+    for case in cases(every.unwrap_or(EVERY)) {
+        let compiled = case.compile(&substrings(&["a"], 1), Options::default());
+        for program in &case.programs {
+            let mut matcher = Matcher::new(&compiled);
+            let n_read = matcher.validate_bytes(program.text.as_bytes()).unwrap();
+            let is_word = matcher.accept_bytes(program.text.as_bytes()).unwrap() && matcher.is_accepting();
+            assert_eq!(
+                is_word,
+                program.is_word,
+                "{} {}: {n_read} of {} bytes read",
+                case.language,
+                program.name,
+                program.text.len()
+            );
+        }
+        eprintln!("{}: {} programs", case.language, case.programs.len());
+    }
+}
+
+#[test]
+fn masks_by_rows_are_masks_byte_by_byte() {
+    for case in cases(7) {
+        let words: Vec<&Program> = case.programs.iter().filter(|program| program.is_word).take(3).collect();
+        let texts: Vec<&str> = words.iter().map(|program| program.text.as_str()).collect();
+        let vocabulary = substrings(&texts, 7);
+        let rows = case.compile(&vocabulary, Options::default());
+        let bytes = case.compile(&vocabulary, Options { use_rows: false, ..Options::default() });
+        for text in texts {
+            let step = text.len() / 12 + 1;
+            let (mut by_rows, mut by_bytes) = (Matcher::new(&rows), Matcher::new(&bytes));
+            for piece in text.as_bytes().chunks(step) {
+                assert_eq!(by_rows.mask().unwrap(), by_bytes.mask().unwrap(), "{}", case.language);
+                assert!(by_rows.accept_bytes(piece).unwrap() && by_bytes.accept_bytes(piece).unwrap());
+            }
+            assert_eq!(by_rows.mask().unwrap(), by_bytes.mask().unwrap(), "{}", case.language);
+        }
+    }
+}
