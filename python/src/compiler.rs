@@ -322,7 +322,8 @@ pub(crate) struct ReportEntry {
     pointer: String,
     /// The keyword.
     keyword: String,
-    /// "enforced", "annotation" (without effect by the specification) or "not enforced".
+    /// "enforced", "enforced by the session" (which remembers what was there), "annotation" (without effect by the
+    /// specification) or "not enforced".
     status: &'static str,
     /// Why it is not enforced; None if it is.
     reason: Option<String>,
@@ -332,6 +333,7 @@ impl ReportEntry {
     fn new(entry: maskwright::ReportEntry<'_>) -> ReportEntry {
         let (status, reason) = match entry.status {
             Status::Enforced => ("enforced", None),
+            Status::EnforcedBySession => ("enforced by the session", None),
             Status::Annotation => ("annotation", None),
             Status::NotEnforced { reason } => ("not enforced", Some(reason.to_string())),
             // A kind that this version does not know: claim nothing.

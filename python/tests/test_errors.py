@@ -74,7 +74,8 @@ def test_limits(tokenizer):
 
 
 def test_report(compiler):
-    schema = {"type": "array", "items": {"type": "integer", "x-hint": 1}, "uniqueItems": True}
+    items = {"type": "string", "pattern": "a", "x-hint": 1}
+    schema = {"type": "array", "items": items, "minItems": 2, "uniqueItems": True}
     with pytest.raises(maskwright.SchemaError, match="uniqueItems"):
         compiler.compile_json_schema(schema)
     grammar = compiler.compile_json_schema(schema, strict=False)

@@ -17,6 +17,8 @@ enum Kind {
     Lexer(LexError),
     LexedLimit { what: &'static str, limit: usize },
     NoText,
+    NoWatchedBudget,
+    WatchSearch { limit: usize },
     TooManyThreads { n_threads: usize, limit: usize },
     TooManyCalls { limit: usize },
     Terminated,
@@ -40,6 +42,16 @@ impl EngineError {
     /// No text is split by the lexer into a sentence of the grammar.
     pub(crate) fn no_text() -> EngineError {
         EngineError(Kind::NoText)
+    }
+
+    /// Budgets are asked of a grammar with a watch.
+    pub(crate) fn no_watched_budget() -> EngineError {
+        EngineError(Kind::NoWatchedBudget)
+    }
+
+    /// The search for a completion that the watch lets pass was given up.
+    pub(crate) fn watch_search(limit: usize) -> EngineError {
+        EngineError(Kind::WatchSearch { limit })
     }
 
     pub(crate) fn too_many_threads(n_threads: usize, limit: usize) -> EngineError {
@@ -92,8 +104,10 @@ impl EngineError {
             Kind::TooManyThreads { .. }
             | Kind::TooManyCalls { .. }
             | Kind::BudgetSearch { .. }
-            | Kind::LexedLimit { .. } => true,
+            | Kind::LexedLimit { .. }
+            | Kind::WatchSearch { .. } => true,
             Kind::NoText
+            | Kind::NoWatchedBudget
             | Kind::Terminated
             | Kind::MaskTooShort { .. }
             | Kind::NotThatLong { .. }
@@ -139,6 +153,13 @@ impl fmt::Display for EngineError {
                 f,
                 "the grammar matches no text: the lexer splits none into tokens that are a sentence of it"
             ),
+            Kind::NoWatchedBudget => write!(
+                f,
+                "the session remembers what was there (items that all differ); the length of completions is not known then"
+            ),
+            Kind::WatchSearch { limit } => {
+                write!(f, "the search for a completion whose items all differ took more than {limit} steps")
+            }
             Kind::TooManyThreads { n_threads, limit } => write!(
                 f,
                 "the grammar is so ambiguous here that {n_threads} readings would have to be followed, more than the limit of {limit}"

@@ -80,9 +80,11 @@ impl Matcher {
         drop(machine);
         let shown = format!("token {} \"{}\"", token.0, bytes.escape_ascii());
         if self.validate_tokens(&[token])? == 0 {
-            return Ok(format!(
-                "{shown} is refused: the text could not be completed within the tokens that are left"
-            ));
+            let reason = match self.max_tokens() {
+                Some(_) => "the text could not be completed within the tokens that are left",
+                None => "with it no text is left whose items differ",
+            };
+            return Ok(format!("{shown} is refused: {reason}"));
         }
         Ok(format!("{shown} is allowed"))
     }

@@ -27,6 +27,7 @@ mod mask_form;
 mod matcher;
 mod rows;
 mod stack;
+mod watched;
 
 pub use budget::{TokenCountStatus, TokensToFinish};
 pub use compiler::{CompiledGrammar, Compiler};

@@ -24,6 +24,7 @@ use crate::configuration::{ConfigId, Configurations, Thread};
 use crate::lexed::{Lexed, LexedTables};
 use crate::mask_form::MaskForm;
 use crate::stack::{Frame, NodeId, Stacks};
+use crate::watched::PartingTokens;
 
 /// A state of the network with the stack it returns to: where a reading stands between terminals.
 pub(crate) type Seed = (ExprId, NodeId);
@@ -48,6 +49,8 @@ pub(crate) struct Machine {
     lexed: Option<Box<Lexed>>,
     /// Whether some reading has returned into a frame that was cut off.
     has_met_hole: bool,
+    /// Of a grammar with a watch.
+    pub(crate) parting: PartingTokens,
     scratch: Scratch,
 }
 
@@ -97,6 +100,7 @@ impl Machine {
             budget: None,
             lexed: None,
             has_met_hole: false,
+            parting: PartingTokens::default(),
             scratch: Scratch::default(),
         };
         let start_rule = machine.network.start();
@@ -442,6 +446,7 @@ impl Machine {
         self.closures = FxHashMap::default();
         self.closure_threads = Vec::new();
         self.masks = FxHashMap::default();
+        self.parting = PartingTokens::default();
         self.memo_bytes = 0;
         if let Some(lexed) = &mut self.lexed {
             lexed.clear_memo();

@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use maskwright_grammar::Watching;
 use maskwright_vocabulary::{Mask, TokenId, mask_words};
 
 use crate::compiler::lock;
 use crate::configuration::ConfigId;
 use crate::machine::Machine;
+use crate::watched::Place;
 use crate::{CompiledGrammar, EngineError};
 
 /// The state of one sequence under a grammar: which tokens may come next, and what was accepted.
@@ -42,14 +44,24 @@ pub struct Matcher {
 }
 
 /// Where a sequence stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) config: ConfigId,
+    /// What the grammar's watch remembers, if it has one.
+    watching: Option<Arc<dyn Watching>>,
     /// How many steps led here.
     n_steps: usize,
     /// How many of them were tokens.
     n_tokens: usize,
     is_terminated: bool,
+}
+
+impl State {
+    /// Where the sequence stands, if the grammar has a watch.
+    fn place(&self) -> Option<Place> {
+        let watching = self.watching.as_ref()?.boxed_clone();
+        Some(Place { config: self.config, watching })
+    }
 }
 
 /// An accepted token (or run of bytes): what was before it. A persistent list, so that forks share it.
@@ -75,8 +87,11 @@ impl Matcher {
     /// A session at the beginning of a text.
     pub fn new(grammar: &Arc<CompiledGrammar>) -> Matcher {
         let machine = grammar.machine();
-        let config = lock(&machine).start();
-        let state = State { config, n_steps: 0, n_tokens: 0, is_terminated: false };
+        let (config, watching) = {
+            let machine = lock(&machine);
+            (machine.start(), machine.watch_start().map(Arc::from))
+        };
+        let state = State { config, watching, n_steps: 0, n_tokens: 0, is_terminated: false };
         Matcher { grammar: grammar.clone(), machine, state, max_tokens: None, history: None }
     }
 
@@ -98,9 +113,10 @@ impl Matcher {
         if self.state.is_terminated {
             return Err(EngineError::terminated());
         }
-        let form = match self.tokens_left() {
-            Some(left) => lock(&self.machine).mask_within(self.state.config, left)?,
-            None => lock(&self.machine).mask(self.state.config)?,
+        let form = match (self.tokens_left(), self.state.place()) {
+            (Some(left), _) => lock(&self.machine).mask_within(self.state.config, left)?,
+            (None, Some(place)) => lock(&self.machine).watched_mask(&place)?,
+            (None, None) => lock(&self.machine).mask(self.state.config)?,
         };
         form.write(words);
         Ok(!form.is_full(n_vocab))
@@ -121,7 +137,7 @@ impl Matcher {
     /// # Errors
     /// If a limit is reached.
     pub fn accept_token(&mut self, token: TokenId) -> Result<bool, EngineError> {
-        match self.after_token(self.state, token)? {
+        match self.after_token(&self.state, token)? {
             Some(state) => {
                 self.push(state);
                 Ok(true)
@@ -148,9 +164,9 @@ impl Matcher {
     /// # Errors
     /// If a limit is reached.
     pub fn validate_tokens(&self, tokens: &[TokenId]) -> Result<usize, EngineError> {
-        let mut state = self.state;
+        let mut state = self.state.clone();
         for (n_valid, &token) in tokens.iter().enumerate() {
-            match self.after_token(state, token)? {
+            match self.after_token(&state, token)? {
                 Some(next) => state = next,
                 None => return Ok(n_valid),
             }
@@ -164,11 +180,11 @@ impl Matcher {
     /// # Errors
     /// If a limit is reached.
     pub fn accept_bytes(&mut self, bytes: &[u8]) -> Result<bool, EngineError> {
-        let (n_viable, config) = self.advance(bytes)?;
-        if n_viable < bytes.len() || self.state.is_terminated || !self.fits(State { config, ..self.state })? {
+        let (n_viable, next) = self.advance(&self.state, bytes)?;
+        if n_viable < bytes.len() || self.state.is_terminated || !self.fits(&next)? {
             return Ok(false);
         }
-        self.push(State { config, ..self.state });
+        self.push(next);
         Ok(true)
     }
 
@@ -180,7 +196,7 @@ impl Matcher {
         if self.state.is_terminated {
             return Ok(0);
         }
-        Ok(self.advance(bytes)?.0)
+        Ok(self.advance(&self.state, bytes)?.0)
     }
 
     /// Undoes the last `n_steps` accepted tokens (or runs of bytes), past an end-of-sequence token too.
@@ -193,7 +209,7 @@ impl Matcher {
         }
         for _ in 0..n_steps {
             if let Some(step) = self.history.take() {
-                self.state = step.before;
+                self.state = step.before.clone();
                 self.history.clone_from(&step.previous);
             }
         }
@@ -242,7 +258,7 @@ impl Matcher {
     }
 
     /// Whether the text can be completed within the limit from `state`.
-    fn fits(&self, state: State) -> Result<bool, EngineError> {
+    fn fits(&self, state: &State) -> Result<bool, EngineError> {
         let Some(limit) = self.max_tokens else { return Ok(true) };
         let least = lock(&self.machine).tokens_to_finish(state.config)?;
         Ok((state.n_tokens as u64).saturating_add(u64::from(least)) <= limit as u64 && least != u32::MAX)
@@ -255,52 +271,52 @@ impl Matcher {
     }
 
     fn push(&mut self, state: State) {
-        let before = self.state;
+        let state = State { n_steps: self.state.n_steps + 1, ..state };
+        let before = std::mem::replace(&mut self.state, state);
         self.history = Some(Arc::new(Step { before, previous: self.history.take() }));
-        self.state = State { n_steps: before.n_steps + 1, ..state };
     }
 
-    fn after_token(&self, state: State, token: TokenId) -> Result<Option<State>, EngineError> {
+    fn after_token(&self, state: &State, token: TokenId) -> Result<Option<State>, EngineError> {
         let vocabulary = self.grammar.vocabulary();
         if state.is_terminated {
             return Ok(None);
         }
-        let mut machine = lock(&self.machine);
         if vocabulary.is_eos(token) {
-            let is_accepting = machine.is_accepting(state.config);
+            let is_accepting = lock(&self.machine).is_accepting(state.config);
             let has_room = self.max_tokens.is_none_or(|limit| state.n_tokens < limit);
             let n_tokens = state.n_tokens + 1;
             return Ok((is_accepting && has_room).then_some(State {
                 is_terminated: true,
                 n_tokens,
-                ..state
+                ..state.clone()
             }));
         }
         let Some(bytes) = vocabulary.token_bytes(token) else { return Ok(None) };
-        let mut config = state.config;
-        for &byte in bytes {
-            match machine.step(config, byte)? {
-                Some(next) => config = next,
-                None => return Ok(None),
-            }
+        let (n_viable, mut next) = self.advance(state, bytes)?;
+        if n_viable < bytes.len() {
+            return Ok(None);
         }
-        machine.trim();
-        drop(machine);
-        let next = State { config, n_tokens: state.n_tokens + 1, ..state };
-        Ok(self.fits(next)?.then_some(next))
+        next.n_tokens += 1;
+        Ok(self.fits(&next)?.then_some(next))
     }
 
-    /// How far `bytes` can be read, and the configuration there.
-    fn advance(&self, bytes: &[u8]) -> Result<(usize, ConfigId), EngineError> {
+    /// How far `bytes` can be read behind `state`, and the state there.
+    fn advance(&self, state: &State, bytes: &[u8]) -> Result<(usize, State), EngineError> {
         let mut machine = lock(&self.machine);
-        let mut config = self.state.config;
+        if let Some(place) = state.place() {
+            let (n_viable, place) = machine.watched_advance(&place, bytes)?;
+            machine.trim();
+            let watching = Some(Arc::from(place.watching));
+            return Ok((n_viable, State { config: place.config, watching, ..state.clone() }));
+        }
+        let mut config = state.config;
         for (position, &byte) in bytes.iter().enumerate() {
             match machine.step(config, byte)? {
                 Some(next) => config = next,
-                None => return Ok((position, config)),
+                None => return Ok((position, State { config, ..state.clone() })),
             }
         }
         machine.trim();
-        Ok((bytes.len(), config))
+        Ok((bytes.len(), State { config, ..state.clone() }))
     }
 }

@@ -1,9 +1,11 @@
 //! Grammars and how front ends build them.
 
+use std::sync::Arc;
+
 use maskwright_automata::{Node, Regex};
 use rustc_hash::FxHashMap;
 
-use crate::{ExprId, ExprPool, GrammarError, RuleId, ShuffleList, TerminalId};
+use crate::{ExprId, ExprPool, GrammarError, Mark, RuleId, ShuffleList, TerminalId, Watch, Watched};
 
 /// A context-free grammar over terminals that are regular languages. See [`GrammarBuilder`].
 #[derive(Clone, Debug)]
@@ -12,6 +14,7 @@ pub struct Grammar {
     pub(crate) terminals: Vec<Regex>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) start: RuleId,
+    pub(crate) watched: Option<Watched>,
 }
 
 /// A rule: its name, for messages, and its right-hand side.
@@ -60,6 +63,11 @@ impl Grammar {
     pub fn start(&self) -> RuleId {
         self.start
     }
+
+    /// The condition that sessions keep beside the rules, if there is one.
+    pub fn watched(&self) -> Option<&Watched> {
+        self.watched.as_ref()
+    }
 }
 
 /// Builds a [`Grammar`].
@@ -81,8 +89,10 @@ impl Grammar {
 pub struct GrammarBuilder {
     pool: ExprPool,
     terminals: Vec<Regex>,
-    terminal_ids: FxHashMap<Regex, TerminalId>,
+    terminal_ids: FxHashMap<(Regex, Option<Mark>), TerminalId>,
+    marks: Vec<Option<Mark>>,
     rules: Vec<(String, Option<ExprId>)>,
+    watch: Option<Arc<dyn Watch>>,
 }
 
 impl GrammarBuilder {
@@ -110,15 +120,25 @@ impl GrammarBuilder {
 
     /// A terminal of the given language; equal languages (as expressions) are one terminal.
     pub fn terminal(&mut self, regex: Regex) -> ExprId {
+        self.any_terminal(regex, None)
+    }
+
+    /// A terminal of the given language that speaks to the [watch](Self::set_watch). The empty word is not in it.
+    pub fn marked_terminal(&mut self, regex: Regex, mark: Mark) -> ExprId {
+        self.any_terminal(regex, Some(mark))
+    }
+
+    fn any_terminal(&mut self, regex: Regex, mark: Option<Mark>) -> ExprId {
         match regex.node() {
             Node::Empty => return ExprPool::NEVER,
             Node::Epsilon => return ExprPool::EPSILON,
             _ => {}
         }
         let next = TerminalId::from_index(self.terminals.len());
-        let id = *self.terminal_ids.entry(regex.clone()).or_insert(next);
+        let id = *self.terminal_ids.entry((regex.clone(), mark)).or_insert(next);
         if id == next {
             self.terminals.push(regex);
+            self.marks.push(mark);
         }
         self.pool.terminal(id)
     }
@@ -168,6 +188,11 @@ impl GrammarBuilder {
         ExprPool::NEVER
     }
 
+    /// Gives the grammar a condition beside its rules; see [`Watch`] for what that promises.
+    pub fn set_watch(&mut self, watch: Arc<dyn Watch>) {
+        self.watch = Some(watch);
+    }
+
     /// How many distinct expressions were made so far.
     pub fn n_exprs(&self) -> usize {
         self.pool.len()
@@ -186,6 +211,8 @@ impl GrammarBuilder {
                 None => Err(GrammarError::undefined(name)),
             })
             .collect::<Result<_, _>>()?;
-        Ok(Grammar { pool: self.pool, terminals: self.terminals, rules, start })
+        let marks = self.marks;
+        let watched = self.watch.map(|watch| Watched { watch, marks });
+        Ok(Grammar { pool: self.pool, terminals: self.terminals, rules, start, watched })
     }
 }

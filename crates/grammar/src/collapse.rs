@@ -15,11 +15,15 @@ use crate::{Expr, ExprId, ExprPool, Grammar, GrammarBuilder, RuleId, Seen};
 const MAX_TERMINAL: u64 = 20_000;
 
 /// The same language with regular rules collapsed into terminals. Takes time linear in the grammar and in
-/// the size of the terminals made.
+/// the size of the terminals made. A grammar with a [watch](crate::Watch) stays as it is: its marks stand on
+/// terminals.
 ///
 /// # Errors
 /// If `fuel` runs out.
 pub fn collapse_regular(grammar: &Grammar, fuel: &Fuel) -> Result<Grammar, FuelError> {
+    if grammar.watched.is_some() {
+        return Ok(grammar.clone());
+    }
     let n_exprs = grammar.pool.len();
     let mut pass = Collapse {
         grammar,

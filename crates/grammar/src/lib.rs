@@ -21,6 +21,7 @@ mod network;
 mod reduce;
 mod render;
 mod shuffle;
+mod watch;
 
 pub use builder::{Grammar, GrammarBuilder};
 pub use collapse::collapse_regular;
@@ -30,3 +31,4 @@ pub use lexed::LexedGrammar;
 pub use network::{Move, Network, Symbol};
 pub use reduce::{ReducedGrammar, TerminalFacts, reduce};
 pub use shuffle::{Shuffle, ShuffleItem, ShuffleList, ShufflePhase};
+pub use watch::{Mark, Watch, Watched, Watching};

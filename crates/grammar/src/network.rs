@@ -19,6 +19,7 @@ use rustc_hash::FxHashSet;
 use crate::left_recursion::{eliminate, topological_ranks};
 use crate::{
     Expr, ExprId, ExprPool, GrammarError, ReducedGrammar, RuleId, Seen, Shuffle, ShufflePhase, TerminalId,
+    Watched,
 };
 
 /// A grammar symbol.
@@ -51,6 +52,7 @@ pub struct Network {
     pub(crate) rule_nullable: Vec<bool>,
     ranks: Vec<u32>,
     start: RuleId,
+    watched: Option<Watched>,
     nullable: Vec<Option<bool>>,
     move_ranges: Vec<Option<(u32, u32)>>,
     moves: Vec<Move>,
@@ -63,7 +65,8 @@ impl Network {
     /// # Errors
     /// If `fuel` runs out.
     pub fn new(grammar: ReducedGrammar, fuel: &Fuel) -> Result<Network, GrammarError> {
-        let ReducedGrammar { pool, terminals, terminal_nullable, rules, rule_nullable, start } = grammar;
+        let ReducedGrammar { pool, terminals, terminal_nullable, rules, rule_nullable, start, watched } =
+            grammar;
         let (names, bodies) = rules.into_iter().map(|rule| (rule.name, rule.body)).unzip();
         let mut network = Network {
             pool,
@@ -74,6 +77,7 @@ impl Network {
             rule_nullable,
             ranks: Vec::new(),
             start,
+            watched,
             nullable: Vec::new(),
             move_ranges: Vec::new(),
             moves: Vec::new(),
@@ -97,6 +101,11 @@ impl Network {
     /// The start rule.
     pub fn start(&self) -> RuleId {
         self.start
+    }
+
+    /// The condition that sessions keep beside the rules, if there is one.
+    pub fn watched(&self) -> Option<&Watched> {
+        self.watched.as_ref()
     }
 
     /// How many rules there are; more than the grammar had, where left recursion was eliminated.

@@ -8,7 +8,7 @@
 use maskwright_automata::{Fuel, Regex};
 
 use crate::builder::Rule;
-use crate::{Expr, ExprId, ExprPool, Grammar, GrammarError, RuleId, Seen, TerminalId};
+use crate::{Expr, ExprId, ExprPool, Grammar, GrammarError, RuleId, Seen, TerminalId, Watched};
 
 /// What [`reduce`] must know of a terminal's language.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +28,7 @@ pub struct ReducedGrammar {
     pub(crate) rules: Vec<Rule>,
     pub(crate) rule_nullable: Vec<bool>,
     pub(crate) start: RuleId,
+    pub(crate) watched: Option<Watched>,
 }
 
 impl ReducedGrammar {
@@ -52,7 +53,7 @@ pub fn reduce(
     facts: impl Fn(TerminalId) -> TerminalFacts,
     fuel: &Fuel,
 ) -> Result<ReducedGrammar, GrammarError> {
-    let Grammar { mut pool, terminals, rules, start } = grammar;
+    let Grammar { mut pool, terminals, rules, start, watched } = grammar;
     let Reachable { exprs, order } = reachable(&pool, &rules, start, fuel)?;
     let facts: Vec<TerminalFacts> = (0..terminals.len()).map(|i| facts(TerminalId::from_index(i))).collect();
     let productive = fixpoint(&pool, &rules, &exprs, &order, fuel, |pool, expr, exprs, rules| match expr {
@@ -108,7 +109,8 @@ pub fn reduce(
         .map(|rule| Rule { body: kept.get(rule.body.index()).copied().unwrap_or(ExprPool::NEVER), ..rule })
         .collect();
     let terminal_nullable = facts.iter().map(|fact| fact.is_nullable).collect();
-    Ok(ReducedGrammar { pool, terminals, terminal_nullable, rules, rule_nullable: nullable.rules, start })
+    let rule_nullable = nullable.rules;
+    Ok(ReducedGrammar { pool, terminals, terminal_nullable, rules, rule_nullable, start, watched })
 }
 
 /// What can be reached from the start.

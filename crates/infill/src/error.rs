@@ -37,6 +37,7 @@ enum Kind {
     TooLong { given: usize, limit: usize },
     PaddingIsText { id: u32 },
     MaskTooShort { given: usize, needed: usize },
+    Watched,
 }
 
 impl InfillError {
@@ -66,6 +67,11 @@ impl InfillError {
             Kind::Work { limit, .. } => InfillError(Kind::Work { position, limit }),
             _ => self,
         }
+    }
+
+    /// Sessions of the grammar remember what was there.
+    pub(crate) fn watched() -> InfillError {
+        InfillError(Kind::Watched)
     }
 
     pub(crate) fn token(id: u32, n_vocab: usize) -> InfillError {
@@ -137,6 +143,9 @@ impl fmt::Display for InfillError {
                 write!(f, "position {position}: more work than the limit of {limit} units allows")
             }
             Kind::Cancelled => f.write_str("cancelled"),
+            Kind::Watched => f.write_str(
+                "the grammar asks for items that all differ, which is kept from left to right only: no holes are filled under it",
+            ),
             Kind::Token { id, n_vocab } => {
                 write!(f, "token {id} is not in the vocabulary: its ids are below {n_vocab}")
             }

@@ -82,13 +82,17 @@ impl Infiller {
     /// computed when a canvas or template first comes to them.
     ///
     /// # Errors
-    /// If the grammar's language is empty, a limit is reached, or the work is cancelled through `fuel`.
+    /// If the grammar's language is empty, sessions of it remember what was there
+    /// ([`Watch`](maskwright_grammar::Watch)), a limit is reached, or the work is cancelled through `fuel`.
     pub fn new(
         grammar: &Grammar,
         vocabulary: Arc<Vocabulary>,
         limits: InfillLimits,
         fuel: &Fuel,
     ) -> Result<Infiller, InfillError> {
+        if grammar.watched().is_some() {
+            return Err(InfillError::watched());
+        }
         let grammar = if limits.collapse_regular {
             collapse_regular(&repeat_tails(grammar, fuel)?, fuel).map_err(GrammarError::from)?
         } else {

@@ -41,6 +41,8 @@ struct Table {
     n_schemas: usize,
     n_taken: usize,
     n_all_right: usize,
+    /// Instances of schemas that were not taken.
+    n_not_judged: usize,
     valid: (usize, usize),
     invalid: (usize, usize),
     refused: BTreeMap<String, usize>,
@@ -72,6 +74,7 @@ impl Table {
                 };
                 *self.refused.entry(format!("{} ({kind})", error.keyword().unwrap_or("-"))).or_default() += 1;
                 self.misses.push(format!("not taken: {name}: {error}"));
+                self.n_not_judged += tests.len();
                 return;
             }
         };
@@ -104,6 +107,11 @@ impl Table {
         println!("  all instances right {} of {}", self.n_all_right, self.n_schemas);
         println!("  valid accepted     {} of {}", self.valid.0, self.valid.1);
         println!("  invalid refused    {} of {}", self.invalid.0, self.invalid.1);
+        let (n_right, n_judged) = (self.valid.0 + self.invalid.0, self.valid.1 + self.invalid.1);
+        println!(
+            "  instances right    {n_right} of {}, those not judged included",
+            n_judged + self.n_not_judged
+        );
         for (keyword, n) in &self.refused {
             println!("    not taken for {keyword:32} {n}");
         }

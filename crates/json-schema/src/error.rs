@@ -10,9 +10,9 @@ use maskwright_syntax::SyntaxError;
 /// ```
 /// use maskwright_automata::Fuel;
 /// use maskwright_json_schema::{SchemaConfig, compile_str};
-/// let schema = r#"{"properties": {"a": {"uniqueItems": true}}}"#;
+/// let schema = r#"{"properties": {"a": {"not": {"uniqueItems": true}}}}"#;
 /// let error = compile_str(schema, &SchemaConfig::default(), &Fuel::unlimited()).unwrap_err();
-/// assert_eq!((error.pointer(), error.keyword()), ("/properties/a", Some("uniqueItems")));
+/// assert_eq!((error.pointer(), error.keyword()), ("/properties/a/not", Some("uniqueItems")));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaError(Box<Inner>);

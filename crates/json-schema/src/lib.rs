@@ -18,6 +18,8 @@
 //!   end in `.0`. Numbers with a bound or `multipleOf` are in plain notation, without an exponent, and with
 //!   `multipleOf` have no more decimals than it needs. Constants are written as in the schema or plainly, whole ones
 //!   (but in draft 4) also with `.0`.
+//! * Items of an array with `uniqueItems` differ as values, however they are written. Where they are not of one
+//!   finite list of scalars, the grammar has a [watch](maskwright_grammar::Watch), which the session keeps.
 //!
 //! A keyword that is not enforced is an error, or with `strict: false` an entry of the [`Report`]. Unknown
 //! keywords are annotations, as the specification says, and are listed as such.
@@ -30,6 +32,7 @@ mod array;
 mod complement;
 mod config;
 mod decimal;
+mod distinct;
 mod document;
 mod draft;
 mod empty;
@@ -38,6 +41,7 @@ mod escape;
 mod formats;
 mod graph;
 mod intersect;
+mod json_value;
 mod keywords;
 mod lower;
 mod lower_array;

@@ -8,11 +8,14 @@
 //! Schemas are followed depth first, but only so deep; what lies deeper waits in a queue as a declared rule,
 //! so a chain of 100,000 references does not exhaust the stack.
 
+use std::sync::Arc;
+
 use maskwright_automata::Regex;
-use maskwright_grammar::{ExprId, Grammar, GrammarBuilder, RuleId};
+use maskwright_grammar::{ExprId, Grammar, GrammarBuilder, Mark, RuleId};
 use rustc_hash::FxHashMap;
 
 use crate::SchemaError;
+use crate::distinct::DistinctItems;
 use crate::error::Kind;
 use crate::graph::{Graph, PlaceId};
 use crate::productive::is_productive;
@@ -51,6 +54,8 @@ pub(crate) struct Lowering<'g, 'a> {
     /// Rules by their right-hand side.
     rules: FxHashMap<ExprId, RuleId>,
     deferred: Vec<(NodeId, RuleId)>,
+    /// The punctuation of arrays whose items all differ, once there is one.
+    distinct: Option<ArraySymbols>,
 }
 
 #[derive(Clone, Copy)]
@@ -72,6 +77,15 @@ pub(crate) struct Symbols {
     pub(crate) comma: ExprId,
     pub(crate) colon: ExprId,
     pub(crate) around: ExprId,
+}
+
+/// The symbols of one kind of arrays.
+#[derive(Clone, Copy)]
+pub(crate) struct ArraySymbols {
+    pub(crate) open: ExprId,
+    pub(crate) close: ExprId,
+    pub(crate) empty: ExprId,
+    pub(crate) comma: ExprId,
 }
 
 impl<'g, 'a> Lowering<'g, 'a> {
@@ -104,6 +118,7 @@ impl<'g, 'a> Lowering<'g, 'a> {
             nodes: Vec::new(),
             rules: FxHashMap::default(),
             deferred: Vec::new(),
+            distinct: None,
         }
     }
 
@@ -202,6 +217,28 @@ impl<'g, 'a> Lowering<'g, 'a> {
             }
         };
         self.builder.rule(rule)
+    }
+
+    /// The symbols of usual arrays.
+    pub(crate) fn array_symbols(&self) -> ArraySymbols {
+        let Symbols { open_array, close_array, empty_array, comma, .. } = self.punctuation;
+        ArraySymbols { open: open_array, close: close_array, empty: empty_array, comma }
+    }
+
+    /// The symbols of arrays whose items all differ, which sessions watch.
+    pub(crate) fn distinct_symbols(&mut self) -> ArraySymbols {
+        if let Some(known) = self.distinct {
+            return known;
+        }
+        self.builder.set_watch(Arc::new(DistinctItems));
+        let regexes = Punctuation::of(self.graph.config);
+        let symbols = ArraySymbols {
+            open: self.builder.marked_terminal(regexes.open_array, Mark::Opens),
+            close: self.builder.marked_terminal(regexes.close_array, Mark::Parts),
+            empty: self.punctuation.empty_array,
+            comma: self.builder.marked_terminal(regexes.comma, Mark::Parts),
+        };
+        *self.distinct.insert(symbols)
     }
 
     pub(crate) fn count(

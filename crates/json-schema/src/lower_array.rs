@@ -12,11 +12,18 @@ use crate::SchemaError;
 use crate::array::{ArraySet, ItemCount};
 use crate::error::Kind;
 use crate::graph::PlaceId;
-use crate::lower::{Lowering, Symbols};
-use crate::shape::NodeId;
+use crate::lower::{ArraySymbols, Lowering};
+use crate::number::NumberSet;
+use crate::shape::{NodeId, StringSet};
 
 /// How many states the counting of one array's items may take.
 const MAX_STATES: usize = 20_000;
+
+/// How deep values are followed to see that there are many.
+const VALUE_DEPTH: usize = 4;
+
+/// Strings of so many characters are more than any text has items.
+const MANY_CHARS: u64 = 4;
 
 /// How many kinds of items one array may count.
 const MAX_COUNTS: usize = 6;
@@ -34,19 +41,108 @@ impl Lowering<'_, '_> {
                 self.graph.note(unique, "uniqueItems");
                 return Ok(array);
             }
-            let reason = "it is enforced only where no array has two items, or where all items are of one list of scalars";
+            if self.has_enough_values(set)? {
+                self.graph.note_session(unique, "uniqueItems");
+                let symbols = self.distinct_symbols();
+                return self.array_of(set, place, depth, symbols);
+            }
+            let reason = "it is not enforced where two items or more must be there and are not seen to have that many values";
             self.graph.refuse(unique, "uniqueItems", reason)?;
         }
+        let symbols = self.array_symbols();
+        self.array_of(set, place, depth, symbols)
+    }
+
+    fn array_of(
+        &mut self,
+        set: &ArraySet,
+        place: PlaceId,
+        depth: usize,
+        symbols: ArraySymbols,
+    ) -> Result<ExprId, SchemaError> {
         if set.counts.is_empty() {
-            return self.plain_array(set, place, depth);
+            return self.plain_array(set, place, depth, symbols);
         }
-        self.counted_array(set, place, depth)
+        self.counted_array(set, place, depth, symbols)
+    }
+
+    /// Whether as many different items as must be there are seen to exist, whichever others are there: then
+    /// sessions may take the items one by one.
+    fn has_enough_values(&mut self, set: &ArraySet) -> Result<bool, SchemaError> {
+        if set.counts.iter().any(|count| count.min > 1) {
+            return Ok(false);
+        }
+        if set.min <= 1 {
+            return Ok(true);
+        }
+        let n_listed = usize::try_from(set.min).unwrap_or(usize::MAX).min(set.prefix.len());
+        let mut nodes = set.prefix[..n_listed].to_vec();
+        if set.min > n_listed as u64 {
+            nodes.push(set.rest);
+        }
+        nodes.extend(set.counts.iter().map(|count| count.schema));
+        for node in nodes {
+            if !self.has_many_values(node, VALUE_DEPTH)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a schema is seen to have more values than any text has items.
+    fn has_many_values(&mut self, node: NodeId, depth: usize) -> Result<bool, SchemaError> {
+        if node == NodeId::ANY || node == NodeId::NEVER || depth == 0 {
+            return Ok(node == NodeId::ANY);
+        }
+        let shape = self.graph.shape(node)?;
+        let has_many_strings = shape.strings.iter().any(|set| match set {
+            StringSet::Words(_) => false,
+            StringSet::Constrained(constraint) => {
+                constraint.patterns.is_empty() && constraint.max.is_none_or(|max| max >= MANY_CHARS)
+            }
+        });
+        let has_many_numbers = shape.numbers.iter().any(|set| match set {
+            NumberSet::Values(_) => false,
+            NumberSet::Range(range) => {
+                (range.lower.is_none() || range.upper.is_none()) && range.non_multiples.is_empty()
+            }
+        });
+        if has_many_strings || has_many_numbers {
+            return Ok(true);
+        }
+        for set in &shape.arrays {
+            let is_plain = set.counts.is_empty() && set.max.is_none_or(|max| max > 0);
+            let first = set.prefix.first().copied().unwrap_or(set.rest);
+            if is_plain && self.has_many_values(first, depth - 1)? {
+                return Ok(true);
+            }
+        }
+        for set in &shape.objects {
+            if set.max.is_some() || !set.witnesses.is_empty() {
+                continue;
+            }
+            for property in &set.properties {
+                if self.has_many_values(property.schema, depth - 1)? {
+                    return Ok(true);
+                }
+            }
+            if set.classes.is_empty() && set.additional == NodeId::ANY {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// `[`, the items of the prefix, then others, `]`. What follows an item is built from the last to the
     /// first: nothing, if there may be that few, or a comma and the next.
-    fn plain_array(&mut self, set: &ArraySet, place: PlaceId, depth: usize) -> Result<ExprId, SchemaError> {
-        let Symbols { open_array, close_array, empty_array, comma, .. } = self.punctuation;
+    fn plain_array(
+        &mut self,
+        set: &ArraySet,
+        place: PlaceId,
+        depth: usize,
+        symbols: ArraySymbols,
+    ) -> Result<ExprId, SchemaError> {
+        let ArraySymbols { open, close, empty, comma } = symbols;
         let n_prefix = set.prefix.len() as u64;
         let rest = match set.rest {
             NodeId::NEVER => self.builder.never(),
@@ -71,8 +167,8 @@ impl Lowering<'_, '_> {
                 after = self.builder.optional(after);
             }
         }
-        let full = self.builder.seq(&[open_array, from_here, close_array]);
-        Ok(if set.min == 0 { self.builder.alt(&[empty_array, full]) } else { full })
+        let full = self.builder.seq(&[open, from_here, close]);
+        Ok(if set.min == 0 { self.builder.alt(&[empty, full]) } else { full })
     }
 
     /// An array whose items all differ and are of one finite list of scalars: a list in any order. `None` if
@@ -83,7 +179,7 @@ impl Lowering<'_, '_> {
         }
         let shape = self.graph.shape(set.rest)?;
         let Some(values) = self.values(&shape) else { return Ok(None) };
-        let Symbols { open_array, close_array, empty_array, comma, .. } = self.punctuation;
+        let ArraySymbols { open, close, empty, comma } = self.array_symbols();
         self.graph.spend(place, values.len() as u64)?;
         let min = self.count(set.min, place, "minItems")?;
         let list = ShuffleList {
@@ -94,11 +190,17 @@ impl Lowering<'_, '_> {
             max: set.max.and_then(|max| u32::try_from(max).ok()),
         };
         let items = self.builder.shuffle(list);
-        let full = self.builder.seq(&[open_array, items, close_array]);
-        Ok(Some(if set.min == 0 { self.builder.alt(&[empty_array, full]) } else { full }))
+        let full = self.builder.seq(&[open, items, close]);
+        Ok(Some(if set.min == 0 { self.builder.alt(&[empty, full]) } else { full }))
     }
 
-    fn counted_array(&mut self, set: &ArraySet, place: PlaceId, depth: usize) -> Result<ExprId, SchemaError> {
+    fn counted_array(
+        &mut self,
+        set: &ArraySet,
+        place: PlaceId,
+        depth: usize,
+        symbols: ArraySymbols,
+    ) -> Result<ExprId, SchemaError> {
         let n_counts = set.counts.len();
         if n_counts > MAX_COUNTS {
             let message =
@@ -109,8 +211,8 @@ impl Lowering<'_, '_> {
         let n_apart =
             set.counts.iter().map(|count| count.from).max().unwrap_or(0).max(set.prefix.len() as u64);
         let n_apart = n_apart.max(set.max.map_or(set.min, |max| max.saturating_add(1)));
-        let mut counting =
-            Counting { set, place, depth, n_apart, tails: FxHashMap::default(), items: FxHashMap::default() };
+        let (tails, items) = (FxHashMap::default(), FxHashMap::default());
+        let mut counting = Counting { set, place, depth, n_apart, comma: symbols.comma, tails, items };
         let start = State { n_items: 0, counts: vec![0; n_counts] };
         let first = counting.choices(self, &start)?;
         let mut members = Vec::new();
@@ -118,10 +220,9 @@ impl Lowering<'_, '_> {
             let tail = counting.tail(self, &next)?;
             members.push(self.builder.seq(&[item, tail]));
         }
-        let Symbols { open_array, close_array, empty_array, .. } = self.punctuation;
         let items = self.builder.alt(&members);
-        let full = self.builder.seq(&[open_array, items, close_array]);
-        Ok(if counting.may_end(&start) { self.builder.alt(&[empty_array, full]) } else { full })
+        let full = self.builder.seq(&[symbols.open, items, symbols.close]);
+        Ok(if counting.may_end(&start) { self.builder.alt(&[symbols.empty, full]) } else { full })
     }
 }
 
@@ -137,6 +238,7 @@ struct Counting<'s> {
     place: PlaceId,
     depth: usize,
     n_apart: u64,
+    comma: ExprId,
     tails: FxHashMap<State, ExprId>,
     /// Items by their schema and the kinds they count as.
     items: FxHashMap<(NodeId, u32, u32), ExprId>,
@@ -244,7 +346,7 @@ impl Counting<'_> {
                 todo.extend(missing);
                 continue;
             }
-            let comma = lowering.punctuation.comma;
+            let comma = self.comma;
             let mut same = Vec::new();
             let mut ways = Vec::new();
             if self.may_end(&state) {

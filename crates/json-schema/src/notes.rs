@@ -35,6 +35,12 @@ impl<'a> Graph<'a> {
         self.entries.push(Entry { place, keyword: Cow::Borrowed(keyword), status: Status::Enforced });
     }
 
+    /// Notes a keyword that sessions enforce.
+    pub(crate) fn note_session(&mut self, place: PlaceId, keyword: &'static str) {
+        let status = Status::EnforcedBySession;
+        self.entries.push(Entry { place, keyword: Cow::Borrowed(keyword), status });
+    }
+
     /// Notes a keyword that the specification does not know.
     pub(crate) fn note_annotation(&mut self, place: PlaceId, keyword: &'a str) {
         self.entries.push(Entry { place, keyword: Cow::Borrowed(keyword), status: Status::Annotation });

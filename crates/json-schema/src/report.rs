@@ -43,6 +43,9 @@ pub struct ReportEntry<'r> {
 pub enum Status {
     /// Every text of the grammar satisfies it.
     Enforced,
+    /// Every text that a session of the grammar lets through satisfies it: the session remembers what was there
+    /// (`maskwright_grammar::Watch`).
+    EnforcedBySession,
     /// Not a keyword of the specification, so without effect by it.
     Annotation,
     /// Some texts of the grammar may not satisfy it.

@@ -109,7 +109,7 @@ fn work_ends_with_the_fuel_and_on_request() {
 
 #[test]
 fn what_is_not_enforced_is_reported() {
-    let schema = json!({"type": ["string", "array"], "format": "colour", "uniqueItems": true, "items": {"type": "string"}, "hint": 1});
+    let schema = json!({"type": ["string", "array"], "format": "colour", "uniqueItems": true, "minItems": 2, "items": {"type": "string", "pattern": "x"}, "hint": 1});
     let error = compiled(&schema).unwrap_err();
     assert!(error.is_unsupported() && error.keyword() == Some("uniqueItems"));
     let config = SchemaConfig { strict: false, ..SchemaConfig::default() };
@@ -128,9 +128,11 @@ fn what_is_not_enforced_is_reported() {
     let expected = [
         " type enforced",
         " format annotation",
+        " minItems enforced",
         " items enforced",
         " hint annotation",
         "/items type enforced",
+        "/items pattern enforced",
         " uniqueItems not enforced",
     ];
     assert_eq!(told, expected);

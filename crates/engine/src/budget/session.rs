@@ -178,6 +178,9 @@ impl Machine {
         &mut self,
         mut ask: impl FnMut(&mut Budget, &mut Machine) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
+        if self.network.watched().is_some() {
+            return Err(EngineError::no_watched_budget());
+        }
         let shared = self.shared.clone();
         let mut budget = match self.budget.take() {
             Some(budget) => budget,

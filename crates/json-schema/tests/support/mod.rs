@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use maskwright_automata::{Automaton, AutomatonLimits, Fuel, Regex, StateId};
-use maskwright_grammar::{Expr, ExprId, Grammar, Shuffle, ShufflePhase, TerminalId};
+use maskwright_grammar::{Expr, ExprId, Grammar, Mark, Shuffle, ShufflePhase, TerminalId};
 
 /// What is still to be read: an expression or copies of one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,7 +25,8 @@ type Stack = usize;
 /// The terminals that a list can start with, each with the list after it; and whether it may be empty.
 type Expansion = Rc<(Vec<(TerminalId, Stack)>, bool)>;
 
-/// Reads texts by following all threads (terminal, its automaton's state, what follows) at once.
+/// Reads texts by following all threads (terminal, its automaton's state, what follows) at once, and what the
+/// grammar's watch remembers.
 pub(crate) struct Recogniser<'g> {
     grammar: &'g Grammar,
     stacks: Vec<(Part, Stack)>,
@@ -163,8 +164,19 @@ impl<'g> Recogniser<'g> {
     pub(crate) fn read(&mut self, text: &str, automata: &mut Automata) -> (usize, bool) {
         let mut threads: Vec<(TerminalId, StateId, Stack)> = Vec::new();
         let mut may_end = false;
+        let watched = self.grammar.watched();
+        let mut watching = watched.map(|watched| watched.watch.start());
+        let has_mark = |terminal: TerminalId, mark: Mark| {
+            watched.is_some_and(|watched| watched.mark(terminal) == Some(mark))
+        };
         self.enter(self.start, &mut threads, &mut may_end, automata);
         for (i, &byte) in text.as_bytes().iter().enumerate() {
+            if let Some(watching) = &mut watching {
+                if watching.refuses() {
+                    threads.retain(|thread| !has_mark(thread.0, Mark::Parts));
+                }
+                watching.read(byte, threads.iter().any(|thread| has_mark(thread.0, Mark::Opens)));
+            }
             let mut next = Vec::new();
             may_end = false;
             for (terminal, state, tail) in threads {

@@ -1,0 +1,204 @@
+//! JSON values up to equality, as texts write them.
+//!
+//! What the [watch](crate::distinct) over arrays compares: numbers by value, strings by code points, objects without
+//! the order of their members (of a repeated key, the last value counts). Values are shared, so keeping one
+//! costs a pointer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum JsonValue {
+    /// `null`, `true` or `false`.
+    Literal(Box<[u8]>),
+    Number(Number),
+    /// UTF-8.
+    String(Box<[u8]>),
+    Array(Arc<Vec<Arc<JsonValue>>>),
+    Object(Arc<BTreeMap<Box<[u8]>, Arc<JsonValue>>>),
+}
+
+/// `±0.digits × 10^exponent`: no zero digit at either end; zero has no digits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Number {
+    is_negative: bool,
+    digits: Box<[u8]>,
+    /// `Err` with the digits of the written power of ten where it is beyond 18 digits.
+    exponent: Result<i64, Box<[u8]>>,
+}
+
+impl JsonValue {
+    /// The value of a whole scalar: a string with its quotes, a number or a literal.
+    pub(crate) fn scalar(text: &[u8]) -> JsonValue {
+        match text.first() {
+            Some(b'"') => JsonValue::String(unescaped(&text[1..text.len().saturating_sub(1)]).into()),
+            Some(b'-' | b'0'..=b'9') => JsonValue::Number(Number::of(text)),
+            _ => JsonValue::Literal(text.into()),
+        }
+    }
+
+    /// Whether some scalar whose text begins with `text` (not empty, and as long as that of a value that has
+    /// not ended) may be this value. Errs on the side of yes for numbers only: where the power of ten is open.
+    pub(crate) fn may_begin_with(&self, text: &[u8]) -> bool {
+        match (self, text.first()) {
+            (JsonValue::String(value), Some(b'"')) => value.starts_with(&unescaped(&text[1..])),
+            (JsonValue::Number(value), Some(b'-' | b'0'..=b'9')) => value.may_begin_with(text),
+            (JsonValue::Literal(value), _) => value.starts_with(text),
+            _ => false,
+        }
+    }
+}
+
+impl Number {
+    fn of(text: &[u8]) -> Number {
+        let (is_negative, mantissa, power) = split(text);
+        let point = mantissa.iter().position(|&byte| byte == b'.');
+        let n_whole = point.unwrap_or(mantissa.len()) as i64;
+        let all: Vec<u8> = mantissa.iter().copied().filter(|&byte| byte != b'.').collect();
+        let n_leading = all.iter().take_while(|&&digit| digit == b'0').count();
+        let digits = trimmed(&all[n_leading..]);
+        if digits.is_empty() {
+            return Number { is_negative: false, digits: Box::default(), exponent: Ok(0) };
+        }
+        let power = match power {
+            None => Ok(0),
+            Some(power) => written_power(power),
+        };
+        let exponent = power.map(|power| power + n_whole - n_leading as i64);
+        Number { is_negative, digits: digits.into(), exponent }
+    }
+
+    fn may_begin_with(&self, text: &[u8]) -> bool {
+        let (is_negative, mantissa, power) = split(text);
+        let digits: Vec<u8> = mantissa.iter().copied().filter(|&byte| byte != b'.').collect();
+        let digits = &digits[digits.iter().take_while(|&&digit| digit == b'0').count()..];
+        if self.digits.is_empty() {
+            return digits.is_empty();
+        }
+        let shared = digits.len().min(self.digits.len());
+        is_negative == self.is_negative
+            && digits[..shared] == self.digits[..shared]
+            && digits[shared..].iter().all(|&digit| digit == b'0')
+            // Behind the `e` no digit can be added.
+            && (power.is_none() || digits.len() >= self.digits.len())
+    }
+}
+
+/// Sign, digits with their point, and what is behind the `e` (`None` if there is no `e`).
+fn split(text: &[u8]) -> (bool, &[u8], Option<&[u8]>) {
+    let (is_negative, text) = match text.strip_prefix(b"-") {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    match text.iter().position(|byte| matches!(byte, b'e' | b'E')) {
+        Some(at) => (is_negative, &text[..at], Some(&text[at + 1..])),
+        None => (is_negative, text, None),
+    }
+}
+
+fn written_power(power: &[u8]) -> Result<i64, Box<[u8]>> {
+    const MAX_DIGITS: usize = 18;
+    let (is_negative, digits) = match power {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] => (false, digits),
+        digits => (false, digits),
+    };
+    let digits = &digits[digits.iter().take_while(|&&digit| digit == b'0').count()..];
+    if digits.len() > MAX_DIGITS {
+        return Err(power.into());
+    }
+    let magnitude = digits.iter().fold(0i64, |sum, &digit| sum * 10 + i64::from(digit.wrapping_sub(b'0')));
+    Ok(if is_negative { -magnitude } else { magnitude })
+}
+
+fn trimmed(digits: &[u8]) -> &[u8] {
+    let n_trailing = digits.iter().rev().take_while(|&&digit| digit == b'0').count();
+    &digits[..digits.len() - n_trailing]
+}
+
+/// The text between the quotes of a string, or a beginning of it, without escapes. An escape that is not
+/// complete is left out.
+pub(crate) fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte != b'\\' {
+            plain.push(byte);
+            continue;
+        }
+        let Some((&kind, after)) = rest.split_first() else { break };
+        rest = after;
+        match kind {
+            b'b' => plain.push(8),
+            b't' => plain.push(b'\t'),
+            b'n' => plain.push(b'\n'),
+            b'f' => plain.push(12),
+            b'r' => plain.push(b'\r'),
+            b'u' => {
+                let Some((mut code, after)) = unit(rest) else { break };
+                rest = after;
+                if (0xd800..0xdc00).contains(&code) {
+                    // Surrogates come in pairs.
+                    let Some((low, after)) = rest.strip_prefix(b"\\u").and_then(unit) else { break };
+                    rest = after;
+                    code = 0x10000 + ((code - 0xd800) << 10) + (low.wrapping_sub(0xdc00) & 0x3ff);
+                }
+                let character = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+                plain.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+/// Four hexadecimal digits and what is behind them.
+fn unit(text: &[u8]) -> Option<(u32, &[u8])> {
+    let (digits, rest) = text.split_at_checked(4)?;
+    Some((u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_values_in_different_spellings() {
+        for (left, right) in [
+            ("1", "1.0"),
+            ("100", "1e2"),
+            ("-0.0", "0"),
+            ("12.50", "125E-1"),
+            (r#""a""#, r#""\u0061""#),
+            (r#""😀/""#, r#""\ud83d\ude00\/""#),
+        ] {
+            assert_eq!(JsonValue::scalar(left.as_bytes()), JsonValue::scalar(right.as_bytes()));
+        }
+        for (left, right) in [("1", "10"), ("1", "-1"), ("0", "false"), (r#""1""#, "1"), ("1", "0.1")] {
+            assert_ne!(JsonValue::scalar(left.as_bytes()), JsonValue::scalar(right.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn every_beginning_of_a_spelling_may_be_the_value() {
+        for (value, spelling) in [
+            ("15", "15.00"),
+            ("15", "0.15e2"),
+            ("1500", "15e+2"),
+            ("0", "-0.000"),
+            (r#""a\nb""#, r#""\u0061\nb"#),
+            ("true", "true"),
+        ] {
+            let value = JsonValue::scalar(value.as_bytes());
+            for end in 1..=spelling.len() {
+                assert!(value.may_begin_with(&spelling.as_bytes()[..end]), "{value:?}, {}", &spelling[..end]);
+            }
+        }
+        let value = JsonValue::scalar(b"15");
+        for other in ["2", "16", "151", "1.51", "-1", "1e", "\"1"] {
+            assert!(!value.may_begin_with(other.as_bytes()), "{other}");
+        }
+    }
+}
