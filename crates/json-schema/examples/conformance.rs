@@ -141,9 +141,22 @@ fn timed(
     documents: &BTreeMap<String, Value>,
     config: &SchemaConfig,
 ) -> (Result<CompiledSchema, SchemaError>, Duration) {
-    let start = Instant::now();
+    let start = (cpu_time(), Instant::now());
     let compiled = compile_with_documents(schema, documents, config, &Fuel::new(FUEL));
-    (compiled, start.elapsed())
+    let elapsed = start.1.elapsed();
+    let time = match (start.0, cpu_time()) {
+        // The system counts in ticks.
+        (Some(start), Some(end)) if elapsed.as_millis() >= 20 => end.saturating_sub(start),
+        _ => elapsed,
+    };
+    (compiled, time)
+}
+
+/// The processor time of this thread, where the system tells: what else the machine does is not in it.
+fn cpu_time() -> Option<Duration> {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds = told.split_whitespace().next()?.parse().ok()?;
+    (nanoseconds > 0).then(|| Duration::from_nanos(nanoseconds))
 }
 
 /// The documents that the suite serves at `http://localhost:1234/`.

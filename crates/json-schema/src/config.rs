@@ -68,6 +68,9 @@ pub struct SchemaLimits {
     /// How deep `$ref`, `allOf`, `anyOf` and `oneOf` may lead from one to the next without passing through
     /// a property or an item.
     pub max_depth: usize,
+    /// How many digits a number that is not of a list of values has at most before its point, behind it and in its
+    /// power of ten, so that no model writes digits without end; `None`: any number of them.
+    pub max_number_digits: Option<u32>,
     /// How many digits a bound may take in plain notation.
     pub max_digits: usize,
     /// How many states the remainders by the divisors of `multipleOf` may take, bounds included.
@@ -80,6 +83,7 @@ impl Default for SchemaLimits {
             max_indent: DEFAULT_MAX_INDENT,
             max_alternatives: 1024,
             max_depth: 128,
+            max_number_digits: None,
             max_digits: 400,
             max_remainders: 8192,
         }

@@ -25,6 +25,9 @@ const VALUE_DEPTH: usize = 4;
 /// Strings of so many characters are more than any text has items.
 const MANY_CHARS: u64 = 4;
 
+/// Numbers of so many digits are more than any text has items.
+const MANY_DIGITS: u32 = 9;
+
 /// How many kinds of items one array may count.
 const MAX_COUNTS: usize = 6;
 
@@ -101,12 +104,14 @@ impl Lowering<'_, '_> {
                 constraint.patterns.is_empty() && constraint.max.is_none_or(|max| max >= MANY_CHARS)
             }
         });
-        let has_many_numbers = shape.numbers.iter().any(|set| match set {
-            NumberSet::Values(_) => false,
-            NumberSet::Range(range) => {
-                (range.lower.is_none() || range.upper.is_none()) && range.non_multiples.is_empty()
-            }
-        });
+        let max_digits = self.graph.config.limits.max_number_digits;
+        let has_many_numbers = max_digits.is_none_or(|max| max >= MANY_DIGITS)
+            && shape.numbers.iter().any(|set| match set {
+                NumberSet::Values(_) => false,
+                NumberSet::Range(range) => {
+                    (range.lower.is_none() || range.upper.is_none()) && range.non_multiples.is_empty()
+                }
+            });
         if has_many_strings || has_many_numbers {
             return Ok(true);
         }

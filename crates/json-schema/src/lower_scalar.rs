@@ -147,9 +147,13 @@ impl<'a> Lowering<'_, 'a> {
             Some(n) => Fraction::UpTo(u32::try_from(n).unwrap_or(u32::MAX)),
             None => Fraction::Any,
         };
-        range_regex(range, fraction, max_digits).map_err(|keyword| {
+        let regex = range_regex(range, fraction, max_digits).map_err(|keyword| {
             let message = format!("the bound takes more than {max_digits} digits");
             self.graph.error(place, Some(keyword), Kind::Limit { message })
+        })?;
+        Ok(match self.graph.config.limits.max_number_digits {
+            None => regex,
+            Some(max) => Regex::intersection([regex, terminals::short_numbers(max)]),
         })
     }
 

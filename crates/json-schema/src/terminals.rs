@@ -51,6 +51,18 @@ pub(crate) static WHOLE_NUMBER: LazyLock<Regex> =
 pub(crate) static INTEGER: LazyLock<Regex> =
     LazyLock::new(|| Regex::concat([SIGN.clone(), WHOLE.clone(), ZERO_FRACTION.clone()]));
 
+/// What numbers look like whose parts have at most `max_digits` digits: a bound on any language of numbers.
+pub(crate) fn short_numbers(max_digits: u32) -> Regex {
+    let digits = DIGIT.repeat(1, Some(max_digits.max(1)));
+    let exponent = Regex::concat([
+        Regex::bytes([b'e', b'E'].into_iter().collect()),
+        Regex::bytes([b'+', b'-'].into_iter().collect()).optional(),
+        digits.clone(),
+    ]);
+    let fraction = Regex::concat([Regex::byte(b'.'), digits.clone()]);
+    Regex::concat([SIGN.clone(), digits, fraction.optional(), exponent.optional()])
+}
+
 /// `.0` or nothing.
 pub(crate) static ZERO_FRACTION: LazyLock<Regex> = LazyLock::new(|| Regex::literal(b".0").optional());
 

@@ -6,7 +6,7 @@ mod support;
 use std::path::Path;
 
 use maskwright_automata::Fuel;
-use maskwright_json_schema::{PropertyOrder, SchemaConfig, Whitespace, compile};
+use maskwright_json_schema::{PropertyOrder, SchemaConfig, SchemaLimits, Whitespace, compile};
 use serde_json::Value;
 use support::{Automata, Recogniser};
 
@@ -38,7 +38,14 @@ fn every_case_is_as_told() {
                 Some("any") => PropertyOrder::Any,
                 _ => PropertyOrder::Schema,
             };
-            let config = SchemaConfig { whitespace, property_order, ..SchemaConfig::default() };
+            let number = |key: &str| case[key].as_u64().map(|number| u32::try_from(number).unwrap());
+            let default = SchemaLimits::default();
+            let limits = SchemaLimits {
+                max_number_digits: number("max_number_digits"),
+                max_indent: number("max_indent").unwrap_or(default.max_indent),
+                ..default
+            };
+            let config = SchemaConfig { whitespace, property_order, limits, ..SchemaConfig::default() };
             let result = compile(&case["schema"], &config, &Fuel::new(10_000_000));
             match (&case["error"], result) {
                 (Value::Null, Ok(compiled)) => {

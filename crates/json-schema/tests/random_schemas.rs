@@ -248,8 +248,13 @@ fn schemas() -> impl Strategy<Value = Value> {
     })
 }
 
+/// How many schemas, each with a dozen values; `PROPTEST_CASES=8400` makes 100,000 pairs.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1_500)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn a_value_is_valid_iff_some_order_of_it_is_in_the_language(
         schema in schemas(), definition in schemas(), refers: bool, is_any_order: bool, values in prop::collection::vec(values(), 12),
