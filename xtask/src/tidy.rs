@@ -34,7 +34,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "maskwright-infill",
         &["maskwright-automata", "maskwright-grammar", "maskwright-lexing", "maskwright-vocabulary"],
     ),
-    ("maskwright-decode", &["maskwright-engine", "maskwright-vocabulary"]),
+    ("maskwright-decode", &["maskwright-engine", "maskwright-infill", "maskwright-vocabulary"]),
     ("maskwright-models", &["maskwright-decode", "maskwright-vocabulary"]),
     (
         "maskwright",

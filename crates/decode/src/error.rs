@@ -34,6 +34,18 @@ pub(crate) enum Kind {
     Refused { n_tokens: usize, id: u32, why: &'static str },
     #[error("the model returned {given} rows of logits, {wanted} were asked for")]
     RowsMissing { given: usize, wanted: usize },
+    #[error("canvas {index} cannot be filled to a text of the language")]
+    ImpossibleCanvas { index: usize },
+    #[error(
+        "the model gave no finite logit to any of {n_allowed} allowed tokens at position {position} of canvas {index}"
+    )]
+    NoLogitForPosition { index: usize, position: usize, n_allowed: usize },
+    #[error(
+        "the constraint of canvas {index} refused token {id} at position {position}, which its mask had allowed"
+    )]
+    RefusedAtPosition { index: usize, position: usize, id: u32 },
+    #[error("hole {hole} cannot be filled, with what stands around it, to a text of the language")]
+    ImpossibleTemplate { hole: usize },
     #[error("the model failed")]
     Model(#[from] ModelError),
     #[error("the constraint failed")]

@@ -11,6 +11,7 @@
 //! * [`generate`]: the loop, with jump-forward over forced tokens, cancellation and statistics.
 //! * [`beam_search`], [`tree_search`], [`most_likely`], [`best_of`], [`particles()`], [`AdaptiveSampler`]: searches
 //!   over many texts, each returned with its likelihood.
+//! * [`fill_canvases`]: masked diffusion over a [`DiffusionModel`]; [`fill_regions`]: holes filled by a causal model.
 //! * [`heal_prompt`] and [`PrefixConstraint`]: token healing at the end of a prompt.
 //! * [`RandomModel`]: random logits with a seed, the hardest test of a constraint.
 //!
@@ -22,6 +23,7 @@
 //! filter, so it has a trait of its own.
 
 mod constraint;
+mod diffusion;
 mod error;
 mod generate;
 mod healing;
@@ -30,11 +32,17 @@ mod matcher;
 mod model;
 mod prefix;
 mod random_model;
+mod regions;
 mod sampler;
 mod search;
 mod statistics;
 
 pub use constraint::{Constraint, ConstraintError, Unconstrained};
+pub use diffusion::{
+    CanvasConstraint, CanvasStatistics, CanvasTask, CheckedCanvas, CheckedOutcome, DiffusionModel,
+    FillConfig, FillEvent, FilledCanvas, GrammarCanvas, PartialCheck, RandomDiffusionModel, RejectConfig,
+    fill_canvases, propose_and_check,
+};
 pub use error::DecodeError;
 pub use generate::{FinishReason, GenerateConfig, Generation, TokenEvent, generate};
 pub use healing::{HealedPrompt, TokenText, heal_prompt};
@@ -43,6 +51,7 @@ pub use matcher::GrammarConstraint;
 pub use model::{LanguageModel, Logits, ModelError, SequenceId, SequenceInput};
 pub use prefix::PrefixConstraint;
 pub use random_model::RandomModel;
+pub use regions::{FilledRegion, MiddleTokens, RegionsConfig, fill_regions};
 pub use sampler::{Sampler, SamplerConfig};
 pub use search::{
     AdaptiveConfig, AdaptiveSampler, BeamConfig, BestOfConfig, Hypothesis, MostLikely, MostLikelyConfig,

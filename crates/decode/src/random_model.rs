@@ -60,7 +60,7 @@ impl RandomModel {
 }
 
 /// SplitMix64's finaliser (Steele, Lea, Flood 2014): spreads every bit of the input over the output.
-fn mix(mut hash: u64) -> u64 {
+pub(crate) fn mix(mut hash: u64) -> u64 {
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     hash ^ (hash >> 31)

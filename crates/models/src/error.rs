@@ -26,6 +26,7 @@ enum Kind {
     NotPulled,
     Fetch,
     Template,
+    Diffusion,
 }
 
 impl ModelsError {
@@ -49,6 +50,11 @@ impl ModelsError {
     /// Something about a chat template.
     pub(crate) fn template(message: impl Into<String>) -> Self {
         Self::new(Kind::Template, message.into())
+    }
+
+    /// Something about a diffusion model's sizes, weights or batches.
+    pub(crate) fn diffusion(message: impl Into<String>) -> Self {
+        Self::new(Kind::Diffusion, message.into())
     }
 
     fn new(kind: Kind, message: String) -> Self {

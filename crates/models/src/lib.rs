@@ -1,10 +1,12 @@
 //! Real language models for the decoding loops: networks on candle, chat templates, fetching weights.
 //!
 //! Place in the pipeline: the last layer; the one crate that knows candle, and (with the loaders of
-//! `vocabulary`) the one that does I/O. Everything above sees [`maskwright_decode::LanguageModel`].
+//! `vocabulary`) the one that does I/O. Everything above sees [`maskwright_decode::LanguageModel`] and
+//! [`maskwright_decode::DiffusionModel`].
 //!
 //! * [`LlamaModel`]: GGUF networks of the Llama family, on the CPU, with a cache that can be truncated.
 //! * [`ModelInfo`]: what a file says about its model, without loading it.
+//! * [`MaskedDiffusionModel`]: a small masked diffusion network, and [`DiffusionTrainer`], which trains one.
 //! * [`ChatTemplate`]: the model's own dialogue format.
 //! * [`pull`] and [`resolve_model`]: from a name to a file on this machine.
 //!
@@ -17,6 +19,7 @@
 mod cache;
 mod chat;
 mod config;
+mod diffusion;
 mod error;
 mod gguf;
 mod hub;
@@ -28,6 +31,7 @@ mod requantize;
 mod resolve;
 
 pub use chat::{ChatMessage, ChatTemplate};
+pub use diffusion::{DiffusionConfig, DiffusionTrainer, MaskedBatch, MaskedDiffusionModel};
 pub use error::ModelsError;
 pub use info::ModelInfo;
 pub use llama::LlamaModel;

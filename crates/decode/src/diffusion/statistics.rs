@@ -1,0 +1,51 @@
+//! What filling a canvas cost, and what is told of on the way.
+
+use std::time::Duration;
+
+/// A position that has just been filled or masked again.
+///
+/// # Examples
+/// ```
+/// use maskwright_decode::FillEvent;
+/// let event = FillEvent { canvas: 0, position: 3, id: Some(7), confidence: 0.9 };
+/// assert!(event.id.is_some());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FillEvent {
+    /// The place of the canvas in the batch.
+    pub canvas: usize,
+    /// The position, counted behind the prompt.
+    pub position: usize,
+    /// The token; `None` if the position is masked again.
+    pub id: Option<u32>,
+    /// The probability that the model gave to the token among all tokens.
+    pub confidence: f64,
+}
+
+/// Totals over one canvas.
+///
+/// # Examples
+/// ```
+/// assert_eq!(maskwright_decode::CanvasStatistics::default().n_steps, 0);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CanvasStatistics {
+    /// Forward passes.
+    pub n_steps: usize,
+    /// Tokens put, those of revisions included.
+    pub n_filled: usize,
+    /// Tokens masked again by revisions.
+    pub n_revised: usize,
+    /// Masks computed.
+    pub n_masks: usize,
+    /// Picks of the model that a mask refused, or proposals that a check rejected.
+    pub n_refused: usize,
+    /// This canvas's share of the forward passes.
+    pub forward: Duration,
+    /// Masks, checks, and tokens set: what the constraint cost.
+    pub constraint: Duration,
+    /// The slowest mask or check.
+    pub slowest_mask: Duration,
+    /// Picking tokens.
+    pub sample: Duration,
+}
