@@ -9,6 +9,7 @@
 //! * [`random_logits`]: a model without taste writes a thousand texts.
 //! * [`overhead`]: what masks cost beside the network.
 //! * [`maskbench`]: verdicts and times over thousands of schemas.
+//! * [`train_diffusion`]: the weights of the built-in diffusion model.
 //! * [`hostile`]: time and memory of bad input, each case in a process of its own.
 //!
 //! Rejected: ignored tests. They have no arguments, no progress, no memory of what was done, and report by panic.
@@ -16,6 +17,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that reports to its user")]
 
 mod data;
+mod diffusion_corpus;
 mod hostile;
 mod json_mode;
 mod judge;
@@ -25,6 +27,7 @@ mod overhead;
 mod progress;
 mod random_logits;
 mod table;
+mod train_diffusion;
 
 use clap::{Parser, Subcommand};
 
@@ -47,6 +50,8 @@ enum Campaign {
     Maskbench(maskbench::Arguments),
     /// Bad input: outcome, time and memory of each case.
     Hostile(hostile::Arguments),
+    /// Trains the diffusion model that comes with the project.
+    TrainDiffusion(train_diffusion::Arguments),
     /// One case of `hostile`; prints a line of JSON.
     #[command(hide = true)]
     HostileCase(hostile::CaseArguments),
@@ -59,6 +64,7 @@ fn main() -> anyhow::Result<()> {
         Campaign::Overhead(arguments) => overhead::run(&arguments),
         Campaign::Maskbench(arguments) => maskbench::run(&arguments),
         Campaign::Hostile(arguments) => hostile::run(&arguments),
+        Campaign::TrainDiffusion(arguments) => train_diffusion::run(&arguments),
         Campaign::HostileCase(arguments) => hostile::run_case(&arguments),
     }
 }
