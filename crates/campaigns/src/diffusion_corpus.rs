@@ -68,7 +68,9 @@ fn chain(rng: &mut ChaCha8Rng, n_units: usize, ring: usize, mut after_hetero: bo
                     (pick(rng, &["[C@H]", "[C@@H]"]), pick(rng, &["C", "O", "N", "CO", "F"]));
                 text.push_str(&format!("{center}({branch})"));
             }
-            66..70 if !after_hetero => text.push_str(pick(rng, &["C=C", "/C=C/", "C#C"])),
+            66..70 if !after_hetero && !text.ends_with('/') => {
+                text.push_str(pick(rng, &["C=C", "/C=C/", "C#C"]))
+            }
             70..92 if ring < 5 => {
                 ring_unit(rng, left, ring, text);
                 return;
@@ -198,4 +200,50 @@ fn record(rng: &mut ChaCha8Rng, kind: &str) -> Value {
 fn words(rng: &mut ChaCha8Rng, choices: &[&str], least: usize, most: usize) -> Vec<String> {
     let n = rng.random_range(least..=most);
     (0..n).map(|_| pick(rng, choices).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use maskwright::{CompileOptions, Compiler, Matcher, Tokenizer};
+
+    use super::*;
+    use crate::judge::Judge;
+
+    #[test]
+    fn every_record_satisfies_its_schema() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let folder = crate::data::workspace().join("crates/models/assets/diffusion/schemas");
+        for kind in RECORD_KINDS {
+            let schema = std::fs::read_to_string(folder.join(format!("{kind}.json"))).unwrap();
+            let judge = Judge::new(&serde_json::from_str(&schema).unwrap()).unwrap();
+            for _ in 0..200 {
+                let record = record(&mut rng, kind).to_string();
+                assert_eq!(judge.objection(record.as_bytes()), None, "{record}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_molecule_is_in_the_grammar_and_closes_its_rings() {
+        let bytes: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
+        let tokenizer = Tokenizer::from_tokens([bytes, vec![Vec::new()]].concat(), &[256]).unwrap();
+        let source = include_str!("../../../testdata/infill/smiles.gbnf");
+        let grammar = Compiler::new(&tokenizer).compile_gbnf(source, &CompileOptions::default()).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        for _ in 0..2_000 {
+            let text = molecule(&mut rng);
+            let mut matcher = Matcher::new(&grammar);
+            assert!(matcher.accept_bytes(text.as_bytes()).unwrap() && matcher.is_accepting(), "{text}");
+            for ring in "12345".chars() {
+                assert!(text.matches(ring).count().is_multiple_of(2), "{text}");
+            }
+            assert!(!text.contains("()"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_seed_gives_one_corpus() {
+        assert_eq!(samples(3, 50), samples(3, 50));
+        assert_ne!(samples(3, 50), samples(4, 50));
+    }
 }

@@ -198,3 +198,63 @@ impl Canvases {
         batch
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use maskwright_decode::DiffusionModel;
+    use maskwright_models::MaskedDiffusionModel;
+
+    use super::*;
+
+    #[test]
+    fn a_short_training_writes_a_model_that_can_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let arguments = Arguments {
+            out: folder.path().to_path_buf(),
+            steps: 3,
+            minutes: 60.0,
+            batch_tokens: 128,
+            learning_rate: 1e-3,
+            samples: 300,
+            n_vocab: 300,
+            n_embedding: 16,
+            n_heads: 2,
+            n_layers: 1,
+            seed: 1,
+        };
+        run(&arguments).unwrap();
+        let mut model = MaskedDiffusionModel::from_folder(folder.path()).unwrap();
+        let tokenizer =
+            Tokenizer::from_file(&folder.path().join("tokenizer.json"), &TokenizerOptions::default())
+                .unwrap();
+        assert_eq!(tokenizer.n_vocab(), model.n_vocab());
+        assert_eq!((tokenizer.eos_token_ids(), model.mask_id()), (&[EOS][..], MASK));
+        let text = r#"{"name":"Ada Brown","age":7}"#;
+        let ids = tokenizer.encode(text).unwrap();
+        assert!(ids.len() < text.len() && tokenizer.decode(&ids) == text.as_bytes());
+        assert_eq!(model.forward(&[&ids]).unwrap()[0].n_rows(), ids.len());
+    }
+
+    #[test]
+    fn batches_hide_what_they_ask_for() {
+        let corpus = samples(1, 400);
+        let tokenizer = train_tokenizer(&corpus, 400).unwrap();
+        let tokenizer = Tokenizer::from_json(tokenizer.as_bytes(), &TokenizerOptions::default()).unwrap();
+        let mut canvases = Canvases::new(&corpus, &tokenizer, 1).unwrap();
+        for _ in 0..50 {
+            let batch = canvases.batch(256);
+            let length = batch.ids.len() / batch.n_rows;
+            assert!(LENGTHS.contains(&length) && batch.n_rows == 256 / length);
+            let masked = (0..batch.ids.len() as u32).filter(|&index| batch.ids[index as usize] == MASK);
+            assert_eq!(masked.collect::<Vec<_>>(), batch.masked);
+            assert!(batch.masked.len() >= batch.n_rows && batch.masked.len() == batch.targets.len());
+            assert!(!batch.targets.contains(&MASK) && !batch.targets.contains(&SEPARATOR));
+        }
+    }
+
+    #[test]
+    fn the_learning_rate_rises_and_falls() {
+        assert!(schedule(0.0) < 0.1 && schedule(WARM_UP) > 0.99 && schedule(1.0) < 1e-6);
+        assert!(schedule(0.5) < schedule(0.25));
+    }
+}

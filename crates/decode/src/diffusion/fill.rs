@@ -264,7 +264,7 @@ impl<'a, 'c> Fill<'a, 'c> {
             *logit = f32::NEG_INFINITY;
         }
         let id = self.draw(&row, position, row.len())?;
-        let confidence = probability(&row, id);
+        let confidence = probability(self.row(logits, position), id);
         self.statistics.sample += clock.elapsed();
         Ok(Pick { position, id, confidence, is_checked: self.constraint.is_none() })
     }

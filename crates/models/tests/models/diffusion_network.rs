@@ -64,7 +64,11 @@ fn from_half(bits: u16) -> f64 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023) / 1024.0);
     assert!(exponent < 31, "weights are finite");
-    if exponent == 0 { sign * fraction * 2f64.powi(-14) } else { sign * (1.0 + fraction) * 2f64.powi(exponent - 15) }
+    if exponent == 0 {
+        sign * fraction * 2f64.powi(-14)
+    } else {
+        sign * (1.0 + fraction) * 2f64.powi(exponent - 15)
+    }
 }
 
 fn add(left: &mut [f64], right: &[f64]) {
@@ -91,7 +95,8 @@ fn naive(weights: &Weights, ids: &[u32]) -> Vec<Vec<f64>> {
         for (row, own) in rows.iter_mut().zip(&projected) {
             let mut attended = vec![0.0; width];
             for head in 0..CONFIG.n_heads {
-                let part = |kind: usize| kind * width + head * head_size..kind * width + (head + 1) * head_size;
+                let part =
+                    |kind: usize| kind * width + head * head_size..kind * width + (head + 1) * head_size;
                 let score = |other: &Vec<f64>| {
                     let products = own[part(0)].iter().zip(&other[part(1)]).map(|(q, k)| q * k);
                     (products.sum::<f64>() / (head_size as f64).sqrt()).exp()
@@ -159,7 +164,9 @@ fn a_canvas_does_not_see_the_rest_of_its_batch() {
         }
     }
     assert!(model.forward(&[]).unwrap().is_empty());
-    assert!(model.forward(&[&[1; 8]]).unwrap_err().to_string().contains("8 positions, the model takes 1 to 7"));
+    assert!(
+        model.forward(&[&[1; 8]]).unwrap_err().to_string().contains("8 positions, the model takes 1 to 7")
+    );
 }
 
 #[test]
@@ -199,7 +206,9 @@ fn wrong_files_are_refused() {
     assert!(cause.contains("token_embedding has shape [11, 12], needed is [11, 24]"), "{cause}");
     let deeper = DiffusionConfig { n_layers: 3, ..CONFIG };
     let error = MaskedDiffusionModel::from_safetensors(deeper, &bytes).unwrap_err();
-    assert!(std::error::Error::source(&error).unwrap().to_string().contains("layers.2.attention_norm is missing"));
+    assert!(
+        std::error::Error::source(&error).unwrap().to_string().contains("layers.2.attention_norm is missing")
+    );
     for length in [0, 7, 100, bytes.len() - 1] {
         assert!(MaskedDiffusionModel::from_safetensors(CONFIG, &bytes[..length]).is_err());
     }
