@@ -86,7 +86,7 @@ impl Canvas {
         }
         let infiller = infiller.clone();
         for &token in positions.iter().flatten().chain(&config.padding) {
-            check_token(&infiller, token)?;
+            infiller.check_token(token)?;
         }
         if let Some(padding) = config.padding.filter(|&id| infiller.vocabulary().token_bytes(id).is_some()) {
             return Err(InfillError::padding_is_text(padding.0));
@@ -155,7 +155,7 @@ impl Canvas {
     /// If there is no such position or token, or a limit is reached; then nothing changes.
     pub fn set(&mut self, position: usize, token: TokenId) -> Result<bool, InfillError> {
         self.check_position(position)?;
-        check_token(&self.infiller, token)?;
+        self.infiller.check_token(token)?;
         let before = self.positions[position];
         let change = Change { position, before, was_possible: self.is_possible };
         if before.is_none() {
@@ -297,11 +297,6 @@ impl Canvas {
         }
         Err(InfillError::position(position, self.positions.len()))
     }
-}
-
-fn check_token(infiller: &Infiller, token: TokenId) -> Result<(), InfillError> {
-    let n_vocab = infiller.vocabulary().n_vocab();
-    if token.index() < n_vocab { Ok(()) } else { Err(InfillError::token(token.0, n_vocab)) }
 }
 
 impl std::fmt::Debug for Canvas {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use maskwright_automata::{AutomatonLimits, Fuel};
 use maskwright_grammar::{Grammar, GrammarError, LexedGrammar, collapse_regular};
 use maskwright_lexing::LarkTerminal;
-use maskwright_vocabulary::Vocabulary;
+use maskwright_vocabulary::{TokenId, Vocabulary};
 
 use crate::InfillError;
 use crate::lexed::LexedTables;
@@ -29,6 +29,9 @@ pub struct InfillLimits {
     /// Whether regular rules become terminals first. Answers are the same; without it every character of a
     /// grammar that is written character by character is a chart entry.
     pub collapse_regular: bool,
+    /// Whether nodes of a lexed lattice with the same future are one. Answers are the same; without it the chart is
+    /// larger.
+    pub merge_alike: bool,
 }
 
 impl Default for InfillLimits {
@@ -39,6 +42,7 @@ impl Default for InfillLimits {
             automaton: AutomatonLimits::default(),
             max_positions: 65_536,
             collapse_regular: true,
+            merge_alike: true,
         }
     }
 }
@@ -50,7 +54,7 @@ impl Default for InfillLimits {
 /// use maskwright_automata::{Fuel, Regex};
 /// use maskwright_grammar::Grammar;
 /// use maskwright_infill::{Canvas, CanvasConfig, Infiller};
-/// use maskwright_vocabulary::Vocabulary;
+/// use maskwright_vocabulary::{TokenId, Vocabulary};
 /// let tokens = ["a", "ab", "b"].map(|token| Some(token.as_bytes().to_vec()));
 /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[], None).unwrap().shared();
 /// let grammar = Grammar::from_regex(Regex::literal("abab"));
@@ -114,7 +118,7 @@ impl Infiller {
     /// use maskwright_automata::Fuel;
     /// use maskwright_infill::{Hole, Infiller, Part, Template};
     /// use maskwright_lark::{LarkConfig, builtin, parse_lark};
-    /// use maskwright_vocabulary::Vocabulary;
+    /// use maskwright_vocabulary::{TokenId, Vocabulary};
     /// let tokens = ["1", "+", "(", ")", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
     /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[4], None).unwrap().shared();
     /// let arithmetic = builtin("arithmetic").unwrap();
@@ -132,7 +136,8 @@ impl Infiller {
         limits: InfillLimits,
         fuel: &Fuel,
     ) -> Result<Infiller, InfillError> {
-        let tables = LexedTables::new(grammar, vocabulary.clone(), fuel)?;
+        let mut tables = LexedTables::new(grammar, vocabulary.clone(), fuel)?;
+        tables.merge_alike = limits.merge_alike;
         Ok(Infiller::from_tables(vocabulary, limits, AnyTables::Lexed(Box::new(tables))))
     }
 
@@ -153,6 +158,12 @@ impl Infiller {
     /// What is shared; what a panicking thread left behind is a cache in a consistent state.
     pub(crate) fn tables(&self) -> MutexGuard<'_, AnyTables> {
         self.0.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the vocabulary has the token.
+    pub(crate) fn check_token(&self, token: TokenId) -> Result<(), InfillError> {
+        let n_vocab = self.vocabulary().n_vocab();
+        if token.index() < n_vocab { Ok(()) } else { Err(InfillError::token(token.0, n_vocab)) }
     }
 
     /// A supply for one call.

@@ -5,8 +5,9 @@
 //!   with exactly one token each.
 //! * [`Template`]: fixed pieces of text and holes between them, each hole any text, at most n tokens or exactly
 //!   n tokens.
+//! * [`RelaxedCanvas`]: paper 3's own loop, to measure against.
 //!
-//! Both are a lattice of pieces (`lattice`): a finite automaton over bytes that reads the texts of that shape. A
+//! All are a lattice of pieces (`lattice`): a finite automaton over bytes that reads the texts of that shape. A
 //! chart (`chart`) intersects it with the grammar (Bar-Hillel, Perles and Shamir 1961), from the left, as far as the
 //! grammar can come (Earley 1970); a pass backwards from the end marks what is part of a whole derivation, and what is
 //! marked in a masked position is its mask. What a terminal says about the vocabulary does not depend on the
@@ -14,6 +15,7 @@
 //!
 //! The README beside this crate's manifest holds the theory, a worked example and the complexity.
 
+mod baseline;
 mod canvas;
 mod chart;
 mod derivation;
@@ -29,6 +31,7 @@ mod scan;
 mod tables;
 mod template;
 
+pub use baseline::{BaselineConfig, BaselineOutcome, RelaxedCanvas};
 pub use canvas::{Canvas, CanvasConfig};
 pub use error::InfillError;
 pub use infiller::{InfillLimits, Infiller};

@@ -18,6 +18,10 @@ use maskwright_grammar::{Expr, ExprId, ExprPool, Grammar, GrammarBuilder, Gramma
 /// If `fuel` runs out.
 pub(crate) fn repeat_tails(grammar: &Grammar, fuel: &Fuel) -> Result<Grammar, GrammarError> {
     let mut builder = GrammarBuilder::new();
+    for regex in grammar.terminals() {
+        // Terminals keep their ids.
+        builder.terminal(regex.clone());
+    }
     let rules: Vec<RuleId> = grammar.rules().map(|rule| builder.declare(grammar.name(rule))).collect();
     let pool = grammar.pool();
     let mut lowered = vec![ExprPool::NEVER; pool.len()];

@@ -272,11 +272,7 @@ impl Template {
     }
 
     fn check_tokens(&self, tokens: &[TokenId]) -> Result<(), InfillError> {
-        let n_vocab = self.infiller.vocabulary().n_vocab();
-        match tokens.iter().find(|token| token.index() >= n_vocab) {
-            Some(token) => Err(InfillError::token(token.0, n_vocab)),
-            None => Ok(()),
-        }
+        tokens.iter().try_for_each(|&token| self.infiller.check_token(token))
     }
 }
 

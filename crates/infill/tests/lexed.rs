@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, GrammarBuilder, LexedGrammar, RuleId, TerminalId};
-use maskwright_infill::{Canvas, CanvasConfig, Hole, Infiller, Part, Template};
+use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillLimits, Infiller, Part, Template};
 use maskwright_lexing::{Flags, LarkTerminal, Pattern, parse_python};
 use maskwright_oracle::LexedOracle;
 use maskwright_vocabulary::{TokenId, Vocabulary};
@@ -171,8 +171,13 @@ fn vocabulary(tokens: &[String]) -> Arc<Vocabulary> {
     Vocabulary::from_tokens(texts, &[eos], None).unwrap().shared()
 }
 
-fn infiller(grammar: &LexedGrammar<LarkTerminal>, vocabulary: &Arc<Vocabulary>) -> Option<Infiller> {
-    match Infiller::lexed(grammar, vocabulary.clone(), Default::default(), &Fuel::unlimited()) {
+fn infiller(
+    grammar: &LexedGrammar<LarkTerminal>,
+    vocabulary: &Arc<Vocabulary>,
+    merge_alike: bool,
+) -> Option<Infiller> {
+    let limits = InfillLimits { merge_alike, ..InfillLimits::default() };
+    match Infiller::lexed(grammar, vocabulary.clone(), limits, &Fuel::unlimited()) {
         Ok(infiller) => Some(infiller),
         Err(error) => {
             assert!(error.to_string().contains("no text"), "{error}");
@@ -280,8 +285,9 @@ fn check_canvas(
     grammar: &LexedGrammar<LarkTerminal>,
     vocabulary: &Arc<Vocabulary>,
     case: &CanvasCase,
+    merge: bool,
 ) -> Result<(), TestCaseError> {
-    let Some(infiller) = infiller(grammar, vocabulary) else { return Ok(()) };
+    let Some(infiller) = infiller(grammar, vocabulary, merge) else { return Ok(()) };
     let judge = Judge::new(grammar);
     let padding = case.has_padding.then(|| TokenId(vocabulary.n_vocab() as u32 - 1));
     // The known positions are those of one of the words, if there is one.
@@ -355,8 +361,9 @@ fn check_template(
     grammar: &LexedGrammar<LarkTerminal>,
     vocabulary: &Arc<Vocabulary>,
     case: &TemplateCase,
+    merge: bool,
 ) -> Result<(), TestCaseError> {
-    let Some(infiller) = infiller(grammar, vocabulary) else { return Ok(()) };
+    let Some(infiller) = infiller(grammar, vocabulary, merge) else { return Ok(()) };
     let judge = Judge::new(grammar);
     let words = judge.words_up_to(5);
     let text = if words.is_empty() { b"ab.".to_vec() } else { case.word.get(&words).clone() };
@@ -378,13 +385,13 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn canvases_equal_exhaustive_search(grammar in arb_grammar(), texts in arb_tokens(), case in arb_canvas()) {
-        check_canvas(&grammar, &vocabulary(&texts), &case)?;
+    fn canvases_equal_exhaustive_search(grammar in arb_grammar(), texts in arb_tokens(), case in arb_canvas(), merge in any::<bool>()) {
+        check_canvas(&grammar, &vocabulary(&texts), &case, merge)?;
     }
 
     #[test]
-    fn templates_equal_the_definition(grammar in arb_grammar(), texts in arb_tokens(), case in arb_template()) {
-        check_template(&grammar, &vocabulary(&texts), &case)?;
+    fn templates_equal_the_definition(grammar in arb_grammar(), texts in arb_tokens(), case in arb_template(), merge in any::<bool>()) {
+        check_template(&grammar, &vocabulary(&texts), &case, merge)?;
     }
 }
 
@@ -394,7 +401,7 @@ fn adjacency_is_part_of_the_language() {
     let two = [Rhs::Seq(vec![Rhs::Terminal(0), Rhs::Terminal(1)])];
     let named = grammar(vec![string("ab"), regexp("[ab]+", 0)], Some(regexp(" ", 0)), &two);
     let vocabulary = vocabulary(&["ab".to_owned(), "a".to_owned(), " ".to_owned()]);
-    let infiller = infiller(&named, &vocabulary).unwrap();
+    let infiller = infiller(&named, &vocabulary, true).unwrap();
     let canvas = |positions: &[Option<u32>]| {
         let positions: Vec<Option<TokenId>> = positions.iter().map(|id| id.map(TokenId)).collect();
         Canvas::new(&infiller, &positions, CanvasConfig::default()).unwrap().complete().unwrap()

@@ -15,7 +15,7 @@
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
 use crate::lattice::{Node, Piece, Step};
@@ -45,11 +45,14 @@ pub(crate) enum Crossing {
     Bytes,
     /// The rest of a token of the vocabulary: entry `index` of the scan from the node before.
     Token { index: u32 },
-    /// Some text of a free piece.
-    Text,
+    /// Some text of a free piece, to a hypothesis of which that of the node behind has the future.
+    Text { target: HypothesisId },
     /// Nothing: the way round a piece.
     Skip,
 }
+
+/// Whether a node is a boundary, and where its edges lead by which labels.
+type Future = (bool, Vec<(NodeIndex, Option<TerminalId>)>);
 
 /// What may be read from a node on.
 #[derive(Clone, Debug)]
@@ -113,6 +116,9 @@ impl Graph {
             }
         }
         graph.look_ahead(tables.n_terminals, fuel)?;
+        if tables.merge_alike {
+            graph.merge_alike(steps);
+        }
         Ok(graph)
     }
 
@@ -198,10 +204,10 @@ impl Graph {
             Piece::Free => {
                 let scan = tables.free_scan(hypothesis, fuel)?;
                 for &(leap, _) in &scan.exits {
-                    add(self, leap, place, Crossing::Text, tables);
+                    add(self, leap, place, Crossing::Text { target: leap.1 }, tables);
                 }
-                for &leap in &scan.ends {
-                    add(self, leap, behind, Crossing::Text, tables);
+                for &inside in &scan.inside {
+                    add(self, (None, inside), behind, Crossing::Text { target: inside }, tables);
                 }
             }
         }
@@ -241,6 +247,57 @@ impl Graph {
             }
         }
         Ok(())
+    }
+
+    /// Lets edges to nodes with the same future within known text lead to one of them.
+    ///
+    /// Only nodes are made one whose edges read known bytes: the edges of others say which tokens or texts are read,
+    /// and those belong to one node.
+    fn merge_alike(&mut self, steps: &[Step]) {
+        let mut stands_for: Vec<NodeIndex> = (0..self.nodes.len() as u32).collect();
+        let mut alike: FxHashMap<Future, NodeIndex> = FxHashMap::default();
+        for position in (0..self.at.len()).rev() {
+            let is_known = matches!(steps.get(position), Some((Piece::Bytes(_), None)));
+            // Edges lead to later nodes of the same text.
+            let mut nodes = self.at[position].clone();
+            nodes.sort_by_key(|&node| std::cmp::Reverse(self.nodes[node as usize].0.inner));
+            for node in nodes {
+                let (start, end) = self.out[node as usize];
+                for edge in &mut self.edges[start as usize..end as usize] {
+                    edge.to = stands_for[edge.to as usize];
+                }
+                if matches!(steps.get(position), Some((Piece::Free, _))) {
+                    self.drop_doubles(node);
+                }
+                if is_known
+                    && node != Graph::START
+                    && !self.goals.contains(&node)
+                    && self.ahead[node as usize].is_some()
+                {
+                    let mut future: Vec<_> =
+                        self.edges_of(node).map(|(_, edge)| (edge.to, edge.label)).collect();
+                    future.sort_unstable();
+                    let key = (self.is_boundary[node as usize], future);
+                    stands_for[node as usize] = *alike.entry(key).or_insert(node);
+                }
+            }
+            alike.clear();
+        }
+    }
+
+    /// Of the texts that lead from a node of a free piece to the same node by the same label, one is enough.
+    fn drop_doubles(&mut self, node: NodeIndex) {
+        let (start, end) = self.out[node as usize];
+        let mut seen = FxHashSet::default();
+        let mut kept = start as usize;
+        for index in start as usize..end as usize {
+            let Edge { to, label, crossing, .. } = self.edges[index];
+            if crossing == Crossing::Skip || seen.insert((to, label)) {
+                self.edges.swap(kept, index);
+                kept += 1;
+            }
+        }
+        self.out[node as usize] = (start, kept as u32);
     }
 
     /// Adds what lies ahead of an edge to its beginning; whether something within `position` depends on that.

@@ -82,6 +82,12 @@ impl Hypotheses {
         self.list[id.0 as usize].is_boundary
     }
 
+    /// Whether the lexer is in the same state as before any text, whatever guards there are.
+    pub(crate) fn starts_alike(&self, id: HypothesisId) -> bool {
+        let hypothesis = &self.list[id.0 as usize];
+        hypothesis.is_boundary && hypothesis.state == self.lexer.start()
+    }
+
     /// Whether the text may end here: no token is in progress, and the end refutes none before.
     pub(crate) fn ends_here(&self, id: HypothesisId) -> bool {
         let hypothesis = &self.list[id.0 as usize];

@@ -124,9 +124,8 @@ impl LexedParse {
                         fillings.push(Filling::Token { position, token });
                     }
                 }
-                Crossing::Text => {
-                    let target = self.graph.nodes[edge.to as usize].1;
-                    let bytes = tables.shortest_text(hypothesis, (edge.label, target), fuel)?;
+                Crossing::Text { target } => {
+                    let bytes = tables.free_text(hypothesis, (edge.label, target), fuel)?;
                     fillings.push(Filling::Text { position, bytes });
                 }
             }

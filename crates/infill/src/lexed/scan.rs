@@ -5,6 +5,7 @@
 //! once for a vocabulary and a grammar. The theorem of [`crate::scan`] holds as it stands: the trie nodes of a set
 //! were all reached by every path to it, so all tokens behind a leap can be taken.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
@@ -28,6 +29,15 @@ pub(crate) struct TokenScan {
     pub(crate) exits: Vec<(Leap, NodeSetId)>,
     /// The token of the vocabulary ends, and one of the lexer with it or not.
     pub(crate) ends: Vec<Leap>,
+}
+
+/// Where a hypothesis can be after any text of at least one byte. The lists are sorted and distinct.
+#[derive(Debug)]
+pub(crate) struct FreeScan {
+    /// A token of the lexer ends, at a boundary; each with the boundary before what is ignored, if the leap has that.
+    pub(crate) exits: Vec<(Leap, HypothesisId)>,
+    /// The token goes on.
+    pub(crate) inside: Vec<HypothesisId>,
 }
 
 /// What a walk over the trie found.
@@ -125,58 +135,109 @@ impl LexedTables {
 
     /// Where the token in progress can come to by any text of at least one byte: the leaps at its ends, and the
     /// hypotheses within it.
+    ///
+    /// Within any text something that is ignored can always be put behind a token. So where that leads from the
+    /// token's end to [`HypothesisId::START`], the leap goes there at once, and the many ends with guards are one.
+    ///
+    /// Theorem. No reading is lost: if `next` is a boundary whose lexer state is that of the start, whatever text
+    /// can follow `next`, with whatever labels, can follow the start.
+    ///
+    /// Proof. The two differ in guards alone, and guards only ever refuse. ∎
     pub(crate) fn free_scan(
         &mut self,
         hypothesis: HypothesisId,
         fuel: &Fuel,
-    ) -> Result<TokenScan, InfillError> {
-        let mut ends = FxHashSet::default();
+    ) -> Result<Arc<FreeScan>, InfillError> {
+        if let Some(known) = self.free_scans.get(&hypothesis) {
+            return Ok(known.clone());
+        }
+        let mut exits: FxHashMap<Leap, HypothesisId> = FxHashMap::default();
         let mut reached = FxHashSet::default();
-        let mut stack = vec![hypothesis];
-        while let Some(from) = stack.pop() {
+        let mut queue = VecDeque::from([hypothesis]);
+        while let Some(from) = queue.pop_front() {
             for (_, outcome) in self.hypotheses.all_outcomes(from)? {
                 fuel.spend(1).map_err(|error| InfillError::work(0, error))?;
                 match outcome.terminal {
-                    None if reached.insert(outcome.next) => stack.push(outcome.next),
+                    None if reached.insert(outcome.next) => queue.push_back(outcome.next),
                     None => {}
                     Some(terminal) => {
-                        ends.insert((self.label(terminal), outcome.next));
+                        let is_parted = self.separator(outcome.next, fuel)?.is_some();
+                        let target = if is_parted { HypothesisId::START } else { outcome.next };
+                        exits.entry((self.label(terminal), target)).or_insert(outcome.next);
                     }
                 }
             }
         }
-        let mut exits: Vec<(Leap, NodeSetId)> =
-            ends.into_iter().map(|leap| (leap, NodeSetId::ROOT)).collect();
+        let mut exits: Vec<(Leap, HypothesisId)> = exits.into_iter().collect();
         exits.sort_unstable();
-        let mut ends: Vec<Leap> = reached.into_iter().map(|hypothesis| (None, hypothesis)).collect();
-        ends.sort_unstable();
-        Ok(TokenScan { exits, ends })
+        let mut inside: Vec<HypothesisId> = reached.into_iter().collect();
+        inside.sort_unstable();
+        let scan = Arc::new(FreeScan { exits, inside });
+        self.free_scans.insert(hypothesis, scan.clone());
+        Ok(scan)
     }
 
-    /// The shortest text of at least one byte that leads from a hypothesis to `leap`. There is one: a scan found it.
-    pub(crate) fn shortest_text(
+    /// A shortest text of ignored tokens after which a boundary is the start; `None` if there is none, or the
+    /// boundary's lexer state is another one.
+    fn separator(&mut self, boundary: HypothesisId, fuel: &Fuel) -> Result<Option<Arc<[u8]>>, InfillError> {
+        if let Some(known) = self.separators.get(&boundary) {
+            return Ok(known.clone());
+        }
+        let mut text = None;
+        if self.hypotheses.starts_alike(boundary) {
+            let mut came_from: FxHashMap<HypothesisId, (HypothesisId, u8)> = FxHashMap::default();
+            let mut queue = VecDeque::from([boundary]);
+            'search: while let Some(at) = queue.pop_front() {
+                if at == HypothesisId::START {
+                    text = Some(bytes_from(boundary, at, &came_from).into());
+                    break 'search;
+                }
+                for (byte, outcome) in self.hypotheses.all_outcomes(at)? {
+                    fuel.spend(1).map_err(|error| InfillError::work(0, error))?;
+                    let is_ignored = outcome.terminal.is_none_or(|terminal| self.label(terminal).is_none());
+                    if is_ignored && outcome.next != boundary && !came_from.contains_key(&outcome.next) {
+                        came_from.insert(outcome.next, (at, byte));
+                        queue.push_back(outcome.next);
+                    }
+                }
+            }
+        }
+        self.separators.insert(boundary, text.clone());
+        Ok(text)
+    }
+
+    /// A text behind a leap of [`free_scan`](Self::free_scan), or to a hypothesis within the token.
+    pub(crate) fn free_text(
         &mut self,
         from: HypothesisId,
         leap: Leap,
         fuel: &Fuel,
     ) -> Result<Vec<u8>, InfillError> {
+        let scan = self.free_scan(from, fuel)?;
+        let real = scan.exits.iter().find(|&&(exit, _)| exit == leap).map(|&(_, real)| real);
+        let Some(real) = real else { return self.shortest_text(from, leap, fuel) };
+        let mut text = self.shortest_text(from, (leap.0, real), fuel)?;
+        if real != leap.1
+            && let Some(separator) = self.separator(real, fuel)?
+        {
+            text.extend_from_slice(&separator);
+        }
+        Ok(text)
+    }
+
+    /// The shortest text of at least one byte that leads from a hypothesis to `leap`. There is one: a scan found it.
+    fn shortest_text(&mut self, from: HypothesisId, leap: Leap, fuel: &Fuel) -> Result<Vec<u8>, InfillError> {
         // By hypothesis within the token: the one before it, and the byte between.
         let mut came_from: FxHashMap<HypothesisId, (HypothesisId, u8)> = FxHashMap::default();
-        let mut queue = std::collections::VecDeque::from([from]);
+        let mut queue = VecDeque::from([from]);
         while let Some(at) = queue.pop_front() {
             for (byte, outcome) in self.hypotheses.all_outcomes(at)? {
                 fuel.spend(1).map_err(|error| InfillError::work(0, error))?;
                 let is_end = outcome.terminal.is_some();
                 let label = outcome.terminal.and_then(|terminal| self.label(terminal));
                 if (label, outcome.next) == leap && is_end == self.hypotheses.is_boundary(leap.1) {
-                    let mut bytes = vec![byte];
-                    let mut before = at;
-                    while before != from {
-                        let (earlier, byte) = came_from[&before];
-                        bytes.push(byte);
-                        before = earlier;
-                    }
-                    bytes.reverse();
+                    let mut bytes = bytes_from(from, at, &came_from);
+                    bytes.push(byte);
                     return Ok(bytes);
                 }
                 if !is_end && outcome.next != from && !came_from.contains_key(&outcome.next) {
@@ -187,4 +248,22 @@ impl LexedTables {
         }
         Ok(Vec::new())
     }
+}
+
+/// The bytes on the way from one hypothesis to another, by what each was come to from.
+fn bytes_from(
+    from: HypothesisId,
+    to: HypothesisId,
+    came_from: &FxHashMap<HypothesisId, (HypothesisId, u8)>,
+) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut at = to;
+    while at != from
+        && let Some(&(before, byte)) = came_from.get(&at)
+    {
+        bytes.push(byte);
+        at = before;
+    }
+    bytes.reverse();
+    bytes
 }

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::InfillError;
 use crate::lexed::hypotheses::{Hypotheses, HypothesisId};
-use crate::lexed::scan::TokenScan;
+use crate::lexed::scan::{FreeScan, TokenScan};
 use crate::lexed::terminals::Terminals;
 use crate::node_sets::{NodeSetId, NodeSets};
 use crate::scan::TokenSet;
@@ -22,10 +22,15 @@ pub(crate) struct LexedTables {
     pub(crate) hypotheses: Hypotheses,
     pub(crate) node_sets: NodeSets,
     pub(crate) n_terminals: usize,
+    /// Whether nodes of a graph with the same future are made one.
+    pub(crate) merge_alike: bool,
     /// By terminal: whether the parser does not get its tokens.
     is_ignored: Vec<bool>,
     pub(crate) scans: FxHashMap<(NodeSetId, HypothesisId), Arc<TokenScan>>,
     pub(crate) tokens: FxHashMap<(NodeSetId, HypothesisId), Arc<[TokenSet]>>,
+    pub(crate) free_scans: FxHashMap<HypothesisId, Arc<FreeScan>>,
+    /// By boundary, what is ignored and leads to the start.
+    pub(crate) separators: FxHashMap<HypothesisId, Option<Arc<[u8]>>>,
     /// By rule and by state: the terminals that its sentences begin with.
     rule_first: Vec<Option<Terminals>>,
     state_first: FxHashMap<ExprId, Firsts>,
@@ -68,9 +73,12 @@ impl LexedTables {
             network,
             hypotheses: Hypotheses::new(lexer)?,
             n_terminals,
+            merge_alike: true,
             is_ignored,
             scans: FxHashMap::default(),
             tokens: FxHashMap::default(),
+            free_scans: FxHashMap::default(),
+            separators: FxHashMap::default(),
             state_first: FxHashMap::default(),
         })
     }
