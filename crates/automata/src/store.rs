@@ -304,6 +304,7 @@ impl Store {
             return Ok(*set.expect("a set is stored before its number is"));
         }
         let mut locked = self.lock(account);
+        self.adopt_transitions(&mut locked, row)?;
         let mut bytes = ByteSet::EMPTY;
         for class in row.classes.iter() {
             let next = self.fill_class(&mut locked, row, class)?.next();
@@ -356,13 +357,36 @@ impl Store {
             NO_BASE => return Ok(None),
             known => return Ok(Some(known - 2)),
         }
-        let mut locked = self.lock(account);
+        self.base_of(&mut self.lock(account), row)
+    }
+
+    /// Fills those transitions of a residue with exceptions that no exception can read: they are its base's, which other
+    /// residues need too and which are mostly known. Whoever needs all transitions is spared most derivatives.
+    fn adopt_transitions(&self, locked: &mut Locked<'_>, row: &Row) -> Result<(), AutomatonError> {
+        let Some(exceptions) = locked.shared.residues.arena.exception_bytes(row.node) else { return Ok(()) };
+        let Some(base) = self.base_of(locked, row)?.and_then(|base| self.row(base)) else { return Ok(()) };
+        for class in row.classes.iter() {
+            let byte = row.classes.representative(class);
+            if !exceptions.contains(byte) {
+                let Step(step) = self.fill_class(locked, base, base.classes.of(byte))?;
+                row.cells[usize::from(class)].store(step, Ordering::Release);
+            }
+        }
+        Ok(())
+    }
+
+    fn base_of(&self, locked: &mut Locked<'_>, row: &Row) -> Result<Option<u32>, AutomatonError> {
+        match row.base.load(Ordering::Acquire) {
+            UNKNOWN => {}
+            NO_BASE => return Ok(None),
+            known => return Ok(Some(known - 2)),
+        }
         let arena = &mut locked.shared.residues.arena;
         let base = match arena.base(row.node)? {
             Some(base) => {
                 // It contains the residue of a state, which has a word.
                 arena.set_alive(base, true);
-                Some(self.state_of(&mut locked, base)?)
+                Some(self.state_of(locked, base)?)
             }
             None => None,
         };

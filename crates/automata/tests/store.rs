@@ -384,6 +384,33 @@ proptest! {
         }
     }
 
+    /// Asking for all transitions at once (which takes most of them from the base) finds what steps one by one
+    /// find.
+    #[test]
+    fn all_transitions_at_once_are_those_one_by_one(
+        body in any_regex(), excluded in proptest::collection::vec(any_regex(), 1..3), counts in 0u32..3
+    ) {
+        let excluded: Vec<Regex> = excluded.iter().map(|regex| regex.repeat(0, Some(counts))).collect();
+        let regex = body.star().difference(&Regex::union(excluded));
+        let (at_once, by_one) = (automaton(&store(), &regex), automaton(&store(), &regex));
+        let mut pairs = vec![(at_once.start(), by_one.start())];
+        let mut seen = HashSet::new();
+        while let Some(pair) = pairs.pop() {
+            prop_assert_eq!(pair.0.is_some(), pair.1.is_some());
+            let (Some(a), Some(b)) = pair else { continue };
+            if seen.len() > 200 || !seen.insert((a, b)) {
+                continue;
+            }
+            prop_assert_eq!(at_once.is_accepting(a), by_one.is_accepting(b));
+            let next = at_once.next_bytes(a).unwrap();
+            for byte in 0..=255 {
+                let pair = (at_once.step(a, byte).unwrap(), by_one.step(b, byte).unwrap());
+                prop_assert_eq!(next.contains(byte), pair.1.is_some());
+                pairs.push(pair);
+            }
+        }
+    }
+
     #[test]
     fn steps_are_steps(regex in any_regex()) {
         let automaton = automaton(&store(), &regex);

@@ -1,7 +1,7 @@
 //! A residue without its exceptions.
 
 use super::{Arena, Node, NodeId};
-use crate::AutomatonError;
+use crate::{AutomatonError, ByteSet};
 
 /// More words than this are no exceptions but a language of their own.
 const MAX_EXCEPTIONS: u32 = 1 << 20;
@@ -75,6 +75,22 @@ impl Arena {
             rest = self.concat(head, rest)?;
         }
         Ok(Some(rest))
+    }
+
+    /// For an intersection with exceptions: the bytes that an exception can begin with. By any other byte the
+    /// derivative is that of [`base`](Arena::base), node for node: an exception's is ∅, its complement's is all
+    /// byte strings, and those an intersection leaves out.
+    pub(crate) fn exception_bytes(&self, node: NodeId) -> Option<ByteSet> {
+        let Node::Intersection(list) = self.node(node) else { return None };
+        let mut exceptions = list.iter().filter(|&&member| self.is_exception(member)).peekable();
+        exceptions.peek()?;
+        // What an exception with a complement inside can read is not in its leading sets.
+        exceptions.try_fold(ByteSet::EMPTY, |bytes, &member| match *self.node(member) {
+            Node::Complement(inner) if !self.entry(inner).extended => {
+                Some(bytes.union(&self.leading_bytes(inner)))
+            }
+            _ => None,
+        })
     }
 
     fn is_exception(&self, member: NodeId) -> bool {

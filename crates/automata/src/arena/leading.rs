@@ -46,6 +46,13 @@ impl Arena {
         Ok(classes)
     }
 
+    /// The bytes by which the derivative of `node`, which has no complement inside, may be other than ∅.
+    pub(super) fn leading_bytes(&self, node: NodeId) -> ByteSet {
+        let mut leading = Leading::default();
+        self.collect_leading(node, &mut leading);
+        leading.sets.iter().fold(leading.singles, |bytes, &set| bytes.union(self.set(set)))
+    }
+
     /// Recursion is over nesting, as in [`derivative`](Arena::derivative).
     fn collect_leading(&self, node: NodeId, leading: &mut Leading) {
         match self.node(node) {
