@@ -1,17 +1,26 @@
 //! Masks as data: the form in which a computed mask is kept.
+//!
+//! Most masks are a row's inside and a few tokens more or less. Such a mask is kept as a difference from the
+//! row's set, which all grammars of a compiler share: a hundred bytes instead of sixteen thousand, and what is copied when it
+//! is written is in the processor's cache already.
+
+use std::sync::Arc;
 
 use maskwright_vocabulary::TokenId;
 
 /// The most tokens that are kept as a list, as a fraction of the words of a dense mask.
 const SPARSE_PER_WORD: usize = 2;
 
-/// A set of tokens, as a sorted list or packed, whichever is smaller by far.
+/// A set of tokens, as a sorted list, packed, or as a difference, whichever is smaller by far. Equal forms are equal
+/// sets; equal sets may have different forms.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum MaskForm {
     /// The ids in ascending order.
     Sparse(Box<[u32]>),
     /// 32 tokens to a word.
-    Dense(Box<[u32]>),
+    Dense(Arc<[u32]>),
+    /// `base` without `removed` and with `added`: both ascending, `removed` in `base` and `added` not.
+    Delta { base: Arc<[u32]>, removed: Box<[u32]>, added: Box<[u32]> },
 }
 
 impl MaskForm {
@@ -20,37 +29,47 @@ impl MaskForm {
         match self {
             MaskForm::Sparse(tokens) => {
                 words.fill(0);
-                for &token in tokens {
-                    words[token as usize / 32] |= 1 << (token % 32);
-                }
+                set_all(words, tokens);
             }
-            MaskForm::Dense(dense) => {
-                let (own, rest) = words.split_at_mut(dense.len());
-                own.copy_from_slice(dense);
-                rest.fill(0);
+            MaskForm::Dense(dense) => copy(dense, words),
+            MaskForm::Delta { base, removed, added } => {
+                copy(base, words);
+                clear_all(words, removed);
+                set_all(words, added);
             }
         }
     }
 
     /// The tokens of the set, ascending.
     pub(crate) fn tokens(&self) -> Vec<TokenId> {
+        let listed = |words: &[u32]| {
+            let bits = |(index, &word): (usize, &u32)| {
+                let first = index as u32 * 32;
+                (0..32).filter(move |bit| word >> bit & 1 == 1).map(move |bit| TokenId(first + bit))
+            };
+            words.iter().enumerate().flat_map(bits).collect()
+        };
         match self {
             MaskForm::Sparse(tokens) => tokens.iter().map(|&token| TokenId(token)).collect(),
-            MaskForm::Dense(words) => {
-                let bits = |(index, &word): (usize, &u32)| {
-                    let base = index as u32 * 32;
-                    (0..32).filter(move |bit| word >> bit & 1 == 1).map(move |bit| TokenId(base + bit))
-                };
-                words.iter().enumerate().flat_map(bits).collect()
+            MaskForm::Dense(words) => listed(words),
+            MaskForm::Delta { base, .. } => {
+                let mut words = vec![0; base.len()];
+                self.write(&mut words);
+                listed(&words)
             }
         }
     }
 
     /// How many tokens are in the set.
     pub(crate) fn len(&self) -> usize {
+        let count = |words: &[u32]| words.iter().map(|word| word.count_ones() as usize).sum();
         match self {
             MaskForm::Sparse(tokens) => tokens.len(),
-            MaskForm::Dense(words) => words.iter().map(|word| word.count_ones() as usize).sum(),
+            MaskForm::Dense(words) => count(words),
+            MaskForm::Delta { base, removed, added } => {
+                let n_base: usize = count(base);
+                n_base - removed.len() + added.len()
+            }
         }
     }
 
@@ -58,104 +77,260 @@ impl MaskForm {
     pub(crate) fn is_full(&self, n_vocab: usize) -> bool {
         match self {
             MaskForm::Sparse(tokens) => tokens.len() == n_vocab,
-            MaskForm::Dense(words) => {
-                let n_whole = n_vocab / 32;
-                words[..n_whole].iter().all(|&word| word == u32::MAX)
-                    && words[n_whole..].iter().all(|&word| word == (1 << (n_vocab % 32)) - 1)
+            MaskForm::Dense(words) => lacks(words, n_vocab, 0) == 0,
+            MaskForm::Delta { base, removed, added } => {
+                removed.is_empty() && lacks(base, n_vocab, added.len()) == added.len()
             }
         }
     }
 
+    /// What it takes by itself, in bytes; a base is a row's.
     pub(crate) fn memory_usage(&self) -> usize {
         match self {
-            MaskForm::Sparse(words) | MaskForm::Dense(words) => words.len() * 4,
+            MaskForm::Sparse(words) => words.len() * 4,
+            MaskForm::Dense(words) => words.len() * 4,
+            MaskForm::Delta { removed, added, .. } => (removed.len() + added.len()) * 4,
         }
     }
 }
 
-/// A mask under construction: a list until something dense comes in.
-#[derive(Debug)]
-pub(crate) struct MaskBuilder {
-    n_words: usize,
-    tokens: Vec<u32>,
-    dense: Option<Box<[u32]>>,
+/// How many of `n_vocab` tokens are not in the packed set; any number above `enough` if there are more than that.
+fn lacks(words: &[u32], n_vocab: usize, enough: usize) -> usize {
+    let mut n_lacking = 0;
+    for (index, word) in words.iter().enumerate() {
+        let n_bits = (n_vocab - index * 32).min(32);
+        n_lacking += n_bits - word.count_ones() as usize;
+        if n_lacking > enough {
+            break;
+        }
+    }
+    n_lacking
 }
 
-impl MaskBuilder {
-    pub(crate) fn new(n_words: usize) -> MaskBuilder {
-        MaskBuilder { n_words, tokens: Vec::new(), dense: None }
-    }
+fn copy(from: &[u32], words: &mut [u32]) {
+    let (own, rest) = words.split_at_mut(from.len());
+    own.copy_from_slice(from);
+    rest.fill(0);
+}
 
-    #[inline]
-    pub(crate) fn insert_all(&mut self, tokens: &[TokenId]) {
-        self.tokens.extend(tokens.iter().map(|token| token.0));
-        if self.tokens.len() > self.n_words {
-            self.flush();
-        }
+fn set_all(words: &mut [u32], tokens: &[u32]) {
+    for &token in tokens {
+        words[token as usize / 32] |= 1 << (token % 32);
     }
+}
 
-    pub(crate) fn union(&mut self, other: &MaskForm) {
-        match other {
-            MaskForm::Sparse(tokens) => {
-                self.tokens.extend_from_slice(tokens);
-                if self.tokens.len() > self.n_words {
-                    self.flush();
-                }
-            }
-            MaskForm::Dense(words) => match &mut self.dense {
-                Some(dense) => dense.iter_mut().zip(words).for_each(|(word, other)| *word |= other),
-                None => self.dense = Some(words.clone()),
-            },
-        }
-    }
-
-    /// Adds `other` but for the `removed` (sorted) tokens.
-    pub(crate) fn union_without(&mut self, other: &MaskForm, removed: &[u32]) {
-        match other {
-            MaskForm::Sparse(tokens) => {
-                let kept = tokens.iter().filter(|token| removed.binary_search(token).is_err());
-                self.tokens.extend(kept);
-                if self.tokens.len() > self.n_words {
-                    self.flush();
-                }
-            }
-            MaskForm::Dense(_) => {
-                let was_set: Vec<bool> = match &self.dense {
-                    Some(dense) => removed.iter().map(|&token| is_set(dense, token)).collect(),
-                    None => vec![false; removed.len()],
-                };
-                self.union(other);
-                let dense = self.dense.as_mut().expect("a dense mask was just added");
-                for (&token, was_set) in removed.iter().zip(was_set) {
-                    if !was_set {
-                        dense[token as usize / 32] &= !(1 << (token % 32));
-                    }
-                }
-            }
-        }
-    }
-
-    /// Moves the list into the packed words.
-    fn flush(&mut self) {
-        let dense = self.dense.get_or_insert_with(|| vec![0; self.n_words].into());
-        for token in self.tokens.drain(..) {
-            dense[token as usize / 32] |= 1 << (token % 32);
-        }
-    }
-
-    pub(crate) fn finish(mut self) -> MaskForm {
-        if self.dense.is_none() {
-            self.tokens.sort_unstable();
-            self.tokens.dedup();
-            if self.tokens.len() <= self.n_words / SPARSE_PER_WORD {
-                return MaskForm::Sparse(self.tokens.into());
-            }
-        }
-        self.flush();
-        MaskForm::Dense(self.dense.expect("flushing makes it"))
+fn clear_all(words: &mut [u32], tokens: &[u32]) {
+    for &token in tokens {
+        words[token as usize / 32] &= !(1 << (token % 32));
     }
 }
 
 fn is_set(words: &[u32], token: u32) -> bool {
     words[token as usize / 32] >> (token % 32) & 1 != 0
+}
+
+/// A mask under construction: (`packed` without `removed`) and `tokens`.
+#[derive(Debug)]
+pub(crate) struct MaskBuilder {
+    n_words: usize,
+    /// In any order, each any number of times.
+    tokens: Vec<u32>,
+    packed: Packed,
+}
+
+#[derive(Debug)]
+enum Packed {
+    Nothing,
+    /// A set of others, but for `removed` (ascending, all in the set).
+    Shared(Arc<[u32]>, Vec<u32>),
+    Own(Box<[u32]>),
+}
+
+impl MaskBuilder {
+    pub(crate) fn new(n_words: usize) -> MaskBuilder {
+        MaskBuilder { n_words, tokens: Vec::new(), packed: Packed::Nothing }
+    }
+
+    #[inline]
+    pub(crate) fn insert_all(&mut self, tokens: &[TokenId]) {
+        self.tokens.extend(tokens.iter().map(|token| token.0));
+        self.flush_many();
+    }
+
+    pub(crate) fn union(&mut self, other: &MaskForm) {
+        self.union_without(other, &[]);
+    }
+
+    /// Adds `other` but for the `without` (ascending) tokens.
+    pub(crate) fn union_without(&mut self, other: &MaskForm, without: &[u32]) {
+        match other {
+            MaskForm::Sparse(tokens) => {
+                self.tokens.extend(tokens.iter().filter(|token| without.binary_search(token).is_err()));
+                self.flush_many();
+            }
+            MaskForm::Dense(words) => {
+                let removed = without.iter().copied().filter(|&token| is_set(words, token)).collect();
+                self.union_packed(words, removed);
+            }
+            MaskForm::Delta { base, removed, added } => {
+                let mut removed = removed.to_vec();
+                removed.extend(without.iter().filter(|&&token| is_set(base, token)));
+                removed.sort_unstable();
+                removed.dedup();
+                self.union_packed(base, removed);
+                self.tokens.extend(added.iter().filter(|token| without.binary_search(token).is_err()));
+                self.flush_many();
+            }
+        }
+    }
+
+    /// Adds `words` but for `removed` (ascending, all in `words`).
+    fn union_packed(&mut self, words: &Arc<[u32]>, removed: Vec<u32>) {
+        match &mut self.packed {
+            Packed::Nothing => self.packed = Packed::Shared(words.clone(), removed),
+            // (B − r) ∪ (B − s) = B − (r ∩ s)
+            Packed::Shared(base, known) if Arc::ptr_eq(base, words) => {
+                known.retain(|token| removed.binary_search(token).is_ok());
+            }
+            _ => {
+                let own = self.own();
+                let stays: Vec<bool> = removed.iter().map(|&token| is_set(own, token)).collect();
+                own.iter_mut().zip(&**words).for_each(|(word, other)| *word |= other);
+                for (&token, _) in removed.iter().zip(stays).filter(|(_, stays)| !stays) {
+                    own[token as usize / 32] &= !(1 << (token % 32));
+                }
+            }
+        }
+    }
+
+    /// The packed part, as one that nobody shares.
+    fn own(&mut self) -> &mut Box<[u32]> {
+        let own = match std::mem::replace(&mut self.packed, Packed::Nothing) {
+            Packed::Nothing => vec![0; self.n_words].into(),
+            Packed::Shared(base, removed) => {
+                let mut own: Box<[u32]> = (&*base).into();
+                clear_all(&mut own, &removed);
+                own
+            }
+            Packed::Own(own) => own,
+        };
+        self.packed = Packed::Own(own);
+        match &mut self.packed {
+            Packed::Own(own) => own,
+            _ => unreachable!("it was just stored"),
+        }
+    }
+
+    /// Moves the list into the packed words if it is as large as they are.
+    fn flush_many(&mut self) {
+        if self.tokens.len() > self.n_words {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let tokens = std::mem::take(&mut self.tokens);
+        set_all(self.own(), &tokens);
+        self.tokens = tokens;
+        self.tokens.clear();
+    }
+
+    pub(crate) fn finish(mut self) -> MaskForm {
+        if !matches!(self.packed, Packed::Own(_)) {
+            self.tokens.sort_unstable();
+            self.tokens.dedup();
+        }
+        let most = self.n_words / SPARSE_PER_WORD;
+        match &self.packed {
+            Packed::Nothing if self.tokens.len() <= most => return MaskForm::Sparse(self.tokens.into()),
+            Packed::Shared(base, removed) if self.tokens.len() + removed.len() <= most => {
+                let removed = removed.iter().copied();
+                let removed = removed.filter(|token| self.tokens.binary_search(token).is_err()).collect();
+                let added = self.tokens.iter().copied().filter(|&token| !is_set(base, token)).collect();
+                return MaskForm::Delta { base: base.clone(), removed, added };
+            }
+            _ => {}
+        }
+        self.flush();
+        MaskForm::Dense((&**self.own()).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const N_WORDS: usize = 6;
+    const N_VOCAB: usize = 180;
+
+    fn set_of(words: &[u32]) -> BTreeSet<u32> {
+        (0..words.len() as u32 * 32).filter(|&token| is_set(words, token)).collect()
+    }
+
+    fn written(form: &MaskForm) -> BTreeSet<u32> {
+        let mut words = vec![u32::MAX; N_WORDS + 1];
+        form.write(&mut words);
+        set_of(&words)
+    }
+
+    fn any_tokens(size: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u32>> {
+        proptest::collection::btree_set(0..N_VOCAB as u32, size).prop_map(|set| set.into_iter().collect())
+    }
+
+    fn dense(tokens: &[u32]) -> MaskForm {
+        let mut words = vec![0; N_WORDS];
+        set_all(&mut words, tokens);
+        MaskForm::Dense(words.into())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+
+        /// Whatever is united in whatever order, and in whatever form it is kept, it is the union of the sets.
+        #[test]
+        fn builders_unite_sets(
+            bases in proptest::collection::vec(any_tokens(0..180), 1..3),
+            parts in proptest::collection::vec((0usize..6, any_tokens(0..5), any_tokens(0..5)), 0..6),
+        ) {
+            let bases: Vec<MaskForm> = bases.iter().map(|tokens| dense(tokens)).collect();
+            let mut builder = MaskBuilder::new(N_WORDS);
+            let mut expected = BTreeSet::new();
+            for (kind, tokens, without) in parts {
+                let base = &bases[kind % bases.len()];
+                let form = match kind {
+                    0 => MaskForm::Sparse(tokens.clone().into()),
+                    1 | 2 => base.clone(),
+                    // A difference, made as the engine makes them.
+                    _ => {
+                        let mut inner = MaskBuilder::new(N_WORDS);
+                        inner.union_without(base, &tokens);
+                        inner.insert_all(&[TokenId(kind as u32 * 7)]);
+                        inner.finish()
+                    }
+                };
+                builder.union_without(&form, &without);
+                expected.extend(written(&form).into_iter().filter(|token| !without.contains(token)));
+                builder.insert_all(&[TokenId(kind as u32)]);
+                expected.insert(kind as u32);
+            }
+            let form = builder.finish();
+            prop_assert_eq!(written(&form), expected.clone());
+            prop_assert_eq!(form.len(), expected.len());
+            prop_assert_eq!(form.tokens(), expected.iter().copied().map(TokenId).collect::<Vec<_>>());
+            prop_assert_eq!(form.is_full(N_VOCAB), expected.len() == N_VOCAB);
+        }
+    }
+
+    #[test]
+    fn a_full_difference_is_full() {
+        let mut builder = MaskBuilder::new(N_WORDS);
+        builder.union(&dense(&(0..N_VOCAB as u32 - 1).collect::<Vec<_>>()));
+        builder.insert_all(&[TokenId(N_VOCAB as u32 - 1)]);
+        let form = builder.finish();
+        assert!(matches!(form, MaskForm::Delta { .. }) && form.is_full(N_VOCAB));
+    }
 }
