@@ -278,6 +278,16 @@ impl Automaton {
         }
     }
 
+    /// If the expression is a single word of at least two bytes: what is left of it at `state`. The only way on from there, to the
+    /// only state that accepts.
+    #[inline]
+    pub fn rest_of_word(&self, state: StateId) -> Option<&[u8]> {
+        match &self.kind {
+            Kind::Word => self.word().get(state.index()..),
+            _ => None,
+        }
+    }
+
     /// A state that behaves like `state` for the next `max_bytes` bytes, the same one for residues that
     /// differ only in large counts.
     ///

@@ -7,7 +7,7 @@ use maskwright_automata::{
 };
 use maskwright_grammar::{Grammar, LexedGrammar, Network, TerminalFacts, TerminalId, reduce};
 use maskwright_lexing::{Discipline, LarkTerminal, Lexer, LexerLimits, lark_terminals};
-use maskwright_vocabulary::Vocabulary;
+use maskwright_vocabulary::{Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use crate::budget::Spelling;
@@ -15,6 +15,9 @@ use crate::lexed::{Layout, LexedTables};
 use crate::machine::Machine;
 use crate::rows::{CountedRow, MinusRow, PlainRow, Row};
 use crate::{EngineError, Limits, Options};
+
+/// The most residues of one terminal that are prepared for.
+const MAX_WARM_RESIDUES: usize = 32;
 
 /// The most automata that are kept for grammars to come.
 const MAX_AUTOMATA: usize = 8_192;
@@ -182,6 +185,33 @@ impl Compiler {
         }))
     }
 
+    /// Makes the rows of `terminals` now, those of all residues if they are few, so that no mask has to wait for
+    /// them. Changes no answer.
+    ///
+    /// # Errors
+    /// If a limit is reached, or the work is cancelled through `fuel`; what was made by then stays.
+    pub fn warm(&self, terminals: &[Regex], fuel: &Fuel) -> Result<(), EngineError> {
+        if !self.0.options.use_rows {
+            return Ok(());
+        }
+        for regex in terminals {
+            let automaton = self.0.automaton(regex, fuel)?;
+            let located = |error| EngineError::automaton(format!("{regex:?}"), error);
+            let mut residues: Vec<StateId> = automaton.start().into_iter().collect();
+            let mut position = 0;
+            while let Some(&residue) = residues.get(position).filter(|_| position < MAX_WARM_RESIDUES) {
+                position += 1;
+                fuel.spend(1)?;
+                self.0.row_if_heavy(&automaton, residue).map_err(located)?;
+                for byte in automaton.next_bytes(residue).map_err(located)?.iter() {
+                    let next = automaton.step(residue, byte).map_err(located)?;
+                    residues.extend(next.filter(|next| !residues.contains(next)));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Drops all shared automata and rows; grammars compiled before keep working.
     pub fn clear_caches(&self) {
         *lock(&self.0.rows) = RowCache::default();
@@ -253,6 +283,29 @@ impl Shared {
             Some(known) => known.clone(),
             None => current.insert(Arc::new(Mutex::new(Spelling::new(self.vocabulary.clone())))).clone(),
         }
+    }
+
+    /// The row of a residue, made if it is not there; `None` if few tokens can match it, so that walking the
+    /// token trie is cheaper.
+    pub(crate) fn row_if_heavy(
+        &self,
+        automaton: &Automaton,
+        residue: StateId,
+    ) -> Result<Option<Row>, AutomatonError> {
+        if automaton.is_literal_like() {
+            return Ok(None);
+        }
+        let trie = self.vocabulary.trie();
+        let n_nodes: usize = automaton
+            .next_bytes(residue)?
+            .iter()
+            .filter_map(|byte| trie.child(Trie::ROOT, byte))
+            .map(|child| trie.subtree_nodes(child))
+            .sum();
+        if n_nodes <= self.options.light_nodes {
+            return Ok(None);
+        }
+        self.row(automaton, residue).map(Some)
     }
 
     /// The row of a residue, made if it is not there.

@@ -3,7 +3,8 @@
 //! mask(c) contains t iff some thread of c reads all bytes of t. Threads with the same residue share a row:
 //! its inside is allowed whatever follows, and its exits are walked once, as a trie, with the configuration that
 //! stands behind the terminal. Residues that few tokens can match (a key of an object) have no row; the
-//! token trie is walked with them directly, which visits about as many nodes as the literal has bytes.
+//! token trie is walked with them directly, which visits about as many nodes as the literal has bytes;
+//! a single word is followed without making configurations on the way.
 //!
 //! The naive twin (`Options::use_rows` off) walks the whole token trie with the whole configuration.
 
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 use maskwright_automata::StateId;
 use maskwright_grammar::TerminalId;
-use maskwright_vocabulary::{TokenId, Trie, mask_words};
+use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, mask_words};
 
 use crate::EngineError;
 use crate::configuration::{ConfigId, Thread};
@@ -82,7 +83,7 @@ impl Machine {
             mask.insert_all(&eos);
         }
         if !self.shared.options.use_rows {
-            self.walk(vocabulary.trie(), config, |tokens| mask.insert_all(tokens))?;
+            self.walk(vocabulary.trie(), Trie::ROOT, config, |tokens| mask.insert_all(tokens))?;
             return Ok(mask.finish());
         }
         let threads = self.configs.threads(config).to_vec();
@@ -101,7 +102,7 @@ impl Machine {
         let walked =
             if light.len() == threads.len() { Some(config) } else { self.intern(&mut light, false)? };
         if let Some(walked) = walked {
-            self.walk(vocabulary.trie(), walked, |tokens| mask.insert_all(tokens))?;
+            self.find(vocabulary.trie(), walked, |tokens| mask.insert_all(tokens))?;
         }
         Ok(mask.finish())
     }
@@ -114,10 +115,7 @@ impl Machine {
         group: &[Thread],
         mask: &mut MaskBuilder,
     ) -> Result<bool, EngineError> {
-        let mut seeds: Vec<Seed> = group.iter().map(|thread| (thread.next, thread.node)).collect();
-        let mut behind = Vec::new();
-        self.close(&mut seeds, &mut behind)?;
-        let Some(behind) = self.intern(&mut behind, false)? else { return Ok(true) };
+        let Some(behind) = self.behind(group)? else { return Ok(true) };
         let follow = self.next_bytes(behind)?;
         let Thread { terminal, residue, .. } = group[0];
         let automaton = self.automaton(terminal).clone();
@@ -126,7 +124,7 @@ impl Machine {
             .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
         let Some(exits) = exits else { return Ok(false) };
         let mut found = Vec::new();
-        self.walk(&exits.trie, behind, |tokens| found.extend_from_slice(tokens))?;
+        self.find(&exits.trie, behind, |tokens| found.extend_from_slice(tokens))?;
         exits.keep(&mut found);
         mask.insert_all(&found);
         Ok(true)
@@ -135,32 +133,69 @@ impl Machine {
     /// The row of a residue, from the compiler's cache; `None` if few tokens can match it.
     pub(crate) fn row(&self, terminal: TerminalId, residue: StateId) -> Result<Option<Row>, EngineError> {
         let automaton = self.automaton(terminal);
-        if automaton.is_literal_like() {
-            return Ok(None);
-        }
         let located = |error| EngineError::automaton(format!("{:?}", automaton.regex()), error);
-        let trie = self.shared.vocabulary.trie();
-        let n_nodes: usize = automaton
-            .next_bytes(residue)
-            .map_err(located)?
-            .iter()
-            .filter_map(|byte| trie.child(Trie::ROOT, byte))
-            .map(|child| trie.subtree_nodes(child))
-            .sum();
-        if n_nodes <= self.shared.options.light_nodes {
-            return Ok(None);
-        }
-        self.shared.row(automaton, residue).map(Some).map_err(located)
+        self.shared.row_if_heavy(automaton, residue).map_err(located)
     }
 
-    /// Finds the tokens of `trie` that `config` can read.
-    fn walk(
+    /// Finds the tokens of `trie` that `config` can read, some more than once. As [`walk`](Machine::walk), but threads that read
+    /// a single word (the keys of an object) follow it byte by byte, each by itself, and make no configuration
+    /// before its end.
+    ///
+    /// Right because a configuration reads what its threads read. Only the first word is followed so: where
+    /// readings are ambiguous, following each by itself would take time exponential in the token.
+    fn find(
         &mut self,
         trie: &Trie,
         config: ConfigId,
         mut found: impl FnMut(&[TokenId]),
     ) -> Result<(), EngineError> {
-        let mut stack = vec![(Trie::ROOT, config)];
+        let is_word =
+            |thread: &Thread| self.automaton(thread.terminal).rest_of_word(thread.residue).is_some();
+        if !self.configs.threads(config).iter().any(is_word) {
+            return self.walk(trie, Trie::ROOT, config, found);
+        }
+        let threads = self.configs.threads(config).to_vec();
+        let mut others: Vec<Thread> = Vec::new();
+        for group in threads.chunk_by(|a, b| (a.terminal, a.residue) == (b.terminal, b.residue)) {
+            let automaton = self.automaton(group[0].terminal);
+            let Some(rest) = automaton.rest_of_word(group[0].residue) else {
+                others.extend(group);
+                continue;
+            };
+            let end = rest.iter().try_fold(Trie::ROOT, |node, &byte| {
+                let child = trie.child(node, byte)?;
+                found(trie.tokens(child));
+                Some(child)
+            });
+            if let Some(end) = end.filter(|&end| trie.n_children(end) > 0)
+                && let Some(behind) = self.behind(group)?
+            {
+                self.walk(trie, end, behind, &mut found)?;
+            }
+        }
+        match self.intern(&mut others, false)? {
+            Some(others) => self.walk(trie, Trie::ROOT, others, found),
+            None => Ok(()),
+        }
+    }
+
+    /// The configuration behind the terminal that the threads of `group` read; `None` if nothing can follow.
+    fn behind(&mut self, group: &[Thread]) -> Result<Option<ConfigId>, EngineError> {
+        let mut seeds: Vec<Seed> = group.iter().map(|thread| (thread.next, thread.node)).collect();
+        let mut behind = Vec::new();
+        self.close(&mut seeds, &mut behind)?;
+        self.intern(&mut behind, false)
+    }
+
+    /// Finds the tokens of `trie` below `start` whose bytes from there on `config` can read, each once.
+    fn walk(
+        &mut self,
+        trie: &Trie,
+        start: TrieNodeId,
+        config: ConfigId,
+        mut found: impl FnMut(&[TokenId]),
+    ) -> Result<(), EngineError> {
+        let mut stack = vec![(start, config)];
         while let Some((node, config)) = stack.pop() {
             let bytes = self.next_bytes(config)?;
             for (byte, child) in trie.children(node) {

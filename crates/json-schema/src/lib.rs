@@ -66,7 +66,7 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use maskwright_automata::Fuel;
+use maskwright_automata::{Fuel, Regex};
 use maskwright_grammar::Grammar;
 use serde_json::Value;
 
@@ -118,6 +118,16 @@ pub fn compile_with_documents(
     let root = graph.schema_node(schema, 0, Step::Root)?;
     let grammar = lower::lower(&mut graph, root)?;
     Ok(CompiledSchema { grammar, report: graph.into_report() })
+}
+
+/// The terminals that the grammars of most schemas have: JSON's own strings, numbers and punctuation. An engine
+/// may prepare for them.
+///
+/// ```
+/// assert!(!maskwright_json_schema::usual_terminals(&Default::default()).is_empty());
+/// ```
+pub fn usual_terminals(config: &SchemaConfig) -> Vec<Regex> {
+    terminals::usual(config)
 }
 
 /// Parses a schema document and [compiles](compile) it.

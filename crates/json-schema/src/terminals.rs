@@ -80,6 +80,24 @@ static WHOLE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::union([Regex::byte(b'0'), Regex::concat([Regex::bytes(ByteSet::range(b'1', b'9')), DIGIT.star()])])
 });
 
+/// The terminals that most schemas have.
+pub(crate) fn usual(config: &SchemaConfig) -> Vec<Regex> {
+    let punctuation = Punctuation::of(config);
+    let values = [&STRING, &CANONICAL_STRING, &NUMBER, &INTEGER, &WHOLE_NUMBER, &BOOLEAN, &NULL];
+    let mut usual: Vec<Regex> = values.into_iter().map(|regex| Regex::clone(regex)).collect();
+    usual.extend([
+        punctuation.open_object,
+        punctuation.close_object,
+        punctuation.empty_object,
+        punctuation.open_array,
+        punctuation.close_array,
+        punctuation.empty_array,
+        punctuation.comma,
+        punctuation.colon,
+    ]);
+    usual
+}
+
 /// Quotes around `body`.
 pub(crate) fn quote(body: Regex) -> Regex {
     Regex::concat([Regex::byte(b'"'), body, Regex::byte(b'"')])
