@@ -163,7 +163,7 @@ impl Machine {
     ) -> Result<Arc<MaskForm>, EngineError> {
         let n_words = mask_words(self.shared.vocabulary.n_vocab());
         let profile = if self.lexed().is_some() {
-            self.with_lexed_budget(|budget, lexed, machine| budget.profile(lexed, machine, config))?
+            self.with_lexed_budget(|budget, lexed, machine| budget.profile(lexed, machine, config, n_left))?
         } else {
             self.with_budget(|budget, machine| budget.profile(machine, config))?
         };

@@ -83,8 +83,9 @@ pub(crate) struct LexedBudget {
     spelling: Arc<std::sync::Mutex<Spelling>>,
     summaries: Summaries,
     places: FxHashMap<Place, Least>,
-    configs: FxHashMap<ConfigId, u32>,
-    profiles: FxHashMap<ConfigId, Arc<Profile>>,
+    configs: FxHashMap<ConfigId, Least>,
+    /// Each with the number of tokens left that it was made for: it tells apart what completes the text in fewer.
+    profiles: FxHashMap<ConfigId, (u32, Arc<Profile>)>,
     profile_bytes: usize,
     eos_cost: u32,
 }
@@ -114,26 +115,41 @@ impl LexedBudget {
         self.summaries.is_upper = true;
     }
 
-    /// Drops what is memoised if it has grown beyond the limit.
+    /// Drops what is memoised if it has grown beyond the limit: the search before its answers.
     pub(super) fn trim(&mut self) {
-        if self.memory_usage() > MAX_BYTES {
-            self.clear();
+        if self.search_bytes() > MAX_BYTES {
+            self.clear_search();
+        }
+        if self.profile_bytes + self.configs.len() * 16 > MAX_BYTES {
+            self.clear_answers();
         }
     }
 
     fn clear(&mut self) {
+        self.clear_search();
+        self.clear_answers();
+    }
+
+    fn clear_search(&mut self) {
         let is_upper = self.summaries.is_upper;
         self.summaries = Summaries::default();
         self.summaries.is_upper = is_upper;
         self.places = FxHashMap::default();
+    }
+
+    fn clear_answers(&mut self) {
         self.configs = FxHashMap::default();
         self.profiles = FxHashMap::default();
         self.profile_bytes = 0;
     }
 
+    fn search_bytes(&self) -> usize {
+        self.summaries.memory_usage() + self.places.len() * 32
+    }
+
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
-        self.summaries.memory_usage() + self.places.len() * 32 + self.configs.len() * 16 + self.profile_bytes
+        self.search_bytes() + self.configs.len() * 16 + self.profile_bytes
     }
 
     /// The least number of tokens, EOS included, that complete the text; [`NEVER`] if no tokens spell the
@@ -147,27 +163,39 @@ impl LexedBudget {
         machine: &mut Machine,
         config: ConfigId,
     ) -> Result<u32, EngineError> {
+        Ok(self.least_within(lexed, machine, config, MAX_BOUND)?.unwrap_or(NEVER))
+    }
+
+    /// The same, if it is at most `limit`. Takes the time that an answer of at most `limit` takes.
+    fn least_within(
+        &mut self,
+        lexed: &mut Lexed,
+        machine: &mut Machine,
+        config: ConfigId,
+        limit: u32,
+    ) -> Result<Option<u32>, EngineError> {
         if lexed.configs.is_accepting(config) {
-            return Ok(self.eos_cost);
+            return Ok((self.eos_cost <= limit).then_some(self.eos_cost));
         }
-        if let Some(&known) = self.configs.get(&config) {
-            return Ok(known);
+        let known = self.configs.get(&config).copied();
+        if let Some(answer) = known.and_then(|known| known.within(limit)) {
+            return Ok(answer);
         }
         let spelling = self.spelling.clone();
         let mut spelling = lock(&spelling);
         let mut parts = Parts { machine, lexed, futures: &mut spelling.futures };
-        let mut bound = 1;
-        let least = loop {
-            if let Some(least) = self.config_within(&mut parts, config, bound)? {
-                break least + self.eos_cost;
-            }
-            if bound >= MAX_BOUND {
-                break NEVER;
-            }
-            bound += if bound < 64 { 1 } else { bound };
+        let mut tried = match known {
+            Some(Least::MoreThan(known)) => known.saturating_sub(self.eos_cost),
+            _ => 0,
         };
+        let mut least = None;
+        while least.is_none() && tried + self.eos_cost < limit {
+            tried = (tried + if tried < 64 { 1 } else { tried }).min(limit - self.eos_cost);
+            least = self.config_within(&mut parts, config, tried)?.map(|least| least + self.eos_cost);
+        }
         if parts.machine.shared.options.use_memo {
-            self.configs.insert(config, least);
+            let known = least.map_or(Least::MoreThan(limit), Least::Exactly);
+            self.configs.insert(config, known);
         }
         Ok(least)
     }
@@ -285,8 +313,9 @@ impl LexedBudget {
         }
     }
 
-    /// The profile of `config`: the mask's tokens by what completing the text after them takes. One walk over the
-    /// token trie; texts that come to the same configuration are one.
+    /// The profile of `config` for at most `n_left` tokens left: the mask's tokens by what completing the text after them takes,
+    /// [`NEVER`] standing for all that is not fewer. One walk over the token trie; texts that come to the same
+    /// configuration are one.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -295,10 +324,12 @@ impl LexedBudget {
         lexed: &mut Lexed,
         machine: &mut Machine,
         config: ConfigId,
+        n_left: u32,
     ) -> Result<Arc<Profile>, EngineError> {
-        if let Some(known) = self.profiles.get(&config) {
+        if let Some((_, known)) = self.profiles.get(&config).filter(|(made_for, _)| *made_for >= n_left) {
             return Ok(known.clone());
         }
+        let limit = n_left.saturating_sub(1).min(MAX_BOUND);
         let vocabulary = machine.shared.vocabulary.clone();
         let n_words = mask_words(vocabulary.n_vocab());
         let mut groups: BTreeMap<u32, MaskBuilder> = BTreeMap::new();
@@ -312,7 +343,7 @@ impl LexedBudget {
             for (byte, child) in trie.children(node) {
                 let Some(next) = lexed.step(machine, config, byte)? else { continue };
                 if !trie.tokens(child).is_empty() {
-                    let least = self.least(lexed, machine, next)?;
+                    let least = self.least_within(lexed, machine, next, limit)?.unwrap_or(NEVER);
                     let group = groups.entry(least).or_insert_with(|| MaskBuilder::new(n_words));
                     group.insert_all(trie.tokens(child));
                 }
@@ -321,11 +352,13 @@ impl LexedBudget {
                 }
             }
         }
+        let is_complete = !groups.contains_key(&NEVER);
         let profile =
             Arc::new(Profile::new(groups.into_iter().map(|(cost, mask)| (cost, mask.finish())).collect()));
         if machine.shared.options.use_memo {
             self.profile_bytes += profile.memory_usage();
-            self.profiles.insert(config, profile.clone());
+            let made_for = if is_complete { u32::MAX } else { n_left };
+            self.profiles.insert(config, (made_for, profile.clone()));
         }
         Ok(profile)
     }

@@ -7,8 +7,6 @@
 //!
 //! Costs are corrected where a cheaper way is found later, so the order of the queue matters for time only.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use maskwright_grammar::{ExprId, Symbol, TerminalId};
@@ -49,6 +47,8 @@ struct Summary {
     callees: FxHashSet<(SummaryId, u32)>,
     /// Items beyond the bound.
     parked: Vec<(u32, Place)>,
+    /// Items at the bound with no token begun, so that nothing can be read from them yet.
+    at_bound: Vec<(u32, Place)>,
     /// Runs of which more levels may be needed.
     waits: Vec<Wait>,
 }
@@ -70,7 +70,10 @@ pub(super) struct Summaries {
     pub(super) blocks: BlocksPool,
     summaries: Vec<Summary>,
     ids: FxHashMap<Place, SummaryId>,
-    queue: BinaryHeap<Reverse<(u32, SummaryId, Place)>>,
+    /// Items by cost.
+    queue: Vec<Vec<(SummaryId, Place)>>,
+    /// No item is cheaper than this.
+    cheapest: usize,
     costs: FxHashMap<(SummaryId, Place), u32>,
     root_costs: FxHashMap<Spot, u32>,
     /// Summaries whose bound was raised, with what they still have to do about it.
@@ -99,7 +102,7 @@ impl Summaries {
         loop {
             if let Some(raised) = self.raised.pop() {
                 self.go_on(parts, raised)?;
-            } else if let Some(Reverse((cost, id, place))) = self.queue.pop() {
+            } else if let Some((cost, id, place)) = self.pop() {
                 self.take(parts, cost, id, place)?;
             } else {
                 break;
@@ -108,8 +111,9 @@ impl Summaries {
                 return Err(EngineError::budget_search(max_items));
             }
         }
-        let exits = &self.summaries[id.0 as usize].exits;
-        Ok(exits.iter().map(|(&control, &cost)| (control, cost)).filter(|&(_, cost)| cost <= bound).collect())
+        let mut exits = self.exits_of(id);
+        exits.retain(|&(_, cost)| cost <= bound);
+        Ok(exits)
     }
 
     /// How a text goes on with the exits of `run` for `terminal` at `cost`: the controls behind it.
@@ -143,9 +147,38 @@ impl Summaries {
         let id = *self.ids.entry(place).or_insert(fresh);
         if id == fresh {
             self.summaries.push(Summary::default());
-            self.queue.push(Reverse((0, id, place)));
+            self.push(0, id, place);
         }
         id
+    }
+
+    /// Adds an item that may be new.
+    fn push(&mut self, cost: u32, id: SummaryId, place: Place) {
+        if self.costs.get(&(id, place)).is_some_and(|&known| known <= cost) {
+            return;
+        }
+        let summary = &mut self.summaries[id.0 as usize];
+        if cost > summary.bound {
+            summary.parked.push((cost, place));
+            return;
+        }
+        let bucket = cost as usize;
+        if self.queue.len() <= bucket {
+            self.queue.resize_with(bucket + 1, Vec::new);
+        }
+        self.queue[bucket].push((id, place));
+        self.cheapest = self.cheapest.min(bucket);
+    }
+
+    /// The cheapest item.
+    fn pop(&mut self) -> Option<(u32, SummaryId, Place)> {
+        while self.cheapest < self.queue.len() {
+            if let Some((id, place)) = self.queue[self.cheapest].pop() {
+                return Some((self.cheapest as u32, id, place));
+            }
+            self.cheapest += 1;
+        }
+        None
     }
 
     fn raise(&mut self, id: SummaryId, bound: u32) {
@@ -160,13 +193,17 @@ impl Summaries {
     fn go_on(&mut self, parts: &mut Parts<'_>, id: SummaryId) -> Result<(), EngineError> {
         let summary = &mut self.summaries[id.0 as usize];
         let bound = summary.bound;
-        let (due, parked) =
-            std::mem::take(&mut summary.parked).into_iter().partition(|&(cost, _)| cost <= bound);
-        summary.parked = parked;
-        let due: Vec<(u32, Place)> = due;
-        self.queue.extend(due.into_iter().map(|(cost, place)| Reverse((cost, id, place))));
+        let parked = std::mem::take(&mut summary.parked);
+        let due = std::mem::take(&mut summary.at_bound);
         let callees: Vec<(SummaryId, u32)> = summary.callees.iter().copied().collect();
-        for wait in std::mem::take(&mut summary.waits) {
+        let waits = std::mem::take(&mut summary.waits);
+        for (cost, place) in parked {
+            self.push(cost, id, place);
+        }
+        for (cost, place) in due {
+            self.read_on(parts, cost, id, place)?;
+        }
+        for wait in waits {
             self.follow(parts, id, wait)?;
         }
         for (callee, cost) in callees {
@@ -185,47 +222,29 @@ impl Summaries {
         if self.costs.get(&(id, (state, control))).is_some_and(|&known| known <= cost) {
             return Ok(());
         }
-        let summary = &mut self.summaries[id.0 as usize];
-        let bound = summary.bound;
-        if cost > bound {
-            summary.parked.push((cost, (state, control)));
-            return Ok(());
-        }
         self.n_items += 1;
         self.costs.insert((id, (state, control)), cost);
+        let mut is_at_bound = false;
         if let Control::Text(text) = self.controls.get(control) {
-            let Some(text) = self.cut(parts, cost, (id, state, text.hypothesis, text.blocks), text.future)
-            else {
-                return Ok(());
-            };
+            let spot = (id, state, text.hypothesis, text.blocks);
+            let Some(text) = self.cut(parts, cost, spot, text.future) else { return Ok(()) };
             control = self.controls.intern(Control::Text(text));
-            self.read_on(parts, cost, id, state, text)?;
+            let is_root = text.future == parts.futures.root();
+            let n_open = self.blocks.n_open(text.blocks);
+            if is_root && n_open > 0 && parts.lexed.ends_here(text.hypothesis) {
+                let end = self.controls.intern(Control::End(n_open));
+                self.push(cost, id, (state, end));
+            }
+            is_at_bound = is_root && cost >= self.summaries[id.0 as usize].bound;
         }
         if parts.machine.network.is_nullable(state) {
             self.leave(id, cost, control);
         }
-        for index in parts.machine.network.moves(state) {
-            let step = parts.machine.network.move_at(index);
-            match step.symbol {
-                Symbol::Terminal(terminal) => {
-                    if let Some(next) = self.after_made(parts, control, terminal) {
-                        self.queue.push(Reverse((cost, id, (step.next, next))));
-                    }
-                }
-                Symbol::Rule(rule) => {
-                    let callee = self.summary((parts.machine.network.body(rule), control));
-                    self.raise(callee, bound - cost);
-                    self.summaries[id.0 as usize].callees.insert((callee, cost));
-                    if self.summaries[callee.0 as usize].callers.insert((id, step.next, cost)) {
-                        let exits = self.summaries[callee.0 as usize].exits.iter();
-                        self.queue.extend(
-                            exits.map(|(&left, &more)| Reverse((cost + more, id, (step.next, left)))),
-                        );
-                    }
-                }
-            }
+        if is_at_bound {
+            self.summaries[id.0 as usize].at_bound.push((cost, (state, control)));
+            return Ok(());
         }
-        Ok(())
+        self.read_on(parts, cost, id, (state, control))
     }
 
     /// The text at a spot at `cost`, without the rests of tokens that are as cheap to spell anew (lemma 1); `None` if
@@ -242,28 +261,49 @@ impl Summaries {
         (text.future != FutureId::EMPTY).then_some(text)
     }
 
-    /// Goes on from a place by the text's own bytes, or by its end.
+    /// Goes on from a place by what can be read there.
     fn read_on(
         &mut self,
         parts: &mut Parts<'_>,
         cost: u32,
         id: SummaryId,
-        state: ExprId,
-        text: InText,
+        (state, control): Place,
     ) -> Result<(), EngineError> {
-        let n_open = self.blocks.n_open(text.blocks);
-        if text.future == parts.futures.root() && n_open > 0 && parts.lexed.ends_here(text.hypothesis) {
-            let end = self.controls.intern(Control::End(n_open));
-            self.queue.push(Reverse((cost, id, (state, end))));
+        let bound = self.summaries[id.0 as usize].bound;
+        let mut reads_text = false;
+        for index in parts.machine.network.moves(state) {
+            let step = parts.machine.network.move_at(index);
+            match step.symbol {
+                Symbol::Terminal(terminal) => {
+                    reads_text = true;
+                    if let Some(next) = self.after_made(parts, control, terminal) {
+                        self.push(cost, id, (step.next, next));
+                    }
+                }
+                Symbol::Rule(rule) => {
+                    let callee = self.summary((parts.machine.network.body(rule), control));
+                    self.raise(callee, bound - cost);
+                    self.summaries[id.0 as usize].callees.insert((callee, cost));
+                    if self.summaries[callee.0 as usize].callers.insert((id, step.next, cost)) {
+                        let exits: Vec<(ControlId, u32)> = self.exits_of(callee);
+                        for (left, more) in exits {
+                            self.push(cost + more, id, (step.next, left));
+                        }
+                    }
+                }
+            }
         }
-        let moves = parts.machine.network.moves(state);
-        let reads_terminal =
-            |index| matches!(parts.machine.network.move_at(index).symbol, Symbol::Terminal(_));
-        if n_open > 0 || moves.into_iter().any(reads_terminal) {
+        if let Control::Text(text) = self.controls.get(control)
+            && (reads_text || self.blocks.n_open(text.blocks) > 0)
+        {
             let run = self.run(parts, text)?;
             self.follow(parts, id, Wait { cost, state, text, run, n_levels: 0 })?;
         }
         Ok(())
+    }
+
+    fn exits_of(&self, id: SummaryId) -> Vec<(ControlId, u32)> {
+        self.summaries[id.0 as usize].exits.iter().map(|(&control, &cost)| (control, cost)).collect()
     }
 
     /// The least cost, if it is at most `bound`, at which the text can end without another token for the parser.
@@ -306,7 +346,7 @@ impl Summaries {
             let n_open = self.blocks.n_open(wait.text.blocks);
             if n_open > 0 && ends_text(&level) {
                 let end = self.controls.intern(Control::End(n_open));
-                self.queue.push(Reverse((wait.cost + wait.n_levels, id, (wait.state, end))));
+                self.push(wait.cost + wait.n_levels, id, (wait.state, end));
             }
             for index in parts.machine.network.moves(wait.state) {
                 let step = parts.machine.network.move_at(index);
@@ -316,7 +356,7 @@ impl Summaries {
                         continue;
                     }
                     for control in self.behind(parts, wait.text.blocks, exit) {
-                        self.queue.push(Reverse((wait.cost + wait.n_levels, id, (step.next, control))));
+                        self.push(wait.cost + wait.n_levels, id, (step.next, control));
                     }
                 }
             }
@@ -352,9 +392,10 @@ impl Summaries {
             return;
         }
         *known = cost;
-        let callers = summary.callers.iter();
-        self.queue
-            .extend(callers.map(|&(caller, next, before)| Reverse((before + cost, caller, (next, control)))));
+        let callers: Vec<(SummaryId, ExprId, u32)> = summary.callers.iter().copied().collect();
+        for (caller, next, before) in callers {
+            self.push(before + cost, caller, (next, control));
+        }
     }
 
     /// Approximate memory, in bytes.
@@ -364,12 +405,13 @@ impl Summaries {
             .iter()
             .map(|summary| {
                 let calls = summary.callers.len() + summary.callees.len();
-                16 * summary.exits.len() + 20 * calls + 16 * summary.parked.len() + 40 * summary.waits.len()
+                let parked = summary.parked.len() + summary.at_bound.len();
+                16 * summary.exits.len() + 20 * calls + 16 * parked + 40 * summary.waits.len()
             })
             .sum();
         entries
             + self.summaries.len() * (size_of::<Summary>() + 40)
-            + (self.costs.len() + self.root_costs.len() + self.queue.len()) * 28
+            + (self.costs.len() + self.root_costs.len()) * 28
             + self.runs.memory_usage()
             + self.controls.memory_usage()
             + self.blocks.memory_usage()
