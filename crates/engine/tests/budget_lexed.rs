@@ -411,9 +411,10 @@ proptest! {
         source in arb_source(),
         tokens in some_of(SMALL_TOKENS),
         choices in prop::collection::vec(any::<u16>(), 1..4),
-        options in arb_options(),
     ) {
-        check(&source, false, &tokens, &choices, options)?;
+        // Without memoising the engine looks for the same completions again and again where tokens cannot stand
+        // side by side.
+        check(&source, false, &tokens, &choices, Options::default())?;
     }
 
     #[test]
