@@ -7,6 +7,7 @@
 //!
 //! * [`json_mode`]: a real model writes records for a hundred schemas.
 //! * [`random_logits`]: a model without taste writes a thousand texts.
+//! * [`budget_random`]: the same under limits on tokens, which every text must keep.
 //! * [`overhead`]: what masks cost beside the network.
 //! * [`maskbench`]: verdicts and times over thousands of schemas.
 //! * [`train_diffusion`]: the weights of the built-in diffusion model.
@@ -16,6 +17,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that reports to its user")]
 
+mod budget_random;
 mod data;
 mod diffusion_corpus;
 mod hostile;
@@ -44,6 +46,8 @@ enum Campaign {
     JsonMode(json_mode::Arguments),
     /// A model with random logits writes texts for real schemas until enough are finished.
     RandomLogits(random_logits::Arguments),
+    /// The same under limits on tokens that leave little room; known texts at exactly their length.
+    BudgetRandom(budget_random::Arguments),
     /// What masks cost beside the forward pass, over one given text of 2,000 tokens.
     Overhead(overhead::Arguments),
     /// Verdicts and times over the schemas and instances of MaskBench.
@@ -61,6 +65,7 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().campaign {
         Campaign::JsonMode(arguments) => json_mode::run(&arguments),
         Campaign::RandomLogits(arguments) => random_logits::run(&arguments),
+        Campaign::BudgetRandom(arguments) => budget_random::run(&arguments),
         Campaign::Overhead(arguments) => overhead::run(&arguments),
         Campaign::Maskbench(arguments) => maskbench::run(&arguments),
         Campaign::Hostile(arguments) => hostile::run(&arguments),

@@ -116,7 +116,7 @@ fn pick(mut records: Vec<Record>, n_wanted: usize, compiler: &Compiler) -> Vec<S
 }
 
 /// FNV-1a, 64 bits: the same on every machine and in every release.
-fn hash(bytes: &[u8]) -> u64 {
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
     let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
