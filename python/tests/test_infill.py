@@ -150,9 +150,21 @@ def test_arguments_are_checked(tiny, nested):
         Canvas(nested, [None] * 100_000)
 
 
-def test_lexed_grammars_are_refused_clearly(tiny):
-    grammar = maskwright.Compiler(tiny).compile_builtin("json")
-    with pytest.raises(maskwright.GrammarError, match="infilling"):
+def test_lexed_grammars(tokenizer, compiler):
+    grammar = compiler.compile_builtin("arithmetic")
+    template = Template(grammar, [b"(1", Hole(), b"* (", Hole(max_tokens=2)])
+    assert template.is_possible() and is_word(grammar, template.complete())
+    mask = maskwright.allocate_token_bitmask(1, tokenizer.vocab_size)
+    template.fill_next_token_bitmask(1, [ord("x")], mask)
+    assert unpack(mask[0], tokenizer.vocab_size) == [ord(")")]
+    assert template.fix(0, [ord(")")]) and not template.fix(1, tokenizer.encode("x"))
+    canvas = Canvas(compiler.compile_builtin("json"), [ord("["), None, None, ord("]")])
+    assert canvas.is_possible() and not canvas.set(1, ord(","))
+
+
+def test_grammars_with_indentation_are_refused_clearly(compiler):
+    grammar = compiler.compile_builtin("python")
+    with pytest.raises(maskwright.GrammarError, match="declared"):
         Template(grammar, [Hole()])
-    with pytest.raises(maskwright.GrammarError, match="infilling"):
+    with pytest.raises(maskwright.GrammarError, match="declared"):
         Canvas(grammar, [None])

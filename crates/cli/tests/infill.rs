@@ -57,12 +57,23 @@ fn templates_come_from_files_and_standard_input() {
 }
 
 #[test]
+fn lexed_grammars_are_filled_too() {
+    for (grammar, template) in
+        [("json", "[{{hole}}]"), ("arithmetic", "(1{{hole}}*"), ("sql", "SELECT {{hole}} x")]
+    {
+        let run =
+            maskwright(&["infill", "--grammar", grammar, "-t", &[template, "{{hole}}"].concat()]).exits(0);
+        maskwright(&["check", "--grammar", grammar, "--text", &run.stdout]).exits(0);
+    }
+}
+
+#[test]
 fn bad_usage() {
     maskwright(&["infill", "-t", "{{hole}}"]).exits(2).says(&["no grammar is given"]);
     maskwright(&["infill", "--regex", "a", "-t", "b\n {{hole:x}}"])
         .exits(2)
         .says(&["the template:2:2", "{{hole:8}}"]);
-    maskwright(&["infill", "--grammar", "json", "-t", "[{{hole}}]"]).exits(2).says(&["infilling"]);
+    maskwright(&["infill", "--grammar", "python", "-t", "def {{hole}}"]).exits(2).says(&["declared"]);
     let limit = ["infill", "--regex", "a+", "--tokenizer", "gpt2", "-t", "{{hole=99999999}}"];
     maskwright(&limit).exits(2).says(&["positions"]);
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use maskwright_automata::Fuel;
 use maskwright_grammar::Grammar;
 use maskwright_infill::{InfillLimits, Infiller};
+use maskwright_lark::LarkGrammar;
 use maskwright_vocabulary::Vocabulary;
 
 use crate::{CompileOptions, Error};
@@ -21,7 +22,8 @@ type Reader = dyn Fn(&Fuel) -> Result<Grammar, Error> + Send + Sync;
 /// asked for.
 ///
 /// Rejected: keeping the parsed grammar for the infiller. Most grammars are never infilled, and a copy of each would
-/// be part of every compilation; reading the source again takes as long as the first time, once.
+/// be part of every compilation; reading the source again takes as long as the first time, once. (Lark grammars are
+/// kept: reading one again would look for its imports again, and they are few and small.)
 ///
 /// ```
 /// use maskwright::{Canvas, CanvasConfig, CompileOptions, Compiler, Matcher, TokenId, Tokenizer};
@@ -36,10 +38,15 @@ type Reader = dyn Fn(&Fuel) -> Result<Grammar, Error> + Send + Sync;
 /// ```
 pub struct CompiledGrammar {
     sessions: Arc<maskwright_engine::CompiledGrammar>,
-    /// `None` where infilling is not known for the kind of grammar.
-    reader: Option<Box<Reader>>,
+    source: Source,
     infiller: Mutex<Option<Infiller>>,
     compile_fuel: u64,
+}
+
+/// What an infiller is made from.
+enum Source {
+    Scannerless(Box<Reader>),
+    Lexed(Box<LarkGrammar>),
 }
 
 impl CompiledGrammar {
@@ -49,13 +56,18 @@ impl CompiledGrammar {
         compile_fuel: u64,
         reader: impl Fn(&Fuel) -> Result<Grammar, Error> + Send + Sync + 'static,
     ) -> Arc<CompiledGrammar> {
-        let reader: Option<Box<Reader>> = Some(Box::new(reader));
-        Arc::new(CompiledGrammar { sessions, reader, infiller: Mutex::default(), compile_fuel })
+        let source = Source::Scannerless(Box::new(reader));
+        Arc::new(CompiledGrammar { sessions, source, infiller: Mutex::default(), compile_fuel })
     }
 
-    /// A grammar over the tokens of a lexer.
-    pub(crate) fn lexed(sessions: Arc<maskwright_engine::CompiledGrammar>) -> Arc<CompiledGrammar> {
-        Arc::new(CompiledGrammar { sessions, reader: None, infiller: Mutex::default(), compile_fuel: 0 })
+    /// A grammar over the tokens of a lexer, which `sessions` was compiled from.
+    pub(crate) fn lexed(
+        sessions: Arc<maskwright_engine::CompiledGrammar>,
+        compile_fuel: u64,
+        grammar: LarkGrammar,
+    ) -> Arc<CompiledGrammar> {
+        let source = Source::Lexed(Box::new(grammar));
+        Arc::new(CompiledGrammar { sessions, source, infiller: Mutex::default(), compile_fuel })
     }
 
     /// The vocabulary that masks are over.
@@ -67,7 +79,7 @@ impl CompiledGrammar {
     /// same one, which is cheap to clone and shares what it learns.
     ///
     /// # Errors
-    /// If the grammar is lexed (Lark; infilling is not known for those), or a limit is reached.
+    /// If the grammar has indentation (infilling is not known for those), or a limit is reached.
     ///
     /// ```
     /// use maskwright::{CompileOptions, Compiler, Hole, Part, Template, Tokenizer};
@@ -82,22 +94,23 @@ impl CompiledGrammar {
     /// # Ok::<(), maskwright::Error>(())
     /// ```
     pub fn infiller(&self, options: &CompileOptions) -> Result<Infiller, Error> {
-        let Some(reader) = &self.reader else { return Err(Error::no_infilling()) };
         // A panic leaves either no infiller or a whole one.
         let mut infiller = self.infiller.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(infiller) = &*infiller {
             return Ok(infiller.clone());
         }
         let fuel = options.fuel(self.compile_fuel);
-        let grammar = reader(&fuel)?;
-        let made = Infiller::new(&grammar, self.vocabulary().clone(), InfillLimits::default(), &fuel)
-            .map_err(Error::infiller)?;
-        Ok(infiller.insert(made).clone())
+        let (vocabulary, limits) = (self.vocabulary().clone(), InfillLimits::default());
+        let made = match &self.source {
+            Source::Scannerless(reader) => Infiller::new(&reader(&fuel)?, vocabulary, limits, &fuel),
+            Source::Lexed(grammar) => Infiller::lexed(&grammar.lexed, vocabulary, limits, &fuel),
+        };
+        Ok(infiller.insert(made.map_err(Error::infiller)?).clone())
     }
 
     /// Whether the grammar reads the tokens of a lexer (Lark).
     pub fn is_lexed(&self) -> bool {
-        self.reader.is_none()
+        matches!(self.source, Source::Lexed(_))
     }
 }
 

@@ -218,8 +218,9 @@ impl Compiler {
         if grammar.lexer != LexerKind::Basic {
             return Err(Error::no_contextual_lexer());
         }
-        let layout = grammar.indentation.map(lark::layout);
-        Ok(CompiledGrammar::lexed(self.engine.compile_lexed(grammar.lexed, layout, fuel)?))
+        let layout = grammar.indentation.clone().map(lark::layout);
+        let sessions = self.engine.compile_lexed(grammar.lexed.clone(), layout, fuel)?;
+        Ok(CompiledGrammar::lexed(sessions, self.engine.limits().compile_fuel, grammar))
     }
 
     /// A grammar that the caller built. Regular rules are collapsed into terminals.

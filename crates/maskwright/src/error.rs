@@ -60,13 +60,6 @@ impl Error {
         )
     }
 
-    /// Infilling is asked of a lexed grammar.
-    pub(crate) fn no_infilling() -> Error {
-        Error::grammar(
-            "infilling is not known for grammars that read the tokens of a lexer (Lark)".to_owned(),
-        )
-    }
-
     /// No infiller could be made of a grammar.
     pub(crate) fn infiller(error: InfillError) -> Error {
         Error::new(compile_kind(error.is_limit(), error.is_cancelled(), ErrorKind::Grammar), error)

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use maskwright::{
-    Canvas, CanvasConfig, CompileOptions, CompiledGrammar, Compiler, ErrorKind, GrammarBuilder, Hole, Limits,
-    Matcher, Part, Regex, Template, TokenId, Tokenizer,
+    Canvas, CanvasConfig, CompileOptions, CompiledGrammar, Compiler, ErrorKind, GrammarBuilder, Hole,
+    LarkOptions, LexerKind, Limits, Matcher, Part, Regex, Template, TokenId, Tokenizer,
 };
 
 fn tokenizer() -> Tokenizer {
@@ -21,12 +21,16 @@ fn grammars(compiler: &Compiler) -> Vec<Arc<CompiledGrammar>> {
     let start = builder.declare("start");
     let body = builder.terminal(Regex::words([*b"aa"]));
     builder.define(start, body);
+    let basic = LarkOptions { lexer: LexerKind::Basic, ..LarkOptions::default() };
     vec![
         compiler.compile_regex(r"\[(a(,a)*)?\]", &options).unwrap(),
         compiler.compile_gbnf(r#"root ::= "[" (root | "a")* "]""#, &options).unwrap(),
         compiler.compile_choice(&["a,a", "[a]"], &options).unwrap(),
         compiler.compile_json_schema(schema, &Default::default(), &options).unwrap().grammar,
         compiler.compile(&builder.finish(start).unwrap(), &options).unwrap(),
+        compiler
+            .compile_lark("start: \"[\" (A | start)* \"]\"\nA: /a+/\n%ignore \",\"\n", &basic, &options)
+            .unwrap(),
     ]
 }
 
