@@ -357,14 +357,27 @@ impl Store {
             NO_BASE => return Ok(None),
             known => return Ok(Some(known - 2)),
         }
-        self.base_of(&mut self.lock(account), row)
+        let mut locked = self.lock(account);
+        let arena = &mut locked.shared.residues.arena;
+        let base = match arena.base(row.node)? {
+            Some(base) => {
+                // It contains the residue of a state, which has a word.
+                arena.set_alive(base, true);
+                Some(self.state_of(&mut locked, base)?)
+            }
+            None => None,
+        };
+        row.base.store(base.map_or(NO_BASE, |base| base + 2), Ordering::Release);
+        Ok(base)
     }
 
-    /// Fills those transitions of a residue with exceptions that no exception can read: they are its base's, which other
-    /// residues need too and which are mostly known. Whoever needs all transitions is spared most derivatives.
+    /// Fills those transitions of a residue with exceptions that no exception can read: they are its base's. Whoever
+    /// needs all transitions is spared most derivatives, where the base is a state already; none is made for it.
     fn adopt_transitions(&self, locked: &mut Locked<'_>, row: &Row) -> Result<(), AutomatonError> {
-        let Some(exceptions) = locked.shared.residues.arena.exception_bytes(row.node) else { return Ok(()) };
-        let Some(base) = self.base_of(locked, row)?.and_then(|base| self.row(base)) else { return Ok(()) };
+        let arena = &mut locked.shared.residues.arena;
+        let Some(exceptions) = arena.exception_bytes(row.node) else { return Ok(()) };
+        let Some(base) = arena.base(row.node)?.and_then(|base| arena.state(base)) else { return Ok(()) };
+        let Some(base) = self.row(base) else { return Ok(()) };
         for class in row.classes.iter() {
             let byte = row.classes.representative(class);
             if !exceptions.contains(byte) {
@@ -373,25 +386,6 @@ impl Store {
             }
         }
         Ok(())
-    }
-
-    fn base_of(&self, locked: &mut Locked<'_>, row: &Row) -> Result<Option<u32>, AutomatonError> {
-        match row.base.load(Ordering::Acquire) {
-            UNKNOWN => {}
-            NO_BASE => return Ok(None),
-            known => return Ok(Some(known - 2)),
-        }
-        let arena = &mut locked.shared.residues.arena;
-        let base = match arena.base(row.node)? {
-            Some(base) => {
-                // It contains the residue of a state, which has a word.
-                arena.set_alive(base, true);
-                Some(self.state_of(locked, base)?)
-            }
-            None => None,
-        };
-        row.base.store(base.map_or(NO_BASE, |base| base + 2), Ordering::Release);
-        Ok(base)
     }
 
     pub(crate) fn shortest_word(&self, from: u32, account: &Account) -> Result<Vec<u8>, AutomatonError> {
