@@ -200,7 +200,7 @@ def regexes(bench):
 
 def main():
     bench = Bench(sys.argv[1])
-    for case in (long_strings, enums, tools, wide_object, long_array, nesting, regexes):
+    for case in (long_strings, enums, tools, regexes, nesting, long_array, wide_object):
         case(bench)
 
 

@@ -32,6 +32,9 @@ pub(crate) static STRING: LazyLock<Regex> = LazyLock::new(|| {
 /// Any string with its quotes, in its canonical spelling.
 pub(crate) static CANONICAL_STRING: LazyLock<Regex> = LazyLock::new(|| quote(SPELLED_CHAR.star()));
 
+/// A string of at most some length: what an engine learns from one length it knows for all.
+static COUNTED_STRING: LazyLock<Regex> = LazyLock::new(|| quote(SPELLED_CHAR.repeat(0, Some(1_000))));
+
 /// Any number of RFC 8259.
 pub(crate) static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
     let exponent = Regex::concat([
@@ -83,7 +86,8 @@ static WHOLE: LazyLock<Regex> = LazyLock::new(|| {
 /// The terminals that most schemas have.
 pub(crate) fn usual(config: &SchemaConfig) -> Vec<Regex> {
     let punctuation = Punctuation::of(config);
-    let values = [&STRING, &CANONICAL_STRING, &NUMBER, &INTEGER, &WHOLE_NUMBER, &BOOLEAN, &NULL];
+    let values =
+        [&STRING, &CANONICAL_STRING, &COUNTED_STRING, &NUMBER, &INTEGER, &WHOLE_NUMBER, &BOOLEAN, &NULL];
     let mut usual: Vec<Regex> = values.into_iter().map(|regex| Regex::clone(regex)).collect();
     usual.extend([
         punctuation.open_object,
