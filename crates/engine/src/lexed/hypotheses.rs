@@ -138,6 +138,33 @@ impl Hypotheses {
         self.outcomes[index]
     }
 
+    /// Makes all steps of a hypothesis. What a byte does depends on nothing but where it leads the lexer and
+    /// the guards, so classes that lead to the same places are computed once.
+    fn fill(&mut self, id: HypothesisId) -> Result<(), EngineError> {
+        let lexer = self.lexer.clone();
+        let Hypothesis { state, guards, .. } = self.get(id).clone();
+        let mut known: FxHashMap<Vec<Option<LexState>>, u32> = FxHashMap::default();
+        let mut targets = Vec::with_capacity(guards.len() + 1);
+        for class in 0..self.n_classes {
+            let cell = id.index() * self.n_classes + class;
+            if self.cells[cell] > 0 {
+                continue;
+            }
+            let byte = lexer.class_representatives()[class];
+            targets.clear();
+            for &from in std::iter::once(&state).chain(&guards) {
+                targets.push(lexer.step(from, byte)?);
+            }
+            if let Some(&number) = known.get(&targets) {
+                self.cells[cell] = number;
+                continue;
+            }
+            self.step_class(id, class)?;
+            known.insert(targets.clone(), self.cells[cell]);
+        }
+        Ok(())
+    }
+
     fn compute(&mut self, id: HypothesisId, byte: u8) -> Result<Vec<Outcome>, EngineError> {
         let lexer = self.lexer.clone();
         let hypothesis = self.get(id).clone();
@@ -207,6 +234,7 @@ impl Hypotheses {
         let mut nodes = vec![Node { id: root, edges: Vec::new() }];
         let mut position = 0;
         while position < nodes.len() {
+            self.fill(nodes[position].id)?;
             let mut ranges = Vec::with_capacity(self.n_classes);
             for class in 0..self.n_classes {
                 let range = self.step_class(nodes[position].id, class)?;

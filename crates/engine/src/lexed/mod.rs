@@ -30,6 +30,7 @@ mod scope;
 mod tokens;
 mod viability;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
@@ -496,9 +497,13 @@ impl Lexed {
             return Ok(known);
         }
         let mut seen = FxHashSet::from_iter([root]);
-        let mut work = vec![root];
+        let mut work = VecDeque::from([root]);
         let mut is_viable = false;
-        'search: while let Some(thread) = work.pop() {
+        let mut is_oldest = false;
+        // The oldest place and the latest in turn: short completions are found where depth has no end, and
+        // long ones where there are many ways.
+        'search: while let Some(thread) = if is_oldest { work.pop_front() } else { work.pop_back() } {
+            is_oldest = !is_oldest;
             for (terminal, hypothesis) in self.token_ends(thread)? {
                 for (config, layout) in self.after_any_token(parser, thread, terminal)? {
                     let next = LexedThread { hypothesis, parser: config, layout };
@@ -508,7 +513,7 @@ impl Lexed {
                             break 'search;
                         }
                         Some(false) => {}
-                        None if seen.insert(next) => work.push(next),
+                        None if seen.insert(next) => work.push_back(next),
                         None => {}
                     }
                 }
