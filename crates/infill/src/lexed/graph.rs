@@ -156,7 +156,7 @@ impl Graph {
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
         let (place, hypothesis) = self.nodes[from as usize];
-        let first = self.edges.len() as u32;
+        let (first, n_nodes) = (self.edges.len() as u32, self.nodes.len());
         let behind = Node::boundary(place.position + 1);
         let add = |graph: &mut Graph, (label, hypothesis): Leap, place, crossing, tables: &LexedTables| {
             let to = graph.node(place, hypothesis, tables);
@@ -212,7 +212,9 @@ impl Graph {
             }
         }
         let n_edges = self.edges.len() as u32 - first;
-        fuel.spend(u64::from(n_edges) + 1)
+        // Nodes and edges are kept, so they cost what they take in memory, some ten bytes a unit.
+        let n_new = (self.nodes.len() - n_nodes) as u64;
+        fuel.spend(1 + 4 * u64::from(n_edges) + 32 * n_new)
             .map_err(|error| InfillError::work(place.position as usize, error))?;
         self.out.resize(self.nodes.len(), (0, 0));
         self.out[from as usize] = (first, first + n_edges);
