@@ -37,6 +37,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("maskwright-decode", &["maskwright-engine", "maskwright-infill", "maskwright-vocabulary"]),
     ("maskwright-models", &["maskwright-decode", "maskwright-vocabulary"]),
     (
+        "maskwright-truncproof",
+        &["maskwright-automata", "maskwright-decode", "maskwright-grammar", "maskwright-vocabulary"],
+    ),
+    (
         "maskwright",
         &[
             "maskwright-automata",
@@ -52,7 +56,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("maskwright-cli", &["maskwright", "maskwright-decode", "maskwright-models"]),
     (
         "maskwright-campaigns",
-        &["maskwright", "maskwright-decode", "maskwright-models", "maskwright-vocabulary"],
+        &[
+            "maskwright",
+            "maskwright-decode",
+            "maskwright-models",
+            "maskwright-truncproof",
+            "maskwright-vocabulary",
+        ],
     ),
     ("maskwright-python", &["maskwright"]),
     (
