@@ -10,6 +10,7 @@
 //! * [`budget_random`]: the same under limits on tokens, which every text must keep.
 //! * [`overhead`]: what masks cost beside the network.
 //! * [`maskbench`]: verdicts and times over thousands of schemas.
+//! * [`budget`]: limits on tokens, by paper 4's estimate and by the exact minimum, with three strategies.
 //! * [`train_diffusion`]: the weights of the built-in diffusion model.
 //! * [`hostile`]: time and memory of bad input, each case in a process of its own.
 //!
@@ -17,6 +18,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that reports to its user")]
 
+mod budget;
 mod budget_random;
 mod data;
 mod diffusion_corpus;
@@ -52,6 +54,8 @@ enum Campaign {
     Overhead(overhead::Arguments),
     /// Verdicts and times over the schemas and instances of MaskBench.
     Maskbench(maskbench::Arguments),
+    /// Texts under limits on tokens, by estimate and by exact minimum, greedily, by beams and by tree search.
+    Budget(budget::Arguments),
     /// Bad input: outcome, time and memory of each case.
     Hostile(hostile::Arguments),
     /// Trains the diffusion model that comes with the project.
@@ -68,6 +72,7 @@ fn main() -> anyhow::Result<()> {
         Campaign::BudgetRandom(arguments) => budget_random::run(&arguments),
         Campaign::Overhead(arguments) => overhead::run(&arguments),
         Campaign::Maskbench(arguments) => maskbench::run(&arguments),
+        Campaign::Budget(arguments) => budget::run(&arguments),
         Campaign::Hostile(arguments) => hostile::run(&arguments),
         Campaign::TrainDiffusion(arguments) => train_diffusion::run(&arguments),
         Campaign::HostileCase(arguments) => hostile::run_case(&arguments),
