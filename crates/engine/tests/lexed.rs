@@ -124,7 +124,7 @@ fn texts(alphabet: &[u8], length: usize) -> Vec<Vec<u8>> {
 }
 
 /// A completion of `text` by letters of `alphabet`, found with the engine; `Err` if there is none, `Ok(None)` if the
-/// search takes too long.
+/// search takes too long, here or in the engine.
 fn completion(
     compiled: &Arc<CompiledGrammar>,
     alphabet: &[u8],
@@ -144,7 +144,8 @@ fn completion(
         }
         for &letter in alphabet {
             let mut next = matcher.fork();
-            if next.accept_bytes(&[letter]).unwrap() {
+            let Ok(is_read) = next.accept_bytes(&[letter]) else { return Ok(None) };
+            if is_read {
                 queue.push_back((next, [rest.as_slice(), &[letter]].concat()));
             }
         }
@@ -242,6 +243,13 @@ fn tokens_that_cannot_stand_side_by_side() {
     assert!(words_of(&parted, b"a b", 6) > 0);
     // Lazy: each takes one letter.
     assert_eq!(words_of(&grammar(vec![regexp("a+?", 0)], &[], &[], &two), b"ab", 5), 1);
+}
+
+#[test]
+fn a_rule_that_matches_nothing_but_the_empty_word() {
+    // Between two terminals it hides what follows the first, unless it is seen through.
+    let rules = [Seq(vec![Terminal(0), Rule(1), Terminal(0)]), Repeat(Box::new(Rule(1)), 0, Some(2))];
+    assert_eq!(words_of(&grammar(vec![string("a")], &[], &[], &rules), b"ab", 3), 1);
 }
 
 #[test]

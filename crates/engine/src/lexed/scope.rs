@@ -253,7 +253,8 @@ fn has_sentence(network: &Network, id: ExprId, terminals: &[u64], rules: &[bool]
         Expr::Never => false,
         Expr::Epsilon => true,
         Expr::Terminal(terminal) => contains(terminals, terminal.index()),
-        Expr::Rule(rule) => rules[rule.index()],
+        // The body of a rule that matches the empty word need not say so.
+        Expr::Rule(rule) => rules[rule.index()] || network.is_rule_nullable(*rule),
         Expr::Seq(head, tail) => known(*head) && known(*tail),
         Expr::Alt(parts) => parts.iter().any(|&part| known(part)),
         Expr::Repeat { inner, min, .. } => *min == 0 || known(*inner),
