@@ -1,5 +1,6 @@
 //! Sessions: the state of one sequence.
 
+use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use maskwright_grammar::Watching;
@@ -68,6 +69,16 @@ impl State {
 struct Step {
     before: State,
     previous: Option<Arc<Step>>,
+}
+
+impl fmt::Debug for Matcher {
+    /// Where the sequence stands, not the grammar.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Matcher")
+            .field("state", &self.state)
+            .field("max_tokens", &self.max_tokens)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Drop for Step {

@@ -284,12 +284,13 @@ impl Ll1 {
         is_changed
     }
 
-    /// The terminals that decide for an expression.
-    fn predict(&self, id: ExprId) -> BTreeSet<Option<TerminalId>> {
+    /// The terminals that decide for the member `id` of an alternative that `follow` comes after. Not what follows
+    /// `id` itself: equal expressions are one, and the empty one is followed by everything.
+    fn predict(&self, id: ExprId, follow: &BTreeSet<Option<TerminalId>>) -> BTreeSet<Option<TerminalId>> {
         let facts = &self.facts[&id];
         let mut set: BTreeSet<_> = facts.first.iter().copied().map(Some).collect();
         if facts.is_nullable {
-            set.extend(&facts.follow);
+            set.extend(follow);
         }
         set
     }
@@ -311,7 +312,7 @@ impl Ll1 {
             match self.grammar.pool().get(id) {
                 Expr::Alt(members) => {
                     let mut seen = BTreeSet::new();
-                    for terminal in members.iter().flat_map(|&member| self.predict(member)) {
+                    for terminal in members.iter().flat_map(|&member| self.predict(member, &facts.follow)) {
                         if !seen.insert(terminal) {
                             return Err(Kind::Conflict { rule: rule() }.into());
                         }
