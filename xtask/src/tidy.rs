@@ -58,7 +58,9 @@ const LAYERS: &[(&str, &[&str])] = &[
         "maskwright-campaigns",
         &[
             "maskwright",
+            "maskwright-automata",
             "maskwright-decode",
+            "maskwright-infill",
             "maskwright-models",
             "maskwright-truncproof",
             "maskwright-vocabulary",

@@ -11,6 +11,7 @@
 //! * [`overhead`]: what masks cost beside the network.
 //! * [`maskbench`]: verdicts and times over thousands of schemas.
 //! * [`budget`]: limits on tokens, by paper 4's estimate and by the exact minimum, with three strategies.
+//! * [`infill`]: a diffusion model under no constraint, checked proposals and exact masks.
 //! * [`train_diffusion`]: the weights of the built-in diffusion model.
 //! * [`hostile`]: time and memory of bad input, each case in a process of its own.
 //!
@@ -23,6 +24,7 @@ mod budget_random;
 mod data;
 mod diffusion_corpus;
 mod hostile;
+mod infill;
 mod json_mode;
 mod judge;
 mod log;
@@ -58,6 +60,8 @@ enum Campaign {
     Budget(budget::Arguments),
     /// Bad input: outcome, time and memory of each case.
     Hostile(hostile::Arguments),
+    /// A diffusion model writes records and molecules: no constraint, checked proposals, exact masks.
+    Infill(infill::Arguments),
     /// Trains the diffusion model that comes with the project.
     TrainDiffusion(train_diffusion::Arguments),
     /// One case of `hostile`; prints a line of JSON.
@@ -74,6 +78,7 @@ fn main() -> anyhow::Result<()> {
         Campaign::Maskbench(arguments) => maskbench::run(&arguments),
         Campaign::Budget(arguments) => budget::run(&arguments),
         Campaign::Hostile(arguments) => hostile::run(&arguments),
+        Campaign::Infill(arguments) => infill::run(&arguments),
         Campaign::TrainDiffusion(arguments) => train_diffusion::run(&arguments),
         Campaign::HostileCase(arguments) => hostile::run_case(&arguments),
     }

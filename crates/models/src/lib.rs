@@ -6,7 +6,8 @@
 //!
 //! * [`LlamaModel`]: GGUF networks of the Llama family, on the CPU, with a cache that can be truncated.
 //! * [`ModelInfo`]: what a file says about its model, without loading it.
-//! * [`MaskedDiffusionModel`]: a small masked diffusion network, and [`DiffusionTrainer`], which trains one.
+//! * [`MaskedDiffusionModel`]: a small masked diffusion network, and [`DiffusionTrainer`], which trains one;
+//!   [`builtin_diffusion`] has its weights in this library.
 //! * [`ChatTemplate`]: the model's own dialogue format.
 //! * [`pull`] and [`resolve_model`]: from a name to a file on this machine.
 //!
@@ -31,7 +32,10 @@ mod requantize;
 mod resolve;
 
 pub use chat::{ChatMessage, ChatTemplate};
-pub use diffusion::{DiffusionConfig, DiffusionTrainer, MaskedBatch, MaskedDiffusionModel};
+pub use diffusion::{
+    BUILTIN_SCHEMAS, BuiltinDiffusion, DiffusionConfig, DiffusionTrainer, MaskedBatch, MaskedDiffusionModel,
+    builtin_diffusion,
+};
 pub use error::ModelsError;
 pub use info::ModelInfo;
 pub use llama::LlamaModel;

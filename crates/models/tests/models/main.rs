@@ -7,6 +7,7 @@
 )]
 
 mod broken_files;
+mod builtin_diffusion;
 mod diffusion_network;
 mod fetching;
 mod naive;
