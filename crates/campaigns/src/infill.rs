@@ -329,7 +329,12 @@ mod tests {
         );
         assert_eq!(report(&entries).lines().count(), 8);
         let wrong = Entry { is_valid: false, ..entries[2].clone() };
-        assert!(verdict(&[wrong.clone()]).unwrap_err().to_string().starts_with("1 of 1 texts under masks"));
+        assert!(
+            verdict(std::slice::from_ref(&wrong))
+                .unwrap_err()
+                .to_string()
+                .starts_with("1 of 1 texts under masks")
+        );
         assert!(report(&[wrong]).contains("smiles seed 3"));
     }
 
