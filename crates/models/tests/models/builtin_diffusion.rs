@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use maskwright_automata::Fuel;
 use maskwright_decode::{
-    CanvasTask, FillConfig, FilledCanvas, GrammarCanvas, PartialCheck, RejectConfig, SamplerConfig,
-    fill_canvases, propose_and_check,
+    CanvasTask, DiffusionModel, FillConfig, FilledCanvas, GrammarCanvas, PartialCheck, RejectConfig,
+    SamplerConfig, fill_canvases, propose_and_check,
 };
 use maskwright_grammar::Grammar;
 use maskwright_infill::{Canvas, CanvasConfig, Infiller};
@@ -128,11 +128,32 @@ fn the_baseline_runs_the_same_model() {
     }
 }
 
+/// A model that had learned nothing would give each hidden token one chance in a thousand.
 #[test]
-fn unconstrained_texts_are_mostly_of_the_kind_that_was_asked_for() {
+fn it_knows_its_texts_better_than_chance() {
     let mut builtin = builtin_diffusion().unwrap();
-    let config = FillConfig { sampler: SamplerConfig::greedy(), tokens_per_step: 2, ..FillConfig::default() };
-    let filled = fill(&mut builtin, "person", None, &[40], &config);
-    let text = String::from_utf8_lossy(&text(&builtin, &filled[0])).into_owned();
-    assert!(text.starts_with("{\"name\":\""), "{text}");
+    let mut surprises = Vec::new();
+    for (kind, text) in [
+        ("person", r#"{"name":"Ada Brown","age":41,"city":"Oslo","email":"ada.brown@example.org"}"#),
+        (
+            "recipe",
+            r#"{"name":"rice with beans","minutes":35,"ingredients":["rice","beans"],"difficulty":"easy"}"#,
+        ),
+        ("smiles", "CC(=O)Nc1ccc(OC)cc1"),
+    ] {
+        let prompt = builtin.prompt_ids(kind).unwrap();
+        let text = builtin.tokenizer.encode(text).unwrap();
+        let whole = [prompt.clone(), text, builtin.tokenizer.eos_token_ids().to_vec()].concat();
+        let hidden = (prompt.len()..whole.len()).step_by(3);
+        let mut canvas = whole.clone();
+        hidden.clone().for_each(|position| canvas[position] = builtin.model.mask_id());
+        let logits = builtin.model.forward(&[&canvas]).unwrap().remove(0);
+        surprises.extend(hidden.map(|position| {
+            let row = logits.row(position);
+            let total: f64 = row.iter().map(|&logit| f64::from(logit).exp()).sum();
+            total.ln() - f64::from(row[whole[position] as usize])
+        }));
+    }
+    let (mean, chance) = (surprises.iter().sum::<f64>() / surprises.len() as f64, 1000_f64.ln());
+    assert!(mean < 0.7 * chance, "{mean} nats a token, chance has {chance}");
 }
