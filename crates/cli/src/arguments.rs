@@ -165,7 +165,7 @@ pub(crate) struct Generate {
     /// Cut the text off at --max-tokens instead of completing it within them
     #[arg(long, help_heading = "Decoding")]
     pub(crate) no_guarantee: bool,
-    /// How each token is picked
+    /// How the text is found
     #[arg(long, value_name = "HOW", default_value = "sample", help_heading = "Decoding")]
     pub(crate) strategy: StrategyArgument,
     /// Logits are divided by it; 0 is greedy
@@ -219,6 +219,10 @@ pub(crate) enum StrategyArgument {
     Greedy,
     /// At random by the model's probabilities among the allowed tokens
     Sample,
+    /// Ten texts side by side; the one that is likeliest per token
+    Beam,
+    /// Monte Carlo tree search: some hundred model tokens for each token of the text, never worse than greedy
+    Mcts,
 }
 
 /// `maskwright check`.

@@ -18,6 +18,7 @@ use crate::grammar::Source;
 use crate::interrupt::Interrupt;
 use crate::outcome::{Failure, Outcome, note, print_json, say};
 use crate::prompt::{self, Prompt};
+use crate::search::Search;
 use crate::statistics::Statistics;
 use crate::text_stream::TextStream;
 use crate::{budget, bytes, model};
@@ -96,7 +97,13 @@ fn generate_text(
             ControlFlow::Continue(())
         }
     };
-    let result = generate(&mut model, held.constraint(), &prompt.ids, &config, &mut on_token);
+    let result = match Search::of(arguments.strategy) {
+        None => generate(&mut model, held.constraint(), &prompt.ids, &config, &mut on_token),
+        Some(search) => {
+            let told = (interrupt, arguments.stats);
+            search.generate(&mut model, &mut held, &prompt.ids, &config, &mut on_token, told)
+        }
+    };
     let is_accepting = held.is_accepting();
     let text = writer.finish(result.is_ok() && is_accepting)?;
     let generation = result.map_err(|error| Failure(format!("{:#}", anyhow::Error::new(error))))?;
@@ -141,8 +148,9 @@ fn conclude(generation: &Generation, arguments: &Generate, held: &Held<'_>) -> a
 /// How tokens are picked, by the arguments.
 fn sampler(arguments: &Generate) -> SamplerConfig {
     let temperature = match arguments.strategy {
-        StrategyArgument::Greedy => 0.0,
         StrategyArgument::Sample => arguments.temperature,
+        // Searches draw nothing.
+        StrategyArgument::Greedy | StrategyArgument::Beam | StrategyArgument::Mcts => 0.0,
     };
     let &Generate { top_k, top_p, min_p, seed, .. } = arguments;
     SamplerConfig { temperature, top_k, top_p, min_p, seed }
@@ -159,7 +167,7 @@ fn finish_name(reason: FinishReason) -> &'static str {
 }
 
 /// What holds the text: a grammar, the end of the prompt that is to be written again, both or nothing.
-enum Held<'v> {
+pub(crate) enum Held<'v> {
     Nothing,
     Prompt(PrefixConstraint<Unconstrained, &'v Vocabulary>),
     Grammar(PrefixConstraint<GrammarConstraint, &'v Vocabulary>),
@@ -181,7 +189,7 @@ impl<'v> Held<'v> {
         }
     }
 
-    fn constraint(&mut self) -> Option<&mut dyn Constraint> {
+    pub(crate) fn constraint(&mut self) -> Option<&mut dyn Constraint> {
         match self {
             Held::Nothing => None,
             Held::Prompt(constraint) => Some(constraint),

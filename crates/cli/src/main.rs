@@ -23,6 +23,7 @@ mod outcome;
 mod progress;
 mod prompt;
 mod pull;
+mod search;
 mod statistics;
 mod text_stream;
 

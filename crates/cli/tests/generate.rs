@@ -77,6 +77,29 @@ fn gbnf_gives_texts_that_check_accepts() {
 }
 
 #[test]
+fn searches_write_whole_texts_that_the_model_likes() {
+    let perplexity = |strategy: &str| {
+        let arguments = [
+            "--regex",
+            "(he|she|it) (ran|sat)[.!]",
+            "-p",
+            "Once",
+            "--strategy",
+            strategy,
+            "--max-tokens",
+            "12",
+            "--stats",
+        ];
+        let run = generate(&arguments)?.exits(0);
+        assert_matches(r"(he|she|it) (ran|sat)[.!]", &run.stdout);
+        let told = run.stderr.lines().find(|line| line.starts_with("search: "))?.to_owned();
+        told.rsplit(' ').next()?.parse::<f64>().ok()
+    };
+    let (Some(beam), Some(tree)) = (perplexity("beam"), perplexity("mcts")) else { return };
+    assert!(beam >= 1.0 && tree >= 1.0, "{beam} {tree}");
+}
+
+#[test]
 fn a_seed_gives_the_same_text_and_greedy_needs_none() {
     let text = |more: &[&str]| {
         let arguments = [&["--regex", "[a-z ]{20,60}", "-p", "Once"], more].concat();
