@@ -205,8 +205,10 @@ def test_caches_can_be_cleared(tokenizer):
     before = allowed(matcher, tokenizer.vocab_size)
     assert matcher.accept_bytes(b'{"ok": true, "s": "a')
     inside = allowed(matcher, tokenizer.vocab_size)
-    assert compiler.memory_usage() > 0 and grammar.memory_usage() > 0
+    used = compiler.memory_usage()
+    assert used > 0 and grammar.memory_usage() > 0
     compiler.clear_caches()
-    assert compiler.memory_usage() == maskwright.Compiler(tokenizer).memory_usage()
+    # A new compiler has the rows of JSON's own terminals; a cleared one has none.
+    assert compiler.memory_usage() < min(used, maskwright.Compiler(tokenizer).memory_usage())
     assert allowed(matcher, tokenizer.vocab_size) == inside
     assert allowed(maskwright.Matcher(grammar), tokenizer.vocab_size) == before

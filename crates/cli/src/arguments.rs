@@ -33,6 +33,7 @@ pub(crate) enum Command {
 
 /// The heading of the arguments that name a grammar.
 const GRAMMAR: &str = "Grammar (one of)";
+const DIFFUSION: &str = "With --model builtin-diffusion";
 
 /// The language. One of these.
 #[derive(Args, Debug, Default)]
@@ -256,8 +257,9 @@ pub(crate) struct Check {
 Fill the holes of a template so that the whole is in the language.
 
 A hole is written {{hole}} (any text), {{hole:8}} (at most 8 tokens) or {{hole=3}} (exactly 3 tokens). The holes are \
-filled with some text that fits, without a model; the whole text goes to standard output. A line end after \
-the last line of a file that the grammar has no place for does not count.")]
+filled with some text that fits, without a model; the whole text goes to standard output. With --model \
+builtin-diffusion the holes, each of a given number of tokens, are filled by the diffusion model that comes with the \
+program. A line end after the last line of a file that the grammar has no place for does not count.")]
 pub(crate) struct Infill {
     /// The file with the template; standard input if neither it nor --template is given
     #[arg(value_name = "FILE")]
@@ -269,6 +271,28 @@ pub(crate) struct Infill {
     pub(crate) grammar: GrammarArguments,
     #[command(flatten)]
     pub(crate) vocabulary: VocabularyArguments,
+    /// With the diffusion model and no template: so many tokens, end of the text and padding included
+    #[arg(long, value_name = "N", conflicts_with_all = ["file", "template"], help_heading = DIFFUSION)]
+    pub(crate) tokens: Option<usize>,
+    /// What the diffusion model is asked for: smiles, person, book, city, event, order or recipe; by default what the
+    /// schema's file is called, else smiles
+    #[arg(long, short, value_name = "KIND", help_heading = DIFFUSION)]
+    pub(crate) prompt: Option<String>,
+    /// How freely the diffusion model draws; 0 takes the likeliest
+    #[arg(long, value_name = "T", default_value_t = 1.0, help_heading = DIFFUSION)]
+    pub(crate) temperature: f32,
+    /// The seed of the diffusion model's draws
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = DIFFUSION)]
+    pub(crate) seed: u64,
+    /// How many positions the diffusion model fills at once
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = DIFFUSION)]
+    pub(crate) tokens_per_step: usize,
+    /// Show the canvas after every token, on standard error
+    #[arg(long, help_heading = DIFFUSION)]
+    pub(crate) trace: bool,
+    /// Let the diffusion model write without the grammar, and say whether the text is in the language
+    #[arg(long, help_heading = DIFFUSION)]
+    pub(crate) unconstrained: bool,
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,4 +1,6 @@
 //! `maskwright infill`: a template with holes, filled so that the whole is in the language.
+//!
+//! Without a model here; [`diffuse`](crate::diffuse) has the one that writes what is missing.
 
 use std::io::Write;
 
@@ -10,7 +12,7 @@ use crate::arguments::Infill;
 use crate::frame::Place;
 use crate::grammar::Source;
 use crate::outcome::{Outcome, print_json, say};
-use crate::{bytes, input, model};
+use crate::{bytes, diffuse, input, model};
 
 /// What every marker of a hole begins with.
 const MARKER: &[u8] = b"{{hole";
@@ -24,6 +26,15 @@ enum Filled {
 
 /// Fills the holes with some text each.
 pub(crate) fn run(arguments: &Infill) -> anyhow::Result<Outcome> {
+    if arguments.vocabulary.model.as_deref() == Some(diffuse::NAME) {
+        return diffuse::run(arguments);
+    }
+    if arguments.tokens.is_some() {
+        bail!(
+            "--tokens goes with --model {}; without a model a template says what is missing",
+            diffuse::NAME
+        );
+    }
     let source = Source::require(&arguments.grammar)?;
     let file = arguments.file.as_deref();
     let (name, text) = input::read("template", "--template TEXT", arguments.template.as_deref(), file)?;
@@ -96,7 +107,7 @@ fn conclude(
 }
 
 /// Cuts a template at its markers: `{{hole}}`, `{{hole:8}}` (at most 8 tokens), `{{hole=3}}` (exactly 3).
-fn parts(template: &[u8], name: &str) -> anyhow::Result<Vec<Part>> {
+pub(crate) fn parts(template: &[u8], name: &str) -> anyhow::Result<Vec<Part>> {
     let mut parts = Vec::new();
     let mut rest = template;
     while let Some(at) = rest.windows(MARKER.len()).position(|window| window == MARKER) {

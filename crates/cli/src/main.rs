@@ -11,6 +11,7 @@ mod budget;
 mod bytes;
 mod check;
 mod debug;
+mod diffuse;
 mod frame;
 mod generate;
 mod grammar;

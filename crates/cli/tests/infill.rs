@@ -1,4 +1,4 @@
-//! `maskwright infill`: templates filled without a model.
+//! `maskwright infill`: templates filled without a model, canvases by the built-in diffusion model.
 
 mod common;
 
@@ -76,4 +76,26 @@ fn bad_usage() {
     maskwright(&["infill", "--grammar", "python", "-t", "def {{hole}}"]).exits(2).says(&["declared"]);
     let limit = ["infill", "--regex", "a+", "--tokenizer", "gpt2", "-t", "{{hole=99999999}}"];
     maskwright(&limit).exits(2).says(&["positions"]);
+}
+
+#[test]
+fn the_built_in_diffusion_model_fills_canvases() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let schema = folder.join("../models/assets/diffusion/schemas/person.json").display().to_string();
+    let run = |more: &[&str]| {
+        let always = ["infill", "--model", "builtin-diffusion", "--json-schema", &schema];
+        maskwright(&[&always, more].concat())
+    };
+    let value = run(&["--tokens", "32", "--seed", "3", "--tokens-per-step", "4", "--json"]).exits(0).json();
+    assert_eq!(
+        (&value["is_word"], &value["prompt"], &value["n_positions"]),
+        (&true.into(), &"person".into(), &32.into())
+    );
+    let template = r#"{"name":"{{hole=6}}","age":4{{hole=1}},"city":"Rome"}"#;
+    let text = run(&["-t", template, "--trace"]).exits(0).says(&["Rome"]).stdout;
+    assert!(text.starts_with("{\"name\":\"") && text.ends_with("\"city\":\"Rome\"}\n"), "{text}");
+    maskwright(&["check", "--json-schema", &schema, "--text", text.trim_end()]).exits(0);
+    run(&["-t", "{{hole}}"]).exits(2).says(&["{{hole=8}}"]);
+    run(&["--tokens", "3"]).exits(1).says(&["3 positions"]);
+    maskwright(&["infill", "--regex", "a", "--tokens", "3"]).exits(2).says(&["--model builtin-diffusion"]);
 }
