@@ -17,6 +17,12 @@
 //! as much as a whole warm call (under a microsecond), and under load far more; the batch call, which
 //! amortises that, releases it.
 
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    rustdoc::invalid_html_tags,
+    reason = "the doc comments of items are Python docstrings, with Python lists and special tokens in them"
+)]
+
 mod apply;
 mod batch;
 mod bitmask;

@@ -1,7 +1,7 @@
 //! Campaigns: long experiments over real models and data, started as `cargo xtask experiment NAME`.
 //!
 //! Place in the pipeline: a leaf; nothing depends on it, and it uses the public interface only. Each campaign
-//! is one module with its arguments, its `run`, and a test on tiny data. All write a [`log`](crate::log) of JSON
+//! is one module with its arguments, its `run`, and a test on tiny data. All write a [`log`] of JSON
 //! lines and go on where a log ends, so a run may be broken off at any time. A campaign verifies what it
 //! measures, and its exit status is 0 only if the outcome is what is claimed of the project.
 //!

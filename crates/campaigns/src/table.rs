@@ -26,7 +26,7 @@ impl Quantiles {
         Some(Quantiles { n, mean, p50: at(0.5), p90: at(0.9), p99: at(0.99), p999: at(0.999), max })
     }
 
-    /// As cells of a [`render`]ed table, after a title; [`Quantiles::HEAD`] stands above.
+    /// As cells of a [`render`]ed table, after a title; `Quantiles::HEAD` stands above.
     pub(crate) fn row(title: &str, values: impl IntoIterator<Item = f64>) -> Vec<String> {
         let mut row = vec![title.to_owned()];
         match Quantiles::of(values) {

@@ -1,6 +1,6 @@
 //! `maskwright infill`: a template with holes, filled so that the whole is in the language.
 //!
-//! Without a model here; [`diffuse`](crate::diffuse) has the one that writes what is missing.
+//! Without a model here; [`diffuse`] has the one that writes what is missing.
 
 use std::io::Write;
 

@@ -8,7 +8,7 @@
 //! * [`Constraint`]: what a sampler needs of a session; [`GrammarConstraint`] is the engine's,
 //!   [`Unconstrained`] allows everything.
 //! * [`Sampler`]: greedy or sampling with temperature, top-k, top-p and min-p, the same for a seed everywhere.
-//! * [`generate`]: the loop, with jump-forward over forced tokens, cancellation and statistics.
+//! * [`generate()`]: the loop, with jump-forward over forced tokens, cancellation and statistics.
 //! * [`beam_search`], [`tree_search`], [`most_likely`], [`best_of`], [`particles()`], [`AdaptiveSampler`]: searches
 //!   over many texts, each returned with its likelihood.
 //! * [`fill_canvases`]: masked diffusion over a [`DiffusionModel`]; [`fill_regions`]: holes filled by a causal model.

@@ -6,7 +6,7 @@
 //! welcome: ambiguous, left-recursive, with empty rules. The passes then lead, one type to the next, to what
 //! the engine runs:
 //!
-//! [`Grammar`] → [`collapse_regular`] (optional) → [`ReducedGrammar`] ([`reduce`]) → [`Network`]
+//! [`Grammar`] → [`collapse_regular`] (optional) → [`ReducedGrammar`] ([`reduce()`]) → [`Network`]
 //! ([`Network::new`]: left recursion turned into repetition, states made on demand).
 //!
 //! Parsing sees terminal ids, never bytes; only the engine steps the automata behind them.

@@ -1,6 +1,6 @@
 //! The shape of the texts that are asked about, as a finite automaton over bytes.
 //!
-//! A [`Lattice`] is a sequence of pieces; *boundary* k is the place before piece k, and boundary n is the end. A
+//! A *lattice* is a sequence of pieces; *boundary* k is the place before piece k, and boundary n is the end. A
 //! [`Node`] is a boundary or a place inside a piece: after some bytes of a fixed text, or within a token, where it
 //! is a *set* of trie nodes, those that the text can be at after the same terminals.
 

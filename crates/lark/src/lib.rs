@@ -14,7 +14,7 @@
 //!
 //! Accepted beyond Lark: alternatives of a rule that are the same twice. Refused beyond Lark: imports of names
 //! that are not there, even where nothing uses them; names of mixed case, which Lark takes for two names
-//! (`aB` for `a B`). The built-in grammars are read by [`builtin`]; of the grammars that come with Lark,
+//! (`aB` for `a B`). The built-in grammars are read by [`builtin()`]; of the grammars that come with Lark,
 //! `common` can be imported.
 
 mod builtin;

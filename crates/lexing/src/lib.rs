@@ -8,7 +8,7 @@
 //!   [`parse_python`] reads one, [`find_prefix`] defines what it matches.
 //! * [`Lexer`]: the lazily determinised automaton of a list of terminals, under a [`Discipline`].
 //! * [`lark_terminals`]: the order of terminals and the keywords as Lark has them.
-//! * [`tokenize`]: a whole text, by the definition.
+//! * [`tokenize()`]: a whole text, by the definition.
 
 mod backtrack;
 mod characters;

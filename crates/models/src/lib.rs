@@ -9,7 +9,7 @@
 //! * [`MaskedDiffusionModel`]: a small masked diffusion network, and [`DiffusionTrainer`], which trains one;
 //!   [`builtin_diffusion`] has its weights in this library.
 //! * [`ChatTemplate`]: the model's own dialogue format.
-//! * [`pull`] and [`resolve_model`]: from a name to a file on this machine.
+//! * [`pull()`] and [`resolve_model`]: from a name to a file on this machine.
 //!
 //! A token costs one pass over the weights (2 operations a parameter) and attention linear in the text so far.
 //!

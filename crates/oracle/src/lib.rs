@@ -10,7 +10,7 @@
 //! * [`LexedOracle`]: which texts are in the language of a grammar over the tokens of a lexer.
 //! * [`enumerate_words`], [`enumerate_grammar`]: all words up to a length, as sets, straight from the
 //!   definition of each operation. Shares no code with the former, so that either can convict the other.
-//! * [`unfold`]: lists in any order, written out.
+//! * [`unfold()`]: lists in any order, written out.
 //! * [`arb_grammar`], [`arb_regex`], [`arb_vocabulary`], [`arb_text_walk`]: random cases that shrink.
 //!
 //! Costs are exponential or worse in places (complement, enumeration). Do not use it on real grammars.

@@ -12,8 +12,8 @@
 //! i + C_ab\[δ_ab(r·t)\] + d_cost(τ·a·b) < N (equation 5),
 //!
 //! where i counts the tokens with t, C_ab is the least number of tokens that take a state of the automaton of
-//! a·b to its end (algorithm 1: [`Costs`](costs)), and d_cost adds up the estimates D of the symbols that the parser
-//! still expects (equation 4, algorithm 2: [`Ll1`](ll1)). The strict inequality leaves the token that ends the text.
+//! a·b to its end (algorithm 1: `costs`), and d_cost adds up the estimates D of the symbols that the parser
+//! still expects (equation 4, algorithm 2: `ll1`). The strict inequality leaves the token that ends the text.
 //!
 //! Two things are decided here that the paper leaves open:
 //! * Its lexer is not defined, and its proof (B.7) takes any split of the text for the lexer's. So all splits are

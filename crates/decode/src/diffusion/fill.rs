@@ -374,7 +374,7 @@ fn surest_place(picks: &[Pick]) -> usize {
     surest.map_or(0, |(place, _)| place)
 }
 
-/// softmax(row)[id]; 0 where no logit is finite. Plus infinity counts as the largest finite number.
+/// The probability of `id`, softmax(row) at it; 0 where no logit is finite. Plus infinity counts as the largest finite number.
 pub(crate) fn probability(row: &[f32], id: u32) -> f64 {
     let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max).min(f32::MAX);
     if largest == f32::NEG_INFINITY {

@@ -8,9 +8,9 @@
 //!
 //! * [`beam_search`]: the likeliest of the texts that it keeps side by side.
 //! * [`tree_search`]: Monte Carlo tree search with greedy rollouts.
-//! * [`most_likely`]: the likeliest text of all, with a proof where the search comes to its end.
-//! * [`best_of`]: samples, the likeliest first.
-//! * [`particles`]: samples and weights, by sequential Monte Carlo; [`AdaptiveSampler`]: one sample after the
+//! * [`most_likely()`]: the likeliest text of all, with a proof where the search comes to its end.
+//! * [`best_of()`]: samples, the likeliest first.
+//! * [`particles()`]: samples and weights, by sequential Monte Carlo; [`AdaptiveSampler`]: one sample after the
 //!   other, each from a better estimate. Both approach the model's own distribution, given the language, which
 //!   masking each token alone does not.
 //!

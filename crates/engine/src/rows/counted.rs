@@ -1,7 +1,7 @@
 //! The row of counted units: one for all counts.
 //!
 //! `maxLength` makes a residue of every count, and near its bound each has a mask of its own. But for a
-//! [`Window`](maskwright_automata::Window) into counted units only three things matter about a token: how
+//! [`Window`] into counted units only three things matter about a token: how
 //! many units it begins, whether it comes to the suffix, and what follows. So one walk over the token trie
 //! notes the number of units of every token, and the masks of all counts and all bounds are comparisons of
 //! numbers. Exact because units are a prefix code: the bytes determine the units.

@@ -9,7 +9,7 @@
 //! What stands next to each other without a rule between is one terminal: a run of literals and classes with
 //! their repetitions becomes one `Regex`, so that the engine sees few and long terminals.
 //!
-//! Linear in the source; recursion is on parentheses only, at most [`MAX_DEPTH`](crate::MAX_DEPTH) deep.
+//! Linear in the source; recursion is on parentheses only, at most [`MAX_DEPTH`] deep.
 
 mod item;
 mod lexer;
