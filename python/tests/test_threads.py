@@ -164,8 +164,8 @@ def test_cancel_in_a_thread_of_its_own(patient):
 def test_a_signal_ends_a_compilation(patient):
     """A signal while compiling runs its handler, and what that raises comes out (as Ctrl-C's does).
 
-    Only an exception that comes out of the waiting for a compilation cancels its token; one that comes while
-    the schema is still being copied does not, so that there are several attempts.
+    Only an exception that comes out of a compilation's work cancels its token; one that comes while the schema is
+    still being copied does not, so that there are several attempts.
     """
 
     class Ring(Exception):
