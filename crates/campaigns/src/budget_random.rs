@@ -110,7 +110,7 @@ struct Subject {
 /// The schema of any JSON, then the first records in the order of a hash of their ids, `n_wanted` in all.
 fn pick(mut records: Vec<Record>, n_wanted: usize, compiler: &Compiler) -> Vec<Subject> {
     records.sort_by_key(|record| hash(record.id.as_bytes()));
-    let any = Record { id: "any JSON".to_owned(), schema: json!({}), tests: Vec::new() };
+    let any = Record { id: "any JSON".to_owned(), schema: json!({}), tests: Vec::new(), gold: None };
     let subject = |record: Record| {
         let schema = record.schema.to_string();
         let compiled = compiler
@@ -328,6 +328,7 @@ mod tests {
             id: id.to_owned(),
             schema,
             tests: vec![data::Instance { valid: true, data: valid }],
+            gold: None,
         };
         let records = vec![
             record("a", json!({"type": "array", "items": {"type": "boolean"}}), json!([true, false])),

@@ -8,13 +8,15 @@ use maskwright_models::{ModelsError, PullConfig, pull, resolve_model};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A schema and, in MaskBench, texts to judge.
+/// A schema and, in MaskBench, texts to judge; in tasks for models, the value wanted.
 #[derive(Deserialize, Debug, Clone)]
 pub(crate) struct Record {
     pub(crate) id: String,
     pub(crate) schema: Value,
     #[serde(default)]
     pub(crate) tests: Vec<Instance>,
+    #[serde(default)]
+    pub(crate) gold: Option<Value>,
 }
 
 /// A value, and whether it satisfies its schema.

@@ -20,6 +20,7 @@ use serde_json::json;
 use crate::data::{self, Record};
 use crate::judge::Judge;
 use crate::log::{Log, LogArguments};
+use crate::prompt;
 use crate::table::{Quantiles, render, shortened};
 
 /// The least share of texts that must finish.
@@ -85,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let records = data::read_records(&data)?;
     let settings = json!({
         "model": arguments.model, "max_tokens": arguments.max_tokens, "seed": arguments.seed,
-        "n_records": records.len(),
+        "n_records": records.len(), "prompts": "facts",
     });
     let mut log = Log::<Entry>::open("json-mode", &settings, &arguments.log)?;
     let is_done = |log: &Log<Entry>, id: &str| log.entries().iter().any(|entry| entry.id == id);
@@ -143,7 +144,7 @@ impl<M: LanguageModel> Writer<M> {
             Ok(compiled) => {
                 let judge = Judge::new(&record.schema)
                     .with_context(|| format!("{}: the validator does not take the schema", record.id))?;
-                self.write(&compiled.grammar, &schema, &judge, &mut entry)?;
+                self.write(&compiled.grammar, &prompt_of(record), &judge, &mut entry)?;
             }
             Err(error) => entry.reason = Some(error.to_string()),
         }
@@ -153,15 +154,14 @@ impl<M: LanguageModel> Writer<M> {
     fn write(
         &mut self,
         grammar: &std::sync::Arc<CompiledGrammar>,
-        schema: &str,
+        prompt: &str,
         judge: &Judge,
         entry: &mut Entry,
     ) -> anyhow::Result<()> {
         let tokenizer = self.compiler.tokenizer().clone();
-        let prompt = format!("Write a JSON record that fits this schema: {schema}");
         let prompt = match &self.template {
             Some(template) => template.render(&[ChatMessage::user(prompt)], true)?,
-            None => prompt,
+            None => prompt.to_owned(),
         };
         let prompt_ids = tokenizer.encode_with_special(&prompt)?;
         let config = GenerateConfig {
@@ -198,6 +198,14 @@ impl<M: LanguageModel> Writer<M> {
             entry.outcome = Outcome::Unfinished;
         }
         Ok(())
+    }
+}
+
+/// The record's facts and schema, or the schema alone where there are no facts.
+fn prompt_of(record: &Record) -> String {
+    match &record.gold {
+        Some(gold) => prompt::of_facts(&record.schema, gold),
+        None => format!("Write a JSON record that fits this schema: {}", record.schema),
     }
 }
 
@@ -271,7 +279,7 @@ mod tests {
         let tokenizer = Tokenizer::from_tokens(tokens, &[256]).unwrap();
         let model = RandomModel::new(257, 4_000, 1);
         let mut writer = Writer { model, template: None, compiler: Compiler::new(&tokenizer), max_tokens };
-        writer.entry(&Record { id: "x".to_owned(), schema, tests: Vec::new() }, 5).unwrap()
+        writer.entry(&Record { id: "x".to_owned(), schema, tests: Vec::new(), gold: None }, 5).unwrap()
     }
 
     #[test]

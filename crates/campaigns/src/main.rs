@@ -31,6 +31,7 @@ mod log;
 mod maskbench;
 mod overhead;
 mod progress;
+mod prompt;
 mod random_logits;
 mod table;
 mod train_diffusion;

@@ -269,6 +269,7 @@ mod tests {
                 Instance { valid: true, data: json!([1, 2]) },
                 Instance { valid: false, data: json!([1, "é"]) },
             ],
+            gold: None,
         };
         let entry = judge(&record(json!({"items": {"type": "integer"}})), &compiler);
         let verdicts: Vec<bool> = entry.instances.iter().map(|judged| judged.is_accepted).collect();

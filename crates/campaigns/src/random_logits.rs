@@ -281,6 +281,7 @@ mod tests {
             id: index.to_string(),
             schema,
             tests: Vec::new(),
+            gold: None,
         });
         let subjects = pick(records.collect(), 3, &compiler);
         assert_eq!(subjects.len(), 3, "the unsatisfiable one is passed over");

@@ -1,6 +1,6 @@
 //! The tasks: records with gold values, their prompts, their limits, and the grammar of JSON.
 
-use std::fmt::{self, Write};
+use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::PromptKind;
+use crate::prompt;
 
 /// Goes up when the wording of prompts changes: texts of other prompts are other texts.
 pub(super) const PROMPT_VERSION: u32 = 1;
@@ -96,36 +97,11 @@ impl Task {
 
     /// What the model is asked: the schema, and the gold value's facts one by one.
     pub(super) fn prompt(&self, kind: PromptKind) -> String {
-        let mut prompt = format!(
-            "Write a JSON value that fits this schema:\n{}\n\nIt records the following:\n",
-            self.schema
-        );
-        facts(&self.gold, "", &mut prompt);
-        prompt.push_str("\nAnswer with the JSON value and nothing else.");
+        let mut prompt = prompt::of_facts(&self.schema, &self.gold);
         if kind == PromptKind::Compact {
             prompt.push_str(" Keep it compact: no spaces and no line breaks between its parts.");
         }
         prompt
-    }
-}
-
-/// A line for each scalar: the way to it, and its text.
-fn facts(value: &Value, way: &str, text: &mut String) {
-    let inside = |step: &str| if way.is_empty() { step.to_owned() } else { format!("{way}, {step}") };
-    match value {
-        Value::Object(members) if !members.is_empty() => {
-            members.iter().for_each(|(key, value)| facts(value, &inside(key), text));
-        }
-        Value::Array(items) if !items.is_empty() => {
-            for (index, item) in items.iter().enumerate() {
-                facts(item, &inside(&format!("item {}", index + 1)), text);
-            }
-        }
-        scalar => {
-            let scalar = scalar.as_str().map_or_else(|| scalar.to_string(), str::to_owned);
-            let way = if way.is_empty() { "the value" } else { way };
-            writeln!(text, "- {way}: {scalar}").expect("writing to a string cannot fail");
-        }
     }
 }
 
