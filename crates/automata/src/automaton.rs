@@ -289,31 +289,40 @@ impl Automaton {
     }
 
     /// A state that behaves like `state` for the next `max_bytes` bytes, the same one for residues that
-    /// differ only in large counts.
+    /// differ only far away.
     ///
-    /// With K = `max_bytes`, it is the state of the residue r′ that is this state's residue r with each count
-    /// of each repeat, x{m,n}, cut to K+1: x{min(m,K+1),min(n,K+1)}, but for repeats inside intersections
-    /// and complements, which stay.
+    /// With K = `max_bytes`, it is the state of the residue r′ that this state's residue r becomes by cutting
+    ///
+    /// * each count of a repeat x{m,n} to c = ⌊K/ℓ⌋+1, ℓ being the least length of a word of x, but at least 1:
+    ///   x{min(m,c),min(n,c)};
+    /// * what follows in a sequence a·b where all words of a are longer than K: a remains. In a·b otherwise, b is cut
+    ///   for K less the least length in a;
+    /// * the bound in an intersection p ∩ u{0,n}·s where p is inside u*·s and without intersections and complements,
+    ///   every prefix of a word of p can be completed by at most d bytes, and n > K+d: p remains. Other
+    ///   intersections, and complements, stay.
     ///
     /// Theorem. For every string u of at most K bytes: (1) u is a word of r iff it is one of r′; (2) u is a
     /// prefix of a word of r iff it is one of r′.
     ///
-    /// Proof, by induction over r. Leaves, intersections and complements do not change. Unions: a word or
-    /// prefix is one of a member's. Concatenations a·b: u is a word iff u = vw with v a word of a and w one
-    /// of b, both of at most K bytes; u is a prefix iff it is a prefix of a word of a (b has words, since
-    /// only ∅ has none here: see below), or u = vw with v a word of a, w a prefix in b. Repeats: without
+    /// Proof, by induction over r. Unions: a word or prefix is one of a member's. Sequences a·b: u is a word iff
+    /// u = vw with v a word of a and w one of b; then |v| is at least the least length in a, so w has at most the
+    /// bytes that b is cut for, and none if b is left out. u is a prefix iff it is a prefix of a word of a (b has
+    /// words, since only ∅ has none here: see below), or u = vw with v a word of a, w a prefix in b. Repeats: without
     /// copies that are ε (if x has ε then m is 0, and leaving them out keeps a word within the counts), a
-    /// word u is k copies with k ≤ |u| ≤ K, and m ≤ k ≤ n iff min(m,K+1) ≤ k ≤ min(n,K+1), because k < K+1. A
-    /// prefix u is k complete copies and a non-empty prefix of another, k < |u| ≤ K, with k+1 ≤ n iff
-    /// k+1 ≤ min(n,K+1); or it is k ≤ n complete copies, k ≤ K; missing copies can follow in both.
+    /// word u is k copies with k·ℓ ≤ |u| ≤ K, so k < c, and m ≤ k ≤ n iff min(m,c) ≤ k ≤ min(n,c). A
+    /// prefix u is k complete copies and a non-empty prefix of another, k+1 ≤ c, with k+1 ≤ n iff
+    /// k+1 ≤ min(n,c); or it is k ≤ n complete copies, k < c; missing copies can follow in both. Intersections
+    /// with a bound: units have at least one byte, so a word of p of at most K+d bytes is within the bound; u is
+    /// such a word if it is one at all, and a prefix u of a word of p is a prefix of such a word.
     /// Parts without words: a state's residue has words, a part without words contributes nothing to either
-    /// side of (1) and (2), and cutting counts turns no part without words into one with words or back (for
-    /// x without words, x{m,n} has a word iff m = 0, iff min(m,K+1) = 0). ∎
+    /// side of (1) and (2), and cutting turns no part without words into one with words or back: for
+    /// x without words, x{m,n} has a word iff m = 0, iff min(m,c) = 0; only a `b` without intersections and
+    /// complements, which has words, is left out; p has words, and its shortest is within the bound. ∎
     ///
-    /// Counts inside an intersection are kept because (2) fails there: `(a{9}|b) ∩ (a{8}|b)` has no word that
+    /// Counts inside other intersections are kept because (2) fails there: `(a{9}|b) ∩ (a{8}|b)` has no word that
     /// starts with a, and with both counts cut to 2 it has.
     ///
-    /// The result is `state` itself if no count is above K+1. Repeated calls with the first `max_bytes` that
+    /// The result is `state` itself if there is nothing to cut. Repeated calls with the first `max_bytes` that
     /// the store ever saw are table reads.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ mod fuel;
 mod lazy;
 mod liveness;
 mod regex;
+mod saturate;
 mod shortest;
 mod steps;
 mod store;

@@ -123,6 +123,14 @@ impl Residues {
         }
     }
 
+    /// As [`is_alive`](Residues::is_alive), with at most `limit` node visits a search.
+    pub(crate) fn is_alive_within(&mut self, node: NodeId, limit: u64) -> Result<bool, AutomatonError> {
+        let usual = std::mem::replace(&mut self.liveness_fuel, limit);
+        let alive = self.is_alive(node, None);
+        self.liveness_fuel = usual;
+        alive
+    }
+
     fn search(&mut self, root: NodeId, fuel: Option<&Fuel>) -> Result<bool, AutomatonError> {
         let mut search_fuel = self.search_fuel();
         // Each visited residue and the one that it was reached from.

@@ -27,6 +27,7 @@ use crate::arena::{Arena, NodeId};
 use crate::automaton::next_id;
 use crate::classes::Classes;
 use crate::liveness::Residues;
+use crate::saturate::Saturated;
 use crate::table::Rows;
 use crate::{Automaton, AutomatonError, AutomatonLimits, ByteSet, Fuel, Regex};
 
@@ -118,8 +119,8 @@ pub(crate) struct Store {
 pub(crate) struct Row {
     node: NodeId,
     is_accepting: bool,
-    /// The greatest count outside intersections and complements.
-    max_count: u32,
+    /// A string of so many bytes sees all of the residue.
+    span: u64,
     classes: Arc<Classes>,
     /// The transition by each class.
     cells: Box<[AtomicU32]>,
@@ -176,7 +177,7 @@ struct Shared {
     residues: Residues,
     n_states: u32,
     byte_set_ids: FxHashMap<ByteSet, u32>,
-    saturated: FxHashMap<(NodeId, u32), NodeId>,
+    saturated: Saturated,
 }
 
 /// The store's one lock, held on behalf of one automaton.
@@ -208,7 +209,7 @@ impl Store {
                 residues: Residues::new(arena, limits.liveness_fuel),
                 n_states: 0,
                 byte_set_ids: FxHashMap::default(),
-                saturated: FxHashMap::default(),
+                saturated: Saturated::default(),
             }),
         }
     }
@@ -326,9 +327,8 @@ impl Store {
         max_bytes: u32,
         account: &Account,
     ) -> Result<u32, AutomatonError> {
-        let cap = max_bytes.saturating_add(1);
         let Some(row) = self.row(state) else { return Ok(state) };
-        if row.max_count <= cap {
+        if row.span <= u64::from(max_bytes) {
             return Ok(state);
         }
         let first =
@@ -342,7 +342,7 @@ impl Store {
         }
         let mut locked = self.lock(account);
         let Shared { residues, saturated, .. } = &mut *locked.shared;
-        let key = residues.arena.saturate(row.node, cap, saturated)?;
+        let key = residues.saturate(row.node, max_bytes, saturated)?;
         let key = self.state_of(&mut locked, key)?;
         if is_first {
             row.key.store(key + 2, Ordering::Release);
@@ -430,7 +430,7 @@ impl Store {
         let row = Row {
             node,
             is_accepting: entry.nullable,
-            max_count: entry.max_count,
+            span: entry.span,
             cells: (0..classes.len()).map(|_| AtomicU32::new(UNKNOWN)).collect(),
             classes,
             next_bytes: AtomicU32::new(UNKNOWN),

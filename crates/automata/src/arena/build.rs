@@ -10,7 +10,7 @@ type Result = std::result::Result<NodeId, AutomatonError>;
 
 impl Arena {
     /// One byte of `set`.
-    pub(super) fn bytes(&mut self, set: ByteSet) -> Result {
+    pub(crate) fn bytes(&mut self, set: ByteSet) -> Result {
         if set.is_empty() {
             return Ok(EMPTY);
         }
@@ -19,7 +19,7 @@ impl Arena {
     }
 
     /// `a` and then `b`. O(length of `a`'s own spine).
-    pub(super) fn concat(&mut self, a: NodeId, b: NodeId) -> Result {
+    pub(crate) fn concat(&mut self, a: NodeId, b: NodeId) -> Result {
         if a == EMPTY || b == EMPTY {
             return Ok(EMPTY);
         }
@@ -73,7 +73,7 @@ impl Arena {
     }
 
     /// The counts of a node that is `inner` or a repeat of it.
-    pub(super) fn counts(&self, node: NodeId, inner: NodeId) -> (u32, Option<u32>) {
+    pub(crate) fn counts(&self, node: NodeId, inner: NodeId) -> (u32, Option<u32>) {
         match *self.node(node) {
             Node::Repeat { inner: repeated, min, max } if repeated == inner => (min, max),
             _ => (1, Some(1)),
@@ -81,7 +81,7 @@ impl Arena {
     }
 
     /// From `min` to `max` copies of `inner`; `min <= max`.
-    pub(super) fn repeat(&mut self, inner: NodeId, min: u32, max: Option<u32>) -> Result {
+    pub(crate) fn repeat(&mut self, inner: NodeId, min: u32, max: Option<u32>) -> Result {
         if inner == EPSILON || max == Some(0) {
             return Ok(EPSILON);
         }
@@ -119,7 +119,7 @@ impl Arena {
     }
 
     /// All byte strings but those of `inner`.
-    pub(super) fn complement(&mut self, inner: NodeId) -> Result {
+    pub(crate) fn complement(&mut self, inner: NodeId) -> Result {
         match *self.node(inner) {
             Node::Empty => Ok(ALL),
             Node::Complement(inner) => Ok(inner),
@@ -129,7 +129,7 @@ impl Arena {
     }
 
     /// What is in all of `members`; all byte strings if there are none.
-    pub(super) fn intersection(&mut self, members: Vec<NodeId>) -> Result {
+    pub(crate) fn intersection(&mut self, members: Vec<NodeId>) -> Result {
         let mut flat = Vec::with_capacity(members.len());
         let mut set: Option<ByteSet> = None;
         for member in members {
@@ -170,7 +170,7 @@ impl Arena {
     }
 
     /// Whether some member of the sorted list is the complement of another.
-    pub(super) fn has_opposites(&self, members: &[NodeId]) -> bool {
+    pub(crate) fn has_opposites(&self, members: &[NodeId]) -> bool {
         members.iter().any(|&member| match self.node(member) {
             Node::Complement(inner) => members.binary_search(inner).is_ok(),
             _ => false,

@@ -21,7 +21,6 @@ mod build;
 mod derive;
 mod leading;
 mod lower;
-mod saturate;
 mod show;
 mod union;
 mod words;
@@ -98,8 +97,12 @@ pub(crate) struct Entry {
     pub(crate) alive: Option<bool>,
     /// Levels of nesting; the second part of a `Cons` counts as the same level.
     depth: u16,
-    /// The greatest finite count of a `Repeat` outside intersections and complements.
-    pub(crate) max_count: u32,
+    /// The most bytes that a string may have to be sure of seeing all of the node: no count is above so many units,
+    /// no sequence longer.
+    pub(crate) span: u64,
+    /// Every prefix of a word, but for the empty one, is a prefix of a word with at most this many bytes more;
+    /// `u64::MAX` if nothing is known.
+    pub(crate) completion: u64,
     /// Node visits of one derivative.
     pub(crate) cost: u32,
     /// Every word has at least this many bytes; the exact minimum if not `extended`.
@@ -186,7 +189,8 @@ impl Arena {
                 extended: false,
                 alive: None,
                 depth: 2,
-                max_count: 0,
+                span: 0,
+                completion: 0,
                 cost: 2,
             });
         }
@@ -296,7 +300,8 @@ impl Arena {
             extended: false,
             alive: None,
             depth: 1,
-            max_count: 0,
+            span: 0,
+            completion: 0,
             cost: 1,
             min_length: 1,
             max_length: 1,
@@ -315,15 +320,17 @@ impl Arena {
                 entry.max_length = u64::from(most - depth);
                 entry.n_words = high - low;
                 entry.nullable = entry.min_length == 0;
+                entry.completion = entry.max_length;
             }
             &Node::Cons(a, b) => {
                 let (a, b) = (self.entry(a), self.entry(b));
                 entry.nullable = a.nullable && b.nullable;
                 entry.extended = a.extended || b.extended;
                 entry.depth = (a.depth + 1).max(b.depth);
-                entry.max_count = a.max_count.max(b.max_count);
                 entry.cost = a.cost.saturating_add(1).saturating_add(if a.nullable { b.cost } else { 0 });
                 entry.min_length = a.min_length.saturating_add(b.min_length);
+                entry.span = a.span.max(b.span).max(entry.min_length);
+                entry.completion = a.completion.saturating_add(b.min_length).max(b.completion);
                 entry.max_length = a.max_length.saturating_add(b.max_length);
                 entry.n_words = a.n_words.saturating_mul(b.n_words);
             }
@@ -333,16 +340,18 @@ impl Arena {
                 let lengths = || members().map(|member| member.min_length);
                 entry.depth = 1 + members().map(|member| member.depth).max().unwrap_or(0);
                 entry.cost = members().fold(1u32, |sum, member| sum.saturating_add(member.cost));
+                entry.span = members().map(|member| member.span).max().unwrap_or(0);
+                entry.completion = members().map(|member| member.completion).max().unwrap_or(0);
                 if is_union {
                     entry.nullable = members().any(|member| member.nullable);
                     entry.extended = members().any(|member| member.extended);
-                    entry.max_count = members().map(|member| member.max_count).max().unwrap_or(0);
                     entry.min_length = lengths().min().unwrap_or(0);
                     entry.max_length = members().map(|member| member.max_length).max().unwrap_or(0);
                     entry.n_words = members().fold(0, |sum, member| sum.saturating_add(member.n_words));
                 } else {
                     entry.nullable = members().all(|member| member.nullable);
                     entry.extended = true;
+                    entry.completion = u64::MAX;
                     entry.min_length = lengths().max().unwrap_or(0).max(u64::from(!entry.nullable));
                     entry.max_length = members().map(|member| member.max_length).min().unwrap_or(u64::MAX);
                     entry.n_words = members().map(|member| member.n_words).min().unwrap_or(u32::MAX);
@@ -355,6 +364,7 @@ impl Arena {
                 entry.extended = true;
                 entry.depth = 1 + inner.depth;
                 entry.cost = inner.cost.saturating_add(1);
+                entry.completion = u64::MAX;
                 entry.min_length = u64::from(inner.nullable);
                 entry.max_length = u64::MAX;
             }
@@ -363,7 +373,10 @@ impl Arena {
                 entry.nullable = min == 0;
                 entry.extended = inner.extended;
                 entry.depth = 1 + inner.depth;
-                entry.max_count = inner.max_count.max(min).max(max.unwrap_or(0));
+                let most = u64::from(max.unwrap_or(min));
+                entry.span = inner.span.max(most.saturating_mul(inner.min_length.max(1)));
+                let others = inner.min_length.saturating_mul(u64::from(min.saturating_sub(1)));
+                entry.completion = inner.completion.saturating_add(others);
                 entry.cost = inner.cost.saturating_add(1);
                 entry.min_length = inner.min_length.saturating_mul(u64::from(min));
                 entry.max_length = match max {

@@ -7,14 +7,21 @@
 //! * byte sets: `[a]·s ∪ [b]·s = [ab]·s`;
 //! * counts that overlap or touch: `x{0,3}·s ∪ x{2,7}·s = x{0,7}·s`, with `x·s` as `x{1,1}·s` and `s` as
 //!   `x{0,0}·s` where some `x{…}·s` is there;
-//! * absorption: `s ∪ p·s = p·s` where p has ε.
+//! * absorption: `s ∪ p·s = p·s` where p has ε, and `x*·s ∪ p·x*·s = x*·s` where p is in x*.
 
 use super::{ALL, Arena, EMPTY, EPSILON, Node, NodeId};
 use crate::{AutomatonError, ByteSet};
 
+/// How many members with a loop at their beginning are tried on the others.
+const MAX_LOOPED: usize = 8;
+/// How many parts of a member may come before what it has in common with another.
+const MAX_PREFIX: usize = 16;
+/// How deep such parts are looked into.
+const MAX_LOOP_DEPTH: u32 = 4;
+
 impl Arena {
     /// What is in any of `members`; ∅ if there are none. O(n log n) for n members after flattening.
-    pub(super) fn union(&mut self, members: Vec<NodeId>) -> Result<NodeId, AutomatonError> {
+    pub(crate) fn union(&mut self, members: Vec<NodeId>) -> Result<NodeId, AutomatonError> {
         let mut flat = Vec::with_capacity(members.len());
         self.flatten(&members, &mut flat);
         loop {
@@ -31,6 +38,10 @@ impl Arena {
             if !self.join(&mut flat)? {
                 break;
             }
+        }
+        self.absorb_prefixed(&mut flat);
+        if let [member] = *flat {
+            return Ok(member);
         }
         if flat[0] == EPSILON && flat[1..].iter().any(|&member| self.is_nullable(member)) {
             flat.remove(0);
@@ -49,6 +60,68 @@ impl Arena {
                 _ => flat.push(member),
             }
         }
+    }
+
+    /// Leaves out members that only put a prefix before what begins with a loop that reads the prefix as well:
+    /// `p·x*·s` beside `x*·s`, for p in x*. "Anything, then a, then anything, then b" makes such members.
+    fn absorb_prefixed(&self, members: &mut Vec<NodeId>) {
+        let looped: Vec<(NodeId, NodeId)> = members
+            .iter()
+            .filter_map(|&member| {
+                let head = match *self.node(member) {
+                    Node::Cons(head, _) => head,
+                    _ => member,
+                };
+                match *self.node(head) {
+                    Node::Repeat { inner, min: 0, max: None } => Some((member, inner)),
+                    _ => None,
+                }
+            })
+            .take(MAX_LOOPED)
+            .collect();
+        for (absorber, inner) in looped {
+            members.retain(|&member| !self.is_prefixed(member, absorber, inner));
+        }
+    }
+
+    /// Whether `member` is p·`end` with p, not ε, in `inner`*.
+    fn is_prefixed(&self, member: NodeId, end: NodeId, inner: NodeId) -> bool {
+        let mut rest = member;
+        for _ in 0..MAX_PREFIX {
+            match *self.node(rest) {
+                Node::Cons(head, tail) if self.is_read_by_loop(head, inner, MAX_LOOP_DEPTH) => rest = tail,
+                _ => return false,
+            }
+            if rest == end {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether `node` is surely within `inner`*.
+    fn is_read_by_loop(&self, node: NodeId, inner: NodeId, depth: u32) -> bool {
+        if node == inner || node == EPSILON {
+            return true;
+        }
+        if depth == 0 {
+            return false;
+        }
+        let alternatives = match self.node(inner) {
+            Node::Union(list) => &**list,
+            _ => std::slice::from_ref(&inner),
+        };
+        let within = |part: NodeId| self.is_read_by_loop(part, inner, depth - 1);
+        alternatives.contains(&node)
+            || match self.node(node) {
+                &Node::Bytes(set) => alternatives.iter().any(|&alternative| match *self.node(alternative) {
+                    Node::Bytes(all) => self.set(set).is_subset(self.set(all)),
+                    _ => false,
+                }),
+                &Node::Repeat { inner: repeated, .. } => within(repeated),
+                Node::Union(list) => list.iter().all(|&member| within(member)),
+                _ => false,
+            }
     }
 
     /// One round of joins over the sorted members; whether anything changed. A change lowers the number of

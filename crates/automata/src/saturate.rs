@@ -1,0 +1,114 @@
+//! Residues cut to what a bounded number of bytes can tell apart.
+
+use rustc_hash::FxHashMap;
+
+use crate::AutomatonError;
+use crate::arena::{EPSILON, Node, NodeId};
+use crate::liveness::Residues;
+
+/// Cut residues by residue and number of bytes.
+pub(crate) type Saturated = FxHashMap<(NodeId, u32), NodeId>;
+
+/// Node visits of the search for a word of a pattern that is none of counted units; without an answer the
+/// intersection of the two stays as it is.
+const INCLUSION_FUEL: u64 = 20_000;
+
+impl Residues {
+    /// `node` with what strings of at most `max_bytes` bytes cannot reach cut off; see
+    /// [`Automaton::row_key`](crate::Automaton::row_key) for what that is and what it keeps.
+    pub(crate) fn saturate(
+        &mut self,
+        node: NodeId,
+        max_bytes: u32,
+        memo: &mut Saturated,
+    ) -> Result<NodeId, AutomatonError> {
+        if self.arena.entry(node).span <= u64::from(max_bytes) {
+            return Ok(node);
+        }
+        if let Some(&known) = memo.get(&(node, max_bytes)) {
+            return Ok(known);
+        }
+        let result = match self.arena.node(node).clone() {
+            Node::Cons(..) => self.saturate_sequence(node, max_bytes, memo)?,
+            Node::Union(list) => {
+                let mut members = Vec::with_capacity(list.len());
+                for &member in &*list {
+                    members.push(self.saturate(member, max_bytes, memo)?);
+                }
+                self.arena.union(members)?
+            }
+            Node::Repeat { inner, min, max } => {
+                let length = self.arena.entry(inner).min_length.max(1);
+                let cap = u32::try_from(u64::from(max_bytes) / length + 1).unwrap_or(u32::MAX);
+                let inner = self.saturate(inner, max_bytes, memo)?;
+                self.arena.repeat(inner, min.min(cap), max.map(|max| max.min(cap)))?
+            }
+            Node::Intersection(list) => match *list {
+                [a, b] if self.is_far_from_bound(a, b, max_bytes)? => self.saturate(a, max_bytes, memo)?,
+                [a, b] if self.is_far_from_bound(b, a, max_bytes)? => self.saturate(b, max_bytes, memo)?,
+                _ => node,
+            },
+            _ => node,
+        };
+        memo.insert((node, max_bytes), result);
+        Ok(result)
+    }
+
+    fn saturate_sequence(
+        &mut self,
+        node: NodeId,
+        max_bytes: u32,
+        memo: &mut Saturated,
+    ) -> Result<NodeId, AutomatonError> {
+        // Each head with the most bytes that it can see.
+        let mut heads = Vec::new();
+        let (mut rest, mut left) = (node, max_bytes);
+        while let &Node::Cons(head, tail) = self.arena.node(rest) {
+            if self.arena.entry(rest).span <= u64::from(left) {
+                break;
+            }
+            heads.push((head, left));
+            let length = self.arena.entry(head).min_length;
+            if length > u64::from(left) && !self.arena.entry(tail).extended {
+                rest = EPSILON;
+                break;
+            }
+            left = left.saturating_sub(u32::try_from(length).unwrap_or(u32::MAX));
+            rest = tail;
+        }
+        let mut result = match self.arena.node(rest) {
+            Node::Cons(..) => rest,
+            _ => self.saturate(rest, left, memo)?,
+        };
+        for &(head, left) in heads.iter().rev() {
+            let head = self.saturate(head, left, memo)?;
+            result = self.arena.concat(head, result)?;
+        }
+        Ok(result)
+    }
+
+    /// Whether `counted` is at most n units and a suffix, `pattern` is in any number of units and the suffix, and
+    /// n is so great that no string of `max_bytes` bytes comes near it.
+    fn is_far_from_bound(
+        &mut self,
+        pattern: NodeId,
+        counted: NodeId,
+        max_bytes: u32,
+    ) -> Result<bool, AutomatonError> {
+        let (head, suffix) = match *self.arena.node(counted) {
+            Node::Cons(head, suffix) => (head, suffix),
+            _ => (counted, EPSILON),
+        };
+        let &Node::Repeat { inner, min: 0, max: Some(max) } = self.arena.node(head) else { return Ok(false) };
+        let entry = self.arena.entry(pattern);
+        let furthest = entry.completion.max(entry.min_length).saturating_add(u64::from(max_bytes));
+        if entry.extended || u64::from(max) <= furthest {
+            return Ok(false);
+        }
+        let units = self.arena.repeat(inner, 0, None)?;
+        let unbounded = self.arena.concat(units, suffix)?;
+        let outside = self.arena.complement(unbounded)?;
+        let difference = self.arena.intersection(vec![pattern, outside])?;
+        Ok(!self.is_alive_within(difference, INCLUSION_FUEL).unwrap_or(true))
+    }
+}
