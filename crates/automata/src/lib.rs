@@ -27,6 +27,7 @@ mod store;
 mod table;
 mod text;
 mod utf8;
+mod utf8_rest;
 
 pub use automaton::{Automaton, AutomatonLimits, StateId};
 pub use byte_set::ByteSet;
@@ -36,3 +37,4 @@ pub use fuel::{CancelToken, Fuel, FuelError, WATCH_INTERVAL};
 pub use regex::{Node, Regex};
 pub use steps::Steps;
 pub use store::AutomatonStore;
+pub use utf8_rest::Utf8Rest;

@@ -7,6 +7,7 @@ mod encoder;
 mod error;
 mod loaders;
 mod mask;
+mod text_below;
 mod token_bytes;
 mod tokenizer;
 mod tokenizer_error;

@@ -7,9 +7,12 @@
 //! faster where everything is visited, but finding one child means scanning its siblings' subtrees, and most
 //! of our walks follow a literal.
 
+use std::sync::OnceLock;
+
 use maskwright_automata::ByteSet;
 
 use crate::TokenId;
+use crate::text_below::TextBelow;
 
 /// A node of a [`Trie`]: a prefix of some token.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -50,6 +53,8 @@ pub struct Trie {
     tokens: Vec<TokenId>,
     /// The bytes below each node, itself left out.
     bytes_below: Vec<ByteSet>,
+    /// Made when first asked for.
+    text_below: OnceLock<TextBelow>,
 }
 
 impl Trie {
@@ -65,6 +70,7 @@ impl Trie {
             labels: vec![0],
             tokens: strings.iter().map(|&(_, token)| token).collect(),
             bytes_below: Vec::new(),
+            text_below: OnceLock::new(),
         };
         // (node, its strings, their common length); children are pushed in reverse, so that the first is
         // laid out next.
@@ -176,10 +182,23 @@ impl Trie {
         &self.bytes_below[node.index()]
     }
 
+    /// Whether everything from `node` on (its own byte included) is UTF-8 text that begins with a whole character there;
+    /// the last character of a string may be cut off.
+    #[inline]
+    pub fn is_text_from(&self, node: TrieNodeId) -> bool {
+        self.text_below.get_or_init(|| TextBelow::new(self)).is_text_from(node)
+    }
+
+    /// The byte on the way to `node`; 0 at the root.
+    pub(crate) fn label(&self, node: TrieNodeId) -> u8 {
+        self.labels[node.index()]
+    }
+
     /// Approximate memory, in bytes.
     pub fn memory_usage(&self) -> usize {
         self.nodes.len() * (size_of::<Node>() + size_of::<ByteSet>() + 1)
             + self.tokens.len() * size_of::<TokenId>()
+            + self.text_below.get().map_or(0, TextBelow::memory_usage)
     }
 }
 

@@ -10,7 +10,7 @@
 //! Walking the whole token trie takes milliseconds, so a row is made that way only where nothing nearby is
 //! known:
 //!
-//! * [`PlainRow`] (`plain`): the walk.
+//! * [`PlainRow`] (`plain`): the walk (`walk`).
 //! * [`MinusRow`] (`minus`): a language without a few words ("any key but these names"), as the row of the
 //!   language with them and the tokens that differ.
 //! * [`CountedRow`] (`counted`): counted units (`maxLength`), as one row for all counts and a number for each
@@ -19,6 +19,7 @@
 mod counted;
 mod minus;
 mod plain;
+mod walk;
 
 use std::sync::Arc;
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary, mask_words};
 
+use super::walk::{Found, walk};
 use crate::mask_form::{MaskBuilder, MaskForm};
 
 /// A row with nothing left out.
@@ -99,41 +100,6 @@ impl PlainRow {
         let tries = limited.iter().filter_map(|(_, exits)| exits.as_ref()).chain(&self.exits);
         self.inside.memory_usage() + tries.map(|trie| trie.memory_usage()).sum::<usize>() + 128
     }
-}
-
-/// What a walk comes to.
-enum Found {
-    /// A node whose path keeps the residue alive, its depth in bytes, and whether the residue accepts there.
-    Node(TrieNodeId, usize, bool),
-    /// A node whose whole subtree keeps the residue alive and never accepts, the node itself included.
-    Subtree(TrieNodeId),
-}
-
-/// Visits every node of `trie` but the root whose path keeps `residue` alive. Subtrees of bytes that lead
-/// from a state back to itself are visited as one: inside a string that is most of the vocabulary.
-fn walk(
-    trie: &Trie,
-    automaton: &Automaton,
-    residue: StateId,
-    mut visit: impl FnMut(Found),
-) -> Result<(), AutomatonError> {
-    let mut stack = vec![(Trie::ROOT, residue, 0usize)];
-    while let Some((node, residue, depth)) = stack.pop() {
-        let steps = automaton.steps(residue);
-        let loop_bytes =
-            if automaton.is_accepting(residue) { ByteSet::EMPTY } else { automaton.loop_bytes(residue)? };
-        for (byte, child) in trie.children(node) {
-            if loop_bytes.contains(byte) && trie.bytes_below(child).is_subset(&loop_bytes) {
-                visit(Found::Subtree(child));
-            } else if let Some((next, is_accepting)) = steps.next(byte)? {
-                visit(Found::Node(child, depth + 1, is_accepting));
-                if trie.n_children(child) > 0 {
-                    stack.push((child, next, depth + 1));
-                }
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Exits being collected.
