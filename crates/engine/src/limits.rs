@@ -37,7 +37,7 @@ impl Default for Limits {
             automaton: AutomatonLimits::default(),
             automaton_bytes: 64 << 20,
             max_threads: 20_000,
-            max_calls: 500_000,
+            max_calls: 200_000,
             row_cache_bytes: 192 << 20,
             machine_bytes: 64 << 20,
         }
