@@ -7,6 +7,7 @@
 //! faster where everything is visited, but finding one child means scanning its siblings' subtrees, and most
 //! of our walks follow a literal.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use maskwright_automata::ByteSet;
@@ -170,6 +171,20 @@ impl Trie {
         &self.tokens[node.tokens_start as usize..node.subtree_tokens_end as usize]
     }
 
+    /// Where [`tokens`](Trie::tokens) lie among the tokens of the whole trie, in the order of their bytes.
+    #[inline]
+    pub fn token_places(&self, node: TrieNodeId) -> Range<u32> {
+        let node = self.nodes[node.index()];
+        node.tokens_start..node.tokens_end
+    }
+
+    /// Where [`subtree_tokens`](Trie::subtree_tokens) lie among the tokens of the whole trie, in the order of their bytes.
+    #[inline]
+    pub fn subtree_places(&self, node: TrieNodeId) -> Range<u32> {
+        let node = self.nodes[node.index()];
+        node.tokens_start..node.subtree_tokens_end
+    }
+
     /// How many nodes begin with this node's prefix, itself included.
     #[inline]
     pub fn subtree_nodes(&self, node: TrieNodeId) -> usize {
@@ -224,6 +239,10 @@ mod tests {
                 .map(|other| TokenId(other as u32))
                 .collect();
             assert_eq!(below, expected);
+            let all = trie.subtree_tokens(Trie::ROOT);
+            let at = |places: Range<u32>| &all[places.start as usize..places.end as usize];
+            assert_eq!(at(trie.token_places(node)), trie.tokens(node));
+            assert_eq!(at(trie.subtree_places(node)), trie.subtree_tokens(node));
             let n_children: usize = trie.children(node).map(|(_, child)| trie.subtree_nodes(child)).sum();
             assert_eq!(trie.subtree_nodes(node), 1 + n_children);
             let rests = strings.iter().filter_map(|other| other.strip_prefix(string.as_slice()));

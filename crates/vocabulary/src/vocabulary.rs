@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{Trie, VocabularyError};
+use crate::{Trie, VocabularyError, mask_insert, mask_words};
 
 /// A token of a vocabulary: its index in the model's logits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -38,6 +38,8 @@ pub struct Vocabulary {
     eos: Vec<u32>,
     max_token_bytes: usize,
     trie: Trie,
+    /// The trie's tokens, packed.
+    text_tokens: Box<[u32]>,
 }
 
 /// The most ids a vocabulary may have; the widest models have some 260,000.
@@ -88,9 +90,11 @@ impl Vocabulary {
         let trie = Trie::new(tokens.iter().enumerate().filter_map(|(id, token)| {
             token.as_deref().filter(|token| !token.is_empty()).map(|token| (token, TokenId(id as u32)))
         }));
+        let mut text_tokens = vec![0; mask_words(width)].into_boxed_slice();
+        trie.subtree_tokens(Trie::ROOT).iter().for_each(|&token| mask_insert(&mut text_tokens, token));
         static NEXT_ID: AtomicU64 = AtomicU64::new(0);
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        Ok(Vocabulary { id, bytes, ends, eos, max_token_bytes, trie })
+        Ok(Vocabulary { id, bytes, ends, eos, max_token_bytes, trie, text_tokens })
     }
 
     /// The same vocabulary to share.
@@ -131,6 +135,11 @@ impl Vocabulary {
     /// The length of the longest token, in bytes.
     pub fn max_token_bytes(&self) -> usize {
         self.max_token_bytes
+    }
+
+    /// The tokens that match as text, as a packed mask of [`mask_words`]`(n_vocab)` words.
+    pub fn text_tokens(&self) -> &[u32] {
+        &self.text_tokens
     }
 
     /// The trie of all tokens that match as text.

@@ -4,6 +4,7 @@
 //! rows keep exits only for the first bytes that the grammar at hand can read ([`PlainRow::exits_on`]); where
 //! even those are too many, the mask is found by walking the token trie with the whole configuration.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
@@ -30,13 +31,13 @@ impl PlainRow {
         residue: StateId,
         max_exits: usize,
     ) -> Result<PlainRow, AutomatonError> {
-        let mut inside = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
+        let mut inside = Inside::new(vocabulary);
         let mut exits = Exits::new(vocabulary, ByteSet::FULL, max_exits);
         let trie = vocabulary.trie();
         walk(trie, automaton, residue, |found| match found {
-            Found::Subtree(node) => inside.insert_all(trie.subtree_tokens(node)),
+            Found::Subtree(node) => inside.insert(trie.subtree_places(node)),
             Found::Node(node, depth, is_accepting) => {
-                inside.insert_all(trie.tokens(node));
+                inside.insert(trie.token_places(node));
                 if is_accepting {
                     exits.add(node, depth);
                 }
@@ -99,6 +100,48 @@ impl PlainRow {
         let limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
         let tries = limited.iter().filter_map(|(_, exits)| exits.as_ref()).chain(&self.exits);
         self.inside.memory_usage() + tries.map(|trie| trie.memory_usage()).sum::<usize>() + 128
+    }
+}
+
+/// Tokens inside being collected, as places among the trie's tokens.
+struct Inside<'a> {
+    vocabulary: &'a Vocabulary,
+    places: Vec<Range<u32>>,
+    n_tokens: usize,
+}
+
+impl<'a> Inside<'a> {
+    fn new(vocabulary: &'a Vocabulary) -> Inside<'a> {
+        Inside { vocabulary, places: Vec::new(), n_tokens: 0 }
+    }
+
+    #[inline]
+    fn insert(&mut self, places: Range<u32>) {
+        if !places.is_empty() {
+            self.n_tokens += places.len();
+            self.places.push(places);
+        }
+    }
+
+    /// Inside a string are most tokens; then it is those outside that are gone through.
+    fn finish(mut self) -> MaskForm {
+        let all = self.vocabulary.trie().subtree_tokens(Trie::ROOT);
+        let tokens = |places: Range<u32>| &all[places.start as usize..places.end as usize];
+        if self.n_tokens * 2 < all.len() {
+            let mut inside = MaskBuilder::new(mask_words(self.vocabulary.n_vocab()));
+            self.places.into_iter().for_each(|places| inside.insert_all(tokens(places)));
+            return inside.finish();
+        }
+        self.places.sort_unstable_by_key(|places| places.start);
+        let mut words = self.vocabulary.text_tokens().to_vec();
+        let mut end = 0;
+        for places in self.places.into_iter().chain([all.len() as u32..all.len() as u32]) {
+            for token in tokens(end..places.start) {
+                words[token.index() / 32] &= !(1 << (token.0 % 32));
+            }
+            end = places.end;
+        }
+        MaskForm::Dense(words.into())
     }
 }
 
