@@ -8,6 +8,7 @@
 //! * [`json_mode`]: a real model writes records for a hundred schemas.
 //! * [`random_logits`]: a model without taste writes a thousand texts.
 //! * [`budget_random`]: the same under limits on tokens, which every text must keep.
+//! * [`schema_pairs`]: random schemas and values, judged twice.
 //! * [`overhead`]: what masks cost beside the network.
 //! * [`maskbench`]: verdicts and times over thousands of schemas.
 //! * [`budget`]: limits on tokens, by paper 4's estimate and by the exact minimum, with three strategies.
@@ -33,6 +34,8 @@ mod overhead;
 mod progress;
 mod prompt;
 mod random_logits;
+mod random_schema;
+mod schema_pairs;
 mod table;
 mod train_diffusion;
 
@@ -53,6 +56,8 @@ enum Campaign {
     RandomLogits(random_logits::Arguments),
     /// The same under limits on tokens that leave little room; known texts at exactly their length.
     BudgetRandom(budget_random::Arguments),
+    /// Random schemas and values, judged by our grammars and by an independent validator.
+    SchemaPairs(schema_pairs::Arguments),
     /// What masks cost beside the forward pass, over one given text of 2,000 tokens.
     Overhead(overhead::Arguments),
     /// Verdicts and times over the schemas and instances of MaskBench.
@@ -75,6 +80,7 @@ fn main() -> anyhow::Result<()> {
         Campaign::JsonMode(arguments) => json_mode::run(&arguments),
         Campaign::RandomLogits(arguments) => random_logits::run(&arguments),
         Campaign::BudgetRandom(arguments) => budget_random::run(&arguments),
+        Campaign::SchemaPairs(arguments) => schema_pairs::run(&arguments),
         Campaign::Overhead(arguments) => overhead::run(&arguments),
         Campaign::Maskbench(arguments) => maskbench::run(&arguments),
         Campaign::Budget(arguments) => budget::run(&arguments),
