@@ -2,8 +2,9 @@
 //!
 //! The logits are uniform, nothing favours an end, so this is the constraint alone. Schemas are taken from
 //! MaskBench in the order of a hash of their ids, as long as the compiler and the judge take them. In rounds, each
-//! schema gets one text a round, until enough texts are finished. A text that reaches the limit on tokens is
-//! counted apart; it must still have a way on.
+//! schema gets one text a round, until enough texts are finished. The limit on tokens is a guarantee, as it is for
+//! users; a schema that takes more gets its least number and half as many again. With `--cut-off`, and where the
+//! session enforces a keyword, texts may reach the limit; such a text is counted apart, and must still have a way on.
 //!
 //! Tokens are forced in even rounds and drawn one by one in odd rounds, so that jump-forward is judged too.
 
@@ -38,8 +39,11 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 1000)]
     texts: usize,
     /// The most tokens of a text
-    #[arg(long, default_value_t = 4096)]
+    #[arg(long, default_value_t = 512)]
     max_tokens: usize,
+    /// Texts are cut off at the limit, instead of being led to an end before it
+    #[arg(long)]
+    cut_off: bool,
     /// The most rounds, if texts do not finish
     #[arg(long, default_value_t = 200)]
     max_rounds: u64,
@@ -82,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let records = data::read_records(&data)?;
     let settings = json!({
         "tokenizer": arguments.tokenizer, "n_records": records.len(), "schemas": arguments.schemas,
-        "max_tokens": arguments.max_tokens, "seed": arguments.seed,
+        "max_tokens": arguments.max_tokens, "cut_off": arguments.cut_off, "seed": arguments.seed,
     });
     let mut log = Log::<Entry>::open("random-logits", &settings, &arguments.log)?;
     let compiler = Compiler::new(&data::load_tokenizer(&arguments.tokenizer)?);
@@ -156,15 +160,16 @@ fn write_text(
 ) -> anyhow::Result<Entry> {
     let tokenizer = compiler.tokenizer();
     let seed = arguments.seed ^ hash(subject.id.as_bytes()).wrapping_add(round);
-    let mut model = RandomModel::new(tokenizer.n_vocab(), arguments.max_tokens + 1, seed);
+    let (matcher, max_tokens) = start(subject, arguments)?;
+    let mut model = RandomModel::new(tokenizer.n_vocab(), max_tokens + 1, seed);
     let config = GenerateConfig {
-        max_tokens: arguments.max_tokens,
+        max_tokens,
         eos_ids: tokenizer.eos_token_ids().to_vec(),
         sampler: SamplerConfig { seed, ..SamplerConfig::default() },
         jump_forward: round.is_multiple_of(2),
         measure_mass: false,
     };
-    let mut constraint = GrammarConstraint::new(Matcher::new(&subject.grammar), tokenizer);
+    let mut constraint = GrammarConstraint::new(matcher, tokenizer);
     let result =
         generate(&mut model, Some(&mut constraint), &[0], &config, &mut |_| ControlFlow::Continue(()));
     let (outcome, reason, tokens) = match result {
@@ -191,6 +196,18 @@ fn write_text(
         n_bytes: text.len(),
         text: is_bad.then(|| String::from_utf8_lossy(&text).into_owned()),
     })
+}
+
+/// The session of a text and its limit on tokens.
+fn start(subject: &Subject, arguments: &Arguments) -> anyhow::Result<(Matcher, usize)> {
+    let plain = Matcher::new(&subject.grammar);
+    if arguments.cut_off {
+        return Ok((plain, arguments.max_tokens));
+    }
+    // Of grammars that the session adds to, no lengths are known.
+    let Ok(least) = plain.tokens_to_finish() else { return Ok((plain, arguments.max_tokens)) };
+    let limit = arguments.max_tokens.max(least.n_tokens.saturating_mul(3) / 2);
+    Ok((Matcher::with_max_tokens(&subject.grammar, Some(limit))?, limit))
 }
 
 fn n_finished_of(entries: &[Entry]) -> usize {
@@ -259,6 +276,7 @@ mod tests {
             data: None,
             schemas: 3,
             texts: 20,
+            cut_off: true,
             max_tokens: 60,
             max_rounds: 40,
             seed: 0,

@@ -6,10 +6,16 @@
 //! schema and value. Values are written with single spaces, in the order of their keys; grammars take any order.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use anyhow::ensure;
-use maskwright::{CompileOptions, Compiler, ErrorKind, Matcher, PropertyOrder, SchemaConfig, Tokenizer};
-use maskwright_decode::{GenerateConfig, GrammarConstraint, RandomModel, SamplerConfig, generate};
+use maskwright::{
+    CompileOptions, CompiledGrammar, Compiler, EngineError, ErrorKind, Matcher, PropertyOrder, SchemaConfig,
+    Tokenizer,
+};
+use maskwright_decode::{
+    DecodeError, GenerateConfig, GrammarConstraint, RandomModel, SamplerConfig, generate,
+};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -47,6 +53,8 @@ struct Entry {
     n_unsatisfiable: usize,
     /// Said to be beyond what is enforced, or beyond the limits.
     n_declined: usize,
+    /// Texts of grammars that were taken, and that a limit on work left unwritten or unread.
+    n_given_up: usize,
     n_pairs: usize,
     /// Of the pairs.
     n_valid: usize,
@@ -118,7 +126,13 @@ fn judge_schema(seed: u64, compiler: &Compiler, entry: &mut Entry) -> anyhow::Re
     let mut texts: Vec<String> = Vec::new();
     for round in 0..N_VALUES as u64 {
         let written = grammar.as_ref().filter(|_| round % 2 == 0);
-        let written = written.map(|grammar| write(grammar, compiler, seed ^ round)).transpose()?.flatten();
+        let written = written.and_then(|grammar| match write(grammar, compiler, seed ^ round) {
+            Ok(text) => text,
+            Err(_) => {
+                entry.n_given_up += 1;
+                None
+            }
+        });
         // The text as it was written, spaces and all, and what becomes of its value by replacing a part.
         texts.push(match written {
             Some(text) if round % 4 == 0 => text,
@@ -128,7 +142,14 @@ fn judge_schema(seed: u64, compiler: &Compiler, entry: &mut Entry) -> anyhow::Re
     }
     for text in texts {
         let ours = match &grammar {
-            Some(grammar) => refusal(Matcher::new(grammar), &text)?,
+            Some(grammar) => match refusal(Matcher::new(grammar), &text) {
+                Ok(refusal) => refusal,
+                Err(error) if error.is_limit() => {
+                    entry.n_given_up += 1;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            },
             None => Some("no value satisfies the schema".to_owned()),
         };
         let theirs = judge.objection(text.as_bytes());
@@ -142,7 +163,7 @@ fn judge_schema(seed: u64, compiler: &Compiler, entry: &mut Entry) -> anyhow::Re
 }
 
 /// Why the grammar refuses `text`; `None` if it accepts.
-fn refusal(mut matcher: Matcher, text: &str) -> anyhow::Result<Option<String>> {
+fn refusal(mut matcher: Matcher, text: &str) -> Result<Option<String>, EngineError> {
     for (at, byte) in text.bytes().enumerate() {
         if !matcher.accept_bytes(&[byte])? {
             return Ok(Some(format!("byte {at} is refused")));
@@ -152,11 +173,14 @@ fn refusal(mut matcher: Matcher, text: &str) -> anyhow::Result<Option<String>> {
 }
 
 /// A text under random logits; `None` if it did not come to its end.
+///
+/// # Errors
+/// If the session reaches a limit on work.
 fn write(
-    grammar: &std::sync::Arc<maskwright::CompiledGrammar>,
+    grammar: &Arc<CompiledGrammar>,
     compiler: &Compiler,
     seed: u64,
-) -> anyhow::Result<Option<String>> {
+) -> Result<Option<String>, DecodeError> {
     let tokenizer = compiler.tokenizer();
     let mut model = RandomModel::new(tokenizer.n_vocab(), MAX_TEXT + 1, seed);
     let config = GenerateConfig {
@@ -192,6 +216,7 @@ fn report(entries: &[Entry]) -> String {
         vec!["schemas taken".to_owned(), sum(|entry| entry.n_taken)],
         vec!["said to have no value".to_owned(), sum(|entry| entry.n_unsatisfiable)],
         vec!["declined".to_owned(), sum(|entry| entry.n_declined)],
+        vec!["texts given up by limits".to_owned(), sum(|entry| entry.n_given_up)],
         vec!["pairs".to_owned(), sum(|entry| entry.n_pairs)],
         vec!["of them valid".to_owned(), sum(|entry| entry.n_valid)],
         vec!["DISAGREEMENTS".to_owned(), sum(|entry| entry.disagreements.len())],
