@@ -6,8 +6,13 @@ use crate::AutomatonError;
 use crate::arena::{EPSILON, Node, NodeId};
 use crate::liveness::Residues;
 
-/// Cut residues by residue and number of bytes.
-pub(crate) type Saturated = FxHashMap<(NodeId, u32), NodeId>;
+/// What was found before.
+#[derive(Default)]
+pub(crate) struct Saturated {
+    /// Cut residues by residue and number of bytes.
+    cut: FxHashMap<(NodeId, u32), NodeId>,
+    relaxed: FxHashMap<NodeId, NodeId>,
+}
 
 /// Node visits of the search for a word of a pattern that is none of counted units; without an answer the
 /// intersection of the two stays as it is.
@@ -25,7 +30,7 @@ impl Residues {
         if self.arena.entry(node).span <= u64::from(max_bytes) {
             return Ok(node);
         }
-        if let Some(&known) = memo.get(&(node, max_bytes)) {
+        if let Some(&known) = memo.cut.get(&(node, max_bytes)) {
             return Ok(known);
         }
         let result = match self.arena.node(node).clone() {
@@ -44,13 +49,17 @@ impl Residues {
                 self.arena.repeat(inner, min.min(cap), max.map(|max| max.min(cap)))?
             }
             Node::Intersection(list) => match *list {
-                [a, b] if self.is_far_from_bound(a, b, max_bytes)? => self.saturate(a, max_bytes, memo)?,
-                [a, b] if self.is_far_from_bound(b, a, max_bytes)? => self.saturate(b, max_bytes, memo)?,
+                [a, b] if self.is_far_from_bound(a, b, max_bytes, memo)? => {
+                    self.saturate(a, max_bytes, memo)?
+                }
+                [a, b] if self.is_far_from_bound(b, a, max_bytes, memo)? => {
+                    self.saturate(b, max_bytes, memo)?
+                }
                 _ => node,
             },
             _ => node,
         };
-        memo.insert((node, max_bytes), result);
+        memo.cut.insert((node, max_bytes), result);
         Ok(result)
     }
 
@@ -94,6 +103,7 @@ impl Residues {
         pattern: NodeId,
         counted: NodeId,
         max_bytes: u32,
+        memo: &mut Saturated,
     ) -> Result<bool, AutomatonError> {
         let (head, suffix) = match *self.arena.node(counted) {
             Node::Cons(head, suffix) => (head, suffix),
@@ -108,7 +118,42 @@ impl Residues {
         let units = self.arena.repeat(inner, 0, None)?;
         let unbounded = self.arena.concat(units, suffix)?;
         let outside = self.arena.complement(unbounded)?;
-        let difference = self.arena.intersection(vec![pattern, outside])?;
+        let wider = self.relax(pattern, memo)?;
+        let difference = self.arena.intersection(vec![wider, outside])?;
         Ok(!self.is_alive_within(difference, INCLUSION_FUEL).unwrap_or(true))
+    }
+
+    /// A language around that of `node`, with fewer residues: copies are counted no further than to one.
+    fn relax(&mut self, node: NodeId, memo: &mut Saturated) -> Result<NodeId, AutomatonError> {
+        if let Some(&known) = memo.relaxed.get(&node) {
+            return Ok(known);
+        }
+        let relaxed = match self.arena.node(node).clone() {
+            Node::Cons(..) => {
+                let (mut heads, mut rest) = (Vec::new(), node);
+                while let &Node::Cons(head, tail) = self.arena.node(rest) {
+                    heads.push(head);
+                    rest = tail;
+                }
+                let mut result = self.relax(rest, memo)?;
+                for &head in heads.iter().rev() {
+                    let head = self.relax(head, memo)?;
+                    result = self.arena.concat(head, result)?;
+                }
+                result
+            }
+            Node::Union(list) => {
+                let members = list.iter().map(|&member| self.relax(member, memo));
+                let members = members.collect::<Result<_, _>>()?;
+                self.arena.union(members)?
+            }
+            Node::Repeat { inner, min, max } => {
+                let inner = self.relax(inner, memo)?;
+                self.arena.repeat(inner, min.min(1), max.filter(|&max| max == 1))?
+            }
+            _ => node,
+        };
+        memo.relaxed.insert(node, relaxed);
+        Ok(relaxed)
     }
 }

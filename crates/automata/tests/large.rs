@@ -327,3 +327,21 @@ fn descriptions_are_readable_and_bounded() {
     let many = self::automaton(&Regex::concat(std::iter::repeat_n(words.star(), 40)));
     assert!(many.describe(many.start().unwrap()).len() < 600);
 }
+
+/// Words beside a bound on characters: far from the bound, all counts have one row; near it, each its own.
+#[test]
+fn a_far_bound_beside_a_pattern_has_one_row() {
+    let text = Regex::any_char();
+    let word = Regex::concat([Regex::bytes(ByteSet::range(b'a', b'z')).plus(), Regex::byte(b' ').plus()]);
+    let words = Regex::concat([word.repeat(0, Some(400)), Regex::bytes(ByteSet::range(b'a', b'z')).plus()]);
+    let automaton = automaton(&Regex::intersection([words, text.repeat(0, Some(1_000))]));
+    let mut state = automaton.start().unwrap();
+    let mut keys = Vec::new();
+    for byte in b"ab cd ".iter().cycle().take(996) {
+        state = automaton.step(state, *byte).unwrap().unwrap();
+        keys.push(automaton.row_key(state, 16).unwrap());
+    }
+    let distinct = |keys: &[StateId]| keys.iter().collect::<std::collections::HashSet<_>>().len();
+    assert!(distinct(&keys[..900]) <= 20, "{}", distinct(&keys[..900]));
+    assert!(distinct(&keys[980..]) == 16);
+}
