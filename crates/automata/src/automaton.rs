@@ -297,9 +297,9 @@ impl Automaton {
     ///   x{min(m,c),min(n,c)};
     /// * what follows in a sequence a·b where all words of a are longer than K: a remains. In a·b otherwise, b is cut
     ///   for K less the least length in a;
-    /// * the bound in an intersection p ∩ u{0,n}·s where p is inside u*·s and without intersections and complements,
-    ///   every prefix of a word of p can be completed by at most d bytes, and n > K+d: p remains. Other
-    ///   intersections, and complements, stay.
+    /// * the bound in an intersection p ∩ u{m,n}·s where p is inside u{m,}·s and without intersections and
+    ///   complements, every prefix of a word of p can be completed by at most d bytes, and n > K+d or there is no
+    ///   n: p remains. Other intersections, and complements, stay.
     ///
     /// Theorem. For every string u of at most K bytes: (1) u is a word of r iff it is one of r′; (2) u is a
     /// prefix of a word of r iff it is one of r′.

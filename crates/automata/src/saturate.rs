@@ -96,8 +96,8 @@ impl Residues {
         Ok(result)
     }
 
-    /// Whether `counted` is at most n units and a suffix, `pattern` is in any number of units and the suffix, and
-    /// n is so great that no string of `max_bytes` bytes comes near it.
+    /// Whether `counted` is m to n units (or m at least) and a suffix, all of `pattern` has at least m units and the
+    /// suffix, and n is so great that no string of `max_bytes` bytes comes near it.
     fn is_far_from_bound(
         &mut self,
         pattern: NodeId,
@@ -109,13 +109,13 @@ impl Residues {
             Node::Cons(head, suffix) => (head, suffix),
             _ => (counted, EPSILON),
         };
-        let &Node::Repeat { inner, min: 0, max: Some(max) } = self.arena.node(head) else { return Ok(false) };
+        let &Node::Repeat { inner, min, max } = self.arena.node(head) else { return Ok(false) };
         let entry = self.arena.entry(pattern);
         let furthest = entry.completion.max(entry.min_length).saturating_add(u64::from(max_bytes));
-        if entry.extended || u64::from(max) <= furthest {
+        if entry.extended || max.is_some_and(|max| u64::from(max) <= furthest) {
             return Ok(false);
         }
-        let units = self.arena.repeat(inner, 0, None)?;
+        let units = self.arena.repeat(inner, min, None)?;
         let unbounded = self.arena.concat(units, suffix)?;
         let outside = self.arena.complement(unbounded)?;
         let wider = self.relax(pattern, memo)?;

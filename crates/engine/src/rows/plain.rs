@@ -135,7 +135,8 @@ impl<'a> Inside<'a> {
         self.places.sort_unstable_by_key(|places| places.start);
         let mut words = self.vocabulary.text_tokens().to_vec();
         let mut end = 0;
-        for places in self.places.into_iter().chain([all.len() as u32..all.len() as u32]) {
+        let behind_all = all.len() as u32..all.len() as u32;
+        for places in self.places.into_iter().chain(std::iter::once(behind_all)) {
             for token in tokens(end..places.start) {
                 words[token.index() / 32] &= !(1 << (token.0 % 32));
             }
