@@ -29,8 +29,8 @@ pub struct InfillLimits {
     /// Whether regular rules become terminals first. Answers are the same; without it every character of a
     /// grammar that is written character by character is a chart entry.
     pub collapse_regular: bool,
-    /// Whether nodes of a lexed lattice with the same future are one. Answers are the same; without it the chart is
-    /// larger.
+    /// Whether nodes of a lexed lattice with the same future are one, and what the lexer watches for after a token.
+    /// Answers are the same; without it the chart is larger.
     pub merge_alike: bool,
 }
 
@@ -136,8 +136,7 @@ impl Infiller {
         limits: InfillLimits,
         fuel: &Fuel,
     ) -> Result<Infiller, InfillError> {
-        let mut tables = LexedTables::new(grammar, vocabulary.clone(), fuel)?;
-        tables.merge_alike = limits.merge_alike;
+        let tables = LexedTables::new(grammar, vocabulary.clone(), limits.merge_alike, fuel)?;
         Ok(Infiller::from_tables(vocabulary, limits, AnyTables::Lexed(Box::new(tables))))
     }
 

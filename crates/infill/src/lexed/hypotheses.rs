@@ -12,6 +12,7 @@ use maskwright_lexing::{LexState, Lexer};
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
+use crate::lexed::guards::{Fate, Guards, fate};
 
 /// The most hypotheses of one grammar.
 const MAX_HYPOTHESES: usize = 1 << 20;
@@ -48,6 +49,8 @@ pub(crate) struct Outcome {
 /// All hypotheses met so far, and their steps.
 pub(crate) struct Hypotheses {
     lexer: Lexer,
+    /// `None` if guards that refute the same are kept apart.
+    guards: Option<Guards>,
     list: Vec<Hypothesis>,
     ids: FxHashMap<Hypothesis, HypothesisId>,
     n_classes: usize,
@@ -60,11 +63,13 @@ pub(crate) struct Hypotheses {
 }
 
 impl Hypotheses {
-    pub(crate) fn new(lexer: Lexer) -> Result<Hypotheses, InfillError> {
+    /// The hypotheses of `lexer`; `merge_alike` makes guards one that refute the same.
+    pub(crate) fn new(lexer: Lexer, merge_alike: bool) -> Result<Hypotheses, InfillError> {
         let n_classes = lexer.class_representatives().len();
         let start = Hypothesis { state: lexer.start(), is_boundary: true, guards: Box::default() };
         let mut hypotheses = Hypotheses {
             lexer,
+            guards: merge_alike.then(Guards::default),
             list: Vec::new(),
             ids: FxHashMap::default(),
             n_classes,
@@ -155,13 +160,10 @@ impl Hypotheses {
         let Some(state) = self.lexer.step(hypothesis.state, byte)? else { return Ok(Box::default()) };
         let mut guards = Vec::with_capacity(hypothesis.guards.len() + 1);
         for &guard in &hypothesis.guards {
-            if let Some(guard) = self.lexer.step(guard, byte)? {
-                if self.lexer.refutes(guard) {
-                    return Ok(Box::default());
-                }
-                if self.lexer.can_accept_again(guard)? {
-                    guards.push(guard);
-                }
+            match fate(&self.lexer, guard, byte)? {
+                Fate::Stands => {}
+                Fate::Refuted => return Ok(Box::default()),
+                Fate::Watched(guard) => guards.push(self.canonical(guard)?),
             }
         }
         let mut outcomes = Vec::new();
@@ -172,13 +174,20 @@ impl Hypotheses {
         for accept in self.lexer.accepts(state).to_vec() {
             let mut guards = guards.clone();
             if self.lexer.can_accept_again(accept.guard)? {
-                guards.push(accept.guard);
+                guards.push(self.canonical(accept.guard)?);
             }
             let state = self.lexer.restart(state)?;
             let next = self.intern(Hypothesis { state, is_boundary: true, guards: sorted(&guards) })?;
             outcomes.push(Outcome { terminal: Some(accept.terminal), next });
         }
         Ok(outcomes.into())
+    }
+
+    fn canonical(&mut self, guard: LexState) -> Result<LexState, InfillError> {
+        match &mut self.guards {
+            Some(guards) => guards.canonical(&self.lexer, guard),
+            None => Ok(guard),
+        }
     }
 
     fn intern(&mut self, hypothesis: Hypothesis) -> Result<HypothesisId, InfillError> {

@@ -11,6 +11,7 @@
 
 mod earley;
 mod graph;
+mod guards;
 mod hypotheses;
 mod parse;
 mod scan;

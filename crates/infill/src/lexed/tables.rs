@@ -49,6 +49,7 @@ impl LexedTables {
     pub(crate) fn new(
         grammar: &LexedGrammar<LarkTerminal>,
         vocabulary: Arc<Vocabulary>,
+        merge_alike: bool,
         fuel: &Fuel,
     ) -> Result<LexedTables, InfillError> {
         if let Some(name) = grammar.declared.first() {
@@ -71,9 +72,9 @@ impl LexedTables {
             vocabulary,
             rule_first: vec![None; network.n_rules()],
             network,
-            hypotheses: Hypotheses::new(lexer)?,
+            hypotheses: Hypotheses::new(lexer, merge_alike)?,
             n_terminals,
-            merge_alike: true,
+            merge_alike,
             is_ignored,
             scans: FxHashMap::default(),
             tokens: FxHashMap::default(),
