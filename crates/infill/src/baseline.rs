@@ -98,7 +98,7 @@ impl RelaxedCanvas {
     pub fn is_possible(&mut self) -> Result<bool, InfillError> {
         let Some(steps) = self.steps() else { return Ok(false) };
         self.parse.update(&steps, &[steps.len()])?;
-        Ok(!self.parse.goals().is_empty())
+        self.parse.ends_by(steps.len())
     }
 
     /// Puts `token` at `position`; false, and nothing changes, if nothing completes the canvas then.
@@ -124,14 +124,13 @@ impl RelaxedCanvas {
     /// If a limit is reached.
     pub fn complete(&mut self) -> Result<Option<Vec<u8>>, InfillError> {
         let Some(steps) = self.steps() else { return Ok(None) };
-        if !self.is_possible()? {
-            return Ok(None);
-        }
+        self.parse.update(&steps, &[steps.len()])?;
+        let Some((_, fillings)) = self.parse.fillings()? else { return Ok(None) };
         let mut texts: Vec<Vec<u8>> = steps
             .iter()
             .map(|(piece, _)| if let Piece::Bytes(bytes) = piece { bytes.to_vec() } else { Vec::new() })
             .collect();
-        for filling in self.parse.fillings(steps.len())? {
+        for filling in fillings {
             if let Filling::Text { position, bytes } = filling {
                 texts[position].extend(bytes);
             }

@@ -121,7 +121,7 @@ impl Canvas {
             return Ok(known);
         }
         self.refresh()?;
-        let is_possible = !self.parse.goals().is_empty();
+        let is_possible = self.parse.ends_by(self.positions.len())?;
         self.is_possible = Some(is_possible);
         Ok(is_possible)
     }
@@ -200,14 +200,14 @@ impl Canvas {
         true
     }
 
-    /// The whole canvas filled in some way, with the shortest text that it can have; `None` if it is impossible.
+    /// The whole canvas filled in some way; `None` if it is impossible. Without a lexer the text is one that takes the
+    /// fewest positions.
     ///
     /// # Errors
     /// If a limit is reached.
     pub fn complete(&mut self) -> Result<Option<Vec<TokenId>>, InfillError> {
         self.refresh()?;
-        let Some(&end) = self.parse.goals().first() else { return Ok(None) };
-        let fillings = self.parse.fillings(end)?;
+        let Some((end, fillings)) = self.parse.fillings()? else { return Ok(None) };
         let mut filled = self.positions.clone();
         for filling in fillings {
             if let Filling::Token { position, token } = filling {
@@ -234,21 +234,26 @@ impl Canvas {
         mask.fill(0);
         self.refresh()?;
         self.parse.add_tokens(position, mask)?;
-        for end in self.parse.goals() {
-            self.add_tail(end, position, mask);
-        }
-        Ok(())
+        self.add_tail(position, mask)
     }
 
-    /// Adds the tokens that `position` can have behind a text that ends at boundary `end`.
-    fn add_tail(&self, end: usize, position: usize, mask: &mut [u32]) {
-        let eos = self.infiller.vocabulary().eos_token_ids();
-        if position >= end {
+    /// Adds the tokens that `position` can have behind a text that ends before it.
+    fn add_tail(&mut self, position: usize, mask: &mut [u32]) -> Result<(), InfillError> {
+        let vocabulary = self.infiller.vocabulary().clone();
+        let eos = vocabulary.eos_token_ids();
+        if !eos.is_empty() && self.parse.ends_by(position)? {
             eos.iter().for_each(|&id| mask_insert(mask, TokenId(id)));
         }
-        if position > end || position == end && eos.is_empty() {
-            self.config.padding.iter().for_each(|&padding| mask_insert(mask, padding));
+        if let Some(padding) = self.config.padding {
+            // Padding begins where there is no EOS for that, or behind one.
+            let last_end = if eos.is_empty() { Some(position) } else { position.checked_sub(1) };
+            if let Some(last_end) = last_end
+                && self.parse.ends_by(last_end)?
+            {
+                mask_insert(mask, padding);
+            }
         }
+        Ok(())
     }
 
     /// Makes the parse that of the positions.

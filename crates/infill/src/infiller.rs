@@ -32,6 +32,9 @@ pub struct InfillLimits {
     /// Whether nodes of a lexed lattice with the same future are one, and what the lexer watches for after a token.
     /// Answers are the same; without it the chart is larger.
     pub merge_alike: bool,
+    /// Whether smaller graphs, with fewer texts or with more, are asked before the whole one of a canvas of a lexed
+    /// grammar. Answers are the same; without it most canvases of large grammars reach the limit.
+    pub narrow_first: bool,
 }
 
 impl Default for InfillLimits {
@@ -43,6 +46,7 @@ impl Default for InfillLimits {
             max_positions: 65_536,
             collapse_regular: true,
             merge_alike: true,
+            narrow_first: true,
         }
     }
 }
@@ -136,7 +140,8 @@ impl Infiller {
         limits: InfillLimits,
         fuel: &Fuel,
     ) -> Result<Infiller, InfillError> {
-        let tables = LexedTables::new(grammar, vocabulary.clone(), limits.merge_alike, fuel)?;
+        let mut tables = LexedTables::new(grammar, vocabulary.clone(), limits.merge_alike, fuel)?;
+        tables.narrow_first = limits.narrow_first;
         Ok(Infiller::from_tables(vocabulary, limits, AnyTables::Lexed(Box::new(tables))))
     }
 

@@ -57,18 +57,26 @@ impl Parse {
                 *old = ends.to_vec();
                 chart.update(steps, tables, &fuel)
             }
-            (Kind::Lexed(parse), AnyTables::Lexed(tables)) => parse.update(steps, ends, tables, &fuel),
+            (Kind::Lexed(parse), AnyTables::Lexed(tables)) => {
+                parse.update(steps, ends, tables);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
 
-    /// The boundaries of `ends` that texts can end at, ascending.
-    pub(crate) fn goals(&self) -> Vec<usize> {
-        match &self.kind {
-            Kind::Scannerless { chart, ends, .. } => {
-                ends.iter().copied().filter(|&end| chart.goal(end).is_some()).collect()
+    /// Whether some text ends at `boundary` or before it.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn ends_by(&mut self, boundary: usize) -> Result<bool, InfillError> {
+        let fuel = self.infiller.fuel();
+        match (&mut self.kind, &mut *self.infiller.tables()) {
+            (Kind::Lexed(parse), AnyTables::Lexed(tables)) => parse.ends_by(boundary, tables, &fuel),
+            (Kind::Scannerless { chart, ends, .. }, _) => {
+                Ok(ends.iter().any(|&end| end <= boundary && chart.goal(end).is_some()))
             }
-            Kind::Lexed(parse) => parse.goals(),
+            _ => Ok(false),
         }
     }
 
@@ -90,29 +98,35 @@ impl Parse {
     }
 
     /// Whether some text takes the way round piece `position`.
-    pub(crate) fn is_skipped(&mut self, position: usize) -> bool {
-        match &mut self.kind {
-            Kind::Scannerless { chart, ends, marked } => {
-                let marked = marked.get_or_insert_with(|| mark(chart, ends));
-                chart.is_skipped(marked, position)
-            }
-            Kind::Lexed(parse) => parse.is_skipped(position),
-        }
-    }
-
-    /// What some text that ends at boundary `end`, one of the goals, puts into the unknown places.
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn fillings(&mut self, end: usize) -> Result<Vec<Filling>, InfillError> {
+    pub(crate) fn is_skipped(&mut self, position: usize) -> Result<bool, InfillError> {
+        let fuel = self.infiller.fuel();
+        match (&mut self.kind, &mut *self.infiller.tables()) {
+            (Kind::Scannerless { chart, ends, marked }, _) => {
+                let marked = marked.get_or_insert_with(|| mark(chart, ends));
+                Ok(chart.is_skipped(marked, position))
+            }
+            (Kind::Lexed(parse), AnyTables::Lexed(tables)) => parse.is_skipped(position, tables, &fuel),
+            _ => Ok(false),
+        }
+    }
+
+    /// What some text puts into the unknown places, and the boundary that it ends at; `None` if there is none.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn fillings(&mut self) -> Result<Option<(usize, Vec<Filling>)>, InfillError> {
         let fuel: Fuel = self.infiller.fuel();
         match (&mut self.kind, &mut *self.infiller.tables()) {
-            (Kind::Scannerless { chart, .. }, AnyTables::Scannerless(tables)) => match chart.goal(end) {
-                Some(goal) => chart.fillings(goal, tables, &fuel),
-                None => Ok(Vec::new()),
-            },
-            (Kind::Lexed(parse), AnyTables::Lexed(tables)) => parse.fillings(end, tables, &fuel),
-            _ => Ok(Vec::new()),
+            (Kind::Scannerless { chart, ends, .. }, AnyTables::Scannerless(tables)) => {
+                let first = ends.iter().find_map(|&end| Some((end, chart.goal(end)?)));
+                let Some((end, goal)) = first else { return Ok(None) };
+                Ok(Some((end, chart.fillings(goal, tables, &fuel)?)))
+            }
+            (Kind::Lexed(parse), AnyTables::Lexed(tables)) => parse.fillings(tables, &fuel),
+            _ => Ok(None),
         }
     }
 

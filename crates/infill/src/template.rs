@@ -168,7 +168,7 @@ impl Template {
             let (steps, next) = self.steps(Some((index, Writing::Next(prefix))));
             self.parse.update(&steps, &[steps.len()])?;
             self.parse.add_tokens(next, mask)?;
-            self.parse.is_skipped(next)
+            self.parse.is_skipped(next)?
         };
         if may_end {
             vocabulary.eos_token_ids().iter().for_each(|&id| mask_insert(mask, TokenId(id)));
@@ -203,10 +203,7 @@ impl Template {
     pub fn complete(&mut self) -> Result<Option<Vec<u8>>, InfillError> {
         let (steps, _) = self.steps(None);
         self.parse.update(&steps, &[steps.len()])?;
-        if self.parse.goals().is_empty() {
-            return Ok(None);
-        }
-        let fillings = self.parse.fillings(steps.len())?;
+        let Some((_, fillings)) = self.parse.fillings()? else { return Ok(None) };
         let mut texts: Vec<Vec<u8>> = steps
             .iter()
             .map(|(piece, _)| match piece {
@@ -227,7 +224,7 @@ impl Template {
     fn is_possible_with(&mut self, writing: Option<(usize, Writing<'_>)>) -> Result<bool, InfillError> {
         let (steps, _) = self.steps(writing);
         self.parse.update(&steps, &[steps.len()])?;
-        Ok(!self.parse.goals().is_empty())
+        self.parse.ends_by(steps.len())
     }
 
     /// The lattice with one part as it is being written, and the position of its next token.

@@ -174,9 +174,9 @@ fn vocabulary(tokens: &[String]) -> Arc<Vocabulary> {
 fn infiller(
     grammar: &LexedGrammar<LarkTerminal>,
     vocabulary: &Arc<Vocabulary>,
-    merge_alike: bool,
+    (merge_alike, narrow_first): (bool, bool),
 ) -> Option<Infiller> {
-    let limits = InfillLimits { merge_alike, ..InfillLimits::default() };
+    let limits = InfillLimits { merge_alike, narrow_first, ..InfillLimits::default() };
     match Infiller::lexed(grammar, vocabulary.clone(), limits, &Fuel::unlimited()) {
         Ok(infiller) => Some(infiller),
         Err(error) => {
@@ -285,9 +285,9 @@ fn check_canvas(
     grammar: &LexedGrammar<LarkTerminal>,
     vocabulary: &Arc<Vocabulary>,
     case: &CanvasCase,
-    merge: bool,
+    options: (bool, bool),
 ) -> Result<(), TestCaseError> {
-    let Some(infiller) = infiller(grammar, vocabulary, merge) else { return Ok(()) };
+    let Some(infiller) = infiller(grammar, vocabulary, options) else { return Ok(()) };
     let judge = Judge::new(grammar);
     let padding = case.has_padding.then(|| TokenId(vocabulary.n_vocab() as u32 - 1));
     // The known positions are those of one of the words, if there is one.
@@ -361,9 +361,9 @@ fn check_template(
     grammar: &LexedGrammar<LarkTerminal>,
     vocabulary: &Arc<Vocabulary>,
     case: &TemplateCase,
-    merge: bool,
+    options: (bool, bool),
 ) -> Result<(), TestCaseError> {
-    let Some(infiller) = infiller(grammar, vocabulary, merge) else { return Ok(()) };
+    let Some(infiller) = infiller(grammar, vocabulary, options) else { return Ok(()) };
     let judge = Judge::new(grammar);
     let words = judge.words_up_to(5);
     let text = if words.is_empty() { b"ab.".to_vec() } else { case.word.get(&words).clone() };
@@ -385,13 +385,13 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn canvases_equal_exhaustive_search(grammar in arb_grammar(), texts in arb_tokens(), case in arb_canvas(), merge in any::<bool>()) {
-        check_canvas(&grammar, &vocabulary(&texts), &case, merge)?;
+    fn canvases_equal_exhaustive_search(grammar in arb_grammar(), texts in arb_tokens(), case in arb_canvas(), options in any::<(bool, bool)>()) {
+        check_canvas(&grammar, &vocabulary(&texts), &case, options)?;
     }
 
     #[test]
-    fn templates_equal_the_definition(grammar in arb_grammar(), texts in arb_tokens(), case in arb_template(), merge in any::<bool>()) {
-        check_template(&grammar, &vocabulary(&texts), &case, merge)?;
+    fn templates_equal_the_definition(grammar in arb_grammar(), texts in arb_tokens(), case in arb_template(), options in any::<(bool, bool)>()) {
+        check_template(&grammar, &vocabulary(&texts), &case, options)?;
     }
 }
 
@@ -401,7 +401,7 @@ fn adjacency_is_part_of_the_language() {
     let two = [Rhs::Seq(vec![Rhs::Terminal(0), Rhs::Terminal(1)])];
     let named = grammar(vec![string("ab"), regexp("[ab]+", 0)], Some(regexp(" ", 0)), &two);
     let vocabulary = vocabulary(&["ab".to_owned(), "a".to_owned(), " ".to_owned()]);
-    let infiller = infiller(&named, &vocabulary, true).unwrap();
+    let infiller = infiller(&named, &vocabulary, (true, true)).unwrap();
     let canvas = |positions: &[Option<u32>]| {
         let positions: Vec<Option<TokenId>> = positions.iter().map(|id| id.map(TokenId)).collect();
         Canvas::new(&infiller, &positions, CanvasConfig::default()).unwrap().complete().unwrap()

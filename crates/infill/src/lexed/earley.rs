@@ -10,6 +10,10 @@
 //!
 //! Facts are made only where the next terminal can follow on the lattice. Complexity: O(g n²) facts for n nodes and g
 //! states.
+//!
+//! What follows from a fact may be found in any order: an end and an item that waits for it meet whichever comes first. The last
+//! fact found is followed first, so a text is found, where there are many, long before all that could follow is.
+//! [`Earley::search`] stops there, and [`Earley::finish`] goes on.
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, RuleId, Symbol};
@@ -63,6 +67,8 @@ const START: Back = Back { before: NONE, pred: NONE, edge: NONE, end: NONE };
 #[derive(Debug, Default)]
 pub(crate) struct Earley {
     facts: Vec<Fact>,
+    /// The facts of which it is not known what follows.
+    open: Vec<u32>,
     fact_ids: FxHashMap<Fact, u32>,
     first_backs: Vec<u32>,
     last_backs: Vec<u32>,
@@ -72,32 +78,77 @@ pub(crate) struct Earley {
 }
 
 impl Earley {
-    /// The whole chart of `graph`.
+    /// The chart of `graph`, of which nothing is made yet but its beginning.
+    pub(crate) fn new(graph: &Graph, tables: &LexedTables) -> Earley {
+        let mut chart = Earley { calls: vec![Call::default()], ..Earley::default() };
+        if graph.ahead[Graph::START as usize].is_some() {
+            let state = tables.network.body(tables.network.start());
+            chart.add(Fact::Item { call: TOP, state, node: Graph::START, is_begun: false }, START);
+        }
+        chart
+    }
+
+    /// Makes the chart until the start rule ends in one of the graph's goals, or nothing is left to do.
     ///
     /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn new(graph: &Graph, tables: &mut LexedTables, fuel: &Fuel) -> Result<Earley, InfillError> {
-        let mut chart = Earley { calls: vec![Call::default()], ..Earley::default() };
-        if graph.ahead[Graph::START as usize].is_none() {
-            return Ok(chart);
-        }
-        let state = tables.network.body(tables.network.start());
-        chart.add(Fact::Item { call: TOP, state, node: Graph::START, is_begun: false }, START);
-        let mut index = 0;
-        while let Some(&fact) = chart.facts.get(index) {
-            match fact {
-                Fact::Item { .. } => chart.expand(index as u32, graph, tables, fuel)?,
-                Fact::End { call, node } => {
-                    // Waiters that come later find the end by themselves.
-                    for waiter in 0..chart.calls[call as usize].waiters.len() {
-                        let (pred, state) = chart.calls[call as usize].waiters[waiter];
-                        chart.follow(pred, state, index as u32, node, graph, tables, fuel)?;
-                    }
+    /// If a limit is reached; then the rest can still be made.
+    pub(crate) fn search(
+        &mut self,
+        graph: &Graph,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        while !graph.goals.iter().any(|&node| self.goal(node).is_some()) {
+            let n_ends = self.calls[TOP as usize].ends.len();
+            while self.calls[TOP as usize].ends.len() == n_ends {
+                if !self.advance(graph, tables, fuel)? {
+                    return Ok(());
                 }
             }
-            index += 1;
         }
-        Ok(chart)
+        Ok(())
+    }
+
+    /// Makes all of the chart.
+    ///
+    /// # Errors
+    /// If a limit is reached; then the rest can still be made.
+    pub(crate) fn finish(
+        &mut self,
+        graph: &Graph,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        while self.advance(graph, tables, fuel)? {}
+        Ok(())
+    }
+
+    /// Makes what follows from one fact at once; false if there is none left.
+    fn advance(&mut self, graph: &Graph, tables: &mut LexedTables, fuel: &Fuel) -> Result<bool, InfillError> {
+        let Some(index) = self.open.pop() else { return Ok(false) };
+        let followed = self.follow_fact(index, graph, tables, fuel);
+        if followed.is_err() {
+            self.open.push(index);
+        }
+        followed.map(|()| true)
+    }
+
+    fn follow_fact(
+        &mut self,
+        index: u32,
+        graph: &Graph,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        let Fact::End { call, node } = self.facts[index as usize] else {
+            return self.expand(index, graph, tables, fuel);
+        };
+        // Waiters that come later find the end by themselves.
+        for waiter in 0..self.calls[call as usize].waiters.len() {
+            let (pred, state) = self.calls[call as usize].waiters[waiter];
+            self.follow(pred, state, index, node, graph, tables, fuel)?;
+        }
+        Ok(())
     }
 
     /// The end of the start rule at a node.
@@ -157,6 +208,7 @@ impl Earley {
         let number = self.backs.len() as u32;
         if id == next {
             self.facts.push(fact);
+            self.open.push(id);
             self.first_backs.push(number);
             self.last_backs.push(NONE);
             if let Fact::End { call, .. } = fact {

@@ -20,6 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::InfillError;
 use crate::lattice::{Node, Piece, Step};
 use crate::lexed::hypotheses::HypothesisId;
+use crate::lexed::narrow::Reading;
 use crate::lexed::scan::Leap;
 use crate::lexed::tables::LexedTables;
 use crate::lexed::terminals::Terminals;
@@ -47,6 +48,8 @@ pub(crate) enum Crossing {
     Token { index: u32 },
     /// Some text of a free piece, to a hypothesis of which that of the node behind has the future.
     Text { target: HypothesisId },
+    /// The end of a walk (`walks`): a token that gives the parser what it got since the position's beginning.
+    Walk,
     /// Nothing: the way round a piece.
     Skip,
 }
@@ -86,31 +89,40 @@ impl Graph {
     /// The first node, where all texts begin.
     pub(crate) const START: NodeIndex = 0;
 
-    /// The graph of the lattice of `steps` for texts that end at one of the boundaries `ends`.
+    /// The graph of the lattice of `steps` for texts that end at one of the boundaries `ends`; by position how much of
+    /// it is wanted, where that is not the whole.
     ///
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn new(
         steps: &[Step],
         ends: &[usize],
+        readings: &[Reading],
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<Graph, InfillError> {
         let mut graph = Graph { at: vec![Vec::new(); steps.len() + 1], ..Graph::default() };
         graph.node(Node::boundary(0), HypothesisId::START, tables);
+        let ends_clear = if readings.is_empty() { false } else { tables.clear(fuel)?.ends_here };
         for (position, step) in steps.iter().enumerate() {
             // The list grows while it is read.
             let mut index = 0;
+            let reading = readings.get(position).copied().unwrap_or(Reading::Whole);
             while let Some(&node) = graph.at[position].get(index) {
                 index += 1;
-                graph.expand(node, step, tables, fuel).map_err(|error| error.at(position))?;
+                graph.expand(node, step, reading, tables, fuel).map_err(|error| error.at(position))?;
             }
         }
         graph.out.resize(graph.nodes.len(), (0, 0));
         for &end in ends {
             for &node in &graph.at[end] {
                 let (place, hypothesis) = graph.nodes[node as usize];
-                if place == Node::boundary(end as u32) && tables.hypotheses.ends_here(hypothesis) {
+                let ends_here = if hypothesis == HypothesisId::CLEAR {
+                    ends_clear
+                } else {
+                    tables.hypotheses.ends_here(hypothesis)
+                };
+                if place == Node::boundary(end as u32) && ends_here {
                     graph.goals.push(node);
                 }
             }
@@ -137,6 +149,21 @@ impl Graph {
         self.ahead = vec![Some(ahead); self.nodes.len()];
     }
 
+    /// Adds an edge, and the node that it leads to if it is new.
+    pub(crate) fn lead(
+        &mut self,
+        from: NodeIndex,
+        (label, hypothesis): Leap,
+        place: Node,
+        crossing: Crossing,
+        tables: &LexedTables,
+    ) {
+        let to = self.node(place, hypothesis, tables);
+        // The token in progress of a walk's beginning is over where the walk goes on.
+        self.is_boundary[to as usize] |= label.is_some();
+        self.edges.push(Edge { from, to, label, crossing });
+    }
+
     fn node(&mut self, place: Node, hypothesis: HypothesisId, tables: &LexedTables) -> NodeIndex {
         let next = self.nodes.len() as u32;
         let id = *self.ids.entry((place, hypothesis)).or_insert(next);
@@ -152,22 +179,21 @@ impl Graph {
         &mut self,
         from: NodeIndex,
         (piece, way_round): &Step,
+        reading: Reading,
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
         let (place, hypothesis) = self.nodes[from as usize];
         let (first, n_nodes) = (self.edges.len() as u32, self.nodes.len());
         let behind = Node::boundary(place.position + 1);
-        let add = |graph: &mut Graph, (label, hypothesis): Leap, place, crossing, tables: &LexedTables| {
-            let to = graph.node(place, hypothesis, tables);
-            graph.edges.push(Edge { from, to, label, crossing });
-        };
         if place.inner == 0
             && let Some(target) = *way_round
         {
-            add(self, (None, hypothesis), Node::boundary(target), Crossing::Skip, tables);
+            self.lead(from, (None, hypothesis), Node::boundary(target), Crossing::Skip, tables);
         }
         match piece {
+            Piece::Token if reading != Reading::Whole => self.walk(from, reading, tables, fuel)?,
+            _ if hypothesis == HypothesisId::CLEAR => {}
             Piece::Stop => {}
             Piece::Bytes(bytes) => {
                 let mut state = Some(hypothesis);
@@ -182,11 +208,11 @@ impl Graph {
                         let label = outcome.terminal.and_then(|terminal| tables.label(terminal));
                         let leap = (label, outcome.next);
                         match outcome.terminal {
-                            _ if is_last => add(self, leap, behind, Crossing::Bytes, tables),
+                            _ if is_last => self.lead(from, leap, behind, Crossing::Bytes, tables),
                             None => state = Some(outcome.next),
                             Some(_) => {
                                 let inside = Node { inner: offset as u32 + 1, ..place };
-                                add(self, leap, inside, Crossing::Bytes, tables);
+                                self.lead(from, leap, inside, Crossing::Bytes, tables);
                             }
                         }
                     }
@@ -195,19 +221,19 @@ impl Graph {
             Piece::Token => {
                 let scan = tables.scan(NodeSetId(place.inner), hypothesis, fuel)?;
                 for &(leap, set) in &scan.exits {
-                    add(self, leap, Node { inner: set.0, ..place }, Crossing::Bytes, tables);
+                    self.lead(from, leap, Node { inner: set.0, ..place }, Crossing::Bytes, tables);
                 }
                 for (index, &leap) in scan.ends.iter().enumerate() {
-                    add(self, leap, behind, Crossing::Token { index: index as u32 }, tables);
+                    self.lead(from, leap, behind, Crossing::Token { index: index as u32 }, tables);
                 }
             }
             Piece::Free => {
                 let scan = tables.free_scan(hypothesis, fuel)?;
                 for &(leap, _) in &scan.exits {
-                    add(self, leap, place, Crossing::Text { target: leap.1 }, tables);
+                    self.lead(from, leap, place, Crossing::Text { target: leap.1 }, tables);
                 }
                 for &inside in &scan.inside {
-                    add(self, (None, inside), behind, Crossing::Text { target: inside }, tables);
+                    self.lead(from, (None, inside), behind, Crossing::Text { target: inside }, tables);
                 }
             }
         }

@@ -24,6 +24,9 @@ pub(crate) struct HypothesisId(pub(crate) u32);
 impl HypothesisId {
     /// That before any text.
     pub(crate) const START: HypothesisId = HypothesisId(0);
+
+    /// The clear boundary, which stands for several hypotheses ([`crate::lexed::clear`]) and is none itself.
+    pub(crate) const CLEAR: HypothesisId = HypothesisId(u32::MAX);
 }
 
 /// One reading of the bytes so far as tokens, as far as it matters from here on.
@@ -84,13 +87,48 @@ impl Hypotheses {
 
     /// Whether no token is in progress.
     pub(crate) fn is_boundary(&self, id: HypothesisId) -> bool {
-        self.list[id.0 as usize].is_boundary
+        id == HypothesisId::CLEAR || self.list[id.0 as usize].is_boundary
     }
 
     /// Whether the lexer is in the same state as before any text, whatever guards there are.
     pub(crate) fn starts_alike(&self, id: HypothesisId) -> bool {
         let hypothesis = &self.list[id.0 as usize];
         hypothesis.is_boundary && hypothesis.state == self.lexer.start()
+    }
+
+    /// How many matches before it are still watched.
+    pub(crate) fn n_guards(&self, id: HypothesisId) -> usize {
+        self.list[id.0 as usize].guards.len()
+    }
+
+    /// Whether a match before it may be watched for as long as one likes, as `/` is before `*` where comments end.
+    pub(crate) fn is_watched_on(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
+        for guard in self.list[id.0 as usize].guards.clone() {
+            for class in 0..self.n_classes {
+                let byte = self.lexer.class_representatives()[class];
+                if let Fate::Watched(next) = fate(&self.lexer, guard, byte)?
+                    && self.canonical(next)? == guard
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a token is in progress that can go on as it is after some byte, and nothing before it is watched.
+    pub(crate) fn is_settled(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
+        let hypothesis = &self.list[id.0 as usize];
+        if hypothesis.is_boundary || !hypothesis.guards.is_empty() {
+            return Ok(false);
+        }
+        for class in 0..self.n_classes {
+            let number = self.step_class(id, class)?;
+            if self.outcomes(number).first() == Some(&Outcome { terminal: None, next: id }) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether the text may end here: no token is in progress, and the end refutes none before.

@@ -9,14 +9,19 @@
 //! Indentation (terminals that are declared and not found in the text) is refused: the stack of widths is no part
 //! of a finite graph.
 
+mod charted;
+mod clear;
 mod earley;
 mod graph;
 mod guards;
 mod hypotheses;
+mod narrow;
 mod parse;
 mod scan;
 mod tables;
 mod terminals;
+mod walks;
+mod wide;
 
 pub(crate) use parse::LexedParse;
 pub(crate) use tables::LexedTables;

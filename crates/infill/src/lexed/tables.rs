@@ -9,9 +9,11 @@ use maskwright_vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
+use crate::lexed::clear::Clear;
 use crate::lexed::hypotheses::{Hypotheses, HypothesisId};
 use crate::lexed::scan::{FreeScan, TokenScan};
 use crate::lexed::terminals::Terminals;
+use crate::lexed::walks::Walks;
 use crate::node_sets::{NodeSetId, NodeSets};
 use crate::scan::TokenSet;
 
@@ -24,6 +26,8 @@ pub(crate) struct LexedTables {
     pub(crate) n_terminals: usize,
     /// Whether nodes of a graph with the same future are made one.
     pub(crate) merge_alike: bool,
+    /// Whether smaller graphs are asked before the whole one.
+    pub(crate) narrow_first: bool,
     /// By terminal: whether the parser does not get its tokens.
     is_ignored: Vec<bool>,
     pub(crate) scans: FxHashMap<(NodeSetId, HypothesisId), Arc<TokenScan>>,
@@ -31,6 +35,8 @@ pub(crate) struct LexedTables {
     pub(crate) free_scans: FxHashMap<HypothesisId, Arc<FreeScan>>,
     /// By boundary, what is ignored and leads to the start.
     pub(crate) separators: FxHashMap<HypothesisId, Option<Arc<[u8]>>>,
+    pub(crate) walks: FxHashMap<HypothesisId, Arc<Walks>>,
+    pub(crate) clear: Option<Arc<Clear>>,
     /// By rule and by state: the terminals that its sentences begin with.
     rule_first: Vec<Option<Terminals>>,
     state_first: FxHashMap<ExprId, Firsts>,
@@ -75,11 +81,14 @@ impl LexedTables {
             hypotheses: Hypotheses::new(lexer, merge_alike)?,
             n_terminals,
             merge_alike,
+            narrow_first: true,
             is_ignored,
             scans: FxHashMap::default(),
             tokens: FxHashMap::default(),
             free_scans: FxHashMap::default(),
             separators: FxHashMap::default(),
+            walks: FxHashMap::default(),
+            clear: None,
             state_first: FxHashMap::default(),
         })
     }

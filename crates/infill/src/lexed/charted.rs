@@ -1,0 +1,170 @@
+//! A graph and its chart: what texts it has, what masked positions can take, one way to fill them.
+
+use std::sync::Arc;
+
+use maskwright_automata::Fuel;
+use maskwright_grammar::TerminalId;
+
+use crate::InfillError;
+use crate::derivation::Filling;
+use crate::lattice::{Node, Step};
+use crate::lexed::earley::Earley;
+use crate::lexed::graph::{Crossing, Edge, Graph};
+use crate::lexed::hypotheses::HypothesisId;
+use crate::lexed::narrow::Reading;
+use crate::lexed::tables::LexedTables;
+use crate::node_sets::NodeSetId;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Charted {
+    graph: Graph,
+    chart: Earley,
+    /// The marked edges, where they are known.
+    marked: Option<Arc<[bool]>>,
+}
+
+impl Charted {
+    /// The chart of the lattice of `steps`, for texts that end at one of the boundaries `ends`, read as `readings` say.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn new(
+        steps: &[Step],
+        ends: &[usize],
+        readings: &[Reading],
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<Charted, InfillError> {
+        let graph = Graph::new(steps, ends, readings, tables, fuel)?;
+        let chart = Earley::new(&graph, tables);
+        Ok(Charted { graph, chart, marked: None })
+    }
+
+    /// Whether some text ends at `boundary` or before it.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn ends_by(
+        &mut self,
+        boundary: usize,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<bool, InfillError> {
+        self.chart.search(&self.graph, tables, fuel)?;
+        if self.goals().is_empty() || self.goals()[0].0 <= boundary {
+            return Ok(!self.goals().is_empty());
+        }
+        self.chart.finish(&self.graph, tables, fuel)?;
+        Ok(self.goals()[0].0 <= boundary)
+    }
+
+    /// The boundaries that texts are known to end at, each with an end of the start rule there.
+    fn goals(&self) -> Vec<(usize, u32)> {
+        let position = |node: u32| self.graph.nodes[node as usize].0.position as usize;
+        let goals =
+            self.graph.goals.iter().filter_map(|&node| Some((position(node), self.chart.goal(node)?)));
+        let mut goals: Vec<(usize, u32)> = goals.collect();
+        goals.sort_unstable();
+        goals
+    }
+
+    /// Adds to `mask` the tokens that masked position `position` can take. The position must be read as a whole.
+    pub(crate) fn add_tokens(
+        &mut self,
+        position: usize,
+        mask: &mut [u32],
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        let marked = self.mark(tables, fuel)?;
+        for &node in &self.graph.at[position] {
+            let (place, hypothesis) = self.graph.nodes[node as usize];
+            for (number, edge) in self.graph.edges_of(node) {
+                if let Crossing::Token { index } = edge.crossing
+                    && marked[number as usize]
+                {
+                    let tokens = tables.scan_tokens(NodeSetId(place.inner), hypothesis, fuel)?;
+                    if let Some(tokens) = tokens.get(index as usize) {
+                        tokens.add_to(mask);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether some text takes the way round piece `position`.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn is_skipped(
+        &mut self,
+        position: usize,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<bool, InfillError> {
+        let marked = self.mark(tables, fuel)?;
+        Ok(self.graph.at[position].iter().any(|&node| {
+            let mut edges = self.graph.edges_of(node);
+            edges.any(|(number, edge)| edge.crossing == Crossing::Skip && marked[number as usize])
+        }))
+    }
+
+    /// What some text that is known of puts into the unknown places, and the boundary that it ends at; `None` if none
+    /// is known of.
+    pub(crate) fn fillings(
+        &self,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<Option<(usize, Vec<Filling>)>, InfillError> {
+        let mut fillings = Vec::new();
+        let Some(&(end, goal)) = self.goals().first() else { return Ok(None) };
+        // Where a walk begins from the clear boundary, the hypothesis that the tokens before led to.
+        let mut real = HypothesisId::START;
+        let mut labels: Vec<TerminalId> = Vec::new();
+        for number in self.chart.path(goal) {
+            let Edge { from, to, label, crossing } = self.graph.edges[number as usize];
+            let (place, hypothesis) = self.graph.nodes[from as usize];
+            let position = place.position as usize;
+            if place == Node::boundary(place.position) {
+                labels.clear();
+                real = if hypothesis == HypothesisId::CLEAR { real } else { hypothesis };
+            }
+            labels.extend(label);
+            match crossing {
+                Crossing::Bytes | Crossing::Skip => {}
+                Crossing::Token { index } => {
+                    let tokens = tables.scan_tokens(NodeSetId(place.inner), hypothesis, fuel)?;
+                    if let Some(token) = tokens.get(index as usize).and_then(|tokens| tokens.any()) {
+                        fillings.push(Filling::Token { position, token });
+                    }
+                }
+                Crossing::Walk => {
+                    let target = self.graph.nodes[to as usize].1;
+                    if let Some((token, behind)) = tables.walker(real, &labels, target, fuel)? {
+                        fillings.push(Filling::Token { position, token });
+                        real = behind;
+                    }
+                }
+                Crossing::Text { target } => {
+                    let bytes = tables.free_text(hypothesis, (label, target), fuel)?;
+                    fillings.push(Filling::Text { position, bytes });
+                }
+            }
+        }
+        Ok(Some((end, fillings)))
+    }
+
+    /// The marked edges of the whole chart.
+    fn mark(&mut self, tables: &mut LexedTables, fuel: &Fuel) -> Result<Arc<[bool]>, InfillError> {
+        if let Some(known) = &self.marked {
+            return Ok(known.clone());
+        }
+        self.chart.finish(&self.graph, tables, fuel)?;
+        let goals: Vec<u32> = self.goals().into_iter().map(|(_, goal)| goal).collect();
+        let marked: Arc<[bool]> = self.chart.mark(&goals, self.graph.edges.len()).into();
+        self.marked = Some(marked.clone());
+        Ok(marked)
+    }
+}

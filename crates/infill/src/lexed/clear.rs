@@ -1,0 +1,126 @@
+//! The clear boundary: one node for many boundaries between masked positions.
+//!
+//! After a token of the lexer the next one has not begun, but guards watch that it does not go on: behind a name no letter may
+//! follow, behind `+` no `=`. A masked position hardly minds, since for nearly every terminal the vocabulary has some
+//! token that may stand there (` x` instead of `x`). The *clear boundary* stands for a set of such boundaries, and
+//! takes a walk (see `walks`) iff each of them can, by whatever token.
+//!
+//! Theorem. If the walks (w₁, clear), …, (wₙ, h) lead on from the clear boundary one after the other, then from each
+//! boundary that it stands for n tokens lead to h and give the parser w₁ … wₙ.
+//!
+//! Proof. By induction: each of its boundaries has a token for w₁ that leads to another of its boundaries. ∎
+//!
+//! Which boundaries it stands for is a choice: those that follow single terminals, without the ones that would cost
+//! too many walks (after a line comment only a line end can follow).
+
+use maskwright_automata::Fuel;
+use maskwright_grammar::TerminalId;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::InfillError;
+use crate::lexed::hypotheses::HypothesisId;
+use crate::lexed::tables::LexedTables;
+use crate::lexed::walks::Walk;
+
+/// The most boundaries that it stands for.
+const MAX_MEMBERS: usize = 64;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Clear {
+    /// Sorted.
+    members: Vec<HypothesisId>,
+    /// Whether a text may end at each of the members.
+    pub(crate) ends_here: bool,
+    /// What each of the members can do; sorted.
+    pub(crate) walks: Vec<Walk>,
+}
+
+impl Clear {
+    /// The clear boundary of a grammar and vocabulary.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn new(tables: &mut LexedTables, fuel: &Fuel) -> Result<Clear, InfillError> {
+        let mut members = vec![HypothesisId::START];
+        let mut walks: Vec<Vec<Walk>> = Vec::new();
+        while let Some(&member) = members.get(walks.len()) {
+            let all = tables.all_walks(member, fuel)?;
+            for target in preferred(&all, &members, tables) {
+                if members.len() < MAX_MEMBERS && !members.contains(&target) {
+                    members.push(target);
+                }
+            }
+            walks.push(all);
+        }
+        drop_narrow(&mut members, &mut walks);
+        let common = common(&members, &walks);
+        members.sort_unstable();
+        let ends_here = members.iter().all(|&member| tables.hypotheses.ends_here(member));
+        Ok(Clear { members, ends_here, walks: common })
+    }
+
+    /// Whether it stands for a boundary.
+    pub(crate) fn contains(&self, boundary: HypothesisId) -> bool {
+        boundary == HypothesisId::CLEAR || self.members.binary_search(&boundary).is_ok()
+    }
+}
+
+/// By terminal that a token can be as a whole, the best boundary behind it: a member, or one with few guards.
+fn preferred(walks: &[Walk], members: &[HypothesisId], tables: &LexedTables) -> Vec<HypothesisId> {
+    let mut best: FxHashMap<TerminalId, (bool, usize, HypothesisId)> = FxHashMap::default();
+    for (labels, to) in walks {
+        if let [label] = labels[..]
+            && tables.hypotheses.starts_alike(*to)
+        {
+            let rank = (!members.contains(to), tables.hypotheses.n_guards(*to), *to);
+            best.entry(label).and_modify(|best| *best = rank.min(*best)).or_insert(rank);
+        }
+    }
+    let mut targets: Vec<_> = best.into_values().map(|(_, _, to)| to).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    targets
+}
+
+/// Leaves out the members from which far fewer terminals lead to members than from the start.
+fn drop_narrow(members: &mut Vec<HypothesisId>, walks: &mut Vec<Vec<Walk>>) {
+    loop {
+        let is_member: FxHashSet<HypothesisId> = members.iter().copied().collect();
+        let n_terminals = |walks: &[Walk]| {
+            let singles = walks.iter().filter(|(labels, to)| labels.len() == 1 && is_member.contains(to));
+            singles.map(|(labels, _)| labels[0]).collect::<FxHashSet<_>>().len()
+        };
+        let enough = n_terminals(&walks[0]) * 3 / 4;
+        let is_wide: Vec<bool> = walks
+            .iter()
+            .enumerate()
+            .map(|(index, walks)| index == 0 || n_terminals(walks) >= enough)
+            .collect();
+        if is_wide.iter().all(|&is_wide| is_wide) {
+            return;
+        }
+        let mut kept = is_wide.iter();
+        members.retain(|_| kept.next().is_some_and(|&kept| kept));
+        let mut kept = is_wide.iter();
+        walks.retain(|_| kept.next().is_some_and(|&kept| kept));
+    }
+}
+
+/// The walks that all members have, those to members as walks to the clear boundary too.
+fn common(members: &[HypothesisId], walks: &[Vec<Walk>]) -> Vec<Walk> {
+    let is_member: FxHashSet<HypothesisId> = members.iter().copied().collect();
+    let mut common: Option<FxHashSet<Walk>> = None;
+    for walks in walks {
+        let mut all: FxHashSet<Walk> = walks.iter().cloned().collect();
+        let to_members = walks.iter().filter(|(_, to)| is_member.contains(to));
+        all.extend(to_members.map(|(labels, _)| (labels.clone(), HypothesisId::CLEAR)));
+        match &mut common {
+            None => common = Some(all),
+            Some(common) => common.retain(|walk| all.contains(walk)),
+        }
+    }
+    let mut common: Vec<Walk> = common.unwrap_or_default().into_iter().collect();
+    common.sort_unstable();
+    common
+}

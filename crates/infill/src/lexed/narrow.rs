@@ -1,0 +1,82 @@
+//! A part of the graph of a lattice with few nodes between masked positions.
+//!
+//! Within a run of masked positions the lexer can be in the middle of nearly anything, which makes the whole graph large
+//! and is hardly ever needed to fill the run. The *narrow* graph reads masked positions by walks (`walks`): within a run it has
+//! the clear boundary, and hypotheses that can go on as long as one likes. Of a long run only the positions
+//! next to its ends give the parser anything.
+//!
+//! All its paths stand for paths of the whole graph, by the theorem of [`crate::lexed::clear`]. So what is found in
+//! it is possible, and what is not must be asked of the whole one.
+
+use maskwright_automata::Fuel;
+
+use crate::InfillError;
+use crate::lattice::{Node, Piece, Step};
+use crate::lexed::graph::{Crossing, Graph, NodeIndex};
+use crate::lexed::tables::LexedTables;
+
+/// How many positions at each end of a long run give the parser something.
+const N_OPEN: usize = 8;
+
+/// Which of its edges a masked position has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reading {
+    /// All.
+    Whole,
+    /// Walks to where another masked position goes on.
+    Inner,
+    /// Walks to anything, as known text may need it.
+    Last,
+    /// Nothing that the parser gets.
+    Silent,
+}
+
+/// How the narrow graph reads each position; `None` if the lattice has other pieces than texts and tokens.
+pub(crate) fn narrow(steps: &[Step]) -> Option<Vec<Reading>> {
+    let is_token = |step: &Step| matches!(step.0, Piece::Token);
+    let mut readings = Vec::with_capacity(steps.len());
+    for run in steps.chunk_by(|left, right| is_token(left) && is_token(right)) {
+        if run.iter().any(|(piece, way_round)| way_round.is_some() || matches!(piece, Piece::Free)) {
+            return None;
+        }
+        if !is_token(&run[0]) {
+            readings.push(Reading::Whole);
+            continue;
+        }
+        readings.extend((0..run.len()).map(|index| match run.len() - 1 - index {
+            0 => Reading::Last,
+            n_behind if index < N_OPEN || n_behind < N_OPEN => Reading::Inner,
+            _ => Reading::Silent,
+        }));
+    }
+    Some(readings)
+}
+
+impl Graph {
+    /// Adds the walks from a node of a masked position.
+    pub(crate) fn walk(
+        &mut self,
+        from: NodeIndex,
+        reading: Reading,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        let (place, hypothesis) = self.nodes[from as usize];
+        let behind = Node::boundary(place.position + 1);
+        let walks = tables.walks(hypothesis, fuel)?;
+        let tree = if reading == Reading::Last { &walks.last } else { &walks.inner };
+        let Some(node) = tree.nodes.get(place.inner as usize) else { return Ok(()) };
+        for &(label, to) in &node.ends {
+            if reading != Reading::Silent || label.is_none() && to == hypothesis {
+                self.lead(from, (label, to), behind, Crossing::Walk, tables);
+            }
+        }
+        if reading != Reading::Silent {
+            for &(label, child) in &node.exits {
+                let inside = Node { inner: child, ..place };
+                self.lead(from, (Some(label), hypothesis), inside, Crossing::Bytes, tables);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,202 @@
+//! What one token of the vocabulary can do to a hypothesis: the *walks* from it.
+//!
+//! A walk is the terminals that the parser gets of a token, and the hypothesis behind it. A masked position does not care which
+//! of the many tokens with the same walk it takes, and for whether something is possible a few walks are enough:
+//!
+//! * between two masked positions those to a *clear* boundary (`clear`), and into what can go on as long as one
+//!   likes (a name, a comment, a text in quotes): [`Walks::inner`];
+//! * before known text all: [`Walks::last`].
+//!
+//! A graph of such walks is a part of the graph of a lattice, so what is possible in it is possible; what is not in
+//! it may be possible all the same. Walks are made once for a vocabulary and a grammar.
+
+use std::sync::Arc;
+
+use maskwright_automata::Fuel;
+use maskwright_grammar::TerminalId;
+use maskwright_vocabulary::TokenId;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::InfillError;
+use crate::lexed::clear::Clear;
+use crate::lexed::hypotheses::{Hypotheses, HypothesisId};
+use crate::lexed::tables::LexedTables;
+use crate::node_sets::NodeSetId;
+
+/// The most terminals of a walk.
+const MAX_LABELS: usize = 6;
+
+/// The most walks from one hypothesis.
+const MAX_WALKS: usize = 1 << 14;
+
+/// The terminals of a token, and the hypothesis behind it.
+pub(crate) type Walk = (Box<[TerminalId]>, HypothesisId);
+
+/// Walks from one hypothesis, as trees of their terminals.
+#[derive(Debug, Default)]
+pub(crate) struct Walks {
+    /// Those to [`HypothesisId::CLEAR`] and to what can go on as long as one likes.
+    pub(crate) inner: WalkTree,
+    /// All of them.
+    pub(crate) last: WalkTree,
+}
+
+/// Walks that begin with the same terminals share a node; node 0 is the root.
+#[derive(Debug, Default)]
+pub(crate) struct WalkTree {
+    pub(crate) nodes: Vec<WalkNode>,
+}
+
+/// A node of a [`WalkTree`], after some of the terminals.
+#[derive(Debug, Default)]
+pub(crate) struct WalkNode {
+    /// Another terminal, with more of the token behind it.
+    pub(crate) exits: Vec<(TerminalId, u32)>,
+    /// The end of the token, and the terminal that ends with it.
+    pub(crate) ends: Vec<(Option<TerminalId>, HypothesisId)>,
+}
+
+impl WalkTree {
+    /// The tree of sorted walks; of those that end within a token of the lexer, all terminals have ended before.
+    fn new(walks: &[(&[TerminalId], HypothesisId)], hypotheses: &Hypotheses) -> WalkTree {
+        let mut tree = WalkTree { nodes: vec![WalkNode::default()] };
+        let mut known: FxHashMap<(u32, TerminalId), u32> = FxHashMap::default();
+        for &(labels, to) in walks {
+            let (last, before) = match labels.split_last() {
+                Some((&last, before)) if hypotheses.is_boundary(to) => (Some(last), before),
+                _ => (None, labels),
+            };
+            let mut at = 0u32;
+            for &label in before {
+                let next = tree.nodes.len() as u32;
+                let child = *known.entry((at, label)).or_insert(next);
+                if child == next {
+                    tree.nodes.push(WalkNode::default());
+                    tree.nodes[at as usize].exits.push((label, child));
+                }
+                at = child;
+            }
+            tree.nodes[at as usize].ends.push((last, to));
+        }
+        tree
+    }
+}
+
+impl LexedTables {
+    /// The walks from a hypothesis, or from the clear boundary.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn walks(&mut self, from: HypothesisId, fuel: &Fuel) -> Result<Arc<Walks>, InfillError> {
+        if let Some(known) = self.walks.get(&from) {
+            return Ok(known.clone());
+        }
+        let clear = self.clear(fuel)?;
+        let all = if from == HypothesisId::CLEAR { clear.walks.clone() } else { self.all_walks(from, fuel)? };
+        let mut inner: Vec<(&[TerminalId], HypothesisId)> = Vec::new();
+        for (labels, to) in &all {
+            if clear.contains(*to) {
+                inner.push((labels, HypothesisId::CLEAR));
+            } else if self.hypotheses.is_settled(*to)? {
+                inner.push((labels, *to));
+            }
+        }
+        inner.sort_unstable();
+        inner.dedup();
+        let inner = WalkTree::new(&inner, &self.hypotheses);
+        let last: Vec<(&[TerminalId], HypothesisId)> = all
+            .iter()
+            .filter(|(_, to)| *to != HypothesisId::CLEAR)
+            .map(|(labels, to)| (&labels[..], *to))
+            .collect();
+        let last = WalkTree::new(&last, &self.hypotheses);
+        let walks = Arc::new(Walks { inner, last });
+        self.walks.insert(from, walks.clone());
+        Ok(walks)
+    }
+
+    /// All walks from a hypothesis, or many of them: sorted and distinct.
+    pub(crate) fn all_walks(&mut self, from: HypothesisId, fuel: &Fuel) -> Result<Vec<Walk>, InfillError> {
+        let mut found: FxHashSet<Walk> = FxHashSet::default();
+        let mut stack = vec![(NodeSetId::ROOT, from, Vec::new())];
+        let mut seen = FxHashSet::default();
+        while let Some((set, at, labels)) = stack.pop() {
+            let scan = self.scan(set, at, fuel)?;
+            fuel.spend(scan.ends.len() as u64 + 1).map_err(|error| InfillError::work(0, error))?;
+            let with = |label: Option<TerminalId>| -> Vec<TerminalId> {
+                labels.iter().copied().chain(label).collect()
+            };
+            for &(label, to) in &scan.ends {
+                if found.len() < MAX_WALKS && !self.hypotheses.is_watched_on(to)? {
+                    found.insert((with(label).into(), to));
+                }
+            }
+            for &((label, to), set) in &scan.exits {
+                let labels = with(label);
+                if labels.len() < MAX_LABELS
+                    && found.len() < MAX_WALKS
+                    && seen.insert((set, to, labels.clone()))
+                {
+                    stack.push((set, to, labels));
+                }
+            }
+        }
+        let mut all: Vec<Walk> = found.into_iter().collect();
+        all.sort_unstable();
+        Ok(all)
+    }
+
+    /// A token that does a walk from a hypothesis, and the hypothesis behind it. If the walk leads to the clear boundary, that is
+    /// one of those that it stands for. `None` if there is no such token.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn walker(
+        &mut self,
+        from: HypothesisId,
+        labels: &[TerminalId],
+        to: HypothesisId,
+        fuel: &Fuel,
+    ) -> Result<Option<(TokenId, HypothesisId)>, InfillError> {
+        let clear = self.clear(fuel)?;
+        let is_target = |found| found == to || to == HypothesisId::CLEAR && clear.contains(found);
+        let mut stack = vec![(NodeSetId::ROOT, from, 0)];
+        let mut seen = FxHashSet::default();
+        while let Some((set, at, n_read)) = stack.pop() {
+            let scan = self.scan(set, at, fuel)?;
+            fuel.spend(scan.ends.len() as u64 + 1).map_err(|error| InfillError::work(0, error))?;
+            let rest = &labels[n_read..];
+            for (index, &(label, behind)) in scan.ends.iter().enumerate() {
+                if is_target(behind) && rest.iter().copied().eq(label) {
+                    let tokens = self.scan_tokens(set, at, fuel)?;
+                    return Ok(tokens
+                        .get(index)
+                        .and_then(|tokens| tokens.any())
+                        .map(|token| (token, behind)));
+                }
+            }
+            for &((label, behind), set) in &scan.exits {
+                let n_read = n_read + usize::from(label.is_some());
+                if label.is_none_or(|label| rest.first() == Some(&label))
+                    && seen.insert((set, behind, n_read))
+                {
+                    stack.push((set, behind, n_read));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The clear boundary of this grammar and vocabulary.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn clear(&mut self, fuel: &Fuel) -> Result<Arc<Clear>, InfillError> {
+        if let Some(known) = &self.clear {
+            return Ok(known.clone());
+        }
+        let clear = Arc::new(Clear::new(self, fuel)?);
+        self.clear = Some(clear.clone());
+        Ok(clear)
+    }
+}
