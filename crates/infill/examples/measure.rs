@@ -129,9 +129,12 @@ fn measure(
     let mut canvas = Canvas::new(infiller, &positions, CanvasConfig::default())?;
     let is_possible = canvas.is_possible()?;
     times.cold.push(start.elapsed());
+    if std::env::var("COLD").is_ok() {
+        eprintln!("{} {:?} {:?}", known, tokens.len(), start.elapsed());
+    }
     ensure!(is_possible, "a canvas of a word is called impossible: {positions:?}");
     let mut mask = vec![0; mask_words(infiller.vocabulary().n_vocab())];
-    for _ in 0..4 {
+    for _ in 0..std::env::var("COLD").map_or(4, |n| n.parse().unwrap()) {
         let open: Vec<usize> = (0..tokens.len()).filter(|&at| canvas.positions()[at].is_none()).collect();
         if open.is_empty() {
             break;
@@ -140,6 +143,9 @@ fn measure(
         let start = Instant::now();
         canvas.fill_bitmask(at, &mut mask)?;
         times.masks.push(start.elapsed());
+        if std::env::var("COLD").is_ok() {
+            eprintln!("mask {:?}", start.elapsed());
+        }
         ensure!(mask_contains(&mask, tokens[at]), "token {at} of {tokens:?} is not in its mask");
         let start = Instant::now();
         ensure!(canvas.set(at, tokens[at])? && canvas.is_possible()?, "token {at} of {tokens:?} is refused");

@@ -22,6 +22,7 @@ mod derivation;
 mod error;
 mod expand;
 mod infiller;
+mod inline;
 mod lattice;
 mod lexed;
 mod node_sets;

@@ -11,9 +11,11 @@
 //! Facts are made only where the next terminal can follow on the lattice. Complexity: O(g n²) facts for n nodes and g
 //! states.
 //!
-//! What follows from a fact may be found in any order: an end and an item that waits for it meet whichever comes first. The last
-//! fact found is followed first, so a text is found, where there are many, long before all that could follow is.
-//! [`Earley::search`] stops there, and [`Earley::finish`] goes on.
+//! What follows from a fact may be found in any order: an end and an item that waits for it meet whichever comes
+//! first. The best facts are followed first ([`MERITS`]), so a text is found, where there are many, long before all that could
+//! be made is. [`Earley::search`] stops there, and [`Earley::finish`] goes on.
+
+use std::collections::BinaryHeap;
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, RuleId, Symbol};
@@ -28,6 +30,10 @@ const NONE: u32 = u32::MAX;
 
 /// The call of the start rule.
 const TOP: u32 = 0;
+
+/// A fact is the better the further it has come in the text, less this much for each call that it is within: of what
+/// masked positions can be, little opens something, and what was opened must be closed. Neither is best for all texts.
+const MERITS: [i64; 2] = [2, 16];
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Fact {
@@ -46,6 +52,8 @@ enum Fact {
 
 #[derive(Debug, Default)]
 struct Call {
+    /// How many calls it was first made within.
+    depth: u32,
     /// Items that go on where the call ends, each in the given state.
     waiters: Vec<(u32, ExprId)>,
     ends: Vec<u32>,
@@ -67,8 +75,11 @@ const START: Back = Back { before: NONE, pred: NONE, edge: NONE, end: NONE };
 #[derive(Debug, Default)]
 pub(crate) struct Earley {
     facts: Vec<Fact>,
-    /// The facts of which it is not known what follows.
-    open: Vec<u32>,
+    /// The facts of which it is not known what follows, twice, by [`MERITS`]; some are followed already.
+    open: [BinaryHeap<(i64, u32)>; 2],
+    /// Which of the two is asked next.
+    turn: usize,
+    is_followed: Vec<bool>,
     fact_ids: FxHashMap<Fact, u32>,
     first_backs: Vec<u32>,
     last_backs: Vec<u32>,
@@ -83,7 +94,7 @@ impl Earley {
         let mut chart = Earley { calls: vec![Call::default()], ..Earley::default() };
         if graph.ahead[Graph::START as usize].is_some() {
             let state = tables.network.body(tables.network.start());
-            chart.add(Fact::Item { call: TOP, state, node: Graph::START, is_begun: false }, START);
+            chart.add(Fact::Item { call: TOP, state, node: Graph::START, is_begun: false }, START, graph);
         }
         chart
     }
@@ -125,12 +136,21 @@ impl Earley {
 
     /// Makes what follows from one fact at once; false if there is none left.
     fn advance(&mut self, graph: &Graph, tables: &mut LexedTables, fuel: &Fuel) -> Result<bool, InfillError> {
-        let Some(index) = self.open.pop() else { return Ok(false) };
+        self.turn = 1 - self.turn;
+        let Some((merit, index)) = self.open[self.turn].pop() else { return Ok(!self.is_done()) };
+        if std::mem::replace(&mut self.is_followed[index as usize], true) {
+            return Ok(true);
+        }
         let followed = self.follow_fact(index, graph, tables, fuel);
         if followed.is_err() {
-            self.open.push(index);
+            self.is_followed[index as usize] = false;
+            self.open[self.turn].push((merit, index));
         }
         followed.map(|()| true)
+    }
+
+    fn is_done(&self) -> bool {
+        self.open.iter().all(BinaryHeap::is_empty)
     }
 
     fn follow_fact(
@@ -202,13 +222,19 @@ impl Earley {
     }
 
     /// Adds a way in which a fact follows.
-    fn add(&mut self, fact: Fact, back: Back) {
+    fn add(&mut self, fact: Fact, back: Back, graph: &Graph) {
         let next = self.facts.len() as u32;
         let id = *self.fact_ids.entry(fact).or_insert(next);
         let number = self.backs.len() as u32;
         if id == next {
             self.facts.push(fact);
-            self.open.push(id);
+            self.is_followed.push(false);
+            let (Fact::Item { call, node, .. } | Fact::End { call, node }) = fact;
+            let position = i64::from(graph.nodes[node as usize].0.position);
+            let depth = i64::from(self.calls[call as usize].depth);
+            for (open, merit) in self.open.iter_mut().zip(MERITS) {
+                open.push((position - merit * depth, id));
+            }
             self.first_backs.push(number);
             self.last_backs.push(NONE);
             if let Fact::End { call, .. } = fact {
@@ -235,7 +261,7 @@ impl Earley {
             .map_err(|error| InfillError::work(graph.nodes[node as usize].0.position as usize, error))?;
         let Fact::Item { call, .. } = self.facts[pred as usize] else { return Ok(()) };
         if can_go_on(state, node, graph, tables, fuel)? {
-            self.add(Fact::Item { call, state, node, is_begun: true }, Back { pred, end, ..START });
+            self.add(Fact::Item { call, state, node, is_begun: true }, Back { pred, end, ..START }, graph);
         }
         Ok(())
     }
@@ -255,7 +281,7 @@ impl Earley {
         let is_empty = call == TOP && !is_begun && tables.network.is_rule_nullable(tables.network.start());
         if graph.is_boundary[node as usize] {
             if is_empty || is_begun && tables.network.is_nullable(state) {
-                self.add(Fact::End { call, node }, Back { pred: item, ..START });
+                self.add(Fact::End { call, node }, Back { pred: item, ..START }, graph);
             }
             for index in tables.network.moves(state) {
                 spend()?;
@@ -276,7 +302,11 @@ impl Earley {
                     if step.symbol == Symbol::Terminal(terminal)
                         && can_go_on(step.next, to, graph, tables, fuel)?
                     {
-                        self.add(Fact::Item { call, state: step.next, node: to, is_begun: true }, back);
+                        self.add(
+                            Fact::Item { call, state: step.next, node: to, is_begun: true },
+                            back,
+                            graph,
+                        );
                     }
                 }
                 continue;
@@ -290,7 +320,7 @@ impl Earley {
                     || tables.first(state, fuel)?.direct.intersects(&ahead.current)
             };
             if can_move {
-                self.add(Fact::Item { call, state, node: to, is_begun }, back);
+                self.add(Fact::Item { call, state, node: to, is_begun }, back, graph);
             }
         }
         Ok(())
@@ -314,9 +344,11 @@ impl Earley {
         let new = self.calls.len() as u32;
         let call = *self.call_ids.entry((rule, node)).or_insert(new);
         if call == new {
-            self.calls.push(Call::default());
+            let Fact::Item { call: caller, .. } = self.facts[item as usize] else { return Ok(()) };
+            let depth = self.calls[caller as usize].depth + 1;
+            self.calls.push(Call { depth, ..Call::default() });
             let state = tables.network.body(rule);
-            self.add(Fact::Item { call, state, node, is_begun: false }, START);
+            self.add(Fact::Item { call, state, node, is_begun: false }, START, graph);
         }
         self.calls[call as usize].waiters.push((item, next));
         for index in 0..self.calls[call as usize].ends.len() {

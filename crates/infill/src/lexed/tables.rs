@@ -9,6 +9,7 @@ use maskwright_vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
+use crate::inline::inline_single;
 use crate::lexed::clear::Clear;
 use crate::lexed::hypotheses::{Hypotheses, HypothesisId};
 use crate::lexed::scan::{FreeScan, TokenScan};
@@ -69,7 +70,8 @@ impl LexedTables {
             is_nullable: false,
             has_proper_words: found.contains(terminal.index() as u32),
         };
-        let network = Network::new(reduce(grammar.rules.clone(), facts, fuel)?, fuel)?;
+        let rules = if merge_alike { inline_single(&grammar.rules, fuel)? } else { grammar.rules.clone() };
+        let network = Network::new(reduce(rules, facts, fuel)?, fuel)?;
         let n_terminals = grammar.n_terminals();
         let mut is_ignored = vec![false; n_terminals];
         grammar.ignored.iter().for_each(|terminal| is_ignored[terminal.index()] = true);
