@@ -5,7 +5,7 @@
 //! is a *set* of trie nodes, those that the text can be at after the same terminals.
 
 /// One part of a lattice.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Piece {
     /// This text, which is not empty.
     Bytes(Box<[u8]>),

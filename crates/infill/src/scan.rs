@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use maskwright_automata::{AutomatonError, Fuel, StateId};
-use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, mask_insert, mask_words};
+use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, mask_contains, mask_insert, mask_words};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
@@ -74,6 +74,32 @@ impl TokenSet {
         match self {
             TokenSet::List(tokens) => tokens.iter().for_each(|&token| mask_insert(mask, token)),
             TokenSet::Words(words) => mask.iter_mut().zip(words).for_each(|(to, from)| *to |= from),
+        }
+    }
+
+    /// Whether one of the tokens is in a packed mask.
+    pub(crate) fn intersects(&self, mask: &[u32]) -> bool {
+        match self {
+            TokenSet::List(tokens) => tokens.iter().any(|&token| mask_contains(mask, token)),
+            TokenSet::Words(words) => mask.iter().zip(words).any(|(left, right)| left & right != 0),
+        }
+    }
+
+    /// Moves the tokens from one packed mask to another, those that it has.
+    pub(crate) fn move_to(&self, from: &mut [u32], to: &mut [u32]) {
+        match self {
+            TokenSet::List(tokens) => {
+                for &token in tokens.iter().filter(|&&token| mask_contains(from, token)).collect::<Vec<_>>() {
+                    from[token.index() / 32] &= !(1 << (token.0 % 32));
+                    mask_insert(to, token);
+                }
+            }
+            TokenSet::Words(words) => {
+                for ((from, to), word) in from.iter_mut().zip(to).zip(words) {
+                    *to |= *from & word;
+                    *from &= !word;
+                }
+            }
         }
     }
 

@@ -1,7 +1,5 @@
 //! A graph and its chart: what texts it has, what masked positions can take, one way to fill them.
 
-use std::sync::Arc;
-
 use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
 
@@ -18,10 +16,8 @@ use crate::node_sets::NodeSetId;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Charted {
-    graph: Graph,
-    chart: Earley,
-    /// The marked edges, where they are known.
-    marked: Option<Arc<[bool]>>,
+    pub(crate) graph: Graph,
+    pub(crate) chart: Earley,
 }
 
 impl Charted {
@@ -38,25 +34,16 @@ impl Charted {
     ) -> Result<Charted, InfillError> {
         let graph = Graph::new(steps, ends, readings, tables, fuel)?;
         let chart = Earley::new(&graph, tables);
-        Ok(Charted { graph, chart, marked: None })
+        Ok(Charted { graph, chart })
     }
 
-    /// Whether some text ends at `boundary` or before it.
+    /// Whether there is some text.
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn ends_by(
-        &mut self,
-        boundary: usize,
-        tables: &mut LexedTables,
-        fuel: &Fuel,
-    ) -> Result<bool, InfillError> {
+    pub(crate) fn is_possible(&mut self, tables: &mut LexedTables, fuel: &Fuel) -> Result<bool, InfillError> {
         self.chart.search(&self.graph, tables, fuel)?;
-        if self.goals().is_empty() || self.goals()[0].0 <= boundary {
-            return Ok(!self.goals().is_empty());
-        }
-        self.chart.finish(&self.graph, tables, fuel)?;
-        Ok(self.goals()[0].0 <= boundary)
+        Ok(!self.goals().is_empty())
     }
 
     /// The boundaries that texts are known to end at, each with an end of the start rule there.
@@ -77,12 +64,12 @@ impl Charted {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
-        let marked = self.mark(tables, fuel)?;
+        self.chart.finish(&self.graph, tables, fuel)?;
         for &node in &self.graph.at[position] {
             let (place, hypothesis) = self.graph.nodes[node as usize];
             for (number, edge) in self.graph.edges_of(node) {
                 if let Crossing::Token { index } = edge.crossing
-                    && marked[number as usize]
+                    && self.chart.is_edge_marked(number)
                 {
                     let tokens = tables.scan_tokens(NodeSetId(place.inner), hypothesis, fuel)?;
                     if let Some(tokens) = tokens.get(index as usize) {
@@ -104,10 +91,10 @@ impl Charted {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<bool, InfillError> {
-        let marked = self.mark(tables, fuel)?;
+        self.chart.finish(&self.graph, tables, fuel)?;
         Ok(self.graph.at[position].iter().any(|&node| {
             let mut edges = self.graph.edges_of(node);
-            edges.any(|(number, edge)| edge.crossing == Crossing::Skip && marked[number as usize])
+            edges.any(|(number, edge)| edge.crossing == Crossing::Skip && self.chart.is_edge_marked(number))
         }))
     }
 
@@ -124,7 +111,7 @@ impl Charted {
         let mut real = HypothesisId::START;
         let mut labels: Vec<TerminalId> = Vec::new();
         for number in self.chart.path(goal) {
-            let Edge { from, to, label, crossing } = self.graph.edges[number as usize];
+            let Edge { from, label, crossing, .. } = self.graph.edges[number as usize];
             let (place, hypothesis) = self.graph.nodes[from as usize];
             let position = place.position as usize;
             if place == Node::boundary(place.position) {
@@ -140,8 +127,7 @@ impl Charted {
                         fillings.push(Filling::Token { position, token });
                     }
                 }
-                Crossing::Walk => {
-                    let target = self.graph.nodes[to as usize].1;
+                Crossing::Walk { target } => {
                     if let Some((token, behind)) = tables.walker(real, &labels, target, fuel)? {
                         fillings.push(Filling::Token { position, token });
                         real = behind;
@@ -154,17 +140,5 @@ impl Charted {
             }
         }
         Ok(Some((end, fillings)))
-    }
-
-    /// The marked edges of the whole chart.
-    fn mark(&mut self, tables: &mut LexedTables, fuel: &Fuel) -> Result<Arc<[bool]>, InfillError> {
-        if let Some(known) = &self.marked {
-            return Ok(known.clone());
-        }
-        self.chart.finish(&self.graph, tables, fuel)?;
-        let goals: Vec<u32> = self.goals().into_iter().map(|(_, goal)| goal).collect();
-        let marked: Arc<[bool]> = self.chart.mark(&goals, self.graph.edges.len()).into();
-        self.marked = Some(marked.clone());
-        Ok(marked)
     }
 }

@@ -22,6 +22,7 @@ use maskwright_grammar::{ExprId, RuleId, Symbol};
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
+use crate::lexed::focus::Focus;
 use crate::lexed::graph::{Edge, Graph, NodeIndex};
 use crate::lexed::tables::LexedTables;
 
@@ -36,7 +37,7 @@ const TOP: u32 = 0;
 const MERITS: [i64; 2] = [2, 16];
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Fact {
+pub(crate) enum Fact {
     /// `is_begun`: at least one terminal of the call was read.
     Item {
         call: u32,
@@ -52,6 +53,8 @@ enum Fact {
 
 #[derive(Debug, Default)]
 struct Call {
+    /// Where it begins.
+    start: NodeIndex,
     /// How many calls it was first made within.
     depth: u32,
     /// Items that go on where the call ends, each in the given state.
@@ -74,12 +77,18 @@ const START: Back = Back { before: NONE, pred: NONE, edge: NONE, end: NONE };
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Earley {
-    facts: Vec<Fact>,
+    pub(crate) facts: Vec<Fact>,
     /// The facts of which it is not known what follows, twice, by [`MERITS`]; some are followed already.
     open: [BinaryHeap<(i64, u32)>; 2],
     /// Which of the two is asked next.
     turn: usize,
+    /// The position that the chart is made for, if it is one; then nothing is open but what it has.
+    pub(crate) focus: Option<Focus>,
     is_followed: Vec<bool>,
+    /// By fact and by edge: whether it is part of a derivation that ends in a goal, as far as the chart is made.
+    is_marked: Vec<bool>,
+    is_edge_marked: Vec<bool>,
+    n_marked: usize,
     fact_ids: FxHashMap<Fact, u32>,
     first_backs: Vec<u32>,
     last_backs: Vec<u32>,
@@ -91,7 +100,8 @@ pub(crate) struct Earley {
 impl Earley {
     /// The chart of `graph`, of which nothing is made yet but its beginning.
     pub(crate) fn new(graph: &Graph, tables: &LexedTables) -> Earley {
-        let mut chart = Earley { calls: vec![Call::default()], ..Earley::default() };
+        let is_edge_marked = vec![false; graph.edges.len()];
+        let mut chart = Earley { calls: vec![Call::default()], is_edge_marked, ..Earley::default() };
         if graph.ahead[Graph::START as usize].is_some() {
             let state = tables.network.body(tables.network.start());
             chart.add(Fact::Item { call: TOP, state, node: Graph::START, is_begun: false }, START, graph);
@@ -109,14 +119,7 @@ impl Earley {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
-        while !graph.goals.iter().any(|&node| self.goal(node).is_some()) {
-            let n_ends = self.calls[TOP as usize].ends.len();
-            while self.calls[TOP as usize].ends.len() == n_ends {
-                if !self.advance(graph, tables, fuel)? {
-                    return Ok(());
-                }
-            }
-        }
+        while self.n_marked == 0 && self.advance(graph, tables, fuel)? {}
         Ok(())
     }
 
@@ -138,15 +141,27 @@ impl Earley {
     fn advance(&mut self, graph: &Graph, tables: &mut LexedTables, fuel: &Fuel) -> Result<bool, InfillError> {
         self.turn = 1 - self.turn;
         let Some((merit, index)) = self.open[self.turn].pop() else { return Ok(!self.is_done()) };
-        if std::mem::replace(&mut self.is_followed[index as usize], true) {
-            return Ok(true);
-        }
-        let followed = self.follow_fact(index, graph, tables, fuel);
+        let followed = self.follow_once(index, graph, tables, fuel);
         if followed.is_err() {
-            self.is_followed[index as usize] = false;
             self.open[self.turn].push((merit, index));
         }
         followed.map(|()| true)
+    }
+
+    /// Makes what follows from a fact at once, if that was not done.
+    pub(crate) fn follow_once(
+        &mut self,
+        fact: u32,
+        graph: &Graph,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        if std::mem::replace(&mut self.is_followed[fact as usize], true) {
+            return Ok(());
+        }
+        let followed = self.follow_fact(fact, graph, tables, fuel);
+        self.is_followed[fact as usize] = followed.is_ok();
+        followed
     }
 
     fn is_done(&self) -> bool {
@@ -183,26 +198,54 @@ impl Earley {
         })
     }
 
-    /// By edge, whether it is part of a derivation that ends in one of `goals`. Takes time linear in the chart.
-    pub(crate) fn mark(&self, goals: &[u32], n_edges: usize) -> Vec<bool> {
-        let mut facts = vec![false; self.facts.len()];
-        let mut edges = vec![false; n_edges];
-        let mut stack = goals.to_vec();
+    /// Whether an edge is known to be part of a derivation of a whole text.
+    pub(crate) fn is_edge_marked(&self, edge: u32) -> bool {
+        self.is_edge_marked[edge as usize]
+    }
+
+    /// Whether a fact is known to be part of a derivation of a whole text.
+    pub(crate) fn is_marked(&self, fact: u32) -> bool {
+        self.is_marked[fact as usize]
+    }
+
+    /// Where the call of a fact begins.
+    pub(crate) fn begins_at(&self, fact: u32) -> NodeIndex {
+        let (Fact::Item { call, .. } | Fact::End { call, .. }) = self.facts[fact as usize];
+        self.calls[call as usize].start
+    }
+
+    /// How many facts and edges are marked.
+    pub(crate) fn n_marked(&self) -> usize {
+        self.n_marked
+    }
+
+    /// How many facts there are.
+    pub(crate) fn n_facts(&self) -> usize {
+        self.facts.len()
+    }
+
+    /// Marks a fact and all that it follows from. Takes time linear in what is marked for the first time.
+    fn mark(&mut self, fact: u32) {
+        let mut stack = vec![fact];
         while let Some(fact) = stack.pop() {
-            if fact == NONE || std::mem::replace(&mut facts[fact as usize], true) {
+            if fact == NONE || std::mem::replace(&mut self.is_marked[fact as usize], true) {
                 continue;
             }
+            self.n_marked += 1;
             let mut index = self.last_backs[fact as usize];
             while index != NONE {
                 let back = self.backs[index as usize];
-                if back.edge != NONE {
-                    edges[back.edge as usize] = true;
-                }
+                self.mark_edge(back.edge);
                 stack.extend([back.pred, back.end]);
                 index = back.before;
             }
         }
-        edges
+    }
+
+    fn mark_edge(&mut self, edge: u32) {
+        if edge != NONE && !std::mem::replace(&mut self.is_edge_marked[edge as usize], true) {
+            self.n_marked += 1;
+        }
     }
 
     /// The edges of some derivation that ends in `goal`, in the order of the text.
@@ -229,11 +272,14 @@ impl Earley {
         if id == next {
             self.facts.push(fact);
             self.is_followed.push(false);
+            self.is_marked.push(false);
             let (Fact::Item { call, node, .. } | Fact::End { call, node }) = fact;
-            let position = i64::from(graph.nodes[node as usize].0.position);
+            let position = graph.nodes[node as usize].0.position;
             let depth = i64::from(self.calls[call as usize].depth);
-            for (open, merit) in self.open.iter_mut().zip(MERITS) {
-                open.push((position - merit * depth, id));
+            let merits = MERITS.map(|merit| i64::from(position) - merit * depth);
+            match &mut self.focus {
+                Some(focus) => focus.push(id, position, merits),
+                None => self.open.iter_mut().zip(merits).for_each(|(open, merit)| open.push((merit, id))),
             }
             self.first_backs.push(number);
             self.last_backs.push(NONE);
@@ -243,6 +289,15 @@ impl Earley {
         }
         let before = std::mem::replace(&mut self.last_backs[id as usize], number);
         self.backs.push(Back { before, ..back });
+        if self.is_marked[id as usize] {
+            self.mark_edge(back.edge);
+            self.mark(back.pred);
+            self.mark(back.end);
+        } else if let Fact::End { call: TOP, node } = fact
+            && graph.goals.contains(&node)
+        {
+            self.mark(id);
+        }
     }
 
     /// The item `pred` goes on in `state` where a call that it waits for has ended.
@@ -293,6 +348,9 @@ impl Earley {
         }
         let is_free_to_skip = is_begun || call == TOP;
         for (index, edge) in graph.edges_of(node) {
+            if self.focus.as_ref().is_some_and(|focus| focus.skips(index)) {
+                continue;
+            }
             spend()?;
             let Edge { to, label, .. } = edge;
             let back = Back { pred: item, edge: index, ..START };
@@ -346,7 +404,7 @@ impl Earley {
         if call == new {
             let Fact::Item { call: caller, .. } = self.facts[item as usize] else { return Ok(()) };
             let depth = self.calls[caller as usize].depth + 1;
-            self.calls.push(Call { depth, ..Call::default() });
+            self.calls.push(Call { start: node, depth, ..Call::default() });
             let state = tables.network.body(rule);
             self.add(Fact::Item { call, state, node, is_begun: false }, START, graph);
         }

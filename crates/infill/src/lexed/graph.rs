@@ -48,8 +48,9 @@ pub(crate) enum Crossing {
     Token { index: u32 },
     /// Some text of a free piece, to a hypothesis of which that of the node behind has the future.
     Text { target: HypothesisId },
-    /// The end of a walk (`walks`): a token that gives the parser what it got since the position's beginning.
-    Walk,
+    /// The end of a walk (`walks`) to `target`, of which the node behind has the future: a token that gives the parser what it
+    /// got since the position's beginning.
+    Walk { target: HypothesisId },
     /// Nothing: the way round a piece.
     Skip,
 }

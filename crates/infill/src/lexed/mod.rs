@@ -12,6 +12,7 @@
 mod charted;
 mod clear;
 mod earley;
+mod focus;
 mod graph;
 mod guards;
 mod hypotheses;

@@ -25,28 +25,35 @@ pub(crate) enum Reading {
     Whole,
     /// Walks to where another masked position goes on.
     Inner,
+    /// The same, each boundary apart.
+    Near,
     /// Walks to anything, as known text may need it.
     Last,
     /// Nothing that the parser gets.
     Silent,
 }
 
-/// How the narrow graph reads each position; `None` if the lattice has other pieces than texts and tokens.
-pub(crate) fn narrow(steps: &[Step]) -> Option<Vec<Reading>> {
+/// How the narrow graph reads each position; `None` if the lattice has other pieces than texts and tokens. Position `focus` is read as
+/// a whole, from boundaries that are apart to any.
+pub(crate) fn narrow(steps: &[Step], focus: Option<usize>) -> Option<Vec<Reading>> {
     let is_token = |step: &Step| matches!(step.0, Piece::Token);
-    let mut readings = Vec::with_capacity(steps.len());
+    let mut readings: Vec<Reading> = Vec::with_capacity(steps.len());
     for run in steps.chunk_by(|left, right| is_token(left) && is_token(right)) {
         if run.iter().any(|(piece, way_round)| way_round.is_some() || matches!(piece, Piece::Free)) {
             return None;
         }
-        if !is_token(&run[0]) {
-            readings.push(Reading::Whole);
-            continue;
-        }
-        readings.extend((0..run.len()).map(|index| match run.len() - 1 - index {
-            0 => Reading::Last,
-            n_behind if index < N_OPEN || n_behind < N_OPEN => Reading::Inner,
-            _ => Reading::Silent,
+        let first = readings.len();
+        readings.extend(run.iter().enumerate().map(|(index, step)| {
+            let n_behind = run.len() - 1 - index;
+            let is_open = |n_between: usize| n_between < N_OPEN;
+            let is_near_focus = focus.is_some_and(|focus| is_open(focus.abs_diff(first + index)));
+            match n_behind {
+                _ if !is_token(step) || focus == Some(first + index) => Reading::Whole,
+                0 => Reading::Last,
+                _ if focus == Some(first + index + 1) => Reading::Near,
+                _ if is_open(index) || is_open(n_behind) || is_near_focus => Reading::Inner,
+                _ => Reading::Silent,
+            }
         }));
     }
     Some(readings)
@@ -64,11 +71,15 @@ impl Graph {
         let (place, hypothesis) = self.nodes[from as usize];
         let behind = Node::boundary(place.position + 1);
         let walks = tables.walks(hypothesis, fuel)?;
-        let tree = if reading == Reading::Last { &walks.last } else { &walks.inner };
+        let tree = match reading {
+            Reading::Last => &walks.last,
+            Reading::Near => &walks.near,
+            Reading::Whole | Reading::Inner | Reading::Silent => &walks.inner,
+        };
         let Some(node) = tree.nodes.get(place.inner as usize) else { return Ok(()) };
         for &(label, to) in &node.ends {
             if reading != Reading::Silent || label.is_none() && to == hypothesis {
-                self.lead(from, (label, to), behind, Crossing::Walk, tables);
+                self.lead(from, (label, to), behind, Crossing::Walk { target: to }, tables);
             }
         }
         if reading != Reading::Silent {

@@ -5,6 +5,7 @@
 //! what they leave open is asked of the whole.
 
 use maskwright_automata::Fuel;
+use rustc_hash::FxHashMap;
 
 use crate::InfillError;
 use crate::derivation::Filling;
@@ -14,8 +15,12 @@ use crate::lexed::earley::Earley;
 use crate::lexed::graph::Graph;
 use crate::lexed::narrow::{Reading, narrow};
 use crate::lexed::tables::LexedTables;
-use crate::lexed::wide::wide;
+use crate::lexed::wide::{around, wide};
 use crate::parse::Blocked;
+
+/// About how many facts of a narrow and of a wide graph are made to decide what a position can take.
+const N_NARROW: usize = 100_000;
+const N_WIDE: usize = 500_000;
 
 /// See the module. Charts are made when they are needed.
 #[derive(Debug, Default)]
@@ -25,8 +30,12 @@ pub(crate) struct LexedParse {
     /// How the narrow graph reads the positions, if there is one.
     readings: Option<Vec<Reading>>,
     narrow: Option<Charted>,
-    wide: Option<Charted>,
     whole: Option<Charted>,
+    /// The first boundary by which a text is known to end, and the last by which none is.
+    possible_by: Option<usize>,
+    impossible_by: Option<usize>,
+    /// By masked position, what it can take, where that was asked.
+    masks: FxHashMap<usize, Box<[u32]>>,
 }
 
 impl LexedParse {
@@ -36,7 +45,7 @@ impl LexedParse {
             *self = LexedParse {
                 steps: steps.to_vec(),
                 ends: ends.to_vec(),
-                readings: narrow(steps).filter(|_| tables.narrow_first),
+                readings: narrow(steps, None).filter(|_| tables.narrow_first),
                 ..LexedParse::default()
             };
         }
@@ -52,6 +61,37 @@ impl LexedParse {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<bool, InfillError> {
+        if !self.ends.iter().any(|&end| end <= boundary)
+            || self.impossible_by.is_some_and(|by| boundary <= by)
+        {
+            return Ok(false);
+        }
+        if self.possible_by.is_some_and(|by| by <= boundary) {
+            return Ok(true);
+        }
+        if self.ends.iter().all(|&end| end <= boundary) {
+            let is_possible = self.is_possible(tables, fuel)?;
+            return Ok(self.note(boundary, is_possible));
+        }
+        let ends: Vec<usize> = self.ends.iter().copied().filter(|&end| end <= boundary).collect();
+        let mut part = LexedParse::default();
+        part.update(&self.steps, &ends, tables);
+        let is_possible = part.is_possible(tables, fuel)?;
+        Ok(self.note(boundary, is_possible))
+    }
+
+    /// Keeps in mind, and returns, whether some text ends at `boundary` or before.
+    fn note(&mut self, boundary: usize, is_possible: bool) -> bool {
+        if is_possible {
+            self.possible_by = Some(self.possible_by.map_or(boundary, |by| by.min(boundary)));
+        } else {
+            self.impossible_by = Some(self.impossible_by.map_or(boundary, |by| by.max(boundary)));
+        }
+        is_possible
+    }
+
+    /// Whether there is some text.
+    fn is_possible(&mut self, tables: &mut LexedTables, fuel: &Fuel) -> Result<bool, InfillError> {
         if self.whole.is_none()
             && let Some(readings) = &self.readings
         {
@@ -59,21 +99,21 @@ impl LexedParse {
                 Some(known) => known,
                 None => Charted::new(&self.steps, &self.ends, readings, tables, fuel)?,
             };
-            if self.narrow.insert(narrow).ends_by(boundary, tables, fuel)? {
+            if self.narrow.insert(narrow).is_possible(tables, fuel)? {
                 return Ok(true);
             }
-            let wide = match self.wide.take() {
-                Some(known) => known,
-                None => Charted::new(&wide(&self.steps, None), &self.ends, &[], tables, fuel)?,
-            };
-            if !self.wide.insert(wide).ends_by(boundary, tables, fuel)? {
+            let mut wide = Charted::new(&wide(&self.steps, None), &self.ends, &[], tables, fuel)?;
+            if !wide.is_possible(tables, fuel)? {
                 return Ok(false);
             }
         }
-        self.whole(tables, fuel)?.ends_by(boundary, tables, fuel)
+        self.whole(tables, fuel)?.is_possible(tables, fuel)
     }
 
     /// Adds to `mask` the tokens that masked position `position` can take.
+    ///
+    /// # Errors
+    /// If a limit is reached.
     pub(crate) fn add_tokens(
         &mut self,
         position: usize,
@@ -81,7 +121,49 @@ impl LexedParse {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
-        self.whole(tables, fuel)?.add_tokens(position, mask, tables, fuel)
+        if self.whole.is_some() || self.readings.is_none() {
+            return self.whole(tables, fuel)?.add_tokens(position, mask, tables, fuel);
+        }
+        if !self.masks.contains_key(&position) {
+            let allowed = self.decide(position, tables, fuel)?;
+            self.masks.insert(position, allowed.into());
+        }
+        let allowed = &self.masks[&position];
+        mask.iter_mut().zip(allowed).for_each(|(to, from)| *to |= from);
+        Ok(())
+    }
+
+    /// The tokens that masked position `position` can take: those that the text around it lets pass, as far as the
+    /// narrow graph has them, and of the others those that the wide one and the whole have.
+    fn decide(
+        &mut self,
+        position: usize,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<Vec<u32>, InfillError> {
+        let (steps, ends) = (&self.steps, &self.ends);
+        let mut asked = tables.around(around(steps, ends, position), fuel)?;
+        let mut allowed = vec![0; asked.len()];
+        let mut ask =
+            |steps: &[Step], readings: &[Reading], asked: &mut [u32], allowed: &mut [u32], patience| {
+                let mut charted = Charted::new(steps, ends, readings, tables, fuel)?;
+                charted.decide(position, asked, allowed, patience, tables, fuel)
+            };
+        if let Some(readings) = narrow(steps, Some(position)) {
+            ask(steps, &readings, &mut asked, &mut allowed, N_NARROW)?;
+        }
+        let is_done = |asked: &[u32]| asked.iter().all(|&word| word == 0);
+        if !is_done(&asked) {
+            let mut unknown = asked.clone();
+            let mut not_refused = vec![0; asked.len()];
+            if ask(&wide(steps, Some(position)), &[], &mut unknown, &mut not_refused, N_WIDE)? {
+                asked = not_refused;
+            }
+        }
+        if !is_done(&asked) {
+            ask(steps, &[], &mut asked, &mut allowed, usize::MAX)?;
+        }
+        Ok(allowed)
     }
 
     /// Whether some text takes the way round piece `position`.
@@ -106,7 +188,7 @@ impl LexedParse {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<Option<(usize, Vec<Filling>)>, InfillError> {
-        if !self.ends_by(self.steps.len(), tables, fuel)? {
+        if !self.is_possible(tables, fuel)? {
             return Ok(None);
         }
         for charted in [&self.narrow, &self.whole].into_iter().flatten() {

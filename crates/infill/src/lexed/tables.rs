@@ -5,18 +5,23 @@ use std::sync::Arc;
 use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, LexedGrammar, Network, RuleId, Symbol, TerminalFacts, TerminalId, reduce};
 use maskwright_lexing::{Discipline, LarkTerminal, Lexer, LexerLimits, lark_terminals};
-use maskwright_vocabulary::Vocabulary;
+use maskwright_vocabulary::{Trie, Vocabulary, mask_insert, mask_words};
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
 use crate::inline::inline_single;
+use crate::lexed::charted::Charted;
 use crate::lexed::clear::Clear;
 use crate::lexed::hypotheses::{Hypotheses, HypothesisId};
 use crate::lexed::scan::{FreeScan, TokenScan};
 use crate::lexed::terminals::Terminals;
 use crate::lexed::walks::Walks;
+use crate::lexed::wide::Around;
 use crate::node_sets::{NodeSetId, NodeSets};
 use crate::scan::TokenSet;
+
+/// The most lattices of which it is kept what they say about a position.
+const MAX_AROUNDS: usize = 256;
 
 /// See the module.
 pub(crate) struct LexedTables {
@@ -38,6 +43,8 @@ pub(crate) struct LexedTables {
     pub(crate) separators: FxHashMap<HypothesisId, Option<Arc<[u8]>>>,
     pub(crate) walks: FxHashMap<HypothesisId, Arc<Walks>>,
     pub(crate) clear: Option<Arc<Clear>>,
+    /// By lattice around a position, the tokens that it lets the position take.
+    arounds: FxHashMap<Around, Box<[u32]>>,
     /// By rule and by state: the terminals that its sentences begin with.
     rule_first: Vec<Option<Terminals>>,
     state_first: FxHashMap<ExprId, Firsts>,
@@ -91,6 +98,7 @@ impl LexedTables {
             separators: FxHashMap::default(),
             walks: FxHashMap::default(),
             clear: None,
+            arounds: FxHashMap::default(),
             state_first: FxHashMap::default(),
         })
     }
@@ -99,6 +107,28 @@ impl LexedTables {
     pub(crate) fn label(&self, terminal: u32) -> Option<TerminalId> {
         let terminal = TerminalId::from_index(terminal as usize);
         (!self.is_ignored[terminal.index()]).then_some(terminal)
+    }
+
+    /// The tokens that a position can take, seen from the text around it; packed.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn around(&mut self, around: Around, fuel: &Fuel) -> Result<Vec<u32>, InfillError> {
+        if let Some(known) = self.arounds.get(&around) {
+            return Ok(known.to_vec());
+        }
+        let n_words = mask_words(self.vocabulary.n_vocab());
+        let (mut asked, mut allowed) = (vec![0; n_words], vec![0; n_words]);
+        let vocabulary = self.vocabulary.clone();
+        let trie = vocabulary.trie();
+        trie.subtree_tokens(Trie::ROOT).iter().for_each(|&token| mask_insert(&mut asked, token));
+        let mut charted = Charted::new(&around.steps, &around.ends, &[], self, fuel)?;
+        charted.decide(around.position, &mut asked, &mut allowed, usize::MAX, self, fuel)?;
+        if self.arounds.len() >= MAX_AROUNDS {
+            self.arounds.clear();
+        }
+        self.arounds.insert(around, allowed.clone().into());
+        Ok(allowed)
     }
 
     /// The terminals that a state can go on with.

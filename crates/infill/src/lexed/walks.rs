@@ -37,6 +37,8 @@ pub(crate) type Walk = (Box<[TerminalId]>, HypothesisId);
 pub(crate) struct Walks {
     /// Those to [`HypothesisId::CLEAR`] and to what can go on as long as one likes.
     pub(crate) inner: WalkTree,
+    /// The same, but to each of the boundaries that the clear one stands for.
+    pub(crate) near: WalkTree,
     /// All of them.
     pub(crate) last: WalkTree,
 }
@@ -109,8 +111,16 @@ impl LexedTables {
             .filter(|(_, to)| *to != HypothesisId::CLEAR)
             .map(|(labels, to)| (&labels[..], *to))
             .collect();
+        let mut near = last.clone();
+        let mut is_near = Vec::with_capacity(near.len());
+        for &(_, to) in &near {
+            is_near.push(clear.contains(to) || self.hypotheses.is_settled(to)?);
+        }
+        let mut kept = is_near.into_iter();
+        near.retain(|_| kept.next().unwrap_or(false));
+        let near = WalkTree::new(&near, &self.hypotheses);
         let last = WalkTree::new(&last, &self.hypotheses);
-        let walks = Arc::new(Walks { inner, last });
+        let walks = Arc::new(Walks { inner, near, last });
         self.walks.insert(from, walks.clone());
         Ok(walks)
     }

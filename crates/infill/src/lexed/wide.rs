@@ -1,9 +1,12 @@
 //! A lattice with more texts and a small graph: where it has none, the lattice has none.
 //!
-//! A run of masked positions becomes any text. That forgets how many tokens there are, and nothing else: known text is
+//! Where any text may stand instead of masked positions, nothing is counted. [`wide`] forgets how many tokens there are, and nothing else: known text is
 //! read as it is.
 
 use crate::lattice::{Piece, Step};
+
+/// How many known pieces on each side of a position are looked at first.
+const N_AROUND: usize = 16;
 
 /// The lattice with any text instead of each run of two masked positions or more, but for position `kept`. Boundaries have
 /// the numbers that they had, and within a run any text can lead to any of them.
@@ -27,4 +30,33 @@ pub(crate) fn wide(steps: &[Step], kept: Option<usize>) -> Vec<Step> {
         run += 1;
     }
     wide
+}
+
+/// A lattice around one masked position.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Around {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) ends: Vec<usize>,
+    /// The position.
+    pub(crate) position: usize,
+}
+
+/// The known text next to masked position `position`, with any text around it.
+pub(crate) fn around(steps: &[Step], ends: &[usize], position: usize) -> Around {
+    let is_known = |step: &&Step| matches!(step, (Piece::Bytes(_), None));
+    let before = steps[..position].iter().rev().take(N_AROUND).take_while(is_known).count();
+    let behind = steps[position + 1..].iter().take(N_AROUND).take_while(is_known).count();
+    let (first, last) = (position - before, position + 1 + behind);
+    let free = |at: usize| (Piece::Free, Some(at as u32 + 1));
+    let mut around = Vec::with_capacity(before + behind + 3);
+    around.extend((first > 0).then(|| free(0)));
+    let n_skipped = first - around.len();
+    around.extend_from_slice(&steps[first..last]);
+    let end = around.len();
+    around.extend((last < steps.len()).then(|| free(end)));
+    // A text that ends at the position or before says nothing about it.
+    let end_around = |&end: &usize| if end > last { around.len() } else { end - n_skipped };
+    let mut ends_around: Vec<usize> = ends.iter().filter(|&&end| end > position).map(end_around).collect();
+    ends_around.dedup();
+    Around { steps: around, ends: ends_around, position: position - n_skipped }
 }

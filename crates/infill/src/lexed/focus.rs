@@ -1,0 +1,229 @@
+//! What one masked position can take, of those tokens that are asked about.
+//!
+//! The chart of a canvas is large where many positions are masked, and most of it says nothing about one of them. So it is
+//! made from the position outwards. What leads up to the position is made bit by bit; each fact behind a token that
+//! is still asked about is followed for a while, until it is *marked*: part of a derivation of a whole text. Then
+//! its tokens are allowed and not asked about any more, and neither they nor what is marked is followed again.
+//!
+//! Theorem. A token is allowed iff it is in the mask of the graph, if [`Earley::advance_focus`] came to the end of its
+//! facts; else what is allowed is in the mask.
+//!
+//! Proof. Marks are those of [`crate::lexed::earley`], so what is allowed is in the mask. What is left out changes no
+//! answer: edges of the position whose tokens are known, and what follows from a marked fact behind the position in a call
+//! that was begun before. Who waits for such a call read the same tokens up to its beginning whatever comes after, so what
+//! leads to a marked fact of it is marked through the same waiter. Calls that are begun behind the position are
+//! made as a whole, since others may wait for other ends of them. ∎
+
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use maskwright_automata::Fuel;
+
+use crate::InfillError;
+use crate::lexed::charted::Charted;
+use crate::lexed::earley::{Earley, Fact};
+use crate::lexed::graph::{Crossing, Graph};
+use crate::lexed::tables::LexedTables;
+use crate::node_sets::NodeSetId;
+use crate::scan::TokenSet;
+
+/// How many facts behind the position are followed for each fact before it.
+const PATIENCE: usize = 256;
+
+/// After how many facts before the position what is known is taken stock of.
+const STOCK: usize = 16;
+
+/// The position that a chart is made for.
+#[derive(Debug, Default)]
+pub(crate) struct Focus {
+    position: u32,
+    /// Facts up to the position, twice, by merit.
+    before: [BinaryHeap<(i64, u32)>; 2],
+    /// Facts behind it, twice, those of the last fact before it first.
+    behind: [BinaryHeap<(u32, i64, u32)>; 2],
+    generation: u32,
+    /// By edge from `first_edge` on: whether nothing about its tokens is asked.
+    is_known: Vec<bool>,
+    first_edge: usize,
+}
+
+impl Focus {
+    /// Nothing is known about the edges of the position.
+    fn new(position: usize) -> Focus {
+        Focus { position: position as u32, ..Focus::default() }
+    }
+
+    /// Whether an edge need not be followed.
+    pub(crate) fn skips(&self, edge: u32) -> bool {
+        let index = (edge as usize).checked_sub(self.first_edge);
+        index.and_then(|index| self.is_known.get(index)).copied().unwrap_or(false)
+    }
+
+    /// Takes in a fact that is to be followed.
+    pub(crate) fn push(&mut self, fact: u32, position: u32, merits: [i64; 2]) {
+        for (index, merit) in merits.into_iter().enumerate() {
+            if position <= self.position {
+                self.before[index].push((merit, fact));
+            } else {
+                self.behind[index].push((self.generation, merit, fact));
+            }
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.before.iter().all(BinaryHeap::is_empty) && self.behind.iter().all(BinaryHeap::is_empty)
+    }
+}
+
+impl Earley {
+    /// Follows some facts; false if there are none left.
+    fn advance_focus(
+        &mut self,
+        graph: &Graph,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<bool, InfillError> {
+        for turn in 0..STOCK {
+            let Some(focus) = &mut self.focus else { return Ok(false) };
+            let position = focus.position;
+            if focus.is_done() {
+                return Ok(false);
+            }
+            focus.generation += 1;
+            if let Some((_, fact)) = focus.before[turn % 2].pop() {
+                self.follow_once(fact, graph, tables, fuel)?;
+            }
+            for turn in 0..PATIENCE {
+                let Some(focus) = &mut self.focus else { return Ok(false) };
+                let Some((_, _, fact)) = focus.behind[turn % 2].pop() else { break };
+                let begins_behind = graph.nodes[self.begins_at(fact) as usize].0.position > position;
+                if begins_behind || !self.is_marked(fact) {
+                    self.follow_once(fact, graph, tables, fuel)?;
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// An edge of the position, and its tokens.
+struct Taking {
+    edge: u32,
+    tokens: Arc<[TokenSet]>,
+    index: usize,
+}
+
+impl Charted {
+    /// Moves tokens that position `position` can take from `asked` to `allowed`; whether all of the tokens that are left can
+    /// not be taken. Stops when nothing is asked any more, or after about `patience` facts.
+    ///
+    /// The chart must be new, and is of no other use afterwards.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn decide(
+        &mut self,
+        position: usize,
+        asked: &mut [u32],
+        allowed: &mut [u32],
+        patience: usize,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<bool, InfillError> {
+        let takings = self.takings(position, tables, fuel)?;
+        self.chart.focus_on(Focus::new(position), &self.graph);
+        let mut is_taken = vec![false; takings.len()];
+        let mut n_marked = usize::MAX;
+        let mut has_more = true;
+        loop {
+            if self.chart.n_marked() != n_marked {
+                n_marked = self.chart.n_marked();
+                for (taking, is_taken) in takings.iter().zip(&mut is_taken) {
+                    if !*is_taken && self.chart.is_edge_marked(taking.edge) {
+                        *is_taken = true;
+                        taking.tokens[taking.index].move_to(asked, allowed);
+                    }
+                }
+                self.forget_known(position, &takings, asked);
+            }
+            let is_answered = asked.iter().all(|&word| word == 0);
+            if is_answered || !has_more || self.chart.n_facts() > patience {
+                return Ok(is_answered || !has_more);
+            }
+            has_more = self.chart.advance_focus(&self.graph, tables, fuel)?;
+        }
+    }
+
+    fn takings(
+        &mut self,
+        position: usize,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<Vec<Taking>, InfillError> {
+        let mut takings = Vec::new();
+        for &node in &self.graph.at[position] {
+            let (place, hypothesis) = self.graph.nodes[node as usize];
+            if self.graph.ahead[node as usize].is_none() {
+                continue;
+            }
+            let tokens = tables.scan_tokens(NodeSetId(place.inner), hypothesis, fuel)?;
+            for (edge, way) in self.graph.edges_of(node) {
+                if let Crossing::Token { index } = way.crossing
+                    && (index as usize) < tokens.len()
+                {
+                    takings.push(Taking { edge, tokens: tokens.clone(), index: index as usize });
+                }
+            }
+        }
+        Ok(takings)
+    }
+
+    /// Marks the edges of the position for skipping behind which nothing that is asked about can be taken.
+    fn forget_known(&mut self, position: usize, takings: &[Taking], asked: &[u32]) {
+        let edges = self.graph.at[position].iter().flat_map(|&node| self.graph.edges_of(node));
+        let edges: Vec<_> = edges.collect();
+        let Some(first) = edges.iter().map(|&(edge, _)| edge as usize).min() else { return };
+        let last = edges.iter().map(|&(edge, _)| edge as usize).max().unwrap_or(first);
+        let mut is_known = vec![true; last + 1 - first];
+        let mut is_asked = vec![false; self.graph.nodes.len()];
+        for taking in takings {
+            if taking.tokens[taking.index].intersects(asked) {
+                is_known[taking.edge as usize - first] = false;
+                is_asked[self.graph.edges[taking.edge as usize].from as usize] = true;
+            }
+        }
+        // Within a token edges lead to nodes of the same position.
+        loop {
+            let mut has_changed = false;
+            for &(number, edge) in edges.iter().rev() {
+                let leads_on = self.graph.nodes[edge.to as usize].0.position as usize == position;
+                if leads_on && is_asked[edge.to as usize] && is_known[number as usize - first] {
+                    is_known[number as usize - first] = false;
+                    has_changed |= !std::mem::replace(&mut is_asked[edge.from as usize], true);
+                }
+            }
+            if !has_changed {
+                break;
+            }
+        }
+        self.chart.skip(first, is_known);
+    }
+}
+
+impl Earley {
+    /// Starts to make the chart for one position.
+    fn focus_on(&mut self, mut focus: Focus, graph: &Graph) {
+        for (index, fact) in self.facts.iter().enumerate() {
+            let (Fact::Item { node, .. } | Fact::End { node, .. }) = *fact;
+            focus.push(index as u32, graph.nodes[node as usize].0.position, [0; 2]);
+        }
+        self.focus = Some(focus);
+    }
+
+    fn skip(&mut self, first_edge: usize, is_known: Vec<bool>) {
+        if let Some(focus) = &mut self.focus {
+            focus.first_edge = first_edge;
+            focus.is_known = is_known;
+        }
+    }
+}
