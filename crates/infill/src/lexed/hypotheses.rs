@@ -17,6 +17,9 @@ use crate::lexed::guards::{Fate, Guards, fate};
 /// The most hypotheses of one grammar.
 const MAX_HYPOTHESES: usize = 1 << 20;
 
+/// How many bytes away from where it is settled a hypothesis is nearly so: a character has at most three more.
+const MAX_UNSETTLED: usize = 3;
+
 /// A hypothesis, by number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct HypothesisId(pub(crate) u32);
@@ -127,6 +130,35 @@ impl Hypotheses {
             if self.outcomes(number).first() == Some(&Outcome { terminal: None, next: id }) {
                 return Ok(true);
             }
+        }
+        Ok(false)
+    }
+
+    /// Whether a token is in progress that cannot end here, as within a character, nothing before it is watched, and a few
+    /// bytes lead to where it is settled.
+    pub(crate) fn is_nearly_settled(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
+        let mut reached = vec![id];
+        for _ in 0..MAX_UNSETTLED {
+            let mut next = Vec::new();
+            for at in reached {
+                let hypothesis = &self.list[at.0 as usize];
+                let can_end = !self.lexer.accepts(hypothesis.state).is_empty();
+                if hypothesis.is_boundary || can_end || !hypothesis.guards.is_empty() {
+                    continue;
+                }
+                for class in 0..self.n_classes {
+                    let number = self.step_class(at, class)?;
+                    if let Some(&Outcome { terminal: None, next: to }) = self.outcomes(number).first() {
+                        if self.is_settled(to)? {
+                            return Ok(true);
+                        }
+                        next.push(to);
+                    }
+                }
+            }
+            next.sort_unstable();
+            next.dedup();
+            reached = next;
         }
         Ok(false)
     }

@@ -18,6 +18,9 @@ use crate::lexed::tables::LexedTables;
 /// How many positions at each end of a long run give the parser something.
 const N_OPEN: usize = 8;
 
+/// How far from a position that is asked about characters may be cut by the ends of tokens.
+const N_CLOSE: usize = 3;
+
 /// Which of its edges a masked position has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reading {
@@ -25,6 +28,8 @@ pub(crate) enum Reading {
     Whole,
     /// Walks to where another masked position goes on.
     Inner,
+    /// The same, and into characters and the like.
+    Open,
     /// The same, each boundary apart.
     Near,
     /// Walks to anything, as known text may need it.
@@ -51,6 +56,7 @@ pub(crate) fn narrow(steps: &[Step], focus: Option<usize>) -> Option<Vec<Reading
                 _ if !is_token(step) || focus == Some(first + index) => Reading::Whole,
                 0 => Reading::Last,
                 _ if focus == Some(first + index + 1) => Reading::Near,
+                _ if focus.is_some_and(|focus| focus.abs_diff(first + index) <= N_CLOSE) => Reading::Open,
                 _ if is_open(index) || is_open(n_behind) || is_near_focus => Reading::Inner,
                 _ => Reading::Silent,
             }
@@ -74,6 +80,7 @@ impl Graph {
         let tree = match reading {
             Reading::Last => &walks.last,
             Reading::Near => &walks.near,
+            Reading::Open => &walks.open,
             Reading::Whole | Reading::Inner | Reading::Silent => &walks.inner,
         };
         let Some(node) = tree.nodes.get(place.inner as usize) else { return Ok(()) };

@@ -19,7 +19,7 @@ use crate::lexed::wide::{around, wide};
 use crate::parse::Blocked;
 
 /// About how many facts of a narrow and of a wide graph are made to decide what a position can take.
-const N_NARROW: usize = 100_000;
+const N_NARROW: usize = 50_000;
 const N_WIDE: usize = 500_000;
 
 /// See the module. Charts are made when they are needed.

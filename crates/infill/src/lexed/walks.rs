@@ -37,6 +37,8 @@ pub(crate) type Walk = (Box<[TerminalId]>, HypothesisId);
 pub(crate) struct Walks {
     /// Those to [`HypothesisId::CLEAR`] and to what can go on as long as one likes.
     pub(crate) inner: WalkTree,
+    /// The same, and into characters and the like.
+    pub(crate) open: WalkTree,
     /// The same, but to each of the boundaries that the clear one stands for.
     pub(crate) near: WalkTree,
     /// All of them.
@@ -95,32 +97,33 @@ impl LexedTables {
         }
         let clear = self.clear(fuel)?;
         let all = if from == HypothesisId::CLEAR { clear.walks.clone() } else { self.all_walks(from, fuel)? };
-        let mut inner: Vec<(&[TerminalId], HypothesisId)> = Vec::new();
+        let (mut inner, mut open, mut near, mut last) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (labels, to) in &all {
+            let walk = (&labels[..], *to);
+            let to_clear = (&labels[..], HypothesisId::CLEAR);
+            if *to != HypothesisId::CLEAR {
+                last.push(walk);
+            }
             if clear.contains(*to) {
-                inner.push((labels, HypothesisId::CLEAR));
+                inner.push(to_clear);
+                open.push(to_clear);
+                near.extend((*to != HypothesisId::CLEAR).then_some(walk));
             } else if self.hypotheses.is_settled(*to)? {
-                inner.push((labels, *to));
+                inner.push(walk);
+                open.push(walk);
+                near.push(walk);
+            } else if self.hypotheses.is_nearly_settled(*to)? {
+                open.push(walk);
+                near.push(walk);
             }
         }
-        inner.sort_unstable();
-        inner.dedup();
-        let inner = WalkTree::new(&inner, &self.hypotheses);
-        let last: Vec<(&[TerminalId], HypothesisId)> = all
-            .iter()
-            .filter(|(_, to)| *to != HypothesisId::CLEAR)
-            .map(|(labels, to)| (&labels[..], *to))
-            .collect();
-        let mut near = last.clone();
-        let mut is_near = Vec::with_capacity(near.len());
-        for &(_, to) in &near {
-            is_near.push(clear.contains(to) || self.hypotheses.is_settled(to)?);
-        }
-        let mut kept = is_near.into_iter();
-        near.retain(|_| kept.next().unwrap_or(false));
-        let near = WalkTree::new(&near, &self.hypotheses);
-        let last = WalkTree::new(&last, &self.hypotheses);
-        let walks = Arc::new(Walks { inner, near, last });
+        let tree = |mut walks: Vec<(&[TerminalId], HypothesisId)>| {
+            walks.sort_unstable();
+            walks.dedup();
+            WalkTree::new(&walks, &self.hypotheses)
+        };
+        let (inner, open, near, last) = (tree(inner), tree(open), tree(near), tree(last));
+        let walks = Arc::new(Walks { inner, open, near, last });
         self.walks.insert(from, walks.clone());
         Ok(walks)
     }
