@@ -117,7 +117,7 @@ impl Charted {
     /// Moves tokens that position `position` can take from `asked` to `allowed`; whether all of the tokens that are left can
     /// not be taken. Stops when nothing is asked any more, or after about `patience` facts.
     ///
-    /// The chart must be new, and is of no other use afterwards.
+    /// The chart must be new, or one that was asked about the same position, and is of no other use afterwards.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -131,7 +131,9 @@ impl Charted {
         fuel: &Fuel,
     ) -> Result<bool, InfillError> {
         let takings = self.takings(position, tables, fuel)?;
-        self.chart.focus_on(Focus::new(position), &self.graph);
+        if self.chart.focus.is_none() {
+            self.chart.focus_on(Focus::new(position), &self.graph);
+        }
         let mut is_taken = vec![false; takings.len()];
         let mut n_marked = usize::MAX;
         let mut has_more = true;
@@ -152,6 +154,25 @@ impl Charted {
             }
             has_more = self.chart.advance_focus(&self.graph, tables, fuel)?;
         }
+    }
+
+    /// Takes out of `asked` the tokens that the position cannot take, if about `patience` facts say.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn refuse(
+        &mut self,
+        position: usize,
+        asked: &mut [u32],
+        patience: usize,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        let (mut unknown, mut allowed) = (asked.to_vec(), vec![0; asked.len()]);
+        if self.decide(position, &mut unknown, &mut allowed, patience, tables, fuel)? {
+            asked.copy_from_slice(&allowed);
+        }
+        Ok(())
     }
 
     fn takings(

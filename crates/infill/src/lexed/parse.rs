@@ -18,9 +18,14 @@ use crate::lexed::tables::LexedTables;
 use crate::lexed::wide::{around, wide};
 use crate::parse::Blocked;
 
-/// About how many facts of a narrow and of a wide graph are made to decide what a position can take.
-const N_NARROW: usize = 50_000;
+/// About how many facts of a narrow graph, at first and at most, and of a wide one are made to decide what a position can
+/// take.
+const N_FIRST: usize = 30_000;
+const N_NARROW: usize = 200_000;
 const N_WIDE: usize = 500_000;
+
+/// How many masked positions on each side of one are read as such to refuse its tokens.
+const N_MASKED_AROUND: usize = 3;
 
 /// See the module. Charts are made when they are needed.
 #[derive(Debug, Default)]
@@ -142,26 +147,27 @@ impl LexedParse {
         fuel: &Fuel,
     ) -> Result<Vec<u32>, InfillError> {
         let (steps, ends) = (&self.steps, &self.ends);
-        let mut asked = tables.around(around(steps, ends, position), fuel)?;
+        let mut asked = tables.around(around(steps, ends, position, 0), fuel)?;
         let mut allowed = vec![0; asked.len()];
-        let mut ask =
-            |steps: &[Step], readings: &[Reading], asked: &mut [u32], allowed: &mut [u32], patience| {
-                let mut charted = Charted::new(steps, ends, readings, tables, fuel)?;
-                charted.decide(position, asked, allowed, patience, tables, fuel)
-            };
-        if let Some(readings) = narrow(steps, Some(position)) {
-            ask(steps, &readings, &mut asked, &mut allowed, N_NARROW)?;
-        }
         let is_done = |asked: &[u32]| asked.iter().all(|&word| word == 0);
-        if !is_done(&asked) {
-            let mut unknown = asked.clone();
-            let mut not_refused = vec![0; asked.len()];
-            if ask(&wide(steps, Some(position)), &[], &mut unknown, &mut not_refused, N_WIDE)? {
-                asked = not_refused;
+        if let Some(readings) = narrow(steps, Some(position)) {
+            let mut narrow = Charted::new(steps, ends, &readings, tables, fuel)?;
+            narrow.decide(position, &mut asked, &mut allowed, N_FIRST, tables, fuel)?;
+            if !is_done(&asked) {
+                let near = around(steps, ends, position, N_MASKED_AROUND);
+                tables.refuse_around(near, &mut asked, fuel)?;
+            }
+            if !is_done(&asked) {
+                narrow.decide(position, &mut asked, &mut allowed, N_NARROW, tables, fuel)?;
             }
         }
         if !is_done(&asked) {
-            ask(steps, &[], &mut asked, &mut allowed, usize::MAX)?;
+            let mut wide = Charted::new(&wide(steps, Some(position)), ends, &[], tables, fuel)?;
+            wide.refuse(position, &mut asked, N_WIDE, tables, fuel)?;
+        }
+        if !is_done(&asked) {
+            let mut whole = Charted::new(steps, ends, &[], tables, fuel)?;
+            whole.decide(position, &mut asked, &mut allowed, usize::MAX, tables, fuel)?;
         }
         Ok(allowed)
     }

@@ -45,6 +45,8 @@ pub(crate) struct LexedTables {
     pub(crate) clear: Option<Arc<Clear>>,
     /// By lattice around a position, the tokens that it lets the position take.
     arounds: FxHashMap<Around, Box<[u32]>>,
+    /// By lattice around a position, the tokens that were asked about, and those of them that it lets the position take.
+    asked: FxHashMap<Around, [Box<[u32]>; 2]>,
     /// By rule and by state: the terminals that its sentences begin with.
     rule_first: Vec<Option<Terminals>>,
     state_first: FxHashMap<ExprId, Firsts>,
@@ -99,6 +101,7 @@ impl LexedTables {
             walks: FxHashMap::default(),
             clear: None,
             arounds: FxHashMap::default(),
+            asked: FxHashMap::default(),
             state_first: FxHashMap::default(),
         })
     }
@@ -129,6 +132,32 @@ impl LexedTables {
         }
         self.arounds.insert(around, allowed.clone().into());
         Ok(allowed)
+    }
+
+    /// Takes out of `asked` the tokens that a position cannot take, seen from the text around it.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn refuse_around(
+        &mut self,
+        around: Around,
+        asked: &mut [u32],
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        let nothing = || vec![0; asked.len()].into_boxed_slice();
+        let [mut known, mut allowed] = self.asked.remove(&around).unwrap_or_else(|| [nothing(), nothing()]);
+        let mut unknown: Vec<u32> = asked.iter().zip(&known).map(|(asked, known)| asked & !known).collect();
+        if unknown.iter().any(|&word| word != 0) {
+            known.iter_mut().zip(&unknown).for_each(|(known, unknown)| *known |= unknown);
+            let mut charted = Charted::new(&around.steps, &around.ends, &[], self, fuel)?;
+            charted.decide(around.position, &mut unknown, &mut allowed, usize::MAX, self, fuel)?;
+        }
+        asked.iter_mut().zip(&allowed).for_each(|(asked, allowed)| *asked &= allowed);
+        if self.asked.len() >= MAX_AROUNDS {
+            self.asked.clear();
+        }
+        self.asked.insert(around, [known, allowed]);
+        Ok(())
     }
 
     /// The terminals that a state can go on with.

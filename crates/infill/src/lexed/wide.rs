@@ -8,6 +8,9 @@ use crate::lattice::{Piece, Step};
 /// How many known pieces on each side of a position are looked at first.
 const N_AROUND: usize = 16;
 
+/// How many besides masked ones.
+const N_AROUND_MASKED: usize = 2;
+
 /// The lattice with any text instead of each run of two masked positions or more, but for position `kept`. Boundaries have
 /// the numbers that they had, and within a run any text can lead to any of them.
 pub(crate) fn wide(steps: &[Step], kept: Option<usize>) -> Vec<Step> {
@@ -41,11 +44,24 @@ pub(crate) struct Around {
     pub(crate) position: usize,
 }
 
-/// The known text next to masked position `position`, with any text around it.
-pub(crate) fn around(steps: &[Step], ends: &[usize], position: usize) -> Around {
-    let is_known = |step: &&Step| matches!(step, (Piece::Bytes(_), None));
-    let before = steps[..position].iter().rev().take(N_AROUND).take_while(is_known).count();
-    let behind = steps[position + 1..].iter().take(N_AROUND).take_while(is_known).count();
+/// The known text next to masked position `position` with up to `n_masked` masked positions on each side, and any text around
+/// that.
+pub(crate) fn around(steps: &[Step], ends: &[usize], position: usize, n_masked: usize) -> Around {
+    let count = |side: &mut dyn Iterator<Item = &Step>| {
+        let mut n_left = n_masked;
+        let n_around = if n_masked == 0 { N_AROUND } else { n_masked + N_AROUND_MASKED };
+        let is_taken = |step: &&Step| match step {
+            (Piece::Bytes(_), None) => true,
+            (Piece::Token, None) if n_left > 0 => {
+                n_left -= 1;
+                true
+            }
+            _ => false,
+        };
+        side.take(n_around).take_while(is_taken).count()
+    };
+    let before = count(&mut steps[..position].iter().rev());
+    let behind = count(&mut steps[position + 1..].iter());
     let (first, last) = (position - before, position + 1 + behind);
     let free = |at: usize| (Piece::Free, Some(at as u32 + 1));
     let mut around = Vec::with_capacity(before + behind + 3);
