@@ -29,8 +29,8 @@ pub struct InfillLimits {
     /// Whether regular rules become terminals first. Answers are the same; without it every character of a
     /// grammar that is written character by character is a chart entry.
     pub collapse_regular: bool,
-    /// Whether nodes of a lexed lattice with the same future are one, and what the lexer watches for after a token.
-    /// Answers are the same; without it the chart is larger.
+    /// Whether nodes of a lexed lattice with the same future are one, what the lexer watches for after a token, and
+    /// rules that one other rule alone refers to. Answers are the same; without it the chart is larger.
     pub merge_alike: bool,
     /// Whether smaller graphs, with fewer texts or with more, are asked before the whole one of a canvas of a lexed
     /// grammar. Answers are the same; without it most canvases of large grammars reach the limit.

@@ -423,3 +423,90 @@ fn indentation_is_refused() {
         Infiller::lexed(&grammar, vocabulary(&[]), Default::default(), &Fuel::unlimited()).unwrap_err();
     assert!(error.to_string().contains("`_INDENT`"), "{error}");
 }
+
+/// A vocabulary of all printable characters, some words and some tokens of several terminals.
+fn code_vocabulary() -> Arc<Vocabulary> {
+    let mut texts: Vec<String> = (b' '..=b'~').map(|byte| char::from(byte).to_string()).collect();
+    let words =
+        ["\n", "int", " int", " x", "();", ") {", " return", ";\n", "}\n", "/*", "*/", " =", " +", "1"];
+    texts.extend(words.map(str::to_owned));
+    vocabulary(&texts)
+}
+
+/// The tokens of a text, each the longest that fits.
+fn longest_tokens(vocabulary: &Vocabulary, mut text: &str) -> Vec<TokenId> {
+    let mut all = Vec::new();
+    while !text.is_empty() {
+        let fits = |token: &TokenId| {
+            vocabulary.token_bytes(*token).is_some_and(|bytes| text.as_bytes().starts_with(bytes))
+        };
+        let length = |token: &TokenId| vocabulary.token_bytes(*token).map_or(0, <[u8]>::len);
+        let token = tokens(vocabulary).filter(fits).max_by_key(length).unwrap();
+        text = &text[length(&token)..];
+        all.push(token);
+    }
+    all
+}
+
+fn cpp() -> LexedGrammar<LarkTerminal> {
+    let known = maskwright_lark::builtin("cpp").unwrap();
+    let config = maskwright_lark::LarkConfig { lexer: known.lexer, ..maskwright_lark::LarkConfig::default() };
+    maskwright_lark::parse_lark(known.text, "cpp", &config, &Fuel::unlimited()).unwrap().lexed
+}
+
+/// Canvases made of a program are possible, and its tokens are in every mask.
+#[test]
+fn canvases_of_a_program() {
+    let vocabulary = code_vocabulary();
+    let infiller = infiller(&cpp(), &vocabulary, (true, true)).unwrap();
+    let program = longest_tokens(&vocabulary, "int f(int x) {\n int y = x + 1;\n return y;\n}\n");
+    for period in [2, 3, 5] {
+        let masked = |at: usize| at % period != 0;
+        let positions: Vec<Option<TokenId>> =
+            program.iter().enumerate().map(|(at, &token)| (!masked(at)).then_some(token)).collect();
+        let mut canvas = Canvas::new(&infiller, &positions, CanvasConfig::default()).unwrap();
+        assert!(canvas.is_possible().unwrap(), "every {period}th known");
+        let filled = canvas.complete().unwrap().unwrap();
+        let all: Vec<Option<TokenId>> = filled.iter().copied().map(Some).collect();
+        assert!(Canvas::new(&infiller, &all, CanvasConfig::default()).unwrap().is_possible().unwrap());
+        for at in (0..program.len()).filter(|&at| masked(at)).step_by(3) {
+            let mask = mask_of(&vocabulary, |mask| canvas.fill_bitmask(at, mask).unwrap());
+            assert!(mask[program[at].index()], "position {at} with every {period}th known");
+            assert!(canvas.set(at, program[at]).unwrap());
+        }
+    }
+}
+
+/// What is known can be wrong however much is masked around it.
+#[test]
+fn a_broken_canvas_is_impossible() {
+    let vocabulary = code_vocabulary();
+    let infiller = infiller(&cpp(), &vocabulary, (true, true)).unwrap();
+    let canvas = |texts: &[Option<&str>]| {
+        let positions: Vec<Option<TokenId>> = texts
+            .iter()
+            .flat_map(|text| {
+                text.map_or(vec![None], |text| {
+                    longest_tokens(&vocabulary, text).into_iter().map(Some).collect()
+                })
+            })
+            .collect();
+        Canvas::new(&infiller, &positions, CanvasConfig::default()).unwrap().is_possible().unwrap()
+    };
+    assert!(canvas(&[Some("int f() { return ("), None, None, Some(") + 1; }\n")]));
+    assert!(!canvas(&[Some("int f() { return ) "), None, None, Some("; }\n")]));
+    assert!(!canvas(&[Some("int f() { return return x"), None, None, None, Some("; }\n")]));
+}
+
+/// As many positions as a model may have.
+#[test]
+fn canvases_of_thousands_of_positions() {
+    let vocabulary = code_vocabulary();
+    let infiller = infiller(&cpp(), &vocabulary, (true, true)).unwrap();
+    let mut positions = vec![None; 4096];
+    let last = longest_tokens(&vocabulary, "}")[0];
+    positions[4095] = Some(last);
+    let mut canvas = Canvas::new(&infiller, &positions, CanvasConfig::default()).unwrap();
+    assert!(canvas.is_possible().unwrap());
+    assert_eq!(canvas.complete().unwrap().map(|filled| (filled.len(), filled[4095])), Some((4096, last)));
+}

@@ -146,6 +146,8 @@ impl Charted {
                         taking.tokens[taking.index].move_to(asked, allowed);
                     }
                 }
+                fuel.spend(1 + takings.len() as u64 / 8)
+                    .map_err(|error| InfillError::work(position, error))?;
                 self.forget_known(position, &takings, asked);
             }
             let is_answered = asked.iter().all(|&word| word == 0);

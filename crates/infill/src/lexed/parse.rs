@@ -126,7 +126,7 @@ impl LexedParse {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
-        if self.whole.is_some() || self.readings.is_none() {
+        if self.readings.is_none() {
             return self.whole(tables, fuel)?.add_tokens(position, mask, tables, fuel);
         }
         if !self.masks.contains_key(&position) {

@@ -4,7 +4,8 @@
 //! of the many tokens with the same walk it takes, and for whether something is possible a few walks are enough:
 //!
 //! * between two masked positions those to a *clear* boundary (`clear`), and into what can go on as long as one
-//!   likes (a name, a comment, a text in quotes): [`Walks::inner`];
+//!   likes (a name, a comment, a text in quotes): [`Walks::inner`]. Next to a position that is asked about, some more
+//!   ([`Walks::open`], [`Walks::near`]);
 //! * before known text all: [`Walks::last`].
 //!
 //! A graph of such walks is a part of the graph of a lattice, so what is possible in it is possible; what is not in
