@@ -57,7 +57,7 @@ pub(super) struct Futures {
     unions: FxHashMap<Box<[FutureId]>, FutureId>,
     costly: FxHashMap<(FutureId, u32), FutureId>,
     /// By byte, see [`Futures::worst`]; made when first asked for.
-    worst: Box<[Option<u32>; 256]>,
+    worst: Option<Box<[u32; 256]>>,
 }
 
 impl Futures {
@@ -71,7 +71,7 @@ impl Futures {
             root: FutureId::EMPTY,
             unions: FxHashMap::default(),
             costly: FxHashMap::default(),
-            worst: Box::new([None; 256]),
+            worst: None,
         };
         futures.intern(false, false, &[]);
         let trie = vocabulary.trie();
@@ -101,6 +101,11 @@ impl Futures {
     /// How many futures there are.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// All futures, the empty one included.
+    pub(super) fn all(&self) -> impl Iterator<Item = FutureId> {
+        (0..self.nodes.len() as u32).map(FutureId)
     }
 
     /// Whether a token may end here.
@@ -295,33 +300,24 @@ impl Futures {
     /// The most tokens that the rest of a begun token takes to spell, when it begins with a byte of `bytes`;
     /// [`NEVER`] if some rest cannot be spelled, at least 1.
     pub(super) fn worst(&mut self, bytes: ByteSet) -> u32 {
-        let mut worst = 1;
-        for byte in bytes.iter() {
-            let of_byte = match self.worst[usize::from(byte)] {
-                Some(known) => known,
-                None => {
-                    let fresh = self.worst_of(byte);
-                    self.worst[usize::from(byte)] = Some(fresh);
-                    fresh
-                }
-            };
-            worst = worst.max(of_byte);
-        }
+        let known = match self.worst.take() {
+            Some(known) => known,
+            None => self.worst_by_byte(),
+        };
+        let worst = bytes.iter().map(|byte| known[usize::from(byte)]).fold(1, u32::max);
+        self.worst = Some(known);
         worst
     }
 
-    fn worst_of(&self, byte: u8) -> u32 {
-        let mut worst = 1;
+    fn worst_by_byte(&self) -> Box<[u32; 256]> {
+        let mut worst = Box::new([1; 256]);
         for id in 0..self.vocabulary.n_vocab() {
-            let Some(token) = self.vocabulary.token_bytes(TokenId(id as u32)) else { continue };
-            if token.len() < 2 {
-                continue;
+            let token = self.vocabulary.token_bytes(TokenId(id as u32)).unwrap_or_default();
+            let spelled = self.spell(token);
+            for (&byte, least) in token.iter().zip(spelled).skip(1) {
+                let known = &mut worst[usize::from(byte)];
+                *known = least.max(*known);
             }
-            let Some(first) = token[1..].iter().position(|&other| other == byte) else { continue };
-            let rest = &token[first + 1..];
-            let spelled = self.spell(rest);
-            let found = rest.iter().zip(spelled).filter(|(other, _)| **other == byte).map(|(_, least)| least);
-            worst = found.fold(worst, u32::max);
         }
         worst
     }

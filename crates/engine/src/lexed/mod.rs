@@ -18,7 +18,7 @@
 //! byte, and nothing is shared between stacks); tables of terminal pairs that fit together (wrong where munch
 //! looks further than one token, `1..2`).
 
-mod bits;
+pub(crate) mod bits;
 mod horizon;
 mod hypotheses;
 mod layout;

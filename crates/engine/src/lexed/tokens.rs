@@ -105,6 +105,47 @@ impl Lexed {
         Ok(())
     }
 
+    /// The hypothesis before any text.
+    ///
+    /// # Errors
+    /// If a limit of the lexer is reached.
+    pub(crate) fn first_hypothesis(&mut self) -> Result<HypothesisId, EngineError> {
+        self.hypotheses.start()
+    }
+
+    /// How many terminals there are, declared ones included.
+    pub(crate) fn n_terminals(&self) -> usize {
+        self.tables.n_terminals
+    }
+
+    /// By byte, the number of its class: bytes of one class are alike to the lexer.
+    pub(crate) fn byte_classes(&self) -> &[u8; 256] {
+        self.tables.lexer.byte_classes()
+    }
+
+    /// How many classes of bytes there are.
+    pub(crate) fn n_classes(&self) -> usize {
+        self.hypotheses.n_classes()
+    }
+
+    /// All that a byte of a class can do to a hypothesis: the terminal whose token ends, if one does, and the
+    /// hypothesis after it; added to `outcomes`.
+    ///
+    /// # Errors
+    /// If a limit of the lexer is reached.
+    pub(crate) fn read_class(
+        &mut self,
+        hypothesis: HypothesisId,
+        class: usize,
+        outcomes: &mut Vec<(Option<TerminalId>, HypothesisId)>,
+    ) -> Result<(), EngineError> {
+        for index in self.hypotheses.step_class(hypothesis, class)? {
+            let Outcome { terminal, next } = self.hypotheses.outcome(index);
+            outcomes.push((terminal, next));
+        }
+        Ok(())
+    }
+
     /// The bytes that a hypothesis can read.
     ///
     /// # Errors

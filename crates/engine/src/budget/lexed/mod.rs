@@ -6,6 +6,8 @@
 //!
 //! * `runs`: from a hypothesis, inside a token of the vocabulary, to the end of the next token that the parser gets;
 //! * `summaries`: from (state, control) to controls at the end of a rule;
+//! * `floors`: lower bounds, from terminals alone (`neighbours`), on what the rest of a rule and of the text takes; `ends`:
+//!   what a run can come to at all. A search leaves alone what cannot fit its bound;
 //! * here: the least cost from (state, stack node, control) to the end of the text, and profiles.
 //!
 //! A reading of the text is a path of this system however it will turn out: hypotheses are guesses which
@@ -27,6 +29,9 @@
 
 mod blocks;
 mod controls;
+mod ends;
+mod floors;
+mod neighbours;
 mod runs;
 mod summaries;
 
@@ -48,8 +53,10 @@ use crate::machine::Machine;
 use crate::mask_form::MaskBuilder;
 use crate::stack::{Frame, NodeId};
 use controls::{Control, ControlId};
+use ends::{Ends, Explored};
+use floors::Floors;
 use runs::RunStart;
-use summaries::{Parts, Summaries, ends_text, of_terminal};
+use summaries::{Parts, Summaries};
 
 /// Items that the search for one answer may take before it settles for an upper bound.
 const MAX_ITEMS: u64 = 400_000;
@@ -84,6 +91,8 @@ pub(crate) struct LexedBudget {
     summaries: Summaries,
     places: FxHashMap<Place, Least>,
     configs: FxHashMap<ConfigId, Least>,
+    /// Whether the floors have been made.
+    has_floors: bool,
     /// Each with the number of tokens left that it was made for: it tells apart what completes the text in fewer.
     profiles: FxHashMap<ConfigId, (u32, Arc<Profile>)>,
     profile_bytes: usize,
@@ -98,6 +107,7 @@ impl LexedBudget {
             summaries: Summaries::default(),
             places: FxHashMap::default(),
             configs: FxHashMap::default(),
+            has_floors: false,
             profiles: FxHashMap::default(),
             profile_bytes: 0,
             eos_cost: u32::from(!machine.shared.vocabulary.eos_token_ids().is_empty()),
@@ -131,9 +141,7 @@ impl LexedBudget {
     }
 
     fn clear_search(&mut self) {
-        let is_upper = self.summaries.is_upper;
-        self.summaries = Summaries::default();
-        self.summaries.is_upper = is_upper;
+        self.summaries.clear();
         self.places = FxHashMap::default();
     }
 
@@ -184,10 +192,12 @@ impl LexedBudget {
         let spelling = self.spelling.clone();
         let mut spelling = lock(&spelling);
         let mut parts = Parts { machine, lexed, futures: &mut spelling.futures };
+        let floor = self.floor(&mut parts, config)?;
         let mut tried = match known {
             Some(Least::MoreThan(known)) => known.saturating_sub(self.eos_cost),
             _ => 0,
         };
+        tried = tried.max(floor.saturating_sub(1));
         let mut least = None;
         while least.is_none() && tried + self.eos_cost < limit {
             tried = (tried + if tried < 64 { 1 } else { tried }).min(limit - self.eos_cost);
@@ -198,6 +208,30 @@ impl LexedBudget {
             self.configs.insert(config, known);
         }
         Ok(least)
+    }
+
+    /// A lower bound on the number of tokens, EOS not included, of a text that is not complete.
+    fn floor(&mut self, parts: &mut Parts<'_>, config: ConfigId) -> Result<u32, EngineError> {
+        if !std::mem::replace(&mut self.has_floors, true) {
+            if let Some(explored) = Explored::new(parts.lexed)? {
+                self.summaries.floors = Floors::new(parts.lexed, parts.futures, &explored)?;
+                self.summaries.runs.ends = Some(Ends::new(parts.lexed, &explored));
+            }
+        }
+        let floors = &mut self.summaries.floors;
+        let mut least = u32::MAX;
+
+        for reading in parts.lexed.readings(parts.machine, config)? {
+            if reading.can_end {
+                return Ok(1);
+            }
+            for Thread { terminal, next, node, .. } in parts.machine.configs.threads(reading.parser).to_vec()
+            {
+                let context = floors.behind(terminal);
+                least = least.min(floors.of_place(parts.machine, (next, node), context));
+            }
+        }
+        Ok(least.saturating_add(1))
     }
 
     /// The least number of tokens, EOS not included, if it is at most `bound`.
@@ -214,32 +248,49 @@ impl LexedBudget {
             let run = self.summaries.runs.run(parts.lexed, parts.futures, start)?;
             let blocks = self.summaries.blocks.of(&reading.widths, reading.depth);
             let threads = parts.machine.configs.threads(reading.parser).to_vec();
+            let mut ways = Vec::with_capacity(threads.len());
+            for Thread { terminal, next, node, .. } in threads {
+                let floors = &mut self.summaries.floors;
+                let context = floors.behind(terminal);
+                let floor = floors.of_place(parts.machine, (next, node), context);
+                ways.push((terminal, (next, node), floor));
+            }
+            let mut can_end = reading.can_end;
             for cost in 0..=bound {
-                if found.is_some_and(|found| found <= cost) {
+                let room = found.map_or(bound, |found| found - 1);
+                ways.retain(|&(_, _, floor)| floor.saturating_add(cost) <= room);
+                if cost > room || (ways.is_empty() && !can_end) {
                     break;
                 }
-                let level = self.summaries.runs.level(parts.lexed, parts.futures, run, cost)?;
-                let Some(level) = level else { break };
-                if reading.can_end && ends_text(&level) {
-                    found = Some(cost);
-                    break;
+                if can_end {
+                    match self.summaries.runs.level(parts.lexed, parts.futures, run, None, cost)? {
+                        Some(level) if !level.is_empty() => {
+                            found = Some(cost);
+                            break;
+                        }
+                        level => can_end = level.is_some(),
+                    }
                 }
-                for &Thread { terminal, next, node, .. } in &threads {
-                    for exit in of_terminal(&level, terminal) {
+                let mut goes_on = Vec::with_capacity(ways.len());
+                for &(terminal, (next, node), _) in &ways {
+                    let level =
+                        self.summaries.runs.level(parts.lexed, parts.futures, run, Some(terminal), cost)?;
+                    goes_on.push(level.is_some());
+                    for exit in level.iter().flat_map(|level| level.iter()) {
                         if self.is_upper() && exit.future != parts.futures.root() {
                             continue;
                         }
                         for control in self.summaries.behind(parts, blocks, exit) {
-                            let bound = found.map_or(bound, |found| found - 1);
-                            if cost > bound {
-                                continue;
-                            }
-                            let place = (next, node, control);
-                            let least = self.place_within(parts, place, bound - cost)?;
+                            let Some(room) = found.map_or(bound, |found| found - 1).checked_sub(cost) else {
+                                break;
+                            };
+                            let least = self.place_within(parts, (next, node, control), room)?;
                             found = least.map(|least| least + cost).or(found);
                         }
                     }
                 }
+                let mut goes_on = goes_on.into_iter();
+                ways.retain(|_| goes_on.next().unwrap_or(true));
             }
         }
         Ok(found)
@@ -259,10 +310,18 @@ impl LexedBudget {
                 continue;
             }
             let (state, node, control) = top;
+            let context = self.summaries.context(parts, control)?;
+            let floor = self.summaries.floors.of_place(parts.machine, (state, node), context);
+            if floor > bound {
+                self.places.insert(top, Least::MoreThan(bound));
+                stack.pop();
+                continue;
+            }
             let exits = if state == ExprPool::EPSILON {
                 vec![(control, 0)]
             } else {
-                self.summaries.exits(parts, state, control, bound, MAX_ITEMS)?
+                let below = self.summaries.floors.below(parts.machine, (state, node), context);
+                self.summaries.exits(parts, state, control, bound.saturating_sub(below), MAX_ITEMS)?
             };
             let n_open = stack.len();
             let mut least: Option<u32> = None;

@@ -2,12 +2,14 @@
 //!
 //! A *walk* is what can be come to from (point, future) without beginning another token of the vocabulary: the
 //! product of the lexer's hypotheses and the futures, left where a token of the lexer ends that the parser gets. A
-//! *run* is made of walks by increasing cost, level by level, as far as it is asked for. Both depend on the lexer and
-//! the vocabulary only, so all states of the rules share them.
+//! *run* is made of walks by increasing cost, level by level, as far as it is asked for: for one terminal only the points are
+//! walked from that can come to a new end of it ([`ends`](super::ends)). Both depend on the lexer and the vocabulary only, so all states
+//! of the rules share them.
 //!
 //! **Costs** count a token of the vocabulary when it is begun. So what is left at cost c with a token in progress is
 //! paid for, and a bound on costs bounds what has to be looked at.
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
@@ -16,6 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::futures::{FutureId, Futures};
 use super::blocks::Widths;
+use super::ends::Ends;
 use crate::EngineError;
 use crate::lexed::{HypothesisId, Lexed, Point};
 
@@ -61,19 +64,24 @@ struct Walk {
 
 struct Run {
     is_nested: bool,
-    /// By cost, sorted by terminal.
-    levels: Vec<Arc<[Exit]>>,
-    /// Where tokens of the vocabulary have ended at the cost of the last level.
-    frontier: Vec<Point>,
-    seen: FxHashSet<Point>,
+    /// By cost, where tokens of the vocabulary have ended and nothing was read from yet.
+    pending: Vec<Vec<Point>>,
+    /// The least cost of each point met.
+    costs: FxHashMap<Point, u32>,
+    /// By terminal and cost, what walks have found that was not asked for yet.
+    found: FxHashMap<(Option<TerminalId>, u32), Vec<(End, FutureId)>>,
+    /// By terminal, the exits by cost, as far as asked for.
+    levels: FxHashMap<Option<TerminalId>, Vec<Arc<[Exit]>>>,
     /// The least cost at which a token of the vocabulary ends where the lexer's does.
     root_costs: FxHashMap<End, u32>,
-    found: FxHashSet<(End, FutureId)>,
+    closed: FxHashSet<(End, FutureId)>,
 }
 
 /// The runs of one grammar over one vocabulary.
 #[derive(Default)]
 pub(super) struct Runs {
+    /// Which ways lead to which ends; all may lead to any if that is not known.
+    pub(super) ends: Option<Ends>,
     runs: Vec<Run>,
     ids: FxHashMap<RunStart, RunId>,
     walks: FxHashMap<RunStart, Arc<Walk>>,
@@ -97,19 +105,18 @@ impl Runs {
         }
         let mut run = Run {
             is_nested: start.is_nested,
-            levels: Vec::new(),
-            frontier: Vec::new(),
-            seen: FxHashSet::default(),
+            pending: Vec::new(),
+            costs: FxHashMap::default(),
+            found: FxHashMap::default(),
+            levels: FxHashMap::default(),
             root_costs: FxHashMap::default(),
-            found: FxHashSet::default(),
+            closed: FxHashSet::default(),
         };
         if start.future == futures.root() {
-            run.seen.insert(start.point);
-            run.frontier.push(start.point);
-            run.levels.push(Arc::default());
+            run.add_pending(start.point, 0);
         } else {
             let walk = self.walk(lexed, futures, start)?;
-            self.add_level(lexed, futures, &mut run, &[walk])?;
+            run.add_walk(&walk, 0);
         }
         let id = RunId(self.runs.len() as u32);
         self.runs.push(run);
@@ -117,95 +124,174 @@ impl Runs {
         Ok(id)
     }
 
-    /// The exits of a run at `cost`; `None` if it has none at this cost or more.
+    /// The exits of a run for a terminal (for the end of the text) at `cost`; `None` if it has none at this cost or more.
     pub(super) fn level(
         &mut self,
         lexed: &mut Lexed,
         futures: &mut Futures,
         id: RunId,
+        terminal: Option<TerminalId>,
         cost: u32,
     ) -> Result<Option<Arc<[Exit]>>, EngineError> {
         let index = id.0 as usize;
-        while self.runs[index].levels.len() <= cost as usize {
-            if self.runs[index].frontier.is_empty() {
+        loop {
+            let levels = self.runs[index].levels.entry(terminal).or_default();
+            let n_levels = levels.len() as u32;
+            if let Some(level) = levels.get(cost as usize) {
+                return Ok(Some(level.clone()));
+            }
+            if let Some(before) = n_levels.checked_sub(1) {
+                self.walk_on(lexed, futures, index, terminal, before)?;
+            }
+            let is_any_found =
+                self.runs[index].found.keys().any(|&(of, at)| of == terminal && at >= n_levels);
+            if !is_any_found && !self.goes_on(lexed, futures, index, terminal, n_levels)? {
                 return Ok(None);
             }
-            let is_nested = self.runs[index].is_nested;
-            let frontier = self.runs[index].frontier.clone();
-            let mut walks = Vec::with_capacity(frontier.len());
-            for point in frontier {
-                let start = RunStart { point, future: futures.root(), is_nested };
-                walks.push(self.walk(lexed, futures, start)?);
-            }
-            let empty = Run {
-                is_nested,
-                levels: Vec::new(),
-                frontier: Vec::new(),
-                seen: FxHashSet::default(),
-                root_costs: FxHashMap::default(),
-                found: FxHashSet::default(),
-            };
-            let mut run = std::mem::replace(&mut self.runs[index], empty);
-            run.frontier.clear();
-            let added = self.add_level(lexed, futures, &mut run, &walks);
-            self.runs[index] = run;
-            added?;
+            self.add_level(lexed, futures, index, terminal, n_levels)?;
         }
-        Ok(self.runs[index].levels.get(cost as usize).cloned())
     }
 
-    /// Adds the level that `walks` make.
+    /// Walks from the points at `cost` that are worth it for `terminal`.
+    fn walk_on(
+        &mut self,
+        lexed: &mut Lexed,
+        futures: &mut Futures,
+        index: usize,
+        terminal: Option<TerminalId>,
+        cost: u32,
+    ) -> Result<(), EngineError> {
+        let points = match self.runs[index].pending.get_mut(cost as usize) {
+            Some(pending) => std::mem::take(pending),
+            None => return Ok(()),
+        };
+        let is_nested = self.runs[index].is_nested;
+        let mut left = Vec::new();
+        for point in points {
+            if self.runs[index].costs.get(&point) != Some(&cost) {
+                continue;
+            }
+            if !self.is_worth_it(lexed, futures, index, terminal, point, cost)? {
+                left.push(point);
+                continue;
+            }
+            let start = RunStart { point, future: futures.root(), is_nested };
+            let walk = self.walk(lexed, futures, start)?;
+            self.runs[index].add_walk(&walk, cost + 1);
+        }
+        self.runs[index].pending[cost as usize] = left;
+        Ok(())
+    }
+
+    /// Whether some point at `cost` or more is worth a walk for `terminal`.
+    fn goes_on(
+        &mut self,
+        lexed: &mut Lexed,
+        futures: &mut Futures,
+        index: usize,
+        terminal: Option<TerminalId>,
+        cost: u32,
+    ) -> Result<bool, EngineError> {
+        for at in cost as usize..self.runs[index].pending.len() {
+            for place in 0..self.runs[index].pending[at].len() {
+                let point = self.runs[index].pending[at][place];
+                if self.is_worth_it(lexed, futures, index, terminal, point, at as u32)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a token begun at `point` can lead to an end of `terminal` that is new, or inside a token of the
+    /// vocabulary whose rest is not as cheaply spelled anew (lemma 1).
+    fn is_worth_it(
+        &mut self,
+        lexed: &mut Lexed,
+        futures: &mut Futures,
+        index: usize,
+        terminal: Option<TerminalId>,
+        point: Point,
+        cost: u32,
+    ) -> Result<bool, EngineError> {
+        let Some(ends) = &self.ends else { return Ok(true) };
+        let run = &self.runs[index];
+        let Some(terminal) = terminal else {
+            let is_known = run.root_costs.keys().any(|&(of, ..)| of.is_none());
+            return Ok(!is_known && ends.may_end_text(point.hypothesis, run.is_nested));
+        };
+        let Some(behind) = ends.behind(point.hypothesis, terminal, run.is_nested) else { return Ok(true) };
+        let is_newline = lexed.layout().is_some_and(|layout| layout.newline == terminal);
+        for hypothesis in behind {
+            let Some(&known) =
+                run.root_costs.get(&(Some(terminal), None, hypothesis)).filter(|_| !is_newline)
+            else {
+                return Ok(true);
+            };
+            let bytes = match self.readable.get(&hypothesis) {
+                Some(&bytes) => bytes,
+                None => {
+                    let bytes = lexed.readable_bytes(hypothesis)?;
+                    self.readable.insert(hypothesis, bytes);
+                    bytes
+                }
+            };
+            // A rest with D tokens is of use at the next cost iff D > that − known.
+            if futures.worst(bytes) > (cost + 1).saturating_sub(known) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Makes a level of what was found.
     fn add_level(
         &mut self,
         lexed: &mut Lexed,
         futures: &mut Futures,
-        run: &mut Run,
-        walks: &[Arc<Walk>],
+        index: usize,
+        terminal: Option<TerminalId>,
+        cost: u32,
     ) -> Result<(), EngineError> {
-        let cost = run.levels.len() as u32;
         let root = futures.root();
+        let found = self.runs[index].found.remove(&(terminal, cost)).unwrap_or_default();
         let mut parts: FxHashMap<End, Vec<FutureId>> = FxHashMap::default();
-        for &(end, future) in walks.iter().flat_map(|walk| &walk.exits) {
-            if future == root {
-                run.root_costs.entry(end).or_insert(cost);
-            } else {
+        let mut ends: Vec<(End, FutureId)> = Vec::new();
+        for (end, future) in found {
+            if future != root {
                 parts.entry(end).or_default().push(future);
+            } else if let Entry::Vacant(entry) = self.runs[index].root_costs.entry(end) {
+                entry.insert(cost);
+                ends.push((end, root));
             }
         }
-        let mut ends: Vec<(End, FutureId)> =
-            run.root_costs.iter().filter(|&(_, &known)| known == cost).map(|(&end, _)| (end, root)).collect();
         for (end, futures_there) in parts {
             let readable = self.readable(lexed, end.2)?;
             let cut = futures_there.into_iter().map(|future| futures.restrict(future, readable)).collect();
             let mut future = futures.union(cut);
+            let run = &mut self.runs[index];
             // Lemma 1, with tokens counted when they are begun.
             if let Some(&root_cost) = run.root_costs.get(&end) {
                 future = futures.costly(future, cost - root_cost + 1);
             }
-            if future != FutureId::EMPTY && run.found.insert((end, future)) {
+            if future != FutureId::EMPTY && run.closed.insert((end, future)) {
                 ends.push((end, future));
             }
         }
-        let mut lines: FxHashMap<(Option<TerminalId>, HypothesisId, FutureId), Vec<u32>> =
-            FxHashMap::default();
-        for ((terminal, line, hypothesis), future) in ends {
-            lines.entry((terminal, hypothesis, future)).or_default().extend(line);
+        let mut lines: FxHashMap<(HypothesisId, FutureId), Vec<u32>> = FxHashMap::default();
+        for ((_, line, hypothesis), future) in ends {
+            lines.entry((hypothesis, future)).or_default().extend(line);
         }
         let mut exits: Vec<Exit> = lines
             .into_iter()
-            .map(|((terminal, hypothesis, future), mut lines)| {
+            .map(|((hypothesis, future), mut lines)| {
                 lines.sort_unstable();
                 Exit { terminal, hypothesis, future, lines: lines.into() }
             })
             .collect();
         exits.sort_unstable();
-        self.n_exits += exits.len();
-        run.levels.push(exits.into());
-        for &point in walks.iter().flat_map(|walk| &walk.ends) {
-            if run.seen.insert(point) {
-                run.frontier.push(point);
-            }
-        }
+        self.n_exits += exits.len() + 1;
+        self.runs[index].levels.entry(terminal).or_default().push(exits.into());
         Ok(())
     }
 
@@ -300,7 +386,41 @@ impl Runs {
     /// Approximate memory, in bytes.
     pub(super) fn memory_usage(&self) -> usize {
         let walks: usize = self.walks.values().map(|walk| walk.exits.len() * 24 + walk.ends.len() * 12).sum();
-        walks + self.walks.len() * 80 + self.runs.len() * 300 + self.n_exits * 80 + self.visited.len() * 24
+        walks
+            + self.walks.len() * 80
+            + self.runs.len() * 300
+            + self.n_exits * 80
+            + self.visited.len() * 24
+            + self.ends.as_ref().map_or(0, Ends::memory_usage)
+    }
+}
+
+impl Run {
+    /// Adds a point at which a token of the vocabulary ends.
+    fn add_pending(&mut self, point: Point, cost: u32) {
+        let known = self.costs.entry(point).or_insert(u32::MAX);
+        if *known <= cost {
+            return;
+        }
+        *known = cost;
+        let level = cost as usize;
+        if self.pending.len() <= level {
+            self.pending.resize_with(level + 1, Vec::new);
+        }
+        self.pending[level].push(point);
+    }
+
+    /// Adds what a walk finds, at `cost`; what is of a level that was made is known to it already, since all ways to
+    /// ends of its terminal were followed then.
+    fn add_walk(&mut self, walk: &Walk, cost: u32) {
+        for &(end, future) in &walk.exits {
+            if self.levels.get(&end.0).is_none_or(|levels| levels.len() <= cost as usize) {
+                self.found.entry((end.0, cost)).or_default().push((end, future));
+            }
+        }
+        for &point in &walk.ends {
+            self.add_pending(point, cost);
+        }
     }
 }
 

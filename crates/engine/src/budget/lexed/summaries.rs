@@ -7,14 +7,13 @@
 //!
 //! Costs are corrected where a cheaper way is found later, so the order of the queue matters for time only.
 
-use std::sync::Arc;
-
 use maskwright_grammar::{ExprId, Symbol, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::futures::{FutureId, Futures};
 use super::blocks::{BlocksId, BlocksPool, Made};
 use super::controls::{Control, ControlId, Controls, InText};
+use super::floors::{ContextId, Floors};
 use super::runs::{Exit, RunId, RunStart, Runs};
 use crate::EngineError;
 use crate::lexed::{HypothesisId, Lexed, Point};
@@ -45,27 +44,44 @@ struct Summary {
     /// The summaries that wait for the exits: where each goes on, and the cost there.
     callers: FxHashSet<(SummaryId, ExprId, u32)>,
     callees: FxHashSet<(SummaryId, u32)>,
-    /// Items beyond the bound.
-    parked: Vec<(u32, Place)>,
+    /// Items that cannot come to the end within the bound: the bound at which they may, the cost, the place.
+    parked: Vec<(u32, u32, Place)>,
+    /// Calls that cannot either.
+    due_calls: Vec<(u32, Call)>,
     /// Items at the bound with no token begun, so that nothing can be read from them yet.
     at_bound: Vec<(u32, Place)>,
     /// Runs of which more levels may be needed.
     waits: Vec<Wait>,
 }
 
-/// A run that begins at a place.
+/// A run for one terminal that begins at a place.
 struct Wait {
+    /// The cost of the next level.
     cost: u32,
-    state: ExprId,
-    text: InText,
+    /// Where to go on behind the terminal; for the end of the text, the place itself.
+    next: ExprId,
+    /// What is left behind the terminal takes at least so much.
+    floor: u32,
+    terminal: Option<TerminalId>,
+    blocks: BlocksId,
     run: RunId,
     n_levels: u32,
+}
+
+/// A rule that is to be read at a cost, by its body, and where to go on behind it.
+#[derive(Clone, Copy)]
+struct Call {
+    body: ExprId,
+    control: ControlId,
+    next: ExprId,
+    cost: u32,
 }
 
 /// All summaries of one grammar.
 #[derive(Default)]
 pub(super) struct Summaries {
     pub(super) runs: Runs,
+    pub(super) floors: Floors,
     pub(super) controls: Controls,
     pub(super) blocks: BlocksPool,
     summaries: Vec<Summary>,
@@ -84,6 +100,14 @@ pub(super) struct Summaries {
 }
 
 impl Summaries {
+    /// Drops what was found.
+    pub(super) fn clear(&mut self) {
+        let floors = std::mem::take(&mut self.floors);
+        let mut runs = Runs::default();
+        runs.ends = self.runs.ends.take();
+        *self = Summaries { runs, floors, is_upper: self.is_upper, ..Summaries::default() };
+    }
+
     /// The exits of the rest of a rule at costs up to `bound`.
     ///
     /// # Errors
@@ -96,7 +120,7 @@ impl Summaries {
         bound: u32,
         max_items: u64,
     ) -> Result<Vec<(ControlId, u32)>, EngineError> {
-        let id = self.summary((state, control));
+        let id = self.summary(parts, (state, control))?;
         self.raise(id, bound);
         let last = self.n_items + max_items;
         loop {
@@ -142,25 +166,49 @@ impl Summaries {
         blocks.map(|blocks| self.controls.intern(Control::Text(text(blocks)))).into_iter().collect()
     }
 
-    fn summary(&mut self, place: Place) -> SummaryId {
+    fn summary(&mut self, parts: &mut Parts<'_>, place: Place) -> Result<SummaryId, EngineError> {
         let fresh = SummaryId(self.summaries.len() as u32);
         let id = *self.ids.entry(place).or_insert(fresh);
         if id == fresh {
             self.summaries.push(Summary::default());
-            self.push(0, id, place);
+            self.push(parts, 0, id, place)?;
         }
-        id
+        Ok(id)
+    }
+
+    /// What may end in the token in progress in a control.
+    pub(super) fn context(
+        &mut self,
+        parts: &mut Parts<'_>,
+        control: ControlId,
+    ) -> Result<ContextId, EngineError> {
+        match self.controls.get(control) {
+            Control::Text(text) => {
+                self.floors.inside(parts.lexed, parts.futures, (text.hypothesis, text.future))
+            }
+            // What indentation makes takes no token anyway.
+            Control::Indent(_) | Control::Dedents(..) | Control::End(_) => Ok(ContextId::ROOT),
+        }
     }
 
     /// Adds an item that may be new.
-    fn push(&mut self, cost: u32, id: SummaryId, place: Place) {
+    fn push(
+        &mut self,
+        parts: &mut Parts<'_>,
+        cost: u32,
+        id: SummaryId,
+        place: Place,
+    ) -> Result<(), EngineError> {
         if self.costs.get(&(id, place)).is_some_and(|&known| known <= cost) {
-            return;
+            return Ok(());
         }
+        let context = self.context(parts, place.1)?;
+        let floor = self.floors.of_state(parts.machine, place.0, context);
+        let needed = cost.saturating_add(floor);
         let summary = &mut self.summaries[id.0 as usize];
-        if cost > summary.bound {
-            summary.parked.push((cost, place));
-            return;
+        if needed > summary.bound {
+            summary.parked.push((needed, cost, place));
+            return Ok(());
         }
         let bucket = cost as usize;
         if self.queue.len() <= bucket {
@@ -168,6 +216,7 @@ impl Summaries {
         }
         self.queue[bucket].push((id, place));
         self.cheapest = self.cheapest.min(bucket);
+        Ok(())
     }
 
     /// The cheapest item.
@@ -193,12 +242,18 @@ impl Summaries {
     fn go_on(&mut self, parts: &mut Parts<'_>, id: SummaryId) -> Result<(), EngineError> {
         let summary = &mut self.summaries[id.0 as usize];
         let bound = summary.bound;
-        let parked = std::mem::take(&mut summary.parked);
+        let parked: Vec<_> = summary.parked.extract_if(.., |&mut (needed, ..)| needed <= bound).collect();
+        let due_calls: Vec<_> =
+            summary.due_calls.extract_if(.., |&mut (needed, _)| needed <= bound).collect();
         let due = std::mem::take(&mut summary.at_bound);
         let callees: Vec<(SummaryId, u32)> = summary.callees.iter().copied().collect();
-        let waits = std::mem::take(&mut summary.waits);
-        for (cost, place) in parked {
-            self.push(cost, id, place);
+        let waits: Vec<_> =
+            summary.waits.extract_if(.., |wait| wait.cost.saturating_add(wait.floor) <= bound).collect();
+        for (_, cost, place) in parked {
+            self.push(parts, cost, id, place)?;
+        }
+        for (_, call) in due_calls {
+            self.call(parts, id, call)?;
         }
         for (cost, place) in due {
             self.read_on(parts, cost, id, place)?;
@@ -206,8 +261,8 @@ impl Summaries {
         for wait in waits {
             self.follow(parts, id, wait)?;
         }
-        for (callee, cost) in callees {
-            self.raise(callee, bound.saturating_sub(cost));
+        for (callee, needed) in callees {
+            self.raise(callee, bound.saturating_sub(needed));
         }
         Ok(())
     }
@@ -233,12 +288,12 @@ impl Summaries {
             let n_open = self.blocks.n_open(text.blocks);
             if is_root && n_open > 0 && parts.lexed.ends_here(text.hypothesis) {
                 let end = self.controls.intern(Control::End(n_open));
-                self.push(cost, id, (state, end));
+                self.push(parts, cost, id, (state, end))?;
             }
             is_at_bound = is_root && cost >= self.summaries[id.0 as usize].bound;
         }
         if parts.machine.network.is_nullable(state) {
-            self.leave(id, cost, control);
+            self.leave(parts, id, cost, control)?;
         }
         if is_at_bound {
             self.summaries[id.0 as usize].at_bound.push((cost, (state, control)));
@@ -269,35 +324,60 @@ impl Summaries {
         id: SummaryId,
         (state, control): Place,
     ) -> Result<(), EngineError> {
-        let bound = self.summaries[id.0 as usize].bound;
-        let mut reads_text = false;
+        let mut terminals = Vec::new();
         for index in parts.machine.network.moves(state) {
             let step = parts.machine.network.move_at(index);
             match step.symbol {
                 Symbol::Terminal(terminal) => {
-                    reads_text = true;
+                    terminals.push((terminal, step.next));
                     if let Some(next) = self.after_made(parts, control, terminal) {
-                        self.push(cost, id, (step.next, next));
+                        self.push(parts, cost, id, (step.next, next))?;
                     }
                 }
                 Symbol::Rule(rule) => {
-                    let callee = self.summary((parts.machine.network.body(rule), control));
-                    self.raise(callee, bound - cost);
-                    self.summaries[id.0 as usize].callees.insert((callee, cost));
-                    if self.summaries[callee.0 as usize].callers.insert((id, step.next, cost)) {
-                        let exits: Vec<(ControlId, u32)> = self.exits_of(callee);
-                        for (left, more) in exits {
-                            self.push(cost + more, id, (step.next, left));
-                        }
-                    }
+                    let body = parts.machine.network.body(rule);
+                    self.call(parts, id, Call { body, control, next: step.next, cost })?;
                 }
             }
         }
-        if let Control::Text(text) = self.controls.get(control)
-            && (reads_text || self.blocks.n_open(text.blocks) > 0)
-        {
-            let run = self.run(parts, text)?;
-            self.follow(parts, id, Wait { cost, state, text, run, n_levels: 0 })?;
+        let Control::Text(text) = self.controls.get(control) else { return Ok(()) };
+        let ends = (self.blocks.n_open(text.blocks) > 0).then_some((None, state, 0));
+        let ways = terminals.into_iter().map(|(terminal, next)| {
+            let floor = self.floors.of_state(parts.machine, next, self.floors.behind(terminal));
+            (Some(terminal), next, floor)
+        });
+        let ways: Vec<_> = ends.into_iter().chain(ways).collect();
+        if ways.is_empty() {
+            return Ok(());
+        }
+        let run = self.run(parts, text)?;
+        for (terminal, next, floor) in ways {
+            let wait = Wait { cost, next, floor, terminal, blocks: text.blocks, run, n_levels: 0 };
+            self.follow(parts, id, wait)?;
+        }
+        Ok(())
+    }
+
+    /// Asks for the exits of a rule, if the bound has room for what they and the rest behind them take at least.
+    fn call(&mut self, parts: &mut Parts<'_>, id: SummaryId, call: Call) -> Result<(), EngineError> {
+        let Call { body, control, next, cost } = call;
+        let context = self.context(parts, control)?;
+        let (inside, behind) = self.floors.of_call(parts.machine, (body, next), context);
+        let needed = cost.saturating_add(behind);
+        let summary = &mut self.summaries[id.0 as usize];
+        let bound = summary.bound;
+        if needed.saturating_add(inside) > bound {
+            summary.due_calls.push((needed.saturating_add(inside), call));
+            return Ok(());
+        }
+        let callee = self.summary(parts, (body, control))?;
+        self.raise(callee, bound - needed);
+        self.summaries[id.0 as usize].callees.insert((callee, needed));
+        if self.summaries[callee.0 as usize].callers.insert((id, next, cost)) {
+            let exits: Vec<(ControlId, u32)> = self.exits_of(callee);
+            for (left, more) in exits {
+                self.push(parts, cost + more, id, (next, left))?;
+            }
         }
         Ok(())
     }
@@ -318,8 +398,8 @@ impl Summaries {
         }
         let run = self.run(parts, text)?;
         for cost in 0..=bound {
-            match self.runs.level(parts.lexed, parts.futures, run, cost)? {
-                Some(level) if ends_text(&level) => return Ok(Some(cost)),
+            match self.runs.level(parts.lexed, parts.futures, run, None, cost)? {
+                Some(level) if !level.is_empty() => return Ok(Some(cost)),
                 Some(_) => {}
                 None => break,
             }
@@ -340,27 +420,24 @@ impl Summaries {
     fn follow(&mut self, parts: &mut Parts<'_>, id: SummaryId, mut wait: Wait) -> Result<(), EngineError> {
         let bound = self.summaries[id.0 as usize].bound;
         let root = parts.futures.root();
-        while wait.cost + wait.n_levels <= bound {
-            let level = self.runs.level(parts.lexed, parts.futures, wait.run, wait.n_levels)?;
+        while wait.cost.saturating_add(wait.floor) <= bound {
+            let level =
+                self.runs.level(parts.lexed, parts.futures, wait.run, wait.terminal, wait.n_levels)?;
             let Some(level) = level else { return Ok(()) };
-            let n_open = self.blocks.n_open(wait.text.blocks);
-            if n_open > 0 && ends_text(&level) {
-                let end = self.controls.intern(Control::End(n_open));
-                self.push(wait.cost + wait.n_levels, id, (wait.state, end));
-            }
-            for index in parts.machine.network.moves(wait.state) {
-                let step = parts.machine.network.move_at(index);
-                let Symbol::Terminal(terminal) = step.symbol else { continue };
-                for exit in of_terminal(&level, terminal) {
-                    if self.is_upper && exit.future != root {
-                        continue;
-                    }
-                    for control in self.behind(parts, wait.text.blocks, exit) {
-                        self.push(wait.cost + wait.n_levels, id, (step.next, control));
-                    }
+            for exit in level.iter() {
+                if self.is_upper && exit.future != root {
+                    continue;
+                }
+                let controls = match exit.terminal {
+                    Some(_) => self.behind(parts, wait.blocks, exit),
+                    None => vec![self.controls.intern(Control::End(self.blocks.n_open(wait.blocks)))],
+                };
+                for control in controls {
+                    self.push(parts, wait.cost, id, (wait.next, control))?;
                 }
             }
             wait.n_levels += 1;
+            wait.cost += 1;
         }
         self.summaries[id.0 as usize].waits.push(wait);
         Ok(())
@@ -385,17 +462,24 @@ impl Summaries {
     }
 
     /// Adds an exit and tells the callers.
-    fn leave(&mut self, id: SummaryId, cost: u32, control: ControlId) {
+    fn leave(
+        &mut self,
+        parts: &mut Parts<'_>,
+        id: SummaryId,
+        cost: u32,
+        control: ControlId,
+    ) -> Result<(), EngineError> {
         let summary = &mut self.summaries[id.0 as usize];
         let known = summary.exits.entry(control).or_insert(u32::MAX);
         if *known <= cost {
-            return;
+            return Ok(());
         }
         *known = cost;
         let callers: Vec<(SummaryId, ExprId, u32)> = summary.callers.iter().copied().collect();
         for (caller, next, before) in callers {
-            self.push(before + cost, caller, (next, control));
+            self.push(parts, before + cost, caller, (next, control))?;
         }
+        Ok(())
     }
 
     /// Approximate memory, in bytes.
@@ -405,7 +489,7 @@ impl Summaries {
             .iter()
             .map(|summary| {
                 let calls = summary.callers.len() + summary.callees.len();
-                let parked = summary.parked.len() + summary.at_bound.len();
+                let parked = summary.parked.len() + summary.at_bound.len() + 2 * summary.due_calls.len();
                 16 * summary.exits.len() + 20 * calls + 16 * parked + 40 * summary.waits.len()
             })
             .sum();
@@ -413,19 +497,8 @@ impl Summaries {
             + self.summaries.len() * (size_of::<Summary>() + 40)
             + (self.costs.len() + self.root_costs.len()) * 28
             + self.runs.memory_usage()
+            + self.floors.memory_usage()
             + self.controls.memory_usage()
             + self.blocks.memory_usage()
     }
-}
-
-/// The exits of a level for one terminal.
-pub(super) fn of_terminal(level: &Arc<[Exit]>, terminal: TerminalId) -> &[Exit] {
-    let start = level.partition_point(|exit| exit.terminal < Some(terminal));
-    let n_exits = level[start..].partition_point(|exit| exit.terminal == Some(terminal));
-    &level[start..start + n_exits]
-}
-
-/// Whether the text can end at a level.
-pub(super) fn ends_text(level: &[Exit]) -> bool {
-    level.first().is_some_and(|exit| exit.terminal.is_none())
 }

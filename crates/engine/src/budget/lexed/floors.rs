@@ -1,0 +1,388 @@
+//! Floors: tokens of the vocabulary that the rest of a rule takes at least, whatever they are.
+//!
+//! A terminal ends in the same token of the vocabulary as the one before it, or a token must be begun for it. Which can
+//! share a token is known ([`neighbours`](super::neighbours)), so the least number of tokens begun over all terminal
+//! strings of a state, with terminals alone as symbols, is a lower bound on what the search can find: the
+//! *floor* of the state. Searches leave alone what cannot come to its end within their bounds (A*, Hart, Nilsson and
+//! Raphael 1968).
+//!
+//! The control state of this small system is a *context*: the set of terminals that may end without a new token. A
+//! table (state, context) holds the least cost for each context behind; the tables are the least solution of
+//!
+//! * a move over terminal a: to the context behind a, at 0 if a is in the context, at 1 else;
+//! * a move over a rule: to the contexts behind its body, at the costs of its table.
+//!
+//! They are made when asked for, by iteration until nothing changes.
+
+use maskwright_grammar::{ExprId, ExprPool, Symbol, TerminalId};
+use rustc_hash::FxHashMap;
+
+use super::super::futures::{FutureId, Futures};
+use super::ends::Explored;
+use super::neighbours::Neighbours;
+use crate::EngineError;
+use crate::lexed::bits::{Bits, contains};
+use crate::lexed::{HypothesisId, Lexed};
+use crate::machine::Machine;
+use crate::stack::{Frame, NodeId};
+
+/// With more tables than this nothing more is found out: floors are 0.
+const MAX_TABLES: usize = 100_000;
+/// What no terminal string of a table costs so far.
+const UNKNOWN: u32 = u32::MAX;
+
+/// A set of terminals that may end without a new token, by number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct ContextId(u32);
+
+impl ContextId {
+    /// No token is in progress.
+    pub(super) const ROOT: ContextId = ContextId(0);
+    /// A token may be in progress anywhere.
+    pub(super) const ANY: ContextId = ContextId(1);
+}
+
+/// The floors of one grammar.
+#[derive(Default)]
+pub(super) struct Floors {
+    known: Option<Known>,
+    of_nodes: FxHashMap<(NodeId, ContextId), u32>,
+}
+
+struct Known {
+    neighbours: Neighbours,
+    /// The terminals that are no text.
+    made: Vec<TerminalId>,
+    contexts: Vec<Bits>,
+    context_ids: FxHashMap<Bits, ContextId>,
+    of_terminal: Vec<ContextId>,
+    of_spot: FxHashMap<(HypothesisId, FutureId), ContextId>,
+    tables: Vec<Table>,
+    table_ids: FxHashMap<(ExprId, ContextId), u32>,
+}
+
+/// What reading the rest of a rule costs.
+struct Table {
+    state: ExprId,
+    context: ContextId,
+    is_nullable: bool,
+    /// The contexts behind what is not empty, each with its cost.
+    exits: Vec<(ContextId, u32)>,
+    /// The tables that are made of this one.
+    used_by: Vec<u32>,
+    /// Whether it is to be made anew.
+    is_due: bool,
+}
+
+impl Table {
+    fn floor(&self) -> u32 {
+        if self.is_nullable { 0 } else { self.exits.iter().map(|&(_, cost)| cost).min().unwrap_or(UNKNOWN) }
+    }
+}
+
+impl Floors {
+    /// The floors of the grammar of `lexed`.
+    ///
+    /// # Errors
+    /// If a limit of the lexer is reached.
+    pub(super) fn new(
+        lexed: &mut Lexed,
+        futures: &Futures,
+        explored: &Explored,
+    ) -> Result<Floors, EngineError> {
+        let neighbours = Neighbours::new(lexed, futures, explored)?;
+        let n_words = lexed.n_terminals().div_ceil(64);
+        let mut known = Known {
+            neighbours,
+            made: lexed.layout().map_or(Vec::new(), |layout| vec![layout.indent, layout.dedent]),
+            contexts: Vec::new(),
+            context_ids: FxHashMap::default(),
+            of_terminal: Vec::new(),
+            of_spot: FxHashMap::default(),
+            tables: Vec::new(),
+            table_ids: FxHashMap::default(),
+        };
+        known.context(vec![0; n_words].into());
+        known.context(vec![u64::MAX; n_words].into());
+        for index in 0..lexed.n_terminals() {
+            let behind = known.neighbours.of_terminal(TerminalId::from_index(index)).clone();
+            let context = known.context(behind);
+            known.of_terminal.push(context);
+        }
+        Ok(Floors { known: Some(known), of_nodes: FxHashMap::default() })
+    }
+
+    /// The context inside a token at a hypothesis.
+    ///
+    /// # Errors
+    /// If a limit of the lexer is reached.
+    pub(super) fn inside(
+        &mut self,
+        lexed: &mut Lexed,
+        futures: &Futures,
+        spot: (HypothesisId, FutureId),
+    ) -> Result<ContextId, EngineError> {
+        if spot.1 == futures.root() {
+            return Ok(ContextId::ROOT);
+        }
+        let Some(known) = &mut self.known else { return Ok(ContextId::ANY) };
+        if let Some(&context) = known.of_spot.get(&spot) {
+            return Ok(context);
+        }
+        let set = known.neighbours.of_spot(lexed, futures, spot)?;
+        let context = known.context(set);
+        known.of_spot.insert(spot, context);
+        Ok(context)
+    }
+
+    /// The context behind a terminal.
+    pub(super) fn behind(&self, terminal: TerminalId) -> ContextId {
+        self.known.as_ref().map_or(ContextId::ANY, |known| known.of_terminal[terminal.index()])
+    }
+
+    /// The floor of a state in a context.
+    pub(super) fn of_state(&mut self, machine: &mut Machine, state: ExprId, context: ContextId) -> u32 {
+        let table = self.table(machine, state, context);
+        self.floor_of(table)
+    }
+
+    /// The floor of a rule by its body in a context, and the least floor of `next` behind it.
+    pub(super) fn of_call(
+        &mut self,
+        machine: &mut Machine,
+        (body, next): (ExprId, ExprId),
+        context: ContextId,
+    ) -> (u32, u32) {
+        let inside = self.table(machine, body, context);
+        let exits = self.exits_of(inside);
+        let behind = exits.into_iter().map(|(behind, _)| self.of_state(machine, next, behind)).min();
+        (self.floor_of(inside), behind.unwrap_or(0))
+    }
+
+    /// The floor of what is left of the text behind a state and below a node, both.
+    pub(super) fn of_place(
+        &mut self,
+        machine: &mut Machine,
+        (state, node): (ExprId, NodeId),
+        context: ContextId,
+    ) -> u32 {
+        let table = self.table(machine, state, context);
+        if self.known.is_none() {
+            return 0;
+        }
+        let mut least = if table.is_none() || self.is_nullable(table) {
+            self.of_node(machine, node, context)
+        } else {
+            UNKNOWN
+        };
+        for (behind, cost) in self.exits_of(table) {
+            if cost < least {
+                least = least.min(cost.saturating_add(self.of_node(machine, node, behind)));
+            }
+        }
+        least
+    }
+
+    /// The least floor of what is left of the text below a node, however a state ends.
+    pub(super) fn below(
+        &mut self,
+        machine: &mut Machine,
+        (state, node): (ExprId, NodeId),
+        context: ContextId,
+    ) -> u32 {
+        let table = self.table(machine, state, context);
+        if self.known.is_none() {
+            return 0;
+        }
+        let mut least = if self.is_nullable(table) { self.of_node(machine, node, context) } else { UNKNOWN };
+        for (behind, _) in self.exits_of(table) {
+            least = least.min(self.of_node(machine, node, behind));
+        }
+        least
+    }
+
+    /// The floor of what is left of the text below a node.
+    fn of_node(&mut self, machine: &mut Machine, node: NodeId, context: ContextId) -> u32 {
+        let mut stack = vec![(node, context)];
+        while let Some(&top) = stack.last() {
+            if self.of_nodes.contains_key(&top) {
+                stack.pop();
+                continue;
+            }
+            let n_open = stack.len();
+            let (node, context) = top;
+            let mut least = UNKNOWN;
+            for frame in machine.stacks.frames(node).to_vec() {
+                if frame == Frame::BOTTOM {
+                    least = 0;
+                    continue;
+                }
+                let table = self.table(machine, frame.ret, context);
+                let mut ways = self.exits_of(table);
+                if table.is_none() || self.is_nullable(table) {
+                    ways.push((context, 0));
+                }
+                for (behind, cost) in ways {
+                    match self.of_nodes.get(&(frame.parent, behind)) {
+                        Some(below) => least = least.min(cost.saturating_add(*below)),
+                        None => stack.push((frame.parent, behind)),
+                    }
+                }
+            }
+            if stack.len() == n_open {
+                self.of_nodes.insert(top, least);
+                stack.pop();
+            }
+        }
+        self.of_nodes.get(&(node, context)).copied().unwrap_or(0)
+    }
+
+    /// The table of a state; `None` for what takes nothing, or if nothing is known.
+    fn table(&mut self, machine: &mut Machine, state: ExprId, context: ContextId) -> Option<u32> {
+        if state == ExprPool::EPSILON {
+            return None;
+        }
+        let known = self.known.as_mut()?;
+        if let Some(&table) = known.table_ids.get(&(state, context)) {
+            return Some(table);
+        }
+        let mut work = Vec::new();
+        let table = known.table(machine, state, context, &mut work);
+        if known.solve(machine, work) {
+            return Some(table);
+        }
+        self.known = None;
+        self.of_nodes = FxHashMap::default();
+        None
+    }
+
+    fn floor_of(&self, table: Option<u32>) -> u32 {
+        match (&self.known, table) {
+            (Some(known), Some(table)) => known.tables[table as usize].floor(),
+            _ => 0,
+        }
+    }
+
+    fn exits_of(&self, table: Option<u32>) -> Vec<(ContextId, u32)> {
+        match (&self.known, table) {
+            (Some(known), Some(table)) => known.tables[table as usize].exits.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn is_nullable(&self, table: Option<u32>) -> bool {
+        match (&self.known, table) {
+            (Some(known), Some(table)) => known.tables[table as usize].is_nullable,
+            _ => true,
+        }
+    }
+
+    /// Approximate memory, in bytes.
+    pub(super) fn memory_usage(&self) -> usize {
+        let known = self.known.as_ref().map_or(0, |known| {
+            let tables =
+                known.tables.iter().map(|table| table.exits.len() * 8 + table.used_by.len() * 4 + 120);
+            tables.sum::<usize>()
+                + known.neighbours.memory_usage()
+                + known.of_spot.len() * 24
+                + known.contexts.len() * 128
+        });
+        known + self.of_nodes.len() * 24
+    }
+}
+
+impl Known {
+    fn context(&mut self, set: Bits) -> ContextId {
+        let fresh = ContextId(self.contexts.len() as u32);
+        let id = *self.context_ids.entry(set.clone()).or_insert(fresh);
+        if id == fresh {
+            self.contexts.push(set);
+        }
+        id
+    }
+
+    /// The number of a table; if it is new, it is added to `work`.
+    fn table(
+        &mut self,
+        machine: &mut Machine,
+        state: ExprId,
+        context: ContextId,
+        work: &mut Vec<u32>,
+    ) -> u32 {
+        let fresh = self.tables.len() as u32;
+        let id = *self.table_ids.entry((state, context)).or_insert(fresh);
+        if id == fresh {
+            let is_nullable = machine.network.is_nullable(state);
+            let (exits, used_by) = (Vec::new(), Vec::new());
+            self.tables.push(Table { state, context, is_nullable, exits, used_by, is_due: true });
+            work.push(id);
+        }
+        id
+    }
+
+    /// Makes tables anew until none changes; whether that ended within the limit.
+    fn solve(&mut self, machine: &mut Machine, mut work: Vec<u32>) -> bool {
+        while let Some(id) = work.pop() {
+            if self.tables.len() > MAX_TABLES {
+                return false;
+            }
+            let table = &mut self.tables[id as usize];
+            table.is_due = false;
+            let (state, context) = (table.state, table.context);
+            let mut exits = Vec::new();
+            for index in machine.network.moves(state) {
+                let step = machine.network.move_at(index);
+                let ways = match step.symbol {
+                    Symbol::Terminal(terminal) => {
+                        let is_free = self.made.contains(&terminal)
+                            || contains(&self.contexts[context.0 as usize], terminal.index());
+                        vec![(self.of_terminal[terminal.index()], u32::from(!is_free))]
+                    }
+                    Symbol::Rule(rule) => {
+                        let body = machine.network.body(rule);
+                        self.use_table(machine, id, (body, context), &mut work)
+                    }
+                };
+                for (behind, cost) in ways {
+                    if machine.network.is_nullable(step.next) {
+                        exits.push((behind, cost));
+                    }
+                    if step.next != ExprPool::EPSILON {
+                        let rest = self.use_table(machine, id, (step.next, behind), &mut work);
+                        exits.extend(
+                            rest.into_iter().map(|(behind, more)| (behind, cost.saturating_add(more))),
+                        );
+                    }
+                }
+            }
+            exits.sort_unstable();
+            exits.dedup_by_key(|&mut (behind, _)| behind);
+            let table = &mut self.tables[id as usize];
+            if table.exits != exits {
+                table.exits = exits;
+                for user in table.used_by.clone() {
+                    if !std::mem::replace(&mut self.tables[user as usize].is_due, true) {
+                        work.push(user);
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// The exits of a table so far, for `user`, which is told when there are more.
+    fn use_table(
+        &mut self,
+        machine: &mut Machine,
+        user: u32,
+        (state, context): (ExprId, ContextId),
+        work: &mut Vec<u32>,
+    ) -> Vec<(ContextId, u32)> {
+        let used = self.table(machine, state, context, work);
+        let table = &mut self.tables[used as usize];
+        if !table.used_by.contains(&user) {
+            table.used_by.push(user);
+        }
+        table.exits.clone()
+    }
+}
