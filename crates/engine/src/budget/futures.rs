@@ -51,6 +51,8 @@ struct Node {
 pub(super) struct Futures {
     vocabulary: Arc<Vocabulary>,
     nodes: Vec<Node>,
+    /// By future, the bytes of its strings.
+    bytes: Vec<ByteSet>,
     edges: Vec<(u8, FutureId)>,
     ids: HashTable<FutureId>,
     root: FutureId,
@@ -66,6 +68,7 @@ impl Futures {
         let mut futures = Futures {
             vocabulary: vocabulary.clone(),
             nodes: Vec::new(),
+            bytes: Vec::new(),
             edges: Vec::new(),
             ids: HashTable::new(),
             root: FutureId::EMPTY,
@@ -121,13 +124,25 @@ impl Futures {
         &self.edges[node.first as usize..node.end as usize]
     }
 
+    /// How many strings it has, up to `u32::MAX`.
+    #[inline]
+    pub(super) fn n_strings(&self, future: FutureId) -> u32 {
+        self.nodes[future.0 as usize].n_strings
+    }
+
+    /// The bytes of its strings.
+    #[inline]
+    pub(super) fn bytes(&self, future: FutureId) -> &ByteSet {
+        &self.bytes[future.0 as usize]
+    }
+
     fn step(&self, future: FutureId, byte: u8) -> Option<FutureId> {
         let edges = self.edges(future);
         edges.binary_search_by_key(&byte, |&(label, _)| label).ok().map(|at| edges[at].1)
     }
 
     fn intern(&mut self, is_end: bool, is_root: bool, edges: &[(u8, FutureId)]) -> FutureId {
-        let Futures { nodes, edges: all, ids, .. } = self;
+        let Futures { nodes, bytes, edges: all, ids, .. } = self;
         let hash = |is_end: bool, is_root: bool, edges: &[(u8, FutureId)]| {
             let mut hasher = FxHasher::default();
             (is_end, is_root, edges).hash(&mut hasher);
@@ -153,6 +168,12 @@ impl Futures {
                 let n_strings = edges.iter().fold(u32::from(is_end), |sum, (_, next)| {
                     sum.saturating_add(nodes[next.0 as usize].n_strings)
                 });
+                let mut own_bytes = ByteSet::EMPTY;
+                for &(byte, next) in edges {
+                    own_bytes = own_bytes.union(&bytes[next.index()]);
+                    own_bytes.insert(byte);
+                }
+                bytes.push(own_bytes);
                 let first = all.len() as u32;
                 all.extend_from_slice(edges);
                 nodes.push(Node { first, end: all.len() as u32, n_strings, is_end, is_root });
@@ -324,7 +345,7 @@ impl Futures {
 
     /// Approximate memory, in bytes.
     pub(super) fn memory_usage(&self) -> usize {
-        self.nodes.len() * (size_of::<Node>() + 5)
+        self.nodes.len() * (size_of::<Node>() + size_of::<ByteSet>() + 5)
             + self.edges.len() * 8
             + self.unions.keys().map(|key| key.len() * 4 + 40).sum::<usize>()
             + self.costly.len() * 16

@@ -54,7 +54,7 @@ use reach::Reach;
 use readings::Readings;
 use row::LexedRow;
 use scope::{Restriction, Scope};
-pub(crate) use tokens::Point;
+pub(crate) use tokens::{Point, Read};
 use viability::{Adjacency, Viability, needed};
 
 /// The most places that one search for a completion visits.

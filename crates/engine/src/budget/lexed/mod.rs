@@ -34,6 +34,7 @@ mod floors;
 mod neighbours;
 mod runs;
 mod summaries;
+mod walks;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,6 @@
 //! Runs of a lexer: from a point, inside a token of the vocabulary, through ignored tokens and one that is not.
 //!
-//! A *walk* is what can be come to from (point, future) without beginning another token of the vocabulary: the
-//! product of the lexer's hypotheses and the futures, left where a token of the lexer ends that the parser gets. A
-//! *run* is made of walks by increasing cost, level by level, as far as it is asked for: for one terminal only the points are
+//! A *run* is made of walks ([`walks`](super::walks)) by increasing cost, level by level, as far as it is asked for: for one terminal only the points are
 //! walked from that can come to a new end of it ([`ends`](super::ends)). Both depend on the lexer and the vocabulary only, so all states
 //! of the rules share them.
 //!
@@ -12,18 +10,15 @@
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use maskwright_automata::ByteSet;
 use maskwright_grammar::TerminalId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::futures::{FutureId, Futures};
 use super::blocks::Widths;
 use super::ends::Ends;
+use super::walks::{End, Walk, Walks};
 use crate::EngineError;
 use crate::lexed::{HypothesisId, Lexed, Point};
-
-/// The most walks that are kept.
-const MAX_WALKS: usize = 50_000;
 
 /// A run, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -50,18 +45,6 @@ pub(super) struct Exit {
     pub(super) lines: Widths,
 }
 
-/// A token's end: its terminal, its line, the hypothesis behind it; or the text's.
-type End = (Option<TerminalId>, Option<u32>, HypothesisId);
-
-/// What can be reached without beginning a token of the vocabulary.
-#[derive(Default)]
-struct Walk {
-    /// Ends of the lexer's tokens, with the rest of the vocabulary's there; the root for its end.
-    exits: Vec<(End, FutureId)>,
-    /// Points at ends of the vocabulary's tokens.
-    ends: Vec<Point>,
-}
-
 struct Run {
     is_nested: bool,
     /// By cost, where tokens of the vocabulary have ended and nothing was read from yet.
@@ -84,11 +67,7 @@ pub(super) struct Runs {
     pub(super) ends: Option<Ends>,
     runs: Vec<Run>,
     ids: FxHashMap<RunStart, RunId>,
-    walks: FxHashMap<RunStart, Arc<Walk>>,
-    readable: FxHashMap<HypothesisId, ByteSet>,
-    /// By future, the walk that last came to it, and the point there.
-    visited: Vec<(u64, Point)>,
-    walk_number: u64,
+    walks: Walks,
     n_exits: usize,
 }
 
@@ -115,7 +94,7 @@ impl Runs {
         if start.future == futures.root() {
             run.add_pending(start.point, 0);
         } else {
-            let walk = self.walk(lexed, futures, start)?;
+            let walk = self.walks.walk(lexed, futures, start)?;
             run.add_walk(&walk, 0);
         }
         let id = RunId(self.runs.len() as u32);
@@ -176,7 +155,7 @@ impl Runs {
                 continue;
             }
             let start = RunStart { point, future: futures.root(), is_nested };
-            let walk = self.walk(lexed, futures, start)?;
+            let walk = self.walks.walk(lexed, futures, start)?;
             self.runs[index].add_walk(&walk, cost + 1);
         }
         self.runs[index].pending[cost as usize] = left;
@@ -228,14 +207,7 @@ impl Runs {
             else {
                 return Ok(true);
             };
-            let bytes = match self.readable.get(&hypothesis) {
-                Some(&bytes) => bytes,
-                None => {
-                    let bytes = lexed.readable_bytes(hypothesis)?;
-                    self.readable.insert(hypothesis, bytes);
-                    bytes
-                }
-            };
+            let bytes = self.walks.readable(lexed, hypothesis)?;
             // A rest with D tokens is of use at the next cost iff D > that − known.
             if futures.worst(bytes) > (cost + 1).saturating_sub(known) {
                 return Ok(true);
@@ -266,7 +238,7 @@ impl Runs {
             }
         }
         for (end, futures_there) in parts {
-            let readable = self.readable(lexed, end.2)?;
+            let readable = self.walks.readable(lexed, end.2)?;
             let cut = futures_there.into_iter().map(|future| futures.restrict(future, readable)).collect();
             let mut future = futures.union(cut);
             let run = &mut self.runs[index];
@@ -295,102 +267,11 @@ impl Runs {
         Ok(())
     }
 
-    fn walk(
-        &mut self,
-        lexed: &mut Lexed,
-        futures: &Futures,
-        start: RunStart,
-    ) -> Result<Arc<Walk>, EngineError> {
-        if let Some(known) = self.walks.get(&start) {
-            return Ok(known.clone());
-        }
-        let mut walk = Walk::default();
-        self.walk_number += 1;
-        let number = self.walk_number;
-        self.visited.resize(futures.len(), (0, start.point));
-        let root = futures.root();
-        let mut reads = Vec::new();
-        let mut stack = vec![(start.point, start.future)];
-        while let Some((point, future)) = stack.pop() {
-            for &(byte, next_future) in futures.edges(future) {
-                reads.clear();
-                lexed.read(point, byte, &mut reads)?;
-                let goes_on = !futures.edges(next_future).is_empty();
-                let is_end = futures.is_end(next_future);
-                for read in &reads {
-                    let terminal =
-                        read.terminal.filter(|&terminal| !lexed.is_ignored(terminal, start.is_nested));
-                    if let Some(terminal) = terminal {
-                        let end = (Some(terminal), read.next.line, read.next.hypothesis);
-                        if is_end {
-                            push_new(&mut walk.exits, (end, root));
-                        }
-                        if goes_on && self.can_go_on(lexed, futures, end.2, next_future)? {
-                            push_new(&mut walk.exits, (end, next_future));
-                        }
-                        continue;
-                    }
-                    // An ignored token's line is over.
-                    let line = read.next.line.filter(|_| read.terminal.is_none());
-                    let next = Point { line, ..read.next };
-                    let mark = &mut self.visited[next_future.index()];
-                    if *mark == (number, next) {
-                        continue;
-                    }
-                    *mark = (number, next);
-                    if is_end {
-                        push_new(&mut walk.ends, next);
-                        if lexed.ends_here(next.hypothesis) {
-                            push_new(&mut walk.exits, ((None, None, next.hypothesis), root));
-                        }
-                    }
-                    if goes_on {
-                        stack.push((next, next_future));
-                    }
-                }
-            }
-        }
-        walk.exits.sort_unstable();
-        walk.exits.dedup();
-        walk.ends.sort_unstable();
-        walk.ends.dedup();
-        let walk = Arc::new(walk);
-        if self.walks.len() >= MAX_WALKS {
-            self.walks.clear();
-        }
-        self.walks.insert(start, walk.clone());
-        Ok(walk)
-    }
-
-    /// Whether some rest of a token goes on from `hypothesis` for a byte at least.
-    fn can_go_on(
-        &mut self,
-        lexed: &mut Lexed,
-        futures: &Futures,
-        hypothesis: HypothesisId,
-        future: FutureId,
-    ) -> Result<bool, EngineError> {
-        let readable = self.readable(lexed, hypothesis)?;
-        Ok(futures.edges(future).iter().any(|&(byte, _)| readable.contains(byte)))
-    }
-
-    fn readable(&mut self, lexed: &mut Lexed, hypothesis: HypothesisId) -> Result<ByteSet, EngineError> {
-        if let Some(&known) = self.readable.get(&hypothesis) {
-            return Ok(known);
-        }
-        let bytes = lexed.readable_bytes(hypothesis)?;
-        self.readable.insert(hypothesis, bytes);
-        Ok(bytes)
-    }
-
     /// Approximate memory, in bytes.
     pub(super) fn memory_usage(&self) -> usize {
-        let walks: usize = self.walks.values().map(|walk| walk.exits.len() * 24 + walk.ends.len() * 12).sum();
-        walks
-            + self.walks.len() * 80
+        self.walks.memory_usage()
             + self.runs.len() * 300
             + self.n_exits * 80
-            + self.visited.len() * 24
             + self.ends.as_ref().map_or(0, Ends::memory_usage)
     }
 }
@@ -421,12 +302,5 @@ impl Run {
         for &point in &walk.ends {
             self.add_pending(point, cost);
         }
-    }
-}
-
-/// Adds what is not the same as the last.
-fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
-    if list.last() != Some(&item) {
-        list.push(item);
     }
 }

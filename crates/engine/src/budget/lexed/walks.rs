@@ -1,0 +1,255 @@
+//! Walks of a lexer: what can be come to from a point, inside a token of the vocabulary, without beginning another.
+//!
+//! A walk is the product of the lexer's hypotheses and the futures, left where a token of the lexer ends that the
+//! parser gets. Where all bytes of what is left of a token lead back to one point, as inside names, strings
+//! and comments, it is taken whole; and large parts are walks of their own, since from most places in names and
+//! keywords one comes to the same.
+
+use std::sync::Arc;
+
+use maskwright_automata::ByteSet;
+use maskwright_grammar::TerminalId;
+use rustc_hash::FxHashMap;
+
+use super::super::futures::{FutureId, Futures};
+use super::runs::RunStart;
+use crate::EngineError;
+use crate::lexed::{HypothesisId, Lexed, Point, Read};
+
+/// Futures with fewer strings are walked rather than asked whether all their bytes lead back.
+const MIN_STRINGS: u32 = 8;
+/// Futures with as many strings are walked by themselves, to be used again.
+const MIN_SHARED: u32 = 32;
+/// So many walks are made one inside the other.
+const MAX_DEPTH: u32 = 8;
+/// The most walks that are kept.
+const MAX_WALKS: usize = 50_000;
+
+/// A token's end: its terminal, its line, the hypothesis behind it; or the text's.
+pub(super) type End = (Option<TerminalId>, Option<u32>, HypothesisId);
+
+/// What can be reached without beginning a token of the vocabulary.
+#[derive(Default)]
+pub(super) struct Walk {
+    /// Ends of the lexer's tokens, with the rest of the vocabulary's there; the root for its end.
+    pub(super) exits: Vec<(End, FutureId)>,
+    /// Points at ends of the vocabulary's tokens.
+    pub(super) ends: Vec<Point>,
+}
+
+/// Bytes that all lead from a point back to it and do the same besides: they end a token behind which, and
+/// an ignored one behind which, none of them can be read.
+struct Loop {
+    bytes: ByteSet,
+    /// Where rests of such bytes end.
+    at_end: Walk,
+}
+
+/// The walks of one grammar over one vocabulary.
+#[derive(Default)]
+pub(super) struct Walks {
+    walks: FxHashMap<RunStart, Arc<Walk>>,
+    readable: FxHashMap<HypothesisId, ByteSet>,
+    loops: FxHashMap<(Point, bool), Arc<Loop>>,
+    /// By future, the walk that last came to it, and the point there.
+    visited: Vec<(u64, Point)>,
+    walk_number: u64,
+}
+
+impl Walks {
+    /// The walk from `start`.
+    ///
+    /// # Errors
+    /// If a limit of the lexer is reached.
+    pub(super) fn walk(
+        &mut self,
+        lexed: &mut Lexed,
+        futures: &Futures,
+        start: RunStart,
+    ) -> Result<Arc<Walk>, EngineError> {
+        self.walk_at(lexed, futures, start, MAX_DEPTH)
+    }
+
+    /// The same; so many walks may be made for it one inside the other.
+    fn walk_at(
+        &mut self,
+        lexed: &mut Lexed,
+        futures: &Futures,
+        start: RunStart,
+        depth: u32,
+    ) -> Result<Arc<Walk>, EngineError> {
+        if let Some(known) = self.walks.get(&start) {
+            return Ok(known.clone());
+        }
+        let mut walk = Walk::default();
+        self.walk_number += 1;
+        let number = self.walk_number;
+        self.visited.resize(futures.len(), (0, start.point));
+        let root = futures.root();
+        let mut reads = Vec::new();
+        let mut parts = Vec::new();
+        let mut stack = vec![(start.point, start.future)];
+        while let Some((point, future)) = stack.pop() {
+            for &(byte, next_future) in futures.edges(future) {
+                reads.clear();
+                lexed.read(point, byte, &mut reads)?;
+                let goes_on = !futures.edges(next_future).is_empty();
+                let is_end = futures.is_end(next_future);
+                for read in &reads {
+                    let terminal =
+                        read.terminal.filter(|&terminal| !lexed.is_ignored(terminal, start.is_nested));
+                    if let Some(terminal) = terminal {
+                        let end = (Some(terminal), read.next.line, read.next.hypothesis);
+                        if is_end {
+                            push_new(&mut walk.exits, (end, root));
+                        }
+                        if goes_on && self.can_go_on(lexed, futures, end.2, next_future)? {
+                            push_new(&mut walk.exits, (end, next_future));
+                        }
+                        continue;
+                    }
+                    // An ignored token's line is over.
+                    let line = read.next.line.filter(|_| read.terminal.is_none());
+                    let next = Point { line, ..read.next };
+                    let mark = &mut self.visited[next_future.index()];
+                    if *mark == (number, next) {
+                        continue;
+                    }
+                    *mark = (number, next);
+                    if is_end {
+                        push_new(&mut walk.ends, next);
+                        if lexed.ends_here(next.hypothesis) {
+                            push_new(&mut walk.exits, ((None, None, next.hypothesis), root));
+                        }
+                    }
+                    if !goes_on {
+                        continue;
+                    }
+                    if futures.n_strings(next_future) >= MIN_STRINGS {
+                        let known = self.loop_at(lexed, futures, next, start.is_nested)?;
+                        if futures.bytes(next_future).is_subset(&known.bytes) {
+                            known.at_end.exits.iter().for_each(|&exit| push_new(&mut walk.exits, exit));
+                            known.at_end.ends.iter().for_each(|&end| push_new(&mut walk.ends, end));
+                            continue;
+                        }
+                    }
+                    if depth > 0 && futures.n_strings(next_future) >= MIN_SHARED {
+                        parts.push(RunStart { point: next, future: next_future, ..start });
+                    } else {
+                        stack.push((next, next_future));
+                    }
+                }
+            }
+        }
+        for part in parts {
+            let part = self.walk_at(lexed, futures, part, depth - 1)?;
+            walk.exits.extend_from_slice(&part.exits);
+            walk.ends.extend_from_slice(&part.ends);
+        }
+        walk.exits.sort_unstable();
+        walk.exits.dedup();
+        walk.ends.sort_unstable();
+        walk.ends.dedup();
+        let walk = Arc::new(walk);
+        if self.walks.len() >= MAX_WALKS {
+            self.walks.clear();
+        }
+        self.walks.insert(start, walk.clone());
+        Ok(walk)
+    }
+
+    /// The largest loop at a point.
+    fn loop_at(
+        &mut self,
+        lexed: &mut Lexed,
+        futures: &Futures,
+        point: Point,
+        is_nested: bool,
+    ) -> Result<Arc<Loop>, EngineError> {
+        if let Some(known) = self.loops.get(&(point, is_nested)) {
+            return Ok(known.clone());
+        }
+        let mut groups: Vec<(Vec<Read>, ByteSet)> = Vec::new();
+        let mut reads = Vec::new();
+        for byte in 0..=255 {
+            reads.clear();
+            lexed.read(point, byte, &mut reads)?;
+            if !reads.iter().any(|read| read.terminal.is_none() && read.next == point) {
+                continue;
+            }
+            match groups.iter_mut().find(|(same, _)| *same == reads) {
+                Some((_, bytes)) => bytes.insert(byte),
+                None => groups.push((reads.clone(), ByteSet::singleton(byte))),
+            }
+        }
+        let mut largest = Loop { bytes: ByteSet::EMPTY, at_end: Walk::default() };
+        'groups: for (reads, bytes) in groups {
+            if bytes.len() <= largest.bytes.len() {
+                continue;
+            }
+            let mut at_end = Walk::default();
+            for Read { terminal, next } in reads {
+                let goes_on = self.readable(lexed, next.hypothesis)?.intersects(&bytes);
+                if (terminal.is_some() || next != point) && goes_on {
+                    continue 'groups;
+                }
+                let got = terminal.filter(|&terminal| !lexed.is_ignored(terminal, is_nested));
+                if let Some(got) = got {
+                    at_end.exits.push(((Some(got), next.line, next.hypothesis), futures.root()));
+                    continue;
+                }
+                let line = next.line.filter(|_| terminal.is_none());
+                at_end.ends.push(Point { line, ..next });
+                if lexed.ends_here(next.hypothesis) {
+                    at_end.exits.push(((None, None, next.hypothesis), futures.root()));
+                }
+            }
+            largest = Loop { bytes, at_end };
+        }
+        let largest = Arc::new(largest);
+        self.loops.insert((point, is_nested), largest.clone());
+        Ok(largest)
+    }
+
+    /// Whether some rest of a token goes on from `hypothesis` for a byte at least.
+    fn can_go_on(
+        &mut self,
+        lexed: &mut Lexed,
+        futures: &Futures,
+        hypothesis: HypothesisId,
+        future: FutureId,
+    ) -> Result<bool, EngineError> {
+        let readable = self.readable(lexed, hypothesis)?;
+        Ok(futures.edges(future).iter().any(|&(byte, _)| readable.contains(byte)))
+    }
+
+    /// The bytes that a hypothesis can read.
+    ///
+    /// # Errors
+    /// If a limit of the lexer is reached.
+    pub(super) fn readable(
+        &mut self,
+        lexed: &mut Lexed,
+        hypothesis: HypothesisId,
+    ) -> Result<ByteSet, EngineError> {
+        if let Some(&known) = self.readable.get(&hypothesis) {
+            return Ok(known);
+        }
+        let bytes = lexed.readable_bytes(hypothesis)?;
+        self.readable.insert(hypothesis, bytes);
+        Ok(bytes)
+    }
+
+    /// Approximate memory, in bytes.
+    pub(super) fn memory_usage(&self) -> usize {
+        let walks: usize = self.walks.values().map(|walk| walk.exits.len() * 24 + walk.ends.len() * 12).sum();
+        walks + self.walks.len() * 80 + self.visited.len() * 24 + self.loops.len() * 160
+    }
+}
+
+/// Adds what is not the same as the last.
+fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if list.last() != Some(&item) {
+        list.push(item);
+    }
+}
