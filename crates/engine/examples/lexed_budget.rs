@@ -181,6 +181,9 @@ fn texts(language: &str) -> Result<Vec<String>, Error> {
 
 fn print_times(what: &str, times: &mut [Duration]) {
     times.sort_unstable();
+    if times.is_empty() {
+        return;
+    }
     let mean = times.iter().sum::<Duration>() / times.len().max(1) as u32;
     let at = |quantile: f64| times[((times.len() - 1) as f64 * quantile) as usize];
     println!(

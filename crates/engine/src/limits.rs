@@ -28,6 +28,9 @@ pub struct Limits {
     /// Bytes that one grammar's lazy tables (configurations, transitions, masks) may take before the
     /// memoised part is dropped.
     pub machine_bytes: usize,
+    /// Work units that the search for one exact least number of tokens may take; beyond that the answer is the length of
+    /// some completion, an upper bound.
+    pub budget_items: u64,
 }
 
 impl Default for Limits {
@@ -40,6 +43,7 @@ impl Default for Limits {
             max_calls: 200_000,
             row_cache_bytes: 192 << 20,
             machine_bytes: 64 << 20,
+            budget_items: 400_000,
         }
     }
 }

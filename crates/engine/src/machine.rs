@@ -45,6 +45,8 @@ pub(crate) struct Machine {
     pub(crate) memo_bytes: usize,
     /// Made when a first budget is asked for.
     pub(crate) budget: Option<Box<Budget>>,
+    /// The same for upper bounds, made when a first exact search is given up.
+    pub(crate) upper_budget: Option<Box<Budget>>,
     /// Of a lexed grammar: what reads bytes. The rest of the machine then reads terminals, not bytes.
     lexed: Option<Box<Lexed>>,
     /// Whether some reading has returned into a frame that was cut off.
@@ -98,6 +100,7 @@ impl Machine {
             masks: FxHashMap::default(),
             memo_bytes: 0,
             budget: None,
+            upper_budget: None,
             lexed: None,
             has_met_hole: false,
             parting: PartingTokens::default(),
@@ -451,14 +454,15 @@ impl Machine {
         if let Some(lexed) = &mut self.lexed {
             lexed.clear_memo();
         }
-        if let Some(budget) = &mut self.budget {
+        for budget in [&mut self.budget, &mut self.upper_budget].into_iter().flatten() {
             budget.clear();
         }
     }
 
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
-        let budget = self.budget.as_ref().map_or(0, |budget| budget.memory_usage());
+        let budgets = [&self.budget, &self.upper_budget].into_iter().flatten();
+        let budget: usize = budgets.map(|budget| budget.memory_usage()).sum();
         let lexed = self.lexed.as_ref().map_or(0, |lexed| lexed.memory_usage());
         self.stacks.memory_usage() + self.configs.memory_usage() + self.memo_bytes + budget + lexed
     }

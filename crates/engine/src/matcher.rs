@@ -271,8 +271,8 @@ impl Matcher {
     /// Whether the text can be completed within the limit from `state`.
     fn fits(&self, state: &State) -> Result<bool, EngineError> {
         let Some(limit) = self.max_tokens else { return Ok(true) };
-        let least = lock(&self.machine).tokens_to_finish(state.config)?;
-        Ok((state.n_tokens as u64).saturating_add(u64::from(least)) <= limit as u64 && least != u32::MAX)
+        let Some(left) = limit.checked_sub(state.n_tokens) else { return Ok(false) };
+        lock(&self.machine).fits(state.config, u32::try_from(left).unwrap_or(u32::MAX - 1))
     }
 
     /// Accepts a token without a look at the limit.

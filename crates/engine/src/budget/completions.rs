@@ -22,8 +22,10 @@ use crate::configuration::{ConfigId, Thread};
 use crate::machine::Machine;
 use crate::stack::{Frame, NodeId};
 
-/// Items that the search for one answer may take before it settles for an upper bound.
-const MAX_ITEMS: u64 = 400_000;
+/// Items that the search for one upper bound may take.
+const MAX_UPPER_ITEMS: u64 = 400_000;
+/// After searches that were given up, the next may take at least so many items.
+const MIN_ITEMS: u64 = 1_000;
 /// Bytes that the memoised answers may take before they are dropped.
 const MAX_BYTES: usize = 64 << 20;
 
@@ -45,11 +47,13 @@ pub(crate) struct Budget {
     eos_cost: u32,
     /// Whether tokens that span terminals are left out: the answers are then upper bounds.
     is_upper: bool,
+    /// Items that the next search may take: fewer after searches that were given up.
+    patience: u64,
 }
 
 impl Budget {
-    /// Nothing is known yet; `spelling` is what grammars share.
-    pub(crate) fn new(vocabulary: &Vocabulary, spelling: Arc<Mutex<Spelling>>) -> Budget {
+    /// Nothing is known yet; `spelling` is what grammars share. The search for one answer may take `max_items` items.
+    pub(crate) fn new(vocabulary: &Vocabulary, spelling: Arc<Mutex<Spelling>>, max_items: u64) -> Budget {
         Budget {
             spelling,
             summaries: Summaries::default(),
@@ -62,12 +66,27 @@ impl Budget {
             profile_bytes: 0,
             eos_cost: u32::from(!vocabulary.eos_token_ids().is_empty()),
             is_upper: false,
+            patience: max_items,
         }
     }
 
-    /// Whether answers are upper bounds only.
-    pub(crate) fn is_upper(&self) -> bool {
-        self.is_upper
+    /// The same without tokens that span terminals, so that every answer is an upper bound, found fast.
+    pub(crate) fn new_upper(vocabulary: &Vocabulary, spelling: Arc<Mutex<Spelling>>) -> Budget {
+        let mut budget = Budget::new(vocabulary, spelling, MAX_UPPER_ITEMS);
+        budget.is_upper = true;
+        budget.summaries.is_upper = true;
+        budget
+    }
+
+    /// Drops a search that was given up, but no answers, and has less patience from now on.
+    pub(crate) fn give_up(&mut self) {
+        self.summaries = Summaries::default();
+        self.patience = (self.patience / 4).max(MIN_ITEMS);
+    }
+
+    /// The next search may take so many items.
+    pub(crate) fn set_patience(&mut self, max_items: u64) {
+        self.patience = max_items;
     }
 
     /// The least number of tokens, EOS included, that complete the text; [`NEVER`] if no tokens spell the
@@ -206,7 +225,7 @@ impl Budget {
         let mut spelling = lock(&spelling);
         let follow = self.summaries.follow(&mut spelling, follow);
         let summary = self.summaries.summary(state, future, follow);
-        Ok(self.summaries.exits(machine, &mut spelling, summary, MAX_ITEMS)?.to_vec())
+        Ok(self.summaries.exits(machine, &mut spelling, summary, self.patience)?.to_vec())
     }
 
     /// Drops what is memoised if it has grown beyond the limit.
@@ -226,13 +245,6 @@ impl Budget {
         self.profiles = FxHashMap::default();
         self.partitions = FxHashMap::default();
         self.profile_bytes = 0;
-    }
-
-    /// Leaves out tokens that span terminals from now on, so that every answer is an upper bound, found fast.
-    pub(crate) fn settle_for_upper(&mut self) {
-        self.clear();
-        self.is_upper = true;
-        self.summaries.is_upper = true;
     }
 
     /// Approximate memory, in bytes.

@@ -34,9 +34,10 @@
 //! is that of the vocabulary, not of the grammar, so a grammar with many large optional parts is searched further than its shortest
 //! text needs: up to h − 1 tokens beyond it.
 //!
-//! **Where work is limited** (`completions::MAX_ITEMS`), the grammar is searched anew with tokens that end where
-//! terminals do. That is a shortest path too, over fewer tokenizations, so every answer is then the length of
-//! a completion (`TokenCountStatus::Upper`).
+//! **Where work is limited** (`Limits::budget_items`), the grammar is searched with tokens that end where
+//! terminals do instead. That is a shortest path too, over fewer tokenizations, so every answer is then the length of
+//! a completion (`TokenCountStatus::Upper`). A text that could be completed in time is never left without a token: where
+//! upper bounds allow none, the exact search is made with more patience, since it has found before that there is one.
 //!
 //! Grammars over the tokens of a lexer have another control state: `lexed`.
 //!

@@ -41,6 +41,11 @@ impl Profile {
         self.groups.last().map_or(Some(0), |&(cost, _)| (cost != NEVER).then_some(cost))
     }
 
+    /// The number of tokens that completes the text after the best of the allowed tokens.
+    pub(super) fn least(&self) -> Option<u32> {
+        self.groups.first().map(|&(cost, _)| cost)
+    }
+
     /// The tokens after which fewer than `n_left` tokens complete the text.
     pub(super) fn mask(&self, n_left: u32, n_words: usize) -> MaskForm {
         let mut mask = MaskBuilder::new(n_words);

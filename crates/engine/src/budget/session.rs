@@ -7,6 +7,7 @@ use maskwright_vocabulary::{TokenId, mask_words};
 use super::completions::Budget;
 use super::futures::NEVER;
 use super::lexed::LexedBudget;
+use super::profile::Profile;
 use crate::compiler::lock;
 use crate::configuration::ConfigId;
 use crate::lexed::Lexed;
@@ -45,6 +46,9 @@ pub struct TokensToFinish {
     pub status: TokenCountStatus,
 }
 
+/// How many times as many items a search may take when no token is left otherwise.
+const MAX_ESCALATION: u64 = 256;
+
 impl Matcher {
     /// A session whose text is complete, end-of-sequence token included, after at most `max_tokens` tokens:
     /// a token is allowed iff the text can still be completed within what is left.
@@ -73,7 +77,7 @@ impl Matcher {
     ) -> Result<Matcher, EngineError> {
         let mut matcher = Matcher::new(grammar);
         if let Some(limit) = max_tokens {
-            let least = lock(&matcher.machine).tokens_to_finish(matcher.state.config)?;
+            let (least, _) = lock(&matcher.machine).tokens_to_finish(matcher.state.config)?;
             if least == NEVER || least as usize > limit {
                 return Err(EngineError::budget_too_small(limit, least));
             }
@@ -92,12 +96,10 @@ impl Matcher {
             return Ok(TokensToFinish { n_tokens: 0, status: TokenCountStatus::Exact });
         }
         let mut machine = lock(&self.machine);
-        let n_tokens = machine.tokens_to_finish(self.state.config)?;
+        let (n_tokens, status) = machine.tokens_to_finish(self.state.config)?;
         if n_tokens == NEVER {
             return Err(EngineError::cannot_be_spelled());
         }
-        let status =
-            if machine.is_budget_upper() { TokenCountStatus::Upper } else { TokenCountStatus::Exact };
         Ok(TokensToFinish { n_tokens: n_tokens as usize, status })
     }
 
@@ -136,23 +138,31 @@ impl Machine {
     /// The least number of tokens that complete the text, EOS included.
     ///
     /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn tokens_to_finish(&mut self, config: ConfigId) -> Result<u32, EngineError> {
+    /// If a limit is reached before any completion is found.
+    pub(crate) fn tokens_to_finish(
+        &mut self,
+        config: ConfigId,
+    ) -> Result<(u32, TokenCountStatus), EngineError> {
         if self.lexed().is_some() {
             return self.with_lexed_budget(|budget, lexed, machine| budget.least(lexed, machine, config));
         }
         self.with_budget(|budget, machine| budget.least(machine, config))
     }
 
-    /// Whether the answers are upper bounds only.
-    fn is_budget_upper(&self) -> bool {
-        match self.lexed() {
-            Some(lexed) => lexed.budget.as_ref().is_some_and(|budget| budget.is_upper()),
-            None => self.budget.as_ref().is_some_and(|budget| budget.is_upper()),
+    /// Whether at most `n_left` tokens complete the text, EOS included, as far as that can be found out.
+    ///
+    /// # Errors
+    /// As [`tokens_to_finish`](Machine::tokens_to_finish).
+    pub(crate) fn fits(&mut self, config: ConfigId, n_left: u32) -> Result<bool, EngineError> {
+        if self.lexed().is_some() {
+            return self
+                .with_lexed_budget(|budget, lexed, machine| budget.fits(lexed, machine, config, n_left));
         }
+        let (least, _) = self.tokens_to_finish(config)?;
+        Ok(least <= n_left && least != NEVER)
     }
 
-    /// The mask with `n_left` tokens left, EOS included.
+    /// The mask with `n_left` tokens left, EOS included; not empty if they can complete a text that is not complete.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -161,56 +171,83 @@ impl Machine {
         config: ConfigId,
         n_left: u32,
     ) -> Result<Arc<MaskForm>, EngineError> {
-        let n_words = mask_words(self.shared.vocabulary.n_vocab());
-        let profile = if self.lexed().is_some() {
-            self.with_lexed_budget(|budget, lexed, machine| budget.profile(lexed, machine, config, n_left))?
-        } else {
-            self.with_budget(|budget, machine| budget.profile(machine, config))?
-        };
+        if self.lexed().is_some() {
+            let mask =
+                self.with_lexed_budget(|budget, lexed, machine| budget.mask(lexed, machine, config, n_left))?;
+            return mask.map_or_else(|| self.mask(config), Ok);
+        }
+        let (mut profile, status) = self.with_budget(|budget, machine| budget.profile(machine, config))?;
+        let is_empty = |profile: &Profile| profile.least().is_none_or(|least| least >= n_left);
+        if status == TokenCountStatus::Upper && is_empty(&profile) && !self.configs.is_accepting(config) {
+            profile = self.profile_at_length(config)?;
+        }
         if profile.most().is_some_and(|most| most < n_left) {
             return self.mask(config);
         }
-        Ok(Arc::new(profile.mask(n_left, n_words)))
+        Ok(Arc::new(profile.mask(n_left, mask_words(self.shared.vocabulary.n_vocab()))))
     }
 
-    /// Runs `ask`; where a limit on work stops it, once more for upper bounds.
+    /// The exact profile of a configuration, with more patience than usual: no token is left otherwise, and a text that could be
+    /// completed in time can be after some token too.
+    fn profile_at_length(&mut self, config: ConfigId) -> Result<Arc<Profile>, EngineError> {
+        let items = self.shared.limits.budget_items.max(1);
+        let mut factor = 1;
+        loop {
+            if let Some(budget) = &mut self.budget {
+                budget.set_patience(items.saturating_mul(factor));
+            }
+            let (profile, status) = self.with_budget(|budget, machine| budget.profile(machine, config))?;
+            if status == TokenCountStatus::Exact {
+                return Ok(profile);
+            }
+            if factor >= MAX_ESCALATION {
+                return Err(EngineError::budget_search(items.saturating_mul(factor)));
+            }
+            factor *= 4;
+        }
+    }
+
+    /// Runs `ask`; where a limit on work stops it, for upper bounds.
     fn with_budget<T>(
         &mut self,
         mut ask: impl FnMut(&mut Budget, &mut Machine) -> Result<T, EngineError>,
-    ) -> Result<T, EngineError> {
+    ) -> Result<(T, TokenCountStatus), EngineError> {
         if self.network.watched().is_some() {
             return Err(EngineError::no_watched_budget());
         }
         let shared = self.shared.clone();
-        let mut budget = match self.budget.take() {
-            Some(budget) => budget,
-            None => Box::new(Budget::new(&shared.vocabulary, shared.spelling())),
-        };
-        let mut answer = ask(&mut budget, self);
-        if answer.as_ref().is_err_and(EngineError::is_budget_search) && !budget.is_upper() {
-            budget.settle_for_upper();
-            answer = ask(&mut budget, self);
+        let fresh =
+            || Box::new(Budget::new(&shared.vocabulary, shared.spelling(), shared.limits.budget_items));
+        let mut budget = self.budget.take().unwrap_or_else(fresh);
+        let answer = ask(&mut budget, self);
+        let is_given_up = answer.as_ref().is_err_and(EngineError::is_budget_search);
+        if is_given_up {
+            budget.give_up();
         }
         budget.trim();
         self.budget = Some(budget);
-        answer
+        if !is_given_up {
+            return Ok((answer?, TokenCountStatus::Exact));
+        }
+        let fresh = || Box::new(Budget::new_upper(&shared.vocabulary, shared.spelling()));
+        let mut budget = self.upper_budget.take().unwrap_or_else(fresh);
+        let answer = ask(&mut budget, self);
+        budget.trim();
+        self.upper_budget = Some(budget);
+        Ok((answer?, TokenCountStatus::Upper))
     }
 
-    /// The same for a lexed grammar.
+    /// Runs `ask` for a lexed grammar.
     fn with_lexed_budget<T>(
         &mut self,
-        mut ask: impl FnMut(&mut LexedBudget, &mut Lexed, &mut Machine) -> Result<T, EngineError>,
+        ask: impl FnOnce(&mut LexedBudget, &mut Lexed, &mut Machine) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
         let answer = self.with_lexed(|lexed, machine| {
             let mut budget = match lexed.budget.take() {
                 Some(budget) => budget,
                 None => Box::new(LexedBudget::new(machine)),
             };
-            let mut answer = ask(&mut budget, lexed, machine);
-            if answer.as_ref().is_err_and(EngineError::is_budget_search) && !budget.is_upper() {
-                budget.settle_for_upper();
-                answer = ask(&mut budget, lexed, machine);
-            }
+            let answer = ask(&mut budget, lexed, machine);
             budget.trim();
             lexed.budget = Some(budget);
             answer

@@ -50,7 +50,8 @@ pub(super) struct Floors {
 }
 
 struct Known {
-    neighbours: Neighbours,
+    /// None share a token if it is not there.
+    neighbours: Option<Neighbours>,
     /// The terminals that are no text.
     made: Vec<TerminalId>,
     contexts: Vec<Bits>,
@@ -91,6 +92,15 @@ impl Floors {
         explored: &Explored,
     ) -> Result<Floors, EngineError> {
         let neighbours = Neighbours::new(lexed, futures, explored)?;
+        Ok(Floors::of(lexed, Some(neighbours)))
+    }
+
+    /// The floors where a token of the vocabulary must end where one of the lexer does.
+    pub(super) fn aligned(lexed: &Lexed) -> Floors {
+        Floors::of(lexed, None)
+    }
+
+    fn of(lexed: &Lexed, neighbours: Option<Neighbours>) -> Floors {
         let n_words = lexed.n_terminals().div_ceil(64);
         let mut known = Known {
             neighbours,
@@ -105,11 +115,17 @@ impl Floors {
         known.context(vec![0; n_words].into());
         known.context(vec![u64::MAX; n_words].into());
         for index in 0..lexed.n_terminals() {
-            let behind = known.neighbours.of_terminal(TerminalId::from_index(index)).clone();
-            let context = known.context(behind);
+            let neighbours = known.neighbours.as_ref();
+            let behind = neighbours.map(|known| known.of_terminal(TerminalId::from_index(index)).clone());
+            let context = behind.map_or(ContextId::ROOT, |behind| known.context(behind));
             known.of_terminal.push(context);
         }
-        Ok(Floors { known: Some(known), of_nodes: FxHashMap::default() })
+        Floors { known: Some(known), of_nodes: FxHashMap::default() }
+    }
+
+    /// Drops what is known of stacks.
+    pub(super) fn clear_nodes(&mut self) {
+        self.of_nodes = FxHashMap::default();
     }
 
     /// The context inside a token at a hypothesis.
@@ -129,7 +145,8 @@ impl Floors {
         if let Some(&context) = known.of_spot.get(&spot) {
             return Ok(context);
         }
-        let set = known.neighbours.of_spot(lexed, futures, spot)?;
+        let Some(neighbours) = &mut known.neighbours else { return Ok(ContextId::ROOT) };
+        let set = neighbours.of_spot(lexed, futures, spot)?;
         let context = known.context(set);
         known.of_spot.insert(spot, context);
         Ok(context)
@@ -283,7 +300,7 @@ impl Floors {
             let tables =
                 known.tables.iter().map(|table| table.exits.len() * 8 + table.used_by.len() * 4 + 120);
             tables.sum::<usize>()
-                + known.neighbours.memory_usage()
+                + known.neighbours.as_ref().map_or(0, Neighbours::memory_usage)
                 + known.of_spot.len() * 24
                 + known.contexts.len() * 128
         });

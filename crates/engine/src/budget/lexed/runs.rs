@@ -72,6 +72,11 @@ pub(super) struct Runs {
 }
 
 impl Runs {
+    /// Drops the runs; what can be come to stays known.
+    pub(super) fn clear(&mut self) {
+        *self = Runs { ends: self.ends.take(), ..Runs::default() };
+    }
+
     /// The run from `start`.
     pub(super) fn run(
         &mut self,

@@ -34,6 +34,8 @@ pub(super) struct Parts<'a> {
     pub(super) machine: &'a mut Machine,
     pub(super) lexed: &'a mut Lexed,
     pub(super) futures: &'a mut Futures,
+    pub(super) runs: &'a mut Runs,
+    pub(super) floors: &'a mut Floors,
 }
 
 #[derive(Default)]
@@ -80,8 +82,6 @@ struct Call {
 /// All summaries of one grammar.
 #[derive(Default)]
 pub(super) struct Summaries {
-    pub(super) runs: Runs,
-    pub(super) floors: Floors,
     pub(super) controls: Controls,
     pub(super) blocks: BlocksPool,
     summaries: Vec<Summary>,
@@ -97,32 +97,36 @@ pub(super) struct Summaries {
     /// Whether a token of the vocabulary must end where one of the lexer does.
     pub(super) is_upper: bool,
     n_items: u64,
+    /// More than so many items are not taken.
+    last_item: u64,
+    max_items: u64,
 }
 
 impl Summaries {
-    /// Drops what was found.
-    pub(super) fn clear(&mut self) {
-        let floors = std::mem::take(&mut self.floors);
-        let mut runs = Runs::default();
-        runs.ends = self.runs.ends.take();
-        *self = Summaries { runs, floors, is_upper: self.is_upper, ..Summaries::default() };
+    /// Nothing is known yet; `is_upper` says whether a token of the vocabulary must end where one of the lexer does.
+    pub(super) fn new(is_upper: bool) -> Summaries {
+        Summaries { is_upper, ..Summaries::default() }
+    }
+
+    /// From now on, so many items may be taken.
+    pub(super) fn allow(&mut self, max_items: u64) {
+        self.last_item = self.n_items.saturating_add(max_items);
+        self.max_items = max_items;
     }
 
     /// The exits of the rest of a rule at costs up to `bound`.
     ///
     /// # Errors
-    /// If more than `max_items` items are taken, or another limit is reached.
+    /// If more items would be taken than are allowed, or another limit is reached.
     pub(super) fn exits(
         &mut self,
         parts: &mut Parts<'_>,
         state: ExprId,
         control: ControlId,
         bound: u32,
-        max_items: u64,
     ) -> Result<Vec<(ControlId, u32)>, EngineError> {
         let id = self.summary(parts, (state, control))?;
         self.raise(id, bound);
-        let last = self.n_items + max_items;
         loop {
             if let Some(raised) = self.raised.pop() {
                 self.go_on(parts, raised)?;
@@ -131,8 +135,8 @@ impl Summaries {
             } else {
                 break;
             }
-            if self.n_items > last {
-                return Err(EngineError::budget_search(max_items));
+            if self.n_items > self.last_item {
+                return Err(EngineError::budget_search(self.max_items));
             }
         }
         let mut exits = self.exits_of(id);
@@ -184,7 +188,7 @@ impl Summaries {
     ) -> Result<ContextId, EngineError> {
         match self.controls.get(control) {
             Control::Text(text) => {
-                self.floors.inside(parts.lexed, parts.futures, (text.hypothesis, text.future))
+                parts.floors.inside(parts.lexed, parts.futures, (text.hypothesis, text.future))
             }
             // What indentation makes takes no token anyway.
             Control::Indent(_) | Control::Dedents(..) | Control::End(_) => Ok(ContextId::ROOT),
@@ -203,7 +207,7 @@ impl Summaries {
             return Ok(());
         }
         let context = self.context(parts, place.1)?;
-        let floor = self.floors.of_state(parts.machine, place.0, context);
+        let floor = parts.floors.of_state(parts.machine, place.0, context);
         let needed = cost.saturating_add(floor);
         let summary = &mut self.summaries[id.0 as usize];
         if needed > summary.bound {
@@ -343,7 +347,7 @@ impl Summaries {
         let Control::Text(text) = self.controls.get(control) else { return Ok(()) };
         let ends = (self.blocks.n_open(text.blocks) > 0).then_some((None, state, 0));
         let ways = terminals.into_iter().map(|(terminal, next)| {
-            let floor = self.floors.of_state(parts.machine, next, self.floors.behind(terminal));
+            let floor = parts.floors.of_state(parts.machine, next, parts.floors.behind(terminal));
             (Some(terminal), next, floor)
         });
         let ways: Vec<_> = ends.into_iter().chain(ways).collect();
@@ -362,7 +366,7 @@ impl Summaries {
     fn call(&mut self, parts: &mut Parts<'_>, id: SummaryId, call: Call) -> Result<(), EngineError> {
         let Call { body, control, next, cost } = call;
         let context = self.context(parts, control)?;
-        let (inside, behind) = self.floors.of_call(parts.machine, (body, next), context);
+        let (inside, behind) = parts.floors.of_call(parts.machine, (body, next), context);
         let needed = cost.saturating_add(behind);
         let summary = &mut self.summaries[id.0 as usize];
         let bound = summary.bound;
@@ -398,7 +402,7 @@ impl Summaries {
         }
         let run = self.run(parts, text)?;
         for cost in 0..=bound {
-            match self.runs.level(parts.lexed, parts.futures, run, None, cost)? {
+            match parts.runs.level(parts.lexed, parts.futures, run, None, cost)? {
                 Some(level) if !level.is_empty() => return Ok(Some(cost)),
                 Some(_) => {}
                 None => break,
@@ -413,7 +417,7 @@ impl Summaries {
             future: text.future,
             is_nested: self.blocks.is_nested(text.blocks),
         };
-        self.runs.run(parts.lexed, parts.futures, start)
+        parts.runs.run(parts.lexed, parts.futures, start)
     }
 
     /// Takes the levels of a run that the bound has room for.
@@ -422,7 +426,7 @@ impl Summaries {
         let root = parts.futures.root();
         while wait.cost.saturating_add(wait.floor) <= bound {
             let level =
-                self.runs.level(parts.lexed, parts.futures, wait.run, wait.terminal, wait.n_levels)?;
+                parts.runs.level(parts.lexed, parts.futures, wait.run, wait.terminal, wait.n_levels)?;
             let Some(level) = level else { return Ok(()) };
             for exit in level.iter() {
                 if self.is_upper && exit.future != root {
@@ -496,8 +500,6 @@ impl Summaries {
         entries
             + self.summaries.len() * (size_of::<Summary>() + 40)
             + (self.costs.len() + self.root_costs.len()) * 28
-            + self.runs.memory_usage()
-            + self.floors.memory_usage()
             + self.controls.memory_usage()
             + self.blocks.memory_usage()
     }

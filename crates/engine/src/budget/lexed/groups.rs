@@ -1,0 +1,167 @@
+//! The tokens of a configuration's mask by the configuration after them, and the masks under limits that come of it.
+//!
+//! Texts that come to the same configuration are one, so a mask of some thousand tokens takes some hundred questions. Whether
+//! the tokens of a group are allowed is asked of the upper bound first: with a limit that is far from tight that is
+//! all. Once all groups fit some limit by their upper bounds, masks under higher ones are those without a limit.
+
+use std::sync::Arc;
+
+use maskwright_vocabulary::{TokenId, Trie, mask_words};
+use rustc_hash::FxHashMap;
+
+use super::LexedBudget;
+use super::search::Least;
+use crate::EngineError;
+use crate::configuration::ConfigId;
+use crate::lexed::Lexed;
+use crate::machine::Machine;
+use crate::mask_form::{MaskBuilder, MaskForm};
+
+/// How many times as many items a search may take when no token is left otherwise.
+const MAX_ESCALATION: u64 = 256;
+
+/// The tokens of a mask.
+pub(super) struct Groups {
+    list: Arc<[(ConfigId, MaskForm)]>,
+    /// With more tokens left than this all are allowed.
+    highest: u32,
+    /// The mask that was made last, and the number of tokens left that it was made for.
+    last: Option<(u32, Arc<MaskForm>)>,
+}
+
+impl Groups {
+    fn new(lexed: &mut Lexed, machine: &mut Machine, config: ConfigId) -> Result<Groups, EngineError> {
+        let vocabulary = machine.shared.vocabulary.clone();
+        let n_words = mask_words(vocabulary.n_vocab());
+        let mut groups: FxHashMap<ConfigId, MaskBuilder> = FxHashMap::default();
+        let trie = vocabulary.trie();
+        let mut stack = vec![(Trie::ROOT, config)];
+        while let Some((node, config)) = stack.pop() {
+            for (byte, child) in trie.children(node) {
+                let Some(next) = lexed.step(machine, config, byte)? else { continue };
+                if !trie.tokens(child).is_empty() {
+                    let group = groups.entry(next).or_insert_with(|| MaskBuilder::new(n_words));
+                    group.insert_all(trie.tokens(child));
+                }
+                if trie.n_children(child) > 0 {
+                    stack.push((child, next));
+                }
+            }
+        }
+        let mut list: Vec<(ConfigId, MaskForm)> =
+            groups.into_iter().map(|(config, tokens)| (config, tokens.finish())).collect();
+        list.sort_unstable_by_key(|&(config, _)| config);
+        Ok(Groups { list: list.into(), highest: u32::MAX, last: None })
+    }
+
+    fn memory_usage(&self) -> usize {
+        self.list.iter().map(|(_, tokens)| tokens.memory_usage() + 32).sum::<usize>() + 128
+    }
+}
+
+impl LexedBudget {
+    /// The mask of `config` with `n_left` tokens left, EOS included; `None` for that without a limit.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(in super::super) fn mask(
+        &mut self,
+        lexed: &mut Lexed,
+        machine: &mut Machine,
+        config: ConfigId,
+        n_left: u32,
+    ) -> Result<Option<Arc<MaskForm>>, EngineError> {
+        if !self.groups.contains_key(&config) {
+            let groups = Groups::new(lexed, machine, config)?;
+            self.group_bytes += groups.memory_usage();
+            self.groups.insert(config, groups);
+        }
+        let list = match self.groups.get(&config) {
+            Some(groups) if n_left > groups.highest => return Ok(None),
+            Some(Groups { last: Some((made_for, mask)), .. }) if *made_for == n_left => {
+                return Ok(Some(mask.clone()));
+            }
+            Some(groups) => groups.list.clone(),
+            None => return Ok(None),
+        };
+        let limit = n_left.saturating_sub(1);
+        let vocabulary = machine.shared.vocabulary.clone();
+        let mut mask = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
+        let mut is_empty = true;
+        if lexed.configs.is_accepting(config) && n_left >= self.eos_cost {
+            let eos: Vec<TokenId> = vocabulary.eos_token_ids().iter().map(|&id| TokenId(id)).collect();
+            mask.insert_all(&eos);
+            is_empty = eos.is_empty();
+        }
+        // As long as all groups fit by their upper bounds: the highest of these.
+        let mut highest = Some(self.eos_cost);
+        for (next, tokens) in list.iter() {
+            if self.fits(lexed, machine, *next, limit)? {
+                mask.union(tokens);
+                is_empty = false;
+                let upper = self.known_upper(lexed, *next);
+                highest = highest.and_then(|highest| Some(highest.max(upper?)));
+            } else {
+                highest = None;
+            }
+        }
+        if is_empty && !lexed.configs.is_accepting(config) {
+            mask.union(self.find_any(lexed, machine, &list, limit)?);
+        }
+        let mask = Arc::new(mask.finish());
+        if !machine.shared.options.use_memo {
+            self.groups.remove(&config);
+        } else if let Some(groups) = self.groups.get_mut(&config) {
+            match highest {
+                Some(highest) => groups.highest = highest,
+                None => groups.last = Some((n_left, mask.clone())),
+            }
+        }
+        Ok(highest.is_none().then_some(mask))
+    }
+
+    /// What is known of the upper bound of a configuration.
+    fn known_upper(&self, lexed: &Lexed, config: ConfigId) -> Option<u32> {
+        if lexed.configs.is_accepting(config) {
+            return Some(self.eos_cost);
+        }
+        Some(self.upper.configs.get(&config)?.known()? + self.eos_cost)
+    }
+
+    /// A group that fits, looked for with more patience. A text that could be completed in time can be after some
+    /// token too, but searches that were given up may have hidden which.
+    fn find_any<'a>(
+        &mut self,
+        lexed: &mut Lexed,
+        machine: &mut Machine,
+        list: &'a [(ConfigId, MaskForm)],
+        limit: u32,
+    ) -> Result<&'a MaskForm, EngineError> {
+        let mut order = Vec::with_capacity(list.len());
+        for (index, &(config, _)) in list.iter().enumerate() {
+            order.push((self.floor(lexed, machine, config)?, index));
+        }
+        order.retain(|&(floor, _)| floor <= limit);
+        order.sort_unstable();
+        let items = machine.shared.limits.budget_items.max(1);
+        let mut factor = 1;
+        let mut given_up = EngineError::budget_search(items);
+        while factor <= MAX_ESCALATION {
+            for &(_, index) in &order {
+                let (config, tokens) = &list[index];
+                match self.exact_within(lexed, machine, *config, limit, items.saturating_mul(factor))? {
+                    Ok(Some(least)) => {
+                        // What a token was allowed for is known when it comes.
+                        let least = Least::Exactly(least - self.eos_cost);
+                        self.exact.configs.insert(*config, least);
+                        return Ok(tokens);
+                    }
+                    Ok(None) => {}
+                    Err(error) => given_up = error,
+                }
+            }
+            factor *= 4;
+        }
+        Err(given_up)
+    }
+}

@@ -1,0 +1,265 @@
+//! The search for the least number of tokens from a configuration of a lexed grammar to the end of its text.
+//!
+//! As `completions` of scannerless grammars, but by increasing bounds: what is kept with a place is the number, or that it is more than
+//! some bound. One search is over all tokenizations; another over those in which tokens end where the lexer's do: it is much
+//! smaller, and its numbers are those of completions too, so upper bounds.
+
+use maskwright_grammar::{ExprId, ExprPool};
+use rustc_hash::FxHashMap;
+
+use super::controls::{Control, ControlId};
+use super::runs::RunStart;
+use super::summaries::{Parts, Summaries};
+use crate::EngineError;
+use crate::configuration::{ConfigId, Thread};
+use crate::stack::{Frame, NodeId};
+
+/// Bounds are raised by one so many times, then doubled: where nothing is left to be found, higher bounds take no time.
+const MAX_STEPS: u32 = 64;
+
+/// A place between tokens of the lexer: a state, the stack that it returns to, the control.
+type Place = (ExprId, NodeId, ControlId);
+
+/// What is known of a least number of tokens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Least {
+    Exactly(u32),
+    MoreThan(u32),
+}
+
+impl Least {
+    /// The number, if it is known.
+    pub(super) fn known(self) -> Option<u32> {
+        match self {
+            Least::Exactly(least) => Some(least),
+            Least::MoreThan(_) => None,
+        }
+    }
+
+    /// The number if it is at most `bound`, or that it is not; `None` if that is not known.
+    pub(super) fn within(self, bound: u32) -> Option<Option<u32>> {
+        match self {
+            Least::Exactly(least) => Some((least <= bound).then_some(least)),
+            Least::MoreThan(known) => (known >= bound).then_some(None),
+        }
+    }
+}
+
+/// What a search has found so far.
+pub(super) struct Search {
+    pub(super) summaries: Summaries,
+    places: FxHashMap<Place, Least>,
+    /// By configuration of a text that is not complete, EOS not included.
+    pub(super) configs: FxHashMap<ConfigId, Least>,
+}
+
+impl Search {
+    /// Nothing is known yet; `is_upper` says whether a token of the vocabulary must end where one of the lexer does.
+    pub(super) fn new(is_upper: bool) -> Search {
+        Search {
+            summaries: Summaries::new(is_upper),
+            places: FxHashMap::default(),
+            configs: FxHashMap::default(),
+        }
+    }
+
+    /// Drops everything but the answers.
+    pub(super) fn clear(&mut self) {
+        self.summaries = Summaries::new(self.summaries.is_upper);
+        self.places = FxHashMap::default();
+    }
+
+    /// The least number of tokens, EOS not included, of a text that is not complete, if it is at most `limit`. Takes
+    /// the time that an answer of at most `limit` takes.
+    ///
+    /// # Errors
+    /// If more than `max_items` items would be taken, or another limit is reached.
+    pub(super) fn within(
+        &mut self,
+        parts: &mut Parts<'_>,
+        config: ConfigId,
+        limit: u32,
+        max_items: u64,
+    ) -> Result<Option<u32>, EngineError> {
+        let known = self.configs.get(&config).copied();
+        if let Some(answer) = known.and_then(|known| known.within(limit)) {
+            return Ok(answer);
+        }
+        let floor = floor(parts, config)?;
+        let mut tried = floor.saturating_sub(1);
+        if let Some(Least::MoreThan(known)) = known {
+            tried = tried.max(known);
+        }
+        self.summaries.allow(max_items);
+        let (mut least, mut n_tried) = (None, 0);
+        while least.is_none() && tried < limit {
+            n_tried += 1;
+            tried = (tried + if n_tried < MAX_STEPS { 1 } else { tried }).min(limit);
+            least = self.config_within(parts, config, tried)?;
+        }
+        if parts.machine.shared.options.use_memo {
+            let known = least.map_or(Least::MoreThan(tried.max(limit)), Least::Exactly);
+            self.configs.insert(config, known);
+        }
+        Ok(least)
+    }
+
+    /// The least number of tokens, EOS not included, if it is at most `bound`.
+    pub(super) fn config_within(
+        &mut self,
+        parts: &mut Parts<'_>,
+        config: ConfigId,
+        bound: u32,
+    ) -> Result<Option<u32>, EngineError> {
+        let mut found: Option<u32> = None;
+        for reading in parts.lexed.readings(parts.machine, config)? {
+            let start =
+                RunStart { point: reading.point, future: parts.futures.root(), is_nested: reading.depth > 0 };
+            let run = parts.runs.run(parts.lexed, parts.futures, start)?;
+            let blocks = self.summaries.blocks.of(&reading.widths, reading.depth);
+            let threads = parts.machine.configs.threads(reading.parser).to_vec();
+            let mut ways = Vec::with_capacity(threads.len());
+            for Thread { terminal, next, node, .. } in threads {
+                let floors = &mut *parts.floors;
+                let context = floors.behind(terminal);
+                let floor = floors.of_place(parts.machine, (next, node), context);
+                ways.push((terminal, (next, node), floor));
+            }
+            let mut can_end = reading.can_end;
+            for cost in 0..=bound {
+                let room = found.map_or(bound, |found| found - 1);
+                ways.retain(|&(_, _, floor)| floor.saturating_add(cost) <= room);
+                if cost > room || (ways.is_empty() && !can_end) {
+                    break;
+                }
+                if can_end {
+                    match parts.runs.level(parts.lexed, parts.futures, run, None, cost)? {
+                        Some(level) if !level.is_empty() => {
+                            found = Some(cost);
+                            break;
+                        }
+                        level => can_end = level.is_some(),
+                    }
+                }
+                let mut goes_on = Vec::with_capacity(ways.len());
+                for &(terminal, (next, node), _) in &ways {
+                    let level = parts.runs.level(parts.lexed, parts.futures, run, Some(terminal), cost)?;
+                    goes_on.push(level.is_some());
+                    for exit in level.iter().flat_map(|level| level.iter()) {
+                        if self.summaries.is_upper && exit.future != parts.futures.root() {
+                            continue;
+                        }
+                        for control in self.summaries.behind(parts, blocks, exit) {
+                            let Some(room) = found.map_or(bound, |found| found - 1).checked_sub(cost) else {
+                                break;
+                            };
+                            let least = self.place_within(parts, (next, node, control), room)?;
+                            found = least.map(|least| least + cost).or(found);
+                        }
+                    }
+                }
+                let mut goes_on = goes_on.into_iter();
+                ways.retain(|_| goes_on.next().unwrap_or(true));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The same from a place.
+    fn place_within(
+        &mut self,
+        parts: &mut Parts<'_>,
+        place: Place,
+        bound: u32,
+    ) -> Result<Option<u32>, EngineError> {
+        let mut stack = vec![(place, bound)];
+        while let Some(&(top, bound)) = stack.last() {
+            if self.places.get(&top).is_some_and(|known| known.within(bound).is_some()) {
+                stack.pop();
+                continue;
+            }
+            let (state, node, control) = top;
+            let context = self.summaries.context(parts, control)?;
+            let floor = parts.floors.of_place(parts.machine, (state, node), context);
+            if floor > bound {
+                self.places.insert(top, Least::MoreThan(bound));
+                stack.pop();
+                continue;
+            }
+            let exits = if state == ExprPool::EPSILON {
+                vec![(control, 0)]
+            } else {
+                let below = parts.floors.below(parts.machine, (state, node), context);
+                self.summaries.exits(parts, state, control, bound.saturating_sub(below))?
+            };
+            let n_open = stack.len();
+            let mut least: Option<u32> = None;
+            for (left, cost) in exits {
+                for frame in parts.machine.stacks.frames(node).to_vec() {
+                    let room = least.map_or(bound, |least| least.min(bound));
+                    if cost > room {
+                        break;
+                    }
+                    if frame == Frame::BOTTOM {
+                        let end = self.end_within(parts, left, room - cost)?;
+                        least = end.map(|end| cost + end).or(least);
+                        continue;
+                    }
+                    let below = (frame.ret, frame.parent, left);
+                    match self.places.get(&below).and_then(|known| known.within(bound - cost)) {
+                        Some(Some(rest)) if least.is_none_or(|least| cost + rest < least) => {
+                            least = Some(cost + rest);
+                        }
+                        Some(_) => {}
+                        None => stack.push((below, bound - cost)),
+                    }
+                }
+            }
+            if stack.len() == n_open {
+                let known = least.map_or(Least::MoreThan(bound), Least::Exactly);
+                self.places.insert(top, known);
+                stack.pop();
+            }
+        }
+        let known = self.places.get(&place).copied().unwrap_or(Least::MoreThan(bound));
+        Ok(known.within(bound).flatten())
+    }
+
+    /// The least cost, if it is at most `bound`, at which the text can end in a control when the stack is empty.
+    fn end_within(
+        &mut self,
+        parts: &mut Parts<'_>,
+        control: ControlId,
+        bound: u32,
+    ) -> Result<Option<u32>, EngineError> {
+        match self.summaries.controls.get(control) {
+            Control::Text(text) if self.summaries.blocks.n_open(text.blocks) == 0 => {
+                self.summaries.end(parts, text, bound)
+            }
+            Control::End(0) => Ok(Some(0)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Approximate memory, in bytes, answers left out.
+    pub(super) fn memory_usage(&self) -> usize {
+        self.summaries.memory_usage() + self.places.len() * 32
+    }
+}
+
+/// A lower bound on the number of tokens, EOS not included, of a text that is not complete.
+pub(super) fn floor(parts: &mut Parts<'_>, config: ConfigId) -> Result<u32, EngineError> {
+    let floors = &mut *parts.floors;
+    let mut least = u32::MAX;
+
+    for reading in parts.lexed.readings(parts.machine, config)? {
+        if reading.can_end {
+            return Ok(1);
+        }
+        for Thread { terminal, next, node, .. } in parts.machine.configs.threads(reading.parser).to_vec() {
+            let context = floors.behind(terminal);
+            least = least.min(floors.of_place(parts.machine, (next, node), context));
+        }
+    }
+    Ok(least.saturating_add(1))
+}
