@@ -141,4 +141,39 @@ proptest! {
             prop_assert!(oracle.is_word(&text));
         }
     }
+
+    /// Exact searches are given up now and then, so some answers are upper bounds. A session that was accepted is never
+    /// left without a token, and what an answer promises can be done.
+    #[test]
+    fn searches_that_are_given_up(
+        grammar in arb_grammar(),
+        vocabulary in arb_vocabulary(),
+        choices in proptest::collection::vec(any::<u16>(), 1..40),
+        spare in 0usize..6,
+        budget_items in 0u64..60,
+    ) {
+        let limits = Limits { budget_items, ..Limits::default() };
+        let compiler = Compiler::new(vocabulary.clone(), limits);
+        let Ok(compiled) = compiler.compile(grammar.clone(), &Fuel::unlimited()) else { return Ok(()) };
+        let oracle = Oracle::new(&grammar);
+        let exact = oracle.tokens_to_finish(&vocabulary, &[]);
+        let Ok(least) = Matcher::new(&compiled).tokens_to_finish() else { return Ok(()) };
+        let is_right = exact.is_some_and(|exact| match least.status {
+            TokenCountStatus::Exact => least.n_tokens == exact,
+            TokenCountStatus::Upper => least.n_tokens >= exact,
+        });
+        prop_assert!(is_right, "{:?} instead of {:?}", least, exact);
+        let limit = least.n_tokens + spare;
+        let mut matcher = Matcher::with_max_tokens(&compiled, Some(limit)).unwrap();
+        for n_tokens in 0..=limit {
+            if matcher.is_terminated() {
+                break;
+            }
+            prop_assert!(n_tokens < limit, "the text is not complete in time");
+            let allowed: Vec<TokenId> = matcher.mask().unwrap().iter().collect();
+            prop_assert!(!allowed.is_empty(), "dead end within {} of {} tokens", n_tokens, limit);
+            let token = allowed[usize::from(choices[n_tokens % choices.len()]) % allowed.len()];
+            prop_assert!(matcher.accept_token(token).unwrap());
+        }
+    }
 }

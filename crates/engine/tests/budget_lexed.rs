@@ -45,6 +45,17 @@ fn compile(
     vocabulary: &Arc<Vocabulary>,
     options: Options,
 ) -> Option<Arc<CompiledGrammar>> {
+    compile_within(source, is_indented, vocabulary, options, Limits::default())
+}
+
+/// The same within other limits.
+fn compile_within(
+    source: &str,
+    is_indented: bool,
+    vocabulary: &Arc<Vocabulary>,
+    options: Options,
+    limits: Limits,
+) -> Option<Arc<CompiledGrammar>> {
     let indentation = is_indented.then(|| Indentation {
         newline: "_NL".to_owned(),
         indent: "_INDENT".to_owned(),
@@ -64,7 +75,7 @@ fn compile(
         close: ids.close,
         tab_width: ids.tab_width,
     });
-    let compiler = Compiler::with_options(vocabulary.clone(), Limits::default(), options);
+    let compiler = Compiler::with_options(vocabulary.clone(), limits, options);
     compiler.compile_lexed(grammar.lexed, layout, &fuel).ok()
 }
 
@@ -403,6 +414,25 @@ fn arb_source() -> impl Strategy<Value = String> {
 const SMALL_TOKENS: [&str; 14] =
     ["a", "b", ".", " ", "ab", "ba", "aa", "a b", " a", "..", ".a", "b ", "a.a", "bb a"];
 
+/// A search that is given up leaves the length of a completion in which tokens end where the lexer's do.
+#[test]
+fn an_answer_says_that_it_is_an_upper_bound() {
+    let vocabulary = vocabulary(&["[", "]", "]]", "1"]);
+    let answer = |budget_items| {
+        let limits = Limits { budget_items, ..Limits::default() };
+        let compiled = compile_within(BRACKETS, false, &vocabulary, Options::default(), limits).unwrap();
+        let mut matcher = Matcher::new(&compiled);
+        assert_eq!(matcher.accept_tokens(&[TokenId(0), TokenId(0), TokenId(3)]).unwrap(), 3);
+        (matcher.tokens_to_finish().unwrap(), matcher.finish().unwrap())
+    };
+    let (least, completion) = answer(Limits::default().budget_items);
+    assert_eq!((least.n_tokens, least.status), (2, TokenCountStatus::Exact));
+    assert_eq!(completion, [TokenId(2), TokenId(4)]);
+    let (least, completion) = answer(0);
+    assert_eq!((least.n_tokens, least.status), (3, TokenCountStatus::Upper));
+    assert_eq!(completion.len(), 3);
+}
+
 proptest! {
     #![proptest_config(cases(60))]
 
@@ -455,5 +485,31 @@ proptest! {
         walk_within(&of(INDENTED, true, &INDENTED_TOKENS), &choices, spare)?;
         walk_within(&of(BRACKETS, false, &BRACKETS_TOKENS), &choices, spare)?;
         walk_within(&of(KEYWORDS, false, &KEYWORDS_TOKENS), &choices, spare)?;
+    }
+
+    /// Exact searches are given up now and then, so some answers are upper bounds. A session that was accepted is never
+    /// left without a token, and what an answer promises can be done.
+    #[test]
+    fn searches_that_are_given_up(
+        choices in prop::collection::vec(any::<u16>(), 1..40),
+        spare in 0usize..12,
+        budget_items in 0u64..200,
+    ) {
+        let of = |source, is_indented, tokens: &[&str]| {
+            let limits = Limits { budget_items, ..Limits::default() };
+            compile_within(source, is_indented, &vocabulary(tokens), Options::default(), limits).unwrap()
+        };
+        for compiled in [
+            of(INDENTED, true, &INDENTED_TOKENS),
+            of(BRACKETS, false, &BRACKETS_TOKENS),
+            of(KEYWORDS, false, &KEYWORDS_TOKENS),
+        ] {
+            walk_within(&compiled, &choices, spare)?;
+            let matcher = Matcher::new(&compiled);
+            let least = matcher.tokens_to_finish().unwrap();
+            let completion = matcher.finish().unwrap();
+            prop_assert_eq!(completion.len(), least.n_tokens);
+            prop_assert_eq!(matcher.fork().accept_tokens(&completion).unwrap(), least.n_tokens);
+        }
     }
 }

@@ -81,7 +81,7 @@ impl Budget {
     /// Drops a search that was given up, but no answers, and has less patience from now on.
     pub(crate) fn give_up(&mut self) {
         self.summaries = Summaries::default();
-        self.patience = (self.patience / 4).max(MIN_ITEMS);
+        self.patience = (self.patience / 4).max(MIN_ITEMS.min(self.patience));
     }
 
     /// The next search may take so many items.

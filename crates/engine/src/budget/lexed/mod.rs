@@ -206,7 +206,8 @@ impl LexedBudget {
         match found {
             Err(error) if error.is_budget_search() => {
                 self.exact.clear();
-                self.patience = (self.patience / 4).max(MIN_ITEMS);
+                let least = MIN_ITEMS.min(self.patience);
+                self.patience = (self.patience / 4).max(least);
                 Ok(Err(error))
             }
             found => Ok(Ok(found?.map(|found| found + self.eos_cost))),
