@@ -61,8 +61,12 @@ use summaries::Parts;
 const MAX_UPPER_ITEMS: u64 = 400_000;
 /// After searches that were given up, the next may take at least so many items.
 const MIN_ITEMS: u64 = 1_000;
+/// Items that the next search may take more after one that was not given up.
+const REGAINED: u64 = 100;
 /// Bytes that the memoised answers may take before they are dropped.
 const MAX_BYTES: usize = 128 << 20;
+/// Items and walks between two looks at what searches take.
+const LOOK_EVERY: u64 = 50_000;
 /// No completion of more tokens is looked for.
 const MAX_BOUND: u32 = 1 << 20;
 
@@ -79,8 +83,10 @@ pub(crate) struct LexedBudget {
     upper: Search,
     groups: FxHashMap<ConfigId, Groups>,
     group_bytes: usize,
-    /// Items that the next exact search may take: fewer after searches that were given up.
+    /// Items that the next exact search may take: fewer after searches that were given up, more after others.
     patience: u64,
+    /// The work of searches at which their memory is looked at next.
+    next_look: u64,
     eos_cost: u32,
 }
 
@@ -98,14 +104,19 @@ impl LexedBudget {
             groups: FxHashMap::default(),
             group_bytes: 0,
             patience: machine.shared.limits.budget_items,
+            next_look: LOOK_EVERY,
             eos_cost: u32::from(!machine.shared.vocabulary.eos_token_ids().is_empty()),
         }
     }
 
     /// Drops what is memoised if it has grown beyond the limit: the searches before their answers.
     pub(super) fn trim(&mut self) {
-        if self.search_bytes() > MAX_BYTES {
-            self.clear_searches();
+        let work = self.exact.work() + self.upper.work() + self.runs.work();
+        if work >= self.next_look {
+            self.next_look = work + LOOK_EVERY;
+            if self.search_bytes() > MAX_BYTES {
+                self.clear_searches();
+            }
         }
         if self.answer_bytes() > MAX_BYTES {
             self.exact.configs = FxHashMap::default();
@@ -118,6 +129,7 @@ impl LexedBudget {
     fn clear_searches(&mut self) {
         self.exact.clear();
         self.upper.clear();
+        self.next_look = LOOK_EVERY;
         self.runs.clear();
         self.floors.clear_nodes();
         self.aligned_floors.clear_nodes();
@@ -201,6 +213,7 @@ impl LexedBudget {
         max_items: u64,
     ) -> Result<Result<Option<u32>, EngineError>, EngineError> {
         let Some(room) = limit.checked_sub(self.eos_cost) else { return Ok(Ok(None)) };
+        let before = self.exact.work();
         let found =
             self.ask(lexed, machine, false, |search, parts| search.within(parts, config, room, max_items));
         match found {
@@ -210,7 +223,12 @@ impl LexedBudget {
                 self.patience = (self.patience / 4).max(least);
                 Ok(Err(error))
             }
-            found => Ok(Ok(found?.map(|found| found + self.eos_cost))),
+            found => {
+                if self.exact.work() > before {
+                    self.patience = (self.patience + REGAINED).min(machine.shared.limits.budget_items);
+                }
+                Ok(Ok(found?.map(|found| found + self.eos_cost)))
+            }
         }
     }
 
@@ -251,7 +269,11 @@ impl LexedBudget {
         if lexed.configs.is_accepting(config) {
             return Ok(self.eos_cost <= limit);
         }
-        if self.upper_within(lexed, machine, config, limit)?.is_some() {
+        let room = limit.saturating_sub(self.eos_cost);
+        let known = self.upper.configs.get(&config).and_then(|known| known.known());
+        if known.is_some_and(|known| known <= room)
+            || self.upper_within(lexed, machine, config, limit)?.is_some()
+        {
             return Ok(true);
         }
         Ok(matches!(self.exact_within(lexed, machine, config, limit, self.patience)?, Ok(Some(_))))

@@ -272,6 +272,11 @@ impl Runs {
         Ok(())
     }
 
+    /// Walks made so far.
+    pub(super) fn work(&self) -> u64 {
+        self.walks.n_made()
+    }
+
     /// Approximate memory, in bytes.
     pub(super) fn memory_usage(&self) -> usize {
         self.walks.memory_usage()

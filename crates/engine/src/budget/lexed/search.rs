@@ -241,6 +241,11 @@ impl Search {
         }
     }
 
+    /// Items taken since all was dropped.
+    pub(super) fn work(&self) -> u64 {
+        self.summaries.work()
+    }
+
     /// Approximate memory, in bytes, answers left out.
     pub(super) fn memory_usage(&self) -> usize {
         self.summaries.memory_usage() + self.places.len() * 32

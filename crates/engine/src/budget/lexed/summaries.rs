@@ -108,6 +108,11 @@ impl Summaries {
         Summaries { is_upper, ..Summaries::default() }
     }
 
+    /// Items taken so far.
+    pub(super) fn work(&self) -> u64 {
+        self.n_items
+    }
+
     /// From now on, so many items may be taken.
     pub(super) fn allow(&mut self, max_items: u64) {
         self.last_item = self.n_items.saturating_add(max_items);

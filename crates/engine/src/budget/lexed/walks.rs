@@ -240,6 +240,11 @@ impl Walks {
         Ok(bytes)
     }
 
+    /// Walks made so far.
+    pub(super) fn n_made(&self) -> u64 {
+        self.walk_number
+    }
+
     /// Approximate memory, in bytes.
     pub(super) fn memory_usage(&self) -> usize {
         let walks: usize = self.walks.values().map(|walk| walk.exits.len() * 24 + walk.ends.len() * 12).sum();
