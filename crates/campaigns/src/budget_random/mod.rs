@@ -7,24 +7,26 @@
 //! uniform: what is drawn is any token of the mask. In even rounds tokens are forced where they can be. In the first round the
 //! valid instances are replayed too, as Python spells them, up to 1,000 tokens long. Calls whose answer is only an upper bound are
 //! counted.
+//!
+//! `--grammar NAME`, as often as wanted, takes Lark grammars of the shared folder (basic lexer) in place of schemas, and replays
+//! the programs there that Lark accepts.
+
+mod subjects;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, Mask, Matcher, SchemaConfig, TokenCountStatus, TokenId,
-};
+use maskwright::{Compiler, Mask, Matcher, TokenCountStatus, TokenId};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::data::{self, Record, python_dumps};
-use crate::judge::Judge;
+use crate::data;
 use crate::log::{Log, LogArguments};
 use crate::random_logits::hash;
 use crate::table::{Quantiles, render, shortened};
+use subjects::Subject;
 
 /// The limits of one schema go from its least number of tokens to so many more, the last not included.
 const N_LIMITS: u64 = 41;
@@ -39,6 +41,9 @@ pub(crate) struct Arguments {
     /// Records of schemas [default: data/maskbench of the shared folder]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// A Lark grammar in place of the schemas
+    #[arg(long, value_name = "NAME")]
+    grammar: Vec<String>,
     /// How many schemas
     #[arg(long, default_value_t = 50)]
     schemas: usize,
@@ -83,46 +88,28 @@ enum Outcome {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let data = arguments.data.clone().unwrap_or_else(|| data::shared().join("data/maskbench"));
-    let records = data::read_records(&data)?;
-    let settings = json!({
-        "tokenizer": arguments.tokenizer, "n_records": records.len(), "schemas": arguments.schemas,
-        "seed": arguments.seed,
-    });
-    let mut log = Log::<Entry>::open("budget-random", &settings, &arguments.log)?;
     let compiler = Compiler::new(&data::load_tokenizer(&arguments.tokenizer)?);
-    let subjects = pick(records, arguments.schemas, &compiler);
+    let (settings, subjects): (_, Vec<Subject>) = if arguments.grammar.is_empty() {
+        let data = arguments.data.clone().unwrap_or_else(|| data::shared().join("data/maskbench"));
+        let records = data::read_records(&data)?;
+        let settings = json!({
+            "tokenizer": arguments.tokenizer, "n_records": records.len(), "schemas": arguments.schemas,
+            "seed": arguments.seed,
+        });
+        (settings, subjects::of_schemas(records, arguments.schemas, &compiler))
+    } else {
+        let settings = json!({
+            "tokenizer": arguments.tokenizer, "grammars": arguments.grammar, "seed": arguments.seed,
+        });
+        let shared = data::shared();
+        let grammars = arguments.grammar.iter().map(|name| subjects::of_grammar(name, &shared, &compiler));
+        (settings, grammars.collect::<anyhow::Result<_>>()?)
+    };
+    let mut log = Log::<Entry>::open("budget-random", &settings, &arguments.log)?;
     write_texts(&subjects, &compiler, arguments, &mut log)?;
     println!("{}", report(log.entries()));
     println!("log: {}", log.path().display());
     verdict(log.entries())
-}
-
-/// A schema that texts are written for.
-struct Subject {
-    id: String,
-    grammar: Arc<CompiledGrammar>,
-    judge: Judge,
-    /// Known texts.
-    texts: Vec<String>,
-}
-
-/// The schema of any JSON, then the first records in the order of a hash of their ids, `n_wanted` in all.
-fn pick(mut records: Vec<Record>, n_wanted: usize, compiler: &Compiler) -> Vec<Subject> {
-    records.sort_by_key(|record| hash(record.id.as_bytes()));
-    let any = Record { id: "any JSON".to_owned(), schema: json!({}), tests: Vec::new(), gold: None };
-    let subject = |record: Record| {
-        let schema = record.schema.to_string();
-        let compiled = compiler
-            .compile_json_schema(&schema, &SchemaConfig::default(), &CompileOptions::default())
-            .ok()?;
-        let judge = Judge::new(&record.schema).ok()?;
-        Matcher::new(&compiled.grammar).tokens_to_finish().ok()?;
-        let valid = record.tests.into_iter().filter(|test| test.valid);
-        let texts = valid.map(|test| python_dumps(&test.data)).collect();
-        Some(Subject { id: record.id, grammar: compiled.grammar, judge, texts })
-    };
-    std::iter::once(any).chain(records).filter_map(subject).take(n_wanted).collect()
 }
 
 fn write_texts(
@@ -172,7 +159,7 @@ fn write_text(subject: &Subject, compiler: &Compiler, seed: u64, round: u64) -> 
     let numbers =
         Numbers(seed ^ hash(subject.id.as_bytes()) ^ (round + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let text = draw(subject, compiler, limit, numbers, &mut entry);
-    let judged = text.map(|text| subject.judge.objection(&text)).and_then(|objection| {
+    let judged = text.and_then(|text| subject.objection(&text)).and_then(|objection| {
         if round == 0 {
             subject.texts.iter().try_for_each(|text| replay(subject, compiler, text, &mut entry))?;
         }
@@ -277,7 +264,7 @@ fn report(entries: &[Entry]) -> String {
     let n_schemas = entries.iter().map(|entry| &entry.id).collect::<HashSet<_>>().len();
     let sum = |of: fn(&Entry) -> usize| entries.iter().map(of).sum::<usize>();
     let mut text = render(&[
-        vec!["schemas".to_owned(), n_schemas.to_string()],
+        vec!["schemas or grammars".to_owned(), n_schemas.to_string()],
         vec!["complete in time and valid".to_owned(), count(Outcome::Valid)],
         vec!["complete in time and INVALID".to_owned(), count(Outcome::Invalid)],
         vec!["FAILED".to_owned(), count(Outcome::Failed)],
@@ -318,6 +305,7 @@ mod tests {
     use maskwright::Tokenizer;
 
     use super::*;
+    use crate::data::Record;
 
     #[test]
     fn texts_end_in_time_and_are_not_written_again() {
@@ -339,12 +327,13 @@ mod tests {
                 json!({"x": 5}),
             ),
         ];
-        let subjects = pick(records, 3, &compiler);
+        let subjects = subjects::of_schemas(records, 3, &compiler);
         assert_eq!(subjects.len(), 3, "the unsatisfiable one is passed over, any JSON is first");
         let folder = tempfile::tempdir().unwrap();
         let mut arguments = Arguments {
             tokenizer: String::new(),
             data: None,
+            grammar: Vec::new(),
             schemas: 3,
             texts: 60,
             seed: 0,
