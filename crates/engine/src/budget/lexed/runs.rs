@@ -45,6 +45,9 @@ pub(super) struct Exit {
     pub(super) lines: Widths,
 }
 
+/// Ends of the lexer's tokens, each with what is left of the vocabulary's there.
+type Found = Vec<(End, FutureId)>;
+
 struct Run {
     is_nested: bool,
     /// By cost, where tokens of the vocabulary have ended and nothing was read from yet.
@@ -52,7 +55,7 @@ struct Run {
     /// The least cost of each point met.
     costs: FxHashMap<Point, u32>,
     /// By terminal and cost, what walks have found that was not asked for yet.
-    found: FxHashMap<(Option<TerminalId>, u32), Vec<(End, FutureId)>>,
+    found: FxHashMap<(Option<TerminalId>, u32), Found>,
     /// By terminal, the exits by cost, as far as asked for.
     levels: FxHashMap<Option<TerminalId>, Vec<Arc<[Exit]>>>,
     /// The least cost at which a token of the vocabulary ends where the lexer's does.
