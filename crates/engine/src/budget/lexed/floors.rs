@@ -123,9 +123,13 @@ impl Floors {
         Floors { known: Some(known), of_nodes: FxHashMap::default() }
     }
 
-    /// Drops what is known of stacks.
-    pub(super) fn clear_nodes(&mut self) {
+    /// Drops what is known of stacks and of places in texts.
+    pub(super) fn clear_places(&mut self) {
         self.of_nodes = FxHashMap::default();
+        if let Some(known) = &mut self.known {
+            known.of_spot = FxHashMap::default();
+            known.neighbours.iter_mut().for_each(Neighbours::clear_spots);
+        }
     }
 
     /// The context inside a token at a hypothesis.

@@ -131,8 +131,8 @@ impl LexedBudget {
         self.upper.clear();
         self.next_look = LOOK_EVERY;
         self.runs.clear();
-        self.floors.clear_nodes();
-        self.aligned_floors.clear_nodes();
+        self.floors.clear_places();
+        self.aligned_floors.clear_places();
     }
 
     fn search_bytes(&self) -> usize {

@@ -89,6 +89,11 @@ impl Neighbours {
         Ok(set)
     }
 
+    /// Drops what was found for places.
+    pub(super) fn clear_spots(&mut self) {
+        self.of_spot = FxHashMap::default();
+    }
+
     /// The same behind a terminal's end, wherever it is.
     pub(super) fn of_terminal(&self, terminal: TerminalId) -> &Bits {
         &self.of_terminal[terminal.index()]
