@@ -113,3 +113,38 @@ pub fn lark_terminals(terminals: &[LarkTerminal], fuel: &Fuel) -> Result<Vec<Lex
     result.retain(|terminal| !is_embedded[terminal.id as usize]);
     Ok(result)
 }
+
+/// The terminals as a [`Lexer`](crate::Lexer) under [`LongestMatch`](crate::Discipline::LongestMatch) takes them that
+/// is told at each place which compete: each by itself, strings before regular expressions, as a string that a regular
+/// expression matches too is a keyword, and otherwise in Lark's order. Ids are indices of `terminals`.
+///
+/// Strings of punctuation are operators.
+///
+/// ```
+/// use maskwright_lexing::{Flags, LarkTerminal, Pattern, lark_contextual_terminals};
+/// let string = |name: &str, text: &str| LarkTerminal {
+///     name: name.to_owned(),
+///     pattern: Pattern::literal(text.as_bytes()),
+///     source_length: text.len(),
+///     string: Some(text.to_owned()),
+///     flags: Flags::default(),
+///     priority: 0,
+/// };
+/// let terminals = lark_contextual_terminals(&[string("MORE", ">"), string("SHIFT", ">>"), string("IN", "in")]);
+/// let ids: Vec<(u32, bool)> = terminals.iter().map(|terminal| (terminal.id, terminal.is_operator)).collect();
+/// assert_eq!(ids, [(2, false), (1, true), (0, true)]);
+/// ```
+pub fn lark_contextual_terminals(terminals: &[LarkTerminal]) -> Vec<LexerTerminal> {
+    let mut order = lark_order(terminals);
+    order.sort_by_key(|&index| terminals[index].string.is_none());
+    let is_punctuation = |string: &String| {
+        string.chars().all(|char| !(char.is_alphanumeric() || char == '_' || char.is_whitespace()))
+    };
+    let made = order.into_iter().map(|index| {
+        let LarkTerminal { pattern, priority, string, .. } = &terminals[index];
+        let mut made = LexerTerminal::new(index as u32, pattern.clone()).with_priority(*priority);
+        made.is_operator = string.as_ref().is_some_and(is_punctuation);
+        made
+    });
+    made.collect()
+}

@@ -16,7 +16,7 @@ use maskwright_automata::{ByteSet, Fuel};
 
 use crate::nfa::Program;
 use crate::states::{Cells, Kind, Slots, State, StateLimits, States, slot};
-use crate::{Accept, Discipline, LexError, LexerTerminal, TerminalSet};
+use crate::{Accept, Choice, Discipline, LexError, LexerTerminal, TerminalSet};
 
 /// Ids of terminals are less than this.
 const MAX_ID: u32 = 1 << 20;
@@ -133,9 +133,40 @@ impl Lexer {
             return Ok(restart);
         }
         let mut states = self.lock();
-        let content = states.token_start(&self.program, &known.content.behinds)?;
+        let content = states.token_start(&self.program, &known.content.behinds, None)?;
         let restart = LexState(states.intern(&self.program, &self.slots, content)?);
         Ok(*known.restart.get_or_init(|| restart))
+    }
+
+    /// The state before a token of one of `terminals`, at the place of `state`: that of the
+    /// [`start`](Lexer::start), or where a token ends. Under [`Discipline::LongestMatch`] no other terminals compete,
+    /// or with [`Choice::Each`] none do. O(terminals).
+    ///
+    /// # Errors
+    /// A limit is reached.
+    ///
+    /// ```
+    /// use maskwright_automata::Fuel;
+    /// use maskwright_lexing::{Choice, Discipline, Lexer, LexerLimits, LexerTerminal, Pattern};
+    /// let literal = |id, text: &str| LexerTerminal::new(id, Pattern::literal(text.as_bytes()));
+    /// let terminals = [literal(0, "if"), literal(1, "iff")];
+    /// let lexer = Lexer::new(&terminals, Discipline::LongestMatch, LexerLimits::default(), &Fuel::new(1_000))?;
+    /// let start = lexer.among(lexer.start(), &[0].into_iter().collect(), Choice::Best)?;
+    /// let after_i = lexer.step(start, b'i')?.expect("`if` begins so");
+    /// let after_if = lexer.step(after_i, b'f')?.expect("that is `if`");
+    /// assert!(!lexer.can_accept_again(lexer.accepts(after_if)[0].guard)?, "`iff` does not compete");
+    /// # Ok::<(), maskwright_lexing::LexError>(())
+    /// ```
+    pub fn among(
+        &self,
+        state: LexState,
+        terminals: &TerminalSet,
+        choice: Choice,
+    ) -> Result<LexState, LexError> {
+        let behinds = &slot(&self.slots, state.0).content.behinds;
+        let mut states = self.lock();
+        let content = states.token_start(&self.program, behinds, Some((terminals, choice)))?;
+        Ok(LexState(states.intern(&self.program, &self.slots, content)?))
     }
 
     /// The state after one more byte; `None` if no match can end there or later, or, of a guard, if the match
@@ -154,7 +185,8 @@ impl Lexer {
     }
 
     /// The matches that end at `state`, best first: at most one without lookahead. Each is the token iff its
-    /// guard lets it stand, which of all matches of one token's reading just one does, if any. O(1).
+    /// guard lets it stand, which of all matches of one token's reading just one does, if any; but for
+    /// operators and [`Choice::Each`], where the matches of several terminals may stand. O(1).
     pub fn accepts(&self, state: LexState) -> &[Accept] {
         &slot(&self.slots, state.0).accepts
     }

@@ -7,7 +7,8 @@
 //! * [`Pattern`]: an ordered regular expression with greedy and lazy repetition and assertions;
 //!   [`parse_python`] reads one, [`find_prefix`] defines what it matches.
 //! * [`Lexer`]: the lazily determinised automaton of a list of terminals, under a [`Discipline`].
-//! * [`lark_terminals`]: the order of terminals and the keywords as Lark has them.
+//! * [`lark_terminals`]: the order of terminals and the keywords as Lark has them; [`lark_contextual_terminals`]: the
+//!   same for a lexer that is told at each place which terminals compete.
 //! * [`tokenize()`]: a whole text, by the definition.
 
 mod backtrack;
@@ -24,9 +25,9 @@ mod tokenize;
 
 pub use backtrack::find_prefix;
 pub use error::{LexError, PatternError};
-pub use lark::{LarkTerminal, lark_order, lark_terminals};
+pub use lark::{LarkTerminal, lark_contextual_terminals, lark_order, lark_terminals};
 pub use lexer::{LexState, Lexer, LexerLimits};
 pub use pattern::{Pattern, PatternNode};
 pub use python::{Flags, literal_ignoring_case, parse_python};
-pub use terminal::{Accept, Discipline, Keyword, LexerTerminal, TerminalSet};
+pub use terminal::{Accept, Choice, Discipline, Keyword, LexerTerminal, TerminalSet};
 pub use tokenize::{Token, tokenize};

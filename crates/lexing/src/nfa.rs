@@ -50,6 +50,8 @@ pub(crate) struct TerminalCode {
     pub(crate) rank: u32,
     /// Keywords: the instruction that says one has been read, and the keyword's terminal.
     pub(crate) keywords: Box<[(Pc, u32)]>,
+    /// See [`LexerTerminal::is_operator`].
+    pub(crate) is_operator: bool,
 }
 
 /// A lookbehind's place in the program.

@@ -12,7 +12,8 @@
 //! [`Settled`](Kind::Settled) items at the end of a list matter only to a guard.
 //!
 //! Under [`LongestMatch`](crate::Discipline::LongestMatch) each terminal has its own list (`group`), and a
-//! match cuts its own terminal's list only.
+//! match cuts its own terminal's list only. A state restricted to some terminals is one without the lists of the
+//! others, so what restricted states have in common they share.
 
 mod advance;
 mod closure;
@@ -69,12 +70,15 @@ pub(crate) struct Content {
     pub(crate) is_guard: bool,
     /// Whether the guarded match is refuted.
     pub(crate) is_refuted: bool,
+    /// Whether no terminal's match refutes another's ([`Choice::Each`](crate::Choice)).
+    pub(crate) is_each: bool,
 }
 
 impl Content {
     fn key(&self) -> Box<[u32]> {
         let mut key = Vec::with_capacity(3 + self.items.len() * 4 + self.behinds.len() + self.keywords.len());
-        key.push(u32::from(self.is_guard) | u32::from(self.is_refuted) << 1);
+        let flags = [self.is_guard, self.is_refuted, self.is_each];
+        key.push(flags.iter().enumerate().map(|(bit, &flag)| u32::from(flag) << bit).sum());
         key.push(self.items.len() as u32);
         for item in &self.items {
             key.extend([item.kind as u32, item.group, item.value, item.obligation]);

@@ -9,7 +9,9 @@ pub enum Discipline {
     /// what `(?P<T0>...)|(?P<T1>...)` matches. Lark's `basic` lexer.
     LeftmostFirst,
     /// Each terminal has the match that Python's `re` finds for it alone; the longest of these wins, among
-    /// equally long ones that of the highest priority, and then the first of the list.
+    /// equally long ones that of the highest priority, and then the first of the list. The terminals that compete
+    /// may be restricted ([`Lexer::among`](crate::Lexer::among)). No match of an
+    /// [operator](LexerTerminal::is_operator) loses to a longer one of another operator, so then several can win.
     LongestMatch,
 }
 
@@ -42,12 +44,15 @@ pub struct LexerTerminal {
     pub priority: i32,
     /// Texts that are other terminals; the first that is equal to the match counts.
     pub keywords: Vec<Keyword>,
+    /// Whether it is a plain text that may be the beginning of another such one without losing to it under
+    /// [`Discipline::LongestMatch`]: `>` and `>>`. It has no assertions.
+    pub is_operator: bool,
 }
 
 impl LexerTerminal {
-    /// A terminal of priority 0 without keywords.
+    /// A terminal of priority 0 without keywords, no operator.
     pub fn new(id: u32, pattern: Pattern) -> LexerTerminal {
-        LexerTerminal { id, pattern, priority: 0, keywords: Vec::new() }
+        LexerTerminal { id, pattern, priority: 0, keywords: Vec::new(), is_operator: false }
     }
 
     /// The same with the given priority.
@@ -63,6 +68,15 @@ impl LexerTerminal {
         self.keywords.extend(keywords);
         self
     }
+}
+
+/// How the terminals of a restricted state are chosen from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Choice {
+    /// By the discipline.
+    Best,
+    /// Not at all: of each terminal the match that it has alone may be the token.
+    Each,
 }
 
 /// A match that ends at a state, if its guard lets it stand.

@@ -61,7 +61,8 @@ pub(super) fn compile(
         let first = compiler.insts.len() as Pc;
         let end = compiler.push(Inst::Match(index as u32))?;
         let start = compiler.pattern(&terminal.pattern, end, end)?;
-        codes.push(TerminalCode { id: terminal.id, start, first, rank: ranks[index], keywords });
+        let (id, is_operator) = (terminal.id, terminal.is_operator);
+        codes.push(TerminalCode { id, start, first, rank: ranks[index], keywords, is_operator });
     }
     let asks = asks(&compiler.insts);
     let crossing = crossing(&compiler, &codes);

@@ -6,18 +6,23 @@ use super::closure::Place;
 use super::obligation::NONE;
 use super::{Content, Item, Kind, Slots, State, States};
 use crate::nfa::{LOOKS, Pc, Program};
-use crate::{Accept, Discipline, LexError, LexState};
+use crate::{Accept, Choice, Discipline, LexError, LexState, TerminalSet};
 
 impl States {
     /// The content at the beginning of a text.
     pub(crate) fn text_start(&mut self, program: &Program) -> Result<Content, LexError> {
         let behinds = behinds_after(program, &[], program.crossing, None);
-        self.token_start(program, &behinds)
+        self.token_start(program, &behinds, None)
     }
 
     /// The content at the beginning of a token, where the lookbehinds that may see what lies before it have
-    /// the threads `behinds`.
-    pub(crate) fn token_start(&mut self, program: &Program, behinds: &[Pc]) -> Result<Content, LexError> {
+    /// the threads `behinds`; restricted to some of the terminals if told.
+    pub(crate) fn token_start(
+        &mut self,
+        program: &Program,
+        behinds: &[Pc],
+        among: Option<(&TerminalSet, Choice)>,
+    ) -> Result<Content, LexError> {
         let asked = program.terminals.iter().fold(0, |asked, code| asked | program.asks[code.start as usize]);
         let mut behinds = behinds.to_vec();
         behinds.retain(|pc| program.crossing >> behind_of(program, *pc) & 1 == 1);
@@ -33,12 +38,21 @@ impl States {
         let mut items = Vec::new();
         let mut visited = FxHashSet::default();
         for (index, code) in program.terminals.iter().enumerate() {
+            if among.is_some_and(|(terminals, _)| !terminals.contains(code.id)) {
+                continue;
+            }
             let group = group_of(program, index);
             let start = Item { kind: Kind::Thread, group, value: code.start, obligation: NONE };
             // No match begins and ends here: every terminal reads a byte.
             self.close(&place, start, &mut items, &mut visited)?;
         }
-        let content = Content { items, behinds, keywords, is_guard: false, is_refuted: false };
+        let is_each = among.is_some_and(|(_, choice)| choice == Choice::Each);
+        if items.is_empty() {
+            // No terminal of these can begin here, but one of others may, which sees what lies before.
+            behinds.retain(|pc| program.crossing >> behind_of(program, *pc) & 1 == 1);
+            return Ok(Content { behinds, ..Content::default() });
+        }
+        let content = Content { items, behinds, keywords, is_each, ..Content::default() };
         Ok(self.canonical(program, content))
     }
 
@@ -105,7 +119,8 @@ impl States {
                 Kind::Mark => items.push(item),
             }
         }
-        let content = Content { items, behinds, keywords, is_guard: content.is_guard, is_refuted };
+        let &Content { is_guard, is_each, .. } = content;
+        let content = Content { items, behinds, keywords, is_guard, is_refuted, is_each };
         Ok(self.canonical(program, content))
     }
 
@@ -126,11 +141,14 @@ impl States {
         let mut accepts = Vec::new();
         for index in matches {
             let ours = content.items[index];
+            let is_operator = |item: &Item| program.terminals[item.group as usize].is_operator;
             let mut items = Vec::new();
             for (other_index, &other) in content.items.iter().enumerate() {
                 let is_ours = other.group == ours.group;
                 match other.kind {
                     _ if is_ours && other_index > index => {}
+                    _ if !is_ours && content.is_each => {}
+                    Kind::Thread if !is_ours && is_operator(&ours) && is_operator(&other) => {}
                     _ if other_index == index => {
                         if ours.obligation != NONE {
                             items.push(Item { kind: Kind::Mark, ..ours });
@@ -150,7 +168,7 @@ impl States {
                 behinds: content.behinds.clone(),
                 keywords: content.keywords.clone(),
                 is_guard: true,
-                is_refuted: false,
+                ..Content::default()
             };
             let guard = self.canonical(program, guard);
             if guard.is_refuted {
