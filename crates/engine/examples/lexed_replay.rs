@@ -1,6 +1,6 @@
-//! Replays programs token by token under a Lark grammar (basic lexer) and compares the verdicts with Lark's
-//! own. `cargo run --release -p maskwright-engine --example lexed_replay -- go llama2 [N]`; the data folder is
-//! `MASKWRIGHT_SHARED`, or `../shared` beside the workspace.
+//! Replays programs token by token under a Lark grammar and compares the verdicts with those of Lark's basic lexer.
+//! `cargo run --release -p maskwright-engine --example lexed_replay -- go llama2 [basic|contextual [N]]`; the data folder
+//! is `MASKWRIGHT_SHARED`, or `../shared` beside the workspace.
 #![allow(clippy::print_stdout, reason = "an example tells what it finds")]
 
 use std::path::PathBuf;
@@ -24,6 +24,11 @@ fn main() -> Result<(), Error> {
     let mut arguments = std::env::args().skip(1);
     let language = arguments.next().ok_or("which language?")?;
     let tokenizer = arguments.next().ok_or("which tokenizer?")?;
+    let lexer = match arguments.next().as_deref() {
+        None | Some("basic") => LexerKind::Basic,
+        Some("contextual") => LexerKind::Contextual,
+        Some(other) => return Err(format!("which lexer is {other:?}?").into()),
+    };
     let n_programs: usize = arguments.next().map_or(Ok(usize::MAX), |count| count.parse())?;
     let is_python = language == "python";
 
@@ -32,11 +37,8 @@ fn main() -> Result<(), Error> {
     let source = std::fs::read_to_string(shared().join(format!("data/grammars/{language}.lark")))?;
     let compiler = Compiler::new(tokenizer.vocabulary().clone(), Limits::default());
     let start = Instant::now();
-    let config = LarkConfig {
-        lexer: LexerKind::Basic,
-        indentation: is_python.then(Indentation::python),
-        ..LarkConfig::default()
-    };
+    let config =
+        LarkConfig { lexer, indentation: is_python.then(Indentation::python), ..LarkConfig::default() };
     let grammar = parse_lark(&source, "grammar.lark", &config, &Fuel::unlimited())?;
     let layout = grammar.indentation.map(|ids| Layout {
         newline: ids.newline,
@@ -47,7 +49,10 @@ fn main() -> Result<(), Error> {
         tab_width: ids.tab_width,
     });
     let read = start.elapsed();
-    let compiled = compiler.compile_lexed(grammar.lexed, layout, &Fuel::unlimited())?;
+    let compiled = match lexer {
+        LexerKind::Basic => compiler.compile_lexed(grammar.lexed, layout, &Fuel::unlimited())?,
+        LexerKind::Contextual => compiler.compile_contextual(grammar.lexed, layout, &Fuel::unlimited())?,
+    };
     let compile = start.elapsed();
     let mut mask = Mask::new(tokenizer.vocabulary().n_vocab());
     Matcher::new(&compiled).fill_mask(mask.words_mut())?;

@@ -6,7 +6,10 @@ use maskwright_automata::{
     Automaton, AutomatonError, AutomatonStore, CountedUnits, Fuel, Node, Regex, StateId,
 };
 use maskwright_grammar::{Grammar, LexedGrammar, Network, TerminalFacts, TerminalId, reduce};
-use maskwright_lexing::{Discipline, LarkTerminal, Lexer, LexerLimits, lark_terminals};
+use maskwright_lexing::{
+    Choice, Discipline, LarkTerminal, Lexer, LexerLimits, TerminalSet, lark_contextual_terminals,
+    lark_terminals,
+};
 use maskwright_vocabulary::{Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
@@ -162,11 +165,79 @@ impl Compiler {
         layout: Option<Layout>,
         fuel: &Fuel,
     ) -> Result<Arc<CompiledGrammar>, EngineError> {
-        let LexedGrammar { rules, terminals, declared, ignored } = grammar;
-        let lexer_terminals = lark_terminals(&terminals, fuel)?;
-        let lexer = Lexer::new(&lexer_terminals, Discipline::LeftmostFirst, LexerLimits::default(), fuel)?;
+        let terminals = lark_terminals(&grammar.terminals, fuel)?;
+        let lexer = Lexer::new(&terminals, Discipline::LeftmostFirst, LexerLimits::default(), fuel)?;
         // A terminal that the lexer never finds has no token.
         let found = lexer.reachable(lexer.start())?.clone();
+        self.compile_tokens(grammar, layout, lexer, &found, false, fuel)
+    }
+
+    /// The same for the contextual discipline: only those terminals compete for a token that can follow the tokens before
+    /// it in some sentence, the ignored ones, and inside of brackets that of line ends, which a `layout` drops there.
+    ///
+    /// A text is in the language iff it can be split into tokens such that (1) those that are not ignored, with what
+    /// indentation makes of them, are a sentence of the rules, and (2) each token wins: at its place, its text is the
+    /// match that Python's `re` finds for its terminal alone, and no competing terminal has a longer match or one of
+    /// the same length that is preferred: by priority, then strings before regular expressions, then in Lark's order. A
+    /// string of punctuation loses to no longer one of that kind: `>>` is read both ways, and the rules decide.
+    ///
+    /// # Errors
+    /// As those of [`compile_lexed`](Compiler::compile_lexed).
+    ///
+    /// ```
+    /// use maskwright_automata::Fuel;
+    /// use maskwright_engine::{Compiler, Matcher};
+    /// use maskwright_grammar::{GrammarBuilder, LexedGrammar};
+    /// use maskwright_lexing::{Flags, LarkTerminal, parse_python};
+    /// use maskwright_vocabulary::Vocabulary;
+    /// let terminal = |name: &str, source: &str| LarkTerminal {
+    ///     name: name.to_owned(),
+    ///     pattern: parse_python(source, Flags::default(), &Fuel::new(1_000)).unwrap(),
+    ///     source_length: source.len(),
+    ///     string: None,
+    ///     flags: Flags::default(),
+    ///     priority: 0,
+    /// };
+    /// let terminals = vec![terminal("QUOTE", """), terminal("WORD", "[a-z]+"), terminal("REST", "[^"]+")];
+    /// let mut builder = GrammarBuilder::new();
+    /// let ids = LexedGrammar::<LarkTerminal>::placeholders(&mut builder, &["QUOTE", "WORD", "REST"]);
+    /// let start = builder.declare("start");
+    /// let body = builder.seq(&[ids[1], ids[0], ids[2], ids[0]]);
+    /// builder.define(start, body);
+    /// let rules = builder.finish(start).unwrap();
+    /// let grammar = LexedGrammar { rules, terminals, declared: vec![], ignored: vec![] };
+    /// let tokens = ["a", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+    /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[1], None).unwrap().shared();
+    /// let compiler = Compiler::new(vocabulary, Default::default());
+    /// let compiled = compiler.compile_contextual(grammar, None, &Fuel::new(100_000)).unwrap();
+    /// let mut matcher = Matcher::new(&compiled);
+    /// assert!(matcher.accept_bytes(b"say"what I say"").unwrap() && matcher.is_accepting());
+    /// ```
+    pub fn compile_contextual(
+        &self,
+        grammar: LexedGrammar<LarkTerminal>,
+        layout: Option<Layout>,
+        fuel: &Fuel,
+    ) -> Result<Arc<CompiledGrammar>, EngineError> {
+        let terminals = lark_contextual_terminals(&grammar.terminals);
+        let lexer = Lexer::new(&terminals, Discipline::LongestMatch, LexerLimits::default(), fuel)?;
+        // A terminal that matches nothing by itself has no token.
+        let all = terminals.iter().map(|terminal| terminal.id).collect();
+        let alone = lexer.among(lexer.start(), &all, Choice::Each)?;
+        let found = lexer.reachable(alone)?.clone();
+        self.compile_tokens(grammar, layout, lexer, &found, true, fuel)
+    }
+
+    fn compile_tokens(
+        &self,
+        grammar: LexedGrammar<LarkTerminal>,
+        layout: Option<Layout>,
+        lexer: Lexer,
+        found: &TerminalSet,
+        is_contextual: bool,
+        fuel: &Fuel,
+    ) -> Result<Arc<CompiledGrammar>, EngineError> {
+        let LexedGrammar { rules, terminals, declared, ignored } = grammar;
         let is_made = |terminal: TerminalId| {
             layout.as_ref().is_some_and(|layout| terminal == layout.indent || terminal == layout.dedent)
         };
@@ -176,7 +247,7 @@ impl Compiler {
         };
         let network = Network::new(reduce(rules, facts, fuel)?, fuel)?;
         let names = terminals.into_iter().map(|terminal| terminal.name).chain(declared).collect();
-        let tables = Arc::new(LexedTables::new(lexer, names, ignored, layout));
+        let tables = Arc::new(LexedTables::new(lexer, names, ignored, layout, is_contextual));
         let machine = Machine::new_lexed(self.0.clone(), network, tables.clone())?;
         Ok(Arc::new(CompiledGrammar {
             shared: self.0.clone(),

@@ -153,8 +153,18 @@ fn completion(
     Err(format!("a dead end after {:?}", text.escape_ascii().to_string()))
 }
 
+/// Which terminals compete for a token.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Lexing {
+    Basic,
+    Contextual,
+}
+
+use Lexing::{Basic, Contextual};
+
 /// Judges all texts up to `length`; how many are words.
 fn check(
+    lexing: Lexing,
     grammar: &LexedGrammar<LarkTerminal>,
     layout: Option<Layout>,
     alphabet: &[u8],
@@ -168,7 +178,10 @@ fn check(
         open: layout.open,
         close: layout.close,
     });
-    let oracle = LexedOracle::new(grammar, indenter);
+    let oracle = match lexing {
+        Basic => LexedOracle::new(grammar, indenter),
+        Contextual => LexedOracle::contextual(grammar, indenter),
+    };
     let texts = texts(alphabet, length);
     let words: Vec<&Vec<u8>> = texts.iter().filter(|text| oracle.is_word(text)).collect();
     let prefixes: HashSet<&[u8]> =
@@ -178,7 +191,12 @@ fn check(
     let vocabulary = Vocabulary::from_tokens(all_tokens, &[eos], None).unwrap().shared();
     for options in [Options::default(), Options { use_memo: false, use_rows: false, ..Options::default() }] {
         let compiler = Compiler::with_options(vocabulary.clone(), Limits::default(), options);
-        let compiled = match compiler.compile_lexed(grammar.clone(), layout.clone(), &Fuel::unlimited()) {
+        let (grammar, layout, fuel) = (grammar.clone(), layout.clone(), Fuel::unlimited());
+        let compiled = match lexing {
+            Basic => compiler.compile_lexed(grammar, layout, &fuel),
+            Contextual => compiler.compile_contextual(grammar, layout, &fuel),
+        };
+        let compiled = match compiled {
             Ok(compiled) => compiled,
             Err(error) if error.is_unproductive() => {
                 prop_assert!(words.is_empty(), "refused as empty, but it has {:?}", words[0]);
@@ -226,11 +244,20 @@ fn check(
 }
 
 fn tokens() -> Vec<Vec<u8>> {
-    [&b"a"[..], b"b", b" ", b"ab", b"ba", b"a b", b" a", b"aa", b"bb ", b"a  b"].map(<[u8]>::to_vec).to_vec()
+    [&b"a"[..], b"b", b" ", b"ab", b"ba", b"a b", b" a", b"aa", b"bb ", b"a  b", b">", b">>a", b"a<a"]
+        .map(<[u8]>::to_vec)
+        .to_vec()
+}
+
+/// Under both disciplines.
+fn words_of_both(grammar: &LexedGrammar<LarkTerminal>, alphabet: &[u8], length: usize) -> [usize; 2] {
+    [Basic, Contextual].map(|lexing| check(lexing, grammar, None, alphabet, length, &tokens()).unwrap())
 }
 
 fn words_of(grammar: &LexedGrammar<LarkTerminal>, alphabet: &[u8], length: usize) -> usize {
-    check(grammar, None, alphabet, length, &tokens()).unwrap()
+    let [basic, contextual] = words_of_both(grammar, alphabet, length);
+    assert!(contextual > 0 || basic == 0);
+    basic
 }
 
 #[test]
@@ -310,15 +337,71 @@ fn indentation() {
         [&b"a"[..], b"\n", b"\n ", b"\n  ", b"\n  a", b"a\nb", b"b\n a", b" ", b"\t", b"(\n", b")", b"\n\na"]
             .map(<[u8]>::to_vec)
             .to_vec();
-    let check =
-        |alphabet: &[u8], length| check(&grammar, Some(layout.clone()), alphabet, length, &tokens).unwrap();
-    assert!(check(b"ab \n", 6) > 0);
-    assert!(check(b"a()\n ", 5) > 0);
-    assert!(check(b"ab\t\n", 5) > 0);
+    let check = |alphabet: &[u8], length| {
+        let both = [Basic, Contextual]
+            .map(|lexing| check(lexing, &grammar, Some(layout.clone()), alphabet, length, &tokens).unwrap());
+        assert!(both[0] > 0 && both[0] == both[1], "no terminal hides another here");
+    };
+    check(b"ab \n", 6);
+    check(b"a()\n ", 5);
+    check(b"ab\t\n", 5);
+}
+
+#[test]
+fn only_what_can_follow_competes() {
+    // A word in quotes, where anything else is text: neither can be read where the other can.
+    let terminals = vec![string("."), regexp("a+", 0), regexp(r"[^.]+", 0), regexp(" +", 0)];
+    let rules = [Seq(vec![Terminal(1), Terminal(0), Terminal(2), Terminal(0), Terminal(1)])];
+    let [basic, contextual] = words_of_both(&grammar(terminals, &[], &[], &rules), b"ab. ", 6);
+    assert!(basic == 0 && contextual > 0);
+    // A keyword is a name where it cannot be read.
+    let terminals = vec![string("ab"), regexp("[ab]+", 0), regexp(" +", 0)];
+    let rules = [Seq(vec![Terminal(0), Terminal(1)])];
+    let [basic, contextual] = words_of_both(&grammar(terminals, &[], &[2], &rules), b"ab ", 6);
+    assert!(basic < contextual, "`ab ab`, and `aba`: no name competes at its beginning");
+    // Where a name can be read, it takes all it can.
+    let terminals = vec![string("ab"), regexp("[ab]+", 0), regexp(" +", 0)];
+    let rules = [Alt(vec![Seq(vec![Terminal(0), Terminal(1)]), Terminal(1)])];
+    let oracle = LexedOracle::contextual(&grammar(terminals.clone(), &[], &[2], &rules), None);
+    assert!(oracle.is_word(b"ab b") && oracle.is_word(b"aba") && !oracle.is_word(b"ab"));
+    words_of(&grammar(terminals, &[], &[2], &rules), b"ab ", 6);
+}
+
+#[test]
+fn operators_are_read_both_ways() {
+    // As `>>` where brackets nest and numbers are shifted, both behind one name.
+    let terminals = || vec![string("a"), string("<"), string(">"), string(">>"), regexp(" ", 0)];
+    let types = Seq(vec![Terminal(0), optional(Seq(vec![Terminal(1), Rule(1), Terminal(2)]))]);
+    let operator = Alt(vec![Terminal(1), Terminal(2), Terminal(3)]);
+    let sums = Seq(vec![Terminal(0), star(Seq(vec![operator, Terminal(0)]))]);
+    let rules = [Alt(vec![Rule(1), Rule(2)]), types, sums];
+    let generic = grammar(terminals(), &[], &[4], &rules);
+    let oracle = LexedOracle::contextual(&generic, None);
+    assert!(oracle.is_word(b"a<a<a>>") && oracle.is_word(b"a>>a") && !oracle.is_word(b"a> >a"));
+    words_of(&generic, b"a<> ", 6);
+    let [basic, contextual] = words_of_both(&generic, b"a<>", 7);
+    assert!(0 < basic && basic < contextual);
+}
+
+#[test]
+fn quotes_of_two_kinds() {
+    // As `"""`: an empty string and the beginning of another, if the long one is never closed.
+    let terminals = vec![regexp(r"\.[ab]*\.", 0), regexp(r"\.\.\.[ab.]*?\.\.\.", 0)];
+    let rules = [Repeat(Box::new(Alt(vec![Terminal(0), Terminal(1)])), 1, None)];
+    let oracle = LexedOracle::contextual(&grammar(terminals.clone(), &[], &[], &rules), None);
+    assert!(oracle.is_word(b"...a.") && oracle.is_word(b"...a..b...") && !oracle.is_word(b"..."));
+    assert!(words_of(&grammar(terminals, &[], &[], &rules), b"a.", 8) > 0);
+}
+
+#[test]
+fn what_lies_before_is_seen_where_nothing_can_be_read() {
+    let terminals = vec![regexp("a+", 0), regexp("(?<!a)b", 0)];
+    let rules = [Alt(vec![Seq(vec![Terminal(0), Terminal(1), Terminal(0)]), Terminal(0)])];
+    words_of(&grammar(terminals, &[], &[], &rules), b"ab", 4);
 }
 
 fn arb_terminals() -> impl Strategy<Value = (Vec<LarkTerminal>, Vec<usize>)> {
-    let strings = ["a", "b", "ab", "ba", "aa", "aab", "."];
+    let strings = ["a", "b", "ab", "ba", "aa", "aab", ".", ".."];
     let regexps = [
         "a+",
         "[ab]+",
@@ -376,6 +459,7 @@ proptest! {
     ) {
         let grammar = grammar(terminals, &[], &ignored, &rules);
         let tokens: Vec<Vec<u8>> = tokens.into_iter().map(String::into_bytes).collect();
-        check(&grammar, None, b"ab. ", 4, &tokens)?;
+        check(Basic, &grammar, None, b"ab. ", 4, &tokens)?;
+        check(Contextual, &grammar, None, b"ab. ", 4, &tokens)?;
     }
 }

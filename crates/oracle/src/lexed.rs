@@ -1,13 +1,18 @@
-//! The reference for lexed grammars: which texts Lark's basic lexer splits into a sentence of the rules.
+//! The reference for lexed grammars: which texts Lark's basic lexer splits into a sentence of the rules. (That for the
+//! contextual discipline is in [`contextual`](crate::contextual).)
 //!
 //! By the definition, with nothing made ahead: at each place the terminals are tried in order by the
 //! backtracking matcher, keywords are compared, ignored tokens dropped; indentation is that of Lark's
 //! `PythonIndenter` on the list of tokens; and the sentence is recognised by Earley's algorithm, over the words
 //! that stand for the terminals in the rules.
 
+use std::cmp::Reverse;
+
 use maskwright_automata::Fuel;
 use maskwright_grammar::{LexedGrammar, TerminalId};
-use maskwright_lexing::{LarkTerminal, LexerTerminal, find_prefix, lark_terminals};
+use maskwright_lexing::{
+    LarkTerminal, LexerTerminal, find_prefix, lark_contextual_terminals, lark_terminals,
+};
 
 use crate::Oracle;
 
@@ -40,11 +45,12 @@ use crate::Oracle;
 /// assert!(oracle.is_word(b"aaa") && !oracle.is_word(b"aa"), "the first token takes all it can");
 /// ```
 pub struct LexedOracle {
-    rules: Oracle,
+    pub(crate) rules: Oracle,
     words: Vec<Vec<u8>>,
     terminals: Vec<LexerTerminal>,
-    ignored: Vec<TerminalId>,
-    indenter: Option<Indenter>,
+    pub(crate) ignored: Vec<TerminalId>,
+    pub(crate) indenter: Option<Indenter>,
+    is_contextual: bool,
 }
 
 /// Which terminals make indentation; a tab is eight spaces.
@@ -78,13 +84,31 @@ impl LexedOracle {
     /// If a terminal is beyond the limits of the backtracking matcher.
     pub fn new(grammar: &LexedGrammar<LarkTerminal>, indenter: Option<Indenter>) -> LexedOracle {
         let terminals = lark_terminals(&grammar.terminals, &Fuel::unlimited());
+        let terminals = terminals.expect("small terminals are within all limits");
+        LexedOracle::with_terminals(grammar, terminals, indenter, false)
+    }
+
+    /// The reference for `grammar` under the contextual discipline.
+    pub fn contextual(grammar: &LexedGrammar<LarkTerminal>, indenter: Option<Indenter>) -> LexedOracle {
+        let mut terminals = lark_contextual_terminals(&grammar.terminals);
+        terminals.sort_by_key(|terminal| Reverse(terminal.priority));
+        LexedOracle::with_terminals(grammar, terminals, indenter, true)
+    }
+
+    fn with_terminals(
+        grammar: &LexedGrammar<LarkTerminal>,
+        terminals: Vec<LexerTerminal>,
+        indenter: Option<Indenter>,
+        is_contextual: bool,
+    ) -> LexedOracle {
         let names = grammar.terminals.iter().map(|terminal| &terminal.name).chain(&grammar.declared);
         LexedOracle {
             rules: Oracle::new(&grammar.rules),
             words: names.enumerate().map(|(id, name)| format!("{id}:{name}").into_bytes()).collect(),
-            terminals: terminals.expect("small terminals are within all limits"),
+            terminals,
             ignored: grammar.ignored.clone(),
             indenter,
+            is_contextual,
         }
     }
 
@@ -93,16 +117,30 @@ impl LexedOracle {
     /// # Panics
     /// If a terminal is beyond the limits of the backtracking matcher.
     pub fn is_word(&self, text: &[u8]) -> bool {
+        if self.is_contextual {
+            return self.is_split(text, 0, &mut Vec::new(), &self.terminals);
+        }
         let Some(tokens) = self.tokens(text) else { return false };
-        let sentence = match &self.indenter {
-            Some(indenter) => indenter.apply(&tokens),
-            None => Some(tokens.into_iter().map(|(terminal, _)| terminal).collect()),
-        };
-        sentence.is_some_and(|sentence| {
-            let words: Vec<&[u8]> =
-                sentence.iter().map(|terminal| self.words[terminal.index()].as_slice()).collect();
-            self.rules.is_word(&words.concat())
-        })
+        let Some((mut sentence, n_open)) = self.sentence(&tokens) else { return false };
+        let dedent = self.indenter.as_ref().map(|indenter| indenter.dedent);
+        sentence.extend(dedent.into_iter().cycle().take(n_open));
+        self.rules.is_word(&self.words_of(&sentence))
+    }
+
+    /// What the parser gets of a list of tokens, and how many blocks are then open; `None` if their indentation is
+    /// wrong.
+    pub(crate) fn sentence(&self, tokens: &[(TerminalId, &[u8])]) -> Option<(Vec<TerminalId>, usize)> {
+        match &self.indenter {
+            Some(indenter) => indenter.apply(tokens),
+            None => Some((tokens.iter().map(|&(terminal, _)| terminal).collect(), 0)),
+        }
+    }
+
+    /// The word over the rules' own terminals that a sentence is.
+    pub(crate) fn words_of(&self, sentence: &[TerminalId]) -> Vec<u8> {
+        let words: Vec<&[u8]> =
+            sentence.iter().map(|terminal| self.words[terminal.index()].as_slice()).collect();
+        words.concat()
     }
 
     /// The tokens that are not ignored; `None` if the lexer is stuck.
@@ -133,8 +171,8 @@ impl LexedOracle {
 }
 
 impl Indenter {
-    /// The sentence of a list of tokens; `None` if its indentation is wrong.
-    fn apply(&self, tokens: &[(TerminalId, &[u8])]) -> Option<Vec<TerminalId>> {
+    /// The sentence of a list of tokens and how many blocks are open behind it; `None` if its indentation is wrong.
+    fn apply(&self, tokens: &[(TerminalId, &[u8])]) -> Option<(Vec<TerminalId>, usize)> {
         let mut sentence = Vec::new();
         let mut widths = vec![0];
         let mut depth = 0usize;
@@ -171,7 +209,6 @@ impl Indenter {
                 return None;
             }
         }
-        sentence.extend(widths[1..].iter().map(|_| self.dedent));
-        Some(sentence)
+        Some((sentence, widths.len() - 1))
     }
 }

@@ -18,6 +18,7 @@
 mod arbitrary;
 mod budget;
 mod cfg;
+mod contextual;
 mod derivative;
 mod earley;
 mod enumerate;

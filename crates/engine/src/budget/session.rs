@@ -143,8 +143,12 @@ impl Machine {
         &mut self,
         config: ConfigId,
     ) -> Result<(u32, TokenCountStatus), EngineError> {
-        if self.lexed().is_some() {
-            return self.with_lexed_budget(|budget, lexed, machine| budget.least(lexed, machine, config));
+        if let Some(lexed) = self.lexed() {
+            // Tokens ahead are read strictly there, so there may be shorter texts.
+            let is_contextual = lexed.tables.is_contextual;
+            let (least, status) =
+                self.with_lexed_budget(|budget, lexed, machine| budget.least(lexed, machine, config))?;
+            return Ok((least, if is_contextual { TokenCountStatus::Upper } else { status }));
         }
         self.with_budget(|budget, machine| budget.least(machine, config))
     }

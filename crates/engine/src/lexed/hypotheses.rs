@@ -6,15 +6,21 @@
 //! dropped, as soon as a guard refutes its match; a guard that can refute no more is forgotten. This is
 //! maximal munch (and leftmost-first) with as much lookahead as it takes, exactly.
 //!
+//! Under the contextual discipline a hypothesis also has the terminals it is read among ([`contexts`](super::contexts)):
+//! at a place that the parser has come to, exactly those that compete there ([`Hypotheses::exact`]).
+//!
 //! Hypotheses are interned, and their steps kept, independently of the grammar's rules.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use maskwright_grammar::TerminalId;
-use maskwright_lexing::{LexState, Lexer};
+use maskwright_lexing::{Choice, LexState, Lexer};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::LexedTables;
+use super::bits::{Bits, ones};
+use super::contexts::{Ahead, Context, Contexts, SetId};
 use crate::EngineError;
 
 /// The most hypotheses of one grammar.
@@ -39,6 +45,7 @@ pub(crate) struct Hypothesis {
     pub(crate) is_boundary: bool,
     /// What must not refute the tokens before; sorted and distinct.
     pub(crate) guards: Box<[LexState]>,
+    context: Context,
 }
 
 /// What one byte can do to a hypothesis.
@@ -48,18 +55,22 @@ pub(crate) struct Outcome {
     pub(crate) terminal: Option<TerminalId>,
     /// The hypothesis after it.
     pub(crate) next: HypothesisId,
+    /// Of a line end that is a terminal: whether `next` is for brackets, which drop it, or for all other places.
+    /// Where all terminals always compete it is for both.
+    pub(crate) is_dropped: bool,
 }
 
-/// A hypothesis with all that one byte can do to it: the terminal whose token ends, if one does, and the
-/// hypothesis after it.
+/// A hypothesis with all that one byte can do to it.
 pub(crate) struct Node {
     pub(crate) id: HypothesisId,
-    pub(crate) edges: Vec<(Option<u32>, HypothesisId)>,
+    pub(crate) edges: Vec<Outcome>,
 }
 
 /// All hypotheses met so far, and their steps.
 pub(crate) struct Hypotheses {
     lexer: Arc<Lexer>,
+    /// Of the contextual discipline.
+    contexts: Option<Contexts>,
     list: Vec<Hypothesis>,
     ids: FxHashMap<Hypothesis, HypothesisId>,
     n_classes: usize,
@@ -71,10 +82,18 @@ pub(crate) struct Hypotheses {
 }
 
 impl Hypotheses {
-    pub(crate) fn new(lexer: Arc<Lexer>) -> Hypotheses {
+    pub(crate) fn new(tables: &LexedTables) -> Hypotheses {
+        let newline = tables.layout.as_ref().map(|layout| layout.newline);
+        let contexts =
+            tables.is_contextual.then(|| Contexts::new(tables.n_terminals, &tables.ignored, newline));
+        Hypotheses::within(tables.lexer.clone(), contexts)
+    }
+
+    fn within(lexer: Arc<Lexer>, contexts: Option<Contexts>) -> Hypotheses {
         let n_classes = lexer.class_representatives().len();
         Hypotheses {
             lexer,
+            contexts,
             list: Vec::new(),
             ids: FxHashMap::default(),
             n_classes,
@@ -85,9 +104,79 @@ impl Hypotheses {
         }
     }
 
-    /// The hypothesis before any text.
+    /// The same with other sets behind some terminals ([`Contexts::follow`]); `None` if nothing is different.
+    pub(crate) fn following(&self, following: &[Option<Bits>]) -> Option<Hypotheses> {
+        let mut contexts = self.contexts.clone()?;
+        contexts.follow(following).then(|| Hypotheses::within(self.lexer.clone(), Some(contexts)))
+    }
+
+    /// The hypothesis before any text, with all terminals.
     pub(crate) fn start(&mut self) -> Result<HypothesisId, EngineError> {
-        self.intern(Hypothesis { state: self.lexer.start(), is_boundary: true, guards: Box::default() })
+        let state = self.lexer.start();
+        self.make(state, true, Box::default(), Context::ALL)
+    }
+
+    /// The terminals of `wanted` that are never matched by a token among `terminals` and the ignored ones, or among all.
+    pub(crate) fn hidden(
+        &mut self,
+        terminals: Option<&Bits>,
+        wanted: &Bits,
+    ) -> Result<Vec<usize>, EngineError> {
+        let Some(contexts) = &mut self.contexts else { return Ok(Vec::new()) };
+        let set = terminals.map_or(SetId::ALL, |terminals| contexts.following(terminals));
+        let start = contexts.start(&self.lexer, self.lexer.start(), set, Choice::Best)?;
+        let found = self.lexer.reachable(start)?;
+        Ok(ones(wanted)
+            .filter(|&terminal| !found.contains(terminal as u32) && contexts.is_read(terminal))
+            .collect())
+    }
+
+    /// The number of the set of `terminals` and the ignored ones; `None` where all terminals always compete.
+    pub(crate) fn set(&mut self, terminals: &Bits) -> Option<SetId> {
+        self.contexts.as_mut().map(|contexts| contexts.set(terminals))
+    }
+
+    /// The hypothesis `id`, at the end of a token, where the terminals of `set` compete for the next.
+    pub(crate) fn exact(&mut self, id: HypothesisId, set: SetId) -> Result<HypothesisId, EngineError> {
+        self.restarted(id, Context { set, ..Context::ALL })
+    }
+
+    /// The same with all that follows read freely; `None` where it already is, or all terminals always compete.
+    pub(crate) fn free(&mut self, id: HypothesisId) -> Result<Option<HypothesisId>, EngineError> {
+        if self.contexts.is_none() || self.is_free(id) {
+            return Ok(None);
+        }
+        self.restarted(id, Context::FREE).map(Some)
+    }
+
+    /// Whether what follows is read freely.
+    pub(crate) fn is_free(&self, id: HypothesisId) -> bool {
+        self.get(id).context.ahead == Ahead::Free
+    }
+
+    /// The hypothesis with all tokens behind that in progress, or that which begins, read freely.
+    pub(crate) fn free_ahead(&mut self, id: HypothesisId) -> Result<HypothesisId, EngineError> {
+        if self.contexts.is_none() || self.is_free(id) {
+            return Ok(id);
+        }
+        let Hypothesis { state, is_boundary, guards, context } = self.get(id).clone();
+        self.make(state, is_boundary, guards, Context { ahead: Ahead::Free, ..context })
+    }
+
+    fn restarted(&mut self, id: HypothesisId, context: Context) -> Result<HypothesisId, EngineError> {
+        let Hypothesis { state, is_boundary, guards, context: before } = self.get(id).clone();
+        let Some(contexts) = self.contexts.as_mut().filter(|_| before != context) else { return Ok(id) };
+        let state = contexts.start(&self.lexer, state, context.set, context.choice)?;
+        self.make(state, is_boundary, guards, context)
+    }
+
+    /// Whether an outcome is for places inside of brackets, or outside.
+    #[inline]
+    pub(crate) fn is_for(&self, outcome: &Outcome, is_nested: bool) -> bool {
+        outcome.is_dropped == is_nested
+            || self.contexts.as_ref().is_none_or(|contexts| {
+                !outcome.terminal.is_some_and(|terminal| contexts.is_newline(terminal))
+            })
     }
 
     pub(crate) fn get(&self, id: HypothesisId) -> &Hypothesis {
@@ -182,20 +271,41 @@ impl Hypotheses {
         }
         let mut outcomes = Vec::new();
         if !lexer.reachable(state)?.is_empty() {
-            let next = self.intern(Hypothesis { state, is_boundary: false, guards: sorted(&guards) })?;
-            outcomes.push(Outcome { terminal: None, next });
+            let next = self.make(state, false, sorted(&guards), hypothesis.context)?;
+            outcomes.push(Outcome { terminal: None, next, is_dropped: false });
         }
         for accept in lexer.accepts(state) {
             let mut guards = guards.clone();
             if lexer.can_accept_again(accept.guard)? {
                 guards.push(accept.guard);
             }
-            let state = lexer.restart(state)?;
-            let next = self.intern(Hypothesis { state, is_boundary: true, guards: sorted(&guards) })?;
-            let terminal = Some(TerminalId::from_index(accept.terminal as usize));
-            outcomes.push(Outcome { terminal, next });
+            let terminal = TerminalId::from_index(accept.terminal as usize);
+            let behind = match &mut self.contexts {
+                Some(contexts) => contexts.behind(&lexer, state, terminal, hypothesis.context)?,
+                None => vec![(lexer.restart(state)?, Context::ALL, false)],
+            };
+            for (state, context, is_dropped) in behind {
+                let next = self.make(state, true, sorted(&guards), context)?;
+                outcomes.push(Outcome { terminal: Some(terminal), next, is_dropped });
+            }
         }
         Ok(outcomes)
+    }
+
+    fn make(
+        &mut self,
+        state: LexState,
+        is_boundary: bool,
+        guards: Box<[LexState]>,
+        mut context: Context,
+    ) -> Result<HypothesisId, EngineError> {
+        if let Some(contexts) = &self.contexts
+            && !is_boundary
+            && !contexts.may_be_kept(self.lexer.reachable(state)?)
+        {
+            context = Context { set: SetId::ANY, choice: Choice::Best, ..context };
+        }
+        self.intern(Hypothesis { state, is_boundary, guards, context })
     }
 
     fn intern(&mut self, hypothesis: Hypothesis) -> Result<HypothesisId, EngineError> {
@@ -244,12 +354,11 @@ impl Hypotheses {
             ranges.dedup();
             let mut edges = Vec::new();
             for index in ranges.into_iter().flat_map(|(start, end)| start..end) {
-                let outcome = self.outcome(index);
-                edges.push((outcome.terminal.map(|terminal| terminal.index() as u32), outcome.next));
+                edges.push(self.outcome(index));
             }
             edges.sort_unstable();
             edges.dedup();
-            for &(_, next) in &edges {
+            for &Outcome { next, .. } in &edges {
                 if !known(next) && seen.insert(next) {
                     nodes.push(Node { id: next, edges: Vec::new() });
                 }
@@ -265,6 +374,7 @@ impl Hypotheses {
             + self.list.len() * (2 * size_of::<Hypothesis>() + 24)
             + self.outcomes.len() * 2 * size_of::<Outcome>()
             + self.ranges.len() * 32
+            + self.contexts.as_ref().map_or(0, Contexts::memory_usage)
     }
 }
 

@@ -10,6 +10,9 @@
 //! tokens that are allowed whatever lies beyond, and the sequences for which that must be looked at. A mask
 //! is the union of a few judgements and of what is left of them on the whole stack.
 //!
+//! Under the contextual discipline a class that only free readings allow is left open likewise
+//! ([`contexts`](super::contexts)): its tokens are read byte by byte.
+//!
 //! The naive twin (`Options::use_rows` off) walks the whole token trie with the whole configuration.
 
 use std::ops::Range;
@@ -29,6 +32,7 @@ use crate::EngineError;
 use crate::configuration::{ConfigId, Thread};
 use crate::machine::Machine;
 use crate::mask_form::{MaskBuilder, MaskForm};
+use crate::stack::NodeId;
 
 /// Bytes that sets of readings may take before they are dropped; rows do not need them once they are made.
 const MAX_READINGS_BYTES: usize = 32 << 20;
@@ -163,8 +167,15 @@ impl Lexed {
         let is_nested = self.layouts.get(thread.layout).depth > 0;
         if let Some((newline, _)) = made.filter(|_| is_nested) {
             // The parser does not get this newline, so it is not the first terminal of any of its threads.
-            let cut = self.horizon.cut_all(parser, thread.parser)?;
-            self.add_judged(parser, thread, cut, newline, &row, &mut found, mask)?;
+            let threads = parser.configs.threads(thread.parser).to_vec();
+            let nodes: Vec<NodeId> = threads.iter().map(|thread| thread.node).collect();
+            if self.can_cut(parser, &nodes) {
+                let cut = self.horizon.cut_all(parser, thread.parser)?;
+                self.add_judged(parser, thread, cut, newline, &row, &mut found, mask)?;
+            } else {
+                let nodes = row.tree.beginning_with(newline);
+                self.judge(parser, &row.tree, nodes, thread, false, &mut found)?;
+            }
         }
         let mut last = None;
         for index in 0..parser.configs.threads(thread.parser).len() {
@@ -178,7 +189,13 @@ impl Lexed {
             if last.replace(terminal) != Some(terminal) && !self.tables.hidden.contains(&terminal.index()) {
                 self.add_inside(parser, thread, terminal, &row, mask)?;
             }
-            if !row.tree.beginning_with(terminal).is_empty() {
+            let nodes = row.tree.beginning_with(terminal);
+            if !nodes.is_empty() && !self.can_cut(parser, &[own.node]) {
+                if let Some(alone) = parser.intern(&mut vec![own], false)? {
+                    let place = LexedThread { parser: alone, ..thread };
+                    self.judge(parser, &row.tree, nodes, place, false, &mut found)?;
+                }
+            } else if !nodes.is_empty() {
                 let node = self.horizon.cut(parser, own.node);
                 if let Some(cut) = parser.intern(&mut vec![Thread { node, ..own }], false)? {
                     self.add_judged(parser, thread, cut, terminal, &row, &mut found, mask)?;
@@ -186,7 +203,7 @@ impl Lexed {
             }
         }
         found.add_allowed(&row, mask);
-        let mut open: Vec<u32> = found.open.iter().map(|(_, end)| end.class).collect();
+        let mut open: Vec<u32> = found.open.iter().map(|(_, end)| end.class).chain(row.unread).collect();
         open.retain(|&class| !found.is_allowed[class as usize]);
         open.sort_unstable();
         open.dedup();
@@ -194,6 +211,11 @@ impl Lexed {
             self.add_one_by_one(parser, config, &row.classes[class as usize], mask)?;
         }
         Ok(())
+    }
+
+    /// Whether what is found with the stacks of `nodes` cut off holds for them as they are.
+    fn can_cut(&mut self, parser: &mut Machine, nodes: &[NodeId]) -> bool {
+        nodes.iter().all(|&node| self.scopes[self.main].always_finishes(parser, node))
     }
 
     /// Adds the tokens after which `terminal` is the next that may end.
@@ -213,7 +235,7 @@ impl Lexed {
         }
         let mut found = Found::nothing(row);
         for end in &row.inside {
-            let viability = &mut self.scopes[0].viability;
+            let viability = &mut self.scopes[self.main].viability;
             if contains(viability.reads(&mut self.hypotheses, end.hypothesis, regime)?, terminal.index()) {
                 found.allow(end.class);
             }
@@ -274,7 +296,7 @@ impl Lexed {
     /// that of a line, or to ends of tokens that are not good.
     fn depends_on_more(&mut self, layout: LayoutId, hypothesis: HypothesisId) -> Result<bool, EngineError> {
         let regime = usize::from(self.layouts.get(layout).depth > 0);
-        let viability = &mut self.scopes[0].viability;
+        let viability = &mut self.scopes[self.main].viability;
         let (end, bad) = (viability.adjacency.end(), viability.adjacency.bad());
         let reads = viability.reads(&mut self.hypotheses, hypothesis, regime)?;
         let newline = self.tables.layout.as_ref().map(|layout| layout.newline.index());
@@ -298,7 +320,8 @@ impl Lexed {
         let mut context = Context {
             tables: &self.tables,
             hypotheses: &mut self.hypotheses,
-            viability: &mut self.scopes[0].viability,
+            viability: &mut self.scopes[self.main].viability,
+            follow: &self.follow,
         };
         let may_be_newline = context.may_be_newline(hypothesis)?;
         let start = self.readings.start(&self.tables, hypothesis, may_be_newline);
@@ -398,24 +421,25 @@ impl Lexed {
             if is_cut {
                 config = self.horizon.cut_all(parser, config)?;
             }
-            for ends in tree.ends(node).chunk_by(|a, b| a.hypothesis == b.hypothesis) {
+            let is_alike = |a: &End, b: &End| (a.hypothesis, a.is_free) == (b.hypothesis, b.is_free);
+            for ends in tree.ends(node).chunk_by(is_alike) {
                 if ends.iter().all(|end| found.is_allowed[end.class as usize]) {
                     continue;
                 }
                 let thread = LexedThread { hypothesis: ends[0].hypothesis, parser: config, layout };
                 let verdict = if is_cut {
                     self.has_met_hole = is_partial;
-                    let verdict = self.is_viable_within(parser, thread, 0)?;
+                    let verdict = self.is_viable_within(parser, thread, self.main)?;
                     verdict.filter(|&is_viable| is_viable || !self.has_met_hole)
                 } else {
                     self.is_viable_at_once(parser, thread)?
                 };
                 match verdict {
-                    Some(true) => {
+                    Some(true) if !ends[0].is_free => {
                         ends.iter().for_each(|end| found.allow(end.class));
                     }
                     Some(false) => {}
-                    None => found.open.extend(ends.iter().map(|&end| (index as u32, end))),
+                    _ => found.open.extend(ends.iter().map(|&end| (index as u32, end))),
                 }
             }
             path.push((config, layout, is_partial));

@@ -19,6 +19,8 @@
 //! looks further than one token, `1..2`).
 
 pub(crate) mod bits;
+mod competition;
+mod contexts;
 mod horizon;
 mod hypotheses;
 mod layout;
@@ -43,7 +45,9 @@ use crate::budget::LexedBudget;
 use crate::configuration::{ConfigId, Configurations};
 use crate::machine::Machine;
 use crate::mask_form::MaskForm;
-use bits::{Bits, contains, insert, remove};
+use bits::{Bits, contains, insert, intersects, remove};
+use competition::{Prepared, prepare};
+use contexts::SetId;
 use horizon::Horizon;
 pub(crate) use hypotheses::HypothesisId;
 use hypotheses::{Hypotheses, Outcome};
@@ -71,6 +75,8 @@ pub(crate) struct LexedTables {
     pub(crate) layout: Option<Layout>,
     /// The terminals that are read in a way of their own: those of the layout.
     pub(crate) hidden: Vec<usize>,
+    /// Whether only those terminals compete that the parser can read; otherwise all do.
+    pub(crate) is_contextual: bool,
 }
 
 impl LexedTables {
@@ -80,13 +86,14 @@ impl LexedTables {
         names: Vec<String>,
         ignored: Vec<TerminalId>,
         layout: Option<Layout>,
+        is_contextual: bool,
     ) -> LexedTables {
         let hidden = match &layout {
             Some(layout) => [layout.newline, layout.indent, layout.dedent].map(TerminalId::index).to_vec(),
             None => Vec::new(),
         };
         let (lexer, n_terminals) = (Arc::new(lexer), names.len());
-        LexedTables { lexer, n_terminals, names, ignored, layout, hidden }
+        LexedTables { lexer, n_terminals, names, ignored, layout, hidden, is_contextual }
     }
 }
 
@@ -106,8 +113,15 @@ pub(crate) struct Lexed {
     reach: Reach,
     /// The rules restricted to a set of terminals; first those with all terminals.
     scopes: Vec<Scope>,
+    /// The scope that is asked first, all terminals but the doubtful ones ([`competition`]).
+    main: usize,
+    doubtful: Bits,
+    /// By terminal, what may follow it.
+    follow: Arc<[Bits]>,
     /// By number of a set over(h), its scope.
     scope_of: FxHashMap<u32, usize>,
+    /// By configuration of the parser, outside of brackets and inside, the terminals that compete there.
+    competing: FxHashMap<(ConfigId, bool), SetId>,
     layouts: Layouts,
     pub(crate) configs: Configurations<LexedThread>,
     start: ConfigId,
@@ -142,19 +156,27 @@ impl Lexed {
     /// # Errors
     /// If no text is in the language, or a limit is reached.
     pub(crate) fn new(tables: Arc<LexedTables>, parser: &mut Machine) -> Result<Lexed, EngineError> {
-        let mut hypotheses = Hypotheses::new(tables.lexer.clone());
-        let first = hypotheses.start()?;
         let n_words = Adjacency::n_words(tables.n_terminals);
-        let everything: Bits = vec![u64::MAX; n_words].into();
-        let scopes = vec![scope(&tables, &mut parser.network, everything, true)];
+        let (everything, nothing): (Bits, Bits) = (vec![u64::MAX; n_words].into(), vec![0; n_words].into());
+        let everything = scope(&tables, &mut parser.network, everything, &nothing, true);
+        let hypotheses = Hypotheses::new(&tables);
+        let prepared = prepare(&tables, &mut parser.network, &everything, hypotheses)?;
+        let Prepared { mut hypotheses, main, doubtful } = prepared;
+        let follow = everything.viability.adjacency.needed[0].as_slice().into();
+        let scopes: Vec<Scope> = [everything].into_iter().chain(main).collect();
+        let first = hypotheses.start()?;
         let reach = Reach::new(tables.n_terminals, n_words);
         let readings = Readings::new(&tables);
         let mut lexed = Lexed {
             tables,
             hypotheses,
             reach,
+            main: scopes.len() - 1,
             scopes,
+            doubtful,
+            follow,
             scope_of: FxHashMap::default(),
+            competing: FxHashMap::default(),
             layouts: Layouts::new(),
             configs: Configurations::new(),
             start: ConfigId(0),
@@ -174,7 +196,8 @@ impl Lexed {
             alike: FxHashMap::default(),
             horizon: Horizon::default(),
         };
-        let thread = LexedThread { hypothesis: first, parser: parser.own_start(), layout: LayoutId::START };
+        let hypothesis = lexed.exact(parser, first, parser.own_start(), LayoutId::START)?;
+        let thread = LexedThread { hypothesis, parser: parser.own_start(), layout: LayoutId::START };
         if !lexed.is_viable(parser, thread)? {
             return Err(EngineError::no_text());
         }
@@ -201,9 +224,11 @@ impl Lexed {
         let mut after = Vec::new();
         for index in 0..self.configs.threads(config).len() {
             let thread = self.configs.threads(config)[index];
+            let is_nested = self.layouts.get(thread.layout).depth > 0;
             for outcome in self.hypotheses.step(thread.hypothesis, byte)? {
                 let outcome = self.hypotheses.outcome(outcome);
-                if let Some(next) = self.after(parser, thread, outcome, byte)?
+                if self.hypotheses.is_for(&outcome, is_nested)
+                    && let Some(next) = self.after(parser, thread, outcome, byte)?
                     && self.is_viable(parser, next)?
                 {
                     after.push(next);
@@ -280,7 +305,9 @@ impl Lexed {
         };
         let place = self.layouts.with_line(thread.layout, None);
         let after = self.after_token(parser, thread.parser, place, terminal, line)?;
-        Ok(after.map(|(parser, layout)| LexedThread { hypothesis, parser, layout }))
+        let Some((config, layout)) = after else { return Ok(None) };
+        let hypothesis = self.exact(parser, hypothesis, config, layout)?;
+        Ok(Some(LexedThread { hypothesis, parser: config, layout }))
     }
 
     /// What the parser is in after a token, its layout with it; `line` is that of the token.
@@ -410,20 +437,11 @@ impl Lexed {
         parser: &mut Machine,
         thread: LexedThread,
     ) -> Result<Option<bool>, EngineError> {
-        let answer = self.is_viable_within(parser, thread, 0)?;
+        let answer = self.is_viable_within(parser, thread, self.main)?;
         if answer.is_some() {
             return Ok(answer);
         }
-        let over = self.reach.over(&mut self.hypotheses, thread.hypothesis)?;
-        let scope = match self.scope_of.get(&over) {
-            Some(&scope) => scope,
-            None => {
-                let terminals = self.reach.set(over).clone();
-                self.scopes.push(scope(&self.tables, &mut parser.network, terminals, false));
-                self.scope_of.insert(over, self.scopes.len() - 1);
-                self.scopes.len() - 1
-            }
-        };
+        let scope = self.scope_behind(parser, thread.hypothesis)?;
         self.is_viable_within(parser, thread, scope)
     }
 
@@ -445,31 +463,47 @@ impl Lexed {
         let (end, bad) = (viability.adjacency.end(), viability.adjacency.bad());
         let newline = tables.layout.as_ref().map(|layout| layout.newline.index());
         let reads: Bits = viability.reads(&mut self.hypotheses, hypothesis, regime)?.into();
-        if ![Some(end), Some(bad), newline].into_iter().flatten().any(|bit| contains(&reads, bit)) {
-            return Ok(Some(false));
+        let mut readable = self.scopes[scope].readable(parser, config, &tables.hidden).clone();
+        // What cannot be finished without doubtful terminals may be with them.
+        let mut is_open = false;
+        if !self.scopes[scope].is_complete {
+            readable = self.scopes[0].readable(parser, config, &tables.hidden).clone();
+            is_open = intersects(&reads, &readable);
         }
-        let readable = self.scopes[scope].readable(parser, config, &tables.hidden);
+        if ![Some(end), Some(bad), newline].into_iter().flatten().any(|bit| contains(&reads, bit)) {
+            return Ok((!is_open).then_some(false));
+        }
         let may_continue = readable.iter().any(|&word| word != 0);
         let can_end = self.can_end(parser, config, layout)?;
         if contains(&reads, end) && can_end {
             return Ok(Some(true));
         }
-        let mut may_break = false;
+        let (mut breaks_well, mut may_break) = (false, false);
         if let Some(rules) = &tables.layout
             && regime == 0
         {
             for (config, layout) in self.after_any_newline(parser, config, layout, rules.newline)? {
-                let readable = self.scopes[scope].readable(parser, config, &[]);
                 let is_text =
                     |terminal: usize| terminal != rules.indent.index() && terminal != rules.dedent.index();
-                may_break |= bits::ones(readable).any(is_text) || self.can_end(parser, config, layout)?;
+                let can_end = self.can_end(parser, config, layout)?;
+                let mut breaks = |scope: usize| {
+                    can_end || bits::ones(self.scopes[scope].readable(parser, config, &[])).any(is_text)
+                };
+                breaks_well |= breaks(scope);
+                may_break |= breaks(0);
             }
-            if may_break && contains(&reads, rules.newline.index()) {
+            if breaks_well && contains(&reads, rules.newline.index()) {
                 return Ok(Some(true));
             }
         }
+        if self.scopes[scope].is_complete {
+            may_break = breaks_well;
+        }
         let may_finish = may_continue || can_end || may_break;
-        Ok(if may_finish && contains(&reads, bad) { None } else { Some(false) })
+        let is_open = is_open
+            || (may_finish && contains(&reads, bad))
+            || (may_break && !breaks_well && newline.is_some_and(|newline| contains(&reads, newline)));
+        Ok((!is_open).then_some(false))
     }
 
     /// Where a newline and some width can lead: deeper, to the same block, or to one around it.
@@ -491,7 +525,7 @@ impl Lexed {
         Ok(places)
     }
 
-    /// Looks for a completion token by token, as far as ends of tokens are not good.
+    /// Looks for a completion token by token, as far as ends of tokens are not good or not known to be.
     fn search(&mut self, parser: &mut Machine, root: LexedThread) -> Result<bool, EngineError> {
         if let Some(&known) = self.searched.get(&root) {
             return Ok(known);
@@ -506,6 +540,7 @@ impl Lexed {
             is_oldest = !is_oldest;
             for (terminal, hypothesis) in self.token_ends(thread)? {
                 for (config, layout) in self.after_any_token(parser, thread, terminal)? {
+                    let hypothesis = self.exact(parser, hypothesis, config, layout)?;
                     let next = LexedThread { hypothesis, parser: config, layout };
                     match self.is_viable_at_once(parser, next)? {
                         Some(true) => {
@@ -530,7 +565,7 @@ impl Lexed {
         Ok(is_viable)
     }
 
-    /// The ends of the next token that is not ignored which are not good.
+    /// The ends of the next token that is not ignored which are not good, or not known to be.
     fn token_ends(&mut self, thread: LexedThread) -> Result<Vec<(TerminalId, HypothesisId)>, EngineError> {
         let nested = self.layouts.get(thread.layout).depth > 0;
         let tables = self.tables.clone();
@@ -544,11 +579,19 @@ impl Lexed {
         while let Some(id) = work.pop() {
             for class in 0..self.hypotheses.n_classes() {
                 for index in self.hypotheses.step_class(id, class)? {
-                    let Outcome { terminal, next } = self.hypotheses.outcome(index);
+                    let outcome = self.hypotheses.outcome(index);
+                    if !self.hypotheses.is_for(&outcome, nested) {
+                        continue;
+                    }
+                    let Outcome { terminal, next, .. } = outcome;
                     match terminal.filter(|&terminal| !is_ignored(terminal)) {
                         None if seen.insert(next) => work.push(next),
                         None => {}
-                        Some(terminal) if !self.scopes[0].viability.is_good(terminal.index(), next) => {
+                        // Behind a good end too, if the rules cannot be finished there without doubtful terminals.
+                        Some(terminal)
+                            if !self.scopes[self.main].is_complete
+                                || !self.scopes[self.main].viability.is_good(terminal.index(), next) =>
+                        {
                             ends.push((terminal, next));
                         }
                         Some(_) => {}
@@ -588,6 +631,7 @@ impl Lexed {
         self.forms = FxHashSet::default();
         self.judgements = FxHashMap::default();
         self.insides = FxHashMap::default();
+        self.competing = FxHashMap::default();
         self.horizon.clear();
         self.memo_bytes = 0;
     }
@@ -619,7 +663,8 @@ impl Lexed {
         let mut names = Vec::new();
         for thread in self.configs.threads(config) {
             let regime = usize::from(self.layouts.get(thread.layout).depth > 0);
-            let reads = self.scopes[0].viability.reads(&mut self.hypotheses, thread.hypothesis, regime)?;
+            let reads =
+                self.scopes[self.main].viability.reads(&mut self.hypotheses, thread.hypothesis, regime)?;
             let readable = parser.configs.threads(thread.parser).iter().map(|thread| thread.terminal);
             let expected = readable.filter(|terminal| contains(reads, terminal.index()));
             names.extend(expected.map(|terminal| self.tables.names[terminal.index()].clone()));
@@ -629,18 +674,25 @@ impl Lexed {
 }
 
 /// The rules restricted to a set of terminals, and those that indentation makes.
-fn scope(tables: &LexedTables, network: &mut Network, mut terminals: Bits, is_everything: bool) -> Scope {
+fn scope(
+    tables: &LexedTables,
+    network: &mut Network,
+    mut terminals: Bits,
+    doubtful: &Bits,
+    is_everything: bool,
+) -> Scope {
     if let Some(layout) = &tables.layout {
         insert(&mut terminals, layout.indent.index());
         insert(&mut terminals, layout.dedent.index());
     }
     let rules = Restriction::new(network, terminals);
-    let viability = Viability::new(adjacency_of(tables, &rules.followers(network, tables.n_terminals)));
+    let followers = rules.followers(network, tables.n_terminals);
+    let viability = Viability::new(adjacency_of(tables, &followers, doubtful));
     Scope::new(viability, rules, is_everything)
 }
 
 /// What the fixpoints of [`viability`] need to know of the grammar.
-fn adjacency_of(tables: &LexedTables, followers: &[Bits]) -> Adjacency {
+fn adjacency_of(tables: &LexedTables, followers: &[Bits], doubtful: &Bits) -> Adjacency {
     let n_words = Adjacency::n_words(tables.n_terminals);
     let made: Vec<usize> = match &tables.layout {
         Some(layout) => vec![layout.indent.index(), layout.dedent.index()],
@@ -651,8 +703,13 @@ fn adjacency_of(tables: &LexedTables, followers: &[Bits]) -> Adjacency {
     for terminal in &tables.ignored {
         insert(&mut ignored, terminal.index());
     }
-    let mut adjacency =
-        Adjacency { n_terminals: tables.n_terminals, n_words, ignored: vec![ignored], needed: vec![flat] };
+    let mut adjacency = Adjacency {
+        n_terminals: tables.n_terminals,
+        n_words,
+        ignored: vec![ignored],
+        needed: vec![flat],
+        doubtful: doubtful.clone(),
+    };
     if let Some(layout) = &tables.layout {
         // Inside of brackets.
         let mut ignored = adjacency.ignored[0].clone();

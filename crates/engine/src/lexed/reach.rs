@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use super::bits::{Bits, insert, unite};
-use super::hypotheses::{Hypotheses, HypothesisId};
+use super::hypotheses::{Hypotheses, HypothesisId, Outcome};
 use crate::EngineError;
 
 /// The sets over(h), found for all that follows a hypothesis at once and kept.
@@ -27,12 +27,14 @@ impl Reach {
         &self.sets[number as usize]
     }
 
-    /// The number of over(h); equal sets have one number, counted from 0.
+    /// The number of over(h); equal sets have one number, counted from 0. Tokens behind the next are read freely: no more can
+    /// come than that.
     pub(super) fn over(
         &mut self,
         hypotheses: &mut Hypotheses,
         root: HypothesisId,
     ) -> Result<u32, EngineError> {
+        let root = hypotheses.free_ahead(root)?;
         if let Some(known @ 1..) = self.known.get(root.index()).copied() {
             return Ok(known - 1);
         }
@@ -48,9 +50,9 @@ impl Reach {
             if hypotheses.ends_here(node.id) {
                 insert(set, self.n_terminals);
             }
-            for &(terminal, next) in &node.edges {
+            for &Outcome { terminal, next, .. } in &node.edges {
                 if let Some(terminal) = terminal {
-                    insert(set, terminal as usize);
+                    insert(set, terminal.index());
                 }
                 match local.get(&next) {
                     Some(&next) => predecessors[next].push(index as u32),

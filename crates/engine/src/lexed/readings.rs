@@ -7,6 +7,9 @@
 //! a walk over the token trie takes one table lookup a node, and most subtrees of the trie (the insides of
 //! strings, comments and names) are taken whole, because their bytes lead from a set back to itself.
 //!
+//! Under the contextual discipline each reading goes on strictly and freely behind the first token that it ends
+//! ([`contexts`](super::contexts)): what strict readings say is so, and what free ones say may be.
+//!
 //! Indentation needs the width of a line beside its token, which may have begun before the bytes in hand
 //! ([`Blanks`]).
 
@@ -82,6 +85,14 @@ pub(super) struct Reading {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct SetId(u32);
 
+/// The most readings of a set. Operators that are read both ways make them many: a line of `-`.
+const MAX_READINGS: usize = 256;
+
+impl SetId {
+    /// Stands for all sets of more readings, whatever bytes follow: nothing is known of them.
+    pub(super) const TOO_MANY: SetId = SetId(0);
+}
+
 const UNKNOWN: u32 = 0;
 const DEAD: u32 = 1;
 
@@ -118,15 +129,16 @@ impl Readings {
             });
             columns[usize::from(byte)] = column as u16;
         }
+        let too_many: Box<[Reading]> = Box::default();
         let nothing = Symbol { terminal: TerminalId::from_index(0), blanks: Blanks::None };
         Readings {
             sequences: vec![(SequenceId::EMPTY, nothing)],
             longer: FxHashMap::default(),
-            sets: Vec::new(),
-            ids: FxHashMap::default(),
+            sets: vec![too_many.clone()],
+            ids: FxHashMap::from_iter([(too_many, SetId::TOO_MANY)]),
             columns,
             n_columns: keys.len(),
-            rows: Vec::new(),
+            rows: vec![u32::MAX],
             cells: Vec::new(),
             loops: FxHashMap::default(),
         }
@@ -178,11 +190,18 @@ impl Readings {
         byte: u8,
         column: usize,
     ) -> Result<Option<SetId>, EngineError> {
+        if set == SetId::TOO_MANY {
+            return Ok(Some(set));
+        }
         let mut after = Vec::new();
         for index in 0..self.get(set).len() {
             let reading = self.get(set)[index];
             for outcome in context.hypotheses.step(reading.hypothesis, byte)? {
                 let outcome = context.hypotheses.outcome(outcome);
+                if !context.hypotheses.is_for(&outcome, false) {
+                    // Free readings have what follows inside of brackets.
+                    continue;
+                }
                 let blanks = match &context.tables.layout {
                     Some(layout) => reading.blanks.after(byte, layout.tab_width),
                     None => Blanks::None,
@@ -203,6 +222,12 @@ impl Readings {
                             continue;
                         }
                         let sequence = self.longer(reading.sequence, Symbol { terminal, blanks });
+                        if let Some(hypothesis) = context.hypotheses.free(outcome.next)? {
+                            let free = Reading { sequence, hypothesis, blanks: Blanks::None };
+                            if self.may_go_on(context, free)? {
+                                after.push(free);
+                            }
+                        }
                         Reading { sequence, hypothesis: outcome.next, blanks: Blanks::None }
                     }
                 };
@@ -213,7 +238,11 @@ impl Readings {
         }
         after.sort_unstable();
         after.dedup();
-        let target = if after.is_empty() { None } else { Some(self.intern(after)) };
+        let target = match after.len() {
+            0 => None,
+            1..=MAX_READINGS => Some(self.intern(after)),
+            _ => Some(SetId::TOO_MANY),
+        };
         let row = &mut self.rows[set.0 as usize];
         if *row == u32::MAX {
             *row = self.cells.len() as u32;
@@ -302,8 +331,10 @@ impl Readings {
 pub(super) struct Context<'a> {
     pub(super) tables: &'a LexedTables,
     pub(super) hypotheses: &'a mut Hypotheses,
-    /// What is known of hypotheses with all terminals.
+    /// What is known of hypotheses by the main scope.
     pub(super) viability: &'a mut Viability,
+    /// By terminal, what may follow it.
+    pub(super) follow: &'a [Bits],
 }
 
 impl Context<'_> {
@@ -319,6 +350,6 @@ impl Context<'_> {
     }
 
     fn needed(&self, terminal: TerminalId) -> &[u64] {
-        &self.viability.adjacency.needed[0][terminal.index()]
+        &self.follow[terminal.index()]
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct LexedRow {
     pub(super) inside: Vec<End>,
     /// All others.
     pub(super) tree: SequenceTree,
+    /// The class of tokens that have too many readings to list.
+    pub(super) unread: Option<u32>,
 }
 
 /// Where the tokens of a class can end.
@@ -35,6 +37,8 @@ pub(super) struct End {
     /// The hypothesis, or one that has as good a chance of a completion.
     pub(super) hypothesis: HypothesisId,
     pub(super) class: u32,
+    /// Whether it is the end of a free reading, so that the tokens of the class may not be readable so.
+    pub(super) is_free: bool,
 }
 
 /// Sequences of terminals with the ends behind each, in preorder.
@@ -59,7 +63,7 @@ pub(super) struct SequenceNode {
 }
 
 impl SequenceTree {
-    /// The ends behind a sequence; equal hypotheses are neighbours.
+    /// The ends behind a sequence; equal hypotheses are neighbours, and of these those of strict readings come first.
     pub(super) fn ends(&self, node: &SequenceNode) -> &[End] {
         &self.ends[node.ends_start as usize..node.ends_end as usize]
     }
@@ -175,18 +179,22 @@ impl LexedRow {
         let mut ends: FxHashMap<SequenceId, Vec<End>> = FxHashMap::default();
         for (class, (set, _)) in classes.iter().enumerate() {
             for reading in readings.get(*set) {
-                let end = End { hypothesis: alike(context, reading.hypothesis)?, class: class as u32 };
+                let is_free = context.hypotheses.is_free(reading.hypothesis);
+                let end =
+                    End { hypothesis: alike(context, reading.hypothesis)?, class: class as u32, is_free };
                 ends.entry(reading.sequence).or_default().push(end);
             }
         }
         for list in ends.values_mut() {
             list.sort_unstable();
-            list.dedup();
+            // Free ends come behind strict ones that say as much.
+            list.dedup_by_key(|end| (end.hypothesis, end.class));
         }
         let inside = ends.remove(&SequenceId::EMPTY).unwrap_or_default();
         let tree = tree(readings, &ends);
+        let unread = numbers.get(&SetId::TOO_MANY).copied();
         let classes = classes.into_iter().map(|(_, tokens)| tokens.finish()).collect();
-        Ok(LexedRow { classes, inside, tree })
+        Ok(LexedRow { classes, inside, tree, unread })
     }
 
     /// Approximate memory, in bytes.

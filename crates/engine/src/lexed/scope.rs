@@ -22,15 +22,27 @@ pub(super) struct Scope {
     pub(super) viability: Viability,
     rules: Restriction,
     is_everything: bool,
+    /// Whether it has all that can come where it is asked; otherwise doubtful terminals are left out.
+    pub(super) is_complete: bool,
     /// By parser configuration: the terminals that it can read and then finish within the scope.
     readable: FxHashMap<ConfigId, Bits>,
     /// By stack node: whether some stack of it can be finished within the scope.
     nodes: FxHashMap<NodeId, bool>,
+    /// By stack node: whether all of its stacks can.
+    finishing: FxHashMap<NodeId, bool>,
 }
 
 impl Scope {
     pub(super) fn new(viability: Viability, rules: Restriction, is_everything: bool) -> Scope {
-        Scope { viability, rules, is_everything, readable: FxHashMap::default(), nodes: FxHashMap::default() }
+        Scope {
+            viability,
+            rules,
+            is_everything,
+            is_complete: is_everything,
+            readable: FxHashMap::default(),
+            nodes: FxHashMap::default(),
+            finishing: FxHashMap::default(),
+        }
     }
 
     /// The terminals that the parser can read in `config` and then finish within the scope; those of `hidden`
@@ -82,7 +94,8 @@ impl Scope {
             let mut answer = Some(false);
             for index in 0..parser.stacks.frames(top).len() {
                 let frame = parser.stacks.frames(top)[index];
-                if frame == Frame::BOTTOM {
+                // Nothing is cut off but what can always be finished (`always_finishes`).
+                if frame == Frame::BOTTOM || frame == Frame::HOLE {
                     answer = Some(true);
                     break;
                 }
@@ -110,7 +123,45 @@ impl Scope {
         self.nodes.get(&node).copied().unwrap_or(false)
     }
 
+    /// Whether all stacks of `node` can be finished, wherever they are returned to.
+    pub(super) fn always_finishes(&mut self, parser: &mut Machine, node: NodeId) -> bool {
+        if self.is_everything {
+            return true;
+        }
+        let mut work = vec![node];
+        while let Some(&top) = work.last() {
+            if self.finishing.contains_key(&top) {
+                work.pop();
+                continue;
+            }
+            let mut answer = Some(true);
+            for index in 0..parser.stacks.frames(top).len() {
+                let frame = parser.stacks.frames(top)[index];
+                if frame == Frame::BOTTOM || frame == Frame::HOLE {
+                    continue;
+                }
+                let is_productive = self.rules.is_productive(&mut parser.network, frame.ret);
+                match self.finishing.get(&frame.parent) {
+                    _ if !is_productive => answer = Some(false),
+                    Some(false) => answer = Some(false),
+                    Some(true) => continue,
+                    None => {
+                        work.push(frame.parent);
+                        answer = None;
+                    }
+                }
+                break;
+            }
+            if let Some(answer) = answer {
+                self.finishing.insert(top, answer);
+                work.pop();
+            }
+        }
+        self.finishing.get(&node).copied().unwrap_or(false)
+    }
+
     pub(super) fn clear_memo(&mut self) {
+        self.finishing = FxHashMap::default();
         self.readable = FxHashMap::default();
         self.nodes = FxHashMap::default();
     }
@@ -118,7 +169,7 @@ impl Scope {
     pub(super) fn memory_usage(&self) -> usize {
         self.viability.memory_usage()
             + self.readable.len() * (24 + self.rules.terminals.len() * 8)
-            + self.nodes.len() * 12
+            + (self.nodes.len() + self.finishing.len()) * 12
             + self.rules.states.len()
     }
 }

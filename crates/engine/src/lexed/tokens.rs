@@ -80,13 +80,24 @@ impl Lexed {
         self.hypotheses.ends_here(hypothesis)
     }
 
-    /// All that `byte` can do at `point`, added to `reads`.
+    /// All that `byte` can do at `point`, inside of brackets or outside, added to `reads`. Under the contextual
+    /// discipline tokens ahead are read strictly, so there may be more.
     ///
     /// # Errors
     /// If a limit of the lexer is reached.
-    pub(crate) fn read(&mut self, point: Point, byte: u8, reads: &mut Vec<Read>) -> Result<(), EngineError> {
+    pub(crate) fn read(
+        &mut self,
+        point: Point,
+        byte: u8,
+        is_nested: bool,
+        reads: &mut Vec<Read>,
+    ) -> Result<(), EngineError> {
         for index in self.hypotheses.step(point.hypothesis, byte)? {
-            let Outcome { terminal, next } = self.hypotheses.outcome(index);
+            let outcome = self.hypotheses.outcome(index);
+            if !self.hypotheses.is_for(&outcome, is_nested) {
+                continue;
+            }
+            let Outcome { terminal, next, .. } = outcome;
             let mut line = None;
             if let Some(layout) = &self.tables.layout {
                 let is_newline = match terminal {

@@ -14,13 +14,17 @@
 //! boundary is in reach, it is not. Else it depends on the stack, and a search decides it
 //! ([`Lexed::is_viable`](super::Lexed)).
 //!
+//! Under the contextual discipline, tokens behind the next are read strictly ([`contexts`](super::contexts)), so a good
+//! boundary is one, and one that is not may be.
+//!
 //! Where brackets suspend indentation, newlines count as ignored; so there are two regimes, and a good
 //! boundary is good in both.
 
+use maskwright_grammar::TerminalId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::bits::{Bits, contains, insert, is_subset, remove, unite};
-use super::hypotheses::{Hypotheses, HypothesisId, Node};
+use super::hypotheses::{Hypotheses, HypothesisId, Node, Outcome};
 use crate::EngineError;
 
 /// What the fixpoints need to know of a grammar.
@@ -32,6 +36,8 @@ pub(crate) struct Adjacency {
     pub(crate) ignored: Vec<Bits>,
     /// Per regime and terminal, what must be readable after its token.
     pub(crate) needed: Vec<Vec<Bits>>,
+    /// The terminals that are left out of the rules though they can come: no end of theirs is good.
+    pub(crate) doubtful: Bits,
 }
 
 impl Adjacency {
@@ -101,8 +107,9 @@ impl Viability {
         // All ends of tokens are taken for good until one is found not to be; those behind which everything is
         // known are judged at once.
         let mut ends: FxHashSet<(u32, HypothesisId)> = FxHashSet::default();
-        for (terminal, next) in nodes.iter().flat_map(|node| &node.edges) {
-            ends.extend(terminal.map(|terminal| (terminal, *next)));
+        for &Outcome { terminal, next, is_dropped } in nodes.iter().flat_map(|node| &node.edges) {
+            let terminal = terminal.filter(|_| !is_dropped);
+            ends.extend(terminal.map(|terminal| (terminal.index() as u32, next)));
         }
         ends.retain(|&(terminal, next)| {
             if !local.contains_key(&next) && !self.suffices(terminal, |regime| self.known(next, regime)) {
@@ -142,9 +149,11 @@ impl Viability {
 
     /// Whether what can be read at a boundary is all that the rules may need after `terminal`.
     fn suffices<'s>(&self, terminal: u32, reads: impl Fn(usize) -> &'s [u64]) -> bool {
+        let is_doubtful = contains(&self.adjacency.doubtful, terminal as usize);
         (0..self.adjacency.n_regimes()).all(|regime| {
             self.adjacency.ignored[regime][terminal as usize / 64] >> (terminal % 64) & 1 == 1
-                || is_subset(&self.adjacency.needed[regime][terminal as usize], reads(regime))
+                || (!is_doubtful
+                    && is_subset(&self.adjacency.needed[regime][terminal as usize], reads(regime)))
         })
     }
 
@@ -164,11 +173,12 @@ impl Viability {
             if hypotheses.ends_here(node.id) {
                 insert(set, self.adjacency.end());
             }
-            for &(terminal, next) in &node.edges {
-                match terminal {
-                    Some(terminal) if !contains(&self.adjacency.ignored[regime], terminal as usize) => {
-                        let is_bad = self.bad.contains(&(terminal, next));
-                        insert(set, if is_bad { self.adjacency.bad() } else { terminal as usize });
+            for &outcome in node.edges.iter().filter(|outcome| hypotheses.is_for(outcome, regime > 0)) {
+                let Outcome { terminal, next, .. } = outcome;
+                match terminal.map(TerminalId::index) {
+                    Some(terminal) if !contains(&self.adjacency.ignored[regime], terminal) => {
+                        let is_bad = self.bad.contains(&(terminal as u32, next));
+                        insert(set, if is_bad { self.adjacency.bad() } else { terminal });
                     }
                     _ => match local.get(&next) {
                         Some(&next) => predecessors[next].push(index as u32),

@@ -92,7 +92,7 @@ impl Walks {
         while let Some((point, future)) = stack.pop() {
             for &(byte, next_future) in futures.edges(future) {
                 reads.clear();
-                lexed.read(point, byte, &mut reads)?;
+                lexed.read(point, byte, start.is_nested, &mut reads)?;
                 let goes_on = !futures.edges(next_future).is_empty();
                 let is_end = futures.is_end(next_future);
                 for read in &reads {
@@ -173,7 +173,7 @@ impl Walks {
         let mut reads = Vec::new();
         for byte in 0..=255 {
             reads.clear();
-            lexed.read(point, byte, &mut reads)?;
+            lexed.read(point, byte, is_nested, &mut reads)?;
             if !reads.iter().any(|read| read.terminal.is_none() && read.next == point) {
                 continue;
             }

@@ -1,0 +1,135 @@
+//! The contextual discipline put together with the rules: what competes at a place, and what is asked first of what may
+//! follow it.
+//!
+//! Strict readings ([`contexts`](super::contexts)) take more terminals for competitors than there are, and some terminals
+//! never win among those: one that matches what another matches too and that is preferred. Such *doubtful* terminals are
+//! left out of the scope that most answers come from; where only they could go on, a search decides.
+
+use maskwright_grammar::Network;
+
+use super::bits::{Bits, contains, insert, is_subset, ones, remove};
+use super::hypotheses::{Hypotheses, HypothesisId};
+use super::layout::LayoutId;
+use super::scope::Scope;
+use super::viability::Adjacency;
+use super::{Lexed, LexedTables, scope};
+use crate::EngineError;
+use crate::configuration::ConfigId;
+use crate::machine::Machine;
+
+/// What [`prepare`] finds out about a grammar.
+pub(super) struct Prepared {
+    pub(super) hypotheses: Hypotheses,
+    /// The scope without doubtful terminals, if there are some.
+    pub(super) main: Option<Scope>,
+    pub(super) doubtful: Bits,
+}
+
+/// Chooses what competes in strict readings. `everything` is the scope with all terminals.
+///
+/// # Errors
+/// If a limit is reached.
+pub(super) fn prepare(
+    tables: &LexedTables,
+    network: &mut Network,
+    everything: &Scope,
+    mut hypotheses: Hypotheses,
+) -> Result<Prepared, EngineError> {
+    let needed = &everything.viability.adjacency.needed[0];
+    let mut doubtful: Bits = vec![0; Adjacency::n_words(tables.n_terminals)].into();
+    if !tables.is_contextual {
+        return Ok(Prepared { hypotheses, main: None, doubtful });
+    }
+    // Behind a terminal that something may follow which never wins among all, only what may follow competes, if that
+    // helps.
+    let mut following: Vec<Option<Bits>> = vec![None; needed.len()];
+    for (terminal, needed) in needed.iter().enumerate() {
+        let hidden = hypotheses.hidden(None, needed)?;
+        let still_hidden = hypotheses.hidden(Some(needed), needed)?;
+        if still_hidden.len() < hidden.len() {
+            following[terminal] = Some(needed.clone());
+        }
+    }
+    hypotheses = hypotheses.following(&following).unwrap_or(hypotheses);
+    for (terminal, needed) in needed.iter().enumerate() {
+        for hidden in hypotheses.hidden(following[terminal].as_ref(), needed)? {
+            insert(&mut doubtful, hidden);
+        }
+    }
+    let mut main = main_scope(tables, network, &doubtful);
+    // The same where it is not the first match but what must come behind it that cannot be read.
+    let start = hypotheses.start()?;
+    let reads: Bits = main.viability.reads(&mut hypotheses, start, 0)?.into();
+    for (terminal, needed) in main.viability.adjacency.needed[0].iter().enumerate() {
+        if !is_subset(needed, &reads) {
+            following[terminal] = Some(everything.viability.adjacency.needed[0][terminal].clone());
+        }
+    }
+    if let Some(changed) = hypotheses.following(&following) {
+        hypotheses = changed;
+        main = main_scope(tables, network, &doubtful);
+    }
+    let main = ones(&doubtful).next().map(|_| main);
+    Ok(Prepared { hypotheses, main, doubtful })
+}
+
+fn main_scope(tables: &LexedTables, network: &mut Network, doubtful: &Bits) -> Scope {
+    let is_everything = ones(doubtful).next().is_none();
+    let mut terminals: Bits = vec![u64::MAX; doubtful.len()].into();
+    ones(doubtful).for_each(|terminal| remove(&mut terminals, terminal));
+    scope(tables, network, terminals, doubtful, is_everything)
+}
+
+impl Lexed {
+    /// The hypothesis at the end of a token behind which the parser is in `config`: the terminals that compete are
+    /// those that it can read, and a line end that it does not get.
+    pub(super) fn exact(
+        &mut self,
+        parser: &Machine,
+        hypothesis: HypothesisId,
+        config: ConfigId,
+        layout: LayoutId,
+    ) -> Result<HypothesisId, EngineError> {
+        let is_nested = self.layouts.get(layout).depth > 0;
+        let set = match self.competing.get(&(config, is_nested)) {
+            Some(&known) => known,
+            None => {
+                let mut terminals: Bits = vec![0; Adjacency::n_words(self.tables.n_terminals)].into();
+                for thread in parser.configs.threads(config) {
+                    insert(&mut terminals, thread.terminal.index());
+                }
+                if let Some(layout) = self.tables.layout.as_ref().filter(|_| is_nested) {
+                    insert(&mut terminals, layout.newline.index());
+                }
+                let Some(set) = self.hypotheses.set(&terminals) else { return Ok(hypothesis) };
+                self.competing.insert((config, is_nested), set);
+                self.memo_bytes += 24;
+                set
+            }
+        };
+        self.hypotheses.exact(hypothesis, set)
+    }
+
+    /// The scope of what can come after a hypothesis, doubtful terminals left out.
+    pub(super) fn scope_behind(
+        &mut self,
+        parser: &mut Machine,
+        hypothesis: HypothesisId,
+    ) -> Result<usize, EngineError> {
+        let over = self.reach.over(&mut self.hypotheses, hypothesis)?;
+        if let Some(&scope) = self.scope_of.get(&over) {
+            return Ok(scope);
+        }
+        let mut terminals = self.reach.set(over).clone();
+        let mut is_complete = true;
+        for terminal in ones(&self.doubtful) {
+            is_complete &= !contains(&terminals, terminal);
+            remove(&mut terminals, terminal);
+        }
+        let mut made = scope(&self.tables, &mut parser.network, terminals, &self.doubtful, false);
+        made.is_complete = is_complete;
+        self.scopes.push(made);
+        self.scope_of.insert(over, self.scopes.len() - 1);
+        Ok(self.scopes.len() - 1)
+    }
+}
