@@ -173,8 +173,8 @@ impl Compiler {
 
     /// The texts of a grammar in Lark's language. `start`: the rule of whole texts.
     ///
-    /// `lexer`: "basic", as Lark's basic lexer splits a text into tokens; "contextual" is not available yet and raises
-    /// GrammarError. `indentation`: "python" makes INDENT and DEDENT of the blanks after `_NL`, outside of
+    /// `lexer`: which terminals compete for a token, "contextual", those that can be read where it stands, by maximal munch
+    /// and priorities; or "basic", all of them, as Lark's basic lexer splits a text into tokens. `indentation`: "python" makes INDENT and DEDENT of the blanks after `_NL`, outside of
     /// brackets, as Lark's PythonIndenter does. `import_paths`: the folders in which imported grammars are looked for,
     /// relative imports too; `common` is built in.
     ///

@@ -112,9 +112,15 @@ def test_arguments_are_checked(compiler):
         compiler.compile_builtin("json", cancel=cancel)
 
 
-def test_the_contextual_lexer_is_refused_clearly(compiler):
+def test_only_what_can_be_read_competes_unless_told_otherwise(compiler):
+    source = 'start: "if" NAME\nNAME: /[a-z]+/\n%ignore " "\n'
+    assert accepts(compiler.compile_lark(source), "if if")
+    assert not accepts(compiler.compile_lark(source, lexer="basic"), "if if")
+    with pytest.raises(maskwright.GrammarError):
+        compiler.compile_lark("start: A A\nA: /a+/\n")
+    contextual = compiler.compile_lark(LIST)
     with pytest.raises(maskwright.GrammarError, match='lexer="basic"'):
-        compiler.compile_lark(LIST)
+        maskwright.Template(contextual, [b"[", maskwright.Hole(), b"]"])
 
 
 @pytest.mark.parametrize("name", BUILTIN)

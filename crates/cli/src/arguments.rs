@@ -79,7 +79,7 @@ pub(crate) struct GrammarArguments {
 /// Which terminals compete for the next token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LexerArgument {
-    /// Those that the parser can read there (not available yet)
+    /// Those that the parser can read there
     Contextual,
     /// All of them, as Lark's basic lexer does
     Basic,

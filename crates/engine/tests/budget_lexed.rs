@@ -42,16 +42,18 @@ fn vocabulary(tokens: &[&str]) -> Arc<Vocabulary> {
 fn compile(
     source: &str,
     is_indented: bool,
+    lexer: LexerKind,
     vocabulary: &Arc<Vocabulary>,
     options: Options,
 ) -> Option<Arc<CompiledGrammar>> {
-    compile_within(source, is_indented, vocabulary, options, Limits::default())
+    compile_within(source, is_indented, lexer, vocabulary, options, Limits::default())
 }
 
 /// The same within other limits.
 fn compile_within(
     source: &str,
     is_indented: bool,
+    lexer: LexerKind,
     vocabulary: &Arc<Vocabulary>,
     options: Options,
     limits: Limits,
@@ -64,7 +66,7 @@ fn compile_within(
         close: vec!["RPAR".to_owned()],
         tab_width: 8,
     });
-    let config = LarkConfig { lexer: LexerKind::Basic, indentation, ..LarkConfig::default() };
+    let config = LarkConfig { lexer, indentation, ..LarkConfig::default() };
     let fuel = Fuel::unlimited();
     let grammar = parse_lark(source, "test.lark", &config, &fuel).ok()?;
     let layout = grammar.indentation.map(|ids| Layout {
@@ -76,7 +78,10 @@ fn compile_within(
         tab_width: ids.tab_width,
     });
     let compiler = Compiler::with_options(vocabulary.clone(), limits, options);
-    compiler.compile_lexed(grammar.lexed, layout, &fuel).ok()
+    match lexer {
+        LexerKind::Basic => compiler.compile_lexed(grammar.lexed, layout, &fuel).ok(),
+        LexerKind::Contextual => compiler.compile_contextual(grammar.lexed, layout, &fuel).ok(),
+    }
 }
 
 /// What the reference finds.
@@ -175,7 +180,8 @@ fn check(
     options: Options,
 ) -> Result<(), TestCaseError> {
     let vocabulary = vocabulary(tokens);
-    let Some(compiled) = compile(source, is_indented, &vocabulary, options) else { return Ok(()) };
+    let compiled = compile(source, is_indented, LexerKind::Basic, &vocabulary, options);
+    let Some(compiled) = compiled else { return Ok(()) };
     let mut matcher = Matcher::new(&compiled);
     let mut accepted = Vec::new();
     for choice in choices {
@@ -479,12 +485,41 @@ proptest! {
         choices in prop::collection::vec(any::<u16>(), 1..40),
         spare in 0usize..25,
     ) {
-        let of = |source, is_indented, tokens: &[&str]| {
-            compile(source, is_indented, &vocabulary(tokens), Options::default()).unwrap()
-        };
-        walk_within(&of(INDENTED, true, &INDENTED_TOKENS), &choices, spare)?;
-        walk_within(&of(BRACKETS, false, &BRACKETS_TOKENS), &choices, spare)?;
-        walk_within(&of(KEYWORDS, false, &KEYWORDS_TOKENS), &choices, spare)?;
+        for lexer in [LexerKind::Basic, LexerKind::Contextual] {
+            let of = |source, is_indented, tokens: &[&str]| {
+                compile(source, is_indented, lexer, &vocabulary(tokens), Options::default()).unwrap()
+            };
+            walk_within(&of(INDENTED, true, &INDENTED_TOKENS), &choices, spare)?;
+            walk_within(&of(BRACKETS, false, &BRACKETS_TOKENS), &choices, spare)?;
+            walk_within(&of(KEYWORDS, false, &KEYWORDS_TOKENS), &choices, spare)?;
+        }
+    }
+
+    #[test]
+    fn upper_bounds_of_the_contextual_discipline_are_kept(
+        source in arb_source(),
+        tokens in some_of(SMALL_TOKENS),
+        choices in prop::collection::vec(any::<u16>(), 1..8),
+        spare in 0usize..4,
+    ) {
+        let vocabulary = vocabulary(&tokens);
+        let compiled = compile(&source, false, LexerKind::Contextual, &vocabulary, Options::default());
+        let Some(compiled) = compiled else { return Ok(()) };
+        let matcher = Matcher::new(&compiled);
+        let Ok(least) = matcher.tokens_to_finish() else { return Ok(()) };
+        prop_assert_eq!(least.status, TokenCountStatus::Upper);
+        match reference(&matcher, tokens.len(), MAX_AHEAD) {
+            Ok(Found::Least(known)) => prop_assert!(known <= least.n_tokens),
+            Ok(Found::MoreThan(bound)) => prop_assert!(bound < least.n_tokens),
+            Ok(Found::Never) => prop_assert!(false, "{} tokens, but there is no way", least.n_tokens),
+            Err(_) => return Ok(()),
+        }
+        let completion = unless_limited!(matcher.finish(), ());
+        prop_assert!(completion.len() <= least.n_tokens);
+        let mut rest = matcher.fork();
+        prop_assert_eq!(unless_limited!(rest.accept_tokens(&completion), ()), completion.len());
+        prop_assert!(rest.is_terminated());
+        walk_within(&compiled, &choices, spare)?;
     }
 
     /// Exact searches are given up now and then, so some answers are upper bounds. A session that was accepted is never
@@ -497,7 +532,8 @@ proptest! {
     ) {
         let of = |source, is_indented, tokens: &[&str]| {
             let limits = Limits { budget_items, ..Limits::default() };
-            compile_within(source, is_indented, &vocabulary(tokens), Options::default(), limits).unwrap()
+            compile_within(source, is_indented, LexerKind::Basic, &vocabulary(tokens), Options::default(), limits)
+                .unwrap()
         };
         for compiled in [
             of(INDENTED, true, &INDENTED_TOKENS),

@@ -2,7 +2,8 @@
 //!
 //! The programs, grammars and verdicts are in the shared data folder (`MASKWRIGHT_SHARED`); where it is absent
 //! a small grammar with indentation takes their place. `MASKWRIGHT_EVERY=1` reads all programs instead of a
-//! sample.
+//! sample. What the contextual discipline accepts beyond Lark's basic lexer is listed in
+//! `testdata/lark/contextual.tsv`.
 
 #![allow(
     clippy::unwrap_used,
@@ -47,6 +48,8 @@ const SMALL_PROGRAMS: [(&str, bool); 5] = [
     ("if a:\nb = c\n", false),
     ("if a:\n    b = c\n  d = e\n", false),
 ];
+
+const LEXERS: [LexerKind; 2] = [LexerKind::Basic, LexerKind::Contextual];
 
 struct Program {
     name: String,
@@ -108,9 +111,14 @@ fn cases(every: usize) -> Vec<Case> {
 }
 
 impl Case {
-    fn compile(&self, vocabulary: &Arc<Vocabulary>, options: Options) -> Arc<CompiledGrammar> {
+    fn compile(
+        &self,
+        lexer: LexerKind,
+        vocabulary: &Arc<Vocabulary>,
+        options: Options,
+    ) -> Arc<CompiledGrammar> {
         let config = LarkConfig {
-            lexer: LexerKind::Basic,
+            lexer,
             indentation: self.has_indentation.then(Indentation::python),
             ..LarkConfig::default()
         };
@@ -123,10 +131,22 @@ impl Case {
             close: ids.close,
             tab_width: ids.tab_width,
         });
-        Compiler::with_options(vocabulary.clone(), Limits::default(), options)
-            .compile_lexed(grammar.lexed, layout, &Fuel::unlimited())
-            .unwrap()
+        let compiler = Compiler::with_options(vocabulary.clone(), Limits::default(), options);
+        match lexer {
+            LexerKind::Basic => compiler.compile_lexed(grammar.lexed, layout, &Fuel::unlimited()),
+            LexerKind::Contextual => compiler.compile_contextual(grammar.lexed, layout, &Fuel::unlimited()),
+        }
+        .unwrap()
     }
+}
+
+/// The programs that only the contextual discipline accepts, as language and name.
+fn only_contextual() -> BTreeSet<(&'static str, &'static str)> {
+    let list = include_str!("../../../testdata/lark/contextual.tsv");
+    let rows = list.lines().filter(|line| !line.starts_with('#'));
+    rows.filter_map(|row| row.split_once('\t')?.1.split_once('\t').map(|(name, _)| (row, name)))
+        .filter_map(|(row, name)| Some((row.split_once('\t')?.0, name)))
+        .collect()
 }
 
 /// A vocabulary of all substrings of some texts, up to a length, and EOS.
@@ -142,15 +162,20 @@ fn substrings(texts: &[&str], length: usize) -> Arc<Vocabulary> {
 #[test]
 fn verdicts_are_those_of_lark() {
     let every = std::env::var("MASKWRIGHT_EVERY").ok().and_then(|every| every.parse().ok());
-    for case in cases(every.unwrap_or(EVERY)) {
-        let compiled = case.compile(&substrings(&["a"], 1), Options::default());
+    let only_contextual = only_contextual();
+    for (case, lexer) in
+        cases(every.unwrap_or(EVERY)).iter().flat_map(|case| LEXERS.map(|lexer| (case, lexer)))
+    {
+        let compiled = case.compile(lexer, &substrings(&["a"], 1), Options::default());
         for program in &case.programs {
             let mut matcher = Matcher::new(&compiled);
             let n_read = matcher.validate_bytes(program.text.as_bytes()).unwrap();
             let is_word = matcher.accept_bytes(program.text.as_bytes()).unwrap() && matcher.is_accepting();
+            let is_contextual = lexer == LexerKind::Contextual;
+            let is_listed = is_contextual && only_contextual.contains(&(case.language, &*program.name));
             assert_eq!(
                 is_word,
-                program.is_word,
+                program.is_word || is_listed,
                 "{} {}: {n_read} of {} bytes read",
                 case.language,
                 program.name,
@@ -163,12 +188,12 @@ fn verdicts_are_those_of_lark() {
 
 #[test]
 fn masks_by_rows_are_masks_byte_by_byte() {
-    for case in cases(7) {
+    for (case, lexer) in cases(7).iter().flat_map(|case| LEXERS.map(|lexer| (case, lexer))) {
         let words: Vec<&Program> = case.programs.iter().filter(|program| program.is_word).take(3).collect();
         let texts: Vec<&str> = words.iter().map(|program| program.text.as_str()).collect();
         let vocabulary = substrings(&texts, 7);
-        let rows = case.compile(&vocabulary, Options::default());
-        let bytes = case.compile(&vocabulary, Options { use_rows: false, ..Options::default() });
+        let rows = case.compile(lexer, &vocabulary, Options::default());
+        let bytes = case.compile(lexer, &vocabulary, Options { use_rows: false, ..Options::default() });
         for text in texts {
             let step = text.len() / 12 + 1;
             let (mut by_rows, mut by_bytes) = (Matcher::new(&rows), Matcher::new(&bytes));

@@ -10,7 +10,13 @@ use crate::import::Resolver;
 /// Which terminals compete for the next token.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum LexerKind {
-    /// Those that the parser can read at this place.
+    /// Those that can come next in some sentence which begins with the tokens before, and the ignored ones. Of
+    /// their matches, each the one that Python's `re` finds, the longest is the token; among equally long ones that of the
+    /// highest priority, then strings before regular expressions, then in Lark's order. Strings of punctuation
+    /// lose to no longer ones of their kind: `>>` is one operator or two brackets, and the rules decide.
+    ///
+    /// (Lark's own contextual lexer asks the state of its LALR parser, which may be sure of less, and takes the first match
+    /// in its order, not the longest.)
     #[default]
     Contextual,
     /// All of them, everywhere: Lark's `lexer="basic"`.

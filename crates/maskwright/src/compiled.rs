@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use maskwright_automata::Fuel;
 use maskwright_grammar::Grammar;
 use maskwright_infill::{InfillLimits, Infiller};
-use maskwright_lark::LarkGrammar;
+use maskwright_lark::{LarkGrammar, LexerKind};
 use maskwright_vocabulary::Vocabulary;
 
 use crate::{CompileOptions, Error};
@@ -79,7 +79,7 @@ impl CompiledGrammar {
     /// same one, which is cheap to clone and shares what it learns.
     ///
     /// # Errors
-    /// If the grammar has indentation (infilling is not known for those), or a limit is reached.
+    /// If the grammar has indentation or the contextual lexer (infilling is not known for those), or a limit is reached.
     ///
     /// ```
     /// use maskwright::{CompileOptions, Compiler, Hole, Part, Template, Tokenizer};
@@ -103,6 +103,9 @@ impl CompiledGrammar {
         let (vocabulary, limits) = (self.vocabulary().clone(), InfillLimits::default());
         let made = match &self.source {
             Source::Scannerless(reader) => Infiller::new(&reader(&fuel)?, vocabulary, limits, &fuel),
+            Source::Lexed(grammar) if grammar.lexer == LexerKind::Contextual => {
+                return Err(Error::no_contextual_infilling());
+            }
             Source::Lexed(grammar) => Infiller::lexed(&grammar.lexed, vocabulary, limits, &fuel),
         };
         Ok(infiller.insert(made.map_err(Error::infiller)?).clone())

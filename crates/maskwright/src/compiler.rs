@@ -159,22 +159,24 @@ impl Compiler {
         Ok(CompiledSchema { grammar: self.compiled(grammar, read), report: compiled.report })
     }
 
-    /// The texts of a grammar in Lark's language, lexed as Lark does it.
-    ///
-    /// `lexer` must be [`LexerKind::Basic`] for now; the contextual one is not there yet.
+    /// The texts of a grammar in Lark's language. Which terminals compete for a token, all of them or those that can
+    /// be read where it stands, is [`LarkOptions::lexer`]'s to say.
     ///
     /// # Errors
     /// If the grammar is wrong (the message has file, line, column and a hint), an import is not found, no text is
-    /// in the language, the lexer is not available, or a limit is reached.
+    /// in the language, or a limit is reached.
     ///
     /// ```
     /// use maskwright::{CompileOptions, Compiler, LarkOptions, LexerKind, Matcher, Tokenizer};
     /// let tokens = ["if", "x", " ", "1", "</s>"].map(|token| token.as_bytes().to_vec());
     /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[4])?);
     /// let source = "start: \"if\" NAME\nNAME: /[a-z]+/\n%ignore \" \"\n";
+    /// let contextual = compiler.compile_lark(source, &LarkOptions::default(), &CompileOptions::default())?;
+    /// assert!(Matcher::new(&contextual).accept_bytes(b"ifx")?, "no name can be read before the `if`");
+    /// assert!(Matcher::new(&contextual).accept_bytes(b"if if")?, "and no `if` behind it");
     /// let lark = LarkOptions { lexer: LexerKind::Basic, ..Default::default() };
-    /// let grammar = compiler.compile_lark(source, &lark, &CompileOptions::default())?;
-    /// let mut matcher = Matcher::new(&grammar);
+    /// let basic = compiler.compile_lark(source, &lark, &CompileOptions::default())?;
+    /// let mut matcher = Matcher::new(&basic);
     /// assert!(!matcher.accept_bytes(b"ifx")?, "that is one name");
     /// assert!(matcher.accept_bytes(b"if x")? && matcher.is_accepting());
     /// # Ok::<(), maskwright::Error>(())
@@ -215,11 +217,12 @@ impl Compiler {
     }
 
     fn compile_lexed(&self, grammar: LarkGrammar, fuel: &Fuel) -> Result<Arc<CompiledGrammar>, Error> {
-        if grammar.lexer != LexerKind::Basic {
-            return Err(Error::no_contextual_lexer());
-        }
         let layout = grammar.indentation.clone().map(lark::layout);
-        let sessions = self.engine.compile_lexed(grammar.lexed.clone(), layout, fuel)?;
+        let tokens = grammar.lexed.clone();
+        let sessions = match grammar.lexer {
+            LexerKind::Basic => self.engine.compile_lexed(tokens, layout, fuel)?,
+            LexerKind::Contextual => self.engine.compile_contextual(tokens, layout, fuel)?,
+        };
         Ok(CompiledGrammar::lexed(sessions, self.engine.limits().compile_fuel, grammar))
     }
 

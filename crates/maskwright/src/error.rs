@@ -52,10 +52,11 @@ impl Error {
         ))
     }
 
-    /// The contextual lexer is asked for.
-    pub(crate) fn no_contextual_lexer() -> Error {
+    /// Infilling is asked for of a grammar with the contextual lexer.
+    pub(crate) fn no_contextual_infilling() -> Error {
         Error::grammar(
-            "the contextual lexer is not available yet: lexer=\"basic\" reads the grammar as Lark's basic lexer does"
+            "infilling is not known for the contextual lexer of a Lark grammar: compile it with lexer=\"basic\", which lets \
+             all terminals compete everywhere"
                 .to_owned(),
         )
     }

@@ -68,10 +68,40 @@ fn indentation_makes_blocks() {
 }
 
 #[test]
+fn what_can_be_read_competes_unless_told_otherwise() {
+    let contextual = LarkOptions::default();
+    let (kind, message) = error("start: A A\nA: /a+/\n", &contextual);
+    assert!(kind == ErrorKind::Grammar, "no text has two of them: {message}");
+    let declarations =
+        "start: line*\nline: \"int\" NAME \";\" | NAME \"=\" NAME \";\"\nNAME: /[a-z]+/\n%ignore \" \"\n";
+    assert!(accepts(declarations, &contextual, "int x;intx=y;"));
+    assert!(!accepts(declarations, &contextual, "intx;"));
+    assert!(accepts(declarations, &contextual, "x=int;") && !accepts(declarations, &basic(), "x=int;"));
+    let ranges = "start: item (\"..\" item)?\nitem: INT | FLOAT\nINT: /[0-9]+/\nFLOAT: /[0-9]+\\.[0-9]+/\n";
+    assert!(accepts(ranges, &contextual, "1..2") && accepts(ranges, &contextual, "1.5..2"));
+    let strings = "start: (SHORT | LONG)+\nSHORT: /\"[^\"]*\"/\nLONG: /\"\"\"[^\"]*\"\"\"/\n";
+    assert!(accepts(strings, &contextual, "\"\"\"a\"") && accepts(strings, &contextual, "\"\"\"a\"\"\""));
+    assert!(!accepts(strings, &contextual, "\"\"\""));
+}
+
+#[test]
+fn two_brackets_may_be_one_operator() {
+    let source = "start: (declaration | expression \";\")*\ndeclaration: type NAME \";\"\n\
+                  type: NAME [\"<\" type (\",\" type)* \">\"]\n\
+                  expression: expression (\"<\" | \">\" | \">>\") NAME | NAME\nNAME: /[a-z]+/\n%ignore \" \"\n";
+    let contextual = LarkOptions::default();
+    for text in ["a<b<c>> d;", "a >> b;", "a<b<c> > d; a<b<c>>d;", "a<b<c<d>>> e;"] {
+        assert!(accepts(source, &contextual, text), "{text}");
+    }
+    assert!(!accepts(source, &contextual, "a > > b;") && !accepts(source, &basic(), "a<b,c<d>> e;"));
+}
+
+#[test]
 fn what_cannot_be_done_is_said() {
-    let (kind, message) = error("start: \"a\"", &LarkOptions::default());
-    assert!(kind == ErrorKind::Grammar && message.contains("basic"), "{message}");
     let options = CompileOptions::default();
+    let contextual = compiler().compile_lark("start: \"a\"", &LarkOptions::default(), &options).unwrap();
+    let error = contextual.infiller(&options).err().unwrap();
+    assert!(error.kind() == ErrorKind::Grammar && error.to_string().contains("basic"), "{error}");
     let error = compiler().compile_builtin("cobol", &options).err().unwrap();
     assert!(error.kind() == ErrorKind::Grammar && error.to_string().contains("smiles, sql"), "{error}");
     let python = compiler().compile_builtin("python", &options).unwrap();
