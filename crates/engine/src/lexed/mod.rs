@@ -6,6 +6,19 @@
 //! ([`layout`]). A text is in the language iff it is used up by tokens in this way and they are a sentence of
 //! the rules.
 //!
+//! **Language** (`contextual`). A text is in it iff it is the texts of tokens one after the other such that
+//!
+//! 1. the tokens that are not ignored, with what indentation makes of them, are a sentence of the rules;
+//! 2. each token wins. At its place those terminals *compete* that can come next in a sentence which begins with the
+//!    tokens before it (of any of its derivations); the ignored ones; and inside of brackets that of line ends. A match is
+//!    that which Python's `re` finds for a terminal alone. It wins iff no competitor has a longer one, or one as long
+//!    that is preferred: by priority, then strings before regular expressions, then in Lark's order. But no string of
+//!    punctuation loses to a longer one of its kind.
+//!
+//! So a split is unique but for punctuation, where the rules decide (`>>` as one operator or two brackets). Rejected:
+//! letting those compete that *one* stack can read. What one stack is depends on how the rules are written: in a grammar that has
+//! `if` with and without `else` as two rules, `else` would be a name for one of them.
+//!
 //! A *thread* is a hypothesis of the lexer ([`hypotheses`]), what the parser may be in after the tokens that
 //! have ended in it, and its layout. The parser's side is the machine of scannerless grammars with terminals
 //! for bytes: its configurations are the states of a deterministic automaton over *terminals*. So a lexed
@@ -20,6 +33,7 @@
 
 pub(crate) mod bits;
 mod competition;
+mod completion;
 mod contexts;
 mod horizon;
 mod hypotheses;
@@ -32,7 +46,6 @@ mod scope;
 mod tokens;
 mod viability;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
@@ -45,7 +58,7 @@ use crate::budget::LexedBudget;
 use crate::configuration::{ConfigId, Configurations};
 use crate::machine::Machine;
 use crate::mask_form::MaskForm;
-use bits::{Bits, contains, insert, intersects, remove};
+use bits::{Bits, contains, insert, remove};
 use competition::{Prepared, prepare};
 use contexts::SetId;
 use horizon::Horizon;
@@ -60,9 +73,6 @@ use row::LexedRow;
 use scope::{Restriction, Scope};
 pub(crate) use tokens::{Point, Read};
 use viability::{Adjacency, Viability, needed};
-
-/// The most places that one search for a completion visits.
-const MAX_SEARCH: usize = 20_000;
 
 /// What a lexed grammar has beside its rules; not changed by reading.
 pub(crate) struct LexedTables {
@@ -418,205 +428,6 @@ impl Lexed {
         };
         self.has_met_hole |= meets_hole;
         Ok(next)
-    }
-
-    /// Whether some completion of the text goes on from `thread`.
-    ///
-    /// # Errors
-    /// If that depends on the stack, and the search for a completion reaches its limit.
-    fn is_viable(&mut self, parser: &mut Machine, thread: LexedThread) -> Result<bool, EngineError> {
-        match self.is_viable_at_once(parser, thread)? {
-            Some(is_viable) => Ok(is_viable),
-            None => self.search(parser, thread),
-        }
-    }
-
-    /// The same where no search is needed.
-    fn is_viable_at_once(
-        &mut self,
-        parser: &mut Machine,
-        thread: LexedThread,
-    ) -> Result<Option<bool>, EngineError> {
-        let answer = self.is_viable_within(parser, thread, self.main)?;
-        if answer.is_some() {
-            return Ok(answer);
-        }
-        let scope = self.scope_behind(parser, thread.hypothesis)?;
-        self.is_viable_within(parser, thread, scope)
-    }
-
-    /// The same by what is known of one scope, which has all that can come.
-    fn is_viable_within(
-        &mut self,
-        parser: &mut Machine,
-        thread: LexedThread,
-        scope: usize,
-    ) -> Result<Option<bool>, EngineError> {
-        let LexedThread { hypothesis, parser: config, layout } = thread;
-        let regime = usize::from(self.layouts.get(layout).depth > 0);
-        let hidden = &self.tables.hidden;
-        if self.scopes[scope].meets(parser, config, hidden, &mut self.hypotheses, hypothesis, regime)? {
-            return Ok(Some(true));
-        }
-        let tables = self.tables.clone();
-        let Scope { viability, .. } = &mut self.scopes[scope];
-        let (end, bad) = (viability.adjacency.end(), viability.adjacency.bad());
-        let newline = tables.layout.as_ref().map(|layout| layout.newline.index());
-        let reads: Bits = viability.reads(&mut self.hypotheses, hypothesis, regime)?.into();
-        let mut readable = self.scopes[scope].readable(parser, config, &tables.hidden).clone();
-        // What cannot be finished without doubtful terminals may be with them.
-        let mut is_open = false;
-        if !self.scopes[scope].is_complete {
-            readable = self.scopes[0].readable(parser, config, &tables.hidden).clone();
-            is_open = intersects(&reads, &readable);
-        }
-        if ![Some(end), Some(bad), newline].into_iter().flatten().any(|bit| contains(&reads, bit)) {
-            return Ok((!is_open).then_some(false));
-        }
-        let may_continue = readable.iter().any(|&word| word != 0);
-        let can_end = self.can_end(parser, config, layout)?;
-        if contains(&reads, end) && can_end {
-            return Ok(Some(true));
-        }
-        let (mut breaks_well, mut may_break) = (false, false);
-        if let Some(rules) = &tables.layout
-            && regime == 0
-        {
-            for (config, layout) in self.after_any_newline(parser, config, layout, rules.newline)? {
-                let is_text =
-                    |terminal: usize| terminal != rules.indent.index() && terminal != rules.dedent.index();
-                let can_end = self.can_end(parser, config, layout)?;
-                let mut breaks = |scope: usize| {
-                    can_end || bits::ones(self.scopes[scope].readable(parser, config, &[])).any(is_text)
-                };
-                breaks_well |= breaks(scope);
-                may_break |= breaks(0);
-            }
-            if breaks_well && contains(&reads, rules.newline.index()) {
-                return Ok(Some(true));
-            }
-        }
-        if self.scopes[scope].is_complete {
-            may_break = breaks_well;
-        }
-        let may_finish = may_continue || can_end || may_break;
-        let is_open = is_open
-            || (may_finish && contains(&reads, bad))
-            || (may_break && !breaks_well && newline.is_some_and(|newline| contains(&reads, newline)));
-        Ok((!is_open).then_some(false))
-    }
-
-    /// Where a newline and some width can lead: deeper, to the same block, or to one around it.
-    fn after_any_newline(
-        &mut self,
-        parser: &mut Machine,
-        config: ConfigId,
-        layout: LayoutId,
-        newline: TerminalId,
-    ) -> Result<Vec<(ConfigId, LayoutId)>, EngineError> {
-        let layout = self.layouts.with_line(layout, None);
-        let Some(config) = self.shift(parser, config, newline)? else { return Ok(Vec::new()) };
-        let widths = self.layouts.get(layout).widths.to_vec();
-        let deeper = widths.last().copied().unwrap_or(0).saturating_add(1);
-        let mut places = Vec::new();
-        for width in widths.into_iter().chain([deeper]).rev() {
-            places.extend(self.indent(parser, config, layout, width)?);
-        }
-        Ok(places)
-    }
-
-    /// Looks for a completion token by token, as far as ends of tokens are not good or not known to be.
-    fn search(&mut self, parser: &mut Machine, root: LexedThread) -> Result<bool, EngineError> {
-        if let Some(&known) = self.searched.get(&root) {
-            return Ok(known);
-        }
-        let mut seen = FxHashSet::from_iter([root]);
-        let mut work = VecDeque::from([root]);
-        let mut is_viable = false;
-        let mut is_oldest = false;
-        // The oldest place and the latest in turn: short completions are found where depth has no end, and
-        // long ones where there are many ways.
-        'search: while let Some(thread) = if is_oldest { work.pop_front() } else { work.pop_back() } {
-            is_oldest = !is_oldest;
-            for (terminal, hypothesis) in self.token_ends(thread)? {
-                for (config, layout) in self.after_any_token(parser, thread, terminal)? {
-                    let hypothesis = self.exact(parser, hypothesis, config, layout)?;
-                    let next = LexedThread { hypothesis, parser: config, layout };
-                    match self.is_viable_at_once(parser, next)? {
-                        Some(true) => {
-                            is_viable = true;
-                            break 'search;
-                        }
-                        Some(false) => {}
-                        None if seen.insert(next) => work.push_back(next),
-                        None => {}
-                    }
-                }
-            }
-            if seen.len() > MAX_SEARCH {
-                return Err(EngineError::lexed_limit(
-                    "places to look for a completion in, where tokens cannot stand side by side",
-                    MAX_SEARCH,
-                ));
-            }
-        }
-        self.searched.insert(root, is_viable);
-        self.memo_bytes += 24;
-        Ok(is_viable)
-    }
-
-    /// The ends of the next token that is not ignored which are not good, or not known to be.
-    fn token_ends(&mut self, thread: LexedThread) -> Result<Vec<(TerminalId, HypothesisId)>, EngineError> {
-        let nested = self.layouts.get(thread.layout).depth > 0;
-        let tables = self.tables.clone();
-        let newline = tables.layout.as_ref().map(|layout| layout.newline);
-        let is_ignored = |terminal: TerminalId| {
-            tables.ignored.contains(&terminal) || (nested && newline == Some(terminal))
-        };
-        let mut seen = FxHashSet::from_iter([thread.hypothesis]);
-        let mut work = vec![thread.hypothesis];
-        let mut ends = Vec::new();
-        while let Some(id) = work.pop() {
-            for class in 0..self.hypotheses.n_classes() {
-                for index in self.hypotheses.step_class(id, class)? {
-                    let outcome = self.hypotheses.outcome(index);
-                    if !self.hypotheses.is_for(&outcome, nested) {
-                        continue;
-                    }
-                    let Outcome { terminal, next, .. } = outcome;
-                    match terminal.filter(|&terminal| !is_ignored(terminal)) {
-                        None if seen.insert(next) => work.push(next),
-                        None => {}
-                        // Behind a good end too, if the rules cannot be finished there without doubtful terminals.
-                        Some(terminal)
-                            if !self.scopes[self.main].is_complete
-                                || !self.scopes[self.main].viability.is_good(terminal.index(), next) =>
-                        {
-                            ends.push((terminal, next));
-                        }
-                        Some(_) => {}
-                    }
-                }
-            }
-        }
-        ends.sort_unstable();
-        ends.dedup();
-        Ok(ends)
-    }
-
-    fn after_any_token(
-        &mut self,
-        parser: &mut Machine,
-        thread: LexedThread,
-        terminal: TerminalId,
-    ) -> Result<Vec<(ConfigId, LayoutId)>, EngineError> {
-        let is_newline = self.tables.layout.as_ref().is_some_and(|layout| layout.newline == terminal);
-        if is_newline {
-            return self.after_any_newline(parser, thread.parser, thread.layout, terminal);
-        }
-        let layout = self.layouts.with_line(thread.layout, None);
-        let after = self.after_token(parser, thread.parser, layout, terminal, None)?;
-        Ok(after.into_iter().collect())
     }
 
     /// Drops what is memoised. Rows have a limit of their own; configurations and layouts stay: sessions hold
