@@ -247,7 +247,7 @@ impl Compiler {
         };
         let network = Network::new(reduce(rules, facts, fuel)?, fuel)?;
         let names = terminals.into_iter().map(|terminal| terminal.name).chain(declared).collect();
-        let tables = Arc::new(LexedTables::new(lexer, names, ignored, layout, is_contextual));
+        let tables = Arc::new(LexedTables::new(lexer, names, ignored, layout, is_contextual)?);
         let machine = Machine::new_lexed(self.0.clone(), network, tables.clone())?;
         Ok(Arc::new(CompiledGrammar {
             shared: self.0.clone(),

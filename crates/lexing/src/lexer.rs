@@ -76,10 +76,10 @@ impl Default for LexerLimits {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Lexer {
-    program: Program,
+    pub(crate) program: Program,
     /// Per state and class of bytes: 0 unknown, 1 dead, else the target plus 2.
     cells: Cells,
-    slots: Slots<State>,
+    pub(crate) slots: Slots<State>,
     states: Mutex<States>,
     start: LexState,
 }

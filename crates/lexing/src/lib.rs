@@ -19,6 +19,7 @@ mod lexer;
 mod nfa;
 mod pattern;
 mod python;
+mod rivals;
 mod states;
 mod terminal;
 mod tokenize;

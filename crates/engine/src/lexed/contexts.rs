@@ -8,9 +8,14 @@
 //!   terminals wins among fewer too, so *what strict readings come to, real ones do*.
 //! * [`Ahead::Free`]: no terminals compete, so *there are no readings but free ones*.
 //!
+//! Terminals that can take the place of none of those that compete are let in with them: the parser will not read their
+//! tokens, and there are fewer sets, so what is kept by hypothesis is shared by more places.
+//!
 //! Behind most terminals strict readings take all terminals for competitors, which makes hypotheses few. Where that
 //! hides something that the rules need there (`"a" /[^"]+/`: a pattern that takes all), they take those that may
 //! follow.
+
+use std::sync::Arc;
 
 use maskwright_grammar::TerminalId;
 use maskwright_lexing::{Choice, LexError, LexState, Lexer, TerminalSet};
@@ -65,6 +70,8 @@ pub(crate) struct Contexts {
     newline: Option<TerminalId>,
     /// The ignored terminals and that of line ends: their tokens may leave the parser where it is.
     kept: TerminalSet,
+    /// By terminal, those that may take its place.
+    rivals: Arc<[TerminalSet]>,
     sets: Vec<TerminalSet>,
     ids: FxHashMap<Bits, SetId>,
     /// By terminal, the set behind it in strict readings.
@@ -74,13 +81,19 @@ pub(crate) struct Contexts {
 
 impl Contexts {
     /// Behind all of `n_terminals` all compete.
-    pub(crate) fn new(n_terminals: usize, ignored: &[TerminalId], newline: Option<TerminalId>) -> Contexts {
+    pub(crate) fn new(
+        n_terminals: usize,
+        ignored: &[TerminalId],
+        newline: Option<TerminalId>,
+        rivals: Arc<[TerminalSet]>,
+    ) -> Contexts {
         let ids = ignored.iter().map(|terminal| terminal.index() as u32);
         let newline_id = newline.map(|terminal| terminal.index() as u32);
         Contexts {
             ignored: ids.clone().collect(),
             newline,
             kept: ids.chain(newline_id).collect(),
+            rivals,
             sets: vec![(0..n_terminals as u32).collect()],
             ids: FxHashMap::default(),
             follow: vec![SetId::ALL; n_terminals],
@@ -88,13 +101,22 @@ impl Contexts {
         }
     }
 
-    /// The set of `terminals` and the ignored ones.
+    /// The set of `terminals` and the ignored ones, and of what may compete with them as well.
     pub(crate) fn set(&mut self, terminals: &Bits) -> SetId {
         if let Some(&known) = self.ids.get(terminals) {
             return known;
         }
         let mut set = self.ignored.clone();
         ones(terminals).for_each(|terminal| set.insert(terminal as u32));
+        let mut refuting = TerminalSet::new();
+        for terminal in set.iter() {
+            if let Some(rivals) = self.rivals.get(terminal as usize) {
+                refuting.union_with(rivals);
+            }
+        }
+        (0..self.follow.len() as u32)
+            .filter(|&terminal| !refuting.contains(terminal))
+            .for_each(|terminal| set.insert(terminal));
         // Others may be the same with the ignored ones.
         let known = self.sets.iter().position(|known| *known == set);
         let id = SetId(known.unwrap_or(self.sets.len()) as u32);

@@ -84,8 +84,9 @@ pub(crate) struct Hypotheses {
 impl Hypotheses {
     pub(crate) fn new(tables: &LexedTables) -> Hypotheses {
         let newline = tables.layout.as_ref().map(|layout| layout.newline);
-        let contexts =
-            tables.is_contextual.then(|| Contexts::new(tables.n_terminals, &tables.ignored, newline));
+        let contexts = tables
+            .is_contextual
+            .then(|| Contexts::new(tables.n_terminals, &tables.ignored, newline, tables.rivals.clone()));
         Hypotheses::within(tables.lexer.clone(), contexts)
     }
 

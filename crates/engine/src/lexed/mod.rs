@@ -50,7 +50,7 @@ use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
 use maskwright_grammar::{Network, TerminalId};
-use maskwright_lexing::Lexer;
+use maskwright_lexing::{Lexer, TerminalSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
@@ -87,23 +87,29 @@ pub(crate) struct LexedTables {
     pub(crate) hidden: Vec<usize>,
     /// Whether only those terminals compete that the parser can read; otherwise all do.
     pub(crate) is_contextual: bool,
+    /// Of the contextual discipline: [`Lexer::rivals`].
+    pub(crate) rivals: Arc<[TerminalSet]>,
 }
 
 impl LexedTables {
     /// `names` are those of all terminals, the declared ones included.
+    ///
+    /// # Errors
+    /// If a limit of the lexer is reached.
     pub(crate) fn new(
         lexer: Lexer,
         names: Vec<String>,
         ignored: Vec<TerminalId>,
         layout: Option<Layout>,
         is_contextual: bool,
-    ) -> LexedTables {
+    ) -> Result<LexedTables, EngineError> {
         let hidden = match &layout {
             Some(layout) => [layout.newline, layout.indent, layout.dedent].map(TerminalId::index).to_vec(),
             None => Vec::new(),
         };
         let (lexer, n_terminals) = (Arc::new(lexer), names.len());
-        LexedTables { lexer, n_terminals, names, ignored, layout, hidden, is_contextual }
+        let rivals = if is_contextual { lexer.rivals()?.into() } else { Arc::default() };
+        Ok(LexedTables { lexer, n_terminals, names, ignored, layout, hidden, is_contextual, rivals })
     }
 }
 
