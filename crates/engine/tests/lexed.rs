@@ -394,6 +394,15 @@ fn quotes_of_two_kinds() {
 }
 
 #[test]
+fn what_cannot_be_finished_is_not_begun() {
+    // The rules need an ignored token, and one of two terminals that match alike always hides the other.
+    let terminals = vec![regexp("a+", 0), regexp("aa?", 0), string("a"), regexp(" ", 0)];
+    let pair = Seq(vec![Rule(1), Terminal(3), Terminal(0), Terminal(1)]);
+    let rules = [star(Seq(vec![Rule(2), Terminal(0)])), Terminal(0), pair];
+    words_of(&grammar(terminals, &[], &[3], &rules), b"a ", 4);
+}
+
+#[test]
 fn what_lies_before_is_seen_where_nothing_can_be_read() {
     let terminals = vec![regexp("a+", 0), regexp("(?<!a)b", 0)];
     let rules = [Alt(vec![Seq(vec![Terminal(0), Terminal(1), Terminal(0)]), Terminal(0)])];

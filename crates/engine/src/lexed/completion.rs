@@ -20,6 +20,9 @@ use crate::machine::Machine;
 
 /// The most places that one search for a completion visits.
 const MAX_SEARCH: usize = 20_000;
+/// The most threads of the parser, and frames on top of their stacks, that one search goes through. Where a rule can
+/// always go on, they grow with the distance.
+const MAX_SEARCH_THREADS: usize = 1_000_000;
 
 impl Lexed {
     /// Whether some completion of the text goes on from `thread`.
@@ -140,6 +143,7 @@ impl Lexed {
         let mut work = VecDeque::from([root]);
         let mut is_viable = false;
         let mut is_oldest = false;
+        let mut n_threads = 0;
         // The oldest place and the latest in turn: short completions are found where depth has no end, and
         // long ones where there are many ways.
         'search: while let Some(thread) = if is_oldest { work.pop_front() } else { work.pop_back() } {
@@ -148,6 +152,8 @@ impl Lexed {
                 for (config, layout) in self.after_any_token(parser, thread, terminal)? {
                     let hypothesis = self.exact(parser, hypothesis, config, layout)?;
                     let next = LexedThread { hypothesis, parser: config, layout };
+                    let threads = parser.configs.threads(config).iter();
+                    n_threads += threads.map(|own| 1 + parser.stacks.frames(own.node).len()).sum::<usize>();
                     match self.is_viable_at_once(parser, next)? {
                         Some(true) => {
                             is_viable = true;
@@ -158,6 +164,12 @@ impl Lexed {
                         None => {}
                     }
                 }
+            }
+            if n_threads > MAX_SEARCH_THREADS {
+                return Err(EngineError::lexed_limit(
+                    "readings to look for a completion of, where tokens cannot stand side by side",
+                    MAX_SEARCH_THREADS,
+                ));
             }
             if seen.len() > MAX_SEARCH {
                 return Err(EngineError::lexed_limit(

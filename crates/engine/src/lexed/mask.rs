@@ -22,7 +22,7 @@ use maskwright_grammar::TerminalId;
 use maskwright_vocabulary::{TokenId, Trie, mask_words};
 use rustc_hash::FxHashMap;
 
-use super::bits::{Bits, contains};
+use super::bits::{Bits, contains, intersects, ones, remove};
 use super::hypotheses::HypothesisId;
 use super::layout::LayoutId;
 use super::readings::{Context, Readings};
@@ -152,12 +152,19 @@ impl Lexed {
     ) -> Result<(), EngineError> {
         let row = self.row(parser, thread.hypothesis)?;
         let mut found = Found::nothing(&row);
+        // What the parser can read but not finish without doubtful terminals.
+        let mut unfinished = self.scopes[0].readable(parser, thread.parser, &[]).clone();
+        for terminal in ones(self.scopes[self.main].readable(parser, thread.parser, &[])) {
+            remove(&mut unfinished, terminal);
+        }
         // What ends within a token may end the text or the line too, which no thread of the parser says.
         for end in &row.inside {
-            if found.is_allowed[end.class as usize] || !self.depends_on_more(thread.layout, end.hypothesis)? {
+            if found.is_allowed[end.class as usize]
+                || !self.depends_on_more(thread.layout, end.hypothesis, &unfinished)?
+            {
                 continue;
             }
-            match self.is_viable_at_once(parser, LexedThread { hypothesis: end.hypothesis, ..thread })? {
+            match self.verdict(parser, LexedThread { hypothesis: end.hypothesis, ..thread })? {
                 Some(true) => found.allow(end.class),
                 Some(false) => {}
                 None => found.open.push((0, *end)),
@@ -186,7 +193,10 @@ impl Lexed {
             {
                 continue;
             }
-            if last.replace(terminal) != Some(terminal) && !self.tables.hidden.contains(&terminal.index()) {
+            if last.replace(terminal) != Some(terminal)
+                && !self.tables.hidden.contains(&terminal.index())
+                && !contains(&unfinished, terminal.index())
+            {
                 self.add_inside(parser, thread, terminal, &row, mask)?;
             }
             let nodes = row.tree.beginning_with(terminal);
@@ -292,15 +302,31 @@ impl Lexed {
         Ok(())
     }
 
-    /// Whether a hypothesis may come to more than to the terminals that it reads: to the end of the text, to
-    /// that of a line, or to ends of tokens that are not good.
-    fn depends_on_more(&mut self, layout: LayoutId, hypothesis: HypothesisId) -> Result<bool, EngineError> {
+    /// Whether a thread at the end of a token has a completion, where that is said at once of all hypotheses that read
+    /// the same.
+    fn verdict(&mut self, parser: &mut Machine, thread: LexedThread) -> Result<Option<bool>, EngineError> {
+        if self.scopes[self.main].is_complete {
+            self.is_viable_at_once(parser, thread)
+        } else {
+            self.is_viable_within(parser, thread, self.main)
+        }
+    }
+
+    /// Whether a hypothesis may come to more than to the terminals that it reads and that can be finished: to the end
+    /// of the text, to that of a line, or to ends of tokens that are not good.
+    fn depends_on_more(
+        &mut self,
+        layout: LayoutId,
+        hypothesis: HypothesisId,
+        unfinished: &Bits,
+    ) -> Result<bool, EngineError> {
         let regime = usize::from(self.layouts.get(layout).depth > 0);
         let viability = &mut self.scopes[self.main].viability;
         let (end, bad) = (viability.adjacency.end(), viability.adjacency.bad());
         let reads = viability.reads(&mut self.hypotheses, hypothesis, regime)?;
         let newline = self.tables.layout.as_ref().map(|layout| layout.newline.index());
-        Ok(contains(reads, end)
+        Ok(intersects(reads, unfinished)
+            || contains(reads, end)
             || contains(reads, bad)
             || newline.is_some_and(|newline| contains(reads, newline)))
     }
@@ -432,7 +458,7 @@ impl Lexed {
                     let verdict = self.is_viable_within(parser, thread, self.main)?;
                     verdict.filter(|&is_viable| is_viable || !self.has_met_hole)
                 } else {
-                    self.is_viable_at_once(parser, thread)?
+                    self.verdict(parser, thread)?
                 };
                 match verdict {
                     Some(true) if !ends[0].is_free => {
