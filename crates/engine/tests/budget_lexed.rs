@@ -426,7 +426,9 @@ fn an_answer_says_that_it_is_an_upper_bound() {
     let vocabulary = vocabulary(&["[", "]", "]]", "1"]);
     let answer = |budget_items| {
         let limits = Limits { budget_items, ..Limits::default() };
-        let compiled = compile_within(BRACKETS, false, &vocabulary, Options::default(), limits).unwrap();
+        let compiled =
+            compile_within(BRACKETS, false, LexerKind::Basic, &vocabulary, Options::default(), limits)
+                .unwrap();
         let mut matcher = Matcher::new(&compiled);
         assert_eq!(matcher.accept_tokens(&[TokenId(0), TokenId(0), TokenId(3)]).unwrap(), 3);
         (matcher.tokens_to_finish().unwrap(), matcher.finish().unwrap())

@@ -151,7 +151,7 @@ impl Lexed {
         outcomes: &mut Vec<(Option<TerminalId>, HypothesisId)>,
     ) -> Result<(), EngineError> {
         for index in self.hypotheses.step_class(hypothesis, class)? {
-            let Outcome { terminal, next } = self.hypotheses.outcome(index);
+            let Outcome { terminal, next, .. } = self.hypotheses.outcome(index);
             outcomes.push((terminal, next));
         }
         Ok(())

@@ -162,12 +162,15 @@ impl LexedBudget {
     ) -> Result<T, EngineError> {
         let spelling = self.spelling.clone();
         let mut spelling = lock(&spelling);
-        if !std::mem::replace(&mut self.has_floors, true)
-            && let Some(explored) = Explored::new(lexed)?
-        {
-            self.floors = Floors::new(lexed, &spelling.futures, &explored)?;
+        if !std::mem::replace(&mut self.has_floors, true) {
             self.aligned_floors = Floors::aligned(lexed);
-            self.runs.ends = Some(Ends::new(lexed, &explored));
+            // Under the contextual discipline neighbours depend on the place.
+            if !lexed.tables.is_contextual
+                && let Some(explored) = Explored::new(lexed)?
+            {
+                self.floors = Floors::new(lexed, &spelling.futures, &explored)?;
+                self.runs.ends = Some(Ends::new(lexed, &explored));
+            }
         }
         let LexedBudget { runs, floors, aligned_floors, exact, upper, .. } = self;
         let (search, floors) = if is_upper { (upper, aligned_floors) } else { (exact, floors) };
