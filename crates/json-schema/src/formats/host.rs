@@ -7,7 +7,7 @@ use maskwright_automata::Regex;
 use super::build::{any, lit, one, seq};
 
 /// The longest name, in octets, without a dot at the end (RFC 1035, section 2.3.4).
-const MAX_NAME: u32 = 253;
+pub(super) const MAX_NAME: u32 = 253;
 const MAX_LABEL: u32 = 63;
 
 /// How many characters beyond ASCII keep a label's A-label within 63 octets: none takes more than five
