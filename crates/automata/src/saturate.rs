@@ -16,7 +16,7 @@ pub(crate) struct Saturated {
 
 /// Node visits of the search for a word of a pattern that is none of counted units; without an answer the
 /// intersection of the two stays as it is.
-const INCLUSION_FUEL: u64 = 20_000;
+const INCLUSION_FUEL: u64 = 400_000;
 
 impl Residues {
     /// `node` with what strings of at most `max_bytes` bytes cannot reach cut off; see
