@@ -4,6 +4,7 @@
 //! they are and with a part replaced. Claimed: the two never disagree on a schema that is taken, and where a
 //! schema is said to have no value, the validator finds none of the values valid. A disagreement is kept with its
 //! schema and value. Values are written with single spaces, in the order of their keys; grammars take any order.
+//! Texts with more digits than doubles have are left out: the validator takes 10000000000000000.5 for a multiple of 1.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -140,7 +141,7 @@ fn judge_schema(seed: u64, compiler: &Compiler, entry: &mut Entry) -> anyhow::Re
             None => spaced(&any_value(&mut rng, 2)),
         });
     }
-    for text in texts {
+    for text in texts.into_iter().filter(|text| !has_long_numbers(text)) {
         let ours = match &grammar {
             Some(grammar) => match refusal(Matcher::new(grammar), &text) {
                 Ok(refusal) => refusal,
@@ -160,6 +161,12 @@ fn judge_schema(seed: u64, compiler: &Compiler, entry: &mut Entry) -> anyhow::Re
         }
     }
     Ok(())
+}
+
+/// Whether digits stand side by side, or around a dot, that no double tells apart.
+fn has_long_numbers(text: &str) -> bool {
+    let is_number = |c: char| c.is_ascii_digit() || c == '.';
+    text.split(|c| !is_number(c)).any(|number| number.len() > 15)
 }
 
 /// Why the grammar refuses `text`; `None` if it accepts.
