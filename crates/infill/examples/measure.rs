@@ -17,6 +17,9 @@ use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillError, InfillLimits, I
 use maskwright_lark::{LarkConfig, builtin, parse_lark};
 use maskwright_vocabulary::{TokenId, Tokenizer, TokenizerOptions, Vocabulary, mask_contains, mask_words};
 
+/// Masks of each canvas.
+const N_MASKS: usize = 4;
+
 /// A small generator of choices; the same ones each time.
 struct Choices(u64);
 
@@ -129,12 +132,9 @@ fn measure(
     let mut canvas = Canvas::new(infiller, &positions, CanvasConfig::default())?;
     let is_possible = canvas.is_possible()?;
     times.cold.push(start.elapsed());
-    if std::env::var("COLD").is_ok() {
-        eprintln!("{} {:?} {:?}", known, tokens.len(), start.elapsed());
-    }
     ensure!(is_possible, "a canvas of a word is called impossible: {positions:?}");
     let mut mask = vec![0; mask_words(infiller.vocabulary().n_vocab())];
-    for _ in 0..std::env::var("COLD").map_or(4, |n| n.parse().unwrap()) {
+    for _ in 0..N_MASKS {
         let open: Vec<usize> = (0..tokens.len()).filter(|&at| canvas.positions()[at].is_none()).collect();
         if open.is_empty() {
             break;
@@ -143,9 +143,6 @@ fn measure(
         let start = Instant::now();
         canvas.fill_bitmask(at, &mut mask)?;
         times.masks.push(start.elapsed());
-        if std::env::var("COLD").is_ok() {
-            eprintln!("mask {:?}", start.elapsed());
-        }
         ensure!(mask_contains(&mask, tokens[at]), "token {at} of {tokens:?} is not in its mask");
         let start = Instant::now();
         ensure!(canvas.set(at, tokens[at])? && canvas.is_possible()?, "token {at} of {tokens:?} is refused");

@@ -461,7 +461,7 @@ fn canvases_of_a_program() {
     let infiller = infiller(&cpp(), &vocabulary, (true, true)).unwrap();
     let program = longest_tokens(&vocabulary, "int f(int x) {\n int y = x + 1;\n return y;\n}\n");
     for period in [2, 3, 5] {
-        let masked = |at: usize| at % period != 0;
+        let masked = |at: usize| !at.is_multiple_of(period);
         let positions: Vec<Option<TokenId>> =
             program.iter().enumerate().map(|(at, &token)| (!masked(at)).then_some(token)).collect();
         let mut canvas = Canvas::new(&infiller, &positions, CanvasConfig::default()).unwrap();

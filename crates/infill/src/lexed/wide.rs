@@ -17,7 +17,7 @@ pub(crate) fn wide(steps: &[Step], kept: Option<usize>) -> Vec<Step> {
     let is_token = |index: usize| matches!(steps[index].0, Piece::Token);
     let mut wide = steps.to_vec();
     let mut run = 0;
-    for index in 0..steps.len() {
+    for (index, step) in wide.iter_mut().enumerate() {
         if !is_token(index) || kept == Some(index) {
             run = 0;
             continue;
@@ -29,7 +29,7 @@ pub(crate) fn wide(steps: &[Step], kept: Option<usize>) -> Vec<Step> {
             continue;
         }
         let behind = Some(index as u32 + 1);
-        wide[index] = (if run == 0 { Piece::Free } else { Piece::Stop }, behind);
+        *step = (if run == 0 { Piece::Free } else { Piece::Stop }, behind);
         run += 1;
     }
     wide
