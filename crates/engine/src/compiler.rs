@@ -198,7 +198,7 @@ impl Compiler {
     ///     flags: Flags::default(),
     ///     priority: 0,
     /// };
-    /// let terminals = vec![terminal("QUOTE", """), terminal("WORD", "[a-z]+"), terminal("REST", "[^"]+")];
+    /// let terminals = vec![terminal("QUOTE", "\""), terminal("WORD", "[a-z]+"), terminal("REST", "[^\"]+")];
     /// let mut builder = GrammarBuilder::new();
     /// let ids = LexedGrammar::<LarkTerminal>::placeholders(&mut builder, &["QUOTE", "WORD", "REST"]);
     /// let start = builder.declare("start");
@@ -211,7 +211,7 @@ impl Compiler {
     /// let compiler = Compiler::new(vocabulary, Default::default());
     /// let compiled = compiler.compile_contextual(grammar, None, &Fuel::new(100_000)).unwrap();
     /// let mut matcher = Matcher::new(&compiled);
-    /// assert!(matcher.accept_bytes(b"say"what I say"").unwrap() && matcher.is_accepting());
+    /// assert!(matcher.accept_bytes(b"say\"what I say\"").unwrap() && matcher.is_accepting());
     /// ```
     pub fn compile_contextual(
         &self,

@@ -1,7 +1,7 @@
 //! Whether a thread has a completion.
 //!
 //! Mostly what can follow the hypothesis ([`viability`](super::viability)) and what the parser can read say so at once: in the
-//! main scope, or in that of what can still come ([`scope`](super::scope)). Where tokens cannot stand side by side, or
+//! main scope, or in that of what can still come ([`scope`](mod@super::scope)). Where tokens cannot stand side by side, or
 //! only a doubtful terminal goes on ([`competition`](super::competition)), it depends on the stack, and a search decides.
 
 use std::collections::VecDeque;
