@@ -103,46 +103,60 @@ impl PlainRow {
     }
 }
 
-/// Tokens inside being collected, as places among the trie's tokens.
+/// Tokens inside being collected, as a packed set of places among the trie's tokens.
 struct Inside<'a> {
     vocabulary: &'a Vocabulary,
-    places: Vec<Range<u32>>,
+    places: Vec<u64>,
     n_tokens: usize,
 }
 
 impl<'a> Inside<'a> {
     fn new(vocabulary: &'a Vocabulary) -> Inside<'a> {
-        Inside { vocabulary, places: Vec::new(), n_tokens: 0 }
+        let n_places = vocabulary.trie().subtree_tokens(Trie::ROOT).len();
+        Inside { vocabulary, places: vec![0; n_places.div_ceil(64)], n_tokens: 0 }
     }
 
+    /// Adds places that were not there.
     #[inline]
     fn insert(&mut self, places: Range<u32>) {
-        if !places.is_empty() {
-            self.n_tokens += places.len();
-            self.places.push(places);
+        if places.is_empty() {
+            return;
+        }
+        self.n_tokens += places.len();
+        let (first, last) = (places.start as usize, places.end as usize - 1);
+        let (from_first, to_last) = (u64::MAX << (first % 64), u64::MAX >> (63 - last % 64));
+        if first / 64 == last / 64 {
+            self.places[first / 64] |= from_first & to_last;
+        } else {
+            self.places[first / 64] |= from_first;
+            self.places[first / 64 + 1..last / 64].fill(u64::MAX);
+            self.places[last / 64] |= to_last;
         }
     }
 
     /// Inside a string are most tokens; then it is those outside that are gone through.
-    fn finish(mut self) -> MaskForm {
+    fn finish(self) -> MaskForm {
         let all = self.vocabulary.trie().subtree_tokens(Trie::ROOT);
-        let tokens = |places: Range<u32>| &all[places.start as usize..places.end as usize];
-        if self.n_tokens * 2 < all.len() {
-            let mut inside = MaskBuilder::new(mask_words(self.vocabulary.n_vocab()));
-            self.places.into_iter().for_each(|places| inside.insert_all(tokens(places)));
-            return inside.finish();
+        let has_most = self.n_tokens * 2 > all.len();
+        // The rarer kind.
+        let listed = self.places.iter().enumerate().flat_map(|(index, &word)| {
+            let mut left = if has_most { !word } else { word };
+            std::iter::from_fn(move || {
+                let bit = left.trailing_zeros() as usize;
+                left &= left.wrapping_sub(1);
+                (bit < 64).then_some(index * 64 + bit)
+            })
+        });
+        // The last word has places behind the last.
+        let listed = listed.filter_map(|place| all.get(place).copied());
+        if has_most {
+            let mut words = self.vocabulary.text_tokens().to_vec();
+            listed.for_each(|token| words[token.index() / 32] &= !(1 << (token.0 % 32)));
+            return MaskForm::Dense(words.into());
         }
-        self.places.sort_unstable_by_key(|places| places.start);
-        let mut words = self.vocabulary.text_tokens().to_vec();
-        let mut end = 0;
-        let behind_all = all.len() as u32..all.len() as u32;
-        for places in self.places.into_iter().chain(std::iter::once(behind_all)) {
-            for token in tokens(end..places.start) {
-                words[token.index() / 32] &= !(1 << (token.0 % 32));
-            }
-            end = places.end;
-        }
-        MaskForm::Dense(words.into())
+        let mut inside = MaskBuilder::new(mask_words(self.vocabulary.n_vocab()));
+        listed.for_each(|token| inside.insert_all(&[token]));
+        inside.finish()
     }
 }
 
