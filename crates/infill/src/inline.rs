@@ -8,7 +8,9 @@
 //! states of its own.
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{Expr, ExprId, ExprPool, Grammar, GrammarBuilder, GrammarError, RuleId, Seen};
+use maskwright_grammar::{Expr, ExprId, Grammar, GrammarError, RuleId, Seen};
+
+use crate::rewriting::Rewriting;
 
 /// The same language without rules that have one caller. Takes time linear in the grammar.
 ///
@@ -17,49 +19,19 @@ use maskwright_grammar::{Expr, ExprId, ExprPool, Grammar, GrammarBuilder, Gramma
 pub(crate) fn inline_single(grammar: &Grammar, fuel: &Fuel) -> Result<Grammar, GrammarError> {
     let callees = callees(grammar, fuel)?;
     let parents = parents(grammar.start(), &callees);
-    let mut builder = GrammarBuilder::new();
-    for regex in grammar.terminals() {
-        // Terminals keep their ids.
-        builder.terminal(regex.clone());
-    }
-    let rules: Vec<RuleId> = grammar.rules().map(|rule| builder.declare(grammar.name(rule))).collect();
-    let pool = grammar.pool();
-    let mut bodies: Vec<Option<ExprId>> = vec![None; rules.len()];
-    let mut lowered = vec![ExprPool::NEVER; pool.len()];
+    let mut rewriting = Rewriting::new(grammar);
+    let mut bodies: Vec<Option<ExprId>> = vec![None; grammar.rules().len()];
     for rule in inner_first(&callees, &parents) {
-        let mut seen = Seen::new();
-        for id in pool.post_order(grammar.body(rule), &mut seen) {
-            fuel.spend(1)?;
-            let part = |id: &ExprId| lowered[id.index()];
-            lowered[id.index()] = match pool.get(id) {
-                Expr::Never => ExprPool::NEVER,
-                Expr::Epsilon => ExprPool::EPSILON,
-                Expr::Terminal(terminal) => builder.terminal(grammar.terminals()[terminal.index()].clone()),
-                &Expr::Rule(callee) => match bodies[callee.index()] {
-                    Some(body) if parents[callee.index()] == Some(rule) => body,
-                    _ => builder.rule(callee),
-                },
-                Expr::Seq(head, tail) => {
-                    let parts = [part(head), part(tail)];
-                    builder.seq(&parts)
-                }
-                Expr::Alt(parts) => {
-                    let parts: Vec<ExprId> = parts.iter().map(part).collect();
-                    builder.alt(&parts)
-                }
-                Expr::Repeat { inner, min, max } => {
-                    let inner = part(inner);
-                    builder.repeat(inner, *min, *max)
-                }
-                // Lists in any order are made by front ends that do not write lists by recursion.
-                Expr::Shuffle(_) => return Ok(grammar.clone()),
-            };
-        }
-        let body = lowered[grammar.body(rule).index()];
+        let in_place =
+            |callee: RuleId| bodies[callee.index()].filter(|_| parents[callee.index()] == Some(rule));
+        // Each rule for itself: what is shared between bodies may hold another rule's body in one of them.
+        let Some(body) = rewriting.body(rule, &mut Seen::new(), in_place, fuel)? else {
+            return Ok(grammar.clone());
+        };
         bodies[rule.index()] = Some(body);
-        builder.define(rule, body);
+        rewriting.builder.define(rule, body);
     }
-    builder.finish(grammar.start())
+    rewriting.builder.finish(grammar.start())
 }
 
 /// By rule, the rules that it refers to, each once.

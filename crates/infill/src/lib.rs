@@ -27,6 +27,7 @@ mod lattice;
 mod lexed;
 mod node_sets;
 mod parse;
+mod rewriting;
 mod right_recursion;
 mod scan;
 mod tables;

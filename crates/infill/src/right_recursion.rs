@@ -9,7 +9,9 @@
 //! middle stays. Left recursion is the network's business.
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{Expr, ExprId, ExprPool, Grammar, GrammarBuilder, GrammarError, RuleId, Seen};
+use maskwright_grammar::{Expr, ExprId, Grammar, GrammarError, RuleId, Seen};
+
+use crate::rewriting::Rewriting;
 
 /// The same language without direct right recursion. Takes time linear in the grammar for each rule that is
 /// directly right-recursive.
@@ -17,42 +19,15 @@ use maskwright_grammar::{Expr, ExprId, ExprPool, Grammar, GrammarBuilder, Gramma
 /// # Errors
 /// If `fuel` runs out.
 pub(crate) fn repeat_tails(grammar: &Grammar, fuel: &Fuel) -> Result<Grammar, GrammarError> {
-    let mut builder = GrammarBuilder::new();
-    for regex in grammar.terminals() {
-        // Terminals keep their ids.
-        builder.terminal(regex.clone());
-    }
-    let rules: Vec<RuleId> = grammar.rules().map(|rule| builder.declare(grammar.name(rule))).collect();
-    let pool = grammar.pool();
-    let mut lowered = vec![ExprPool::NEVER; pool.len()];
+    let mut rewriting = Rewriting::new(grammar);
     let mut seen = Seen::new();
-    for &rule in &rules {
-        for id in pool.post_order(grammar.body(rule), &mut seen) {
-            fuel.spend(1)?;
-            let part = |id: &ExprId| lowered[id.index()];
-            lowered[id.index()] = match pool.get(id) {
-                Expr::Never => ExprPool::NEVER,
-                Expr::Epsilon => ExprPool::EPSILON,
-                Expr::Terminal(terminal) => builder.terminal(grammar.terminals()[terminal.index()].clone()),
-                &Expr::Rule(callee) => builder.rule(callee),
-                Expr::Seq(head, tail) => {
-                    let parts = [part(head), part(tail)];
-                    builder.seq(&parts)
-                }
-                Expr::Alt(parts) => {
-                    let parts: Vec<ExprId> = parts.iter().map(part).collect();
-                    builder.alt(&parts)
-                }
-                Expr::Repeat { inner, min, max } => {
-                    let inner = part(inner);
-                    builder.repeat(inner, *min, *max)
-                }
-                // Lists in any order are made by front ends that do not write lists by recursion.
-                Expr::Shuffle(_) => return Ok(grammar.clone()),
-            };
+    for rule in grammar.rules() {
+        if rewriting.body(rule, &mut seen, |_| None, fuel)?.is_none() {
+            return Ok(grammar.clone());
         }
     }
-    for &rule in &rules {
+    let Rewriting { mut builder, lowered, .. } = rewriting;
+    for rule in grammar.rules() {
         let body = match tails(grammar, rule, fuel)? {
             Some(tails) => {
                 let mut sum = |parts: Vec<Vec<ExprId>>| {
