@@ -84,7 +84,7 @@ impl Arena {
                 let next = vec![UNSEEN; classes.len()].into_boxed_slice();
                 self.charge(2 * size_of::<MemberRow>() + size_of_val(&*next))?;
                 member = self.members.len();
-                self.entries[node.0 as usize].member = member as u32;
+                self.entries[node].member = member as u32;
                 self.members.push(MemberRow { classes, next });
             }
         }

@@ -21,6 +21,7 @@ mod build;
 mod derive;
 mod leading;
 mod lower;
+mod nodes;
 mod show;
 mod union;
 mod words;
@@ -34,6 +35,7 @@ use crate::{AutomatonError, ByteSet, Regex};
 
 use derive::MemberRow;
 use leading::Leading;
+use nodes::Nodes;
 
 pub(crate) use words::WordList;
 
@@ -123,8 +125,7 @@ const NONE: u32 = u32::MAX;
 
 /// The nodes of one store.
 pub(crate) struct Arena {
-    entries: Vec<Entry>,
-    ids: FxHashMap<Node, NodeId>,
+    entries: Nodes,
     sets: Vec<ByteSet>,
     set_ids: FxHashMap<ByteSet, u32>,
     lists: Vec<WordList>,
@@ -152,8 +153,7 @@ impl Arena {
     /// that costs more than `max_cost` visits to derive.
     pub(crate) fn new(max_cost: u64, max_memory: usize) -> Arena {
         let mut arena = Arena {
-            entries: Vec::new(),
-            ids: FxHashMap::default(),
+            entries: Nodes::new(),
             sets: Vec::new(),
             set_ids: FxHashMap::default(),
             lists: Vec::new(),
@@ -177,8 +177,7 @@ impl Arena {
         ];
         let lengths = [(0, 0), (0, 1), (u64::MAX, u32::MAX), (1, 256)];
         for (i, (node, (max_length, n_words))) in nodes.into_iter().zip(lengths).enumerate() {
-            arena.ids.insert(node.clone(), NodeId(i as u32));
-            arena.entries.push(Entry {
+            let entry = Entry {
                 nullable: matches!(node, Node::Epsilon | Node::Repeat { .. }),
                 min_length: u64::from(matches!(node, Node::Bytes(_))),
                 max_length,
@@ -192,13 +191,14 @@ impl Arena {
                 span: 0,
                 completion: 0,
                 cost: 2,
-            });
+            };
+            arena.entries.push(NodeId(i as u32), entry);
         }
         arena
     }
 
     pub(crate) fn entry(&self, id: NodeId) -> &Entry {
-        &self.entries[id.0 as usize]
+        &self.entries[id]
     }
 
     pub(crate) fn node(&self, id: NodeId) -> &Node {
@@ -211,7 +211,7 @@ impl Arena {
 
     /// Notes that the language of `id` has a word, or has none.
     pub(crate) fn set_alive(&mut self, id: NodeId, alive: bool) {
-        self.entries[id.0 as usize].alive = Some(alive);
+        self.entries[id].alive = Some(alive);
     }
 
     /// The state that the residue is, if it has been made one.
@@ -221,7 +221,7 @@ impl Arena {
 
     /// Notes that the residue is state `state`.
     pub(crate) fn set_state(&mut self, id: NodeId, state: u32) {
-        self.entries[id.0 as usize].state = state;
+        self.entries[id].state = state;
     }
 
     /// The byte set of number `set`.
@@ -270,7 +270,7 @@ impl Arena {
     /// # Errors
     /// If the node is too costly or too deep, or the limit on memory is reached.
     fn intern(&mut self, node: Node) -> Result<NodeId, AutomatonError> {
-        if let Some(&id) = self.ids.get(&node) {
+        if let Some(id) = self.entries.id(&node) {
             return Ok(id);
         }
         let entry = self.describe_node(node)?;
@@ -284,12 +284,11 @@ impl Arena {
             Node::Union(list) | Node::Intersection(list) => list.len() * size_of::<NodeId>() + 16,
             _ => 0,
         };
-        self.charge(size_of::<Entry>() + 2 * size_of::<(Node, NodeId)>() + members)?;
+        self.charge(size_of::<Entry>() + 2 * size_of::<(u32, NodeId)>() + members)?;
         let id = u32::try_from(self.entries.len())
             .map(NodeId)
             .map_err(|_| AutomatonError::limit("nodes", u64::from(u32::MAX)))?;
-        self.ids.insert(entry.node.clone(), id);
-        self.entries.push(entry);
+        self.entries.push(id, entry);
         Ok(id)
     }
 
