@@ -18,6 +18,9 @@ pub(crate) struct Saturated {
 /// intersection of the two stays as it is.
 const INCLUSION_FUEL: u64 = 400_000;
 
+/// As many copies a wider language still counts.
+const FEW_COPIES: u32 = 4;
+
 impl Residues {
     /// `node` with what strings of at most `max_bytes` bytes cannot reach cut off; see
     /// [`Automaton::row_key`](crate::Automaton::row_key) for what that is and what it keeps.
@@ -123,7 +126,8 @@ impl Residues {
         Ok(!self.is_alive_within(difference, INCLUSION_FUEL).unwrap_or(true))
     }
 
-    /// A language around that of `node`, with fewer residues: copies are counted no further than to one.
+    /// A language around that of `node`, with fewer residues: of many copies no more is known than that there is one.
+    /// Few copies stay, since so are the bytes of one character written.
     fn relax(&mut self, node: NodeId, memo: &mut Saturated) -> Result<NodeId, AutomatonError> {
         if let Some(&known) = memo.relaxed.get(&node) {
             return Ok(known);
@@ -149,7 +153,10 @@ impl Residues {
             }
             Node::Repeat { inner, min, max } => {
                 let inner = self.relax(inner, memo)?;
-                self.arena.repeat(inner, min.min(1), max.filter(|&max| max == 1))?
+                match max {
+                    Some(max) if max <= FEW_COPIES => self.arena.repeat(inner, min, Some(max))?,
+                    _ => self.arena.repeat(inner, min.min(1), None)?,
+                }
             }
             _ => node,
         };
