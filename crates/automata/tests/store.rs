@@ -128,6 +128,27 @@ fn text_without_names_is_text_again() {
 }
 
 #[test]
+fn a_string_that_has_what_it_must_is_any_string() {
+    let store = store();
+    let any = automaton(&store, &string());
+    let inside = run(&any, "\"");
+    let characters = || char_of_string().star();
+    for parts in
+        [vec![Regex::literal(b"sound")], vec![Regex::words([&b"a"[..], b"b\\n"]), Regex::literal(b"c")]]
+    {
+        let found = Regex::concat([characters(), Regex::concat(parts), characters()]);
+        let search = automaton(&store, &quote(found));
+        assert_ne!(run(&search, "\"so"), inside);
+        for text in ["\"sound", "\"a sound so so", "\"xac", "\"b\\nc \\n", "\"acacbb"] {
+            if run(&search, text.to_owned() + "\"").is_some() {
+                assert_eq!(run(&search, text), inside, "{text}");
+            }
+        }
+        assert!(["sound", "b\\nc"].iter().any(|word| run(&search, format!("\"{word}\"")).is_some()));
+    }
+}
+
+#[test]
 fn the_same_expression_costs_nothing_twice() {
     let store = store();
     let first = automaton(&store, &string_but(["name", "id"]));

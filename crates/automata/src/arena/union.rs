@@ -16,6 +16,8 @@ use crate::{AutomatonError, ByteSet};
 const MAX_LOOPED: usize = 8;
 /// How many parts of a member may come before what it has in common with another.
 const MAX_PREFIX: usize = 16;
+/// How many words such a part may be.
+const MAX_WORDS: u32 = 64;
 /// How deep such parts are looked into.
 const MAX_LOOP_DEPTH: u32 = 4;
 
@@ -119,9 +121,58 @@ impl Arena {
                     _ => false,
                 }),
                 &Node::Repeat { inner: repeated, .. } => within(repeated),
+                &Node::Cons(head, tail) => within(head) && within(tail),
                 Node::Union(list) => list.iter().all(|&member| within(member)),
+                &Node::Words { list, low, high, depth } => {
+                    high - low <= MAX_WORDS
+                        && (low..high).all(|i| {
+                            let word = &self.lists[list as usize].word(i)[depth as usize..];
+                            self.is_split_by(word, alternatives)
+                        })
+                }
                 _ => false,
             }
+    }
+
+    /// Whether `word` is surely a sequence of bytes and words that are `alternatives`.
+    fn is_split_by(&self, word: &[u8], alternatives: &[NodeId]) -> bool {
+        let mut rest = word;
+        while !rest.is_empty() {
+            let length = alternatives.iter().find_map(|&alternative| self.length_read(alternative, rest));
+            match length {
+                Some(length) => rest = &rest[length..],
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// The length of a prefix of `bytes`, not empty, that is surely a word of `node`.
+    fn length_read(&self, node: NodeId, bytes: &[u8]) -> Option<usize> {
+        match *self.node(node) {
+            Node::Bytes(set) => self.set(set).contains(*bytes.first()?).then_some(1),
+            Node::Words { list, low, high, depth } if high - low <= MAX_WORDS => {
+                let words = &self.lists[list as usize];
+                let mut words = (low..high).map(|i| &words.word(i)[depth as usize..]);
+                words.find(|word| !word.is_empty() && bytes.starts_with(word)).map(<[u8]>::len)
+            }
+            Node::Cons(..) => {
+                let (mut length, mut rest) = (0, node);
+                while let Node::Cons(head, tail) = *self.node(rest) {
+                    length += self.length_read(head, &bytes[length..])?;
+                    rest = tail;
+                }
+                Some(length + self.length_read(rest, &bytes[length..])?)
+            }
+            Node::Repeat { inner, min, max: Some(max) } if min == max => {
+                let mut length = 0;
+                for _ in 0..max {
+                    length += self.length_read(inner, bytes.get(length..)?)?;
+                }
+                Some(length)
+            }
+            _ => None,
+        }
     }
 
     /// One round of joins over the sorted members; whether anything changed. A change lowers the number of

@@ -1,9 +1,11 @@
 //! The walk of a residue over a token trie.
 //!
 //! Two thirds of a vocabulary's tokens are words of letters, and most of the rest is text of other scripts. Where a residue
-//! goes on as before after any letter, or after any character that a first byte can begin, a subtree of nothing else
-//! is one step: inside a string, a walk comes to a few thousand nodes instead of hundreds of thousands. What is known
-//! about a residue is kept for the walk by a number of its own, so that most steps are one table read.
+//! goes on as freely as before after any letter, or after any character that a first byte can begin, a subtree of nothing
+//! else is one step: inside a string, a walk comes to a few thousand nodes instead of hundreds of thousands. "As freely"
+//! is more than "as before": a residue that searches for a word has another one after each of the word's letters, but
+//! all of them go on with any text. What is known about a residue is kept for the walk by a number of its own,
+//! so that most steps are one table read.
 
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId, Utf8Rest};
 use maskwright_vocabulary::{Trie, TrieNodeId};
@@ -63,32 +65,33 @@ struct States<'a> {
 struct State {
     residue: StateId,
     is_accepting: bool,
-    /// Bytes that lead back. Empty where the residue accepts.
-    loops: ByteSet,
+    /// Bytes after which, in any number and order, a residue is alive and does not accept.
+    free: Option<ByteSet>,
+    /// The same of texts: of bytes that are characters, first bytes of characters and bytes that go on in one.
+    free_in_texts: Option<ByteSet>,
     characters: Option<Box<Characters>>,
+    /// Where most bytes lead to.
+    usual: Option<u32>,
 }
 
-/// What whole characters of several bytes do.
-struct Characters {
-    /// By first byte less 0xC0: the state after any of its characters, if there is one such state and none on the
-    /// way accepts; else [`DEAD`].
-    targets: [u32; 64],
-    /// Bytes of texts that lead back as wholes: single bytes that do, first bytes of characters that do, and all
-    /// bytes that go on in a character.
-    loops: ByteSet,
-}
+/// By first byte less 0xC0: the state after any of its characters, if there is one such state and none on the
+/// way accepts; else [`DEAD`].
+type Characters = [u32; 64];
 
 impl States<'_> {
     fn number(&mut self, residue: StateId, is_accepting: bool) -> Result<usize, AutomatonError> {
         if let Some(&number) = self.numbers.get(&residue) {
             return Ok(number);
         }
-        let loops = match is_accepting {
-            true => ByteSet::EMPTY,
-            false => self.automaton.loop_bytes(residue)?,
-        };
         let number = self.states.len();
-        self.states.push(State { residue, is_accepting, loops, characters: None });
+        self.states.push(State {
+            residue,
+            is_accepting,
+            free: None,
+            free_in_texts: None,
+            characters: None,
+            usual: None,
+        });
         self.cells.resize(self.cells.len() + 256, UNKNOWN);
         self.numbers.insert(residue, number);
         Ok(number)
@@ -113,7 +116,7 @@ impl States<'_> {
         Ok(next)
     }
 
-    /// Whether all that goes on from `child` by `byte` keeps `state` alive and never accepts, as far as loops tell.
+    /// Whether all that goes on from `child` by `byte` keeps `state` alive and never accepts, as far as is easily seen.
     #[inline]
     fn takes_all(
         &mut self,
@@ -122,27 +125,159 @@ impl States<'_> {
         byte: u8,
         child: TrieNodeId,
     ) -> Result<bool, AutomatonError> {
+        if trie.n_children(child) == 0 {
+            return Ok(false);
+        }
         let below = trie.bytes_below(child);
-        let loops = &self.states[state].loops;
-        let is_loop = loops.contains(byte);
-        if is_loop && below.is_subset(loops) {
+        let free = self.free(state)?;
+        let is_free = free.contains(byte);
+        if is_free && below.is_subset(&free) {
             return Ok(true);
         }
         // The state behind the first character.
         let target = match byte {
             // Looking at characters costs more than a small subtree.
-            ..0x80 if is_loop && trie.subtree_nodes(child) >= MIN_SUBTREE && trie.is_text_from(child) => {
+            ..0x80 if is_free && trie.subtree_nodes(child) >= MIN_SUBTREE && trie.is_text_from(child) => {
                 state
             }
             0xC0.. if !self.states[state].is_accepting && trie.is_text_from(child) => {
-                match self.characters(state)?.targets[usize::from(byte - 0xC0)] {
+                match self.characters(state)?[usize::from(byte - 0xC0)] {
                     DEAD => return Ok(false),
                     target => target as usize,
                 }
             }
             _ => return Ok(false),
         };
-        Ok(below.is_subset(&self.characters(target)?.loops))
+        Ok(below.is_subset(&self.free_in_texts(target)?))
+    }
+
+    #[inline]
+    fn free(&mut self, state: usize) -> Result<ByteSet, AutomatonError> {
+        match self.states[state].free {
+            Some(known) => Ok(known),
+            None => self.find_free(state, false),
+        }
+    }
+
+    #[inline]
+    fn free_in_texts(&mut self, state: usize) -> Result<ByteSet, AutomatonError> {
+        match self.states[state].free_in_texts {
+            Some(known) => Ok(known),
+            None => self.find_free(state, true),
+        }
+    }
+
+    /// Looks for a set of states around `root` that bytes (and characters, if it is for `texts`) do not leave: of those
+    /// that can read at least what `root` can, and do not accept. If it gets large, as where bytes are
+    /// counted, `root` stays alone. The bytes that stay in the set hold for all states in it that read what `root` reads.
+    #[cold]
+    fn find_free(&mut self, root: usize, texts: bool) -> Result<ByteSet, AutomatonError> {
+        let free = match self.states[root].is_accepting {
+            true => ByteSet::EMPTY,
+            false => {
+                let mut set = self.around(root, texts)?;
+                if set.len() > MAX_AROUND {
+                    set = vec![root];
+                }
+                let free = self.bytes_within(&set, texts)?;
+                let alive = self.automaton.next_bytes(self.states[root].residue)?;
+                for &state in &set {
+                    if self.automaton.next_bytes(self.states[state].residue)? == alive {
+                        self.note_free(state, texts, free);
+                    }
+                }
+                free
+            }
+        };
+        self.note_free(root, texts, free);
+        Ok(free)
+    }
+
+    fn note_free(&mut self, state: usize, texts: bool, free: ByteSet) {
+        let state = &mut self.states[state];
+        let known = if texts { &mut state.free_in_texts } else { &mut state.free };
+        known.get_or_insert(free);
+    }
+
+    /// The states that `root` leads to, that are as free as it is, and that mostly lead to themselves or back into the
+    /// set: so it is with searches for a word, before and behind it. Counts never lead back.
+    fn around(&mut self, root: usize, texts: bool) -> Result<Vec<usize>, AutomatonError> {
+        let mut set = vec![root];
+        let center = self.usual(root)?;
+        if center == DEAD || self.usual(center as usize)? != center {
+            return Ok(set);
+        }
+        if center as usize != root {
+            set.push(center as usize);
+        }
+        let alive = self.automaton.next_bytes(self.states[root].residue)?;
+        let mut next = 0;
+        while next < set.len() && set.len() <= MAX_AROUND {
+            let mut targets: Vec<usize> = Vec::new();
+            for byte in alive.iter() {
+                let target = self.step(set[next], byte)?;
+                targets.extend(target.filter(|target| targets.last() != Some(target)));
+            }
+            if texts {
+                let known = self.characters(set[next])?.iter().filter(|&&target| target != DEAD);
+                targets.extend(known.map(|&target| target as usize));
+            }
+            for target in targets {
+                let &State { residue, is_accepting, .. } = &self.states[target];
+                if is_accepting
+                    || set.contains(&target)
+                    || !alive.is_subset(&self.automaton.next_bytes(residue)?)
+                {
+                    continue;
+                }
+                let usual = self.usual(target)? as usize;
+                if usual == target || set.contains(&usual) {
+                    set.push(target);
+                }
+            }
+            next += 1;
+        }
+        Ok(set)
+    }
+
+    /// Where most bytes lead to; [`DEAD`] if there are none.
+    fn usual(&mut self, state: usize) -> Result<u32, AutomatonError> {
+        if let Some(known) = self.states[state].usual {
+            return Ok(known);
+        }
+        let mut counts: Vec<(u32, usize)> = Vec::new();
+        for byte in self.automaton.next_bytes(self.states[state].residue)?.iter() {
+            if let Some(target) = self.step(state, byte)? {
+                match counts.iter_mut().find(|(known, _)| *known == target as u32) {
+                    Some((_, count)) => *count += 1,
+                    None => counts.push((target as u32, 1)),
+                }
+            }
+        }
+        let usual = counts.iter().max_by_key(|(_, count)| *count).map_or(DEAD, |&(target, _)| target);
+        self.states[state].usual = Some(usual);
+        Ok(usual)
+    }
+
+    /// The bytes that lead from each of `set` to one of them: as themselves or, in `texts`, as characters.
+    fn bytes_within(&mut self, set: &[usize], texts: bool) -> Result<ByteSet, AutomatonError> {
+        let mut bytes = ByteSet::FULL;
+        for &state in set {
+            let mut stays = ByteSet::EMPTY;
+            for byte in bytes.iter() {
+                if self.step(state, byte)?.is_some_and(|target| set.contains(&target)) {
+                    stays.insert(byte);
+                }
+            }
+            if texts {
+                stays = stays.intersection(&ByteSet::range(0, 0x7F)).union(&ByteSet::range(0x80, 0xBF));
+                let targets = (0xC0..=0xFFu8).zip(self.characters(state)?);
+                let back = targets.filter(|(_, target)| set.contains(&(**target as usize)));
+                back.for_each(|(lead, _)| stays.insert(lead));
+            }
+            bytes = bytes.intersection(&stays);
+        }
+        Ok(bytes)
     }
 
     fn characters(&mut self, state: usize) -> Result<&Characters, AutomatonError> {
@@ -158,11 +293,7 @@ impl States<'_> {
                     }
                 }
             }
-            let mut loops = self.states[state].loops.intersection(&ByteSet::range(0, 0x7F));
-            loops = loops.union(&ByteSet::range(0x80, 0xBF));
-            let back = (0xC0..=0xFFu8).zip(&targets).filter(|(_, target)| **target == state as u32);
-            back.for_each(|(lead, _)| loops.insert(lead));
-            self.states[state].characters = Some(Box::new(Characters { targets, loops }));
+            self.states[state].characters = Some(Box::new(targets));
         }
         Ok(self.states[state].characters.as_deref().expect("made above"))
     }
@@ -197,6 +328,9 @@ impl States<'_> {
         Ok(only)
     }
 }
+
+/// The most states that a set without a way out is looked for in; a search for a word has one for each of its bytes.
+const MAX_AROUND: usize = 64;
 
 /// Subtrees with fewer nodes are walked, unless single bytes take them.
 const MIN_SUBTREE: usize = 4;
@@ -281,6 +415,17 @@ mod tests {
             Regex::bytes(ByteSet::FULL).star().complement(),
             Regex::concat([Regex::union([but('a'), Regex::literal("ab")]).star(), quote()]),
             Regex::concat([Regex::concat([but(' ').star(), Regex::byte(b' ')]).star(), quote()]),
+            Regex::concat([but('"').star(), Regex::literal(b"a b"), but('"').star(), quote()]),
+            Regex::concat([
+                but('"').star(),
+                Regex::words(["a€".as_bytes(), b"ab", b" b"]),
+                but('"').star(),
+                quote(),
+            ]),
+            Regex::intersection([
+                Regex::concat([but('"').star(), quote()]),
+                Regex::concat([any().star(), Regex::literal(b"ab"), any().star()]).complement(),
+            ]),
         ];
         let mut n_subtrees = 0;
         for regex in &regexes {
