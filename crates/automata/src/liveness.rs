@@ -17,7 +17,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::arena::{Arena, EMPTY, Node, NodeId};
 use crate::{AutomatonError, Fuel};
@@ -133,13 +133,15 @@ impl Residues {
 
     fn search(&mut self, root: NodeId, fuel: Option<&Fuel>) -> Result<bool, AutomatonError> {
         let mut search_fuel = self.search_fuel();
+        // Members of intersections, and what complements leave out, that were paid for.
+        let mut members = FxHashSet::default();
         // Each visited residue and the one that it was reached from.
         let mut parents: FxHashMap<NodeId, NodeId> = FxHashMap::default();
         let mut queue = BinaryHeap::new();
         parents.insert(root, root);
         queue.push(Reverse((self.arena.entry(root).min_length, root)));
         while let Some(Reverse((_, mut node))) = queue.pop() {
-            let cost = u64::from(self.arena.entry(node).cost);
+            let cost = self.cost(node, &mut members);
             let classes = self.arena.classes(node)?;
             for class in classes.iter() {
                 search_fuel.spend(cost)?;
@@ -170,6 +172,28 @@ impl Residues {
             self.arena.set_alive(node, false);
         }
         Ok(false)
+    }
+
+    /// What a derivative of `node` costs in a search, in node visits. Derivatives of members are remembered, so each
+    /// member is paid for once. (Whether it was met before the search does not count: limits are to be the same
+    /// whatever others did.)
+    fn cost(&self, node: NodeId, known: &mut FxHashSet<NodeId>) -> u64 {
+        let members = match self.arena.node(node) {
+            Node::Intersection(list) => &**list,
+            Node::Complement(inner) => std::slice::from_ref(inner),
+            _ => return u64::from(self.arena.entry(node).cost),
+        };
+        let costs = members.iter().map(|&member| match self.arena.node(member) {
+            Node::Complement(inner) => (*inner, 2),
+            _ => (member, 1),
+        });
+        1 + costs
+            .map(|(member, visits)| {
+                let entry = self.arena.entry(member);
+                let is_remembered = !entry.extended && !known.insert(member);
+                if is_remembered { visits } else { visits + u64::from(entry.cost) }
+            })
+            .sum::<u64>()
     }
 }
 

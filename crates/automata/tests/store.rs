@@ -149,6 +149,22 @@ fn a_string_that_has_what_it_must_is_any_string() {
 }
 
 #[test]
+fn a_line_without_a_word_is_dead_behind_it() {
+    let any = || Regex::any_char().star();
+    let line = || {
+        let but_ends = [('\0', '\t'), ('\u{b}', '\u{c}'), ('\u{e}', '\u{2027}'), ('\u{202a}', char::MAX)];
+        Regex::char_class(&but_ends).star()
+    };
+    let with_word = Regex::concat([line(), Regex::literal(b"://"), any()]);
+    let limits = AutomatonLimits { liveness_fuel: 2_000, ..AutomatonLimits::default() };
+    let store = AutomatonStore::new(limits);
+    let automaton = automaton(&store, &Regex::intersection([any(), with_word.complement()]));
+    assert!(run(&automaton, "a:/").is_some());
+    assert_eq!(run(&automaton, "a://"), None);
+    assert!(run(&automaton, "é:\u{2028}://").is_some());
+}
+
+#[test]
 fn the_same_expression_costs_nothing_twice() {
     let store = store();
     let first = automaton(&store, &string_but(["name", "id"]));

@@ -159,7 +159,12 @@ impl Arena {
         }
         flat.sort_unstable();
         flat.dedup();
-        if self.has_opposites(&flat) {
+        if self.has_opposites(&flat) || self.has_excluded(&flat) {
+            return Ok(EMPTY);
+        }
+        let shortest = flat.iter().map(|&member| self.entry(member).min_length).max();
+        let longest = flat.iter().map(|&member| self.entry(member).max_length).min();
+        if shortest > longest {
             return Ok(EMPTY);
         }
         match *flat {
@@ -173,6 +178,17 @@ impl Arena {
     pub(crate) fn has_opposites(&self, members: &[NodeId]) -> bool {
         members.iter().any(|&member| match self.node(member) {
             Node::Complement(inner) => members.binary_search(inner).is_ok(),
+            _ => false,
+        })
+    }
+
+    /// Whether some member of the sorted list is the complement of a union with another.
+    fn has_excluded(&self, members: &[NodeId]) -> bool {
+        members.iter().any(|&member| match *self.node(member) {
+            Node::Complement(inner) => match self.node(inner) {
+                Node::Union(list) => list.iter().any(|excluded| members.binary_search(excluded).is_ok()),
+                _ => false,
+            },
             _ => false,
         })
     }

@@ -19,7 +19,7 @@ const MAX_PREFIX: usize = 16;
 /// How many words such a part may be.
 const MAX_WORDS: u32 = 64;
 /// How deep such parts are looked into.
-const MAX_LOOP_DEPTH: u32 = 4;
+const MAX_LOOP_DEPTH: u32 = 8;
 
 impl Arena {
     /// What is in any of `members`; ∅ if there are none. O(n log n) for n members after flattening.
@@ -114,12 +114,8 @@ impl Arena {
             _ => std::slice::from_ref(&inner),
         };
         let within = |part: NodeId| self.is_read_by_loop(part, inner, depth - 1);
-        alternatives.contains(&node)
+        alternatives.iter().any(|&alternative| self.is_inside(node, alternative, depth))
             || match self.node(node) {
-                &Node::Bytes(set) => alternatives.iter().any(|&alternative| match *self.node(alternative) {
-                    Node::Bytes(all) => self.set(set).is_subset(self.set(all)),
-                    _ => false,
-                }),
                 &Node::Repeat { inner: repeated, .. } => within(repeated),
                 &Node::Cons(head, tail) => within(head) && within(tail),
                 Node::Union(list) => list.iter().all(|&member| within(member)),
@@ -132,6 +128,41 @@ impl Arena {
                 }
                 _ => false,
             }
+    }
+
+    /// Whether `node` is surely within `other`, as characters written in several bytes are within wider classes.
+    fn is_inside(&self, node: NodeId, other: NodeId, depth: u32) -> bool {
+        if node == other {
+            return true;
+        }
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        match (self.node(node), self.node(other)) {
+            (&Node::Bytes(some), &Node::Bytes(all)) => self.set(some).is_subset(self.set(all)),
+            (Node::Union(list), _) => list.iter().all(|&member| self.is_inside(member, other, depth)),
+            (&Node::Cons(a, b), &Node::Cons(c, d)) => {
+                self.is_inside(a, c, depth) && self.is_inside(b, d, depth)
+            }
+            (_, &Node::Repeat { inner, min, max: Some(max) }) if min == max => {
+                self.is_copies(node, inner, max, depth)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether `node` is surely within `n` copies of `inner`.
+    fn is_copies(&self, node: NodeId, inner: NodeId, n: u32, depth: u32) -> bool {
+        let Some(deeper) = depth.checked_sub(1) else { return false };
+        match self.node(node) {
+            _ if n == 1 => self.is_inside(node, inner, depth),
+            &Node::Cons(head, tail) if n > 1 => {
+                self.is_inside(head, inner, deeper) && self.is_copies(tail, inner, n - 1, deeper)
+            }
+            &Node::Repeat { inner: repeated, min, max } if min == n && max == Some(n) => {
+                self.is_inside(repeated, inner, deeper)
+            }
+            Node::Union(list) => list.iter().all(|&member| self.is_copies(member, inner, n, deeper)),
+            _ => false,
+        }
     }
 
     /// Whether `word` is surely a sequence of bytes and words that are `alternatives`.
