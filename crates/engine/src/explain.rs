@@ -59,6 +59,13 @@ impl Matcher {
                 token.0
             ));
         };
+        let shown = format!("token {} \"{}\"", token.0, bytes.escape_ascii());
+        drop(machine);
+        // First the token as a whole: what may follow a part of it can be harder to say.
+        if self.validate_tokens(&[token])? == 1 {
+            return Ok(format!("{shown} is allowed"));
+        }
+        let mut machine = lock(&self.machine);
         for (position, &byte) in bytes.iter().enumerate() {
             match machine.step(config, byte)? {
                 Some(next) => config = next,
@@ -68,25 +75,18 @@ impl Matcher {
                         _ => format!(" after \"{}\"", bytes[..position].escape_ascii()),
                     };
                     return Ok(format!(
-                        "token {} \"{}\" is refused: '{}'{read} cannot come here, expected {}",
-                        token.0,
-                        bytes.escape_ascii(),
+                        "{shown} is refused: '{}'{read} cannot come here, expected {}",
                         byte.escape_ascii(),
                         expected_at(&mut machine, config)?.join(" or ")
                     ));
                 }
             }
         }
-        drop(machine);
-        let shown = format!("token {} \"{}\"", token.0, bytes.escape_ascii());
-        if self.validate_tokens(&[token])? == 0 {
-            let reason = match self.max_tokens() {
-                Some(_) => "the text could not be completed within the tokens that are left",
-                None => "with it no text is left whose items differ",
-            };
-            return Ok(format!("{shown} is refused: {reason}"));
-        }
-        Ok(format!("{shown} is allowed"))
+        let reason = match self.max_tokens() {
+            Some(_) => "the text could not be completed within the tokens that are left",
+            None => "with it no text is left whose items differ",
+        };
+        Ok(format!("{shown} is refused: {reason}"))
     }
 }
 

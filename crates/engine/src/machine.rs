@@ -199,6 +199,28 @@ impl Machine {
         Ok(next)
     }
 
+    /// The configuration after `bytes`, read at once; `None` if no word of the language goes on so.
+    ///
+    /// # Errors
+    /// If a limit is reached; then nothing has changed. Limits on searches for a completion are met at the end of the
+    /// bytes only.
+    pub(crate) fn step_all(
+        &mut self,
+        mut config: ConfigId,
+        bytes: &[u8],
+    ) -> Result<Option<ConfigId>, EngineError> {
+        if let Some(next) = self.with_lexed(|lexed, machine| lexed.step_all(machine, config, bytes)) {
+            return next;
+        }
+        for &byte in bytes {
+            match self.step(config, byte)? {
+                Some(next) => config = next,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(config))
+    }
+
     fn compute_step(&mut self, config: ConfigId, byte: u8) -> Result<Option<ConfigId>, EngineError> {
         let mut threads = std::mem::take(&mut self.scratch.threads);
         let mut seeds = std::mem::take(&mut self.scratch.seeds);

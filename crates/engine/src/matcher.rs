@@ -191,12 +191,16 @@ impl Matcher {
     /// # Errors
     /// If a limit is reached.
     pub fn accept_bytes(&mut self, bytes: &[u8]) -> Result<bool, EngineError> {
-        let (n_viable, next) = self.advance(&self.state, bytes)?;
-        if n_viable < bytes.len() || self.state.is_terminated || !self.fits(&next)? {
+        if self.state.is_terminated {
             return Ok(false);
         }
-        self.push(next);
-        Ok(true)
+        match self.after_bytes(&self.state, bytes)? {
+            Some(next) if self.fits(&next)? => {
+                self.push(next);
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
     }
 
     /// How many of `bytes`, from the first on, some text goes on with.
@@ -303,12 +307,21 @@ impl Matcher {
             }));
         }
         let Some(bytes) = vocabulary.token_bytes(token) else { return Ok(None) };
-        let (n_viable, mut next) = self.advance(state, bytes)?;
-        if n_viable < bytes.len() {
-            return Ok(None);
-        }
+        let Some(mut next) = self.after_bytes(state, bytes)? else { return Ok(None) };
         next.n_tokens += 1;
         Ok(self.fits(&next)?.then_some(next))
+    }
+
+    /// The state after `bytes`, read at once; `None` if no text goes on so.
+    fn after_bytes(&self, state: &State, bytes: &[u8]) -> Result<Option<State>, EngineError> {
+        if state.watching.is_some() {
+            let (n_viable, next) = self.advance(state, bytes)?;
+            return Ok((n_viable == bytes.len()).then_some(next));
+        }
+        let mut machine = lock(&self.machine);
+        let next = machine.step_all(state.config, bytes)?;
+        machine.trim();
+        Ok(next.map(|config| State { config, ..state.clone() }))
     }
 
     /// How far `bytes` can be read behind `state`, and the state there.

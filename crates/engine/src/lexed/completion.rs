@@ -24,6 +24,13 @@ const MAX_SEARCH: usize = 20_000;
 /// always go on, they grow with the distance.
 const MAX_SEARCH_THREADS: usize = 1_000_000;
 
+/// The limit that a search for a completion has reached.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GivenUp {
+    what: &'static str,
+    limit: usize,
+}
+
 impl Lexed {
     /// Whether some completion of the text goes on from `thread`.
     ///
@@ -136,17 +143,31 @@ impl Lexed {
 
     /// Looks for a completion token by token, as far as ends of tokens are not good or not known to be.
     fn search(&mut self, parser: &mut Machine, root: LexedThread) -> Result<bool, EngineError> {
-        if let Some(&known) = self.searched.get(&root) {
-            return Ok(known);
-        }
+        let known = match self.searched.get(&root) {
+            Some(&known) => known,
+            None => {
+                let found = self.look_for_completion(parser, root)?;
+                self.searched.insert(root, found);
+                self.memo_bytes += 24;
+                found
+            }
+        };
+        known.map_err(|GivenUp { what, limit }| EngineError::lexed_limit(what, limit))
+    }
+
+    /// The same, not kept; given up where a limit on searches is reached.
+    fn look_for_completion(
+        &mut self,
+        parser: &mut Machine,
+        root: LexedThread,
+    ) -> Result<Result<bool, GivenUp>, EngineError> {
         let mut seen = FxHashSet::from_iter([root]);
         let mut work = VecDeque::from([root]);
-        let mut is_viable = false;
         let mut is_oldest = false;
         let mut n_threads = 0;
         // The oldest place and the latest in turn: short completions are found where depth has no end, and
         // long ones where there are many ways.
-        'search: while let Some(thread) = if is_oldest { work.pop_front() } else { work.pop_back() } {
+        while let Some(thread) = if is_oldest { work.pop_front() } else { work.pop_back() } {
             is_oldest = !is_oldest;
             for (terminal, hypothesis) in self.token_ends(thread)? {
                 for (config, layout) in self.after_any_token(parser, thread, terminal)? {
@@ -155,10 +176,7 @@ impl Lexed {
                     let threads = parser.configs.threads(config).iter();
                     n_threads += threads.map(|own| 1 + parser.stacks.frames(own.node).len()).sum::<usize>();
                     match self.is_viable_at_once(parser, next)? {
-                        Some(true) => {
-                            is_viable = true;
-                            break 'search;
-                        }
+                        Some(true) => return Ok(Ok(true)),
                         Some(false) => {}
                         None if seen.insert(next) => work.push_back(next),
                         None => {}
@@ -166,21 +184,19 @@ impl Lexed {
                 }
             }
             if n_threads > MAX_SEARCH_THREADS {
-                return Err(EngineError::lexed_limit(
-                    "readings to look for a completion of, where tokens cannot stand side by side",
-                    MAX_SEARCH_THREADS,
-                ));
+                return Ok(Err(GivenUp {
+                    what: "readings to look for a completion of, where tokens cannot stand side by side",
+                    limit: MAX_SEARCH_THREADS,
+                }));
             }
             if seen.len() > MAX_SEARCH {
-                return Err(EngineError::lexed_limit(
-                    "places to look for a completion in, where tokens cannot stand side by side",
-                    MAX_SEARCH,
-                ));
+                return Ok(Err(GivenUp {
+                    what: "places to look for a completion in, where tokens cannot stand side by side",
+                    limit: MAX_SEARCH,
+                }));
             }
         }
-        self.searched.insert(root, is_viable);
-        self.memo_bytes += 24;
-        Ok(is_viable)
+        Ok(Ok(false))
     }
 
     /// The ends of the next token that is not ignored which are not good, or not known to be.

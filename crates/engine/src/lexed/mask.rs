@@ -22,11 +22,12 @@ use maskwright_grammar::TerminalId;
 use maskwright_vocabulary::{TokenId, Trie, mask_words};
 use rustc_hash::FxHashMap;
 
-use super::bits::{Bits, contains, intersects, ones, remove};
+use super::bits::{Bits, contains, insert, intersects, ones, remove};
 use super::hypotheses::HypothesisId;
 use super::layout::LayoutId;
 use super::readings::{Context, Readings};
 use super::row::{End, LexedRow, SequenceTree};
+use super::viability::Adjacency;
 use super::{Lexed, LexedThread};
 use crate::EngineError;
 use crate::configuration::{ConfigId, Thread};
@@ -131,8 +132,11 @@ impl Lexed {
         let mut stack = vec![(Trie::ROOT, config)];
         while let Some((node, config)) = stack.pop() {
             for (byte, child) in trie.children(node) {
-                if let Some(next) = self.step(parser, config, byte)? {
-                    mask.insert_all(trie.tokens(child));
+                if let Some(next) = self.step_loosely(parser, config, byte)? {
+                    let tokens = trie.tokens(child);
+                    if !tokens.is_empty() && self.settle(parser, next)?.is_some() {
+                        mask.insert_all(tokens);
+                    }
                     if trie.n_children(child) > 0 {
                         stack.push((child, next));
                     }
@@ -152,8 +156,11 @@ impl Lexed {
     ) -> Result<(), EngineError> {
         let row = self.row(parser, thread.hypothesis)?;
         let mut found = Found::nothing(&row);
-        // What the parser can read but not finish without doubtful terminals.
-        let mut unfinished = self.scopes[0].readable(parser, thread.parser, &[]).clone();
+        // What the parser can read but not finish, or not without doubtful terminals.
+        let mut unfinished: Bits = vec![0; Adjacency::n_words(self.tables.n_terminals)].into();
+        for own in parser.configs.threads(thread.parser) {
+            insert(&mut unfinished, own.terminal.index());
+        }
         for terminal in ones(self.scopes[self.main].readable(parser, thread.parser, &[])) {
             remove(&mut unfinished, terminal);
         }
@@ -279,8 +286,7 @@ impl Lexed {
         self.judge(parser, depends, 0..depends.nodes.len(), thread, false, found)
     }
 
-    /// Adds those of `tokens` that `config` goes on with. That takes searches, which are made from byte to byte, so
-    /// none is made behind bytes that cannot be read.
+    /// Adds those of `tokens` that `config` goes on with. That takes searches.
     fn add_one_by_one(
         &mut self,
         parser: &mut Machine,
@@ -289,15 +295,11 @@ impl Lexed {
         mask: &mut MaskBuilder,
     ) -> Result<(), EngineError> {
         let vocabulary = parser.shared.vocabulary.clone();
-        'tokens: for token in tokens.tokens() {
-            let mut config = config;
-            for &byte in vocabulary.token_bytes(token).unwrap_or_default() {
-                match self.step(parser, config, byte)? {
-                    Some(next) => config = next,
-                    None => continue 'tokens,
-                }
+        for token in tokens.tokens() {
+            let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+            if self.step_all(parser, config, bytes)?.is_some() {
+                mask.insert_all(&[token]);
             }
-            mask.insert_all(&[token]);
         }
         Ok(())
     }

@@ -24,8 +24,9 @@
 //! for bytes: its configurations are the states of a deterministic automaton over *terminals*. So a lexed
 //! configuration is a small set (how many ways to lex are open), however ambiguous the rules are.
 //!
-//! **Invariant (correct prefix).** Every thread has a completion: [`viability`] decides it when the thread is
-//! made, from what the lexer can still read and what the parser can.
+//! **Invariant (correct prefix).** Every configuration that a session is in has a thread with a completion, and no
+//! thread that is known to have none: [`viability`] decides it when the thread is made, from what the lexer can still
+//! read and what the parser can; where that takes a search, it is made at the end of what is read at once ([`stepping`]).
 //!
 //! Rejected: one set of threads for lexer and parser readings together (their product is followed byte by
 //! byte, and nothing is shared between stacks); tables of terminal pairs that fit together (wrong where munch
@@ -43,6 +44,7 @@ mod reach;
 mod readings;
 mod row;
 mod scope;
+mod stepping;
 mod tokens;
 mod viability;
 
@@ -60,6 +62,7 @@ use crate::machine::Machine;
 use crate::mask_form::MaskForm;
 use bits::{Bits, contains, insert, remove};
 use competition::{Prepared, prepare};
+use completion::GivenUp;
 use contexts::SetId;
 use horizon::Horizon;
 pub(crate) use hypotheses::HypothesisId;
@@ -141,14 +144,17 @@ pub(crate) struct Lexed {
     layouts: Layouts,
     pub(crate) configs: Configurations<LexedThread>,
     start: ConfigId,
-    /// `(config << 8 | byte)` to the configuration after the byte.
+    /// `(config << 8 | byte)` to the configuration after the byte, before searches.
     transitions: FxHashMap<u64, Option<ConfigId>>,
     /// With whether a reading returned into a hole.
     shifts: FxHashMap<(ConfigId, TerminalId), (Option<ConfigId>, bool)>,
     /// Whether some shift since this was last cleared had a reading that returned into a hole.
     has_met_hole: bool,
     /// What searches have found.
-    searched: FxHashMap<LexedThread, bool>,
+    searched: FxHashMap<LexedThread, Result<bool, GivenUp>>,
+    /// Configurations with a thread whose completion only a search finds, and what is left of them; unknown where no
+    /// search was made yet.
+    unsettled: FxHashMap<ConfigId, Option<Option<ConfigId>>>,
     masks: FxHashMap<ConfigId, Arc<MaskForm>>,
     /// Made when a first budget is asked for.
     pub(crate) budget: Option<Box<LexedBudget>>,
@@ -200,6 +206,7 @@ impl Lexed {
             shifts: FxHashMap::default(),
             has_met_hole: false,
             searched: FxHashMap::default(),
+            unsettled: FxHashMap::default(),
             masks: FxHashMap::default(),
             budget: None,
             forms: FxHashSet::default(),
@@ -224,39 +231,6 @@ impl Lexed {
     /// The configuration before any text.
     pub(crate) fn start(&self) -> ConfigId {
         self.start
-    }
-
-    /// The configuration after one more byte; `None` if no word of the language goes on so.
-    pub(crate) fn step(
-        &mut self,
-        parser: &mut Machine,
-        config: ConfigId,
-        byte: u8,
-    ) -> Result<Option<ConfigId>, EngineError> {
-        let key = u64::from(config.0) << 8 | u64::from(byte);
-        if let Some(&known) = self.transitions.get(&key) {
-            return Ok(known);
-        }
-        let mut after = Vec::new();
-        for index in 0..self.configs.threads(config).len() {
-            let thread = self.configs.threads(config)[index];
-            let is_nested = self.layouts.get(thread.layout).depth > 0;
-            for outcome in self.hypotheses.step(thread.hypothesis, byte)? {
-                let outcome = self.hypotheses.outcome(outcome);
-                if self.hypotheses.is_for(&outcome, is_nested)
-                    && let Some(next) = self.after(parser, thread, outcome, byte)?
-                    && self.is_viable(parser, next)?
-                {
-                    after.push(next);
-                }
-            }
-        }
-        let next = self.intern(parser, &mut after)?;
-        if parser.shared.options.use_memo {
-            self.transitions.insert(key, next);
-            self.memo_bytes += 24;
-        }
-        Ok(next)
     }
 
     /// The bytes that can come next.
@@ -443,6 +417,7 @@ impl Lexed {
         self.shifts = FxHashMap::default();
         self.scopes.iter_mut().for_each(Scope::clear_memo);
         self.searched = FxHashMap::default();
+        self.unsettled = FxHashMap::default();
         self.masks = FxHashMap::default();
         self.budget = None;
         self.forms = FxHashSet::default();
@@ -502,10 +477,18 @@ fn scope(
         insert(&mut terminals, layout.indent.index());
         insert(&mut terminals, layout.dedent.index());
     }
+    // The parser gets none of those, though rules may ask for them.
+    let mut misses_some = false;
+    for terminal in &tables.ignored {
+        remove(&mut terminals, terminal.index());
+        misses_some |= is_everything && scope::uses(network, *terminal);
+    }
     let rules = Restriction::new(network, terminals);
     let followers = rules.followers(network, tables.n_terminals);
     let viability = Viability::new(adjacency_of(tables, &followers, doubtful));
-    Scope::new(viability, rules, is_everything)
+    let mut scope = Scope::new(viability, rules, is_everything && !misses_some);
+    scope.is_complete = is_everything;
+    scope
 }
 
 /// What the fixpoints of [`viability`] need to know of the grammar.

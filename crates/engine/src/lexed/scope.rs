@@ -6,7 +6,7 @@
 //! terminals of over(h) are ever read, so a parser that cannot finish within over(h) is at a dead end; and if
 //! boundaries are good within that scope, it is at none ([`viability`](super::viability)).
 
-use maskwright_grammar::{Expr, ExprId, Network, RuleId, Seen};
+use maskwright_grammar::{Expr, ExprId, Network, RuleId, Seen, TerminalId};
 use rustc_hash::FxHashMap;
 
 use super::bits::{Bits, contains, insert, intersects, ones, remove, unite};
@@ -296,6 +296,13 @@ impl Restriction {
         follow(&last[place(network.body(network.start()))], &end);
         followers
     }
+}
+
+/// Whether a rule has `terminal`.
+pub(super) fn uses(network: &Network, terminal: TerminalId) -> bool {
+    let parts = expressions(network, &|_| true);
+    let mut ids = parts.iter().flat_map(|(_, part)| part);
+    ids.any(|&id| *network.pool().get(id) == Expr::Terminal(terminal))
 }
 
 fn has_sentence(network: &Network, id: ExprId, terminals: &[u64], rules: &[bool], states: &[u8]) -> bool {
