@@ -14,6 +14,7 @@
 //! * [`budget`]: limits on tokens, by paper 4's estimate and by the exact minimum, with three strategies.
 //! * [`infill`]: a diffusion model under no constraint, checked proposals and exact masks.
 //! * [`train_diffusion`]: the weights of the built-in diffusion model.
+//! * [`lark_verdicts`]: programs and changes of them under Lark grammars, judged by Lark itself.
 //! * [`hostile`]: time and memory of bad input, each case in a process of its own.
 //!
 //! Rejected: ignored tests. They have no arguments, no progress, no memory of what was done, and report by panic.
@@ -28,6 +29,7 @@ mod hostile;
 mod infill;
 mod json_mode;
 mod judge;
+mod lark_verdicts;
 mod log;
 mod maskbench;
 mod overhead;
@@ -64,6 +66,8 @@ enum Campaign {
     Maskbench(maskbench::Arguments),
     /// Texts under limits on tokens, by estimate and by exact minimum, greedily, by beams and by tree search.
     Budget(budget::Arguments),
+    /// Programs and changes of them under Lark grammars, judged by our matchers and by Lark itself.
+    LarkVerdicts(lark_verdicts::Arguments),
     /// Bad input: outcome, time and memory of each case.
     Hostile(hostile::Arguments),
     /// A diffusion model writes records and molecules: no constraint, checked proposals, exact masks.
@@ -84,6 +88,7 @@ fn main() -> anyhow::Result<()> {
         Campaign::Overhead(arguments) => overhead::run(&arguments),
         Campaign::Maskbench(arguments) => maskbench::run(&arguments),
         Campaign::Budget(arguments) => budget::run(&arguments),
+        Campaign::LarkVerdicts(arguments) => lark_verdicts::run(&arguments),
         Campaign::Hostile(arguments) => hostile::run(&arguments),
         Campaign::Infill(arguments) => infill::run(&arguments),
         Campaign::TrainDiffusion(arguments) => train_diffusion::run(&arguments),
