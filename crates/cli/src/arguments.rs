@@ -356,7 +356,7 @@ pub(crate) struct Debug {
     /// For `dfa`: only the terminal of this number (as `cfg` lists them)
     #[arg(long, value_name = "N")]
     pub(crate) terminal: Option<usize>,
-    /// For `cfg` and `dfa`: the most states of one rule or automaton
+    /// For `cfg` and `dfa`: the most states of one rule or automaton; for `rows`: the most sequences
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) limit: usize,
 }
@@ -370,6 +370,7 @@ pub(crate) enum Stage {
     Cfg,
     /// The automata of the terminals
     Dfa,
-    /// The residues that are alive after a prefix, and what each says about the vocabulary
+    /// The residues that are alive after a prefix, and what each says about the vocabulary; of a grammar with a lexer,
+    /// the sequences of terminals that tokens span there, and what the parser says to them
     Rows,
 }

@@ -3,13 +3,16 @@
 use std::io::{self, Write};
 
 use anyhow::bail;
-use maskwright::inspect::{AutomatonStateView, SymbolView};
-use maskwright::{CompiledGrammar, Matcher};
+use maskwright::inspect::{AutomatonStateView, StackVerdict, SymbolView};
+use maskwright::{CompiledGrammar, Matcher, Tokenizer};
 
 use crate::arguments::{Debug, Stage};
 use crate::grammar::Source;
 use crate::model;
 use crate::outcome::{Outcome, say};
+
+/// The most tokens that stand behind a sequence of terminals.
+const MAX_SHOWN: usize = 8;
 
 /// Prints one stage.
 pub(crate) fn run(arguments: &Debug) -> anyhow::Result<Outcome> {
@@ -25,8 +28,8 @@ pub(crate) fn run(arguments: &Debug) -> anyhow::Result<Outcome> {
         None => model::byte_tokenizer()?,
     };
     let grammar = source.compile(&tokenizer, None)?;
-    if grammar.is_lexed() && matches!(arguments.stage, Stage::Dfa | Stage::Rows) {
-        bail!("the grammar reads the tokens of a lexer; its stages that can be printed are ir and cfg");
+    if grammar.is_lexed() && arguments.stage == Stage::Dfa {
+        bail!("the grammar reads the tokens of a lexer; its stages that can be printed are ir, cfg and rows");
     }
     match arguments.stage {
         Stage::Ir => {}
@@ -41,7 +44,11 @@ pub(crate) fn run(arguments: &Debug) -> anyhow::Result<Outcome> {
                 ));
                 return Ok(Outcome::Failed);
             }
-            print_rows(&mut matcher, &mut out)?;
+            if grammar.is_lexed() {
+                print_spans(&mut matcher, &tokenizer, arguments, &mut out)?;
+            } else {
+                print_rows(&mut matcher, &mut out)?;
+            }
         }
     }
     out.flush()?;
@@ -103,11 +110,54 @@ fn print_automata(grammar: &CompiledGrammar, arguments: &Debug, out: &mut impl W
     Ok(())
 }
 
-/// The living residues and their rows.
-fn print_rows(matcher: &mut Matcher, out: &mut impl Write) -> anyhow::Result<()> {
+/// How many tokens are allowed.
+fn print_mask(matcher: &mut Matcher, out: &mut impl Write) -> anyhow::Result<()> {
     let mask = matcher.mask()?;
     let end = if matcher.is_accepting() { ", the text may end here" } else { "" };
     writeln!(out, "{} of {} tokens are allowed{end}", mask.len(), mask.n_vocab())?;
+    Ok(())
+}
+
+/// The sequences of terminals that tokens span, those of most tokens first.
+fn print_spans(
+    matcher: &mut Matcher,
+    tokenizer: &Tokenizer,
+    arguments: &Debug,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    print_mask(matcher, out)?;
+    let names = matcher.grammar().inspect_terminals();
+    let mut spans = matcher.grammar().inspect_spans(arguments.prefix.as_bytes())?.unwrap_or_default();
+    spans.sort_by_key(|span| std::cmp::Reverse(span.tokens.len()));
+    for span in spans.iter().take(arguments.limit) {
+        let sequence: Vec<&str> = span.terminals.iter().map(|&terminal| names[terminal].as_str()).collect();
+        let sequence = if sequence.is_empty() { "nothing".to_owned() } else { sequence.join(" ") };
+        let verdict = match span.verdict {
+            StackVerdict::Always => "always accepted",
+            StackVerdict::Never => "always rejected",
+            StackVerdict::Depends { is_read_here: true } => "depends on the stack, accepted here",
+            StackVerdict::Depends { is_read_here: false } => "depends on the stack, rejected here",
+        };
+        let shown = span.tokens.iter().take(MAX_SHOWN).map(|token| {
+            format!(" \"{}\"", tokenizer.token_bytes(token.0).unwrap_or_default().escape_ascii())
+        });
+        let shown: String = shown.collect();
+        let more = if span.tokens.len() > MAX_SHOWN { " …" } else { "" };
+        writeln!(out, "{sequence}: {verdict}; {} by{shown}{more}", counted(span.tokens.len(), "token"))?;
+    }
+    if spans.len() > arguments.limit {
+        writeln!(out, "{} more than {} (--limit)", spans.len() - arguments.limit, arguments.limit)?;
+    }
+    Ok(())
+}
+
+fn counted(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+/// The living residues and their rows.
+fn print_rows(matcher: &mut Matcher, out: &mut impl Write) -> anyhow::Result<()> {
+    print_mask(matcher, out)?;
     for row in matcher.inspect_rows()? {
         writeln!(out, "residue {} of terminal {} {}", row.residue, row.terminal, row.regex)?;
         let readings = if row.n_threads == 1 { "reading" } else { "readings" };

@@ -104,7 +104,13 @@ fn masks_and_stages_of_lexed_grammars() {
     assert!(ir.contains("*start ::=") && ir.contains("\nWS: /") && ir.contains("(ignored)"), "{ir}");
     let cfg = maskwright(&["debug", "cfg", "--grammar", "arithmetic"]).exits(0).stdout;
     assert!(cfg.contains(", start") && cfg.contains(" NUMBER"), "{cfg}");
-    maskwright(&["debug", "rows", "--grammar", "json"]).exits(2).says(&["ir and cfg"]);
+    let rows = maskwright(&["debug", "rows", "--grammar", "arithmetic", "--prefix", "1"]).exits(0).stdout;
+    assert!(
+        rows.contains("NUMBER: always accepted; ") && rows.contains("NUMBER RPAR: always rejected; "),
+        "{rows}"
+    );
+    maskwright(&["debug", "rows", "--grammar", "json", "--prefix", "x"]).exits(1).says(&["byte 0"]);
+    maskwright(&["debug", "dfa", "--grammar", "json"]).exits(2).says(&["ir, cfg and rows"]);
 }
 
 #[test]

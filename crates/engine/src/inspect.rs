@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use maskwright_automata::{Automaton, ByteSet, Fuel, StateId};
 use maskwright_grammar::{ExprId, Seen, Symbol};
-use maskwright_vocabulary::mask_words;
+use maskwright_vocabulary::{Mask, mask_words};
 
 use crate::compiler::{CompiledGrammar, lock};
 use crate::machine::Machine;
@@ -121,7 +121,57 @@ pub struct RowView {
     pub n_exits: Option<usize>,
 }
 
+/// Of a lexed grammar, a sequence of terminals that tokens span at some place (paper 2's inverse token spanner table).
+///
+/// ```
+/// use maskwright_engine::inspect::StackVerdict;
+/// assert!(StackVerdict::Never < StackVerdict::Always);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpanView {
+    /// The terminals, by number, that end with or after the last byte so far, within the token, and that one which the token may
+    /// be in the middle of. Those that the parser does not get are left out.
+    pub terminals: Vec<usize>,
+    /// The tokens that can be read so.
+    pub tokens: Mask,
+    /// What the parser says of it.
+    pub verdict: StackVerdict,
+}
+
+/// What the parser says of a sequence of terminals at one place of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StackVerdict {
+    /// It is read nowhere that the parser comes to this place.
+    Never,
+    /// That depends on the stack, or on the blocks around.
+    Depends {
+        /// Whether it is read at this place of this text.
+        is_read_here: bool,
+    },
+    /// It is read wherever the parser comes to this place.
+    Always,
+}
+
 impl CompiledGrammar {
+    /// Of a lexed grammar, the sequences of terminals that tokens span after `text`, in the order of their terminals'
+    /// numbers: which the lexer can make of them, and what the parser says to each. `None` if no text of the
+    /// language begins with `text`, or the grammar is not lexed. Visits each token in every reading.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn inspect_spans(&self, text: &[u8]) -> Result<Option<Vec<SpanView>>, EngineError> {
+        let machine = self.machine();
+        let mut machine = lock(&machine);
+        let spans = machine.with_lexed(|lexed, machine| {
+            let origins = lexed.origins(machine, text)?;
+            if origins.is_empty() {
+                return Ok(None);
+            }
+            Ok(Some(lexed.spans(machine, &origins)?))
+        });
+        spans.unwrap_or(Ok(None))
+    }
+
     /// The rules after all passes, each with at most `max_states` of its states.
     pub fn inspect_rules(&self, max_states: usize) -> Vec<RuleView> {
         let machine = self.machine();

@@ -1,7 +1,7 @@
 //! The whole way from a source text to a lexed grammar: the passes in their order.
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{ExprId, GrammarBuilder, LexedGrammar, RuleId, TerminalId};
+use maskwright_grammar::{ExprId, GrammarBuilder, LexedGrammar, RuleId, TerminalFacts, TerminalId, reduce};
 use maskwright_lexing::{Flags, LarkTerminal, lark_order};
 use rustc_hash::FxHashMap;
 
@@ -15,6 +15,10 @@ use crate::used::used_terminals;
 
 /// The greatest number of expressions of a grammar.
 const MAX_EXPRESSIONS: usize = 4_000_000;
+
+/// The greatest number of terminals of a lexer. What is kept by state of the lexer and by terminal are sets of terminals,
+/// so work and memory grow with its square.
+const MAX_TERMINALS: usize = 8192;
 
 /// Reads a grammar in Lark's language.
 ///
@@ -74,6 +78,7 @@ fn compile(sources: &mut Sources, config: &LarkConfig<'_>, fuel: &Fuel) -> Resul
     };
     lowering.terminals = LexedGrammar::<LarkTerminal>::placeholders(&mut lowering.builder, &names);
     let grammar = lowering.run(start)?;
+    check_start(&grammar, &definitions, &config.start, fuel)?;
     let lexed = LexedGrammar { rules: grammar, terminals, declared: rules.declared, ignored };
     Ok(LarkGrammar { lexed, regexps, lexer: config.lexer, indentation })
 }
@@ -100,6 +105,28 @@ fn start_rule(rules: &Rules, definitions: &Definitions, start: &str) -> Result<u
             .suggesting(start, candidates.filter(|name| definitions.entries.get(name).is_some())),
         None => fault.with_hint("a rule is written `start: \"some\" TERMINALS and rules`"),
     })
+}
+
+/// Says where a start without a sentence is defined; whoever compiles the grammar finds out again, but not where.
+fn check_start(
+    grammar: &maskwright_grammar::Grammar,
+    definitions: &Definitions,
+    start: &str,
+    fuel: &Fuel,
+) -> Result<(), Fault> {
+    let facts = TerminalFacts { is_nullable: false, has_proper_words: true };
+    match reduce(grammar.clone(), |_| facts, fuel) {
+        Err(error) if error.is_unproductive() => {
+            let span = definitions.entries.get(start).map_or(TOP, |entry| entry.name.span);
+            Err(Fault::new(
+                span,
+                format!("rule `{start}` matches no text at all: nothing could ever be generated"),
+            )
+            .with_hint("all its alternatives lead back to rules without an end; give one of them another"))
+        }
+        // What a limit ends here it ends there.
+        _ => Ok(()),
+    }
 }
 
 /// The terminals of the lexer: what is used, what is ignored, what makes indentation.
@@ -130,6 +157,12 @@ fn terminals(
 ) -> Result<(Vec<LarkTerminal>, Vec<String>), Fault> {
     let mut terminals = Vec::new();
     let mut regexps = Vec::new();
+    let mut all = texts.iter().zip(kept).filter_map(|(text, &is_kept)| is_kept.then_some(text));
+    if let Some(text) = all.nth(MAX_TERMINALS) {
+        let message = format!("a lexer of more than {MAX_TERMINALS} terminals");
+        let hint = "make one terminal of words that are alike to the rules: `WORD: \"some\" | \"words\"`";
+        return Err(Fault::limit(text.span, message).with_hint(hint));
+    }
     for text in texts.iter().zip(kept).filter_map(|(text, &is_kept)| is_kept.then_some(text)) {
         terminals.push(terminal(text, definitions, fuel)?);
         regexps.push(text.text.to_regexp());

@@ -146,12 +146,22 @@ fn catastrophic_but_legal_grammars_are_read() {
     for source in [
         "start: start start | \"x\" |\n",
         "start: a\na: b | \"x\"\nb: a |\n",
-        "start: start \"x\"\n",
         "start: \"a\"~4000000000\n",
         "start: (((\"a\"*)*)*)*\n",
     ] {
         let grammar = parse_lark(source, "test.lark", &LarkConfig::default(), &Fuel::new(1 << 20)).unwrap();
         assert_eq!(grammar.lexed.terminals.len(), 1, "{source}");
+    }
+}
+
+#[test]
+fn a_start_without_a_sentence_is_located() {
+    for (source, line) in
+        [("start: start \"x\"\n", 1), ("a: \"x\" b\nb: a | b b\nstart: a | \"y\" start\n", 3)]
+    {
+        let error = refuse(source);
+        assert!(error.message().contains("rule `start` matches no text at all"), "{error:?}");
+        assert_eq!((error.line(), error.is_limit()), (line, false));
     }
 }
 

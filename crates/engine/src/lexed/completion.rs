@@ -13,7 +13,7 @@ use super::bits::{Bits, contains, intersects, ones};
 use super::hypotheses::{HypothesisId, Outcome};
 use super::layout::LayoutId;
 use super::scope::Scope;
-use super::{Lexed, LexedThread};
+use super::{Lexed, LexedThread, Places};
 use crate::EngineError;
 use crate::configuration::ConfigId;
 use crate::machine::Machine;
@@ -98,7 +98,7 @@ impl Lexed {
         if let Some(rules) = &tables.layout
             && regime == 0
         {
-            for (config, layout) in self.after_any_newline(parser, config, layout, rules.newline)? {
+            for &(config, layout) in self.after_any_newline(parser, config, layout, rules.newline)?.iter() {
                 let is_text =
                     |terminal: usize| terminal != rules.indent.index() && terminal != rules.dedent.index();
                 let can_end = self.can_end(parser, config, layout)?;
@@ -107,6 +107,9 @@ impl Lexed {
                 };
                 breaks_well |= breaks(scope);
                 may_break |= breaks(0);
+                if breaks_well && may_break {
+                    break;
+                }
             }
             if breaks_well && contains(&reads, rules.newline.index()) {
                 return Ok(Some(true));
@@ -122,22 +125,43 @@ impl Lexed {
         Ok((!is_open).then_some(false))
     }
 
-    /// Where a newline and some width can lead: deeper, to the same block, or to one around it.
+    /// Where a newline and some width can lead: deeper, to the same block, or to one around it. Linear in the blocks, when
+    /// first asked.
     fn after_any_newline(
         &mut self,
         parser: &mut Machine,
         config: ConfigId,
         layout: LayoutId,
         newline: TerminalId,
-    ) -> Result<Vec<(ConfigId, LayoutId)>, EngineError> {
+    ) -> Result<Places, EngineError> {
         let layout = self.layouts.with_line(layout, None);
-        let Some(config) = self.shift(parser, config, newline)? else { return Ok(Vec::new()) };
-        let widths = self.layouts.get(layout).widths.to_vec();
-        let deeper = widths.last().copied().unwrap_or(0).saturating_add(1);
-        let mut places = Vec::new();
-        for width in widths.into_iter().chain([deeper]).rev() {
-            places.extend(self.indent(parser, config, layout, width)?);
+        if let Some((known, meets_hole)) = self.newlines.get(&(config, layout)) {
+            self.has_met_hole |= meets_hole;
+            return Ok(known.clone());
         }
+        let had_met_hole = std::mem::take(&mut self.has_met_hole);
+        let mut places = Vec::new();
+        let tables = self.tables.clone();
+        if let (Some(rules), Some(mut after)) = (&tables.layout, self.shift(parser, config, newline)?) {
+            let mut state = self.layouts.get(layout).clone();
+            let deeper = state.widths.last().copied().unwrap_or(0).saturating_add(1);
+            places.extend(self.indent(parser, after, layout, deeper)?);
+            loop {
+                places.push((after, self.layouts.intern(state.clone())));
+                let n_around = state.widths.len() - 1;
+                if n_around == 0 {
+                    break;
+                }
+                let Some(next) = self.shift(parser, after, rules.dedent)? else { break };
+                (after, state.widths) = (next, state.widths[..n_around].into());
+            }
+        }
+        let places: Places = places.into();
+        if parser.shared.options.use_memo {
+            self.newlines.insert((config, layout), (places.clone(), self.has_met_hole));
+            self.memo_bytes += 56 + places.len() * size_of::<(ConfigId, LayoutId)>();
+        }
+        self.has_met_hole |= had_met_hole;
         Ok(places)
     }
 
@@ -246,7 +270,7 @@ impl Lexed {
     ) -> Result<Vec<(ConfigId, LayoutId)>, EngineError> {
         let is_newline = self.tables.layout.as_ref().is_some_and(|layout| layout.newline == terminal);
         if is_newline {
-            return self.after_any_newline(parser, thread.parser, thread.layout, terminal);
+            return Ok(self.after_any_newline(parser, thread.parser, thread.layout, terminal)?.to_vec());
         }
         let layout = self.layouts.with_line(thread.layout, None);
         let after = self.after_token(parser, thread.parser, layout, terminal, None)?;

@@ -44,6 +44,7 @@ mod reach;
 mod readings;
 mod row;
 mod scope;
+mod spans;
 mod stepping;
 mod tokens;
 mod viability;
@@ -125,6 +126,9 @@ pub(crate) struct LexedThread {
     layout: LayoutId,
 }
 
+/// Places of the parser, each with its layout.
+type Places = Arc<[(ConfigId, LayoutId)]>;
+
 /// The lazily built tables of one lexed grammar, beside those of its parser.
 pub(crate) struct Lexed {
     pub(crate) tables: Arc<LexedTables>,
@@ -150,6 +154,8 @@ pub(crate) struct Lexed {
     shifts: FxHashMap<(ConfigId, TerminalId), (Option<ConfigId>, bool)>,
     /// Whether some shift since this was last cleared had a reading that returned into a hole.
     has_met_hole: bool,
+    /// By configuration of the parser and layout: where a newline can lead, and whether some shift returned into a hole.
+    newlines: FxHashMap<(ConfigId, LayoutId), (Places, bool)>,
     /// What searches have found.
     searched: FxHashMap<LexedThread, Result<bool, GivenUp>>,
     /// Configurations with a thread whose completion only a search finds, and what is left of them; unknown where no
@@ -205,6 +211,7 @@ impl Lexed {
             transitions: FxHashMap::default(),
             shifts: FxHashMap::default(),
             has_met_hole: false,
+            newlines: FxHashMap::default(),
             searched: FxHashMap::default(),
             unsettled: FxHashMap::default(),
             masks: FxHashMap::default(),
@@ -416,6 +423,7 @@ impl Lexed {
         self.transitions = FxHashMap::default();
         self.shifts = FxHashMap::default();
         self.scopes.iter_mut().for_each(Scope::clear_memo);
+        self.newlines = FxHashMap::default();
         self.searched = FxHashMap::default();
         self.unsettled = FxHashMap::default();
         self.masks = FxHashMap::default();

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, Error, Matcher, SchemaConfig, TokenId, Tokenizer,
-    TokenizerOptions, mask_contains, mask_words,
+    CompileOptions, CompiledGrammar, Compiler, Error, Indentation, LarkOptions, LexerKind, Matcher,
+    SchemaConfig, TokenId, Tokenizer, TokenizerOptions, mask_contains, mask_words,
 };
 use serde_json::Value;
 
@@ -97,6 +97,12 @@ impl Case {
         let grammar = match self.kind.as_str() {
             "regex" => compiler.compile_regex(source(), &options)?,
             "gbnf" => compiler.compile_gbnf(source(), &options)?,
+            "lark" | "lark basic" | "lark indented" => {
+                let lexer = if self.kind == "lark" { LexerKind::Contextual } else { LexerKind::Basic };
+                let indentation = (self.kind == "lark indented").then(Indentation::python);
+                let lark = LarkOptions { lexer, indentation, ..LarkOptions::default() };
+                compiler.compile_lark(source(), &lark, &options)?
+            }
             "schema" => compiler.compile_json_schema(source(), &SchemaConfig::default(), &options)?.grammar,
             "choice" => {
                 let choices: Vec<&str> = source().lines().collect();
