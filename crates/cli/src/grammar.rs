@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use maskwright::{
-    CancelToken, CompileOptions, CompiledGrammar, Compiler, LarkOptions, Report, SchemaConfig, Status,
-    Tokenizer, parse,
+    CancelToken, CompileOptions, CompiledGrammar, Compiler, LarkGrammar, LarkOptions, Report, SchemaConfig,
+    Status, Tokenizer, parse,
 };
 
 use crate::arguments::GrammarArguments;
+use crate::lr::NamedTable;
 use crate::outcome::note;
 
 /// A grammar's source, read.
@@ -101,6 +102,27 @@ impl Source {
                     compiler.compile_json_schema(text, config, &options).with_context(|| name.clone())?;
                 tell_unenforced(name, &compiled.report);
                 Ok(compiled.grammar)
+            }
+        }
+    }
+
+    /// The LALR(1) table of the rules.
+    pub(crate) fn lr_table(&self) -> anyhow::Result<NamedTable> {
+        let options = CompileOptions::default();
+        let of_lark = |grammar: &LarkGrammar| -> anyhow::Result<NamedTable> {
+            let table = parse::lr_table(&grammar.lexed.rules, &options)?;
+            Ok(NamedTable { table, terminals: grammar.names().map(str::to_owned).collect() })
+        };
+        match self {
+            Source::Gbnf { name, text } => {
+                let grammar = parse::gbnf(text, &options).with_context(|| name.clone())?;
+                let terminals = grammar.terminals().iter().map(|regex| format!("{regex:?}")).collect();
+                Ok(NamedTable { table: parse::lr_table(&grammar, &options)?, terminals })
+            }
+            Source::Lark { text, options: lark } => of_lark(&parse::lark(text, lark, &options)?),
+            Source::Builtin(name) => of_lark(&parse::builtin(name, &options)?),
+            Source::Regex(_) | Source::Choice(_) | Source::JsonSchema { .. } => {
+                bail!("there are no rules to make a table of: lr goes with --lark, --grammar and --gbnf")
             }
         }
     }

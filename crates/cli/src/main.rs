@@ -18,6 +18,7 @@ mod grammar;
 mod infill;
 mod input;
 mod interrupt;
+mod lr;
 mod mask;
 mod model;
 mod outcome;

@@ -40,7 +40,7 @@ pub use maskwright_automata::{CancelToken, Regex};
 pub use maskwright_engine::{
     EngineError, Limits, Matcher, Options, TokenCountStatus, TokensToFinish, inspect,
 };
-pub use maskwright_grammar::{Grammar, GrammarBuilder};
+pub use maskwright_grammar::{Grammar, GrammarBuilder, LrConflict, LrProduction, LrState, LrSymbol, LrTable};
 pub use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillError, Infiller, Part, Template};
 pub use maskwright_json_schema::{PropertyOrder, Report, ReportEntry, SchemaConfig, Status, Whitespace};
 pub use maskwright_lark::{Indentation, LarkGrammar, LexerKind, builtin_names};

@@ -5,7 +5,7 @@
 //! work is limited by [`Limits::compile_fuel`](crate::Limits) at its default.
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::Grammar;
+use maskwright_grammar::{Grammar, GrammarError, LrTable};
 use maskwright_json_schema::{Report, SchemaConfig};
 use maskwright_lark::LarkGrammar;
 use maskwright_syntax::regex::Dialect;
@@ -96,6 +96,21 @@ pub fn lark(source: &str, lark: &LarkOptions, options: &CompileOptions) -> Resul
 /// ```
 pub fn builtin(name: &str, options: &CompileOptions) -> Result<LarkGrammar, Error> {
     crate::lark::parse_builtin(name, &fuel(options))
+}
+
+/// The LALR(1) table of a grammar's rules, to be looked at: the engine has no use for it.
+///
+/// # Errors
+/// If a limit is reached.
+///
+/// ```
+/// let grammar = maskwright::parse::builtin("json", &Default::default())?;
+/// let table = maskwright::parse::lr_table(&grammar.lexed.rules, &Default::default())?;
+/// assert!(table.conflicts.is_empty());
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub fn lr_table(grammar: &Grammar, options: &CompileOptions) -> Result<LrTable, Error> {
+    Ok(LrTable::new(grammar, &fuel(options)).map_err(GrammarError::from)?)
 }
 
 fn fuel(options: &CompileOptions) -> Fuel {
