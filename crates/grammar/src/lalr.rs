@@ -6,7 +6,7 @@
 //!
 //! Repetitions become rules of their own (`rule'1`), which may be empty. Other generators write optional parts out
 //! instead, as Lark's does, and so have fewer conflicts: those of a rule that has nothing to end before a part that is not
-//! there. What is a conflict there is one here. Lookaheads are found by propagation (Aho, Lam, Sethi, Ullman, *Compilers*,
+//! there. Lookaheads are found by propagation (Aho, Lam, Sethi, Ullman, *Compilers*,
 //! algorithm 4.63): about quadratic in the size of closures.
 
 use std::collections::{BTreeMap, VecDeque};
