@@ -12,6 +12,7 @@
 //! * [`overhead`]: what masks cost beside the network.
 //! * [`maskbench`]: verdicts and times over thousands of schemas.
 //! * [`budget`]: limits on tokens, by paper 4's estimate and by the exact minimum, with three strategies.
+//! * [`budget::c_function`]: a function in C within 40 tokens, as in figure 5 of paper 4.
 //! * [`infill`]: a diffusion model under no constraint, checked proposals and exact masks.
 //! * [`train_diffusion`]: the weights of the built-in diffusion model.
 //! * [`lark_verdicts`]: programs and changes of them under Lark grammars, judged by Lark itself.
@@ -35,6 +36,7 @@ mod maskbench;
 mod overhead;
 mod progress;
 mod prompt;
+mod prompt_memory;
 mod random_logits;
 mod random_schema;
 mod schema_pairs;
@@ -68,6 +70,8 @@ enum Campaign {
     Budget(budget::Arguments),
     /// Programs and changes of them under Lark grammars, judged by our matchers and by Lark itself.
     LarkVerdicts(lark_verdicts::Arguments),
+    /// A function in C within 40 tokens, by a real model and by random logits.
+    CFunction(budget::c_function::Arguments),
     /// Bad input: outcome, time and memory of each case.
     Hostile(hostile::Arguments),
     /// A diffusion model writes records and molecules: no constraint, checked proposals, exact masks.
@@ -89,6 +93,7 @@ fn main() -> anyhow::Result<()> {
         Campaign::Maskbench(arguments) => maskbench::run(&arguments),
         Campaign::Budget(arguments) => budget::run(&arguments),
         Campaign::LarkVerdicts(arguments) => lark_verdicts::run(&arguments),
+        Campaign::CFunction(arguments) => budget::c_function::run(&arguments),
         Campaign::Hostile(arguments) => hostile::run(&arguments),
         Campaign::Infill(arguments) => infill::run(&arguments),
         Campaign::TrainDiffusion(arguments) => train_diffusion::run(&arguments),

@@ -9,9 +9,10 @@
 //! is at least the greedy text's. The rest is measured and reported.
 //!
 //! Cost: one model token a token for the greedy texts, ten for beams, some hundreds for the tree search, which
-//! therefore runs on few records (`--tree-records`). The whole experiment takes days on one core; the arguments
+//! therefore runs on few records (`--tree-records`); a prompt is read once for all its texts. The whole experiment takes days on one core; the arguments
 //! choose parts of it, and the log grows with each.
 
+pub(crate) mod c_function;
 mod plot;
 mod report;
 mod task;
@@ -58,6 +59,9 @@ pub(crate) struct Arguments {
     /// The tree search runs on the first N records [default: 20 at the limit 1.1, 5 elsewhere]
     #[arg(long, value_name = "N")]
     tree_records: Option<usize>,
+    /// Only texts whose limit is at most N tokens: long ones take most of the time
+    #[arg(long, value_name = "N")]
+    at_most: Option<usize>,
     /// Draw the shares by limit into this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -143,7 +147,7 @@ struct Entry {
 enum Outcome {
     Finished,
     CutOff,
-    /// The method does not take the grammar, or not the limit.
+    /// The method does not take the grammar or the limit, or the model's context is too short for prompt and limit.
     Refused,
     /// The decoder failed: a bug.
     Failed,
@@ -166,6 +170,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let mut writer = Writer::load(&arguments.model)?;
         let bar = crate::progress::bar("budget", 0, jobs.len());
         for (task, setting) in jobs {
+            if writer.max_tokens(task, setting)? > arguments.at_most.unwrap_or(usize::MAX) {
+                bar.inc(1);
+                continue;
+            }
             log.append(writer.entry(task, setting).with_context(|| task.id.clone())?)?;
             bar.inc(1);
         }

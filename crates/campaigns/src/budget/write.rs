@@ -21,10 +21,11 @@ use super::task::{Task, json_grammar};
 use super::{Entry, GrammarKind, Method, Outcome, Setting, Strategy};
 use crate::data;
 use crate::judge::Judge;
+use crate::prompt_memory::PromptMemory;
 
 /// A loaded model, and the grammar of JSON prepared for its vocabulary by both methods.
 pub(super) struct Writer<M> {
-    model: M,
+    model: PromptMemory<M>,
     template: Option<ChatTemplate>,
     compiler: Compiler,
     json: Arc<CompiledGrammar>,
@@ -51,7 +52,13 @@ impl<M: LanguageModel> Writer<M> {
         let clock = Instant::now();
         let estimate = Arc::new(TruncProof::new(grammar, tokenizer.vocabulary())?);
         eprintln!("the estimate's tables: {:.2} s without pairs", clock.elapsed().as_secs_f64());
+        let model = PromptMemory::new(model);
         Ok(Writer { model, template, compiler, json, estimate, schema: None })
+    }
+
+    /// The limit on a text.
+    pub(super) fn max_tokens(&self, task: &Task, setting: Setting) -> anyhow::Result<usize> {
+        task.max_tokens(setting.limit, self.compiler.tokenizer())
     }
 
     pub(super) fn entry(&mut self, task: &Task, setting: Setting) -> anyhow::Result<Entry> {
@@ -62,7 +69,7 @@ impl<M: LanguageModel> Writer<M> {
             None => prompt,
         };
         let prompt_ids = tokenizer.encode_with_special(&prompt_text)?;
-        let max_tokens = task.max_tokens(setting.limit, &tokenizer)?;
+        let max_tokens = self.max_tokens(task, setting)?;
         let mut entry = Entry {
             id: task.id.clone(),
             setting,
@@ -79,6 +86,12 @@ impl<M: LanguageModel> Writer<M> {
             prompt_text,
             text: String::new(),
         };
+        let (n_needed, n_held) = (entry.max_tokens + prompt_ids.len(), self.model.context_length());
+        if n_needed > n_held {
+            entry.reason =
+                Some(format!("prompt and limit take {n_needed} tokens, the model's context holds {n_held}"));
+            return Ok(entry);
+        }
         let clock = Instant::now();
         match self.decode(task, setting, &prompt_ids, max_tokens, &tokenizer)? {
             Err(reason) => entry.reason = Some(reason),
@@ -179,7 +192,7 @@ impl<M: LanguageModel> Writer<M> {
 }
 
 /// One text by a strategy.
-fn decode<C: Constraint + Clone>(
+pub(super) fn decode<C: Constraint + Clone>(
     strategy: Strategy,
     model: &mut dyn LanguageModel,
     constraint: &C,
@@ -200,6 +213,19 @@ fn decode<C: Constraint + Clone>(
             tree_search(model, constraint, prompt_ids, search, &TreeSearchConfig::default(), &mut go_on)
         }
     }
+}
+
+/// One text, each token drawn from what the model says under the mask.
+pub(super) fn sample<C: Constraint + Clone>(
+    seed: u64,
+    model: &mut dyn LanguageModel,
+    constraint: &C,
+    prompt_ids: &[u32],
+    search: &SearchConfig,
+) -> Result<SearchOutcome, DecodeError> {
+    let sampler = SamplerConfig { seed, ..SamplerConfig::default() };
+    let config = BestOfConfig { n_texts: 1, sampler };
+    best_of(model, constraint, prompt_ids, search, &config, &mut |_| ControlFlow::Continue(()))
 }
 
 #[cfg(test)]
