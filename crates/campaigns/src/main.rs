@@ -14,6 +14,7 @@
 //! * [`budget`]: limits on tokens, by paper 4's estimate and by the exact minimum, with three strategies.
 //! * [`budget::c_function`]: a function in C within 40 tokens, as in figure 5 of paper 4.
 //! * [`infill`]: a diffusion model under no constraint, checked proposals and exact masks.
+//! * [`canvases`]: canvases of true programs are filled to the end with the true tokens.
 //! * [`train_diffusion`]: the weights of the built-in diffusion model.
 //! * [`lark_verdicts`]: programs and changes of them under Lark grammars, judged by Lark itself.
 //! * [`hostile`]: time and memory of bad input, each case in a process of its own.
@@ -24,6 +25,7 @@
 
 mod budget;
 mod budget_random;
+mod canvases;
 mod data;
 mod diffusion_corpus;
 mod hostile;
@@ -76,6 +78,8 @@ enum Campaign {
     Hostile(hostile::Arguments),
     /// A diffusion model writes records and molecules: no constraint, checked proposals, exact masks.
     Infill(infill::Arguments),
+    /// Canvases made of true programs: possible, and the true tokens in every mask, to the end.
+    Canvases(canvases::Arguments),
     /// Trains the diffusion model that comes with the project.
     TrainDiffusion(train_diffusion::Arguments),
     /// One case of `hostile`; prints a line of JSON.
@@ -96,6 +100,7 @@ fn main() -> anyhow::Result<()> {
         Campaign::CFunction(arguments) => budget::c_function::run(&arguments),
         Campaign::Hostile(arguments) => hostile::run(&arguments),
         Campaign::Infill(arguments) => infill::run(&arguments),
+        Campaign::Canvases(arguments) => canvases::run(&arguments),
         Campaign::TrainDiffusion(arguments) => train_diffusion::run(&arguments),
         Campaign::HostileCase(arguments) => hostile::run_case(&arguments),
     }

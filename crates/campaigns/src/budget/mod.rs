@@ -253,7 +253,9 @@ fn verdict(entries: &[Entry]) -> anyhow::Result<()> {
             }
         }
     }
-    let n_exact = entries.iter().filter(|entry| entry.setting.method == Method::Exact).count();
+    let is_exact =
+        |entry: &&Entry| entry.setting.method == Method::Exact && entry.outcome != Outcome::Refused;
+    let n_exact = entries.iter().filter(is_exact).count();
     println!(
         "{n_exact} texts under the exact budget, all JSON; {n_pairs} tree searches, none below the greedy text"
     );

@@ -61,8 +61,8 @@ fn place(setting: Setting) -> String {
     format!("{:?}, {:?}, {}", setting.grammar, setting.prompt, setting.limit)
 }
 
-/// What the exact budget has over the other methods with the same strategy; a text that a method refuses counts as
-/// wrong.
+/// What the exact budget has over the other methods with the same strategy; a text that one method refuses counts as
+/// wrong, one that both refuse does not count.
 fn differences(by_setting: &BTreeMap<Setting, Vec<&Entry>>) -> Vec<Vec<String>> {
     let head = ["grammar, prompt, limit", "pair", "n", "syntax", "schema", "gold"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
@@ -73,8 +73,14 @@ fn differences(by_setting: &BTreeMap<Setting, Vec<&Entry>>) -> Vec<Vec<String>> 
             };
             let others: BTreeMap<&str, &Entry> =
                 others.iter().map(|&entry| (entry.id.as_str(), entry)).collect();
-            let pairs: Vec<(&Entry, &Entry)> =
-                exact.iter().filter_map(|&entry| Some((entry, *others.get(entry.id.as_str())?))).collect();
+            let is_written = |(exact, other): &(&Entry, &Entry)| {
+                exact.outcome != Outcome::Refused || other.outcome != Outcome::Refused
+            };
+            let pairs: Vec<(&Entry, &Entry)> = exact
+                .iter()
+                .filter_map(|&entry| Some((entry, *others.get(entry.id.as_str())?)))
+                .filter(is_written)
+                .collect();
             let mut row = vec![place(*setting), format!("{other_method:?} {:?}", setting.strategy)];
             row.push(pairs.len().to_string());
             for (_, measure) in MEASURES {
