@@ -14,7 +14,10 @@ use maskwright_vocabulary::{TokenId, Vocabulary};
 use proptest::prelude::*;
 
 fn cases() -> ProptestConfig {
-    let config = ProptestConfig { max_shrink_iters: 500, ..ProptestConfig::default() };
+    let mut config = ProptestConfig::default();
+    if std::env::var_os("PROPTEST_MAX_SHRINK_ITERS").is_none() {
+        config.max_shrink_iters = 500;
+    }
     if std::env::var_os("PROPTEST_CASES").is_some() {
         config
     } else {

@@ -42,8 +42,22 @@ impl Charted {
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn is_possible(&mut self, tables: &mut LexedTables, fuel: &Fuel) -> Result<bool, InfillError> {
-        self.chart.search(&self.graph, tables, fuel)?;
+        self.chart.search(usize::MAX, &self.graph, tables, fuel)?;
         Ok(!self.goals().is_empty())
+    }
+
+    /// The same, if about `patience` facts say.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn has_text(
+        &mut self,
+        patience: usize,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<Option<bool>, InfillError> {
+        let is_answered = self.chart.search(patience, &self.graph, tables, fuel)?;
+        Ok(is_answered.then(|| !self.goals().is_empty()))
     }
 
     /// The boundaries that texts are known to end at, each with an end of the start rule there.

@@ -109,18 +109,27 @@ impl Earley {
         chart
     }
 
-    /// Makes the chart until the start rule ends in one of the graph's goals, or nothing is left to do.
+    /// Makes the chart until the start rule ends in one of the graph's goals, or nothing is left to do; or until there are
+    /// about `patience` facts, then it is false.
     ///
     /// # Errors
     /// If a limit is reached; then the rest can still be made.
     pub(crate) fn search(
         &mut self,
+        patience: usize,
         graph: &Graph,
         tables: &mut LexedTables,
         fuel: &Fuel,
-    ) -> Result<(), InfillError> {
-        while self.n_marked == 0 && self.advance(graph, tables, fuel)? {}
-        Ok(())
+    ) -> Result<bool, InfillError> {
+        while self.n_marked == 0 {
+            if self.n_facts() > patience {
+                return Ok(false);
+            }
+            if !self.advance(graph, tables, fuel)? {
+                break;
+            }
+        }
+        Ok(true)
     }
 
     /// Makes all of the chart.

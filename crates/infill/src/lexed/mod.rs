@@ -8,7 +8,8 @@
 //!
 //! Masked positions make that graph large. So a part of it is asked first (`narrow`, by the steps of `walks` from one
 //! boundary that stands for many, `clear`), then one with more texts (`wide`), and the whole only for what they leave open
-//! (`parse`). A mask is made from its position outwards (`focus`).
+//! (`parse`). A mask is made from its position outwards (`focus`), and where that takes long, from whole texts with one token
+//! there (`examples`).
 //!
 //! Indentation (terminals that are declared and not found in the text) is refused: the stack of widths is no part
 //! of a finite graph.
@@ -16,6 +17,7 @@
 mod charted;
 mod clear;
 mod earley;
+mod examples;
 mod focus;
 mod graph;
 mod guards;

@@ -12,6 +12,7 @@ use crate::derivation::Filling;
 use crate::lattice::{Piece, Step};
 use crate::lexed::charted::Charted;
 use crate::lexed::earley::Earley;
+use crate::lexed::examples::{Patience, by_examples};
 use crate::lexed::graph::Graph;
 use crate::lexed::narrow::{Reading, narrow};
 use crate::lexed::tables::LexedTables;
@@ -23,6 +24,10 @@ use crate::parse::Blocked;
 const N_FIRST: usize = 30_000;
 const N_NARROW: usize = 200_000;
 const N_WIDE: usize = 500_000;
+
+/// How hard examples are looked for before the narrow graph is asked at length, and before the whole is.
+const FIRST_EXAMPLES: Patience = Patience { n_facts: N_FIRST, n_wide: 0, n_failures: 1 };
+const LAST_EXAMPLES: Patience = Patience { n_facts: N_NARROW, n_wide: N_WIDE, n_failures: 4 };
 
 /// How many masked positions on each side of one are read as such to refuse its tokens.
 const N_MASKED_AROUND: usize = 3;
@@ -158,12 +163,20 @@ impl LexedParse {
                 tables.refuse_around(near, &mut asked, fuel)?;
             }
             if !is_done(&asked) {
+                let masks = [&mut asked, &mut allowed];
+                by_examples((steps, ends), position, masks, FIRST_EXAMPLES, tables, fuel)?;
+            }
+            if !is_done(&asked) {
                 narrow.decide(position, &mut asked, &mut allowed, N_NARROW, tables, fuel)?;
             }
         }
         if !is_done(&asked) {
             let mut wide = Charted::new(&wide(steps, Some(position)), ends, &[], tables, fuel)?;
             wide.refuse(position, &mut asked, N_WIDE, tables, fuel)?;
+        }
+        if !is_done(&asked) {
+            let masks = [&mut asked, &mut allowed];
+            by_examples((steps, ends), position, masks, LAST_EXAMPLES, tables, fuel)?;
         }
         if !is_done(&asked) {
             let mut whole = Charted::new(steps, ends, &[], tables, fuel)?;

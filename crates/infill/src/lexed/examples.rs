@@ -1,0 +1,114 @@
+//! Whole texts as examples of what a masked position can take.
+//!
+//! A chart that is asked about thousands of tokens at once (`focus`) follows the facts of all of them, and where
+//! few are left that the text around hardly restricts, it may follow very many before the right ones. Searched for
+//! with one token in its place a text is found as fast as for any canvas, if there is one; and the text says at
+//! once for all other tokens whether they fit into it.
+//!
+//! Theorem. What is added to `allowed` can be taken, what is taken out of `asked` and not added can not.
+//!
+//! Proof. A text of the narrow graph is one of the lattice, so is each that differs from it in the one token and is in
+//! the language. Where the wide graph has no text with the token, the lattice has none. ∎
+//!
+//! Rejected: only this. A mask of names has tens of thousands of tokens and hundreds of examples.
+
+use maskwright_automata::Fuel;
+use maskwright_vocabulary::{TokenId, Vocabulary, mask_contains};
+
+use crate::InfillError;
+use crate::derivation::Filling;
+use crate::lattice::{Piece, Step};
+use crate::lexed::charted::Charted;
+use crate::lexed::narrow::narrow;
+use crate::lexed::tables::LexedTables;
+use crate::lexed::wide::wide;
+
+/// How hard examples are looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// About how many facts of the narrow graph are made for an example.
+    pub(crate) n_facts: usize,
+    /// About how many of the wide one are made to refuse a token that none was found for.
+    pub(crate) n_wide: usize,
+    /// After how many tokens without an example the search ends.
+    pub(crate) n_failures: usize,
+}
+
+/// Moves tokens that masked position `position` can take from `asked` to `allowed`, and takes tokens that it cannot take
+/// out of `asked`. What is left in `asked` is not known. The texts end at one of the boundaries `ends`.
+///
+/// # Errors
+/// If a limit is reached.
+pub(crate) fn by_examples(
+    (steps, ends): (&[Step], &[usize]),
+    position: usize,
+    [asked, allowed]: [&mut Vec<u32>; 2],
+    patience: Patience,
+    tables: &mut LexedTables,
+    fuel: &Fuel,
+) -> Result<(), InfillError> {
+    // A text that ends at the position or before says nothing about it.
+    let ends: Vec<usize> = ends.iter().copied().filter(|&end| end > position).collect();
+    let vocabulary = tables.vocabulary.clone();
+    let mut untried = asked.clone();
+    let mut n_failures = 0;
+    while n_failures < patience.n_failures
+        && let Some(token) = first_of(&untried)
+    {
+        remove(&mut untried, token);
+        let mut with_token = steps.to_vec();
+        with_token[position] = (known(&vocabulary, token), None);
+        if let Some((end, fillings)) = example(&with_token, &ends, patience.n_facts, tables, fuel)? {
+            let mut text = with_token;
+            text.truncate(end);
+            for filling in fillings {
+                if let Filling::Token { position, token } = filling {
+                    text[position] = (known(&vocabulary, token), None);
+                }
+            }
+            text[position] = (Piece::Token, None);
+            let mut charted = Charted::new(&text, &[end], &[], tables, fuel)?;
+            charted.decide(position, asked, allowed, usize::MAX, tables, fuel)?;
+            debug_assert!(mask_contains(allowed, token), "an example is a text of the language");
+            untried.iter_mut().zip(asked.iter()).for_each(|(untried, asked)| *untried &= asked);
+            continue;
+        }
+        n_failures += 1;
+        if patience.n_wide > 0 {
+            let mut wide = Charted::new(&wide(&with_token, None), &ends, &[], tables, fuel)?;
+            if wide.has_text(patience.n_wide, tables, fuel)? == Some(false) {
+                remove(asked, token);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A text of the narrow graph, if about so many facts give one.
+fn example(
+    steps: &[Step],
+    ends: &[usize],
+    n_facts: usize,
+    tables: &mut LexedTables,
+    fuel: &Fuel,
+) -> Result<Option<(usize, Vec<Filling>)>, InfillError> {
+    let Some(readings) = narrow(steps, None) else { return Ok(None) };
+    let mut narrow = Charted::new(steps, ends, &readings, tables, fuel)?;
+    match narrow.has_text(n_facts, tables, fuel)? {
+        Some(true) => narrow.fillings(tables, fuel),
+        _ => Ok(None),
+    }
+}
+
+fn known(vocabulary: &Vocabulary, token: TokenId) -> Piece {
+    vocabulary.token_bytes(token).map_or(Piece::Stop, |bytes| Piece::Bytes(bytes.into()))
+}
+
+fn first_of(mask: &[u32]) -> Option<TokenId> {
+    let index = mask.iter().position(|&word| word != 0)?;
+    Some(TokenId(32 * index as u32 + mask[index].trailing_zeros()))
+}
+
+fn remove(mask: &mut [u32], token: TokenId) {
+    mask[token.index() / 32] &= !(1 << (token.0 % 32));
+}
