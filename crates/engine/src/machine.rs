@@ -24,7 +24,7 @@ use crate::configuration::{ConfigId, Configurations, Thread};
 use crate::lexed::{Lexed, LexedTables};
 use crate::mask_form::MaskForm;
 use crate::stack::{Frame, NodeId, Stacks};
-use crate::watched::PartingTokens;
+use crate::watched::{PartingTokens, WaysOut};
 
 /// A state of the network with the stack it returns to: where a reading stands between terminals.
 pub(crate) type Seed = (ExprId, NodeId);
@@ -53,6 +53,7 @@ pub(crate) struct Machine {
     has_met_hole: bool,
     /// Of a grammar with a watch.
     pub(crate) parting: PartingTokens,
+    pub(crate) ways_out: WaysOut,
     scratch: Scratch,
 }
 
@@ -104,6 +105,7 @@ impl Machine {
             lexed: None,
             has_met_hole: false,
             parting: PartingTokens::default(),
+            ways_out: WaysOut::default(),
             scratch: Scratch::default(),
         };
         let start_rule = machine.network.start();
@@ -472,6 +474,7 @@ impl Machine {
         self.closure_threads = Vec::new();
         self.masks = FxHashMap::default();
         self.parting = PartingTokens::default();
+        self.ways_out = WaysOut::default();
         self.memo_bytes = 0;
         if let Some(lexed) = &mut self.lexed {
             lexed.clear_memo();

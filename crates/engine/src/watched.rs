@@ -15,6 +15,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use maskwright_automata::ByteSet;
 use maskwright_grammar::{Mark, Watched, Watching};
 use maskwright_vocabulary::{TokenId, Trie, mask_words};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -36,6 +37,9 @@ pub(crate) struct Place {
 
 /// The tokens that read into a marked terminal, by configuration.
 pub(crate) type PartingTokens = FxHashMap<ConfigId, Arc<[TokenId]>>;
+
+/// Bytes that led out of risk before, by the configuration where they began.
+pub(crate) type WaysOut = FxHashMap<ConfigId, Arc<[u8]>>;
 
 impl Machine {
     /// The place before any text; `None` if the grammar has no watch.
@@ -87,6 +91,11 @@ impl Machine {
         start: &Place,
         bytes: &[u8],
     ) -> Result<(usize, Place), EngineError> {
+        if let Some(end) = self.watched_run(start, bytes)?
+            && self.has_completion(&end)?
+        {
+            return Ok((bytes.len(), end));
+        }
         let mut places = vec![start.clone()];
         for &byte in bytes {
             let last = places.len() - 1;
@@ -106,17 +115,37 @@ impl Machine {
         Ok((0, start.clone()))
     }
 
-    /// Whether the watch lets pass some completion of the text: breadth first, through what is at risk.
+    /// The place after `bytes`; `None` if no reading goes on so far.
+    fn watched_run(&mut self, start: &Place, bytes: &[u8]) -> Result<Option<Place>, EngineError> {
+        let mut place = start.clone();
+        for &byte in bytes {
+            match self.watched_step(&place, byte)? {
+                Some((next, _)) => place = next,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(place))
+    }
+
+    /// Whether the watch lets pass some completion of the text: breadth first, through what is at risk. What led out of
+    /// risk at a configuration is tried first when it is met again: it mostly does so whatever was there before.
     fn has_completion(&mut self, place: &Place) -> Result<bool, EngineError> {
         if !place.watching.is_at_risk() {
             return Ok(true);
         }
+        if let Some(way_out) = self.ways_out.get(&place.config).cloned()
+            && let Some(end) = self.watched_run(place, &way_out)?
+            && !end.watching.is_at_risk()
+        {
+            return Ok(true);
+        }
         // Bytes that change nothing for the watch (white space) lead round in circles: a configuration is
         // met once with each thing that the watch remembers, which `group` numbers.
-        let mut queue = VecDeque::from([(place.clone(), 0usize)]);
-        let mut met = FxHashSet::from_iter([(place.config, 0usize)]);
+        let start = place.config;
+        let mut queue = VecDeque::from([(place.clone(), 0usize, Vec::new())]);
+        let mut met = FxHashSet::from_iter([(start, 0usize)]);
         let mut n_tried = 0;
-        while let Some((place, group)) = queue.pop_front() {
+        while let Some((place, group, path)) = queue.pop_front() {
             let Some(config) = self.admitted(&place)? else { continue };
             if self.configs.is_accepting(config) {
                 return Ok(true);
@@ -127,12 +156,16 @@ impl Machine {
                     return Err(EngineError::watch_search(MAX_SEARCH));
                 }
                 let Some((next, has_changed)) = self.watched_step(&place, byte)? else { continue };
+                let next_path = || path.iter().copied().chain([byte]);
                 if !next.watching.is_at_risk() {
+                    self.memo_bytes += path.len() + 64;
+                    self.ways_out.insert(start, next_path().collect());
                     return Ok(true);
                 }
                 let group = if has_changed { n_tried } else { group };
                 if met.insert((next.config, group)) {
-                    queue.push_back((next, group));
+                    let path = next_path().collect();
+                    queue.push_back((next, group, path));
                 }
             }
         }
@@ -214,7 +247,11 @@ impl Machine {
         let mut stack = vec![(Trie::ROOT, config, false)];
         while let Some((node, config, has_parted)) = stack.pop() {
             let bytes = self.next_bytes(config)?;
+            let loops = self.loops_inside(config)?;
             for (byte, child) in trie.children(node).filter(|(byte, _)| bytes.contains(*byte)) {
+                if !has_parted && loops.contains(byte) && trie.bytes_below(child).is_subset(&loops) {
+                    continue;
+                }
                 let has_parted = has_parted || self.parts_at(config, byte)?;
                 if has_parted {
                     tokens.extend_from_slice(trie.tokens(child));
@@ -232,6 +269,21 @@ impl Machine {
         self.memo_bytes += tokens.len() * 4 + 64;
         self.parting.insert(config, tokens.clone());
         Ok(tokens)
+    }
+
+    /// Bytes with which a configuration stays inside its only terminal, at the same place of it; texts of other
+    /// configurations, and of terminals marked [`Mark::Parts`], have none.
+    fn loops_inside(&self, config: ConfigId) -> Result<ByteSet, EngineError> {
+        let [thread] = self.configs.threads(config) else { return Ok(ByteSet::EMPTY) };
+        let automaton = self.automaton(thread.terminal);
+        let is_marked =
+            self.network.watched().is_some_and(|watched| watched.mark(thread.terminal) == Some(Mark::Parts));
+        if is_marked || automaton.is_accepting(thread.residue) {
+            return Ok(ByteSet::EMPTY);
+        }
+        automaton
+            .loop_bytes(thread.residue)
+            .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))
     }
 
     /// Whether a thread at a terminal marked [`Mark::Parts`] reads `byte`.
