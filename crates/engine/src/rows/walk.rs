@@ -202,15 +202,19 @@ impl States<'_> {
     /// The states that `root` leads to, that are as free as it is, and that mostly lead to themselves or back into the
     /// set: so it is with searches for a word, before and behind it. Counts never lead back.
     fn around(&mut self, root: usize, texts: bool) -> Result<Vec<usize>, AutomatonError> {
+        let alive = self.automaton.next_bytes(self.states[root].residue)?;
         let mut set = vec![root];
         let center = self.usual(root)?;
         if center == DEAD || self.usual(center as usize)? != center {
             return Ok(set);
         }
-        if center as usize != root {
-            set.push(center as usize);
+        let center = center as usize;
+        if center != root {
+            if !self.is_as_free(center, &alive)? {
+                return Ok(set);
+            }
+            set.push(center);
         }
-        let alive = self.automaton.next_bytes(self.states[root].residue)?;
         let mut next = 0;
         while next < set.len() && set.len() <= MAX_AROUND {
             let mut targets: Vec<usize> = Vec::new();
@@ -223,11 +227,7 @@ impl States<'_> {
                 targets.extend(known.map(|&target| target as usize));
             }
             for target in targets {
-                let &State { residue, is_accepting, .. } = &self.states[target];
-                if is_accepting
-                    || set.contains(&target)
-                    || !alive.is_subset(&self.automaton.next_bytes(residue)?)
-                {
+                if set.contains(&target) || !self.is_as_free(target, &alive)? {
                     continue;
                 }
                 let usual = self.usual(target)? as usize;
@@ -238,6 +238,12 @@ impl States<'_> {
             next += 1;
         }
         Ok(set)
+    }
+
+    /// Whether `state` does not accept, and goes on with all of `bytes`.
+    fn is_as_free(&self, state: usize, bytes: &ByteSet) -> Result<bool, AutomatonError> {
+        let &State { residue, is_accepting, .. } = &self.states[state];
+        Ok(!is_accepting && bytes.is_subset(&self.automaton.next_bytes(residue)?))
     }
 
     /// Where most bytes lead to; [`DEAD`] if there are none.
@@ -411,6 +417,10 @@ mod tests {
             Regex::concat([but('😀').star(), Regex::byte(b'b')]),
             Regex::concat([any().repeat(0, Some(2)), quote()]),
             any().star(),
+            any().plus(),
+            Regex::bytes(ByteSet::FULL).plus(),
+            Regex::concat([quote(), but('"').star()]),
+            Regex::concat([any(), any().plus(), Regex::union([Regex::literal(b" a"), Regex::literal(b"")])]),
             Regex::concat([Regex::bytes(ByteSet::FULL).star(), quote()]),
             Regex::bytes(ByteSet::FULL).star().complement(),
             Regex::concat([Regex::union([but('a'), Regex::literal("ab")]).star(), quote()]),
