@@ -1,6 +1,6 @@
 //! Compiling grammars for one vocabulary.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use maskwright_automata::{
     Automaton, AutomatonError, AutomatonStore, CountedUnits, Fuel, Node, Regex, StateId,
@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use crate::budget::Spelling;
 use crate::lexed::{Layout, LexedTables};
 use crate::machine::Machine;
-use crate::rows::{CountedRow, MinusRow, PlainRow, Row};
+use crate::rows::{CountedRow, LongTokens, MinusRow, PlainRow, Row};
 use crate::{EngineError, Limits, Options};
 
 /// The most residues of one terminal that are prepared for.
@@ -53,6 +53,7 @@ pub(crate) struct Shared {
     automata: Mutex<AutomatonCache>,
     units: CountedUnits,
     rows: Mutex<RowCache>,
+    long_tokens: OnceLock<LongTokens>,
     /// What budgets share; made when a first budget is asked for.
     spelling: Mutex<Option<Arc<Mutex<Spelling>>>>,
 }
@@ -85,8 +86,8 @@ impl Compiler {
         let automata = Mutex::new(AutomatonCache::new(&limits));
         let (units, rows) = (CountedUnits::default(), Mutex::default());
         Compiler({
-            let spelling = Mutex::default();
-            Arc::new(Shared { vocabulary, limits, options, automata, units, rows, spelling })
+            let (long_tokens, spelling) = (OnceLock::new(), Mutex::default());
+            Arc::new(Shared { vocabulary, limits, options, automata, units, rows, long_tokens, spelling })
         })
     }
 
@@ -398,13 +399,30 @@ impl Shared {
         }
         let row = match self.row_from_base(automaton, residue)? {
             Some(row) => row,
-            None => {
-                let max_exits = self.options.max_exits;
-                Row::Plain(Arc::new(PlainRow::new(&self.vocabulary, automaton, residue, max_exits)?))
-            }
+            None => Row::Plain(Arc::new(match self.row_from_near(automaton, residue)? {
+                Some(row) => row,
+                None => PlainRow::new(&self.vocabulary, automaton, residue, self.options.max_exits)?,
+            })),
         };
         let mut cache = self.room_for(row.memory_usage());
         Ok(cache.rows.entry(key).or_insert(row).clone())
+    }
+
+    /// The row of a residue from that of its key for short tokens.
+    fn row_from_near(
+        &self,
+        automaton: &Automaton,
+        residue: StateId,
+    ) -> Result<Option<PlainRow>, AutomatonError> {
+        let short_bytes = self.options.short_bytes;
+        let near_state = automaton.row_key(residue, short_bytes)?;
+        // A key is its own key; should one not be, it gets a walk, not a row by a third.
+        if near_state == residue || automaton.row_key(near_state, short_bytes)? != near_state {
+            return Ok(None);
+        }
+        let Row::Plain(near) = self.row(automaton, near_state)? else { return Ok(None) };
+        let long = self.long_tokens.get_or_init(|| LongTokens::new(&self.vocabulary, short_bytes));
+        PlainRow::from_near(&self.vocabulary, automaton, residue, &near, long, self.options.max_exits)
     }
 
     /// The row of a residue as a difference from a known one.

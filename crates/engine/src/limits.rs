@@ -61,10 +61,12 @@ pub struct Options {
     /// The most exits (token, place) that a row lists; with more, they are listed by first byte, or the trie
     /// is walked.
     pub max_exits: usize,
+    /// Rows are shared as if no token had more bytes, and then corrected for those that have.
+    pub short_bytes: u32,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { use_rows: true, use_memo: true, light_nodes: 64, max_exits: 40_000 }
+        Options { use_rows: true, use_memo: true, light_nodes: 64, max_exits: 40_000, short_bytes: 16 }
     }
 }

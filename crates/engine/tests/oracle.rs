@@ -20,6 +20,7 @@ fn all_options() -> Vec<Options> {
         Options { use_rows: false, ..on },
         Options { light_nodes: 0, ..on },
         Options { light_nodes: 0, use_memo: false, ..on },
+        Options { light_nodes: 0, short_bytes: 2, ..on },
         Options { light_nodes: 0, max_exits: 3, ..on },
         Options { light_nodes: 0, max_exits: 0, use_memo: false, ..on },
     ]

@@ -11,6 +11,7 @@
 //! known:
 //!
 //! * [`PlainRow`] (`plain`): the walk (`walk`).
+//! * The walk of the long tokens alone (`near`): a residue whose bounds the others cannot see.
 //! * [`MinusRow`] (`minus`): a language without a few words ("any key but these names"), as the row of the
 //!   language with them and the tokens that differ.
 //! * [`CountedRow`] (`counted`): counted units (`maxLength`), as one row for all counts and a number for each
@@ -18,6 +19,7 @@
 
 mod counted;
 mod minus;
+mod near;
 mod plain;
 mod walk;
 
@@ -28,6 +30,7 @@ use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 
 pub(crate) use counted::{CountedRow, UnitBounds};
 pub(crate) use minus::MinusRow;
+pub(crate) use near::LongTokens;
 pub(crate) use plain::PlainRow;
 
 use crate::mask_form::MaskBuilder;

@@ -18,6 +18,8 @@ pub(crate) struct PlainRow {
     pub(crate) inside: MaskForm,
     /// All exits, unless there are too many.
     exits: Option<Arc<Trie>>,
+    /// The same as tokens, each with the length of its part p.
+    found: Option<Box<[(TokenId, u32)]>>,
     has_single_exits: bool,
     /// Exits by the set of first bytes that they were asked for; `None` where still too many.
     limited: Mutex<Vec<(ByteSet, Option<Arc<Trie>>)>>,
@@ -39,17 +41,27 @@ impl PlainRow {
             Found::Node(node, depth, is_accepting) => {
                 inside.insert(trie.token_places(node));
                 if is_accepting {
-                    exits.add(node, depth);
+                    exits.add(trie, node, depth);
                 }
             }
         })?;
-        let has_single_exits = exits.are_single();
-        Ok(PlainRow {
-            inside: inside.finish(),
-            exits: exits.finish(),
-            has_single_exits,
+        Ok(PlainRow::with(inside.finish(), exits))
+    }
+
+    /// The row with this inside and all of these exits.
+    pub(super) fn with(inside: MaskForm, exits: Exits<'_>) -> PlainRow {
+        PlainRow {
+            inside,
+            has_single_exits: exits.are_single(),
+            exits: exits.trie(),
+            found: exits.finish(),
             limited: Mutex::default(),
-        })
+        }
+    }
+
+    /// All exits, each as a token and the length of the part that is read, unless there are too many.
+    pub(super) fn found(&self) -> Option<&[(TokenId, u32)]> {
+        self.found.as_deref()
     }
 
     /// The exits whose remainder begins with a byte of `follow` (others may be there too); `None` if there
@@ -74,10 +86,10 @@ impl PlainRow {
         let mut exits = Exits::new(vocabulary, follow, max_exits);
         walk(vocabulary.trie(), automaton, residue, |found| {
             if let Found::Node(node, depth, true) = found {
-                exits.add(node, depth);
+                exits.add(vocabulary.trie(), node, depth);
             }
         })?;
-        let exits = exits.finish();
+        let exits = exits.trie();
         let mut limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
         if known(&limited).is_none() {
             limited.push((follow, exits.clone()));
@@ -99,7 +111,8 @@ impl PlainRow {
     pub(crate) fn memory_usage(&self) -> usize {
         let limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
         let tries = limited.iter().filter_map(|(_, exits)| exits.as_ref()).chain(&self.exits);
-        self.inside.memory_usage() + tries.map(|trie| trie.memory_usage()).sum::<usize>() + 128
+        let found = self.found.as_ref().map_or(0, |found| size_of_val(&**found));
+        self.inside.memory_usage() + found + tries.map(|trie| trie.memory_usage()).sum::<usize>() + 128
     }
 }
 
@@ -161,7 +174,7 @@ impl<'a> Inside<'a> {
 }
 
 /// Exits being collected.
-struct Exits<'a> {
+pub(super) struct Exits<'a> {
     vocabulary: &'a Vocabulary,
     follow: ByteSet,
     max_exits: usize,
@@ -172,14 +185,24 @@ struct Exits<'a> {
 
 impl<'a> Exits<'a> {
     fn new(vocabulary: &'a Vocabulary, follow: ByteSet, max_exits: usize) -> Exits<'a> {
-        Exits { vocabulary, follow, max_exits, found: Vec::new(), is_overfull: false }
+        Exits::of(vocabulary, Vec::new(), follow, max_exits)
     }
 
-    fn add(&mut self, node: TrieNodeId, depth: usize) {
+    /// As [`new`](Exits::new), with some found already.
+    pub(super) fn of(
+        vocabulary: &'a Vocabulary,
+        found: Vec<(TokenId, u32)>,
+        follow: ByteSet,
+        max_exits: usize,
+    ) -> Exits<'a> {
+        Exits { vocabulary, follow, max_exits, found, is_overfull: false }
+    }
+
+    /// Adds the tokens of `trie` that go on from `node`, which is `depth` bytes deep.
+    pub(super) fn add(&mut self, trie: &Trie, node: TrieNodeId, depth: usize) {
         if self.is_overfull {
             return;
         }
-        let trie = self.vocabulary.trie();
         for (byte, child) in trie.children(node) {
             if self.follow.contains(byte) {
                 self.found.extend(trie.subtree_tokens(child).iter().map(|&token| (token, depth as u32)));
@@ -197,7 +220,15 @@ impl<'a> Exits<'a> {
         !self.is_overfull && tokens.windows(2).all(|pair| pair[0] != pair[1])
     }
 
-    fn finish(self) -> Option<Arc<Trie>> {
+    pub(super) fn is_overfull(&self) -> bool {
+        self.is_overfull
+    }
+
+    fn finish(self) -> Option<Box<[(TokenId, u32)]>> {
+        (!self.is_overfull).then(|| self.found.into())
+    }
+
+    fn trie(&self) -> Option<Arc<Trie>> {
         if self.is_overfull {
             return None;
         }
