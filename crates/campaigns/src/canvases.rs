@@ -27,6 +27,7 @@ use serde_json::json;
 
 use crate::data;
 use crate::log::{Log, LogArguments};
+use crate::numbers::Numbers;
 use crate::random_logits::hash;
 use crate::table::{Quantiles, render, shortened};
 
@@ -222,18 +223,6 @@ impl Language {
 
 fn read(path: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))
-}
-
-/// Pseudo-random numbers (xorshift), the same on every machine.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as usize
-    }
 }
 
 /// What ended the filling of a canvas before its end.

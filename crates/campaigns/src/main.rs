@@ -35,6 +35,7 @@ mod judge;
 mod lark_verdicts;
 mod log;
 mod maskbench;
+mod numbers;
 mod overhead;
 mod progress;
 mod prompt;

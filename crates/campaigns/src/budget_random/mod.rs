@@ -24,6 +24,7 @@ use serde_json::json;
 
 use crate::data;
 use crate::log::{Log, LogArguments};
+use crate::numbers::Numbers;
 use crate::random_logits::hash;
 use crate::table::{Quantiles, render, shortened};
 use subjects::Subject;
@@ -245,18 +246,6 @@ fn count(matcher: &Matcher, entry: &mut Entry) -> anyhow::Result<()> {
     entry.n_calls += 1;
     entry.n_exact += usize::from(matcher.tokens_to_finish()?.status == TokenCountStatus::Exact);
     Ok(())
-}
-
-/// Pseudo-random numbers (xorshift), the same on every machine.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as usize
-    }
 }
 
 fn report(entries: &[Entry]) -> String {

@@ -47,8 +47,9 @@ impl PlainRow {
     ) -> Result<Option<PlainRow>, AutomatonError> {
         let mut inside = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
         inside.union_without(&near.inside, &long.ids);
-        let Some(found) = near.found() else { return Ok(None) };
-        let short = found.iter().copied().filter(|(token, _)| !long.contains(*token)).collect();
+        let Some(near_exits) = near.all_exits() else { return Ok(None) };
+        let mut short = listed(&near_exits, vocabulary);
+        short.retain(|(token, _)| !long.contains(*token));
         let mut exits = Exits::of(vocabulary, short, ByteSet::FULL, max_exits);
         walk(&long.trie, automaton, residue, |found| match found {
             Found::Subtree(node) => inside.insert_all(long.trie.subtree_tokens(node)),
@@ -61,6 +62,18 @@ impl PlainRow {
         })?;
         Ok((!exits.is_overfull()).then(|| PlainRow::with(inside.finish(), exits)))
     }
+}
+
+/// Exits by remainder, as tokens, each with the length of the part before its remainder.
+fn listed(exits: &Trie, vocabulary: &Vocabulary) -> Vec<(TokenId, u32)> {
+    let mut found = Vec::new();
+    let mut stack = vec![(Trie::ROOT, 0)];
+    while let Some((node, depth)) = stack.pop() {
+        let length = |token| vocabulary.token_bytes(token).map_or(0, <[u8]>::len);
+        found.extend(exits.tokens(node).iter().map(|&token| (token, (length(token) - depth) as u32)));
+        stack.extend(exits.children(node).map(|(_, child)| (child, depth + 1)));
+    }
+    found
 }
 
 /// Rows by a residue's own walk and from a near row are the same.
@@ -118,7 +131,7 @@ mod tests {
                 let whole = PlainRow::new(&vocabulary, &automaton, residue, 1_000).unwrap();
                 assert_eq!(row.inside.tokens(), whole.inside.tokens(), "{regex:?}");
                 let sorted = |row: &PlainRow| {
-                    let mut found = row.found().unwrap().to_vec();
+                    let mut found = listed(&row.all_exits().unwrap(), &vocabulary);
                     found.sort_unstable();
                     found
                 };

@@ -18,8 +18,6 @@ pub(crate) struct PlainRow {
     pub(crate) inside: MaskForm,
     /// All exits, unless there are too many.
     exits: Option<Arc<Trie>>,
-    /// The same as tokens, each with the length of its part p.
-    found: Option<Box<[(TokenId, u32)]>>,
     has_single_exits: bool,
     /// Exits by the set of first bytes that they were asked for; `None` where still too many.
     limited: Mutex<Vec<(ByteSet, Option<Arc<Trie>>)>>,
@@ -53,15 +51,9 @@ impl PlainRow {
         PlainRow {
             inside,
             has_single_exits: exits.are_single(),
-            exits: exits.trie(),
-            found: exits.finish(),
+            exits: exits.finish(),
             limited: Mutex::default(),
         }
-    }
-
-    /// All exits, each as a token and the length of the part that is read, unless there are too many.
-    pub(super) fn found(&self) -> Option<&[(TokenId, u32)]> {
-        self.found.as_deref()
     }
 
     /// The exits whose remainder begins with a byte of `follow` (others may be there too); `None` if there
@@ -89,7 +81,7 @@ impl PlainRow {
                 exits.add(vocabulary.trie(), node, depth);
             }
         })?;
-        let exits = exits.trie();
+        let exits = exits.finish();
         let mut limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
         if known(&limited).is_none() {
             limited.push((follow, exits.clone()));
@@ -111,8 +103,7 @@ impl PlainRow {
     pub(crate) fn memory_usage(&self) -> usize {
         let limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
         let tries = limited.iter().filter_map(|(_, exits)| exits.as_ref()).chain(&self.exits);
-        let found = self.found.as_ref().map_or(0, |found| size_of_val(&**found));
-        self.inside.memory_usage() + found + tries.map(|trie| trie.memory_usage()).sum::<usize>() + 128
+        self.inside.memory_usage() + tries.map(|trie| trie.memory_usage()).sum::<usize>() + 128
     }
 }
 
@@ -224,11 +215,7 @@ impl<'a> Exits<'a> {
         self.is_overfull
     }
 
-    fn finish(self) -> Option<Box<[(TokenId, u32)]>> {
-        (!self.is_overfull).then(|| self.found.into())
-    }
-
-    fn trie(&self) -> Option<Arc<Trie>> {
+    fn finish(self) -> Option<Arc<Trie>> {
         if self.is_overfull {
             return None;
         }

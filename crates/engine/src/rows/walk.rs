@@ -172,24 +172,21 @@ impl States<'_> {
     /// counted, `root` stays alone. The bytes that stay in the set hold for all states in it that read what `root` reads.
     #[cold]
     fn find_free(&mut self, root: usize, texts: bool) -> Result<ByteSet, AutomatonError> {
-        let free = match self.states[root].is_accepting {
-            true => ByteSet::EMPTY,
-            false => {
-                let mut set = self.around(root, texts)?;
-                if set.len() > MAX_AROUND {
-                    set = vec![root];
-                }
-                let free = self.bytes_within(&set, texts)?;
-                let alive = self.automaton.next_bytes(self.states[root].residue)?;
-                for &state in &set {
-                    if self.automaton.next_bytes(self.states[state].residue)? == alive {
-                        self.note_free(state, texts, free);
-                    }
-                }
-                free
+        if self.states[root].is_accepting {
+            self.note_free(root, texts, ByteSet::EMPTY);
+            return Ok(ByteSet::EMPTY);
+        }
+        let mut set = self.around(root, texts)?;
+        if set.len() > MAX_AROUND {
+            set = vec![root];
+        }
+        let free = self.bytes_within(&set, texts)?;
+        let alive = self.automaton.next_bytes(self.states[root].residue)?;
+        for &state in &set {
+            if self.automaton.next_bytes(self.states[state].residue)? == alive {
+                self.note_free(state, texts, free);
             }
-        };
-        self.note_free(root, texts, free);
+        }
         Ok(free)
     }
 
