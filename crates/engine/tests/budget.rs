@@ -56,6 +56,11 @@ fn check(grammar: &Grammar, vocabulary: &Arc<Vocabulary>, walk: &TextWalk) -> Re
             text.extend_from_slice(vocabulary.token_bytes(token).unwrap_or_default());
         }
     }
+    // The limits at which the walk itself is possible, and the first at which it is not.
+    let masks: Vec<Vec<bool>> = match expected[tokens.len()] {
+        Some(least) => (0..2).map(|spare| oracle.mask_within(vocabulary, &text, least + spare)).collect(),
+        None => Vec::new(),
+    };
     for compiled in compiled(grammar, vocabulary)? {
         let mut matcher = Matcher::new(&compiled);
         for (position, &expected) in expected.iter().enumerate() {
@@ -78,18 +83,16 @@ fn check(grammar: &Grammar, vocabulary: &Arc<Vocabulary>, walk: &TextWalk) -> Re
                 prop_assert!(matcher.accept_token(token).unwrap());
             }
         }
-        // The limits at which the walk itself is possible, and the first at which it is not.
         let Some(least) = expected[tokens.len()] else { continue };
-        for spare in 0..2 {
+        for (spare, expected_mask) in masks.iter().enumerate() {
             let limit = tokens.len() + least + spare;
             let start = expected[0].expect("the walk can be completed");
             prop_assert!(Matcher::with_max_tokens(&compiled, Some(start - 1)).is_err());
             let mut matcher = Matcher::with_max_tokens(&compiled, Some(limit)).unwrap();
             prop_assert_eq!(matcher.validate_tokens(&tokens).unwrap(), tokens.len());
             prop_assert_eq!(matcher.accept_tokens(&tokens).unwrap(), tokens.len());
-            let expected = oracle.mask_within(vocabulary, &text, limit - tokens.len());
             let mask = matcher.mask().unwrap();
-            for (id, &is_allowed) in expected.iter().enumerate() {
+            for (id, &is_allowed) in expected_mask.iter().enumerate() {
                 let token = TokenId(id as u32);
                 let bytes = vocabulary.token_bytes(token);
                 prop_assert_eq!(mask.contains(token), is_allowed, "{:?} within {}", bytes, limit);

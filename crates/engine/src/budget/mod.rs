@@ -25,6 +25,8 @@
 //! **Lemma 2 (merging).** At one place and cost, futures F and G are as good as F ∪ G: a completion reads one w, from
 //! either. And only the w that begin with a byte that may follow matter. So the exits of a run are one future for each cost.
 //!
+//! Likewise a future is dropped at a place where all its strings were in futures of no higher cost (`Futures::is_inside`).
+//!
 //! **Lemma 3 (order).** An item taken from the queue of `summaries` is final. A derivation of cost c is made of items
 //! and exits of cost at most c. Those of summaries that exist are in the queue or derived by what is; a
 //! summary made at cost c begins at 0 but serves its caller at c or more, so it derives nothing below c for others. ∎

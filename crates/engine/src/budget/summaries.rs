@@ -7,12 +7,11 @@
 //! is called while others are under way starts at cost 0; what it derives for its callers is never cheaper
 //! than the call, so what was taken from the queue before stays final.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 
 use maskwright_automata::ByteSet;
 use maskwright_grammar::{ExprId, ExprPool, Symbol};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::futures::{FutureId, NEVER};
 use super::runs::{Spelling, is_beyond};
@@ -27,14 +26,16 @@ pub(super) struct FollowId(u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct SummaryId(u32);
 
-/// An item of the queue: cost, summary, state, future.
-type Item = (u32, SummaryId, ExprId, FutureId);
+/// A place in a summary: its state and the token in progress.
+type Item = (SummaryId, ExprId, FutureId);
 
 struct Summary {
     follow: FollowId,
     exits: Vec<(FutureId, u32)>,
     /// The cost at which it ends with a token.
     root_cost: u32,
+    /// All other futures of the exits, as one.
+    left: FutureId,
     /// The summaries that wait for the exits: where each goes on, and the cost there.
     callers: Vec<(SummaryId, ExprId, u32)>,
     /// The caller that last needed more.
@@ -50,16 +51,24 @@ struct Summary {
 pub(super) struct Summaries {
     summaries: Vec<Summary>,
     ids: FxHashMap<(ExprId, FutureId, FollowId), SummaryId>,
-    queue: BinaryHeap<Reverse<Item>>,
-    closed: FxHashSet<(SummaryId, ExprId, FutureId)>,
+    /// Items that are to be taken, by cost; no list is empty.
+    queue: BTreeMap<u32, Vec<Item>>,
+    /// The least cost at which each item was offered.
+    costs: FxHashMap<Item, u32>,
     root_costs: FxHashMap<(SummaryId, ExprId), u32>,
+    /// The rests of tokens with which each state was taken.
+    covered: FxHashMap<(SummaryId, ExprId), FutureId>,
     follows: Vec<(ByteSet, u32)>,
     follow_ids: FxHashMap<ByteSet, FollowId>,
     first_bytes: FxHashMap<ExprId, ByteSet>,
     /// Whether a token must end where a terminal does.
     pub(super) is_upper: bool,
     n_items: u64,
+    n_offers: u64,
 }
+
+/// So many offers of items take the time of one item that is taken.
+const OFFERS_PER_ITEM: u64 = 16;
 
 impl Summaries {
     /// The number of a set of bytes.
@@ -137,13 +146,14 @@ impl Summaries {
                 follow,
                 exits: Vec::new(),
                 root_cost: NEVER,
+                left: FutureId::EMPTY,
                 callers: Vec::new(),
                 needed_by: 0,
                 parked: Vec::new(),
                 is_asked: false,
                 is_complete: false,
             });
-            self.queue.push(Reverse((0, id, state, future)));
+            self.offer(0, (id, state, future));
         }
         id
     }
@@ -163,14 +173,14 @@ impl Summaries {
         if !self.summaries[index].is_complete {
             self.summaries[index].is_asked = true;
             self.unpark(summary);
-            let last = self.n_items + max_items;
-            while let Some(&Reverse(item)) = self.queue.peek() {
-                if self.is_past(summary, item.0) {
-                    break;
+            let last = self.work().saturating_add(max_items);
+            while let Some(&cost) = self.queue.keys().next()
+                && !self.is_past(summary, cost)
+            {
+                if let Some(item) = self.pop(cost) {
+                    self.take(machine, spelling, cost, item)?;
                 }
-                self.queue.pop();
-                self.take(machine, spelling, item)?;
-                if self.n_items > last {
+                if self.work() > last {
                     return Err(EngineError::budget_search(max_items));
                 }
             }
@@ -179,9 +189,25 @@ impl Summaries {
         Ok(&self.summaries[index].exits)
     }
 
+    /// What was done so far, in items.
+    fn work(&self) -> u64 {
+        self.n_items + self.n_offers / OFFERS_PER_ITEM
+    }
+
     fn unpark(&mut self, id: SummaryId) {
-        let parked = std::mem::take(&mut self.summaries[id.0 as usize].parked);
-        self.queue.extend(parked.into_iter().map(|(cost, state, future)| Reverse((cost, id, state, future))));
+        for (cost, state, future) in std::mem::take(&mut self.summaries[id.0 as usize].parked) {
+            self.queue.entry(cost).or_default().push((id, state, future));
+        }
+    }
+
+    /// Adds an item to the queue, unless it was offered at no more before.
+    fn offer(&mut self, cost: u32, item: Item) {
+        self.n_offers += 1;
+        let known = self.costs.entry(item).or_insert(NEVER);
+        if cost < *known {
+            *known = cost;
+            self.queue.entry(cost).or_default().push(item);
+        }
     }
 
     /// Whether no exit of `cost` or more can matter.
@@ -209,23 +235,40 @@ impl Summaries {
         }
     }
 
+    /// An item of `cost`, taken off the queue.
+    fn pop(&mut self, cost: u32) -> Option<Item> {
+        let items = self.queue.get_mut(&cost)?;
+        let item = items.pop();
+        if items.is_empty() {
+            self.queue.remove(&cost);
+        }
+        item
+    }
+
     /// Takes an item whose cost is final.
     fn take(
         &mut self,
         machine: &mut Machine,
         spelling: &mut Spelling,
-        (cost, id, state, mut future): Item,
+        cost: u32,
+        (id, state, mut future): Item,
     ) -> Result<(), EngineError> {
-        if self.is_past(id, cost) || self.closed.contains(&(id, state, future)) {
+        if self.is_past(id, cost) || self.costs.get(&(id, state, future)).is_some_and(|&known| known < cost) {
             return Ok(());
         }
         if !self.is_needed(id, cost) {
             self.summaries[id.0 as usize].parked.push((cost, state, future));
             return Ok(());
         }
-        self.n_items += 1;
-        self.closed.insert((id, state, future));
         let root = spelling.futures.root();
+        if future != root {
+            let covered = self.covered.entry((id, state)).or_insert(FutureId::EMPTY);
+            if spelling.futures.is_inside(future, *covered) {
+                return Ok(());
+            }
+            *covered = spelling.futures.union(vec![*covered, future]);
+        }
+        self.n_items += 1;
         if future == root {
             self.root_costs.insert((id, state), cost);
         } else if let Some(&root_cost) = self.root_costs.get(&(id, state)).filter(|&&known| known <= cost) {
@@ -248,23 +291,21 @@ impl Summaries {
                     let run = spelling
                         .run(automaton, start, future, behind)
                         .map_err(|error| located(automaton, error))?;
-                    let is_upper = self.is_upper;
-                    let kept = run.iter().filter(|&&(left, _)| !is_upper || left == root);
-                    self.queue.extend(
-                        kept.map(|&(left, more)| Reverse((cost.saturating_add(more), id, step.next, left))),
-                    );
+                    for &(left, more) in run.iter() {
+                        if !self.is_upper || left == root {
+                            self.offer(cost.saturating_add(more), (id, step.next, left));
+                        }
+                    }
                 }
                 Symbol::Rule(rule) => {
                     let behind = self.follow(spelling, behind);
                     let callee = self.summary(machine.network.body(rule), future, behind);
                     self.summaries[callee.0 as usize].callers.push((id, step.next, cost));
                     self.unpark(callee);
-                    self.queue.extend(
-                        self.summaries[callee.0 as usize]
-                            .exits
-                            .iter()
-                            .map(|&(left, more)| Reverse((cost.saturating_add(more), id, step.next, left))),
-                    );
+                    for at in 0..self.summaries[callee.0 as usize].exits.len() {
+                        let (left, more) = self.summaries[callee.0 as usize].exits[at];
+                        self.offer(cost.saturating_add(more), (id, step.next, left));
+                    }
                 }
             }
         }
@@ -295,20 +336,24 @@ impl Summaries {
         if summary.exits.iter().any(|&(known, _)| known == future) {
             return;
         }
+        if future != spelling.futures.root() {
+            if spelling.futures.is_inside(future, summary.left) {
+                return;
+            }
+            summary.left = spelling.futures.union(vec![summary.left, future]);
+        }
         summary.exits.push((future, cost));
-        self.queue.extend(
-            summary
-                .callers
-                .iter()
-                .map(|&(caller, next, before)| Reverse((before.saturating_add(cost), caller, next, future))),
-        );
+        for at in 0..summary.callers.len() {
+            let (caller, next, before) = self.summaries[id.0 as usize].callers[at];
+            self.offer(before.saturating_add(cost), (caller, next, future));
+        }
     }
 
     /// Approximate memory, in bytes.
     pub(super) fn memory_usage(&self) -> usize {
         self.summaries.len() * (size_of::<Summary>() + 100)
-            + self.queue.len() * size_of::<Item>()
-            + (self.closed.len() + self.root_costs.len()) * 24
+            + self.queue.values().map(|items| items.len() * size_of::<Item>() + 60).sum::<usize>()
+            + (self.costs.len() + self.root_costs.len()) * 24
     }
 }
 
