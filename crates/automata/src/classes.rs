@@ -64,6 +64,17 @@ impl Classes {
         classes
     }
 
+    /// By byte, the number of its class.
+    #[inline]
+    pub(crate) fn class_of(&self) -> &[u8; 256] {
+        &self.class_of
+    }
+
+    /// The classes, by number.
+    pub(crate) fn sets(&self) -> &[ByteSet] {
+        &self.sets
+    }
+
     /// How many classes there are, at least 1.
     pub(crate) fn len(&self) -> usize {
         self.sets.len()

@@ -17,10 +17,24 @@ use crate::{AutomatonError, ByteSet, StateId};
 /// let (_, is_accepting) = steps.next(b'b')?.unwrap();
 /// assert!(is_accepting);
 /// assert_eq!(steps.next(b'c')?, None);
+/// // All other bytes lead nowhere, so most share a number.
+/// assert_eq!(steps.class_of()[usize::from(b'x')], steps.class_of()[usize::from(b'y')]);
+/// assert!(steps.classes().any(|bytes| bytes.contains(b'x') && bytes.contains(b'y')));
 /// # Ok::<(), maskwright_automata::AutomatonError>(())
 /// ```
 #[derive(Clone, Copy)]
 pub struct Steps<'a>(Kind<'a>);
+
+/// Every byte by itself.
+static SINGLES: [u8; 256] = {
+    let mut singles = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        singles[byte] = byte as u8;
+        byte += 1;
+    }
+    singles
+};
 
 #[derive(Clone, Copy)]
 enum Kind<'a> {
@@ -48,6 +62,25 @@ impl<'a> Steps<'a> {
 
     pub(crate) fn set(set: &'a ByteSet, state: StateId) -> Steps<'a> {
         Steps(if state.0 == 0 { Kind::Set(set) } else { Kind::Nowhere })
+    }
+
+    /// By byte, a number that bytes share only if they lead to the same state.
+    #[inline]
+    pub fn class_of(&self) -> &'a [u8; 256] {
+        match self.0 {
+            Kind::Lazy(_, row) => row.classes().class_of(),
+            Kind::Word(..) | Kind::Set(_) | Kind::Counted(..) | Kind::Nowhere => &SINGLES,
+        }
+    }
+
+    /// The sets of bytes that share a number: disjoint, no byte left out.
+    pub fn classes(&self) -> impl Iterator<Item = ByteSet> + use<'a> {
+        let sets = match self.0 {
+            Kind::Lazy(_, row) => Some(row.classes().sets()),
+            Kind::Word(..) | Kind::Set(_) | Kind::Counted(..) | Kind::Nowhere => None,
+        };
+        let singles = sets.is_none().then(|| (0..=u8::MAX).map(ByteSet::singleton));
+        sets.into_iter().flatten().copied().chain(singles.into_iter().flatten())
     }
 
     /// The state after `byte`, and whether it accepts; `None` if no word goes on that way. Three dependent

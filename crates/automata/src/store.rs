@@ -134,6 +134,11 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    #[inline]
+    pub(crate) fn classes(&self) -> &Classes {
+        &self.classes
+    }
+
     /// The transition by `byte`, if it is known.
     #[inline]
     pub(crate) fn known(&self, byte: u8) -> Option<Step> {

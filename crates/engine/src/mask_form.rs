@@ -11,6 +11,9 @@ use maskwright_vocabulary::TokenId;
 /// The most tokens that are kept as a list, as a fraction of the words of a dense mask.
 const SPARSE_PER_WORD: usize = 2;
 
+/// Longer lists are sorted by way of a packed set.
+const MAX_SORTED: usize = 1_024;
+
 /// A set of tokens, as a sorted list, packed, or as a difference, whichever is smaller by far. Equal forms are equal
 /// sets; equal sets may have different forms.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -235,10 +238,29 @@ impl MaskBuilder {
         self.tokens.clear();
     }
 
+    /// Sorts the list, and leaves each token in it once.
+    fn sort(&mut self) {
+        if self.tokens.len() <= MAX_SORTED {
+            // It is a few ascending lists, one behind the other, which this sort makes use of.
+            self.tokens.sort();
+            self.tokens.dedup();
+            return;
+        }
+        let mut words = vec![0; self.n_words];
+        set_all(&mut words, &self.tokens);
+        self.tokens.clear();
+        for (index, &word) in words.iter().enumerate() {
+            let mut left = word;
+            while left != 0 {
+                self.tokens.push(index as u32 * 32 + left.trailing_zeros());
+                left &= left - 1;
+            }
+        }
+    }
+
     pub(crate) fn finish(mut self) -> MaskForm {
         if !matches!(self.packed, Packed::Own(_)) {
-            self.tokens.sort_unstable();
-            self.tokens.dedup();
+            self.sort();
         }
         let most = self.n_words / SPARSE_PER_WORD;
         match &self.packed {

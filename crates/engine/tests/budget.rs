@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
-use maskwright_engine::{CompiledGrammar, Compiler, Limits, Matcher, Options, TokenCountStatus};
+use maskwright_engine::{CompiledGrammar, Compiler, EngineError, Limits, Matcher, Options, TokenCountStatus};
 use maskwright_grammar::{Grammar, collapse_regular};
 use maskwright_oracle::{Oracle, TextWalk, arb_grammar, arb_text_walk, arb_vocabulary};
 use maskwright_vocabulary::{TokenId, Vocabulary};
@@ -25,6 +25,24 @@ fn cases() -> ProptestConfig {
     }
 }
 
+/// Some random grammars are so ambiguous that a byte takes tenths of a second until it is refused: they say nothing here.
+fn limits() -> Limits {
+    Limits { max_calls: 5_000, ..Limits::default() }
+}
+
+/// Whether a text has too many readings to be followed, which no limit on tokens brings about.
+fn is_too_ambiguous(error: &EngineError) -> bool {
+    error.is_limit() && error.to_string().contains("so ambiguous")
+}
+
+/// A case whose text has too many readings does not count.
+fn done<T>(result: Result<T, EngineError>) -> Result<T, TestCaseError> {
+    result.map_err(|error| match is_too_ambiguous(&error) {
+        true => TestCaseError::reject(error.to_string()),
+        false => TestCaseError::fail(error.to_string()),
+    })
+}
+
 /// The grammar as it is and collapsed, with optimisations on and off; none if it has no words.
 fn compiled(
     grammar: &Grammar,
@@ -33,7 +51,7 @@ fn compiled(
     let fuel = Fuel::unlimited();
     let mut all = Vec::new();
     for options in [Options::default(), Options { use_memo: false, ..Options::default() }] {
-        let compiler = Compiler::with_options(vocabulary.clone(), Limits::default(), options);
+        let compiler = Compiler::with_options(vocabulary.clone(), limits(), options);
         for grammar in [grammar.clone(), collapse_regular(grammar, &fuel).unwrap()] {
             match compiler.compile(grammar, &fuel) {
                 Ok(compiled) => all.push(compiled),
@@ -69,18 +87,19 @@ fn check(grammar: &Grammar, vocabulary: &Arc<Vocabulary>, walk: &TextWalk) -> Re
                     prop_assert_eq!(least.n_tokens, expected, "after {:?}", &tokens[..position]);
                     prop_assert_eq!(least.status, TokenCountStatus::Exact);
                     let mut rest = matcher.fork();
-                    let completion = matcher.finish().unwrap();
+                    let completion = done(matcher.finish())?;
                     prop_assert_eq!(completion.len(), expected);
-                    prop_assert_eq!(rest.accept_tokens(&completion).unwrap(), expected);
+                    prop_assert_eq!(done(rest.accept_tokens(&completion))?, expected);
                     prop_assert!(rest.is_terminated());
                 }
+                (Err(error), _) if is_too_ambiguous(&error) => done(Err(error))?,
                 (Err(_), None) => {}
                 (found, expected) => {
                     prop_assert!(false, "{:?} instead of {:?}", found, expected);
                 }
             }
             if let Some(&token) = tokens.get(position) {
-                prop_assert!(matcher.accept_token(token).unwrap());
+                prop_assert!(done(matcher.accept_token(token))?);
             }
         }
         let Some(least) = expected[tokens.len()] else { continue };
@@ -88,15 +107,15 @@ fn check(grammar: &Grammar, vocabulary: &Arc<Vocabulary>, walk: &TextWalk) -> Re
             let limit = tokens.len() + least + spare;
             let start = expected[0].expect("the walk can be completed");
             prop_assert!(Matcher::with_max_tokens(&compiled, Some(start - 1)).is_err());
-            let mut matcher = Matcher::with_max_tokens(&compiled, Some(limit)).unwrap();
-            prop_assert_eq!(matcher.validate_tokens(&tokens).unwrap(), tokens.len());
-            prop_assert_eq!(matcher.accept_tokens(&tokens).unwrap(), tokens.len());
-            let mask = matcher.mask().unwrap();
+            let mut matcher = done(Matcher::with_max_tokens(&compiled, Some(limit)))?;
+            prop_assert_eq!(done(matcher.validate_tokens(&tokens))?, tokens.len());
+            prop_assert_eq!(done(matcher.accept_tokens(&tokens))?, tokens.len());
+            let mask = done(matcher.mask())?;
             for (id, &is_allowed) in expected_mask.iter().enumerate() {
                 let token = TokenId(id as u32);
                 let bytes = vocabulary.token_bytes(token);
                 prop_assert_eq!(mask.contains(token), is_allowed, "{:?} within {}", bytes, limit);
-                prop_assert_eq!(matcher.validate_tokens(&[token]).unwrap() == 1, is_allowed);
+                prop_assert_eq!(done(matcher.validate_tokens(&[token]))? == 1, is_allowed);
             }
         }
     }
@@ -125,20 +144,20 @@ proptest! {
         for compiled in compiled(&grammar, &vocabulary)? {
             let Ok(least) = Matcher::new(&compiled).tokens_to_finish() else { continue };
             let limit = least.n_tokens + spare;
-            let mut matcher = Matcher::with_max_tokens(&compiled, Some(limit)).unwrap();
+            let mut matcher = done(Matcher::with_max_tokens(&compiled, Some(limit)))?;
             let mut text = Vec::new();
             let mut n_tokens = 0;
             let mut choices = choices.iter().cycle();
             while !matcher.is_terminated() {
                 prop_assert!(n_tokens < limit, "the text is not complete in time");
-                let allowed: Vec<TokenId> = matcher.mask().unwrap().iter().collect();
+                let allowed: Vec<TokenId> = done(matcher.mask())?.iter().collect();
                 prop_assert!(!allowed.is_empty(), "dead end after {:?}", text);
                 let token = allowed[usize::from(*choices.next().unwrap()) % allowed.len()];
-                prop_assert!(matcher.accept_token(token).unwrap());
+                prop_assert!(done(matcher.accept_token(token))?);
                 if n_tokens % 3 == 2 {
                     let before = matcher.fork().mask().ok();
                     matcher.rollback(1).unwrap();
-                    prop_assert!(matcher.accept_token(token).unwrap());
+                    prop_assert!(done(matcher.accept_token(token))?);
                     prop_assert_eq!(matcher.fork().mask().ok(), before);
                 }
                 n_tokens += 1;
@@ -158,7 +177,7 @@ proptest! {
         spare in 0usize..6,
         budget_items in 0u64..60,
     ) {
-        let limits = Limits { budget_items, ..Limits::default() };
+        let limits = Limits { budget_items, ..limits() };
         let compiler = Compiler::new(vocabulary.clone(), limits);
         let Ok(compiled) = compiler.compile(grammar.clone(), &Fuel::unlimited()) else { return Ok(()) };
         let oracle = Oracle::new(&grammar);
@@ -170,16 +189,16 @@ proptest! {
         });
         prop_assert!(is_right, "{:?} instead of {:?}", least, exact);
         let limit = least.n_tokens + spare;
-        let mut matcher = Matcher::with_max_tokens(&compiled, Some(limit)).unwrap();
+        let mut matcher = done(Matcher::with_max_tokens(&compiled, Some(limit)))?;
         for n_tokens in 0..=limit {
             if matcher.is_terminated() {
                 break;
             }
             prop_assert!(n_tokens < limit, "the text is not complete in time");
-            let allowed: Vec<TokenId> = matcher.mask().unwrap().iter().collect();
+            let allowed: Vec<TokenId> = done(matcher.mask())?.iter().collect();
             prop_assert!(!allowed.is_empty(), "dead end within {} of {} tokens", n_tokens, limit);
             let token = allowed[usize::from(choices[n_tokens % choices.len()]) % allowed.len()];
-            prop_assert!(matcher.accept_token(token).unwrap());
+            prop_assert!(done(matcher.accept_token(token))?);
         }
     }
 }

@@ -6,7 +6,8 @@
 //! every (state, nonterminal, state) is the least solution of the grammar's equations; items are corrected
 //! until nothing changes. No bound, no order, no pruning.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -77,23 +78,26 @@ impl Costs<'_> {
     fn solve(&self, cfg: &Cfg) -> Option<usize> {
         let edges = self.edges();
         let mut costs: FxHashMap<Item, usize> = FxHashMap::default();
-        let mut agenda: VecDeque<Item> = VecDeque::new();
+        // By cost: what an item leads to costs as much or more, so the cheapest one is final.
+        let mut agenda: BinaryHeap<Reverse<(usize, Item)>> = BinaryHeap::new();
         // By nonterminal and first state: the items that wait for it, and the costs to each last state.
         let mut waiting: FxHashMap<(usize, usize), FxHashSet<Item>> = FxHashMap::default();
         let mut solved: FxHashMap<(usize, usize), FxHashMap<usize, usize>> = FxHashMap::default();
-        let relax = |costs: &mut FxHashMap<Item, usize>, agenda: &mut VecDeque<Item>, item: Item, cost| {
+        let relax = |costs: &mut FxHashMap<Item, usize>, agenda: &mut BinaryHeap<_>, item: Item, cost| {
             let known = costs.entry(item).or_insert(usize::MAX);
             if cost < *known {
                 *known = cost;
-                agenda.push_back(item);
+                agenda.push(Reverse((cost, item)));
             }
         };
         for production in 0..cfg.productions[0].len() {
             relax(&mut costs, &mut agenda, (0, production, 0, 0, 0), 0);
         }
-        while let Some(item) = agenda.pop_front() {
+        while let Some(Reverse((cost, item))) = agenda.pop() {
+            if costs[&item] < cost {
+                continue;
+            }
             let (nonterminal, production, dot, from, to) = item;
-            let cost = costs[&item];
             match cfg.productions[nonterminal][production].get(dot) {
                 Some(Symbol::Bytes(set)) => {
                     for &(byte, next, extra) in &edges[to] {

@@ -109,18 +109,36 @@ impl CountedRow {
 
     pub(crate) fn add_inside(&self, bounds: UnitBounds, mask: &mut MaskBuilder) {
         let most = (bounds.max as usize).min(self.inside.len().saturating_sub(1));
-        if let Some(form) = self.up_to.get(most) {
-            mask.union(form.get_or_init(|| {
-                let mut mask = MaskBuilder::new(self.n_words);
-                self.inside[..=most].iter().for_each(|tokens| mask.insert_all(tokens));
-                mask.finish()
-            }));
+        if let Some(form) = self.inside_up_to(most) {
+            mask.union(form);
         }
         for &(token, n_units) in &self.ending {
             if bounds.contains(n_units) {
                 mask.insert_all(&[token]);
             }
         }
+    }
+
+    /// The union of `inside[..=most]`; `None` if there is no such list.
+    fn inside_up_to(&self, most: usize) -> Option<&MaskForm> {
+        let form = self.up_to.get(most)?;
+        if let Some(known) = form.get() {
+            return Some(known);
+        }
+        let last = self.inside.len() - 1;
+        let (below, above) = self.inside.split_at(most + 1);
+        let count = |lists: &[Vec<TokenId>]| lists.iter().map(Vec::len).sum::<usize>();
+        let mut mask = MaskBuilder::new(self.n_words);
+        // Most tokens begin few units: away from zero, those left out are fewer than those within.
+        match (count(above) < count(below) && most < last).then(|| self.inside_up_to(last)).flatten() {
+            Some(all) => {
+                let mut without: Vec<u32> = above.iter().flatten().map(|token| token.0).collect();
+                without.sort_unstable();
+                mask.union_without(all, &without);
+            }
+            None => below.iter().for_each(|tokens| mask.insert_all(tokens)),
+        }
+        Some(form.get_or_init(|| mask.finish()))
     }
 
     pub(crate) fn exits(&self) -> &Arc<Trie> {

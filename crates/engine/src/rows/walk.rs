@@ -7,7 +7,7 @@
 //! all of them go on with any text. What is known about a residue is kept for the walk by a number of its own,
 //! so that most steps are one table read.
 
-use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId, Utf8Rest};
+use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId, Steps, Utf8Rest};
 use maskwright_vocabulary::{Trie, TrieNodeId};
 use rustc_hash::FxHashMap;
 
@@ -56,15 +56,20 @@ const DEAD: u32 = u32::MAX - 1;
 /// The residues that a walk has met, by number.
 struct States<'a> {
     automaton: &'a Automaton,
-    states: Vec<State>,
+    states: Vec<State<'a>>,
     numbers: FxHashMap<StateId, usize>,
-    /// 256 transitions for each.
+    /// 256 transitions for each, by class.
     cells: Vec<u32>,
 }
 
-struct State {
+struct State<'a> {
     residue: StateId,
+    steps: Steps<'a>,
+    /// By byte, its class: bytes of one class lead to one state.
+    class_of: &'a [u8; 256],
     is_accepting: bool,
+    /// How many nodes of the trie were below those that it was met at.
+    n_walked: usize,
     /// Bytes after which, in any number and order, a residue is alive and does not accept.
     free: Option<ByteSet>,
     /// The same of texts: of bytes that are characters, first bytes of characters and bytes that go on in one.
@@ -84,9 +89,13 @@ impl States<'_> {
             return Ok(number);
         }
         let number = self.states.len();
+        let steps = self.automaton.steps(residue);
         self.states.push(State {
             residue,
+            steps,
+            class_of: steps.class_of(),
             is_accepting,
+            n_walked: 0,
             free: None,
             free_in_texts: None,
             characters: None,
@@ -99,7 +108,8 @@ impl States<'_> {
 
     #[inline]
     fn step(&mut self, state: usize, byte: u8) -> Result<Option<usize>, AutomatonError> {
-        match self.cells[state * 256 + usize::from(byte)] {
+        let class = self.states[state].class_of[usize::from(byte)];
+        match self.cells[state * 256 + usize::from(class)] {
             UNKNOWN => self.fill(state, byte),
             DEAD => Ok(None),
             next => Ok(Some(next as usize)),
@@ -108,11 +118,13 @@ impl States<'_> {
 
     #[cold]
     fn fill(&mut self, state: usize, byte: u8) -> Result<Option<usize>, AutomatonError> {
-        let next = match self.automaton.steps(self.states[state].residue).next(byte)? {
+        let State { steps, class_of, .. } = self.states[state];
+        let next = match steps.next(byte)? {
             Some((next, is_accepting)) => Some(self.number(next, is_accepting)?),
             None => None,
         };
-        self.cells[state * 256 + usize::from(byte)] = next.map_or(DEAD, |next| next as u32);
+        self.cells[state * 256 + usize::from(class_of[usize::from(byte)])] =
+            next.map_or(DEAD, |next| next as u32);
         Ok(next)
     }
 
@@ -129,7 +141,7 @@ impl States<'_> {
             return Ok(false);
         }
         let below = trie.bytes_below(child);
-        let free = self.free(state)?;
+        let Some(free) = self.free_if_worth(state, trie.subtree_nodes(child))? else { return Ok(false) };
         let is_free = free.contains(byte);
         if is_free && below.is_subset(&free) {
             return Ok(true);
@@ -151,12 +163,18 @@ impl States<'_> {
         Ok(below.is_subset(&self.free_in_texts(target)?))
     }
 
+    /// The free bytes of a state; `None` if what was to be walked from it so far is less than what finding them takes.
     #[inline]
-    fn free(&mut self, state: usize) -> Result<ByteSet, AutomatonError> {
-        match self.states[state].free {
-            Some(known) => Ok(known),
-            None => self.find_free(state, false),
+    fn free_if_worth(&mut self, state: usize, n_nodes: usize) -> Result<Option<ByteSet>, AutomatonError> {
+        let known = &mut self.states[state];
+        if let Some(free) = known.free {
+            return Ok(Some(free));
         }
+        known.n_walked += n_nodes;
+        if known.n_walked < WORTH {
+            return Ok(None);
+        }
+        self.find_free(state, false).map(Some)
     }
 
     #[inline]
@@ -215,8 +233,7 @@ impl States<'_> {
         let mut next = 0;
         while next < set.len() && set.len() <= MAX_AROUND {
             let mut targets: Vec<usize> = Vec::new();
-            for byte in alive.iter() {
-                let target = self.step(set[next], byte)?;
+            for (_, target) in self.targets(set[next], alive)? {
                 targets.extend(target.filter(|target| targets.last() != Some(target)));
             }
             if texts {
@@ -243,17 +260,33 @@ impl States<'_> {
         Ok(!is_accepting && bytes.is_subset(&self.automaton.next_bytes(residue)?))
     }
 
+    /// Where each of `bytes` leads to.
+    fn targets(
+        &mut self,
+        state: usize,
+        bytes: ByteSet,
+    ) -> Result<Vec<(ByteSet, Option<usize>)>, AutomatonError> {
+        let mut targets = Vec::new();
+        for class in self.states[state].steps.classes() {
+            let class = class.intersection(&bytes);
+            if let Some(byte) = class.first() {
+                targets.push((class, self.step(state, byte)?));
+            }
+        }
+        Ok(targets)
+    }
+
     /// Where most bytes lead to; [`DEAD`] if there are none.
     fn usual(&mut self, state: usize) -> Result<u32, AutomatonError> {
         if let Some(known) = self.states[state].usual {
             return Ok(known);
         }
         let mut counts: Vec<(u32, usize)> = Vec::new();
-        for byte in self.automaton.next_bytes(self.states[state].residue)?.iter() {
-            if let Some(target) = self.step(state, byte)? {
+        for (bytes, target) in self.targets(state, ByteSet::FULL)? {
+            if let Some(target) = target {
                 match counts.iter_mut().find(|(known, _)| *known == target as u32) {
-                    Some((_, count)) => *count += 1,
-                    None => counts.push((target as u32, 1)),
+                    Some((_, count)) => *count += bytes.len(),
+                    None => counts.push((target as u32, bytes.len())),
                 }
             }
         }
@@ -267,9 +300,9 @@ impl States<'_> {
         let mut bytes = ByteSet::FULL;
         for &state in set {
             let mut stays = ByteSet::EMPTY;
-            for byte in bytes.iter() {
-                if self.step(state, byte)?.is_some_and(|target| set.contains(&target)) {
-                    stays.insert(byte);
+            for (bytes, target) in self.targets(state, bytes)? {
+                if target.is_some_and(|target| set.contains(&target)) {
+                    stays = stays.union(&bytes);
                 }
             }
             if texts {
@@ -315,8 +348,8 @@ impl States<'_> {
             return Ok(target);
         }
         let mut only = UNKNOWN;
-        for byte in rest.range() {
-            let target = match (self.step(state, byte)?, rest.next()) {
+        for (_, target) in self.targets(state, ByteSet::range(*rest.range().start(), *rest.range().end()))? {
+            let target = match (target, rest.next()) {
                 (Some(next), Some(rest)) => self.end_of_character(next, rest, known)?,
                 (Some(next), None) if !self.states[next].is_accepting => next as u32,
                 _ => DEAD,
@@ -334,6 +367,9 @@ impl States<'_> {
 
 /// The most states that a set without a way out is looked for in; a search for a word has one for each of its bytes.
 const MAX_AROUND: usize = 64;
+
+/// For a state that fewer nodes are to be walked from, no free bytes are looked for.
+const WORTH: usize = 256;
 
 /// Subtrees with fewer nodes are walked, unless single bytes take them.
 const MIN_SUBTREE: usize = 4;
