@@ -1,11 +1,12 @@
 """The engines that the benchmarks run, behind one interface.
 
-An engine is made for a tokenizer file. `compile(schema)` takes a schema as a value, `start()` begins a text,
-`fill()` computes the mask of the next token, `allows(token)` looks into it, `commit(token)` goes on, `at_end()`
-says whether the text may end.
+An engine is made for a tokenizer file. `compile(schema)` takes a schema as a value, `compile_lark(text, lexer,
+indentation)` a grammar in Lark's language; `start()` begins a text, `fill()` computes the mask of the next token,
+`allows(token)` looks into it, `commit(token)` goes on, `at_end()` says whether the text may end.
 """
 
 import json
+from time import perf_counter_ns
 
 import numpy
 
@@ -23,6 +24,9 @@ class Maskwright:
 
     def compile(self, schema):
         self.grammar = self.compiler.compile_json_schema(json.dumps(schema))
+
+    def compile_lark(self, text, lexer, indentation):
+        self.grammar = self.compiler.compile_lark(text, lexer=lexer, indentation=indentation)
 
     def start(self):
         self.matcher = self.maskwright.Matcher(self.grammar)
@@ -54,7 +58,14 @@ class LlGuidance:
         self.fill_bitmask = llguidance.numpy.fill_next_token_bitmask
 
     def compile(self, schema):
-        grammar = json.dumps({"grammars": [{"json_schema": schema}]})
+        self.compile_grammar(json.dumps({"grammars": [{"json_schema": schema}]}))
+
+    def compile_lark(self, text, lexer, indentation):
+        # It lexes in a way of its own, and has no indentation. Since it reads `*?` as `*`, comments would not end.
+        text = text.replace(r"/\/\*[\s\S]*?\*\//", r"/\/\*([^*]|\*+[^*\/])*\*+\//")
+        self.compile_grammar(self.llguidance.LLMatcher.grammar_from_lark(text))
+
+    def compile_grammar(self, grammar):
         self.first = self.llguidance.LLMatcher(self.tokenizer, grammar)
         if self.first.is_error():
             raise ValueError(self.first.get_error())
@@ -107,6 +118,25 @@ class GlrMask:
 
 
 ENGINES = {"maskwright": Maskwright, "llguidance": LlGuidance, "glrmask": GlrMask}
+
+
+def replay(engine, tokens):
+    """Reads a text token by token: a mask, a look whether it has the token, a commit.
+
+    Returns whether every token is in its mask and the end is accepted, and the times of the masks and of the commits,
+    in microseconds."""
+    engine.start()
+    masks, commits = [], []
+    for token in tokens:
+        start = perf_counter_ns()
+        engine.fill()
+        masks.append((perf_counter_ns() - start) / 1000)
+        if not engine.allows(token):
+            return False, masks, commits
+        start = perf_counter_ns()
+        engine.commit(token)
+        commits.append((perf_counter_ns() - start) / 1000)
+    return bool(engine.at_end()), masks, commits
 
 
 def token_bytes(tokenizer_file):

@@ -2,10 +2,9 @@
 
 usage: maskbench.py ENGINE TOKENIZER DATA OUT [EVERY]
 
-A schema is compiled afresh, all schemas by one compiler. Then each instance is read token by token: a mask, a look
-whether it has the token, a commit. Clocks stand around the engine's calls only; times are in microseconds. Accepted means
-that every token is in its mask and the end is accepted. Each valid instance is then read once more, for masks
-that are warm. The last line has the memory, in MiB beyond what the process had with the engine loaded.
+A schema is compiled afresh, all schemas by one compiler. Then each instance is read token by token, and each valid one
+once more, for masks that are warm. Clocks stand around the engine's calls only; times are in microseconds. The last
+line has the memory, in MiB beyond what the process had with the engine loaded.
 """
 
 import glob
@@ -18,7 +17,7 @@ from time import perf_counter_ns
 
 import tokenizers
 
-from engines import ENGINES
+from engines import ENGINES, replay
 
 SECONDS_PER_SCHEMA = 60
 
@@ -29,22 +28,6 @@ class OutOfTime(Exception):
 
 def on_alarm(*_):
     raise OutOfTime
-
-
-def replay(engine, tokens):
-    """The verdict, the times of the masks and those of the commits."""
-    engine.start()
-    masks, commits = [], []
-    for token in tokens:
-        start = perf_counter_ns()
-        engine.fill()
-        masks.append((perf_counter_ns() - start) / 1000)
-        if not engine.allows(token):
-            return False, masks, commits
-        start = perf_counter_ns()
-        engine.commit(token)
-        commits.append((perf_counter_ns() - start) / 1000)
-    return bool(engine.at_end()), masks, commits
 
 
 def run_schema(engine, encode, record):

@@ -2,12 +2,14 @@
 //!
 //! * `maskbench`: compile, first mask, masks and commits over MaskBench, with the verdicts checked.
 //! * `pains`: what other engines fall over, with the answers checked.
+//! * `programs`: compile, first mask, masks, commits and memory over programs, with the verdicts checked.
 //!
 //! Each engine runs in a process of its own, one thread, with the programs in `xtask/bench`. Figures are ratios
 //! within one run: the machine's speed cancels out, its noise does not.
 
 mod maskbench;
 mod plot;
+mod programs;
 mod summary;
 
 use std::path::PathBuf;
@@ -29,6 +31,8 @@ pub(crate) enum Bench {
         #[arg(long)]
         tokenizer: PathBuf,
     },
+    /// Replay Go, Java, Python and SQL under Lark grammars through our engine and the peers.
+    Programs(programs::Arguments),
 }
 
 pub(crate) fn run_bench(bench: &Bench) -> anyhow::Result<()> {
@@ -39,5 +43,6 @@ pub(crate) fn run_bench(bench: &Bench) -> anyhow::Result<()> {
             let python = python_env::with_peers(&PEERS)?;
             run(Command::new(python).arg(root().join("xtask/bench/pains.py")).arg(tokenizer))
         }
+        Bench::Programs(arguments) => programs::run_programs(arguments),
     }
 }
