@@ -12,7 +12,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use rustc_hash::FxHasher;
+use rustc_hash::{FxHashSet, FxHasher};
 
 use crate::ByteSet;
 
@@ -320,6 +320,41 @@ impl Regex {
     /// Whether the empty word is in the language.
     pub fn is_nullable(&self) -> bool {
         self.0.nullable
+    }
+
+    /// The bytes that non-empty words may end with, and maybe others: where intersection or complement is involved, no closer
+    /// look is taken.
+    ///
+    /// ```
+    /// use maskwright_automata::{ByteSet, Regex};
+    /// let regex = Regex::concat([Regex::literal("ab").plus(), Regex::byte(b'c').repeat(0, Some(1))]);
+    /// assert_eq!(regex.last_bytes(), ByteSet::range(b'b', b'c'));
+    /// ```
+    pub fn last_bytes(&self) -> ByteSet {
+        let mut last = ByteSet::EMPTY;
+        let mut seen = FxHashSet::default();
+        let mut stack = vec![self];
+        while let Some(regex) = stack.pop() {
+            if !seen.insert(regex.address()) {
+                continue;
+            }
+            match regex.node() {
+                Node::Empty | Node::Epsilon => {}
+                Node::Bytes(bytes) => last = last.union(bytes),
+                Node::Literal(word) => word.last().into_iter().for_each(|&byte| last.insert(byte)),
+                Node::Words(words) => {
+                    words.iter().filter_map(|word| word.last()).for_each(|&byte| last.insert(byte));
+                }
+                Node::Concat(parts) => {
+                    let n_nullable = parts.iter().rev().take_while(|part| part.is_nullable()).count();
+                    stack.extend(parts.iter().rev().take(n_nullable + 1));
+                }
+                Node::Union(parts) => stack.extend(parts.iter()),
+                Node::Repeat { inner, .. } => stack.push(inner),
+                Node::Intersection(_) | Node::Complement(_) => return ByteSet::FULL,
+            }
+        }
+        last
     }
 
     /// Whether intersection or complement occurs, so that the language may be empty without being written so.

@@ -43,6 +43,18 @@ impl MaskForm {
         }
     }
 
+    /// Whether the token is in the set.
+    pub(crate) fn contains(&self, TokenId(token): TokenId) -> bool {
+        match self {
+            MaskForm::Sparse(tokens) => tokens.binary_search(&token).is_ok(),
+            MaskForm::Dense(words) => is_set(words, token),
+            MaskForm::Delta { base, removed, added } => {
+                let is_left = is_set(base, token) && removed.binary_search(&token).is_err();
+                is_left || added.binary_search(&token).is_ok()
+            }
+        }
+    }
+
     /// The tokens of the set, ascending.
     pub(crate) fn tokens(&self) -> Vec<TokenId> {
         let listed = |words: &[u32]| {
@@ -344,7 +356,21 @@ mod tests {
             prop_assert_eq!(form.len(), expected.len());
             prop_assert_eq!(form.tokens(), expected.iter().copied().map(TokenId).collect::<Vec<_>>());
             prop_assert_eq!(form.is_full(N_VOCAB), expected.len() == N_VOCAB);
+            for token in 0..N_VOCAB as u32 {
+                prop_assert_eq!(form.contains(TokenId(token)), expected.contains(&token));
+            }
         }
+    }
+
+    /// Longer lists than are sorted come out sorted too.
+    #[test]
+    fn long_lists() {
+        let mut builder = MaskBuilder::new(4 * MAX_SORTED);
+        let tokens: Vec<u32> = (0..2 * MAX_SORTED as u32).map(|token| token * 7).collect();
+        for _ in 0..2 {
+            tokens.iter().rev().for_each(|&token| builder.insert_all(&[TokenId(token)]));
+        }
+        assert_eq!(builder.finish(), MaskForm::Sparse(tokens.into()));
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl Matcher {
         if self.state.is_terminated {
             return Err(EngineError::terminated());
         }
-        let form = match (self.tokens_left(), self.state.place()) {
+        let form = match (self.tokens_left(&self.state), self.state.place()) {
             (Some(left), _) => lock(&self.machine).mask_within(self.state.config, left)?,
             (None, Some(place)) => lock(&self.machine).watched_mask(&place)?,
             (None, None) => lock(&self.machine).mask(self.state.config)?,
@@ -195,7 +195,7 @@ impl Matcher {
             return Ok(false);
         }
         match self.after_bytes(&self.state, bytes)? {
-            Some(next) if self.fits(&next)? => {
+            Some(next) if self.fits(&next)?.unwrap_or(false) => {
                 self.push(next);
                 Ok(true)
             }
@@ -266,16 +266,16 @@ impl Matcher {
         self.max_tokens = Some(limit);
     }
 
-    /// How many tokens may still come, EOS included.
-    fn tokens_left(&self) -> Option<u32> {
-        let left = self.max_tokens?.saturating_sub(self.state.n_tokens);
+    /// How many tokens may still come after `state`, EOS included.
+    fn tokens_left(&self, state: &State) -> Option<u32> {
+        let left = self.max_tokens?.saturating_sub(state.n_tokens);
         Some(u32::try_from(left).unwrap_or(u32::MAX - 1))
     }
 
-    /// Whether the text can be completed within the limit from `state`.
-    fn fits(&self, state: &State) -> Result<bool, EngineError> {
-        let Some(limit) = self.max_tokens else { return Ok(true) };
-        let Some(left) = limit.checked_sub(state.n_tokens) else { return Ok(false) };
+    /// Whether the text can be completed within the limit from `state`; `None` if that is not known.
+    fn fits(&self, state: &State) -> Result<Option<bool>, EngineError> {
+        let Some(limit) = self.max_tokens else { return Ok(Some(true)) };
+        let Some(left) = limit.checked_sub(state.n_tokens) else { return Ok(Some(false)) };
         lock(&self.machine).fits(state.config, u32::try_from(left).unwrap_or(u32::MAX - 1))
     }
 
@@ -309,7 +309,15 @@ impl Matcher {
         let Some(bytes) = vocabulary.token_bytes(token) else { return Ok(None) };
         let Some(mut next) = self.after_bytes(state, bytes)? else { return Ok(None) };
         next.n_tokens += 1;
-        Ok(self.fits(&next)?.then_some(next))
+        let fits = match self.fits(&next)? {
+            Some(fits) => fits,
+            // The mask was searched for with more patience if no token was left otherwise.
+            None => {
+                let left = self.tokens_left(state).unwrap_or(0);
+                lock(&self.machine).mask_within(state.config, left)?.contains(token)
+            }
+        };
+        Ok(fits.then_some(next))
     }
 
     /// The state after `bytes`, read at once; `None` if no text goes on so.

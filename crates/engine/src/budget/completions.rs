@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use super::futures::{FutureId, NEVER};
 use super::profile::{Partition, Profile};
-use super::runs::Spelling;
+use super::runs::{MAX_STEPS, MIN_STEPS, Spelling};
 use super::summaries::{Summaries, located};
 use crate::EngineError;
 use crate::compiler::lock;
@@ -47,6 +47,8 @@ pub(crate) struct Budget {
     eos_cost: u32,
     /// Whether tokens that span terminals are left out: the answers are then upper bounds.
     is_upper: bool,
+    /// Items that a search may take.
+    max_items: u64,
     /// Items that the next search may take: fewer after searches that were given up.
     patience: u64,
 }
@@ -66,6 +68,7 @@ impl Budget {
             profile_bytes: 0,
             eos_cost: u32::from(!vocabulary.eos_token_ids().is_empty()),
             is_upper: false,
+            max_items,
             patience: max_items,
         }
     }
@@ -76,6 +79,12 @@ impl Budget {
         budget.is_upper = true;
         budget.summaries.is_upper = true;
         budget
+    }
+
+    /// The steps that one run may take, by patience.
+    fn max_steps(&self) -> u64 {
+        let steps = u128::from(MAX_STEPS) * u128::from(self.patience) / u128::from(self.max_items.max(1));
+        u64::try_from(steps).unwrap_or(u64::MAX).max(MIN_STEPS)
     }
 
     /// Drops a search that was given up, but no answers, and has less patience from now on.
@@ -115,18 +124,20 @@ impl Budget {
         }
         let below = self.follow(machine, thread.node)?;
         let follow = self.summaries.follow_of(machine, thread.next, below)?;
-        let (exits, root) = {
+        let exits = {
             let automaton = machine.automaton(thread.terminal);
             let mut spelling = lock(&self.spelling);
             let root = spelling.futures.root();
-            let exits = spelling
-                .run(automaton, thread.residue, root, follow)
-                .map_err(|error| located(automaton, error))?;
-            (exits, root)
+            let exits = match self.is_upper {
+                true => spelling.upper_run(automaton, thread.residue, follow).map(Some),
+                false => spelling.run(automaton, thread.residue, root, follow, self.max_steps()),
+            };
+            let exits = exits.map_err(|error| located(automaton, error))?;
+            exits.ok_or_else(|| EngineError::budget_search(self.max_steps()))?
         };
         let mut least = NEVER;
         for &(future, cost) in exits.iter() {
-            if cost < least && (!self.is_upper || future == root) {
+            if cost < least {
                 least =
                     least.min(cost.saturating_add(self.place(machine, (thread.next, thread.node, future))?));
             }
@@ -225,6 +236,7 @@ impl Budget {
         let mut spelling = lock(&spelling);
         let follow = self.summaries.follow(&mut spelling, follow);
         let summary = self.summaries.summary(state, future, follow);
+        self.summaries.max_steps = self.max_steps();
         Ok(self.summaries.exits(machine, &mut spelling, summary, self.patience)?.to_vec())
     }
 

@@ -58,8 +58,10 @@ pub(super) struct Futures {
     root: FutureId,
     unions: FxHashMap<Box<[FutureId]>, FutureId>,
     costly: FxHashMap<(FutureId, u32), FutureId>,
-    /// By byte, see [`Futures::worst`]; made when first asked for.
-    worst: Option<Box<[u32; 256]>>,
+    /// By byte and the byte before it, see [`Futures::worst`]; made when first asked for.
+    worst: Option<Box<[u32]>>,
+    /// What was asked for so far.
+    worst_of: FxHashMap<(ByteSet, ByteSet), u32>,
 }
 
 impl Futures {
@@ -75,6 +77,7 @@ impl Futures {
             unions: FxHashMap::default(),
             costly: FxHashMap::default(),
             worst: None,
+            worst_of: FxHashMap::default(),
         };
         futures.intern(false, false, &[]);
         let trie = vocabulary.trie();
@@ -324,7 +327,7 @@ impl Futures {
     }
 
     /// By place in `string`: the least number of tokens that spell the rest from there; [`NEVER`] if none do.
-    fn spell(&self, string: &[u8]) -> Vec<u32> {
+    pub(super) fn spell(&self, string: &[u8]) -> Vec<u32> {
         let mut least = vec![NEVER; string.len() + 1];
         least[string.len()] = 0;
         for start in (0..string.len()).rev() {
@@ -340,25 +343,30 @@ impl Futures {
         least
     }
 
-    /// The most tokens that the rest of a begun token takes to spell, when it begins with a byte of `bytes`;
-    /// [`NEVER`] if some rest cannot be spelled, at least 1.
-    pub(super) fn worst(&mut self, bytes: ByteSet) -> u32 {
-        let known = match self.worst.take() {
+    /// The most tokens that the rest of a begun token takes to spell, when a byte of `before` is the last one read and
+    /// one of `first` comes next; [`NEVER`] if some rest cannot be spelled, at least 1.
+    pub(super) fn worst(&mut self, before: ByteSet, first: ByteSet) -> u32 {
+        if let Some(&known) = self.worst_of.get(&(before, first)) {
+            return known;
+        }
+        let by_bytes = match self.worst.take() {
             Some(known) => known,
-            None => self.worst_by_byte(),
+            None => self.worst_by_bytes(),
         };
-        let worst = bytes.iter().map(|byte| known[usize::from(byte)]).fold(1, u32::max);
-        self.worst = Some(known);
+        let most = |before: u8| first.iter().map(move |byte| (usize::from(before), usize::from(byte)));
+        let worst = before.iter().flat_map(most).map(|(a, b)| by_bytes[a * 256 + b]).fold(1, u32::max);
+        self.worst = Some(by_bytes);
+        self.worst_of.insert((before, first), worst);
         worst
     }
 
-    fn worst_by_byte(&self) -> Box<[u32; 256]> {
-        let mut worst = Box::new([1; 256]);
+    fn worst_by_bytes(&self) -> Box<[u32]> {
+        let mut worst = vec![1; 256 * 256].into_boxed_slice();
         for id in 0..self.vocabulary.n_vocab() {
             let token = self.vocabulary.token_bytes(TokenId(id as u32)).unwrap_or_default();
             let spelled = self.spell(token);
-            for (&byte, least) in token.iter().zip(spelled).skip(1) {
-                let known = &mut worst[usize::from(byte)];
+            for (pair, least) in token.windows(2).zip(spelled.into_iter().skip(1)) {
+                let known = &mut worst[usize::from(pair[0]) * 256 + usize::from(pair[1])];
                 *known = least.max(*known);
             }
         }
@@ -426,8 +434,13 @@ mod tests {
         let kept = futures.costly(x, 2);
         assert_eq!(futures.strings(kept), [b"acc".to_vec()]);
         assert_eq!(futures.costly(x, 4), FutureId::EMPTY);
-        assert_eq!(futures.worst(ByteSet::singleton(b'a')), 3);
-        assert_eq!(futures.worst(ByteSet::singleton(b'c')), 2);
-        assert_eq!(futures.worst(ByteSet::singleton(b'x')), 1);
+        let one = ByteSet::singleton;
+        assert_eq!(futures.worst(ByteSet::FULL, one(b'a')), 3);
+        assert_eq!(futures.worst(ByteSet::FULL, one(b'c')), 2);
+        assert_eq!(futures.worst(ByteSet::FULL, one(b'x')), 1);
+        // Only in the middle of "xacc" is a rest of two tokens.
+        assert_eq!(futures.worst(one(b'a'), one(b'c')), 2);
+        assert_eq!(futures.worst(one(b'c'), one(b'c')), 1);
+        assert_eq!(futures.worst(one(b'b'), one(b'a')), 1);
     }
 }

@@ -19,6 +19,16 @@ use super::futures::{FutureId, Futures, NEVER};
 /// Costs at which something can be left, each with the future of the token in progress; ascending.
 pub(super) type Exits = Arc<[(FutureId, u32)]>;
 
+/// Exits, and how many costs were looked at.
+type FoundExits = (Vec<(FutureId, u32)>, u32);
+
+/// A residue, the future of the token that it is read in, and the bytes that may follow.
+type RunKey = ((u64, StateId), FutureId, ByteSet);
+
+/// The steps that one run may take, unless more patience is asked for: a second or two.
+pub(super) const MAX_STEPS: u64 = 100_000_000;
+/// So many steps any run may take: one walk over the whole vocabulary, and some more.
+pub(super) const MIN_STEPS: u64 = 1_000_000;
 /// The most runs and walks that are kept.
 const MAX_KEPT: usize = 200_000;
 /// How many tokens ahead a run looks before counters are told apart.
@@ -29,7 +39,11 @@ pub(crate) struct Spelling {
     pub(super) futures: Futures,
     max_token_bytes: u32,
     walks: FxHashMap<((u64, StateId), FutureId), Arc<Walk>>,
-    runs: FxHashMap<((u64, StateId), FutureId, ByteSet), Exits>,
+    runs: FxHashMap<RunKey, Exits>,
+    /// Runs that took more than so many steps, and were given up.
+    given_up: FxHashMap<RunKey, u64>,
+    /// Steps of all walks so far.
+    n_steps: u64,
     /// By future: the walk that last came to it, and the residue there.
     seen: Vec<(u64, StateId)>,
     walk_number: u64,
@@ -52,6 +66,8 @@ impl Spelling {
             futures: Futures::new(vocabulary),
             walks: FxHashMap::default(),
             runs: FxHashMap::default(),
+            given_up: FxHashMap::default(),
+            n_steps: 0,
             seen: Vec::new(),
             walk_number: 0,
         }
@@ -63,6 +79,8 @@ impl Spelling {
     /// of at most B bytes alike, a run that ends a tokens ahead reads at most (a+1) tokens, and one that looked
     /// further is made anew from the residue itself.
     ///
+    /// `None` if it is not known, and finding it takes more than `max_steps` steps.
+    ///
     /// # Errors
     /// If a limit of the automaton is reached.
     pub(super) fn run(
@@ -71,40 +89,84 @@ impl Spelling {
         residue: StateId,
         future: FutureId,
         follow: ByteSet,
-    ) -> Result<Exits, AutomatonError> {
+        max_steps: u64,
+    ) -> Result<Option<Exits>, AutomatonError> {
         let mut key = residue;
         if !automaton.is_literal_like() && automaton.row_key(residue, self.max_token_bytes)? != residue {
             key = automaton.row_key(residue, self.max_token_bytes.saturating_mul(SATURATED_TOKENS))?;
         }
         if let Some(known) = self.runs.get(&(automaton.residue_key(key), future, follow)) {
-            return Ok(known.clone());
+            return Ok(Some(known.clone()));
         }
-        let (mut exits, n_levels) = self.find(automaton, key, future, follow)?;
-        if key != residue && n_levels > SATURATED_TOKENS {
-            if let Some(known) = self.runs.get(&(automaton.residue_key(residue), future, follow)) {
-                return Ok(known.clone());
+        let own_key = (automaton.residue_key(residue), future, follow);
+        if max_steps == 0 || self.given_up.get(&own_key).is_some_and(|&steps| max_steps <= steps) {
+            return Ok(self.runs.get(&own_key).cloned());
+        }
+        let mut found = self.find(automaton, key, future, follow, max_steps)?;
+        if key != residue && found.as_ref().is_some_and(|&(_, n_levels)| n_levels > SATURATED_TOKENS) {
+            if let Some(known) = self.runs.get(&own_key) {
+                return Ok(Some(known.clone()));
             }
-            exits = self.find(automaton, residue, future, follow)?.0;
+            found = self.find(automaton, residue, future, follow, max_steps)?;
             key = residue;
         }
+        let Some((exits, _)) = found else {
+            self.given_up.insert(own_key, max_steps);
+            return Ok(None);
+        };
         let exits: Exits = exits.into();
         if self.runs.len() >= MAX_KEPT {
             self.runs.clear();
+            self.given_up.clear();
         }
         self.runs.insert((automaton.residue_key(key), future, follow), exits.clone());
-        Ok(exits)
+        Ok(Some(exits))
     }
 
-    /// The exits, and how many costs were looked at.
+    /// Some of the costs at which a reading of the terminal from `residue`, begun with a token, can leave it
+    /// with one: those of its run, if that is known, else that of its shortest word.
+    ///
+    /// # Errors
+    /// If a limit of the automaton is reached.
+    pub(super) fn upper_run(
+        &mut self,
+        automaton: &Automaton,
+        residue: StateId,
+        follow: ByteSet,
+    ) -> Result<Exits, AutomatonError> {
+        let root = self.futures.root();
+        if let Some(known) = self.run(automaton, residue, root, follow, 0)? {
+            return Ok(known.iter().copied().filter(|&(left, _)| left == root).collect());
+        }
+        if automaton.is_accepting(residue) {
+            // The empty reading is none, and whoever asks knows of it.
+            return Ok(Arc::new([]));
+        }
+        let cost = self.futures.spell(&automaton.shortest_word(residue)?)[0];
+        if cost == NEVER {
+            let run = self.run(automaton, residue, root, follow, u64::MAX)?;
+            return Ok(run
+                .iter()
+                .flat_map(|run| run.iter().copied())
+                .filter(|exit| exit.0 == root)
+                .collect());
+        }
+        Ok(Arc::new([(root, cost)]))
+    }
+
+    /// The exits, and how many costs were looked at; `None` if that takes more than `max_steps` steps.
     fn find(
         &mut self,
         automaton: &Automaton,
         residue: StateId,
         future: FutureId,
         follow: ByteSet,
-    ) -> Result<(Vec<(FutureId, u32)>, u32), AutomatonError> {
+        max_steps: u64,
+    ) -> Result<Option<FoundExits>, AutomatonError> {
+        let last_step = self.n_steps.saturating_add(max_steps);
         let root = self.futures.root();
-        let worst = self.futures.worst(follow);
+        let last = automaton.regex().last_bytes();
+        let worst = self.futures.worst(last, follow);
         let mut exits: Vec<(FutureId, u32)> = Vec::new();
         let mut root_cost = NEVER;
         let mut seen: FxHashSet<StateId> = FxHashSet::default();
@@ -127,6 +189,9 @@ impl Spelling {
                     }
                 }
                 let walk = self.walk(automaton, residue, future)?;
+                if self.n_steps > last_step {
+                    return Ok(None);
+                }
                 left.extend(walk.exits.iter().map(|&exit| self.futures.restrict(exit, follow)));
                 if walk.is_end {
                     root_cost = root_cost.min(cost + 1);
@@ -147,7 +212,7 @@ impl Spelling {
             exits.push((root, root_cost));
         }
         exits.sort_by_key(|&(_, cost)| cost);
-        Ok((exits, cost))
+        Ok(Some((exits, cost)))
     }
 
     fn walk(
@@ -168,7 +233,7 @@ impl Spelling {
         // visited again, at most once for each path: as in the trie.
         let seen = &mut self.seen;
         seen.resize(futures.len(), (0, residue));
-        let mut n_visited = 0;
+        let mut n_visited = 0u64;
         let mut ends: Vec<StateId> = Vec::new();
         let mut stack = vec![(residue, future)];
         while let Some((residue, future)) = stack.pop() {
@@ -196,6 +261,7 @@ impl Spelling {
                 }
             }
         }
+        self.n_steps += n_visited;
         walk.exits.sort_unstable();
         walk.exits.dedup();
         ends.sort_unstable();

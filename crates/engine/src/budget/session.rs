@@ -48,6 +48,8 @@ pub struct TokensToFinish {
 
 /// How many times as many items a search may take when no token is left otherwise.
 const MAX_ESCALATION: u64 = 256;
+/// At least so many items are then taken, however few the limit allows.
+const MIN_ESCALATED: u64 = 1_000_000;
 
 impl Matcher {
     /// A session whose text is complete, end-of-sequence token included, after at most `max_tokens` tokens:
@@ -153,17 +155,21 @@ impl Machine {
         self.with_budget(|budget, machine| budget.least(machine, config))
     }
 
-    /// Whether at most `n_left` tokens complete the text, EOS included, as far as that can be found out.
+    /// Whether at most `n_left` tokens complete the text, EOS included; `None` if a limit on work left that open.
     ///
     /// # Errors
     /// As [`tokens_to_finish`](Machine::tokens_to_finish).
-    pub(crate) fn fits(&mut self, config: ConfigId, n_left: u32) -> Result<bool, EngineError> {
+    pub(crate) fn fits(&mut self, config: ConfigId, n_left: u32) -> Result<Option<bool>, EngineError> {
         if self.lexed().is_some() {
             return self
-                .with_lexed_budget(|budget, lexed, machine| budget.fits(lexed, machine, config, n_left));
+                .with_lexed_budget(|budget, lexed, machine| budget.fits(lexed, machine, config, n_left))
+                .map(Some);
         }
-        let (least, _) = self.tokens_to_finish(config)?;
-        Ok(least <= n_left && least != NEVER)
+        let (least, status) = self.tokens_to_finish(config)?;
+        Ok(match least <= n_left && least != NEVER {
+            true => Some(true),
+            false => (status == TokenCountStatus::Exact).then_some(false),
+        })
     }
 
     /// The mask with `n_left` tokens left, EOS included; not empty if they can complete a text that is not complete.
@@ -194,20 +200,20 @@ impl Machine {
     /// The exact profile of a configuration, with more patience than usual: no token is left otherwise, and a text that could be
     /// completed in time can be after some token too.
     fn profile_at_length(&mut self, config: ConfigId) -> Result<Arc<Profile>, EngineError> {
-        let items = self.shared.limits.budget_items.max(1);
-        let mut factor = 1;
+        let mut items = self.shared.limits.budget_items.max(1);
+        let most = items.saturating_mul(MAX_ESCALATION).max(MIN_ESCALATED);
         loop {
             if let Some(budget) = &mut self.budget {
-                budget.set_patience(items.saturating_mul(factor));
+                budget.set_patience(items);
             }
             let (profile, status) = self.with_budget(|budget, machine| budget.profile(machine, config))?;
             if status == TokenCountStatus::Exact {
                 return Ok(profile);
             }
-            if factor >= MAX_ESCALATION {
-                return Err(EngineError::budget_search(items.saturating_mul(factor)));
+            if items >= most {
+                return Err(EngineError::budget_search(items));
             }
-            factor *= 4;
+            items = items.saturating_mul(4);
         }
     }
 

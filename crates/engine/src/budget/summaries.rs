@@ -63,6 +63,8 @@ pub(super) struct Summaries {
     first_bytes: FxHashMap<ExprId, ByteSet>,
     /// Whether a token must end where a terminal does.
     pub(super) is_upper: bool,
+    /// The steps that one run may take.
+    pub(super) max_steps: u64,
     n_items: u64,
     n_offers: u64,
 }
@@ -77,7 +79,7 @@ impl Summaries {
             return known;
         }
         let id = FollowId(self.follows.len() as u32);
-        self.follows.push((bytes, spelling.futures.worst(bytes)));
+        self.follows.push((bytes, spelling.futures.worst(ByteSet::FULL, bytes)));
         self.follow_ids.insert(bytes, id);
         id
     }
@@ -288,13 +290,14 @@ impl Summaries {
                 Symbol::Terminal(terminal) => {
                     let Some(start) = machine.terminal_start(terminal)? else { continue };
                     let automaton = machine.automaton(terminal);
-                    let run = spelling
-                        .run(automaton, start, future, behind)
-                        .map_err(|error| located(automaton, error))?;
+                    let run = match self.is_upper {
+                        true => spelling.upper_run(automaton, start, behind).map(Some),
+                        false => spelling.run(automaton, start, future, behind, self.max_steps),
+                    };
+                    let run = run.map_err(|error| located(automaton, error))?;
+                    let run = run.ok_or_else(|| EngineError::budget_search(self.max_steps))?;
                     for &(left, more) in run.iter() {
-                        if !self.is_upper || left == root {
-                            self.offer(cost.saturating_add(more), (id, step.next, left));
-                        }
+                        self.offer(cost.saturating_add(more), (id, step.next, left));
                     }
                 }
                 Symbol::Rule(rule) => {

@@ -10,6 +10,7 @@
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use maskwright_automata::ByteSet;
 use maskwright_grammar::TerminalId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -217,7 +218,7 @@ impl Runs {
             };
             let bytes = self.walks.readable(lexed, hypothesis)?;
             // A rest with D tokens is of use at the next cost iff D > that − known.
-            if futures.worst(bytes) > (cost + 1).saturating_sub(known) {
+            if futures.worst(ByteSet::FULL, bytes) > (cost + 1).saturating_sub(known) {
                 return Ok(true);
             }
         }
