@@ -59,6 +59,7 @@ fn lark_files_are_read_with_their_imports() {
     let blocks = ["check", "--lark", &blocks, "--lexer", "basic", "--indentation", "python", "--text"];
     maskwright(&[&blocks[..], &["a:\n  b\n  c\nd\n"]].concat()).exits(0);
     maskwright(&[&blocks[..], &["a:\nb\n"]].concat()).exits(1);
+    maskwright(&[&blocks[..], &["a:\n  b\n c\n"]].concat()).exits(1).says(&["the text:3:2", "expected ["]);
 }
 
 #[test]

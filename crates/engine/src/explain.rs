@@ -1,5 +1,6 @@
 //! Why a token is allowed or refused, and what was expected, in words.
 
+use maskwright_automata::Regex;
 use maskwright_vocabulary::TokenId;
 
 use crate::compiler::lock;
@@ -12,8 +13,8 @@ const MAX_LISTED: usize = 12;
 
 impl Matcher {
     /// What may come next, one entry a terminal: its residue in regular-expression notation, or its name if the
-    /// grammar is lexed. "end of text"
-    /// is an entry where the text may end.
+    /// grammar is lexed; the bytes that may come next, where no terminal is known yet. "end of text" is an entry where the
+    /// text may end.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -101,6 +102,10 @@ fn expected_at(machine: &mut Machine, config: ConfigId) -> Result<Vec<String>, E
             .map(|thread| machine.automaton(thread.terminal).describe(thread.residue))
             .collect(),
     };
+    // Inside of a lexer's token that no terminal can end as it stands.
+    if expected.is_empty() && !machine.is_accepting(config) {
+        expected.push(format!("{:?}", Regex::bytes(machine.next_bytes(config)?)));
+    }
     expected.sort();
     expected.dedup();
     if expected.len() > MAX_LISTED {

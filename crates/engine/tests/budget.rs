@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use maskwright_automata::Fuel;
+use maskwright_automata::{ByteSet, Fuel, Regex};
 use maskwright_engine::{CompiledGrammar, Compiler, EngineError, Limits, Matcher, Options, TokenCountStatus};
 use maskwright_grammar::{Grammar, collapse_regular};
 use maskwright_oracle::{Oracle, TextWalk, arb_grammar, arb_text_walk, arb_vocabulary};
@@ -120,6 +120,32 @@ fn check(grammar: &Grammar, vocabulary: &Arc<Vocabulary>, walk: &TextWalk) -> Re
         }
     }
     Ok(())
+}
+
+/// Counts beyond what a few tokens can see are told apart where a completion takes more tokens than that: within
+/// one text, and between grammars of one compiler.
+#[test]
+fn large_counts_are_told_apart() {
+    let tokens = ["x", "xx", "\"", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+    let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[3], None).unwrap().shared();
+    let [two, quote] = [1, 2].map(TokenId);
+    let letters = || Regex::bytes(ByteSet::range(b'x', b'y'));
+    let long = Regex::concat([Regex::byte(b'"'), letters().repeat(20, None), Regex::byte(b'"')]);
+    let compiler = Compiler::new(vocabulary, Limits::default());
+    let compile =
+        |regex: &Regex| compiler.compile(Grammar::from_regex(regex.clone()), &Fuel::unlimited()).unwrap();
+    let mut matcher = Matcher::with_max_tokens(&compile(&long), Some(13)).unwrap();
+    for (token, left) in [quote].into_iter().chain([two; 10]).chain([quote]).zip((1..=13).rev()) {
+        assert_eq!(matcher.tokens_to_finish().unwrap().n_tokens, left);
+        assert!(matcher.mask().unwrap().contains(token) && matcher.accept_token(token).unwrap());
+    }
+    let exactly = letters().repeat(20, Some(20));
+    let mut matcher = Matcher::new(&compile(&exactly));
+    for _ in 0..10 {
+        matcher.accept_token(two).unwrap();
+        matcher.tokens_to_finish().unwrap();
+    }
+    assert_eq!(Matcher::new(&compile(&exactly)).tokens_to_finish().unwrap().n_tokens, 11);
 }
 
 proptest! {

@@ -77,19 +77,25 @@ impl Budget {
     pub(crate) fn new_upper(vocabulary: &Vocabulary, spelling: Arc<Mutex<Spelling>>) -> Budget {
         let mut budget = Budget::new(vocabulary, spelling, MAX_UPPER_ITEMS);
         budget.is_upper = true;
-        budget.summaries.is_upper = true;
+        budget.forget_search();
         budget
+    }
+
+    /// Drops the search itself, which an error may have left in the middle of something.
+    pub(crate) fn forget_search(&mut self) {
+        self.summaries = Summaries::default();
+        self.summaries.is_upper = self.is_upper;
     }
 
     /// The steps that one run may take, by patience.
     fn max_steps(&self) -> u64 {
         let steps = u128::from(MAX_STEPS) * u128::from(self.patience) / u128::from(self.max_items.max(1));
-        u64::try_from(steps).unwrap_or(u64::MAX).max(MIN_STEPS)
+        u64::try_from(steps).unwrap_or(u64::MAX).clamp(MIN_STEPS, 16 * MAX_STEPS)
     }
 
     /// Drops a search that was given up, but no answers, and has less patience from now on.
     pub(crate) fn give_up(&mut self) {
-        self.summaries = Summaries::default();
+        self.forget_search();
         self.patience = (self.patience / 4).max(MIN_ITEMS.min(self.patience));
     }
 
@@ -249,7 +255,7 @@ impl Budget {
 
     /// Drops what is memoised.
     pub(crate) fn clear(&mut self) {
-        self.summaries = Summaries::default();
+        self.forget_search();
         self.places = FxHashMap::default();
         self.follows = FxHashMap::default();
         self.configs = FxHashMap::default();

@@ -39,7 +39,10 @@ pub(crate) struct Spelling {
     pub(super) futures: Futures,
     max_token_bytes: u32,
     walks: FxHashMap<((u64, StateId), FutureId), Arc<Walk>>,
+    /// Runs that looked further than [`SATURATED_TOKENS`].
     runs: FxHashMap<RunKey, Exits>,
+    /// The others, by the residue with its counts cut, and by how far they had to look.
+    shared: FxHashMap<(RunKey, u32), Exits>,
     /// Runs that took more than so many steps, and were given up.
     given_up: FxHashMap<RunKey, u64>,
     /// Steps of all walks so far.
@@ -66,6 +69,7 @@ impl Spelling {
             futures: Futures::new(vocabulary),
             walks: FxHashMap::default(),
             runs: FxHashMap::default(),
+            shared: FxHashMap::default(),
             given_up: FxHashMap::default(),
             n_steps: 0,
             seen: Vec::new(),
@@ -76,8 +80,9 @@ impl Spelling {
     /// The run from `residue` inside a token with `future`; see the module's head.
     ///
     /// Residues that differ only in large counts have one run: `Automaton::row_key` for B bytes reads strings
-    /// of at most B bytes alike, a run that ends a tokens ahead reads at most (a+1) tokens, and one that looked
-    /// further is made anew from the residue itself.
+    /// of at most B bytes alike, and a run that ends a tokens ahead reads at most (a+1) tokens. One that looked
+    /// further is made anew from the residue itself, and is its alone. How far a run looks depends on `Futures::worst`
+    /// too, which what is cut off of a residue may have part in, so it belongs to the name of what is shared.
     ///
     /// `None` if it is not known, and finding it takes more than `max_steps` steps.
     ///
@@ -91,35 +96,43 @@ impl Spelling {
         follow: ByteSet,
         max_steps: u64,
     ) -> Result<Option<Exits>, AutomatonError> {
-        let mut key = residue;
-        if !automaton.is_literal_like() && automaton.row_key(residue, self.max_token_bytes)? != residue {
-            key = automaton.row_key(residue, self.max_token_bytes.saturating_mul(SATURATED_TOKENS))?;
-        }
-        if let Some(known) = self.runs.get(&(automaton.residue_key(key), future, follow)) {
+        let own_key = (automaton.residue_key(residue), future, follow);
+        if let Some(known) = self.runs.get(&own_key) {
             return Ok(Some(known.clone()));
         }
-        let own_key = (automaton.residue_key(residue), future, follow);
+        let worst = self.futures.worst(automaton.regex().last_bytes(), follow);
+        let mut near = residue;
+        if !automaton.is_literal_like() && automaton.row_key(residue, self.max_token_bytes)? != residue {
+            near = automaton.row_key(residue, self.max_token_bytes.saturating_mul(SATURATED_TOKENS))?;
+        }
+        let shared_key = ((automaton.residue_key(near), future, follow), worst);
+        if let Some(known) = self.shared.get(&shared_key) {
+            return Ok(Some(known.clone()));
+        }
         if max_steps == 0 || self.given_up.get(&own_key).is_some_and(|&steps| max_steps <= steps) {
-            return Ok(self.runs.get(&own_key).cloned());
+            return Ok(None);
         }
-        let mut found = self.find(automaton, key, future, follow, max_steps)?;
-        if key != residue && found.as_ref().is_some_and(|&(_, n_levels)| n_levels > SATURATED_TOKENS) {
-            if let Some(known) = self.runs.get(&own_key) {
-                return Ok(Some(known.clone()));
-            }
-            found = self.find(automaton, residue, future, follow, max_steps)?;
-            key = residue;
+        if self.runs.len() + self.shared.len() >= MAX_KEPT {
+            self.runs.clear();
+            self.shared.clear();
+            self.given_up.clear();
         }
+        let mut found = self.find(automaton, near, future, (follow, worst), max_steps)?;
+        let is_deep = |found: &Option<FoundExits>| found.as_ref().is_some_and(|&(_, n)| n > SATURATED_TOKENS);
+        if near != residue && is_deep(&found) {
+            found = self.find(automaton, residue, future, (follow, worst), max_steps)?;
+        }
+        let is_own = is_deep(&found);
         let Some((exits, _)) = found else {
             self.given_up.insert(own_key, max_steps);
             return Ok(None);
         };
         let exits: Exits = exits.into();
-        if self.runs.len() >= MAX_KEPT {
-            self.runs.clear();
-            self.given_up.clear();
+        if is_own {
+            self.runs.insert(own_key, exits.clone());
+        } else {
+            self.shared.insert(shared_key, exits.clone());
         }
-        self.runs.insert((automaton.residue_key(key), future, follow), exits.clone());
         Ok(Some(exits))
     }
 
@@ -160,13 +173,11 @@ impl Spelling {
         automaton: &Automaton,
         residue: StateId,
         future: FutureId,
-        follow: ByteSet,
+        (follow, worst): (ByteSet, u32),
         max_steps: u64,
     ) -> Result<Option<FoundExits>, AutomatonError> {
         let last_step = self.n_steps.saturating_add(max_steps);
         let root = self.futures.root();
-        let last = automaton.regex().last_bytes();
-        let worst = self.futures.worst(last, follow);
         let mut exits: Vec<(FutureId, u32)> = Vec::new();
         let mut root_cost = NEVER;
         let mut seen: FxHashSet<StateId> = FxHashSet::default();
@@ -285,7 +296,8 @@ impl Spelling {
     pub(crate) fn memory_usage(&self) -> usize {
         let walks: usize =
             self.walks.values().map(|walk| walk.exits.len() * 4 + walk.ends.len() * 4 + 80).sum();
-        let runs: usize = self.runs.values().map(|exits| exits.len() * 8 + 80).sum();
+        let runs = self.runs.values().chain(self.shared.values());
+        let runs: usize = runs.map(|exits| exits.len() * 8 + 80).sum();
         self.futures.memory_usage() + walks + runs
     }
 }

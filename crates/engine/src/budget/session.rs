@@ -233,6 +233,8 @@ impl Machine {
         let is_given_up = answer.as_ref().is_err_and(EngineError::is_budget_search);
         if is_given_up {
             budget.give_up();
+        } else if answer.is_err() {
+            budget.forget_search();
         }
         budget.trim();
         self.budget = Some(budget);
@@ -242,6 +244,9 @@ impl Machine {
         let fresh = || Box::new(Budget::new_upper(&shared.vocabulary, shared.spelling()));
         let mut budget = self.upper_budget.take().unwrap_or_else(fresh);
         let answer = ask(&mut budget, self);
+        if answer.is_err() {
+            budget.forget_search();
+        }
         budget.trim();
         self.upper_budget = Some(budget);
         Ok((answer?, TokenCountStatus::Upper))

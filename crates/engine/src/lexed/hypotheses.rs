@@ -11,12 +11,13 @@
 //!
 //! Hypotheses are interned, and their steps kept, independently of the grammar's rules.
 
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
 use maskwright_grammar::TerminalId;
 use maskwright_lexing::{Choice, LexState, Lexer};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use super::LexedTables;
 use super::bits::{Bits, ones};
@@ -233,24 +234,37 @@ impl Hypotheses {
     fn fill(&mut self, id: HypothesisId) -> Result<(), EngineError> {
         let lexer = self.lexer.clone();
         let Hypothesis { state, guards, .. } = self.get(id).clone();
-        let mut known: FxHashMap<Vec<Option<LexState>>, u32> = FxHashMap::default();
-        let mut targets = Vec::with_capacity(guards.len() + 1);
+        let from: Vec<LexState> = std::iter::once(state).chain(guards).collect();
+        for &state in &from {
+            // Makes all steps of the state at once, where they are not known.
+            lexer.next_bytes(state)?;
+        }
+        // The places that classes lead to, each with its hash and the number of what is done there; few differ.
+        let mut places: Vec<Option<LexState>> = Vec::new();
+        let mut known: Vec<(u64, u32)> = Vec::new();
         for class in 0..self.n_classes {
             let cell = id.index() * self.n_classes + class;
             if self.cells[cell] > 0 {
                 continue;
             }
             let byte = lexer.class_representatives()[class];
-            targets.clear();
-            for &from in std::iter::once(&state).chain(&guards) {
-                targets.push(lexer.step(from, byte)?);
+            let start = places.len();
+            for &state in &from {
+                places.push(lexer.step(state, byte)?);
             }
-            if let Some(&number) = known.get(&targets) {
+            let (before, targets) = places.split_at(start);
+            let mut hasher = FxHasher::default();
+            targets.hash(&mut hasher);
+            let hash = hasher.finish();
+            let mut known_places = known.iter().zip(before.chunks_exact(from.len()));
+            let same = known_places.find(|((known, _), place)| *known == hash && *place == targets);
+            if let Some((&(_, number), _)) = same {
                 self.cells[cell] = number;
+                places.truncate(start);
                 continue;
             }
             self.step_class(id, class)?;
-            known.insert(targets.clone(), self.cells[cell]);
+            known.push((hash, self.cells[cell]));
         }
         Ok(())
     }
