@@ -229,6 +229,31 @@ impl Compiler {
             .map(|grammar| self.compiled(grammar))
     }
 
+    /// Writes what is known by now of the vocabulary (rows) to a file, for `load_rows` in another process, whose first masks
+    /// need not wait for it then. The file is replaced as a whole.
+    ///
+    /// Raises OSError if it cannot be written.
+    fn save_rows(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| {
+            let mut beside = path.clone().into_os_string();
+            beside.push(format!(".{}.part", std::process::id()));
+            std::fs::write(&beside, self.compiler.save_rows())?;
+            std::fs::rename(&beside, &path)?;
+            Ok(())
+        })
+    }
+
+    /// Reads what `save_rows` wrote, and returns how many rows there were. Changes no answer. Take such files only from where
+    /// you would take a program: damage is found, malice is not.
+    ///
+    /// Raises ValueError if the file is damaged, of another version or for another vocabulary, OSError if it cannot be read.
+    fn load_rows(&self, py: Python<'_>, path: PathBuf) -> PyResult<usize> {
+        py.detach(|| {
+            let saved = std::fs::read(&path)?;
+            self.compiler.load_rows(&saved).or_raise()
+        })
+    }
+
     /// Drops the shared caches; grammars compiled before keep working.
     fn clear_caches(&self, py: Python<'_>) {
         py.detach(|| self.compiler.clear_caches());

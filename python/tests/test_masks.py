@@ -212,3 +212,33 @@ def test_caches_can_be_cleared(tokenizer):
     assert compiler.memory_usage() < min(used, maskwright.Compiler(tokenizer).memory_usage())
     assert allowed(matcher, tokenizer.vocab_size) == inside
     assert allowed(maskwright.Matcher(grammar), tokenizer.vocab_size) == before
+
+
+def test_rows_are_saved_and_loaded(tokenizer_file, tmp_path):
+    tokenizer = maskwright.Tokenizer.from_file(tokenizer_file)
+    schema = {"type": "object", "properties": {"when": {"format": "date-time"}, "note": {"pattern": "ab[0-9]{3}"}}}
+    text = '{"when": "2026-11-22T08:00:00Z", "note": "xab123"}'
+
+    def masks(compiler):
+        matcher = maskwright.Matcher(compiler.compile_json_schema(schema))
+        masks = []
+        for token in tokenizer.encode(text):
+            mask = maskwright.allocate_token_bitmask(1, tokenizer.vocab_size)
+            matcher.fill_next_token_bitmask(mask)
+            masks.append(mask)
+            assert matcher.accept_token(token)
+        return np.concatenate(masks)
+
+    first = maskwright.Compiler(tokenizer)
+    expected = masks(first)
+    path = tmp_path / "rows"
+    first.save_rows(path)
+    second = maskwright.Compiler(tokenizer)
+    assert second.load_rows(path) > 0
+    assert (masks(second) == expected).all()
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(ValueError, match="damaged"):
+        second.load_rows(path)
+    with pytest.raises(OSError):
+        second.load_rows(tmp_path / "none")
+    assert list(tmp_path.iterdir()) == [path]

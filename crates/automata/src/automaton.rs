@@ -295,8 +295,11 @@ impl Automaton {
     ///
     /// * each count of a repeat x{m,n} to c = ⌊K/ℓ⌋+1, ℓ being the least length of a word of x, but at least 1:
     ///   x{min(m,c),min(n,c)};
-    /// * what follows in a sequence a·b where all words of a are longer than K: a remains. In a·b otherwise, b is cut
-    ///   for K less the least length in a;
+    /// * what follows in a sequence a·b where all words of a are longer than K: a·e remains, e being the bytes that words
+    ///   of b end with (or ε, if they are not easily known). In a·b otherwise, b is cut for K less the least length
+    ///   in a;
+    /// * a member of a union that, cut, has no words of at most K bytes, if another member goes on after any string of the
+    ///   bytes that the first K of its words' may be;
     /// * the bound in an intersection p ∩ u{m,n}·s where p is inside u{m,}·s and without intersections and
     ///   complements, every prefix of a word of p can be completed by at most d bytes, and n > K+d or there is no
     ///   n: p remains. Other intersections, and complements, stay.
@@ -304,9 +307,10 @@ impl Automaton {
     /// Theorem. For every string u of at most K bytes: (1) u is a word of r iff it is one of r′; (2) u is a
     /// prefix of a word of r iff it is one of r′.
     ///
-    /// Proof, by induction over r. Unions: a word or prefix is one of a member's. Sequences a·b: u is a word iff
+    /// Proof, by induction over r. Unions: a word or prefix is one of a member's, and those of at most K bytes of a member
+    /// left out are prefixes of another's. Sequences a·b: u is a word iff
     /// u = vw with v a word of a and w one of b; then |v| is at least the least length in a, so w has at most the
-    /// bytes that b is cut for, and none if b is left out. u is a prefix iff it is a prefix of a word of a (b has
+    /// bytes that b is cut for, and there is no such w if b is replaced. u is a prefix iff it is a prefix of a word of a (b has
     /// words, since only ∅ has none here: see below), or u = vw with v a word of a, w a prefix in b. Repeats: without
     /// copies that are ε (if x has ε then m is 0, and leaving them out keeps a word within the counts), a
     /// word u is k copies with k·ℓ ≤ |u| ≤ K, so k < c, and m ≤ k ≤ n iff min(m,c) ≤ k ≤ min(n,c). A
@@ -317,7 +321,7 @@ impl Automaton {
     /// Parts without words: a state's residue has words, a part without words contributes nothing to either
     /// side of (1) and (2), and cutting turns no part without words into one with words or back: for
     /// x without words, x{m,n} has a word iff m = 0, iff min(m,c) = 0; only a `b` without intersections and
-    /// complements, which has words, is left out; p has words, and its shortest is within the bound. ∎
+    /// complements, which has words, is replaced; p has words, and its shortest is within the bound. ∎
     ///
     /// Counts inside other intersections are kept because (2) fails there: `(a{9}|b) ∩ (a{8}|b)` has no word that
     /// starts with a, and with both counts cut to 2 it has.
@@ -358,6 +362,26 @@ impl Automaton {
         match &self.kind {
             Kind::Word | Kind::Set(_) | Kind::Counted(_) => Ok(None),
             Kind::Lazy(lazy) => Ok(lazy.base(state.0)?.map(StateId)),
+        }
+    }
+
+    /// A state for `x*e`, e being a set of bytes, such that `state` goes on after any word of `x*`, and none of its words
+    /// but the empty one ends with other bytes than those of e; and e. `None` if no such state is easily found.
+    ///
+    /// Searches have one: "anything, then a word, then anything, then a quote" can always go on with anything, whatever
+    /// of the word was there. They have many states, and one core.
+    ///
+    /// Theorem. A string without bytes of e that keeps the core alive keeps `state` alive, and does not make it accept.
+    ///
+    /// Proof. The string u is a prefix of a word x·b of `x*e`, and not all of it, since b is in e. So u is a prefix of x,
+    /// and `state` goes on after x. If `state` accepted after u ≠ ε, u would end with a byte of e. ∎
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn core(&self, state: StateId) -> Result<Option<(StateId, ByteSet)>, AutomatonError> {
+        match &self.kind {
+            Kind::Word | Kind::Set(_) | Kind::Counted(_) => Ok(None),
+            Kind::Lazy(lazy) => Ok(lazy.core(state.0)?.map(|(core, ends)| (StateId(core), ends))),
         }
     }
 

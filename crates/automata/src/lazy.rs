@@ -63,6 +63,10 @@ impl Lazy {
         self.store.base(state, &self.account)
     }
 
+    pub(crate) fn core(&self, state: u32) -> Result<Option<(u32, ByteSet)>, AutomatonError> {
+        self.store.core(state, &self.account)
+    }
+
     pub(crate) fn shortest_word(&self, from: u32) -> Result<Vec<u8>, AutomatonError> {
         self.store.shortest_word(from, &self.account)
     }

@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::AutomatonError;
 use crate::arena::{EPSILON, Node, NodeId};
 use crate::liveness::Residues;
+use crate::{AutomatonError, ByteSet};
 
 /// What was found before.
 #[derive(Default)]
@@ -43,6 +43,7 @@ impl Residues {
                 for &member in &*list {
                     members.push(self.saturate(member, max_bytes, memo)?);
                 }
+                self.drop_hidden(&mut members, max_bytes);
                 self.arena.union(members)?
             }
             Node::Repeat { inner, min, max } => {
@@ -82,7 +83,7 @@ impl Residues {
             heads.push((head, left));
             let length = self.arena.entry(head).min_length;
             if length > u64::from(left) && !self.arena.entry(tail).extended {
-                rest = EPSILON;
+                rest = self.ending_of(tail)?;
                 break;
             }
             left = left.saturating_sub(u32::try_from(length).unwrap_or(u32::MAX));
@@ -97,6 +98,44 @@ impl Residues {
             result = self.arena.concat(head, result)?;
         }
         Ok(result)
+    }
+
+    /// Drops members whose words are all longer than `max_bytes`, where another member goes on after any string of the
+    /// bytes that they begin with: what a search is in the middle of, far from its end.
+    fn drop_hidden(&self, members: &mut Vec<NodeId>, max_bytes: u32) {
+        let (arena, max_bytes) = (&self.arena, u64::from(max_bytes));
+        let is_long = |member: NodeId| {
+            let entry = arena.entry(member);
+            entry.min_length > max_bytes && !entry.extended
+        };
+        if !members.iter().any(|&member| is_long(member)) {
+            return;
+        }
+        let loops = members.iter().map(|&member| (member, arena.looping_bytes(member)));
+        let Some((widest, bytes)) = loops.max_by_key(|(_, bytes)| bytes.len()) else { return };
+        // What has a loop has words; another member may have none.
+        if bytes.is_empty() {
+            return;
+        }
+        members.retain(|&member| {
+            member == widest || !is_long(member) || !arena.begins_within(member, max_bytes, &bytes)
+        });
+    }
+
+    /// The bytes that words of `tail` end with, as an expression, or ε: what ends as before shows where it does not
+    /// ([`Automaton::core`](crate::Automaton::core)).
+    fn ending_of(&mut self, tail: NodeId) -> Result<NodeId, AutomatonError> {
+        let mut last = tail;
+        while let &Node::Cons(_, next) = self.arena.node(last) {
+            last = next;
+        }
+        if self.arena.is_nullable(last) {
+            return Ok(EPSILON);
+        }
+        match self.arena.last_bytes(last) {
+            ByteSet::FULL => Ok(EPSILON),
+            bytes => self.arena.bytes(bytes),
+        }
     }
 
     /// Whether `counted` is m to n units (or m at least) and a suffix, all of `pattern` has at least m units and the

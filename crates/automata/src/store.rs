@@ -29,7 +29,7 @@ use crate::classes::Classes;
 use crate::liveness::Residues;
 use crate::saturate::Saturated;
 use crate::table::Rows;
-use crate::{Automaton, AutomatonError, AutomatonLimits, ByteSet, Fuel, Regex};
+use crate::{Automaton, AutomatonError, AutomatonLimits, ByteSet, Fuel, Regex, StateId};
 
 /// Cells of every kind: not computed yet.
 const UNKNOWN: u32 = 0;
@@ -81,6 +81,24 @@ impl AutomatonStore {
     /// As for [`Automaton::new`]. Other automata of the store are not affected.
     pub fn automaton(&self, regex: &Regex, fuel: &Fuel) -> Result<Automaton, AutomatonError> {
         Automaton::in_store(regex, || self.0.clone(), fuel)
+    }
+
+    /// The residue of a state as an expression. An automaton of it in this store mostly starts in the state, since the parts
+    /// are in their canonical form, but simplifying may find another form. `None` if there is no such state, a complement is inside, or the expression is larger than `max_size`, in operations and bytes
+    /// of words.
+    ///
+    /// ```
+    /// use maskwright_automata::{AutomatonLimits, AutomatonStore, Fuel, Regex};
+    /// let store = AutomatonStore::new(AutomatonLimits::default());
+    /// let digits = store.automaton(&Regex::bytes((b'0'..=b'9').collect()).repeat(2, Some(9)), &Fuel::unlimited())?;
+    /// let state = digits.step(digits.start().unwrap(), b'7')?.unwrap();
+    /// let rest = store.residue(state, 100).unwrap();
+    /// assert_eq!(store.automaton(&rest, &Fuel::unlimited())?.start(), Some(state));
+    /// # Ok::<(), maskwright_automata::AutomatonError>(())
+    /// ```
+    pub fn residue(&self, state: StateId, max_size: usize) -> Option<Regex> {
+        let node = self.0.row(state.0)?.node;
+        self.0.lock_shared().residues.arena.regex(node, max_size)
     }
 
     /// A number that no other store and no automaton of this process has.
@@ -374,6 +392,20 @@ impl Store {
         };
         row.base.store(base.map_or(NO_BASE, |base| base + 2), Ordering::Release);
         Ok(base)
+    }
+
+    /// The core of a state and the bytes that its words end with.
+    pub(crate) fn core(
+        &self,
+        state: u32,
+        account: &Account,
+    ) -> Result<Option<(u32, ByteSet)>, AutomatonError> {
+        let Some(row) = self.row(state) else { return Ok(None) };
+        let mut locked = self.lock(account);
+        let arena = &mut locked.shared.residues.arena;
+        let Some((core, ends)) = arena.core(row.node)? else { return Ok(None) };
+        arena.set_alive(core, true);
+        Ok(Some((self.state_of(&mut locked, core)?, ends)))
     }
 
     /// Fills those transitions of a residue with exceptions that no exception can read: they are its base's. Whoever

@@ -6,7 +6,7 @@ mod reference;
 
 use std::collections::{BTreeSet, HashSet};
 
-use maskwright_automata::{Automaton, AutomatonError, AutomatonLimits, Fuel, Regex, StateId};
+use maskwright_automata::{Automaton, AutomatonError, AutomatonLimits, AutomatonStore, Fuel, Regex, StateId};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
@@ -24,6 +24,18 @@ fn automaton(regex: &Regex) -> Automaton {
 /// The state after `word`, if there is one.
 fn run(automaton: &Automaton, word: &[u8]) -> Option<StateId> {
     word.iter().try_fold(automaton.start()?, |state, &byte| automaton.step(state, byte).unwrap())
+}
+
+/// Some states that can be reached.
+fn first_states(automaton: &Automaton, n_states: usize) -> Vec<StateId> {
+    let mut states: Vec<StateId> = automaton.start().into_iter().collect();
+    for i in 0..n_states {
+        let Some(&state) = states.get(i) else { break };
+        for byte in ALPHABET {
+            states.extend(automaton.step(state, byte).unwrap().filter(|next| !states.contains(next)));
+        }
+    }
+    states
 }
 
 /// Walks both in step through everything that can be reached: this decides that they are equal.
@@ -76,14 +88,14 @@ proptest! {
     }
 
     #[test]
-    fn row_keys_behave_alike_for_that_many_bytes(regex in any_regex()) {
+    fn row_keys_behave_alike_for_that_many_bytes(regex in any_regex(), kind in 0..3) {
+        let any = || Regex::bytes(ALPHABET.into_iter().take(3).collect()).star();
+        let regex = match kind {
+            0 => Regex::concat([any(), regex, any()]),
+            _ => regex,
+        };
         let automaton = automaton(&regex);
-        let mut states: Vec<StateId> = automaton.start().into_iter().collect();
-        for i in 0..30 {
-            let Some(&state) = states.get(i) else { break };
-            for byte in ALPHABET {
-                states.extend(automaton.step(state, byte).unwrap().filter(|next| !states.contains(next)));
-            }
+        for state in first_states(&automaton, 30) {
             for max_bytes in 0..4 {
                 let key = automaton.row_key(state, max_bytes).unwrap();
                 prop_assert_eq!(key, automaton.row_key(state, max_bytes).unwrap());
@@ -104,6 +116,59 @@ proptest! {
                     }
                     pairs = next_pairs;
                 }
+            }
+        }
+    }
+
+    /// Of the expression itself, and of searches for its words.
+    #[test]
+    fn cores_are_as_free_as_they_say(regex in any_regex(), end in any::<bool>()) {
+        let any = || Regex::bytes(ALPHABET.into_iter().take(3).collect()).star();
+        let end = if end { Regex::byte(ALPHABET[3]) } else { Regex::epsilon() };
+        let searches = [
+            regex.clone(),
+            Regex::concat([any(), regex.clone(), any(), end.clone()]),
+            Regex::concat([Regex::union([regex.clone(), any()]), end]),
+        ];
+        for regex in searches {
+            let automaton = automaton(&regex);
+            for state in first_states(&automaton, 12) {
+                let Some((core, ends)) = automaton.core(state).unwrap() else { continue };
+                for word in all_words(4).iter().filter(|word| !word.iter().any(|&byte| ends.contains(byte))) {
+                    let after = |state| {
+                        word.iter().try_fold(state, |state, &byte| automaton.step(state, byte).unwrap())
+                    };
+                    if !word.is_empty() && after(core).is_some() {
+                        let here = after(state);
+                        prop_assert!(here.is_some(), "{} after {:?}", automaton.describe(state), word);
+                        prop_assert!(!automaton.is_accepting(here.unwrap()));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn residues_as_expressions_have_their_language(regex in any_regex()) {
+        let store = AutomatonStore::new(AutomatonLimits::default());
+        let automaton = store.automaton(&regex, &Fuel::unlimited()).unwrap();
+        if automaton.store_id() != store.id() {
+            return Ok(());
+        }
+        for state in first_states(&automaton, 20) {
+            prop_assert!(store.residue(state, 0).is_none());
+            let Some(residue) = store.residue(state, 1_000) else {
+                prop_assert!(regex.is_extended());
+                continue;
+            };
+            let again = store.automaton(&residue, &Fuel::unlimited()).unwrap();
+            for word in all_words(4) {
+                let is_word = |automaton: &Automaton, state| {
+                    let step = |state, &byte: &u8| automaton.step(state, byte).unwrap();
+                    word.iter().try_fold(state, step).is_some_and(|state| automaton.is_accepting(state))
+                };
+                let expected = is_word(&automaton, state);
+                prop_assert_eq!(again.start().is_some_and(|start| is_word(&again, start)), expected);
             }
         }
     }

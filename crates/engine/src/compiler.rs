@@ -16,7 +16,10 @@ use rustc_hash::FxHashMap;
 use crate::budget::Spelling;
 use crate::lexed::{Layout, LexedTables};
 use crate::machine::Machine;
-use crate::rows::{CountedRow, LongTokens, MinusRow, PlainRow, Row};
+use crate::rows::{
+    CountedKey, CountedRow, LongTokens, MAX_RESIDUE, MinusRow, PlainRow, ReadRow, Row, SavedError, SavedRows,
+    Writer,
+};
 use crate::{EngineError, Limits, Options};
 
 /// The most residues of one terminal that are prepared for.
@@ -63,9 +66,6 @@ struct AutomatonCache {
     store: AutomatonStore,
     known: FxHashMap<Regex, Arc<Automaton>>,
 }
-
-/// A unit, a suffix and a state within the unit.
-type CountedKey = (Regex, Box<[u8]>, u8);
 
 #[derive(Default)]
 struct RowCache {
@@ -282,6 +282,97 @@ impl Compiler {
             }
         }
         Ok(())
+    }
+
+    /// The rows that are known by now, to be read by [`load_rows`](Compiler::load_rows) in another process with the same
+    /// vocabulary, so that its first masks need not wait for them. Rows of very long expressions are left out.
+    pub fn save_rows(&self) -> Vec<u8> {
+        let vocabulary = &self.0.vocabulary;
+        // What is locked is looked up and let go: writing takes long.
+        let store = lock(&self.0.automata).store.clone();
+        let (rows, counted) = {
+            let cache = lock(&self.0.rows);
+            let rows = cache.rows.iter().filter_map(|(&(store_id, state), row)| match row {
+                Row::Plain(row) if store_id == store.id() => Some((state, row.clone())),
+                _ => None,
+            });
+            let counted = cache.counted.iter().map(|(key, row)| (key.clone(), row.clone()));
+            (rows.collect::<Vec<_>>(), counted.collect::<Vec<_>>())
+        };
+        let mut writer = Writer::default();
+        for (state, row) in rows {
+            let residue = store.residue(state, MAX_RESIDUE);
+            // Whoever reads it must come to the same residue.
+            let is_itself = |regex: &Regex| {
+                let again = store.automaton(regex, &Fuel::new(MAX_RESIDUE as u64));
+                again.is_ok_and(|again| again.store_id() == store.id() && again.start() == Some(state))
+            };
+            if let Some(residue) = residue.filter(is_itself) {
+                writer.plain(&residue, &row, vocabulary);
+            }
+        }
+        for ((unit, suffix, unit_state), row) in counted {
+            writer.counted((&unit, &suffix, unit_state), &row, vocabulary);
+        }
+        writer.finish(vocabulary)
+    }
+
+    /// Takes rows that [`save_rows`](Compiler::save_rows) gave, as far as the limit on their memory allows, and returns how
+    /// many there were. Changes no answer, if the bytes are what was saved: whether they are damaged, of another version
+    /// or for another vocabulary is checked, what else someone may have written there cannot be.
+    ///
+    /// # Errors
+    /// If the bytes are not such rows, or a limit is reached; rows read by then stay.
+    ///
+    /// ```
+    /// # use maskwright_automata::{Fuel, Regex};
+    /// # use maskwright_engine::Compiler;
+    /// # use maskwright_vocabulary::Vocabulary;
+    /// # let tokens = ["yes", "no", "n", "o", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+    /// # let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[4], None).unwrap().shared();
+    /// let compiler = Compiler::new(vocabulary.clone(), Default::default());
+    /// compiler.warm(&[Regex::any_text()], &Fuel::new(1_000)).unwrap();
+    /// let saved = compiler.save_rows();
+    /// let next = Compiler::new(vocabulary, Default::default());
+    /// assert!(next.load_rows(&saved, &Fuel::new(1_000)).is_ok());
+    /// assert!(next.load_rows(&saved[1..], &Fuel::new(1_000)).is_err());
+    /// ```
+    pub fn load_rows(&self, saved: &[u8], fuel: &Fuel) -> Result<usize, EngineError> {
+        let shared = &self.0;
+        let refused = |error: SavedError| EngineError::saved_rows(error.reason());
+        let store = lock(&shared.automata).store.clone();
+        let mut n_rows = 0;
+        for row in SavedRows::read(saved, &shared.vocabulary)
+            .map_err(refused)?
+            .rows(&shared.vocabulary)
+            .map_err(refused)?
+        {
+            fuel.spend(1)?;
+            let row = row.map_err(refused)?;
+            let is_full = lock(&shared.rows).n_bytes > shared.limits.row_cache_bytes / 2
+                || store.memory_usage() > shared.limits.automaton_bytes / 2;
+            if is_full {
+                break;
+            }
+            n_rows += 1;
+            match row {
+                ReadRow::Plain(residue, row) => {
+                    let automaton = store
+                        .automaton(&residue, fuel)
+                        .map_err(|error| EngineError::automaton(format!("{residue:?}"), error))?;
+                    if let Some(start) = automaton.start().filter(|_| automaton.store_id() == store.id()) {
+                        let row = Row::Plain(Arc::new(row));
+                        let mut cache = shared.room_for(row.memory_usage());
+                        cache.rows.entry((store.id(), start)).or_insert(row);
+                    }
+                }
+                ReadRow::Counted(key, row) => {
+                    let mut cache = shared.room_for(row.memory_usage());
+                    cache.counted.entry(key).or_insert(Arc::new(row));
+                }
+            }
+        }
+        Ok(n_rows)
     }
 
     /// Drops all shared automata and rows; grammars compiled before keep working.

@@ -27,11 +27,17 @@ enum Kind {
     BudgetSearch { limit: u64 },
     CannotBeSpelled,
     NotThatLong { asked: usize, accepted: usize },
+    SavedRows { reason: &'static str },
 }
 
 impl EngineError {
     pub(crate) fn automaton(terminal: String, error: AutomatonError) -> EngineError {
         EngineError(Kind::Automaton { terminal, error })
+    }
+
+    /// Saved rows were refused.
+    pub(crate) fn saved_rows(reason: &'static str) -> EngineError {
+        EngineError(Kind::SavedRows { reason })
     }
 
     /// The limit of `limit` of `what` was reached.
@@ -112,6 +118,7 @@ impl EngineError {
             | Kind::MaskTooShort { .. }
             | Kind::NotThatLong { .. }
             | Kind::BudgetTooSmall { .. }
+            | Kind::SavedRows { .. }
             | Kind::CannotBeSpelled => false,
         }
     }
@@ -185,6 +192,7 @@ impl fmt::Display for EngineError {
             Kind::NotThatLong { asked, accepted } => {
                 write!(f, "cannot roll back {asked} tokens: only {accepted} were accepted")
             }
+            Kind::SavedRows { reason } => f.write_str(reason),
         }
     }
 }

@@ -114,3 +114,64 @@ proptest! {
         }
     }
 }
+
+/// The masks along all texts of up to three tokens that are in the language.
+fn masks(compiler: &Compiler, grammar: &Grammar) -> Vec<Vec<TokenId>> {
+    let compiled = compiler.compile(grammar.clone(), &Fuel::unlimited()).unwrap();
+    let mut masks = Vec::new();
+    let mut matchers = vec![Matcher::new(&compiled)];
+    for _ in 0..3 {
+        let mut next = Vec::new();
+        for matcher in &mut matchers {
+            let mask: Vec<TokenId> = matcher.mask().unwrap().iter().collect();
+            for &token in mask.iter().take(6) {
+                let mut further = matcher.fork();
+                assert!(further.accept_token(token).unwrap());
+                next.extend((!further.is_terminated()).then_some(further));
+            }
+            masks.push(mask);
+        }
+        matchers = next;
+    }
+    masks
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn saved_rows_are_the_rows(
+        tokens in proptest::collection::vec(arb_token(), 8..60),
+        (min, more) in (0u32..4, 0u32..40),
+        cut in 0usize..100_000,
+    ) {
+        let mut entries: Vec<Option<Vec<u8>>> = tokens.into_iter().map(Some).collect();
+        let eos = entries.len() as u32;
+        entries.push(Some(b"</s>".to_vec()));
+        let vocabulary = Vocabulary::from_tokens(entries.clone(), &[eos], None).unwrap().shared();
+        let options = Options { light_nodes: 0, ..Options::default() };
+        let grammar = grammar(min, Some(min + more), &["ab".to_owned()], &["b".to_owned()]);
+        let compiler = || Compiler::with_options(vocabulary.clone(), Limits::default(), options);
+        let first = compiler();
+        let expected = masks(&first, &grammar);
+        let saved = first.save_rows();
+
+        let second = compiler();
+        let n_rows = second.load_rows(&saved, &Fuel::unlimited()).unwrap();
+        prop_assert!(n_rows > 0);
+        prop_assert_eq!(&masks(&second, &grammar), &expected);
+        // All of them were taken and are saved again.
+        prop_assert_eq!(second.save_rows().len(), saved.len());
+
+        // Damage anywhere is found, and so is another vocabulary.
+        let mut damaged = saved.clone();
+        let place = cut % saved.len();
+        damaged[place] ^= 1 << (cut % 8);
+        prop_assert!(compiler().load_rows(&damaged, &Fuel::unlimited()).is_err());
+        prop_assert!(compiler().load_rows(&saved[..place], &Fuel::unlimited()).is_err());
+        entries[0] = Some(b"another".to_vec());
+        let other = Vocabulary::from_tokens(entries, &[eos], None).unwrap().shared();
+        let refused = Compiler::new(other, Limits::default()).load_rows(&saved, &Fuel::unlimited());
+        prop_assert!(refused.unwrap_err().to_string().contains("another vocabulary"));
+    }
+}

@@ -242,6 +242,34 @@ impl Compiler {
         Ok(self.compiled(grammar, move |_| Ok(source.clone())))
     }
 
+    /// What is known by now of the vocabulary (rows), for [`load_rows`](Compiler::load_rows) in another process: its first masks
+    /// need not wait for it then.
+    ///
+    /// ```
+    /// use maskwright::{Compiler, Tokenizer};
+    /// let tokens = [b"a".to_vec(), b"\"".to_vec(), b"</s>".to_vec()];
+    /// let tokenizer = Tokenizer::from_tokens(tokens.map(Some).to_vec(), &[2])?;
+    /// let saved = Compiler::new(&tokenizer).save_rows();
+    /// let next = Compiler::new(&tokenizer);
+    /// next.load_rows(&saved)?;
+    /// assert!(next.load_rows(b"something else").is_err());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn save_rows(&self) -> Vec<u8> {
+        self.engine.save_rows()
+    }
+
+    /// Takes rows that [`save_rows`](Compiler::save_rows) gave, and returns how many they were. Changes no answer: bytes that are
+    /// damaged, of another version or for another vocabulary are refused. (Not found is malice: take rows only from where
+    /// you would take a program.)
+    ///
+    /// # Errors
+    /// If the bytes are not saved rows of this vocabulary and version, or a limit is reached.
+    pub fn load_rows(&self, saved: &[u8]) -> Result<usize, Error> {
+        let fuel = Fuel::new(self.engine.limits().compile_fuel);
+        Ok(self.engine.load_rows(saved, &fuel)?)
+    }
+
     /// Drops the shared caches; grammars compiled before keep working.
     pub fn clear_caches(&self) {
         self.engine.clear_caches();

@@ -54,6 +54,7 @@ pub struct Trie {
     tokens: Vec<TokenId>,
     /// The bytes below each node, itself left out.
     bytes_below: Vec<ByteSet>,
+    heights: Vec<u8>,
     /// Made when first asked for.
     text_below: OnceLock<TextBelow>,
 }
@@ -71,6 +72,7 @@ impl Trie {
             labels: vec![0],
             tokens: strings.iter().map(|&(_, token)| token).collect(),
             bytes_below: Vec::new(),
+            heights: Vec::new(),
             text_below: OnceLock::new(),
         };
         // (node, its strings, their common length); children are pushed in reverse, so that the first is
@@ -105,17 +107,20 @@ impl Trie {
         }
         // Children have larger indices than their parent.
         trie.bytes_below = vec![ByteSet::EMPTY; trie.nodes.len()];
+        trie.heights = vec![0; trie.nodes.len()];
         for index in (0..trie.nodes.len()).rev() {
             let node = trie.nodes[index];
             let mut bytes = ByteSet::EMPTY;
-            let mut n_nodes = 1;
+            let (mut n_nodes, mut height) = (1, 0);
             for child in node.first_child as usize..(node.first_child + node.n_children) as usize {
                 bytes = bytes.union(&trie.bytes_below[child]);
                 bytes.insert(trie.labels[child]);
                 n_nodes += trie.nodes[child].subtree_nodes;
+                height = height.max(trie.heights[child].saturating_add(1));
             }
             trie.nodes[index].subtree_nodes = n_nodes;
             trie.bytes_below[index] = bytes;
+            trie.heights[index] = height;
         }
         trie
     }
@@ -197,6 +202,15 @@ impl Trie {
         &self.bytes_below[node.index()]
     }
 
+    /// How many bytes the longest string below this node's prefix has behind the prefix; `None` if they are many.
+    #[inline]
+    pub fn height(&self, node: TrieNodeId) -> Option<usize> {
+        match self.heights[node.index()] {
+            u8::MAX => None,
+            height => Some(usize::from(height)),
+        }
+    }
+
     /// Whether everything from `node` on (its own byte included) is UTF-8 text that begins with a whole character there;
     /// the last character of a string may be cut off.
     #[inline]
@@ -211,7 +225,7 @@ impl Trie {
 
     /// Approximate memory, in bytes.
     pub fn memory_usage(&self) -> usize {
-        self.nodes.len() * (size_of::<Node>() + size_of::<ByteSet>() + 1)
+        self.nodes.len() * (size_of::<Node>() + size_of::<ByteSet>() + 2)
             + self.tokens.len() * size_of::<TokenId>()
             + self.text_below.get().map_or(0, TextBelow::memory_usage)
     }
@@ -245,8 +259,9 @@ mod tests {
             assert_eq!(at(trie.subtree_places(node)), trie.subtree_tokens(node));
             let n_children: usize = trie.children(node).map(|(_, child)| trie.subtree_nodes(child)).sum();
             assert_eq!(trie.subtree_nodes(node), 1 + n_children);
-            let rests = strings.iter().filter_map(|other| other.strip_prefix(string.as_slice()));
-            assert_eq!(*trie.bytes_below(node), rests.flatten().copied().collect());
+            let rests = || strings.iter().filter_map(|other| other.strip_prefix(string.as_slice()));
+            assert_eq!(*trie.bytes_below(node), rests().flatten().copied().collect());
+            assert_eq!(trie.height(node), rests().map(<[u8]>::len).max());
         }
         assert_eq!(trie.subtree_nodes(Trie::ROOT), trie.n_nodes());
     }

@@ -18,10 +18,12 @@
 
 mod base;
 mod build;
+mod core;
 mod derive;
 mod leading;
 mod lower;
 mod nodes;
+mod raise;
 mod show;
 mod union;
 mod words;

@@ -12,7 +12,11 @@ use maskwright_automata::{CountedFamily, UnitStep, Window};
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary, mask_words};
 use rustc_hash::FxHashMap;
 
+use super::plain::listed_exits;
 use crate::mask_form::{MaskBuilder, MaskForm};
+
+/// Tokens inside, tokens that end, and exits, as [`CountedRow::from_lists`] has them.
+type Lists = (Vec<Vec<u32>>, Vec<(u32, u32)>, Vec<(u32, u32, u32)>);
 
 /// What a unit and a suffix, from one state within the unit, say about the vocabulary.
 pub(crate) struct CountedRow {
@@ -89,6 +93,17 @@ impl CountedRow {
                 }
             }
         }
+        CountedRow::from_lists(vocabulary, inside, ending, exits)
+    }
+
+    /// The row with these lists: tokens inside by number of units, tokens that end in the suffix with theirs, and exits
+    /// with the length of the part before the remainder and the number of units.
+    pub(super) fn from_lists(
+        vocabulary: &Vocabulary,
+        inside: Vec<Vec<TokenId>>,
+        ending: Vec<(TokenId, u32)>,
+        exits: Vec<(TokenId, usize, u32)>,
+    ) -> CountedRow {
         let remainders = exits.iter().filter_map(|&(token, depth, _)| {
             vocabulary.token_bytes(token).map(|bytes| (&bytes[depth..], token))
         });
@@ -105,6 +120,20 @@ impl CountedRow {
             exit_units: exits.into_iter().map(|(token, _, n_units)| (token, n_units)).collect(),
             exit_range,
         }
+    }
+
+    /// What [`from_lists`](CountedRow::from_lists) makes the row from, the tokens inside ascending.
+    pub(super) fn listed(&self, vocabulary: &Vocabulary) -> Lists {
+        let ids = |tokens: &Vec<TokenId>| {
+            let mut ids: Vec<u32> = tokens.iter().map(|token| token.0).collect();
+            ids.sort_unstable();
+            ids
+        };
+        let exits = listed_exits(&self.exits, vocabulary)
+            .into_iter()
+            .map(|(token, depth)| (token.0, depth, self.exit_units.get(&token).copied().unwrap_or_default()));
+        let ending = self.ending.iter().map(|&(token, n_units)| (token.0, n_units));
+        (self.inside.iter().map(ids).collect(), ending.collect(), exits.collect())
     }
 
     pub(crate) fn add_inside(&self, bounds: UnitBounds, mask: &mut MaskBuilder) {

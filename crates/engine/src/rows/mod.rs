@@ -16,11 +16,15 @@
 //!   language with them and the tokens that differ.
 //! * [`CountedRow`] (`counted`): counted units (`maxLength`), as one row for all counts and a number for each
 //!   token.
+//!
+//! Rows can be written down for the next process (`saved`).
 
 mod counted;
 mod minus;
 mod near;
 mod plain;
+mod saved;
+mod spell;
 mod walk;
 
 use std::sync::Arc;
@@ -32,6 +36,7 @@ pub(crate) use counted::{CountedRow, UnitBounds};
 pub(crate) use minus::MinusRow;
 pub(crate) use near::LongTokens;
 pub(crate) use plain::PlainRow;
+pub(crate) use saved::{CountedKey, MAX_RESIDUE, ReadRow, SavedError, SavedRows, Writer};
 
 use crate::mask_form::MaskBuilder;
 

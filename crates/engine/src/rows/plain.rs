@@ -56,6 +56,23 @@ impl PlainRow {
         }
     }
 
+    /// The row with this inside and these exits, or too many. All exits have a remainder.
+    pub(super) fn from_lists(
+        inside: MaskForm,
+        exits: Option<Vec<(TokenId, u32)>>,
+        vocabulary: &Vocabulary,
+    ) -> PlainRow {
+        let is_overfull = exits.is_none();
+        let found = exits.unwrap_or_default();
+        let exits = Exits { is_overfull, ..Exits::of(vocabulary, found, ByteSet::FULL, usize::MAX) };
+        PlainRow::with(inside, exits)
+    }
+
+    /// All exits, unless there are too many, each with the length of the part before its remainder.
+    pub(super) fn listed_exits(&self, vocabulary: &Vocabulary) -> Option<Vec<(TokenId, u32)>> {
+        self.exits.as_ref().map(|exits| listed_exits(exits, vocabulary))
+    }
+
     /// The exits whose remainder begins with a byte of `follow` (others may be there too); `None` if there
     /// are too many to list.
     pub(crate) fn exits_on(
@@ -105,6 +122,18 @@ impl PlainRow {
         let tries = limited.iter().filter_map(|(_, exits)| exits.as_ref()).chain(&self.exits);
         self.inside.memory_usage() + tries.map(|trie| trie.memory_usage()).sum::<usize>() + 128
     }
+}
+
+/// Exits by remainder, as tokens, each with the length of the part before its remainder.
+pub(super) fn listed_exits(exits: &Trie, vocabulary: &Vocabulary) -> Vec<(TokenId, u32)> {
+    let mut found = Vec::new();
+    let mut stack = vec![(Trie::ROOT, 0)];
+    while let Some((node, depth)) = stack.pop() {
+        let length = |token| vocabulary.token_bytes(token).map_or(0, <[u8]>::len);
+        found.extend(exits.tokens(node).iter().map(|&token| (token, (length(token) - depth) as u32)));
+        stack.extend(exits.children(node).map(|(_, child)| (child, depth + 1)));
+    }
+    found
 }
 
 /// Tokens inside being collected, as a packed set of places among the trie's tokens.

@@ -11,6 +11,8 @@ use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId, Steps, Ut
 use maskwright_vocabulary::{Trie, TrieNodeId};
 use rustc_hash::FxHashMap;
 
+use super::spell::Spell;
+
 /// What a walk comes to.
 pub(crate) enum Found {
     /// A node whose path keeps the residue alive, its depth in bytes, and whether the residue accepts there.
@@ -35,7 +37,9 @@ pub(crate) fn walk(
     let mut stack = vec![(Trie::ROOT, start, 0usize)];
     while let Some((node, state, depth)) = stack.pop() {
         for (byte, child) in trie.children(node) {
-            if states.takes_all(trie, state, byte, child)? {
+            if states.takes_all(trie, state, byte, child)?
+                || states.takes_for_a_while(trie, state, byte, child)?
+            {
                 visit(Found::Subtree(child));
             } else if let Some(next) = states.step(state, byte)? {
                 visit(Found::Node(child, depth + 1, states.states[next].is_accepting));
@@ -54,22 +58,24 @@ const UNKNOWN: u32 = u32::MAX;
 const DEAD: u32 = u32::MAX - 1;
 
 /// The residues that a walk has met, by number.
-struct States<'a> {
-    automaton: &'a Automaton,
-    states: Vec<State<'a>>,
+pub(super) struct States<'a> {
+    pub(super) automaton: &'a Automaton,
+    pub(super) states: Vec<State<'a>>,
     numbers: FxHashMap<StateId, usize>,
     /// 256 transitions for each, by class.
     cells: Vec<u32>,
 }
 
-struct State<'a> {
-    residue: StateId,
+pub(super) struct State<'a> {
+    pub(super) residue: StateId,
     steps: Steps<'a>,
     /// By byte, its class: bytes of one class lead to one state.
     class_of: &'a [u8; 256],
-    is_accepting: bool,
+    pub(super) is_accepting: bool,
     /// How many nodes of the trie were below those that it was met at.
-    n_walked: usize,
+    pub(super) n_walked: usize,
+    /// The number of the residue's core and the bytes that it ends with; made when first asked for.
+    core: Option<Option<(usize, ByteSet)>>,
     /// Bytes after which, in any number and order, a residue is alive and does not accept.
     free: Option<ByteSet>,
     /// The same of texts: of bytes that are characters, first bytes of characters and bytes that go on in one.
@@ -77,6 +83,7 @@ struct State<'a> {
     characters: Option<Box<Characters>>,
     /// Where most bytes lead to.
     usual: Option<u32>,
+    pub(super) spell: Option<Box<Spell>>,
 }
 
 /// By first byte less 0xC0: the state after any of its characters, if there is one such state and none on the
@@ -96,10 +103,12 @@ impl States<'_> {
             class_of: steps.class_of(),
             is_accepting,
             n_walked: 0,
+            core: None,
             free: None,
             free_in_texts: None,
             characters: None,
             usual: None,
+            spell: None,
         });
         self.cells.resize(self.cells.len() + 256, UNKNOWN);
         self.numbers.insert(residue, number);
@@ -140,8 +149,29 @@ impl States<'_> {
         if trie.n_children(child) == 0 {
             return Ok(false);
         }
+        if !self.is_worth_it(state, trie.subtree_nodes(child)) {
+            return Ok(false);
+        }
         let below = trie.bytes_below(child);
-        let Some(free) = self.free_if_worth(state, trie.subtree_nodes(child))? else { return Ok(false) };
+        if let Some((core, ends)) = self.core(state)? {
+            return Ok(!ends.contains(byte)
+                && below.intersection(&ends).is_empty()
+                && self.takes_by_itself(trie, core, byte, child)?);
+        }
+        self.takes_by_itself(trie, state, byte, child)
+    }
+
+    /// The same, without the state's core.
+    #[inline]
+    fn takes_by_itself(
+        &mut self,
+        trie: &Trie,
+        state: usize,
+        byte: u8,
+        child: TrieNodeId,
+    ) -> Result<bool, AutomatonError> {
+        let below = trie.bytes_below(child);
+        let free = self.free(state)?;
         let is_free = free.contains(byte);
         if is_free && below.is_subset(&free) {
             return Ok(true);
@@ -163,18 +193,50 @@ impl States<'_> {
         Ok(below.is_subset(&self.free_in_texts(target)?))
     }
 
-    /// The free bytes of a state; `None` if what was to be walked from it so far is less than what finding them takes.
+    /// Whether what was to be walked from a state so far is more than what it takes to know where it is free.
     #[inline]
-    fn free_if_worth(&mut self, state: usize, n_nodes: usize) -> Result<Option<ByteSet>, AutomatonError> {
+    fn is_worth_it(&mut self, state: usize, n_nodes: usize) -> bool {
         let known = &mut self.states[state];
-        if let Some(free) = known.free {
-            return Ok(Some(free));
-        }
         known.n_walked += n_nodes;
-        if known.n_walked < WORTH {
-            return Ok(None);
+        known.n_walked >= WORTH
+    }
+
+    /// A residue with the same freedom of which less is to be known.
+    #[inline]
+    fn core(&mut self, state: usize) -> Result<Option<(usize, ByteSet)>, AutomatonError> {
+        match self.states[state].core {
+            Some(known) => Ok(known),
+            None => self.find_core(state),
         }
-        self.find_free(state, false).map(Some)
+    }
+
+    #[cold]
+    fn find_core(&mut self, state: usize) -> Result<Option<(usize, ByteSet)>, AutomatonError> {
+        let residue = self.states[state].residue;
+        let core = match self.automaton.core(residue)? {
+            // A loop over some of the bytes says less than looking around.
+            Some((core, ends)) if self.is_as_wide(core, residue, &ends)? => {
+                let is_accepting = self.automaton.is_accepting(core);
+                Some((self.number(core, is_accepting)?, ends)).filter(|&(core, _)| core != state)
+            }
+            _ => None,
+        };
+        self.states[state].core = Some(core);
+        Ok(core)
+    }
+
+    /// Whether `core` goes on with all bytes that `residue` does, but for some of `ends`.
+    fn is_as_wide(&self, core: StateId, residue: StateId, ends: &ByteSet) -> Result<bool, AutomatonError> {
+        let within = self.automaton.next_bytes(core)?.union(ends);
+        Ok(self.automaton.next_bytes(residue)?.is_subset(&within))
+    }
+
+    #[inline]
+    fn free(&mut self, state: usize) -> Result<ByteSet, AutomatonError> {
+        match self.states[state].free {
+            Some(known) => Ok(known),
+            None => self.find_free(state, false),
+        }
     }
 
     #[inline]
@@ -261,7 +323,7 @@ impl States<'_> {
     }
 
     /// Where each of `bytes` leads to.
-    fn targets(
+    pub(super) fn targets(
         &mut self,
         state: usize,
         bytes: ByteSet,
@@ -442,6 +504,7 @@ mod tests {
             Regex::char_class(&[('\0', before), (char::from_u32(c as u32 + 1).unwrap(), char::MAX)])
         };
         let quote = || Regex::byte(b'"');
+        let ab = || Regex::bytes(ByteSet::range(b'a', b'b'));
         let regexes = [
             Regex::concat([but('"').star(), quote()]),
             Regex::concat([any().star(), Regex::literal("é"), any().star(), quote()]),
@@ -468,6 +531,21 @@ mod tests {
             Regex::intersection([
                 Regex::concat([but('"').star(), quote()]),
                 Regex::concat([any().star(), Regex::literal(b"ab"), any().star()]).complement(),
+            ]),
+            // Searches with more states than are looked around.
+            Regex::concat([but('"').star(), ab().repeat(9, Some(12)), but('"').star(), quote()]),
+            Regex::concat([
+                but('"').star(),
+                Regex::union([ab(), Regex::literal("é")]).repeat(2, Some(2)),
+                but('"').star(),
+                quote(),
+            ]),
+            Regex::concat([any().star(), ab().repeat(2, Some(3)), any().star(), quote()]),
+            Regex::concat([ab().star(), Regex::union([any().star(), ab().plus()]), quote()]),
+            Regex::concat([
+                Regex::union([Regex::literal("a\""), Regex::literal("b"), but('"')]).star(),
+                ab().repeat(2, Some(2)),
+                quote(),
             ]),
         ];
         let mut n_subtrees = 0;

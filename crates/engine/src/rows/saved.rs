@@ -1,0 +1,344 @@
+//! Rows written down, for the next process.
+//!
+//! A row is known by its residue, written as an expression, and holds for one vocabulary only. So what is written has a
+//! fingerprint of the vocabulary, a version of the form, and a digest of itself; where one of them is not as it should
+//! be, nothing is read. The digest finds damage, not malice: rows that someone else has written are as trustworthy as
+//! they are. Whatever the bytes, reading them ends in an error or in rows over tokens that exist.
+//!
+//! Not written: rows as differences ([`MinusRow`](super::MinusRow)), which are made from the others in no time, rows of
+//! single words and of states that are numbers (they belong to one automaton), and residues that are long to write.
+
+use std::sync::Arc;
+
+use maskwright_automata::{ByteSet, Node, Regex};
+use maskwright_vocabulary::{TokenId, Vocabulary};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::CountedRow;
+use super::plain::PlainRow;
+use crate::mask_form::MaskForm;
+
+/// What the bytes begin with: a name and the version of the form.
+const MAGIC: [u8; 8] = *b"mwrows\x00\x01";
+const N_DIGEST: usize = 32;
+
+/// Residues with more operations and bytes of words are not written.
+pub(crate) const MAX_RESIDUE: usize = 4_096;
+/// The deepest expression that is read.
+const MAX_DEPTH: u32 = 400;
+
+/// Why saved rows were refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SavedError {
+    NotRows,
+    OtherVersion,
+    OtherVocabulary,
+    Damaged,
+}
+
+impl SavedError {
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            SavedError::NotRows => "these are no saved rows",
+            SavedError::OtherVersion => {
+                "the saved rows have the form of another version; save them anew with this one"
+            }
+            SavedError::OtherVocabulary => {
+                "the saved rows are for another vocabulary (other tokens, other ids or other ends of text)"
+            }
+            SavedError::Damaged => "the saved rows are damaged: their digest is not that of their content",
+        }
+    }
+}
+
+/// Everything that is written, behind the magic bytes, the vocabulary's fingerprint and the digest.
+#[derive(Serialize, Deserialize, Default)]
+pub(crate) struct SavedRows {
+    /// Operations, each after those that it has inside.
+    parts: Vec<Part>,
+    plain: Vec<SavedPlain>,
+    counted: Vec<SavedCounted>,
+}
+
+/// An operation; numbers are places in the list of parts.
+#[derive(Serialize, Deserialize)]
+enum Part {
+    Empty,
+    Epsilon,
+    Bytes(Vec<u8>),
+    Words(Vec<Vec<u8>>),
+    Concat(Vec<u32>),
+    Union(Vec<u32>),
+    Intersection(Vec<u32>),
+    Complement(u32),
+    Repeat(u32, u32, Option<u32>),
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedPlain {
+    residue: u32,
+    /// The tokens inside, or those that are not, if they are fewer.
+    inside: Tokens,
+    is_complement: bool,
+    /// Tokens with the length of the part before what they go on with, unless there are too many.
+    exits: Option<Vec<(u32, u32)>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedCounted {
+    unit: u32,
+    suffix: Vec<u8>,
+    unit_state: u8,
+    inside: Vec<Tokens>,
+    ending: Vec<(u32, u32)>,
+    /// As those of a plain row, and the number of units.
+    exits: Vec<(u32, u32, u32)>,
+}
+
+/// Token ids, ascending, each as the difference from the one before.
+#[derive(Serialize, Deserialize)]
+struct Tokens(Vec<u32>);
+
+impl Tokens {
+    fn new(tokens: impl IntoIterator<Item = u32>) -> Tokens {
+        let mut last = 0;
+        Tokens(tokens.into_iter().map(|token| token - std::mem::replace(&mut last, token)).collect())
+    }
+
+    fn ids(&self, vocabulary: &Vocabulary) -> Option<Vec<u32>> {
+        let mut id = 0u32;
+        let ids = self.0.iter().map(|&difference| {
+            id = id.checked_add(difference)?;
+            vocabulary.token_bytes(TokenId(id)).map(|_| id)
+        });
+        ids.collect()
+    }
+}
+
+/// Expressions being written, each part once.
+#[derive(Default)]
+pub(crate) struct Writer {
+    rows: SavedRows,
+    known: FxHashMap<Regex, u32>,
+}
+
+impl Writer {
+    pub(crate) fn plain(&mut self, residue: &Regex, row: &PlainRow, vocabulary: &Vocabulary) {
+        let inside = row.inside.tokens();
+        let text = vocabulary.text_tokens();
+        let mut is_inside = vec![false; vocabulary.n_vocab()];
+        inside.iter().for_each(|token| is_inside[token.index()] = true);
+        let all = (0..vocabulary.n_vocab() as u32)
+            .filter(|&token| text[token as usize / 32] >> (token % 32) & 1 == 1);
+        let is_complement = matches!(row.inside, MaskForm::Dense(_) | MaskForm::Delta { .. });
+        let inside = match is_complement {
+            true => Tokens::new(all.filter(|&token| !is_inside[token as usize])),
+            false => Tokens::new(inside.iter().map(|token| token.0)),
+        };
+        let exits = row.listed_exits(vocabulary);
+        let exits = exits.map(|exits| exits.into_iter().map(|(token, depth)| (token.0, depth)).collect());
+        let residue = self.part(residue);
+        self.rows.plain.push(SavedPlain { residue, inside, is_complement, exits });
+    }
+
+    pub(crate) fn counted(
+        &mut self,
+        (unit, suffix, unit_state): (&Regex, &[u8], u8),
+        row: &CountedRow,
+        vocabulary: &Vocabulary,
+    ) {
+        let (inside, ending, exits) = row.listed(vocabulary);
+        let row = SavedCounted {
+            unit: self.part(unit),
+            suffix: suffix.to_vec(),
+            unit_state,
+            inside: inside.into_iter().map(Tokens::new).collect(),
+            ending,
+            exits,
+        };
+        self.rows.counted.push(row);
+    }
+
+    /// Recursion is over nesting, which expressions have a limit of.
+    fn part(&mut self, regex: &Regex) -> u32 {
+        if let Some(&known) = self.known.get(regex) {
+            return known;
+        }
+        let mut list = |parts: &[Regex]| parts.iter().map(|part| self.part(part)).collect();
+        let part = match regex.node() {
+            Node::Empty => Part::Empty,
+            Node::Epsilon => Part::Epsilon,
+            Node::Bytes(bytes) => Part::Bytes(bytes.iter().collect()),
+            Node::Literal(word) => Part::Words(vec![word.to_vec()]),
+            Node::Words(words) => Part::Words(words.iter().map(|word| word.to_vec()).collect()),
+            Node::Concat(parts) => Part::Concat(list(parts)),
+            Node::Union(parts) => Part::Union(list(parts)),
+            Node::Intersection(parts) => Part::Intersection(list(parts)),
+            Node::Complement(inner) => Part::Complement(self.part(inner)),
+            Node::Repeat { inner, min, max } => Part::Repeat(self.part(inner), *min, *max),
+        };
+        let number = self.rows.parts.len() as u32;
+        self.rows.parts.push(part);
+        self.known.insert(regex.clone(), number);
+        number
+    }
+
+    pub(crate) fn finish(self, vocabulary: &Vocabulary) -> Vec<u8> {
+        let content = postcard::to_allocvec(&self.rows).expect("lists and numbers can always be written");
+        let fingerprint = fingerprint(vocabulary);
+        [&MAGIC[..], &fingerprint, &Sha256::digest(&content), &content].concat()
+    }
+}
+
+/// A unit, a suffix and a state within the unit.
+pub(crate) type CountedKey = (Regex, Box<[u8]>, u8);
+
+/// A row that was read.
+pub(crate) enum ReadRow {
+    Plain(Regex, PlainRow),
+    Counted(CountedKey, CountedRow),
+}
+
+impl SavedRows {
+    /// # Errors
+    /// If the bytes are not what [`Writer::finish`] gave for this vocabulary.
+    pub(crate) fn read(bytes: &[u8], vocabulary: &Vocabulary) -> Result<SavedRows, SavedError> {
+        let (magic, rest) = bytes.split_at_checked(MAGIC.len()).ok_or(SavedError::NotRows)?;
+        if magic != MAGIC {
+            let has_name = magic[..MAGIC.len() - 1] == MAGIC[..MAGIC.len() - 1];
+            return Err(if has_name { SavedError::OtherVersion } else { SavedError::NotRows });
+        }
+        let (of_vocabulary, rest) = rest.split_at_checked(N_DIGEST).ok_or(SavedError::Damaged)?;
+        let (digest, content) = rest.split_at_checked(N_DIGEST).ok_or(SavedError::Damaged)?;
+        if of_vocabulary != fingerprint(vocabulary) {
+            return Err(SavedError::OtherVocabulary);
+        }
+        if digest != Sha256::digest(content).as_slice() {
+            return Err(SavedError::Damaged);
+        }
+        postcard::from_bytes(content).map_err(|_| SavedError::Damaged)
+    }
+
+    /// The rows, made one by one.
+    ///
+    /// # Errors
+    /// Each, if it has tokens or parts that do not exist.
+    pub(crate) fn rows(
+        self,
+        vocabulary: &Vocabulary,
+    ) -> Result<impl Iterator<Item = Result<ReadRow, SavedError>>, SavedError> {
+        let regexes = expressions(&self.parts).ok_or(SavedError::Damaged)?;
+        let regex = move |part: u32| regexes.get(part as usize).cloned();
+        // Sets that rows have in common are one.
+        let mut dense: FxHashMap<Vec<u32>, Arc<[u32]>> = FxHashMap::default();
+        let other = regex.clone();
+        let plain = self.plain.into_iter().map(move |row| {
+            let (residue, row) = plain_row(row, &regex, &mut dense, vocabulary).ok_or(SavedError::Damaged)?;
+            Ok(ReadRow::Plain(residue, row))
+        });
+        let counted = self.counted.into_iter().map(move |row| {
+            let (key, row) = counted_row(row, &other, vocabulary).ok_or(SavedError::Damaged)?;
+            Ok(ReadRow::Counted(key, row))
+        });
+        Ok(plain.chain(counted))
+    }
+}
+
+fn plain_row(
+    row: SavedPlain,
+    regex: impl Fn(u32) -> Option<Regex>,
+    dense: &mut FxHashMap<Vec<u32>, Arc<[u32]>>,
+    vocabulary: &Vocabulary,
+) -> Option<(Regex, PlainRow)> {
+    let tokens = row.inside.ids(vocabulary)?;
+    let inside = if row.is_complement {
+        let words = dense.entry(tokens).or_insert_with_key(|without| {
+            let mut words = vocabulary.text_tokens().to_vec();
+            without.iter().for_each(|token| words[*token as usize / 32] &= !(1 << (token % 32)));
+            words.into()
+        });
+        MaskForm::Dense(words.clone())
+    } else {
+        MaskForm::Sparse(tokens.into())
+    };
+    let exits = match row.exits {
+        Some(exits) => {
+            let exits = exits.into_iter().map(|(token, depth)| remainder(token, depth, vocabulary));
+            Some(exits.collect::<Option<Vec<_>>>()?)
+        }
+        None => None,
+    };
+    Some((regex(row.residue)?, PlainRow::from_lists(inside, exits, vocabulary)))
+}
+
+fn counted_row(
+    row: SavedCounted,
+    regex: impl Fn(u32) -> Option<Regex>,
+    vocabulary: &Vocabulary,
+) -> Option<(CountedKey, CountedRow)> {
+    let known = |token: u32| vocabulary.token_bytes(TokenId(token)).map(|_| TokenId(token));
+    let inside = row.inside.iter().map(|tokens| {
+        let ids = tokens.ids(vocabulary)?;
+        Some(ids.into_iter().map(TokenId).collect())
+    });
+    let inside = inside.collect::<Option<Vec<Vec<TokenId>>>>()?;
+    let ending = row.ending.iter().map(|&(token, n_units)| Some((known(token)?, n_units)));
+    let ending = ending.collect::<Option<Vec<_>>>()?;
+    let exits = row.exits.iter().map(|&(token, depth, n_units)| {
+        let (token, depth) = remainder(token, depth, vocabulary)?;
+        Some((token, depth as usize, n_units))
+    });
+    let exits = exits.collect::<Option<Vec<_>>>()?;
+    let key = (regex(row.unit)?, row.suffix.into(), row.unit_state);
+    Some((key, CountedRow::from_lists(vocabulary, inside, ending, exits)))
+}
+
+/// A token that has more than `depth` bytes.
+fn remainder(token: u32, depth: u32, vocabulary: &Vocabulary) -> Option<(TokenId, u32)> {
+    let bytes = vocabulary.token_bytes(TokenId(token))?;
+    ((depth as usize) < bytes.len()).then_some((TokenId(token), depth))
+}
+
+fn expressions(parts: &[Part]) -> Option<Vec<Regex>> {
+    let mut regexes: Vec<Regex> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let one = |number: &u32| regexes.get(*number as usize).cloned();
+        let list = |numbers: &[u32]| numbers.iter().map(one).collect::<Option<Vec<_>>>();
+        let regex = match part {
+            Part::Empty => Regex::empty(),
+            Part::Epsilon => Regex::epsilon(),
+            Part::Bytes(bytes) => Regex::bytes(bytes.iter().copied().collect::<ByteSet>()),
+            Part::Words(words) => Regex::words(words.iter().map(Vec::as_slice)),
+            Part::Concat(parts) => Regex::concat(list(parts)?),
+            Part::Union(parts) => Regex::union(list(parts)?),
+            Part::Intersection(parts) => Regex::intersection(list(parts)?),
+            Part::Complement(inner) => one(inner)?.complement(),
+            Part::Repeat(_, min, Some(max)) if max < min => return None,
+            Part::Repeat(inner, min, max) => one(inner)?.repeat(*min, *max),
+        };
+        if regex.depth() > MAX_DEPTH {
+            return None;
+        }
+        regexes.push(regex);
+    }
+    Some(regexes)
+}
+
+/// A digest of everything that masks see of a vocabulary.
+fn fingerprint(vocabulary: &Vocabulary) -> [u8; N_DIGEST] {
+    let mut digest = Sha256::new();
+    let number = |digest: &mut Sha256, number: usize| digest.update((number as u64).to_le_bytes());
+    number(&mut digest, vocabulary.n_vocab());
+    number(&mut digest, vocabulary.eos_token_ids().len());
+    for &token in vocabulary.eos_token_ids() {
+        number(&mut digest, token as usize);
+    }
+    for token in 0..vocabulary.n_vocab() as u32 {
+        let bytes = vocabulary.token_bytes(TokenId(token));
+        number(&mut digest, bytes.map_or(usize::MAX, <[u8]>::len));
+        digest.update(bytes.unwrap_or_default());
+    }
+    digest.finalize().into()
+}
