@@ -3,6 +3,7 @@
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
 
 use maskwright::{
@@ -234,16 +235,22 @@ impl Compiler {
     ///
     /// Raises OSError if it cannot be written.
     fn save_rows(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        static N_SAVED: AtomicU64 = AtomicU64::new(0);
         py.detach(|| {
             let mut beside = path.clone().into_os_string();
-            beside.push(format!(".{}.part", std::process::id()));
-            std::fs::write(&beside, self.compiler.save_rows())?;
-            std::fs::rename(&beside, &path)?;
-            Ok(())
+            let number = N_SAVED.fetch_add(1, Ordering::Relaxed);
+            beside.push(format!(".{}.{number}.part", std::process::id()));
+            let written = std::fs::write(&beside, self.compiler.save_rows());
+            let result = written.and_then(|()| std::fs::rename(&beside, &path));
+            if result.is_err() {
+                // The error that matters is the first.
+                let _ = std::fs::remove_file(&beside);
+            }
+            Ok(result?)
         })
     }
 
-    /// Reads what `save_rows` wrote, and returns how many rows there were. Changes no answer. Take such files only from where
+    /// Reads what `save_rows` wrote, and returns how many rows were new. Changes no answer. Take such files only from where
     /// you would take a program: damage is found, malice is not.
     ///
     /// Raises ValueError if the file is damaged, of another version or for another vocabulary, OSError if it cannot be read.

@@ -17,13 +17,16 @@ use crate::budget::Spelling;
 use crate::lexed::{Layout, LexedTables};
 use crate::machine::Machine;
 use crate::rows::{
-    CountedKey, CountedRow, LongTokens, MAX_RESIDUE, MinusRow, PlainRow, ReadRow, Row, SavedError, SavedRows,
-    Writer,
+    CountedKey, CountedRow, LongTokens, MAX_RESIDUE, MAX_TREE, MinusRow, PlainRow, ReadRow, Row, SavedError,
+    SavedRows, Writer,
 };
 use crate::{EngineError, Limits, Options};
 
 /// The most residues of one terminal that are prepared for.
 const MAX_WARM_RESIDUES: usize = 32;
+
+/// How often the key of a key is taken.
+const MAX_KEYS: usize = 2;
 
 /// The most automata that are kept for grammars to come.
 const MAX_AUTOMATA: usize = 8_192;
@@ -285,7 +288,8 @@ impl Compiler {
     }
 
     /// The rows that are known by now, to be read by [`load_rows`](Compiler::load_rows) in another process with the same
-    /// vocabulary, so that its first masks need not wait for them. Rows of very long expressions are left out.
+    /// vocabulary, so that its first masks need not wait for them. Left out are rows of very long expressions, those with a
+    /// complement inside, and what is quickly made from other rows.
     pub fn save_rows(&self) -> Vec<u8> {
         let vocabulary = &self.0.vocabulary;
         // What is locked is looked up and let go: writing takes long.
@@ -307,7 +311,8 @@ impl Compiler {
                 let again = store.automaton(regex, &Fuel::new(MAX_RESIDUE as u64));
                 again.is_ok_and(|again| again.store_id() == store.id() && again.start() == Some(state))
             };
-            if let Some(residue) = residue.filter(is_itself) {
+            if let Some(residue) = residue.filter(|residue| residue.size() <= MAX_TREE && is_itself(residue))
+            {
                 writer.plain(&residue, &row, vocabulary);
             }
         }
@@ -317,8 +322,8 @@ impl Compiler {
         writer.finish(vocabulary)
     }
 
-    /// Takes rows that [`save_rows`](Compiler::save_rows) gave, as far as the limit on their memory allows, and returns how
-    /// many there were. Changes no answer, if the bytes are what was saved: whether they are damaged, of another version
+    /// Takes rows that [`save_rows`](Compiler::save_rows) gave, as far as the limits on memory allow, and returns how many of
+    /// them were new. Changes no answer, if the bytes are what was saved: whether they are damaged, of another version
     /// or for another vocabulary is checked, what else someone may have written there cannot be.
     ///
     /// # Errors
@@ -341,35 +346,29 @@ impl Compiler {
         let shared = &self.0;
         let refused = |error: SavedError| EngineError::saved_rows(error.reason());
         let store = lock(&shared.automata).store.clone();
+        let saved = SavedRows::read(saved, &shared.vocabulary).map_err(refused)?;
         let mut n_rows = 0;
-        for row in SavedRows::read(saved, &shared.vocabulary)
-            .map_err(refused)?
-            .rows(&shared.vocabulary)
-            .map_err(refused)?
-        {
+        for row in saved.rows(&shared.vocabulary).map_err(refused)? {
             fuel.spend(1)?;
-            let row = row.map_err(refused)?;
-            let is_full = lock(&shared.rows).n_bytes > shared.limits.row_cache_bytes / 2
-                || store.memory_usage() > shared.limits.automaton_bytes / 2;
-            if is_full {
-                break;
-            }
-            n_rows += 1;
-            match row {
-                ReadRow::Plain(residue, row) => {
-                    let automaton = store
-                        .automaton(&residue, fuel)
-                        .map_err(|error| EngineError::automaton(format!("{residue:?}"), error))?;
-                    if let Some(start) = automaton.start().filter(|_| automaton.store_id() == store.id()) {
-                        let row = Row::Plain(Arc::new(row));
-                        let mut cache = shared.room_for(row.memory_usage());
-                        cache.rows.entry((store.id(), start)).or_insert(row);
+            let key = match row.map_err(refused)? {
+                ReadRow::Plain(residue, row) => match store.automaton(&residue, fuel) {
+                    Ok(automaton) if automaton.store_id() == store.id() => {
+                        automaton.start().map(|start| KnownRow::Plain((store.id(), start), Arc::new(row)))
                     }
-                }
-                ReadRow::Counted(key, row) => {
-                    let mut cache = shared.room_for(row.memory_usage());
-                    cache.counted.entry(key).or_insert(Arc::new(row));
-                }
+                    Ok(_) => None,
+                    // Limits may be other than they were; a row more or less changes nothing.
+                    Err(error) if error.is_limit() && !error.is_cancelled() => None,
+                    Err(error) => return Err(EngineError::automaton("of a saved row".to_owned(), error)),
+                },
+                ReadRow::Counted(key, row) => Some(KnownRow::Counted(key, Arc::new(row))),
+            };
+            let Some(row) = key else { continue };
+            match lock(&shared.rows).insert(row, shared.limits.row_cache_bytes) {
+                Some(is_new) => n_rows += usize::from(is_new),
+                None => break,
+            }
+            if store.memory_usage() > shared.limits.automaton_bytes / 2 {
+                break;
             }
         }
         Ok(n_rows)
@@ -506,8 +505,11 @@ impl Shared {
         residue: StateId,
     ) -> Result<Option<PlainRow>, AutomatonError> {
         let short_bytes = self.options.short_bytes;
-        let near_state = automaton.row_key(residue, short_bytes)?;
-        // A key is its own key; should one not be, it gets a walk, not a row by a third.
+        let mut near_state = automaton.row_key(residue, short_bytes)?;
+        // A key is mostly its own key; what a cut leaves may be counted together and cut again.
+        for _ in 0..MAX_KEYS {
+            near_state = automaton.row_key(near_state, short_bytes)?;
+        }
         if near_state == residue || automaton.row_key(near_state, short_bytes)? != near_state {
             return Ok(None);
         }
@@ -532,6 +534,34 @@ impl Shared {
         }
         cache.n_bytes += n_bytes;
         cache
+    }
+}
+
+/// A row to be kept, by what it is found.
+enum KnownRow {
+    Plain((u64, StateId), Arc<PlainRow>),
+    Counted(CountedKey, Arc<CountedRow>),
+}
+
+impl RowCache {
+    /// Adds a row if there is none, and says whether there was none; `None` if there is no room for it.
+    fn insert(&mut self, row: KnownRow, max_bytes: usize) -> Option<bool> {
+        let (is_known, n_bytes) = match &row {
+            KnownRow::Plain(key, row) => (self.rows.contains_key(key), row.memory_usage()),
+            KnownRow::Counted(key, row) => (self.counted.contains_key(key), row.memory_usage()),
+        };
+        if is_known {
+            return Some(false);
+        }
+        if self.n_bytes + n_bytes > max_bytes {
+            return None;
+        }
+        self.n_bytes += n_bytes;
+        match row {
+            KnownRow::Plain(key, row) => drop(self.rows.insert(key, Row::Plain(row))),
+            KnownRow::Counted(key, row) => drop(self.counted.insert(key, row)),
+        }
+        Some(true)
     }
 }
 

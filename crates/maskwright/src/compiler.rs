@@ -248,7 +248,7 @@ impl Compiler {
     /// ```
     /// use maskwright::{Compiler, Tokenizer};
     /// let tokens = [b"a".to_vec(), b"\"".to_vec(), b"</s>".to_vec()];
-    /// let tokenizer = Tokenizer::from_tokens(tokens.map(Some).to_vec(), &[2])?;
+    /// let tokenizer = Tokenizer::from_tokens(tokens.to_vec(), &[2])?;
     /// let saved = Compiler::new(&tokenizer).save_rows();
     /// let next = Compiler::new(&tokenizer);
     /// next.load_rows(&saved)?;
@@ -259,7 +259,7 @@ impl Compiler {
         self.engine.save_rows()
     }
 
-    /// Takes rows that [`save_rows`](Compiler::save_rows) gave, and returns how many they were. Changes no answer: bytes that are
+    /// Takes rows that [`save_rows`](Compiler::save_rows) gave, and returns how many were new. Changes no answer: bytes that are
     /// damaged, of another version or for another vocabulary are refused. (Not found is malice: take rows only from where
     /// you would take a program.)
     ///

@@ -14,8 +14,8 @@ use rustc_hash::FxHashMap;
 
 use super::futures::{FutureId, NEVER};
 use super::profile::{Partition, Profile};
-use super::runs::{MAX_STEPS, MIN_STEPS, Spelling};
-use super::summaries::{Summaries, located};
+use super::runs::{Effort, MAX_STEPS, MIN_STEPS, Spelling};
+use super::summaries::Summaries;
 use crate::EngineError;
 use crate::compiler::lock;
 use crate::configuration::{ConfigId, Thread};
@@ -77,20 +77,22 @@ impl Budget {
     pub(crate) fn new_upper(vocabulary: &Vocabulary, spelling: Arc<Mutex<Spelling>>) -> Budget {
         let mut budget = Budget::new(vocabulary, spelling, MAX_UPPER_ITEMS);
         budget.is_upper = true;
-        budget.forget_search();
         budget
     }
 
     /// Drops the search itself, which an error may have left in the middle of something.
     pub(crate) fn forget_search(&mut self) {
         self.summaries = Summaries::default();
-        self.summaries.is_upper = self.is_upper;
     }
 
-    /// The steps that one run may take, by patience.
-    fn max_steps(&self) -> u64 {
+    /// What one run may take, by patience.
+    fn effort(&self) -> Effort {
+        if self.is_upper {
+            return Effort::Upper;
+        }
         let steps = u128::from(MAX_STEPS) * u128::from(self.patience) / u128::from(self.max_items.max(1));
-        u64::try_from(steps).unwrap_or(u64::MAX).clamp(MIN_STEPS, 16 * MAX_STEPS)
+        let max_steps = u64::try_from(steps).unwrap_or(u64::MAX).clamp(MIN_STEPS, 16 * MAX_STEPS);
+        Effort::Exact { max_steps }
     }
 
     /// Drops a search that was given up, but no answers, and has less patience from now on.
@@ -134,12 +136,7 @@ impl Budget {
             let automaton = machine.automaton(thread.terminal);
             let mut spelling = lock(&self.spelling);
             let root = spelling.futures.root();
-            let exits = match self.is_upper {
-                true => spelling.upper_run(automaton, thread.residue, follow).map(Some),
-                false => spelling.run(automaton, thread.residue, root, follow, self.max_steps()),
-            };
-            let exits = exits.map_err(|error| located(automaton, error))?;
-            exits.ok_or_else(|| EngineError::budget_search(self.max_steps()))?
+            spelling.exits(automaton, thread.residue, root, follow, self.effort())?
         };
         let mut least = NEVER;
         for &(future, cost) in exits.iter() {
@@ -242,8 +239,8 @@ impl Budget {
         let mut spelling = lock(&spelling);
         let follow = self.summaries.follow(&mut spelling, follow);
         let summary = self.summaries.summary(state, future, follow);
-        self.summaries.max_steps = self.max_steps();
-        Ok(self.summaries.exits(machine, &mut spelling, summary, self.patience)?.to_vec())
+        let effort = self.effort();
+        Ok(self.summaries.exits(machine, &mut spelling, summary, self.patience, effort)?.to_vec())
     }
 
     /// Drops what is memoised if it has grown beyond the limit.

@@ -15,12 +15,23 @@ use maskwright_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::futures::{FutureId, Futures, NEVER};
+use super::summaries::located;
+use crate::EngineError;
 
 /// Costs at which something can be left, each with the future of the token in progress; ascending.
 pub(super) type Exits = Arc<[(FutureId, u32)]>;
 
 /// Exits, and how many costs were looked at.
 type FoundExits = (Vec<(FutureId, u32)>, u32);
+
+/// How much is done to find a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Effort {
+    /// Tokens that span terminals are left out, and what is not known is spelled by a shortest word.
+    Upper,
+    /// The run itself, in so many steps at most.
+    Exact { max_steps: u64 },
+}
 
 /// A residue, the future of the token that it is read in, and the bytes that may follow.
 type RunKey = ((u64, StateId), FutureId, ByteSet);
@@ -77,6 +88,29 @@ impl Spelling {
         }
     }
 
+    /// The run from `residue` inside a token with `future` (at the start of one, if the effort is for upper bounds), or what the
+    /// effort is enough for.
+    ///
+    /// # Errors
+    /// If a limit of the automaton is reached, or the effort is not enough.
+    pub(super) fn exits(
+        &mut self,
+        automaton: &Automaton,
+        residue: StateId,
+        future: FutureId,
+        follow: ByteSet,
+        effort: Effort,
+    ) -> Result<Exits, EngineError> {
+        let in_terminal = |error| located(automaton, error);
+        match effort {
+            Effort::Upper => self.upper_run(automaton, residue, follow).map_err(in_terminal),
+            Effort::Exact { max_steps } => {
+                let run = self.run(automaton, residue, future, follow, max_steps).map_err(in_terminal)?;
+                run.ok_or_else(|| EngineError::budget_search(max_steps))
+            }
+        }
+    }
+
     /// The run from `residue` inside a token with `future`; see the module's head.
     ///
     /// Residues that differ only in large counts have one run: `Automaton::row_key` for B bytes reads strings
@@ -88,7 +122,7 @@ impl Spelling {
     ///
     /// # Errors
     /// If a limit of the automaton is reached.
-    pub(super) fn run(
+    fn run(
         &mut self,
         automaton: &Automaton,
         residue: StateId,
@@ -141,7 +175,7 @@ impl Spelling {
     ///
     /// # Errors
     /// If a limit of the automaton is reached.
-    pub(super) fn upper_run(
+    fn upper_run(
         &mut self,
         automaton: &Automaton,
         residue: StateId,

@@ -14,7 +14,7 @@ use maskwright_grammar::{ExprId, ExprPool, Symbol};
 use rustc_hash::FxHashMap;
 
 use super::futures::{FutureId, NEVER};
-use super::runs::{Spelling, is_beyond};
+use super::runs::{Effort, Spelling, is_beyond};
 use crate::EngineError;
 use crate::machine::Machine;
 
@@ -61,10 +61,6 @@ pub(super) struct Summaries {
     follows: Vec<(ByteSet, u32)>,
     follow_ids: FxHashMap<ByteSet, FollowId>,
     first_bytes: FxHashMap<ExprId, ByteSet>,
-    /// Whether a token must end where a terminal does.
-    pub(super) is_upper: bool,
-    /// The steps that one run may take.
-    pub(super) max_steps: u64,
     n_items: u64,
     n_offers: u64,
 }
@@ -163,13 +159,14 @@ impl Summaries {
     /// The exits of a summary, as far as they can be part of a cheapest completion, ascending by cost.
     ///
     /// # Errors
-    /// If more than `max_items` items are taken, or another limit is reached.
+    /// If more than `max_items` items are taken, `effort` is not enough for a run, or another limit is reached.
     pub(super) fn exits(
         &mut self,
         machine: &mut Machine,
         spelling: &mut Spelling,
         summary: SummaryId,
         max_items: u64,
+        effort: Effort,
     ) -> Result<&[(FutureId, u32)], EngineError> {
         let index = summary.0 as usize;
         if !self.summaries[index].is_complete {
@@ -180,7 +177,7 @@ impl Summaries {
                 && !self.is_past(summary, cost)
             {
                 if let Some(item) = self.pop(cost) {
-                    self.take(machine, spelling, cost, item)?;
+                    self.take(machine, spelling, cost, item, effort)?;
                 }
                 if self.work() > last {
                     return Err(EngineError::budget_search(max_items));
@@ -254,6 +251,7 @@ impl Summaries {
         spelling: &mut Spelling,
         cost: u32,
         (id, state, mut future): Item,
+        effort: Effort,
     ) -> Result<(), EngineError> {
         if self.is_past(id, cost) || self.costs.get(&(id, state, future)).is_some_and(|&known| known < cost) {
             return Ok(());
@@ -290,12 +288,7 @@ impl Summaries {
                 Symbol::Terminal(terminal) => {
                     let Some(start) = machine.terminal_start(terminal)? else { continue };
                     let automaton = machine.automaton(terminal);
-                    let run = match self.is_upper {
-                        true => spelling.upper_run(automaton, start, behind).map(Some),
-                        false => spelling.run(automaton, start, future, behind, self.max_steps),
-                    };
-                    let run = run.map_err(|error| located(automaton, error))?;
-                    let run = run.ok_or_else(|| EngineError::budget_search(self.max_steps))?;
+                    let run = spelling.exits(automaton, start, future, behind, effort)?;
                     for &(left, more) in run.iter() {
                         self.offer(cost.saturating_add(more), (id, step.next, left));
                     }
@@ -356,7 +349,7 @@ impl Summaries {
     pub(super) fn memory_usage(&self) -> usize {
         self.summaries.len() * (size_of::<Summary>() + 100)
             + self.queue.values().map(|items| items.len() * size_of::<Item>() + 60).sum::<usize>()
-            + (self.costs.len() + self.root_costs.len()) * 24
+            + (self.costs.len() + self.root_costs.len() + self.covered.len()) * 24
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) use counted::{CountedRow, UnitBounds};
 pub(crate) use minus::MinusRow;
 pub(crate) use near::LongTokens;
 pub(crate) use plain::PlainRow;
-pub(crate) use saved::{CountedKey, MAX_RESIDUE, ReadRow, SavedError, SavedRows, Writer};
+pub(crate) use saved::{CountedKey, MAX_RESIDUE, MAX_TREE, ReadRow, SavedError, SavedRows, Writer};
 
 use crate::mask_form::MaskBuilder;
 

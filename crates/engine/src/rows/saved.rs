@@ -3,10 +3,12 @@
 //! A row is known by its residue, written as an expression, and holds for one vocabulary only. So what is written has a
 //! fingerprint of the vocabulary, a version of the form, and a digest of itself; where one of them is not as it should
 //! be, nothing is read. The digest finds damage, not malice: rows that someone else has written are as trustworthy as
-//! they are. Whatever the bytes, reading them ends in an error or in rows over tokens that exist.
+//! they are. Whatever the bytes, reading them ends in an error or in rows over tokens that exist, in memory in proportion to
+//! the file and a bound on the size of expressions.
 //!
 //! Not written: rows as differences ([`MinusRow`](super::MinusRow)), which are made from the others in no time, rows of
-//! single words and of states that are numbers (they belong to one automaton), and residues that are long to write.
+//! single words and of states that are numbers (they belong to one automaton), residues that are long to write, and those
+//! with a complement inside (an expression's is relative to text, a residue's is not).
 
 use std::sync::Arc;
 
@@ -26,6 +28,10 @@ const N_DIGEST: usize = 32;
 
 /// Residues with more operations and bytes of words are not written.
 pub(crate) const MAX_RESIDUE: usize = 4_096;
+/// The same, with what occurs twice counted twice: comparing expressions takes so long.
+pub(crate) const MAX_TREE: u64 = 1 << 16;
+/// How large all expressions of a file together may be, counted in this way.
+const MAX_TREES: u64 = 1 << 24;
 /// The deepest expression that is read.
 const MAX_DEPTH: u32 = 400;
 
@@ -36,6 +42,7 @@ pub(crate) enum SavedError {
     OtherVersion,
     OtherVocabulary,
     Damaged,
+    Malformed,
 }
 
 impl SavedError {
@@ -49,6 +56,7 @@ impl SavedError {
                 "the saved rows are for another vocabulary (other tokens, other ids or other ends of text)"
             }
             SavedError::Damaged => "the saved rows are damaged: their digest is not that of their content",
+            SavedError::Malformed => "the saved rows have parts, tokens or sizes that no rows have",
         }
     }
 }
@@ -109,7 +117,10 @@ impl Tokens {
 
     fn ids(&self, vocabulary: &Vocabulary) -> Option<Vec<u32>> {
         let mut id = 0u32;
-        let ids = self.0.iter().map(|&difference| {
+        let ids = self.0.iter().enumerate().map(|(index, &difference)| {
+            if index > 0 && difference == 0 {
+                return None;
+            }
             id = id.checked_add(difference)?;
             vocabulary.token_bytes(TokenId(id)).map(|_| id)
         });
@@ -218,7 +229,7 @@ impl SavedRows {
         if digest != Sha256::digest(content).as_slice() {
             return Err(SavedError::Damaged);
         }
-        postcard::from_bytes(content).map_err(|_| SavedError::Damaged)
+        postcard::from_bytes(content).map_err(|_| SavedError::Malformed)
     }
 
     /// The rows, made one by one.
@@ -229,17 +240,18 @@ impl SavedRows {
         self,
         vocabulary: &Vocabulary,
     ) -> Result<impl Iterator<Item = Result<ReadRow, SavedError>>, SavedError> {
-        let regexes = expressions(&self.parts).ok_or(SavedError::Damaged)?;
+        let regexes = expressions(&self.parts).ok_or(SavedError::Malformed)?;
         let regex = move |part: u32| regexes.get(part as usize).cloned();
         // Sets that rows have in common are one.
         let mut dense: FxHashMap<Vec<u32>, Arc<[u32]>> = FxHashMap::default();
         let other = regex.clone();
         let plain = self.plain.into_iter().map(move |row| {
-            let (residue, row) = plain_row(row, &regex, &mut dense, vocabulary).ok_or(SavedError::Damaged)?;
+            let (residue, row) =
+                plain_row(row, &regex, &mut dense, vocabulary).ok_or(SavedError::Malformed)?;
             Ok(ReadRow::Plain(residue, row))
         });
         let counted = self.counted.into_iter().map(move |row| {
-            let (key, row) = counted_row(row, &other, vocabulary).ok_or(SavedError::Damaged)?;
+            let (key, row) = counted_row(row, &other, vocabulary).ok_or(SavedError::Malformed)?;
             Ok(ReadRow::Counted(key, row))
         });
         Ok(plain.chain(counted))
@@ -278,6 +290,10 @@ fn counted_row(
     regex: impl Fn(u32) -> Option<Regex>,
     vocabulary: &Vocabulary,
 ) -> Option<(CountedKey, CountedRow)> {
+    // No token begins more units than it has bytes, and there is one to go on with.
+    if row.inside.len() > vocabulary.max_token_bytes() + 2 || row.suffix.is_empty() {
+        return None;
+    }
     let known = |token: u32| vocabulary.token_bytes(TokenId(token)).map(|_| TokenId(token));
     let inside = row.inside.iter().map(|tokens| {
         let ids = tokens.ids(vocabulary)?;
@@ -295,17 +311,32 @@ fn counted_row(
     Some((key, CountedRow::from_lists(vocabulary, inside, ending, exits)))
 }
 
-/// A token that has more than `depth` bytes.
+/// A token that has more than `depth` bytes, and these.
 fn remainder(token: u32, depth: u32, vocabulary: &Vocabulary) -> Option<(TokenId, u32)> {
     let bytes = vocabulary.token_bytes(TokenId(token))?;
-    ((depth as usize) < bytes.len()).then_some((TokenId(token), depth))
+    (1..bytes.len()).contains(&(depth as usize)).then_some((TokenId(token), depth))
 }
 
 fn expressions(parts: &[Part]) -> Option<Vec<Regex>> {
     let mut regexes: Vec<Regex> = Vec::with_capacity(parts.len());
+    let mut left = MAX_TREES;
     for part in parts {
         let one = |number: &u32| regexes.get(*number as usize).cloned();
         let list = |numbers: &[u32]| numbers.iter().map(one).collect::<Option<Vec<_>>>();
+        let size_of = |number: &u32| regexes.get(*number as usize).map_or(u64::MAX, Regex::size);
+        // Known before anything is made.
+        let size = match part {
+            Part::Concat(parts) | Part::Union(parts) | Part::Intersection(parts) => {
+                parts.iter().fold(1u64, |size, part| size.saturating_add(size_of(part)))
+            }
+            Part::Complement(inner) | Part::Repeat(inner, ..) => size_of(inner).saturating_add(1),
+            Part::Words(words) => words.iter().map(|word| word.len() as u64 + 1).sum(),
+            Part::Empty | Part::Epsilon | Part::Bytes(_) => 1,
+        };
+        if size > MAX_TREE {
+            return None;
+        }
+        left = left.checked_sub(size)?;
         let regex = match part {
             Part::Empty => Regex::empty(),
             Part::Epsilon => Regex::epsilon(),
@@ -313,6 +344,7 @@ fn expressions(parts: &[Part]) -> Option<Vec<Regex>> {
             Part::Words(words) => Regex::words(words.iter().map(Vec::as_slice)),
             Part::Concat(parts) => Regex::concat(list(parts)?),
             Part::Union(parts) => Regex::union(list(parts)?),
+            Part::Intersection(parts) if parts.is_empty() => return None,
             Part::Intersection(parts) => Regex::intersection(list(parts)?),
             Part::Complement(inner) => one(inner)?.complement(),
             Part::Repeat(_, min, Some(max)) if max < min => return None,
@@ -341,4 +373,67 @@ fn fingerprint(vocabulary: &Vocabulary) -> [u8; N_DIGEST] {
         digest.update(bytes.unwrap_or_default());
     }
     digest.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vocabulary() -> Vocabulary {
+        let tokens = [&b"a"[..], b"ab", b"\"", b"</s>"].map(|token| Some(token.to_vec()));
+        Vocabulary::from_tokens(tokens.to_vec(), &[3], None).unwrap()
+    }
+
+    /// Whether rows of a crafted file, digest and all, are refused.
+    fn is_refused(rows: SavedRows) -> bool {
+        let vocabulary = vocabulary();
+        let bytes = Writer { rows, known: FxHashMap::default() }.finish(&vocabulary);
+        let read = SavedRows::read(&bytes, &vocabulary).unwrap();
+        match read.rows(&vocabulary) {
+            Ok(mut rows) => rows.any(|row| row.is_err()),
+            Err(_) => true,
+        }
+    }
+
+    fn plain(inside: Vec<u32>, exits: Option<Vec<(u32, u32)>>) -> SavedRows {
+        let row = SavedPlain { residue: 0, inside: Tokens(inside), is_complement: false, exits };
+        SavedRows { parts: vec![Part::Bytes(vec![b'a'])], plain: vec![row], counted: vec![] }
+    }
+
+    fn counted(inside: Vec<Tokens>, suffix: &[u8]) -> SavedRows {
+        let suffix = suffix.to_vec();
+        let row =
+            SavedCounted { unit: 0, suffix, unit_state: 0, inside, ending: vec![], exits: vec![(1, 1, 1)] };
+        SavedRows { parts: vec![Part::Bytes(vec![b'a'])], plain: vec![], counted: vec![row] }
+    }
+
+    #[test]
+    fn crafted_files_are_refused() {
+        let parts = |parts| SavedRows { parts, ..SavedRows::default() };
+        let doubled = |make: fn(Vec<u32>) -> Part| {
+            let first = Part::Words(vec![vec![b'x'; 40]]);
+            std::iter::once(first).chain((0..64).map(|part| make(vec![part, part]))).collect()
+        };
+        assert!(is_refused(parts(vec![Part::Intersection(vec![])])));
+        assert!(is_refused(parts(doubled(Part::Concat))));
+        assert!(is_refused(parts(vec![Part::Concat(vec![0])])));
+        assert!(is_refused(parts(vec![Part::Epsilon, Part::Repeat(0, 2, Some(1))])));
+        let nested = (0..10_000).map(Part::Complement);
+        assert!(is_refused(parts(std::iter::once(Part::Bytes(vec![b'a'])).chain(nested).collect())));
+        assert!(!is_refused(plain(vec![0, 1], Some(vec![(1, 1)]))));
+        for (inside, exits) in [
+            (vec![0, 0], None),
+            (vec![u32::MAX, 2], None),
+            (vec![4], None),
+            (vec![], Some(vec![(1, 2)])),
+            (vec![], Some(vec![(1, 0)])),
+            (vec![], Some(vec![(9, 1)])),
+        ] {
+            assert!(is_refused(plain(inside, exits)));
+        }
+        let lists = |n: usize| (0..n).map(|_| Tokens(vec![])).collect();
+        assert!(!is_refused(counted(lists(2), b"\"")));
+        assert!(is_refused(counted(lists(100), b"\"")));
+        assert!(is_refused(counted(lists(2), b"")));
+    }
 }

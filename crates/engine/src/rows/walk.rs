@@ -176,21 +176,21 @@ impl States<'_> {
         if is_free && below.is_subset(&free) {
             return Ok(true);
         }
-        // The state behind the first character.
-        let target = match byte {
-            // Looking at characters costs more than a small subtree.
+        match byte {
+            // Looking at characters costs more than a small subtree. The set of states that texts do not leave may be
+            // another one than that which bytes do not leave, so the first byte must stay in it too.
             ..0x80 if is_free && trie.subtree_nodes(child) >= MIN_SUBTREE && trie.is_text_from(child) => {
-                state
+                let in_texts = self.free_in_texts(state)?;
+                Ok(in_texts.contains(byte) && below.is_subset(&in_texts))
             }
             0xC0.. if !self.states[state].is_accepting && trie.is_text_from(child) => {
                 match self.characters(state)?[usize::from(byte - 0xC0)] {
-                    DEAD => return Ok(false),
-                    target => target as usize,
+                    DEAD => Ok(false),
+                    behind => Ok(below.is_subset(&self.free_in_texts(behind as usize)?)),
                 }
             }
-            _ => return Ok(false),
-        };
-        Ok(below.is_subset(&self.free_in_texts(target)?))
+            _ => Ok(false),
+        }
     }
 
     /// Whether what was to be walked from a state so far is more than what it takes to know where it is free.
@@ -578,5 +578,30 @@ mod tests {
             }
         }
         assert!(n_subtrees > 20);
+    }
+
+    /// What texts may lead to is more than is looked at, what bytes may lead to is not.
+    #[test]
+    fn bytes_and_texts_have_sets_of_their_own() {
+        let letters = || b'b'..=b'z';
+        let mut strings: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
+        strings.extend(letters().flat_map(|x| letters().map(move |y| vec![b'a', x, y])));
+        strings.extend(["aé", "ażx"].map(|text| text.as_bytes().to_vec()));
+        let trie = Trie::new(strings.iter().zip(0..).map(|(string, i)| (string.as_slice(), TokenId(i))));
+        let but_quote = || Regex::char_class(&[('\0', '!'), ('#', char::MAX)]).star();
+        for n in [3, 30, 64, 66, 70, 100] {
+            let cyrillic = Regex::char_class(&[('\u{400}', '\u{43f}')]).repeat(n, Some(n));
+            let words = Regex::union([Regex::literal(b"abc"), cyrillic]);
+            let search = Regex::concat([but_quote(), words, but_quote()]);
+            let regex = Regex::concat([but_quote().difference(&search), Regex::byte(b'"')]);
+            let automaton = Automaton::new(&regex, &AutomatonLimits::default(), &Fuel::unlimited()).unwrap();
+            let start = automaton.start().unwrap();
+            let end = |string: &[u8]| {
+                string.iter().try_fold(start, |state, &byte| automaton.step(state, byte).unwrap())
+            };
+            let alive = strings.iter().zip(0..).filter(|(string, _)| end(string).is_some());
+            let alive: Vec<TokenId> = alive.map(|(_, token)| TokenId(token)).collect();
+            assert!(seen(&trie, &automaton, start).0 == alive, "{n}");
+        }
     }
 }
