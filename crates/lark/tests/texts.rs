@@ -131,10 +131,29 @@ fn sql() {
         "INSERT INTO t (a, b) VALUES (1, 'it''s'), (NULL, ?)",
         "UPDATE t SET a = a + 1 WHERE EXISTS (SELECT * FROM u)",
         "DELETE FROM t",
+        "(SELECT a FROM b.c.d) UNION ((SELECT 1) EXCEPT VALUES (2)) ORDER BY 1",
+        "UPDATE t AS u SET a = 1e5, b = CURRENT_DATE, indexes = .5",
+        // Long s, which is no `s` of a key word.
+        "SELECT \u{17f}elect FROM t",
     ] {
         assert!(checker.accepts(text), "{text}");
     }
-    for text in ["", "SELECT", "SELECT FROM t", "SELECT a b c FROM t", "UPDATE t", "DELETE t", "SELECT 'a"] {
+    for text in [
+        "",
+        "SELECT",
+        "SELECT FROM t",
+        "SELECT a b c FROM t",
+        "UPDATE t",
+        "DELETE t",
+        "SELECT 'a",
+        "SELECT index FROM t",
+        "SELECT 1a",
+        "SELECT 1e5a",
+        "SELECT 1e",
+        "VALUES (1) LIMIT 1",
+        "\u{17f}ELECT a",
+        "SELECT 'a\0'",
+    ] {
         assert!(!checker.accepts(text), "{text}");
     }
     let Some(shared) = shared() else { return };
@@ -153,8 +172,12 @@ fn python() {
         "",
         "def f(a, /, b: int = 1, *args, c, **kw) -> None:\n    # why\n\n    return [x for x in a if x]\n",
         "if x:\n  if y:\n    pass\nelse: print(f\"{x}\", '''a\nb''')\n",
-        "x = {\n  1: 2,\n**y}\nmatch x:\n\tcase {1: _, **r} if r: match = 1\n",
+        "x = {\n  1: 2,\n**y}\nmatch x:\n  case {1: _, **r} if r: match = 1\n",
         "async def f():\n  async with a as b, c: await d[1:, ...]\n",
+        "(a, [*b.c, d[0]]), e = *f, g = 1, (yield)\nx: int = 1\n(y.z) : int\ndel (a, b[1]), c\n",
+        "def f(a, b=1, /, c=2, *, d, e=3): return lambda x, *, y: g(1, *a, b=2, *c, **d, e=3)\n",
+        "print(f'{a.b[\"c\"]!r:>{width}} {{}} {len(x) + 1=}', rb'\\d' b'\\x00', '\\u00e9', x \\\n  if y else z)\n",
+        "match x, *y:\n  case [1, *_] | A(b, c=d) | -1+2j | (e as f,): pass\n  case *_, {'a': g}: pass\n",
     ] {
         assert!(checker.accepts(text), "{text}");
     }
@@ -166,6 +189,35 @@ fn python() {
         "for x in : pass\n",
         "a b\n",
         "x = 'a\n",
+        "f() = 1\n",
+        "a, b += 1\n",
+        "a, b: int\n",
+        "x = 1 = y\n",
+        "del f()\n",
+        "for f() in x: pass\n",
+        "(*a)\n",
+        "[*a for a in b]\n",
+        "def f(a=1, b): pass\n",
+        "def f(*, **k): pass\n",
+        "f(a=1, b)\n",
+        "f(**a, *b)\n",
+        "f(x for x in y, 1)\n",
+        "try: pass\nexcept A: pass\nexcept* B: pass\n",
+        "match x:\n  case *a: pass\n",
+        "match x:\n  case 1 as _: pass\n",
+        "x = '\\x1'\n",
+        "x = b'é'\n",
+        "x = 'a' b'b'\n",
+        "x = f'{if}'\n",
+        "x = f'{y'\n",
+        "x = f'{y z}'\n",
+        "raise 1from x\n",
+        // Python takes this one; tabs do not indent here.
+        "if x:\n\ty\n",
+        " x\n",
+        "\\\n x\n",
+        "x\n\\\n y\n",
+        "x = '\0'\n",
     ] {
         assert!(!checker.accepts(text), "{text}");
     }
