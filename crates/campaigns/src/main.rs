@@ -16,6 +16,7 @@
 //! * [`infill`]: a diffusion model under no constraint, checked proposals and exact masks.
 //! * [`canvases`]: canvases of true programs are filled to the end with the true tokens.
 //! * [`train_diffusion`]: the weights of the built-in diffusion model.
+//! * [`programs`]: a real model writes functions in Python and queries in SQL, which their own parsers judge.
 //! * [`lark_verdicts`]: programs and changes of them under Lark grammars, judged by Lark itself.
 //! * [`hostile`]: time and memory of bad input, each case in a process of its own.
 //!
@@ -37,6 +38,7 @@ mod log;
 mod maskbench;
 mod numbers;
 mod overhead;
+mod programs;
 mod progress;
 mod prompt;
 mod prompt_memory;
@@ -73,6 +75,8 @@ enum Campaign {
     Budget(budget::Arguments),
     /// Programs and changes of them under Lark grammars, judged by our matchers and by Lark itself.
     LarkVerdicts(lark_verdicts::Arguments),
+    /// A real model writes 50 functions in Python and 50 queries in SQL, judged by Python and sqlite themselves.
+    Programs(programs::Arguments),
     /// A function in C within 40 tokens, by a real model and by random logits.
     CFunction(budget::c_function::Arguments),
     /// Bad input: outcome, time and memory of each case.
@@ -98,6 +102,7 @@ fn main() -> anyhow::Result<()> {
         Campaign::Maskbench(arguments) => maskbench::run(&arguments),
         Campaign::Budget(arguments) => budget::run(&arguments),
         Campaign::LarkVerdicts(arguments) => lark_verdicts::run(&arguments),
+        Campaign::Programs(arguments) => programs::run(&arguments),
         Campaign::CFunction(arguments) => budget::c_function::run(&arguments),
         Campaign::Hostile(arguments) => hostile::run(&arguments),
         Campaign::Infill(arguments) => infill::run(&arguments),
