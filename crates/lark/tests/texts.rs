@@ -208,7 +208,6 @@ fn python() {
         "x = '\\x1'\n",
         "x = b'é'\n",
         "x = 'a' b'b'\n",
-        "x = f'{if}'\n",
         "x = f'{y'\n",
         "x = f'{y z}'\n",
         "raise 1from x\n",
