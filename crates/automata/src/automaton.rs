@@ -296,8 +296,8 @@ impl Automaton {
     /// * each count of a repeat x{m,n} to c = ⌊K/ℓ⌋+1, ℓ being the least length of a word of x, but at least 1:
     ///   x{min(m,c),min(n,c)};
     /// * what follows in a sequence a·b where all words of a are longer than K: a·e remains, e being the bytes that words
-    ///   of b end with (or ε, where the last part of b may be empty or they are not easily known). In a·b otherwise, b is cut for K less the least length
-    ///   in a;
+    ///   of b end with (or ε, where the last part of b may be empty or they are not easily known). In a·b otherwise, b is
+    ///   cut for K less the least length in a;
     /// * a member of a union that, cut, has no words of at most K bytes, if another member goes on after any string of the
     ///   bytes that the first K of its words' may be;
     /// * the bound in an intersection p ∩ u{m,n}·s where p is inside u{m,}·s and without intersections and

@@ -350,7 +350,7 @@ impl Compiler {
         let mut n_rows = 0;
         for row in saved.rows(&shared.vocabulary).map_err(refused)? {
             fuel.spend(1)?;
-            let key = match row.map_err(refused)? {
+            let row = match row.map_err(refused)? {
                 ReadRow::Plain(residue, row) => match store.automaton(&residue, fuel) {
                     Ok(automaton) if automaton.store_id() == store.id() => {
                         automaton.start().map(|start| KnownRow::Plain((store.id(), start), Arc::new(row)))
@@ -362,7 +362,7 @@ impl Compiler {
                 },
                 ReadRow::Counted(key, row) => Some(KnownRow::Counted(key, Arc::new(row))),
             };
-            let Some(row) = key else { continue };
+            let Some(row) = row else { continue };
             match lock(&shared.rows).insert(row, shared.limits.row_cache_bytes) {
                 Some(is_new) => n_rows += usize::from(is_new),
                 None => break,

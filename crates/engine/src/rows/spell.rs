@@ -14,12 +14,17 @@ use super::walk::States;
 /// See the module's description.
 pub(super) struct Spell {
     bytes: ByteSet,
-    /// How many bytes are known to be free.
-    length: usize,
-    /// The states after 0 to `length` bytes, each list sorted.
+    /// The states after no byte, one, and so on, each list sorted.
     layers: Vec<Vec<usize>>,
     /// That there are no more, or that there is no end.
     end: Option<End>,
+}
+
+impl Spell {
+    /// How many bytes are known to be free.
+    fn length(&self) -> usize {
+        self.layers.len() - 1
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,14 +64,14 @@ impl States<'_> {
             return Ok(false);
         }
         let Some(height) = trie.height(child) else { return Ok(false) };
-        Ok(height < spell.length || self.is_free_for(state, height + 1)?)
+        Ok(height < spell.length() || self.is_free_for(state, height + 1)?)
     }
 
     #[cold]
     fn begin_spell(&mut self, state: usize) -> Result<&Spell, AutomatonError> {
         let bytes = self.spell_bytes(state)?;
         let end = bytes.is_empty().then_some(End::Here);
-        let spell = Spell { bytes, length: 0, layers: vec![vec![state]], end };
+        let spell = Spell { bytes, layers: vec![vec![state]], end };
         Ok(self.states[state].spell.insert(Box::new(spell)))
     }
 
@@ -94,15 +99,15 @@ impl States<'_> {
     fn is_free_for(&mut self, state: usize, length: usize) -> Result<bool, AutomatonError> {
         let Some(mut spell) = self.states[state].spell.take() else { return Ok(false) };
         let result = self.extend(&mut spell, length);
-        let is_free = spell.length >= length || spell.end == Some(End::Never);
+        let is_free = spell.length() >= length || spell.end == Some(End::Never);
         self.states[state].spell = Some(spell);
         result.map(|()| is_free)
     }
 
     fn extend(&mut self, spell: &mut Spell, length: usize) -> Result<(), AutomatonError> {
-        while spell.length < length && spell.end.is_none() {
+        while spell.length() < length && spell.end.is_none() {
             let mut next: Vec<usize> = Vec::new();
-            for &state in &spell.layers[spell.length] {
+            for &state in &spell.layers[spell.length()] {
                 for (_, target) in self.targets(state, spell.bytes)? {
                     match target.filter(|&target| !self.states[target].is_accepting) {
                         Some(target) => next.push(target),
@@ -121,7 +126,6 @@ impl States<'_> {
                 spell.end = Some(End::Never);
             } else {
                 spell.layers.push(next);
-                spell.length += 1;
             }
         }
         Ok(())
@@ -133,7 +137,7 @@ mod tests {
     use maskwright_automata::{Automaton, AutomatonLimits, Fuel, Regex, StateId};
     use maskwright_vocabulary::TokenId;
 
-    use super::super::walk::{Found, walk};
+    use super::super::walk::tests::agrees_with_steps;
     use super::*;
 
     /// All strings of a and b up to eight bytes, and the shorter ones with something else behind.
@@ -193,29 +197,7 @@ mod tests {
                     string.iter().try_fold(state, |state, &byte| automaton.step(state, byte).unwrap())
                 };
                 let Some(state) = run(automaton.start().unwrap(), start) else { continue };
-                let (mut alive, mut accepting): (Vec<TokenId>, Vec<TokenId>) = Default::default();
-                walk(&trie, &automaton, state, |found| match found {
-                    Found::Subtree(node) => {
-                        n_taken += 1;
-                        alive.extend(trie.subtree_tokens(node));
-                    }
-                    Found::Node(node, _, is_accepting) => {
-                        alive.extend(trie.tokens(node));
-                        accepting.extend(trie.tokens(node).iter().filter(|_| is_accepting));
-                    }
-                })
-                .unwrap();
-                alive.sort_unstable();
-                accepting.sort_unstable();
-                let ends = || (0..).map(TokenId).zip(strings.iter().map(|string| run(state, string)));
-                let expected: Vec<TokenId> =
-                    ends().filter(|(_, end)| end.is_some()).map(|(token, _)| token).collect();
-                assert_eq!(alive, expected, "{regex:?} after {start:?}");
-                let expected: Vec<TokenId> = ends()
-                    .filter(|(_, end)| end.is_some_and(|end| automaton.is_accepting(end)))
-                    .map(|(token, _)| token)
-                    .collect();
-                assert_eq!(accepting, expected, "{regex:?} after {start:?}");
+                n_taken += agrees_with_steps(&trie, &strings, &automaton, state, 0);
             }
         }
         assert!(n_taken > 100, "{n_taken}");

@@ -437,7 +437,7 @@ const WORTH: usize = 256;
 const MIN_SUBTREE: usize = 4;
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use maskwright_automata::{AutomatonLimits, Fuel, Regex};
     use maskwright_vocabulary::TokenId;
 
@@ -492,6 +492,35 @@ mod tests {
         alive.sort_unstable();
         accepting.sort_unstable();
         (alive, accepting)
+    }
+
+    /// Compares a walk with steps along each of the trie's strings, whose tokens are their places, and returns how many
+    /// subtrees of more than `min_nodes` nodes were taken as one.
+    pub(in crate::rows) fn agrees_with_steps(
+        trie: &Trie,
+        strings: &[Vec<u8>],
+        automaton: &Automaton,
+        state: StateId,
+        min_nodes: usize,
+    ) -> u32 {
+        let end = |string: &[u8]| {
+            string.iter().try_fold(state, |state, &byte| automaton.step(state, byte).unwrap())
+        };
+        let tokens = |is: &dyn Fn(StateId) -> bool| -> Vec<TokenId> {
+            let found = strings.iter().zip(0..).filter(|(string, _)| end(string).is_some_and(is));
+            found.map(|(_, token)| TokenId(token)).collect()
+        };
+        let (alive, accepting) = seen(trie, automaton, state);
+        let what = automaton.describe(state);
+        assert!(alive == tokens(&|_| true), "alive: {what}");
+        assert!(accepting == tokens(&|state| automaton.is_accepting(state)), "accepting: {what}");
+        let mut n_subtrees = 0;
+        walk(trie, automaton, state, |found| {
+            n_subtrees +=
+                u32::from(matches!(found, Found::Subtree(node) if trie.subtree_nodes(node) > min_nodes));
+        })
+        .unwrap();
+        n_subtrees
     }
 
     #[test]
@@ -557,24 +586,7 @@ mod tests {
                     string.iter().try_fold(state, |state, &byte| automaton.step(state, byte).unwrap())
                 };
                 let Some(state) = automaton.start().and_then(|state| run(state, start)) else { continue };
-                let end = |string: &[u8]| run(state, string);
-                let tokens = || (0..).map(TokenId).zip(&strings);
-                let alive: Vec<TokenId> =
-                    tokens().filter(|(_, string)| end(string).is_some()).map(|(token, _)| token).collect();
-                let accepting: Vec<TokenId> = tokens()
-                    .filter(|(_, string)| end(string).is_some_and(|state| automaton.is_accepting(state)))
-                    .map(|(token, _)| token)
-                    .collect();
-                assert_eq!(
-                    seen(&trie, &automaton, state),
-                    (alive, accepting),
-                    "{regex:?} after {start:02X?}"
-                );
-                walk(&trie, &automaton, state, |found| {
-                    n_subtrees +=
-                        u32::from(matches!(found, Found::Subtree(node) if trie.subtree_nodes(node) > 8));
-                })
-                .unwrap();
+                n_subtrees += agrees_with_steps(&trie, &strings, &automaton, state, 8);
             }
         }
         assert!(n_subtrees > 20);
@@ -595,13 +607,7 @@ mod tests {
             let search = Regex::concat([but_quote(), words, but_quote()]);
             let regex = Regex::concat([but_quote().difference(&search), Regex::byte(b'"')]);
             let automaton = Automaton::new(&regex, &AutomatonLimits::default(), &Fuel::unlimited()).unwrap();
-            let start = automaton.start().unwrap();
-            let end = |string: &[u8]| {
-                string.iter().try_fold(start, |state, &byte| automaton.step(state, byte).unwrap())
-            };
-            let alive = strings.iter().zip(0..).filter(|(string, _)| end(string).is_some());
-            let alive: Vec<TokenId> = alive.map(|(_, token)| TokenId(token)).collect();
-            assert!(seen(&trie, &automaton, start).0 == alive, "{n}");
+            agrees_with_steps(&trie, &strings, &automaton, automaton.start().unwrap(), 0);
         }
     }
 }
