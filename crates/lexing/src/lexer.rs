@@ -309,8 +309,7 @@ impl Lexer {
     ) -> Result<Option<LexState>, LexError> {
         let target = match target {
             Some(target)
-                if !self.program.has_assertions()
-                    || states.is_live(&self.program, &self.slots, target)? =>
+                if !self.program.has_assertions || states.is_live(&self.program, &self.slots, target)? =>
             {
                 Some(target)
             }

@@ -9,11 +9,13 @@
 //! * [`Lexer`]: the lazily determinised automaton of a list of terminals, under a [`Discipline`].
 //! * [`lark_terminals`]: the order of terminals and the keywords as Lark has them; [`lark_contextual_terminals`]: the
 //!   same for a lexer that is told at each place which terminals compete.
+//! * [`Guards`]: what must not follow a match, in few states.
 //! * [`tokenize()`]: a whole text, by the definition.
 
 mod backtrack;
 mod characters;
 mod error;
+mod guards;
 mod lark;
 mod lexer;
 mod nfa;
@@ -26,6 +28,7 @@ mod tokenize;
 
 pub use backtrack::find_prefix;
 pub use error::{LexError, PatternError};
+pub use guards::{Fate, Guards};
 pub use lark::{LarkTerminal, lark_contextual_terminals, lark_order, lark_terminals};
 pub use lexer::{LexState, Lexer, LexerLimits};
 pub use pattern::{Pattern, PatternNode};

@@ -72,6 +72,8 @@ pub(crate) struct Program {
     pub(crate) crossing: u64,
     /// Per instruction, the lookbehinds that its continuations ask for, as bits, and [`LOOKS`].
     pub(crate) asks: Box<[u64]>,
+    /// Whether there is an assertion anywhere.
+    pub(crate) has_assertions: bool,
     /// Per instruction, whether it can lead to a match if assertions are taken to hold.
     pub(crate) productive: Box<[bool]>,
     pub(crate) discipline: Discipline,
@@ -111,10 +113,5 @@ impl Program {
     /// The index of the terminal that the instruction belongs to.
     pub(crate) fn terminal_of(&self, pc: Pc) -> usize {
         self.terminals.partition_point(|terminal| terminal.first <= pc).saturating_sub(1)
-    }
-
-    /// Whether there is an assertion anywhere.
-    pub(crate) fn has_assertions(&self) -> bool {
-        self.asks.iter().any(|&asks| asks != 0)
     }
 }

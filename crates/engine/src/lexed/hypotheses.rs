@@ -3,7 +3,7 @@
 //! A match is a token only if no better one follows further on, so after a match both ways are followed: the
 //! token goes on, or it has ended and a *guard* watches the bytes after it. A [`Hypothesis`] is one such
 //! reading: the lexer's state in the token in progress and the guards of tokens before it. It is wrong, and
-//! dropped, as soon as a guard refutes its match; a guard that can refute no more is forgotten. This is
+//! dropped, as soon as a guard refutes its match; a guard that can refute no more, or only what another one does ([`Guards`]), is forgotten. This is
 //! maximal munch (and leftmost-first) with as much lookahead as it takes, exactly.
 //!
 //! Under the contextual discipline a hypothesis also has the terminals it is read among ([`contexts`](super::contexts)):
@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use maskwright_grammar::TerminalId;
-use maskwright_lexing::{Choice, LexState, Lexer};
+use maskwright_lexing::{Choice, Fate, Guards, LexState, Lexer};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use super::LexedTables;
@@ -70,6 +70,7 @@ pub(crate) struct Node {
 /// All hypotheses met so far, and their steps.
 pub(crate) struct Hypotheses {
     lexer: Arc<Lexer>,
+    guards: Guards,
     /// Of the contextual discipline.
     contexts: Option<Contexts>,
     list: Vec<Hypothesis>,
@@ -95,6 +96,7 @@ impl Hypotheses {
         let n_classes = lexer.class_representatives().len();
         Hypotheses {
             lexer,
+            guards: Guards::default(),
             contexts,
             list: Vec::new(),
             ids: FxHashMap::default(),
@@ -275,18 +277,16 @@ impl Hypotheses {
         let Some(state) = lexer.step(hypothesis.state, byte)? else { return Ok(Vec::new()) };
         let mut guards = Vec::with_capacity(hypothesis.guards.len() + 1);
         for &guard in &hypothesis.guards {
-            if let Some(guard) = lexer.step(guard, byte)? {
-                if lexer.refutes(guard) {
-                    return Ok(Vec::new());
-                }
-                if lexer.can_accept_again(guard)? {
-                    guards.push(guard);
-                }
+            match lexer.fate(guard, byte)? {
+                Fate::Stands => {}
+                Fate::Refuted => return Ok(Vec::new()),
+                Fate::Watched(guard) => guards.push(guard),
             }
         }
         let mut outcomes = Vec::new();
         if !lexer.reachable(state)?.is_empty() {
-            let next = self.make(state, false, sorted(&guards), hypothesis.context)?;
+            let guards = self.guards.together(&lexer, guards.clone())?;
+            let next = self.make(state, false, guards, hypothesis.context)?;
             outcomes.push(Outcome { terminal: None, next, is_dropped: false });
         }
         for accept in lexer.accepts(state) {
@@ -294,13 +294,14 @@ impl Hypotheses {
             if lexer.can_accept_again(accept.guard)? {
                 guards.push(accept.guard);
             }
+            let guards = self.guards.together(&lexer, guards)?;
             let terminal = TerminalId::from_index(accept.terminal as usize);
             let behind = match &mut self.contexts {
                 Some(contexts) => contexts.behind(&lexer, state, terminal, hypothesis.context)?,
                 None => vec![(lexer.restart(state)?, Context::ALL, false)],
             };
             for (state, context, is_dropped) in behind {
-                let next = self.make(state, true, sorted(&guards), context)?;
+                let next = self.make(state, true, guards.clone(), context)?;
                 outcomes.push(Outcome { terminal: Some(terminal), next, is_dropped });
             }
         }
@@ -389,13 +390,7 @@ impl Hypotheses {
             + self.list.len() * (2 * size_of::<Hypothesis>() + 24)
             + self.outcomes.len() * 2 * size_of::<Outcome>()
             + self.ranges.len() * 32
+            + self.guards.memory_usage()
             + self.contexts.as_ref().map_or(0, Contexts::memory_usage)
     }
-}
-
-fn sorted(guards: &[LexState]) -> Box<[LexState]> {
-    let mut guards = guards.to_vec();
-    guards.sort_unstable();
-    guards.dedup();
-    guards.into()
 }

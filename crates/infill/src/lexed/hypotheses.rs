@@ -8,11 +8,10 @@
 //! the lexer takes them.
 
 use maskwright_automata::ByteSet;
-use maskwright_lexing::{LexState, Lexer};
+use maskwright_lexing::{Fate, Guards, LexState, Lexer};
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
-use crate::lexed::guards::{Fate, Guards, fate};
 
 /// The most hypotheses of one grammar.
 const MAX_HYPOTHESES: usize = 1 << 20;
@@ -109,7 +108,7 @@ impl Hypotheses {
         for guard in self.list[id.0 as usize].guards.clone() {
             for class in 0..self.n_classes {
                 let byte = self.lexer.class_representatives()[class];
-                if let Fate::Watched(next) = fate(&self.lexer, guard, byte)?
+                if let Fate::Watched(next) = self.lexer.fate(guard, byte)?
                     && self.canonical(next)? == guard
                 {
                     return Ok(true);
@@ -230,24 +229,26 @@ impl Hypotheses {
         let Some(state) = self.lexer.step(hypothesis.state, byte)? else { return Ok(Box::default()) };
         let mut guards = Vec::with_capacity(hypothesis.guards.len() + 1);
         for &guard in &hypothesis.guards {
-            match fate(&self.lexer, guard, byte)? {
+            match self.lexer.fate(guard, byte)? {
                 Fate::Stands => {}
                 Fate::Refuted => return Ok(Box::default()),
-                Fate::Watched(guard) => guards.push(self.canonical(guard)?),
+                Fate::Watched(guard) => guards.push(guard),
             }
         }
         let mut outcomes = Vec::new();
         if !self.lexer.reachable(state)?.is_empty() {
-            let next = self.intern(Hypothesis { state, is_boundary: false, guards: sorted(&guards) })?;
+            let guards = self.together(guards.clone())?;
+            let next = self.intern(Hypothesis { state, is_boundary: false, guards })?;
             outcomes.push(Outcome { terminal: None, next });
         }
         for accept in self.lexer.accepts(state).to_vec() {
             let mut guards = guards.clone();
             if self.lexer.can_accept_again(accept.guard)? {
-                guards.push(self.canonical(accept.guard)?);
+                guards.push(accept.guard);
             }
             let state = self.lexer.restart(state)?;
-            let next = self.intern(Hypothesis { state, is_boundary: true, guards: sorted(&guards) })?;
+            let guards = self.together(guards)?;
+            let next = self.intern(Hypothesis { state, is_boundary: true, guards })?;
             outcomes.push(Outcome { terminal: Some(accept.terminal), next });
         }
         Ok(outcomes.into())
@@ -255,9 +256,19 @@ impl Hypotheses {
 
     fn canonical(&mut self, guard: LexState) -> Result<LexState, InfillError> {
         match &mut self.guards {
-            Some(guards) => guards.canonical(&self.lexer, guard),
+            Some(guards) => Ok(guards.canonical(&self.lexer, guard)?),
             None => Ok(guard),
         }
+    }
+
+    /// The guards to keep, sorted and distinct.
+    fn together(&mut self, mut guards: Vec<LexState>) -> Result<Box<[LexState]>, InfillError> {
+        if let Some(known) = &mut self.guards {
+            return Ok(known.together(&self.lexer, guards)?);
+        }
+        guards.sort_unstable();
+        guards.dedup();
+        Ok(guards.into())
     }
 
     fn intern(&mut self, hypothesis: Hypothesis) -> Result<HypothesisId, InfillError> {
@@ -274,11 +285,4 @@ impl Hypotheses {
         self.loops.push(None);
         Ok(id)
     }
-}
-
-fn sorted(guards: &[LexState]) -> Box<[LexState]> {
-    let mut guards = guards.to_vec();
-    guards.sort_unstable();
-    guards.dedup();
-    guards.into()
 }

@@ -20,7 +20,6 @@ mod earley;
 mod examples;
 mod focus;
 mod graph;
-mod guards;
 mod hypotheses;
 mod narrow;
 mod parse;

@@ -72,6 +72,7 @@ pub(super) fn compile(
         keyword_starts,
         behinds: compiler.behinds.into(),
         crossing,
+        has_assertions: asks.iter().any(|&asks| asks != 0),
         asks,
         productive: productive(&compiler.insts),
         discipline,

@@ -1,0 +1,184 @@
+//! Guards that refute the same, and guards that others make needless.
+//!
+//! A guard watches the bytes behind a match and refutes it if a better match follows. The lexer's states for that say
+//! which match it was; what matters from here on is only which bytes refute it. All prefixes of keywords, ended as names, have the
+//! same guard: no byte of a name may follow. So a guard is taken for its *canonical* one, the first met that
+//! refutes the same texts; with 100 keywords that makes one boundary of hundreds.
+//!
+//! Of several guards together one that refutes whenever another does says nothing. After `/*` read as two operators a
+//! guard forbids `*/`; after a second `/*` so does another one, and they are one again as soon as neither has just seen a
+//! `*`. Without that, operators and comments make as many guards together as there are subsets of places in a comment.
+//!
+//! Both are questions about two deterministic automata, decided by following them at once (as Hopcroft and Karp 1971)
+//! as far as [`MAX_PAIRS`]; beyond, guards are taken for different, which is never wrong.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::{LexError, LexState, Lexer};
+
+/// The most pairs that are followed to see whether one guard refutes all that another does.
+const MAX_PAIRS: usize = 256;
+
+/// What a byte does to a guard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// The match stands, whatever follows.
+    Stands,
+    /// The match is refuted.
+    Refuted,
+    /// This guard is to be asked about what follows.
+    Watched(LexState),
+}
+
+impl Lexer {
+    /// What a byte does to a guard that can refute.
+    ///
+    /// # Errors
+    /// A limit is reached.
+    pub fn fate(&self, guard: LexState, byte: u8) -> Result<Fate, LexError> {
+        let Some(next) = self.step(guard, byte)? else { return Ok(Fate::Stands) };
+        if self.refutes(next) {
+            return Ok(Fate::Refuted);
+        }
+        Ok(if self.can_accept_again(next)? { Fate::Watched(next) } else { Fate::Stands })
+    }
+}
+
+/// The canonical guards of one lexer that were met so far.
+#[derive(Clone, Debug, Default)]
+pub struct Guards {
+    canonical: FxHashMap<LexState, LexState>,
+    /// By what the end of the text and each class of bytes does at once.
+    by_signature: FxHashMap<Box<[u8]>, Vec<LexState>>,
+    /// Whether the first of two canonical guards refutes all that the second does.
+    covers: FxHashMap<(LexState, LexState), bool>,
+}
+
+impl Guards {
+    /// The guards that say the same together as `guards`, which can all refute: canonical, sorted and distinct, and none
+    /// that another makes needless.
+    ///
+    /// # Errors
+    /// A limit of the lexer is reached.
+    ///
+    /// ```
+    /// use maskwright_automata::Fuel;
+    /// use maskwright_lexing::{Discipline, Flags, Guards, Lexer, LexerLimits, LexerTerminal, parse_python};
+    /// let fuel = Fuel::new(100_000);
+    /// let terminal = |id, pattern| {
+    ///     parse_python(pattern, Flags::default(), &fuel).map(|pattern| LexerTerminal::new(id, pattern))
+    /// };
+    /// let terminals = [terminal(0, "if")?, terminal(1, "int")?, terminal(2, "[a-z]+")?];
+    /// let lexer = Lexer::new(&terminals, Discipline::LongestMatch, LexerLimits::default(), &fuel)?;
+    /// let guard_behind = |text: &str| {
+    ///     let read = text.bytes().try_fold(lexer.start(), |state, byte| lexer.step(state, byte).ok().flatten());
+    ///     lexer.accepts(read.expect("a name"))[0].guard
+    /// };
+    /// let (after_in, after_x) = (guard_behind("in"), guard_behind("x"));
+    /// assert_ne!(after_in, after_x, "`int` may come of the one");
+    /// assert_eq!(Guards::default().together(&lexer, vec![after_in, after_x])?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn together(
+        &mut self,
+        lexer: &Lexer,
+        mut guards: Vec<LexState>,
+    ) -> Result<Box<[LexState]>, LexError> {
+        for guard in &mut guards {
+            *guard = self.canonical(lexer, *guard)?;
+        }
+        guards.sort_unstable();
+        guards.dedup();
+        let mut index = 0;
+        while index < guards.len() {
+            let mut is_needless = false;
+            for other in 0..guards.len() {
+                is_needless =
+                    is_needless || other != index && self.covers(lexer, guards[other], guards[index])?;
+            }
+            if is_needless {
+                guards.remove(index);
+            } else {
+                index += 1;
+            }
+        }
+        Ok(guards.into())
+    }
+
+    /// The guard that stands for `guard`: the first met that is seen to refute the same texts.
+    ///
+    /// # Errors
+    /// A limit of the lexer is reached.
+    pub fn canonical(&mut self, lexer: &Lexer, guard: LexState) -> Result<LexState, LexError> {
+        if let Some(&known) = self.canonical.get(&guard) {
+            return Ok(known);
+        }
+        // Makes all steps at once, here and below.
+        lexer.next_bytes(guard)?;
+        let mut signature = vec![u8::from(lexer.refutes_at_end(guard))];
+        for &byte in lexer.class_representatives() {
+            signature.push(match lexer.fate(guard, byte)? {
+                Fate::Stands => 0,
+                Fate::Refuted => 1,
+                Fate::Watched(_) => 2,
+            });
+        }
+        let alike = self.by_signature.entry(signature.into()).or_default();
+        let mut canonical = guard;
+        for &known in alike.iter() {
+            if refutes_all_of(lexer, guard, known)? && refutes_all_of(lexer, known, guard)? {
+                canonical = known;
+                break;
+            }
+        }
+        if canonical == guard {
+            alike.push(guard);
+        }
+        self.canonical.insert(guard, canonical);
+        Ok(canonical)
+    }
+
+    fn covers(&mut self, lexer: &Lexer, guard: LexState, other: LexState) -> Result<bool, LexError> {
+        if let Some(&known) = self.covers.get(&(guard, other)) {
+            return Ok(known);
+        }
+        let covers = refutes_all_of(lexer, guard, other)?;
+        self.covers.insert((guard, other), covers);
+        Ok(covers)
+    }
+
+    /// An estimate of the bytes that this takes.
+    pub fn memory_usage(&self) -> usize {
+        let signatures =
+            self.by_signature.iter().map(|(signature, alike)| signature.len() + alike.len() * 4 + 48);
+        self.canonical.capacity() * 9 + self.covers.capacity() * 10 + signatures.sum::<usize>()
+    }
+}
+
+/// Whether `guard` is seen to refute whenever `other` does, then or before.
+fn refutes_all_of(lexer: &Lexer, guard: LexState, other: LexState) -> Result<bool, LexError> {
+    let mut seen = FxHashSet::from_iter([(guard, other)]);
+    let mut work = vec![(guard, other)];
+    while let Some((guard, other)) = work.pop() {
+        if lexer.refutes_at_end(other) && !lexer.refutes_at_end(guard) {
+            return Ok(false);
+        }
+        lexer.next_bytes(guard)?;
+        lexer.next_bytes(other)?;
+        for &byte in lexer.class_representatives() {
+            match (lexer.fate(guard, byte)?, lexer.fate(other, byte)?) {
+                (Fate::Refuted, _) | (_, Fate::Stands) => {}
+                (Fate::Stands, _) | (_, Fate::Refuted) => return Ok(false),
+                (Fate::Watched(guard), Fate::Watched(other)) => {
+                    if guard != other && seen.insert((guard, other)) {
+                        work.push((guard, other));
+                    }
+                }
+            }
+        }
+        if seen.len() > MAX_PAIRS {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
