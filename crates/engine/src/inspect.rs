@@ -275,6 +275,12 @@ impl CompiledGrammar {
 }
 
 impl Matcher {
+    /// The number of the session's configuration: texts that lead to one number go on alike. It is good for one grammar,
+    /// as long as its tables are not dropped.
+    pub fn inspect_configuration(&self) -> u32 {
+        self.state.config.0
+    }
+
     /// The residues of all readings of the text so far, by terminal, with what their rows say. Makes the rows
     /// that are not there yet.
     ///

@@ -441,6 +441,19 @@ fn an_answer_says_that_it_is_an_upper_bound() {
     assert_eq!(completion.len(), 3);
 }
 
+/// Of the contextual discipline the least number is an upper bound, and the text may be complete before it is used up.
+#[test]
+fn a_completion_ends_where_the_text_is_complete() {
+    let source = "start: T2 T2 T1+ | T0 T0 T1\nT0: /a|ab/\nT1: /a+?/\nT2: \"aab\"\n";
+    let vocabulary = vocabulary(&["a", "ba", ".a", "a.a"]);
+    let compiled = compile(source, false, LexerKind::Contextual, &vocabulary, Options::default()).unwrap();
+    let matcher = Matcher::new(&compiled);
+    let completion = matcher.finish().unwrap();
+    let mut rest = matcher.fork();
+    assert_eq!(rest.accept_tokens(&completion).unwrap(), completion.len());
+    assert!(rest.is_terminated());
+}
+
 proptest! {
     #![proptest_config(cases(60))]
 

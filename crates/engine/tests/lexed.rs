@@ -132,6 +132,7 @@ fn completion(
 ) -> Result<Option<Vec<u8>>, String> {
     let mut start = Matcher::new(compiled);
     assert!(start.accept_bytes(text).unwrap());
+    let mut seen = HashSet::from([start.inspect_configuration()]);
     let mut queue = VecDeque::from([(start, Vec::new())]);
     let mut n_visited = 0;
     while let Some((matcher, rest)) = queue.pop_front() {
@@ -145,7 +146,8 @@ fn completion(
         for &letter in alphabet {
             let mut next = matcher.fork();
             let Ok(is_read) = next.accept_bytes(&[letter]) else { return Ok(None) };
-            if is_read {
+            // What goes on for ever without an end is a dead end too.
+            if is_read && seen.insert(next.inspect_configuration()) {
                 queue.push_back((next, [rest.as_slice(), &[letter]].concat()));
             }
         }
@@ -405,6 +407,16 @@ fn what_cannot_be_finished_is_not_begun() {
     let pair = Seq(vec![Rule(1), Terminal(3), Terminal(0), Terminal(1)]);
     let rules = [star(Seq(vec![Rule(2), Terminal(0)])), Terminal(0), pair];
     words_of(&grammar(terminals, &[], &[3], &rules), b"a ", 4);
+}
+
+/// Without the terminal that the text has begun with no whole rule has a sentence, but what is left of one still asks for two
+/// tokens that cannot stand side by side.
+#[test]
+fn what_is_left_of_a_rule_needs_what_cannot_follow() {
+    let terminals = vec![string("ab"), regexp(r"a+\.a+", 0)];
+    let rules = [Seq(vec![Terminal(0), optional(Seq(vec![Terminal(1), Terminal(1)]))])];
+    let grammar = grammar(terminals, &[], &[], &rules);
+    assert_eq!(words_of_both(&grammar, b"ab.", 6), [1, 1]);
 }
 
 #[test]

@@ -105,8 +105,8 @@ impl Matcher {
         Ok(TokensToFinish { n_tokens: n_tokens as usize, status })
     }
 
-    /// A completion of the text of as many tokens as [`tokens_to_finish`](Matcher::tokens_to_finish) says,
-    /// an end-of-sequence token last (the least id; none if the vocabulary has none).
+    /// A completion of the text of as many tokens as [`tokens_to_finish`](Matcher::tokens_to_finish) says, or of fewer if
+    /// that is an upper bound; an end-of-sequence token last (the least id; none if the vocabulary has none).
     ///
     /// # Errors
     /// As [`tokens_to_finish`](Matcher::tokens_to_finish).
@@ -119,7 +119,8 @@ impl Matcher {
         let mut matcher = self.fork();
         let mut left = self.tokens_to_finish()?.n_tokens;
         let end = usize::from(!vocabulary.eos_token_ids().is_empty());
-        while left > end {
+        // An upper bound may leave tokens over at the end of the text.
+        while left > end && !matcher.is_accepting() {
             let form = lock(&matcher.machine).mask_within(matcher.state.config, left as u32)?;
             let mut words = vec![0; mask_words(vocabulary.n_vocab())];
             form.write(&mut words);

@@ -227,12 +227,14 @@ impl Restriction {
         self.states[state.index()] == 2
     }
 
-    /// For each terminal, what some sentence over the terminals has right after it: terminals, or bit
-    /// `n_terminals` for the end. A fixpoint over the expressions of the rules; rounds are few.
+    /// For each terminal, what has to be readable right after it: what the rest of some sentence has there, if that rest is
+    /// over the terminals; bit `n_terminals` is the end. What came before may be of any terminals, so it is not asked whether whole
+    /// rules have a sentence, only what is behind. A fixpoint over the expressions of the rules; rounds are few.
     pub(super) fn followers(&self, network: &mut Network, n_terminals: usize) -> Vec<Bits> {
         let n_words = self.terminals.len();
-        let parts = expressions(network, &|id| self.states[id.index()] == 2);
+        let parts = expressions(network, &|_| true);
         let order: Vec<ExprId> = parts.into_iter().flat_map(|(_, part)| part).collect();
+        // What sentences over the terminals begin with, and what the rests of sentences that are over the terminals end with.
         let mut first = vec![0u64; network.pool().len() * n_words];
         let mut last = first.clone();
         let place = |id: ExprId| id.index() * n_words..(id.index() + 1) * n_words;
@@ -244,20 +246,25 @@ impl Restriction {
         loop {
             let mut has_changed = false;
             for &id in &order {
+                let is_productive = self.states[id.index()] == 2;
                 match network.pool().get(id).clone() {
                     Expr::Never | Expr::Epsilon => {}
                     Expr::Terminal(terminal) => {
-                        insert(&mut first[place(id)], terminal.index());
-                        insert(&mut last[place(id)], terminal.index());
+                        if is_productive {
+                            insert(&mut first[place(id)], terminal.index());
+                            insert(&mut last[place(id)], terminal.index());
+                        }
                     }
                     Expr::Rule(rule) => {
                         let body = network.body(rule);
-                        has_changed |= join(&mut first, id, body) | join(&mut last, id, body);
+                        has_changed |= is_productive && join(&mut first, id, body);
+                        has_changed |= join(&mut last, id, body);
                     }
                     Expr::Seq(head, tail) => {
-                        has_changed |= join(&mut first, id, head) | join(&mut last, id, tail);
+                        has_changed |= is_productive && join(&mut first, id, head);
+                        has_changed |= join(&mut last, id, tail);
                         if network.is_nullable(head) {
-                            has_changed |= join(&mut first, id, tail);
+                            has_changed |= is_productive && join(&mut first, id, tail);
                         }
                         if network.is_nullable(tail) {
                             has_changed |= join(&mut last, id, head);
@@ -265,7 +272,8 @@ impl Restriction {
                     }
                     Expr::Alt(_) | Expr::Repeat { .. } | Expr::Shuffle(_) => {
                         for part in network.pool().children(id) {
-                            has_changed |= join(&mut first, id, part) | join(&mut last, id, part);
+                            has_changed |= is_productive && join(&mut first, id, part);
+                            has_changed |= join(&mut last, id, part);
                         }
                     }
                 }
