@@ -419,6 +419,28 @@ fn what_is_left_of_a_rule_needs_what_cannot_follow() {
     assert_eq!(words_of_both(&grammar, b"ab.", 6), [1, 1]);
 }
 
+/// A terminal that ends the text, beside a rule in which the same one needs an ignored token behind.
+#[test]
+fn what_may_follow_is_found_in_any_order_of_rules() {
+    let terminals = vec![string("a"), regexp(r"a+\.a+", 0), string("a"), regexp(" ", 0)];
+    let same = Alt(vec![Terminal(1), Terminal(1)]);
+    let rules = [Alt(vec![Seq(vec![Terminal(1), Terminal(3)]), Rule(2)]), Terminal(0), same];
+    let grammar = grammar(terminals, &[], &[3], &rules);
+    for lexing in [Basic, Contextual] {
+        assert!(check(lexing, &grammar, None, b"a. ", 4, &[b"a ".to_vec()]).unwrap() > 0);
+    }
+}
+
+/// A rule that is begun within a token has no end, since it needs an ignored token behind.
+#[test]
+fn what_a_token_has_begun_may_have_no_end() {
+    let terminals = vec![regexp("a+", 0), string("ab"), regexp(" ", 0)];
+    let long = Seq(vec![Terminal(1), Alt(vec![Terminal(0), Rule(1)]), Terminal(2), Terminal(0)]);
+    let rules = [Alt(vec![long, Terminal(1)]), Seq(vec![Rule(0), Terminal(0), Rule(0)])];
+    let grammar = grammar(terminals, &[], &[2], &rules);
+    assert!(check(Contextual, &grammar, None, b"ab ", 4, &[b"ba".to_vec()]).unwrap() > 0);
+}
+
 #[test]
 fn what_needs_an_ignored_token_has_no_completion() {
     // Each `a` asks for one more blank, and the parser gets none; without an end to that, a search finds none either.

@@ -181,9 +181,7 @@ impl Lexed {
         let is_nested = self.layouts.get(thread.layout).depth > 0;
         if let Some((newline, _)) = made.filter(|_| is_nested) {
             // The parser does not get this newline, so it is not the first terminal of any of its threads.
-            let threads = parser.configs.threads(thread.parser).to_vec();
-            let nodes: Vec<NodeId> = threads.iter().map(|thread| thread.node).collect();
-            if self.can_cut(parser, &nodes) {
+            if self.can_cut_all(parser, thread.parser) {
                 let cut = self.horizon.cut_all(parser, thread.parser)?;
                 self.add_judged(parser, thread, cut, newline, &row, &mut found, mask)?;
             } else {
@@ -207,7 +205,7 @@ impl Lexed {
                 self.add_inside(parser, thread, terminal, &row, mask)?;
             }
             let nodes = row.tree.beginning_with(terminal);
-            if !nodes.is_empty() && !self.can_cut(parser, &[own.node]) {
+            if !nodes.is_empty() && !self.can_cut(parser, own.node) {
                 if let Some(alone) = parser.intern(&mut vec![own], false)? {
                     let place = LexedThread { parser: alone, ..thread };
                     self.judge(parser, &row.tree, nodes, place, false, &mut found)?;
@@ -230,9 +228,17 @@ impl Lexed {
         Ok(())
     }
 
-    /// Whether what is found with the stacks of `nodes` cut off holds for them as they are.
-    fn can_cut(&mut self, parser: &mut Machine, nodes: &[NodeId]) -> bool {
-        nodes.iter().all(|&node| self.scopes[self.main].always_finishes(parser, node))
+    /// Whether what is found with the stacks of `node` cut off holds for them as they are.
+    fn can_cut(&mut self, parser: &mut Machine, node: NodeId) -> bool {
+        self.scopes[self.main].always_finishes(parser, node)
+    }
+
+    /// The same of all threads of a configuration.
+    fn can_cut_all(&mut self, parser: &mut Machine, config: ConfigId) -> bool {
+        (0..parser.configs.threads(config).len()).all(|index| {
+            let node = parser.configs.threads(config)[index].node;
+            self.can_cut(parser, node)
+        })
     }
 
     /// Adds the tokens after which `terminal` is the next that may end.
@@ -446,7 +452,8 @@ impl Lexed {
                 index = node.subtree_end as usize;
                 continue;
             };
-            if is_cut {
+            // What the sequence has begun may have no end.
+            if is_cut && self.can_cut_all(parser, config) {
                 config = self.horizon.cut_all(parser, config)?;
             }
             let is_alike = |a: &End, b: &End| (a.hypothesis, a.is_free) == (b.hypothesis, b.is_free);

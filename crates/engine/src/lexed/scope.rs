@@ -243,18 +243,20 @@ impl Restriction {
             let from = sets[place(from)].to_vec();
             unite(&mut sets[place(to)], &from)
         };
+        for &id in &order {
+            if let Expr::Terminal(terminal) = network.pool().get(id)
+                && self.states[id.index()] == 2
+            {
+                insert(&mut first[place(id)], terminal.index());
+                insert(&mut last[place(id)], terminal.index());
+            }
+        }
         loop {
             let mut has_changed = false;
             for &id in &order {
                 let is_productive = self.states[id.index()] == 2;
                 match network.pool().get(id).clone() {
-                    Expr::Never | Expr::Epsilon => {}
-                    Expr::Terminal(terminal) => {
-                        if is_productive {
-                            insert(&mut first[place(id)], terminal.index());
-                            insert(&mut last[place(id)], terminal.index());
-                        }
-                    }
+                    Expr::Never | Expr::Epsilon | Expr::Terminal(_) => {}
                     Expr::Rule(rule) => {
                         let body = network.body(rule);
                         has_changed |= is_productive && join(&mut first, id, body);
