@@ -172,7 +172,7 @@ impl Compiler {
         let terminals = lark_terminals(&grammar.terminals, fuel)?;
         let lexer = Lexer::new(&terminals, Discipline::LeftmostFirst, LexerLimits::default(), fuel)?;
         // A terminal that the lexer never finds has no token.
-        let found = lexer.reachable(lexer.start())?.clone();
+        let found = lexer.possible(Choice::Best)?;
         self.compile_tokens(grammar, layout, lexer, &found, false, fuel)
     }
 
@@ -226,9 +226,7 @@ impl Compiler {
         let terminals = lark_contextual_terminals(&grammar.terminals);
         let lexer = Lexer::new(&terminals, Discipline::LongestMatch, LexerLimits::default(), fuel)?;
         // A terminal that matches nothing by itself has no token.
-        let all = terminals.iter().map(|terminal| terminal.id).collect();
-        let alone = lexer.among(lexer.start(), &all, Choice::Each)?;
-        let found = lexer.reachable(alone)?.clone();
+        let found = lexer.possible(Choice::Each)?;
         self.compile_tokens(grammar, layout, lexer, &found, true, fuel)
     }
 

@@ -419,6 +419,16 @@ fn what_is_left_of_a_rule_needs_what_cannot_follow() {
     assert_eq!(words_of_both(&grammar, b"ab.", 6), [1, 1]);
 }
 
+/// At the start of a text one terminal hides another, or does not match; behind a token it is not so.
+#[test]
+fn the_first_token_is_not_like_the_others() {
+    let terminals = vec![regexp("b(?=a|$)", -1), string("ba"), regexp("(?<!a)b", 0), regexp("(?<=b)a", 0)];
+    let rules =
+        [Alt(vec![star(Alt(vec![Terminal(1), Rule(0)])), Terminal(0), Seq(vec![Terminal(2), Terminal(3)])])];
+    let [basic, contextual] = words_of_both(&grammar(terminals, &[], &[], &rules), b"ab", 4);
+    assert!(basic > 3 && contextual > 3);
+}
+
 /// A terminal that ends the text, beside a rule in which the same one needs an ignored token behind.
 #[test]
 fn what_may_follow_is_found_in_any_order_of_rules() {

@@ -20,6 +20,7 @@ mod lark;
 mod lexer;
 mod nfa;
 mod pattern;
+mod possible;
 mod python;
 mod rivals;
 mod states;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, LexedGrammar, Network, RuleId, Symbol, TerminalFacts, TerminalId, reduce};
-use maskwright_lexing::{Discipline, LarkTerminal, Lexer, LexerLimits, lark_terminals};
+use maskwright_lexing::{Choice, Discipline, LarkTerminal, Lexer, LexerLimits, lark_terminals};
 use maskwright_vocabulary::{Trie, Vocabulary, mask_insert, mask_words};
 use rustc_hash::FxHashMap;
 
@@ -74,7 +74,7 @@ impl LexedTables {
         let terminals = lark_terminals(&grammar.terminals, fuel)?;
         let lexer = Lexer::new(&terminals, Discipline::LeftmostFirst, LexerLimits::default(), fuel)?;
         // A terminal that the lexer never finds has no token.
-        let found = lexer.reachable(lexer.start())?.clone();
+        let found = lexer.possible(Choice::Best)?;
         let facts = |terminal: TerminalId| TerminalFacts {
             is_nullable: false,
             has_proper_words: found.contains(terminal.index() as u32),
