@@ -36,7 +36,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            compile_fuel: 50_000_000,
+            compile_fuel: 16_000_000,
             automaton: AutomatonLimits::default(),
             automaton_bytes: 64 << 20,
             max_threads: 20_000,

@@ -25,7 +25,7 @@ use maskwright_json_schema::{
 use serde_json::{Value, json};
 use support::{Automata, Recogniser};
 
-const FUEL: u64 = 50_000_000;
+const FUEL: u64 = 16_000_000;
 
 const DRAFTS: [(&str, &str); 5] = [
     ("draft4", "http://json-schema.org/draft-04/schema#"),

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 /// A draft, as far as the drafts differ in what this crate does.
 ///
-/// The drafts agree on most keywords. A keyword of a later draft is enforced wherever it is written: real
-/// documents that name an old draft and use `const` mean it. What does depend on the draft is whether the
+/// The drafts agree on most keywords. One of a later draft than the document names has no effect, by the specification, and
+/// the report says so; one that a later draft has given up goes on. Besides, it depends on the draft whether the
 /// siblings of `$ref` count, whether `1.0` is an integer, and which keyword names a schema.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Draft {
@@ -42,6 +42,23 @@ impl Draft {
     /// Whether `1.0` is an integer.
     pub(crate) fn has_fractional_integers(self) -> bool {
         self >= Draft::Draft6
+    }
+
+    /// The draft that brought a keyword; the earliest for those that it does not know of.
+    pub(crate) fn that_brought(keyword: &str) -> Draft {
+        match keyword {
+            "const" | "contains" | "propertyNames" => Draft::Draft6,
+            "if" | "then" | "else" => Draft::Draft7,
+            "dependentRequired"
+            | "dependentSchemas"
+            | "minContains"
+            | "maxContains"
+            | "unevaluatedItems"
+            | "unevaluatedProperties"
+            | "$recursiveRef" => Draft::Draft2019,
+            "prefixItems" | "$dynamicRef" => Draft::Draft2020,
+            _ => Draft::Draft3,
+        }
     }
 
     /// The keyword that gives a schema its address.

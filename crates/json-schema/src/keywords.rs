@@ -129,6 +129,10 @@ impl<'a> Graph<'a> {
         value: &'a Value,
         place: PlaceId,
     ) -> Result<(), SchemaError> {
+        if self.draft < Draft::that_brought(keyword) {
+            self.note_annotation(place, keyword);
+            return Ok(());
+        }
         // Each arm reads its keyword and leaves its static name, to be noted as enforced.
         let enforced = match keyword {
             "type" => {

@@ -13,6 +13,7 @@ use crate::lower::Lowering;
 use crate::multiples::{DEAD, Dfa, SYMBOLS};
 use crate::number::{NumberRange, NumberSet};
 use crate::range::{Fraction, range_regex};
+use crate::scientific::scientific_regex;
 use crate::shape::{Shape, StringConstraint, StringSet};
 use crate::{SchemaError, formats, terminals};
 
@@ -151,6 +152,12 @@ impl<'a> Lowering<'_, 'a> {
             let message = format!("the bound takes more than {max_digits} digits");
             self.graph.error(place, Some(keyword), Kind::Limit { message })
         })?;
+        let is_bounded = range.lower.is_some() || range.upper.is_some();
+        let regex = if is_bounded && fraction == Fraction::Any && range.non_multiples.is_empty() {
+            Regex::union([regex, scientific_regex(range)])
+        } else {
+            regex
+        };
         Ok(match self.graph.config.limits.max_number_digits {
             None => regex,
             Some(max) => Regex::intersection([regex, terminals::short_numbers(max)]),

@@ -1,8 +1,6 @@
 //! The texts of numbers between bounds.
 //!
-//! Under a bound, numbers are written in plain notation, `-?digits(.digits)?`, without an exponent: which
-//! texts with an exponent stay within a bound depends on how many digits stand before it, which no small
-//! automaton can follow. Bounds are compared digit by digit, from exact decimals; the expressions have no
+//! Here in plain notation, `-?digits(.digits)?`; [`scientific`](crate::scientific) has the other one. Bounds are compared digit by digit, from exact decimals; the expressions have no
 //! intersections, and their size is at most quadratic in the digits of the bounds.
 //!
 //! At each digit a text is *tight* with the lower or the upper bound (equal to it so far) or free of it.
@@ -26,12 +24,12 @@ pub(crate) enum Fraction {
 }
 
 /// A bound on a magnitude, in digits.
-struct End {
+pub(crate) struct End {
     /// Without a leading zero; `0` itself for zero.
-    whole: Vec<u8>,
+    pub(crate) whole: Vec<u8>,
     /// Without a trailing zero.
-    fraction: Vec<u8>,
-    is_exclusive: bool,
+    pub(crate) fraction: Vec<u8>,
+    pub(crate) is_exclusive: bool,
 }
 
 /// The numbers within the bounds of `range`, whose other constraints are not looked at; its lower
@@ -92,7 +90,7 @@ fn up_to(n: u32) -> Regex {
 }
 
 /// The texts, without a sign, of the numbers from `lower` to `upper`.
-fn magnitudes(lower: &End, upper: Option<&End>, fraction: Fraction) -> Regex {
+pub(crate) fn magnitudes(lower: &End, upper: Option<&End>, fraction: Fraction) -> Regex {
     let limit = match fraction {
         Fraction::None => return whole_magnitudes(lower, upper),
         Fraction::Zero => return Regex::concat([whole_magnitudes(lower, upper), ZERO_FRACTION.clone()]),
@@ -226,7 +224,7 @@ fn digit(bound: &[u8], i: usize) -> u8 {
 }
 
 /// Whole numbers from `low` to `high`, without leading zeros.
-fn wholes(low: &[u8], high: Option<&[u8]>) -> Regex {
+pub(crate) fn wholes(low: &[u8], high: Option<&[u8]>) -> Regex {
     let n = low.len();
     match high {
         Some(high) if high.len() < n || (high.len() == n && high < low) => Regex::empty(),

@@ -46,7 +46,7 @@ pub enum Status {
     /// Every text that a session of the grammar lets through satisfies it: the session remembers what was there
     /// (`maskwright_grammar::Watch`).
     EnforcedBySession,
-    /// Not a keyword of the specification, so without effect by it.
+    /// Not a keyword of the draft that the schema is written for, so without effect by the specification.
     Annotation,
     /// Some texts of the grammar may not satisfy it.
     NotEnforced {

@@ -9,7 +9,7 @@ use maskwright_json_schema::{CompiledSchema, SchemaConfig, SchemaError, Status, 
 use serde_json::{Value, json};
 use support::{Automata, Recogniser};
 
-const FUEL: u64 = 50_000_000;
+const FUEL: u64 = 16_000_000;
 
 fn compiled(schema: &Value) -> Result<CompiledSchema, SchemaError> {
     compile(schema, &SchemaConfig::default(), &Fuel::new(FUEL))

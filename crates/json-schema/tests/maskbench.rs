@@ -48,7 +48,7 @@ fn invalid_instances_of_real_schemas_are_refused() {
     for line in lines {
         let case: Value = serde_json::from_str(&line).unwrap();
         n_schemas += 1;
-        let fuel = Fuel::new(50_000_000);
+        let fuel = Fuel::new(16_000_000);
         let Ok(compiled) = compile(&case["schema"], &SchemaConfig::default(), &fuel) else { continue };
         n_taken += 1;
         let mut recogniser = Recogniser::new(&compiled.grammar);
