@@ -49,6 +49,8 @@ impl Lexer {
                 possible.union_with(self.reachable(next)?);
                 work.extend(Some(next).filter(|&next| seen.insert(next)));
             }
+            // Makes all steps at once.
+            self.next_bytes(state)?;
             for &byte in self.class_representatives() {
                 work.extend(self.step(state, byte)?.filter(|&next| seen.insert(next)));
             }

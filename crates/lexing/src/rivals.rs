@@ -54,6 +54,8 @@ impl Lexer {
                     }
                 }
             }
+            // Makes all steps at once.
+            self.next_bytes(state)?;
             for &byte in self.class_representatives() {
                 work.extend(self.step(state, byte)?.filter(|&next| seen.insert(next)));
             }
