@@ -105,16 +105,38 @@ impl Guards {
         Ok(guards.into())
     }
 
-    /// The guard that stands for `guard`: the first met that is seen to refute the same texts.
+    /// The guard that stands for `guard`: the first met that is seen to refute the same texts. Asks all that follow it
+    /// first, so that guards are mostly told apart by what one byte does.
     ///
     /// # Errors
     /// A limit of the lexer is reached.
     pub fn canonical(&mut self, lexer: &Lexer, guard: LexState) -> Result<LexState, LexError> {
-        if let Some(&known) = self.canonical.get(&guard) {
-            return Ok(known);
+        let mut open: FxHashSet<LexState> = FxHashSet::default();
+        let mut work = vec![(guard, false)];
+        while let Some((next, is_ready)) = work.pop() {
+            if self.canonical.contains_key(&next) {
+                continue;
+            }
+            if is_ready {
+                self.find(lexer, next)?;
+            } else if open.insert(next) {
+                work.push((next, true));
+                // Makes all steps at once.
+                lexer.next_bytes(next)?;
+                for &byte in lexer.class_representatives() {
+                    if let Fate::Watched(behind) = lexer.fate(next, byte)?
+                        && !open.contains(&behind)
+                    {
+                        work.push((behind, false));
+                    }
+                }
+            }
         }
-        // Makes all steps at once, here and below.
-        lexer.next_bytes(guard)?;
+        Ok(self.canonical.get(&guard).copied().unwrap_or(guard))
+    }
+
+    /// Finds the one that stands for `guard`, all of whose steps are made.
+    fn find(&mut self, lexer: &Lexer, guard: LexState) -> Result<(), LexError> {
         let mut signature = vec![u8::from(lexer.refutes_at_end(guard))];
         for &byte in lexer.class_representatives() {
             signature.push(match lexer.fate(guard, byte)? {
@@ -126,7 +148,7 @@ impl Guards {
         let alike = self.by_signature.entry(signature.into()).or_default();
         let mut canonical = guard;
         for &known in alike.iter() {
-            if refutes_all_of(lexer, guard, known)? && refutes_all_of(lexer, known, guard)? {
+            if refute_alike(lexer, &self.canonical, guard, known)? {
                 canonical = known;
                 break;
             }
@@ -135,7 +157,7 @@ impl Guards {
             alike.push(guard);
         }
         self.canonical.insert(guard, canonical);
-        Ok(canonical)
+        Ok(())
     }
 
     fn covers(&mut self, lexer: &Lexer, guard: LexState, other: LexState) -> Result<bool, LexError> {
@@ -153,6 +175,40 @@ impl Guards {
             self.by_signature.iter().map(|(signature, alike)| signature.len() + alike.len() * 4 + 48);
         self.canonical.capacity() * 9 + self.covers.capacity() * 10 + signatures.sum::<usize>()
     }
+}
+
+/// Whether two guards are seen to refute the same texts. Those that something stands for do iff it is the same.
+fn refute_alike(
+    lexer: &Lexer,
+    canonical: &FxHashMap<LexState, LexState>,
+    left: LexState,
+    right: LexState,
+) -> Result<bool, LexError> {
+    let mut seen = FxHashSet::from_iter([(left, right)]);
+    let mut work = vec![(left, right)];
+    while let Some((left, right)) = work.pop() {
+        if lexer.refutes_at_end(left) != lexer.refutes_at_end(right) {
+            return Ok(false);
+        }
+        for &byte in lexer.class_representatives() {
+            match (lexer.fate(left, byte)?, lexer.fate(right, byte)?) {
+                (Fate::Watched(left), Fate::Watched(right)) => {
+                    match (canonical.get(&left), canonical.get(&right)) {
+                        (Some(left), Some(right)) if left != right => return Ok(false),
+                        (Some(_), Some(_)) => {}
+                        _ if left != right && seen.insert((left, right)) => work.push((left, right)),
+                        _ => {}
+                    }
+                }
+                (left, right) if left == right => {}
+                _ => return Ok(false),
+            }
+        }
+        if seen.len() > MAX_PAIRS {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether `guard` is seen to refute whenever `other` does, then or before.
