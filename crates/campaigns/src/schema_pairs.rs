@@ -213,8 +213,25 @@ fn spaced(value: &Value) -> String {
             let member = |(key, value): (&String, &Value)| format!("{}: {}", json!(key), spaced(value));
             format!("{{{}}}", list(members.iter().map(member).collect()))
         }
+        Value::Number(number) => scientific(number.as_str()),
         scalar => scalar.to_string(),
     }
+}
+
+/// A number with an exponent as printers write it: one digit that is not zero before the point. Grammars with bounds take no
+/// other notation with an exponent.
+fn scientific(number: &str) -> String {
+    let (sign, magnitude) = number.strip_prefix('-').map_or(("", number), |magnitude| ("-", magnitude));
+    let Some((mantissa, exponent)) = magnitude.split_once(['e', 'E']) else { return number.to_owned() };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let significant = digits.trim_start_matches('0');
+    let Some(first) = significant.get(..1) else { return format!("{sign}0") };
+    let Ok(exponent) = exponent.parse::<i64>() else { return number.to_owned() };
+    let moved = whole.len() as i64 - 1 - (digits.len() - significant.len()) as i64;
+    let rest = &significant[1..];
+    let point = if rest.is_empty() { "" } else { "." };
+    format!("{sign}{first}{point}{rest}e{}", exponent + moved)
 }
 
 fn report(entries: &[Entry]) -> String {
@@ -255,6 +272,13 @@ fn verdict(entries: &[Entry]) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn exponents_are_written_as_printers_do() {
+        let texts = ["0.752e+2", "58e+496615", "-0.00120E-3", "-0e7", "1.5e3", "12.5", "100e0"];
+        let written = ["7.52e1", "5.8e496616", "-1.20e-6", "-0", "1.5e3", "12.5", "1.00e2"];
+        assert_eq!(texts.map(scientific), written);
+    }
 
     #[test]
     fn a_batch_agrees_and_has_all_kinds_of_pairs() {
