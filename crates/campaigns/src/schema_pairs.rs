@@ -231,7 +231,7 @@ fn scientific(number: &str) -> String {
     let moved = whole.len() as i64 - 1 - (digits.len() - significant.len()) as i64;
     let rest = &significant[1..];
     let point = if rest.is_empty() { "" } else { "." };
-    format!("{sign}{first}{point}{rest}e{}", exponent + moved)
+    format!("{sign}{first}{point}{rest}e{}", exponent.saturating_add(moved))
 }
 
 fn report(entries: &[Entry]) -> String {

@@ -275,8 +275,8 @@ impl CompiledGrammar {
 }
 
 impl Matcher {
-    /// The number of the session's configuration: texts that lead to one number go on alike. It is good for one grammar,
-    /// as long as its tables are not dropped.
+    /// The number of the session's configuration: texts that lead to one number go on alike, but for what a
+    /// watch remembers. It is good for one grammar, as long as its tables are not dropped.
     pub fn inspect_configuration(&self) -> u32 {
         self.state.config.0
     }

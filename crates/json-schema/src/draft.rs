@@ -4,8 +4,8 @@ use serde_json::Value;
 
 /// A draft, as far as the drafts differ in what this crate does.
 ///
-/// The drafts agree on most keywords. One of a later draft than the document names has no effect, by the specification, and
-/// the report says so; one that a later draft has given up goes on. Besides, it depends on the draft whether the
+/// The drafts agree on most keywords. One of a later draft than the document and its parts name has no effect, by the
+/// specification, and the report says so; one that a later draft has given up goes on. Besides, it depends on the draft whether the
 /// siblings of `$ref` count, whether `1.0` is an integer, and which keyword names a schema.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Draft {
@@ -32,6 +32,25 @@ impl Draft {
         .into_iter()
         .find(|(suffix, _)| name.ends_with(suffix))
         .map_or(Draft::Draft2020, |(_, draft)| draft)
+    }
+
+    /// The latest draft that a document or a part of it names. Linear in its size where the document names another.
+    pub(crate) fn latest(root: &Value) -> Draft {
+        let mut latest = Draft::of(root);
+        let mut work = vec![root];
+        while let Some(value) = work.pop().filter(|_| latest < Draft::Draft2020) {
+            match value {
+                Value::Array(items) => work.extend(items),
+                Value::Object(members) => {
+                    if members.get("$schema").is_some_and(Value::is_string) {
+                        latest = latest.max(Draft::of(value));
+                    }
+                    work.extend(members.values());
+                }
+                _ => {}
+            }
+        }
+        latest
     }
 
     /// Whether keywords beside `$ref` are ignored.

@@ -32,6 +32,8 @@ pub(crate) struct Graph<'a> {
     pub(crate) config: &'a SchemaConfig,
     pub(crate) fuel: &'a Fuel,
     pub(crate) draft: Draft,
+    /// The latest draft that a part of the schema names: keywords of later ones have no effect.
+    pub(crate) latest_draft: Draft,
     pub(crate) root: &'a Value,
     /// Other documents, by URI.
     pub(crate) documents: &'a BTreeMap<String, Value>,
@@ -93,6 +95,9 @@ impl<'a> Graph<'a> {
             config,
             fuel,
             draft: Draft::of(root),
+            latest_draft: documents.values().fold(Draft::latest(root), |draft, document| {
+                draft.max(document.get("$schema").map_or(draft, |_| Draft::latest(document)))
+            }),
             root,
             documents,
             resources: None,

@@ -129,7 +129,7 @@ impl<'a> Graph<'a> {
         value: &'a Value,
         place: PlaceId,
     ) -> Result<(), SchemaError> {
-        if self.draft < Draft::that_brought(keyword) {
+        if self.latest_draft < Draft::that_brought(keyword) {
             self.note_annotation(place, keyword);
             return Ok(());
         }

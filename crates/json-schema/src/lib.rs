@@ -16,7 +16,7 @@
 //!   spelling of Python's `json.dumps(…, ensure_ascii=False)`. Lengths count code points.
 //! * Numbers without a constraint are any of RFC 8259; `integer`s have no exponent and, but in draft 4, may
 //!   end in `.0`. Numbers with a bound are in plain notation, without an exponent, or with one and a single digit that is not
-//!   zero before the point (`1e-06`). With `multipleOf` they are in plain notation and
+//!   zero before the point (`1e-06`). With `multipleOf`, also below `not`, they are in plain notation and
 //!   have no more decimals than it needs. Constants are written as in the schema or plainly, whole ones
 //!   (but in draft 4) also with `.0`.
 //! * Items of an array with `uniqueItems` differ as values, however they are written. Where they are not of one

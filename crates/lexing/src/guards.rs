@@ -12,12 +12,19 @@
 //! Both are questions about two deterministic automata, decided by following them at once (as Hopcroft and Karp 1971)
 //! as far as [`MAX_PAIRS`]; beyond, guards are taken for different, which is never wrong.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use crate::{LexError, LexState, Lexer};
 
 /// The most pairs that are followed to see whether one guard refutes all that another does.
 const MAX_PAIRS: usize = 256;
+
+/// Of more guards it is not asked whether they are needed.
+const MAX_TOGETHER: usize = 8;
+/// The most guards in circles that one is compared with.
+const MAX_COMPARED: usize = 64;
 
 /// What a byte does to a guard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,10 +55,25 @@ impl Lexer {
 #[derive(Clone, Debug, Default)]
 pub struct Guards {
     canonical: FxHashMap<LexState, LexState>,
-    /// By what the end of the text and each class of bytes does at once.
-    by_signature: FxHashMap<Box<[u8]>, Vec<LexState>>,
+    /// Canonical guards by a hash of what the end of the text and each class of bytes does, with the canonical guards that
+    /// they lead to.
+    by_row: FxHashMap<u64, Vec<LexState>>,
+    /// Those that come back to themselves in more than one step, by a hash of the same without where they lead.
+    in_circles: FxHashMap<u64, Vec<LexState>>,
     /// Whether the first of two canonical guards refutes all that the second does.
     covers: FxHashMap<(LexState, LexState), bool>,
+}
+
+/// What a byte does to a guard, as far as it can be said of guards at once.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Step {
+    Stands,
+    Refuted,
+    /// Back to the guard itself.
+    Back,
+    To(LexState),
+    /// To one of which the canonical is not known yet.
+    Open,
 }
 
 impl Guards {
@@ -89,6 +111,9 @@ impl Guards {
         }
         guards.sort_unstable();
         guards.dedup();
+        if guards.len() > MAX_TOGETHER {
+            return Ok(guards.into());
+        }
         let mut index = 0;
         while index < guards.len() {
             let mut is_needless = false;
@@ -106,30 +131,44 @@ impl Guards {
     }
 
     /// The guard that stands for `guard`: the first met that is seen to refute the same texts. Asks all that follow it
-    /// first, so that guards are mostly told apart by what one byte does.
+    /// first, so that guards are mostly told apart by what one byte does. O(guards that follow it × classes of bytes), once.
     ///
     /// # Errors
     /// A limit of the lexer is reached.
     pub fn canonical(&mut self, lexer: &Lexer, guard: LexState) -> Result<LexState, LexError> {
+        if let Some(&known) = self.canonical.get(&guard) {
+            return Ok(known);
+        }
         let mut open: FxHashSet<LexState> = FxHashSet::default();
         let mut work = vec![(guard, false)];
+        let mut found = Vec::new();
         while let Some((next, is_ready)) = work.pop() {
-            if self.canonical.contains_key(&next) {
-                continue;
-            }
             if is_ready {
                 self.find(lexer, next)?;
-            } else if open.insert(next) {
-                work.push((next, true));
-                // Makes all steps at once.
-                lexer.next_bytes(next)?;
-                for &byte in lexer.class_representatives() {
-                    if let Fate::Watched(behind) = lexer.fate(next, byte)?
-                        && !open.contains(&behind)
-                    {
-                        work.push((behind, false));
-                    }
+                found.push(next);
+                continue;
+            }
+            if !open.insert(next) {
+                continue;
+            }
+            work.push((next, true));
+            // Makes all steps at once.
+            lexer.next_bytes(next)?;
+            let mut behind = Vec::new();
+            for &byte in lexer.class_representatives() {
+                if let Fate::Watched(guard) = lexer.fate(next, byte)? {
+                    behind.push(guard);
                 }
+            }
+            behind.sort_unstable();
+            behind.dedup();
+            behind.retain(|guard| !self.canonical.contains_key(guard) && !open.contains(guard));
+            work.extend(behind.into_iter().map(|guard| (guard, false)));
+        }
+        // Where circles lead is known now.
+        for next in found {
+            if self.canonical.get(&next) == Some(&next) {
+                self.keep_row(lexer, next)?;
             }
         }
         Ok(self.canonical.get(&guard).copied().unwrap_or(guard))
@@ -137,27 +176,71 @@ impl Guards {
 
     /// Finds the one that stands for `guard`, all of whose steps are made.
     fn find(&mut self, lexer: &Lexer, guard: LexState) -> Result<(), LexError> {
-        let mut signature = vec![u8::from(lexer.refutes_at_end(guard))];
-        for &byte in lexer.class_representatives() {
-            signature.push(match lexer.fate(guard, byte)? {
-                Fate::Stands => 0,
-                Fate::Refuted => 1,
-                Fate::Watched(_) => 2,
-            });
-        }
-        let alike = self.by_signature.entry(signature.into()).or_default();
+        let row = self.row(lexer, guard)?;
         let mut canonical = guard;
-        for &known in alike.iter() {
-            if refute_alike(lexer, &self.canonical, guard, known)? {
-                canonical = known;
-                break;
+        if row.contains(&Step::Open) {
+            let shape = hash(&row.iter().map(|step| matches!(step, Step::Refuted)).collect::<Vec<bool>>());
+            let alike = self.in_circles.entry(shape).or_default();
+            for &known in alike.iter().take(MAX_COMPARED) {
+                if refute_alike(lexer, &self.canonical, guard, known)? {
+                    canonical = known;
+                    break;
+                }
+            }
+            if canonical == guard {
+                alike.push(guard);
+            }
+        } else {
+            for &known in self.by_row.get(&hash(&row)).map_or(&[][..], Vec::as_slice) {
+                let same_end = lexer.refutes_at_end(known) == lexer.refutes_at_end(guard);
+                let is_same = |(&ours, &theirs): (&Step, &Step)| {
+                    ours == theirs || (theirs == Step::Back && ours == Step::To(known))
+                };
+                if same_end && row.iter().zip(&self.row(lexer, known)?).all(is_same) {
+                    canonical = known;
+                    break;
+                }
             }
         }
-        if canonical == guard {
-            alike.push(guard);
-        }
         self.canonical.insert(guard, canonical);
+        if canonical == guard && !row.contains(&Step::Open) {
+            self.keep_row(lexer, guard)?;
+        }
         Ok(())
+    }
+
+    /// Files a canonical guard under its row, if that is known: as one that leads back to itself, and as one that others lead
+    /// to.
+    fn keep_row(&mut self, lexer: &Lexer, guard: LexState) -> Result<(), LexError> {
+        let mut row = self.row(lexer, guard)?;
+        if row.contains(&Step::Open) {
+            return Ok(());
+        }
+        for _ in 0..2 {
+            let filed = self.by_row.entry(hash(&row)).or_default();
+            if !filed.contains(&guard) {
+                filed.push(guard);
+            }
+            row.iter_mut().filter(|step| **step == Step::Back).for_each(|step| *step = Step::To(guard));
+        }
+        Ok(())
+    }
+
+    /// What each class of bytes does to `guard`.
+    fn row(&self, lexer: &Lexer, guard: LexState) -> Result<Vec<Step>, LexError> {
+        let step = |&byte: &u8| {
+            Ok(match lexer.fate(guard, byte)? {
+                Fate::Stands => Step::Stands,
+                Fate::Refuted => Step::Refuted,
+                Fate::Watched(next) if next == guard => Step::Back,
+                Fate::Watched(next) => match self.canonical.get(&next) {
+                    Some(&next) if next == guard => Step::Back,
+                    Some(&next) => Step::To(next),
+                    None => Step::Open,
+                },
+            })
+        };
+        lexer.class_representatives().iter().map(step).collect()
     }
 
     fn covers(&mut self, lexer: &Lexer, guard: LexState, other: LexState) -> Result<bool, LexError> {
@@ -171,13 +254,18 @@ impl Guards {
 
     /// An estimate of the bytes that this takes.
     pub fn memory_usage(&self) -> usize {
-        let signatures =
-            self.by_signature.iter().map(|(signature, alike)| signature.len() + alike.len() * 4 + 48);
-        self.canonical.capacity() * 9 + self.covers.capacity() * 10 + signatures.sum::<usize>()
+        let n_filed = self.by_row.len() + self.in_circles.len();
+        self.canonical.capacity() * 9 + self.covers.capacity() * 10 + n_filed * 48
     }
 }
 
-/// Whether two guards are seen to refute the same texts. Those that something stands for do iff it is the same.
+fn hash<T: Hash>(value: &T) -> u64 {
+    let mut hasher = FxHasher::default();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Whether two guards are seen to refute the same texts. Those that different ones stand for are taken for different.
 fn refute_alike(
     lexer: &Lexer,
     canonical: &FxHashMap<LexState, LexState>,
