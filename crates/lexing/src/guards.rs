@@ -177,33 +177,33 @@ impl Guards {
     /// Finds the one that stands for `guard`, all of whose steps are made.
     fn find(&mut self, lexer: &Lexer, guard: LexState) -> Result<(), LexError> {
         let row = self.row(lexer, guard)?;
+        let is_open = row.contains(&Step::Open);
         let mut canonical = guard;
-        if row.contains(&Step::Open) {
+        for &known in self.by_row.get(&hash(&row)).filter(|_| !is_open).map_or(&[][..], Vec::as_slice) {
+            let same_end = lexer.refutes_at_end(known) == lexer.refutes_at_end(guard);
+            let is_same = |(&ours, &theirs): (&Step, &Step)| {
+                ours == theirs || (theirs == Step::Back && ours == Step::To(known))
+            };
+            if same_end && row.iter().zip(&self.row(lexer, known)?).all(is_same) {
+                canonical = known;
+                break;
+            }
+        }
+        if canonical == guard {
             let shape = hash(&row.iter().map(|step| matches!(step, Step::Refuted)).collect::<Vec<bool>>());
-            let alike = self.in_circles.entry(shape).or_default();
-            for &known in alike.iter().take(MAX_COMPARED) {
+            for &known in self.in_circles.get(&shape).map_or(&[][..], Vec::as_slice).iter().take(MAX_COMPARED)
+            {
                 if refute_alike(lexer, &self.canonical, guard, known)? {
                     canonical = known;
                     break;
                 }
             }
-            if canonical == guard {
-                alike.push(guard);
-            }
-        } else {
-            for &known in self.by_row.get(&hash(&row)).map_or(&[][..], Vec::as_slice) {
-                let same_end = lexer.refutes_at_end(known) == lexer.refutes_at_end(guard);
-                let is_same = |(&ours, &theirs): (&Step, &Step)| {
-                    ours == theirs || (theirs == Step::Back && ours == Step::To(known))
-                };
-                if same_end && row.iter().zip(&self.row(lexer, known)?).all(is_same) {
-                    canonical = known;
-                    break;
-                }
+            if canonical == guard && is_open {
+                self.in_circles.entry(shape).or_default().push(guard);
             }
         }
         self.canonical.insert(guard, canonical);
-        if canonical == guard && !row.contains(&Step::Open) {
+        if canonical == guard && !is_open {
             self.keep_row(lexer, guard)?;
         }
         Ok(())

@@ -106,7 +106,9 @@ fn a_guard_that_says_nothing_more_is_dropped() {
     let (early, late) = (behind("/* "), behind("/**"));
     assert_eq!((early.len(), late.len()), (1, 1));
     let mut known = Guards::default();
-    assert_eq!(known.together(&lexer, [early.clone(), late.clone()].concat()).unwrap()[..], late[..]);
+    let needed = known.canonical(&lexer, late[0]).unwrap();
+    assert_ne!(known.canonical(&lexer, early[0]).unwrap(), needed);
+    assert_eq!(known.together(&lexer, [early.clone(), late].concat()).unwrap()[..], [needed]);
     assert_eq!(known.together(&lexer, [early.clone(), behind("/* x ")].concat()).unwrap().len(), 1);
 }
 
