@@ -116,12 +116,10 @@ impl Guards {
         }
         let mut index = 0;
         while index < guards.len() {
-            let mut is_needless = false;
-            for other in 0..guards.len() {
-                is_needless =
-                    is_needless || other != index && self.covers(lexer, guards[other], guards[index])?;
-            }
-            if is_needless {
+            let mut others = guards.iter().filter(|&&other| other != guards[index]);
+            if others.try_fold(false, |known, &other| {
+                Ok::<bool, LexError>(known || self.covers(lexer, other, guards[index])?)
+            })? {
                 guards.remove(index);
             } else {
                 index += 1;
@@ -272,50 +270,65 @@ fn refute_alike(
     left: LexState,
     right: LexState,
 ) -> Result<bool, LexError> {
-    let mut seen = FxHashSet::from_iter([(left, right)]);
-    let mut work = vec![(left, right)];
-    while let Some((left, right)) = work.pop() {
-        if lexer.refutes_at_end(left) != lexer.refutes_at_end(right) {
-            return Ok(false);
-        }
-        for &byte in lexer.class_representatives() {
-            match (lexer.fate(left, byte)?, lexer.fate(right, byte)?) {
-                (Fate::Watched(left), Fate::Watched(right)) => {
-                    match (canonical.get(&left), canonical.get(&right)) {
-                        (Some(left), Some(right)) if left != right => return Ok(false),
-                        (Some(_), Some(_)) => {}
-                        _ if left != right && seen.insert((left, right)) => work.push((left, right)),
-                        _ => {}
-                    }
-                }
-                (left, right) if left == right => {}
-                _ => return Ok(false),
-            }
-        }
-        if seen.len() > MAX_PAIRS {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+    let judge = |left, right| match (left, right) {
+        (Fate::Watched(left), Fate::Watched(right)) => match (canonical.get(&left), canonical.get(&right)) {
+            (Some(left), Some(right)) => Pair::of(left == right),
+            _ => Pair::Asks(left, right),
+        },
+        (left, right) => Pair::of(left == right),
+    };
+    holds_of_all(lexer, (left, right), |left, right| left == right, judge)
 }
 
 /// Whether `guard` is seen to refute whenever `other` does, then or before.
 fn refutes_all_of(lexer: &Lexer, guard: LexState, other: LexState) -> Result<bool, LexError> {
-    let mut seen = FxHashSet::from_iter([(guard, other)]);
-    let mut work = vec![(guard, other)];
-    while let Some((guard, other)) = work.pop() {
-        if lexer.refutes_at_end(other) && !lexer.refutes_at_end(guard) {
+    let judge = |guard, other| match (guard, other) {
+        (Fate::Refuted, _) | (_, Fate::Stands) => Pair::Holds,
+        (Fate::Stands, _) | (_, Fate::Refuted) => Pair::Fails,
+        (Fate::Watched(guard), Fate::Watched(other)) => Pair::Asks(guard, other),
+    };
+    holds_of_all(lexer, (guard, other), |guard, other| guard || !other, judge)
+}
+
+/// What is said of two guards after a byte.
+enum Pair {
+    Holds,
+    Fails,
+    /// What is said of these two.
+    Asks(LexState, LexState),
+}
+
+impl Pair {
+    fn of(holds: bool) -> Pair {
+        if holds { Pair::Holds } else { Pair::Fails }
+    }
+}
+
+/// Whether what is claimed of two guards holds of all pairs that the same bytes lead them to, as far as [`MAX_PAIRS`]: at the
+/// end of the text by `ends`, by whether each refutes there, and after each byte by `judge`. It must hold of a guard and
+/// itself.
+fn holds_of_all(
+    lexer: &Lexer,
+    pair: (LexState, LexState),
+    ends: impl Fn(bool, bool) -> bool,
+    judge: impl Fn(Fate, Fate) -> Pair,
+) -> Result<bool, LexError> {
+    let mut seen = FxHashSet::from_iter([pair]);
+    let mut work = vec![pair];
+    while let Some((left, right)) = work.pop() {
+        if !ends(lexer.refutes_at_end(left), lexer.refutes_at_end(right)) {
             return Ok(false);
         }
-        lexer.next_bytes(guard)?;
-        lexer.next_bytes(other)?;
+        // Makes all steps at once.
+        lexer.next_bytes(left)?;
+        lexer.next_bytes(right)?;
         for &byte in lexer.class_representatives() {
-            match (lexer.fate(guard, byte)?, lexer.fate(other, byte)?) {
-                (Fate::Refuted, _) | (_, Fate::Stands) => {}
-                (Fate::Stands, _) | (_, Fate::Refuted) => return Ok(false),
-                (Fate::Watched(guard), Fate::Watched(other)) => {
-                    if guard != other && seen.insert((guard, other)) {
-                        work.push((guard, other));
+            match judge(lexer.fate(left, byte)?, lexer.fate(right, byte)?) {
+                Pair::Holds => {}
+                Pair::Fails => return Ok(false),
+                Pair::Asks(left, right) => {
+                    if left != right && seen.insert((left, right)) {
+                        work.push((left, right));
                     }
                 }
             }

@@ -3,7 +3,8 @@
 //! A match is a token only if no better one follows further on, so after a match both ways are followed: the
 //! token goes on, or it has ended and a *guard* watches the bytes after it. A [`Hypothesis`] is one such
 //! reading: the lexer's state in the token in progress and the guards of tokens before it. It is wrong, and
-//! dropped, as soon as a guard refutes its match; a guard that can refute no more, or only what another one does ([`Guards`]), is forgotten. This is
+//! dropped, as soon as a guard refutes its match; a guard that can refute no more, or only what another one
+//! does ([`Guards`]), is forgotten. This is
 //! maximal munch (and leftmost-first) with as much lookahead as it takes, exactly.
 //!
 //! Under the contextual discipline a hypothesis also has the terminals it is read among ([`contexts`](super::contexts)):
