@@ -189,7 +189,7 @@ impl Machine {
         if self.configs.next_bytes(config).is_some_and(|bytes| !bytes.contains(byte)) {
             return Ok(None);
         }
-        let key = u64::from(config.0) << 8 | u64::from(byte);
+        let key = transition_key(config, byte);
         if let Some(&known) = self.transitions.get(&key) {
             return Ok(known);
         }
@@ -221,6 +221,28 @@ impl Machine {
             }
         }
         Ok(Some(config))
+    }
+
+    /// The bytes that can come after one more byte, as [`next_bytes`](Machine::next_bytes) of the configuration there, which is not
+    /// made; none if no word of the language goes on so.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn bytes_after(&mut self, config: ConfigId, byte: u8) -> Result<ByteSet, EngineError> {
+        if let Some(&known) = self.transitions.get(&transition_key(config, byte)) {
+            return known.map_or(Ok(ByteSet::EMPTY), |next| self.next_bytes(next));
+        }
+        let mut threads = std::mem::take(&mut self.scratch.threads);
+        let mut seeds = std::mem::take(&mut self.scratch.seeds);
+        threads.clear();
+        seeds.clear();
+        let result = self
+            .step_threads(config, byte, &mut threads, &mut seeds)
+            .and_then(|()| self.close(&mut seeds, &mut threads))
+            .and_then(|_| bytes_of(&self.terminals, &threads));
+        self.scratch.threads = threads;
+        self.scratch.seeds = seeds;
+        result
     }
 
     fn compute_step(&mut self, config: ConfigId, byte: u8) -> Result<Option<ConfigId>, EngineError> {
@@ -447,14 +469,7 @@ impl Machine {
         if let Some(known) = self.configs.next_bytes(config) {
             return Ok(known);
         }
-        let mut bytes = ByteSet::EMPTY;
-        for thread in self.configs.threads(config) {
-            let automaton = loaded(&self.terminals, thread.terminal);
-            let next = automaton
-                .next_bytes(thread.residue)
-                .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
-            bytes = bytes.union(&next);
-        }
+        let bytes = bytes_of(&self.terminals, self.configs.threads(config))?;
         self.configs.set_next_bytes(config, bytes);
         Ok(bytes)
     }
@@ -491,6 +506,23 @@ impl Machine {
         let lexed = self.lexed.as_ref().map_or(0, |lexed| lexed.memory_usage());
         self.stacks.memory_usage() + self.configs.memory_usage() + self.memo_bytes + budget + lexed
     }
+}
+
+fn transition_key(config: ConfigId, byte: u8) -> u64 {
+    u64::from(config.0) << 8 | u64::from(byte)
+}
+
+/// The bytes that some of `threads` can read.
+fn bytes_of(terminals: &[Option<Terminal>], threads: &[Thread]) -> Result<ByteSet, EngineError> {
+    let mut bytes = ByteSet::EMPTY;
+    for thread in threads {
+        let automaton = loaded(terminals, thread.terminal);
+        let next = automaton
+            .next_bytes(thread.residue)
+            .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
+        bytes = bytes.union(&next);
+    }
+    Ok(bytes)
 }
 
 fn loaded(terminals: &[Option<Terminal>], terminal: TerminalId) -> &Arc<Automaton> {

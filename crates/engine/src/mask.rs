@@ -199,14 +199,19 @@ impl Machine {
         while let Some((node, config)) = stack.pop() {
             let bytes = self.next_bytes(config)?;
             for (byte, child) in trie.children(node) {
-                // `next_bytes` is exact, so a leaf needs no step.
-                if bytes.contains(byte) {
-                    found(trie.tokens(child));
-                    if trie.n_children(child) > 0
-                        && let Some(next) = self.step(config, byte)?
-                    {
-                        stack.push((child, next));
+                if !bytes.contains(byte) {
+                    continue;
+                }
+                found(trie.tokens(child));
+                // `next_bytes` is exact, so a leaf needs no step, and where all children are leaves the bytes are enough.
+                match trie.height(child) {
+                    Some(0) => {}
+                    Some(1) => {
+                        let bytes = self.bytes_after(config, byte)?;
+                        let leaves = trie.children(child).filter(|(byte, _)| bytes.contains(*byte));
+                        leaves.for_each(|(_, leaf)| found(trie.tokens(leaf)));
                     }
+                    _ => stack.extend(self.step(config, byte)?.map(|next| (child, next))),
                 }
             }
         }

@@ -2,7 +2,8 @@
 //!
 //! Most masks are a row's inside and a few tokens more or less. Such a mask is kept as a difference from the
 //! row's set, which all grammars of a compiler share: a hundred bytes instead of sixteen thousand, and what is copied when it
-//! is written is in the processor's cache already.
+//! is written is in the processor's cache already. Rows of a few hundred tokens (white space, numbers) are kept both ways, as a
+//! list and packed, so that they are a base of such differences, and need not be sorted among the others.
 
 use std::sync::Arc;
 
@@ -10,6 +11,9 @@ use maskwright_vocabulary::TokenId;
 
 /// The most tokens that are kept as a list, as a fraction of the words of a dense mask.
 const SPARSE_PER_WORD: usize = 2;
+
+/// Lists of a row from this length on are packed too.
+const MIN_LISTED: usize = 100;
 
 /// Longer lists are sorted by way of a packed set.
 const MAX_SORTED: usize = 1_024;
@@ -20,6 +24,8 @@ const MAX_SORTED: usize = 1_024;
 pub(crate) enum MaskForm {
     /// The ids in ascending order.
     Sparse(Box<[u32]>),
+    /// The ids in ascending order, and the same packed.
+    Listed(Arc<[u32]>, Arc<[u32]>),
     /// 32 tokens to a word.
     Dense(Arc<[u32]>),
     /// `base` without `removed` and with `added`: both ascending, `removed` in `base` and `added` not.
@@ -27,6 +33,18 @@ pub(crate) enum MaskForm {
 }
 
 impl MaskForm {
+    /// The same set, in a form that differences can be kept from, if it is of a row; `n_words` are those of the vocabulary.
+    pub(crate) fn into_base(self, n_words: usize) -> MaskForm {
+        match self {
+            MaskForm::Sparse(tokens) if tokens.len() >= MIN_LISTED => {
+                let mut words = vec![0; n_words];
+                set_all(&mut words, &tokens);
+                MaskForm::Listed(tokens.into(), words.into())
+            }
+            other => other,
+        }
+    }
+
     /// Writes the set over `words`; words past the vocabulary's are cleared.
     pub(crate) fn write(&self, words: &mut [u32]) {
         match self {
@@ -34,7 +52,7 @@ impl MaskForm {
                 words.fill(0);
                 set_all(words, tokens);
             }
-            MaskForm::Dense(dense) => copy(dense, words),
+            MaskForm::Listed(_, packed) | MaskForm::Dense(packed) => copy(packed, words),
             MaskForm::Delta { base, removed, added } => {
                 copy(base, words);
                 clear_all(words, removed);
@@ -47,7 +65,7 @@ impl MaskForm {
     pub(crate) fn contains(&self, TokenId(token): TokenId) -> bool {
         match self {
             MaskForm::Sparse(tokens) => tokens.binary_search(&token).is_ok(),
-            MaskForm::Dense(words) => is_set(words, token),
+            MaskForm::Listed(_, words) | MaskForm::Dense(words) => is_set(words, token),
             MaskForm::Delta { base, removed, added } => {
                 let is_left = is_set(base, token) && removed.binary_search(&token).is_err();
                 is_left || added.binary_search(&token).is_ok()
@@ -66,6 +84,7 @@ impl MaskForm {
         };
         match self {
             MaskForm::Sparse(tokens) => tokens.iter().map(|&token| TokenId(token)).collect(),
+            MaskForm::Listed(tokens, _) => tokens.iter().map(|&token| TokenId(token)).collect(),
             MaskForm::Dense(words) => listed(words),
             MaskForm::Delta { base, .. } => {
                 let mut words = vec![0; base.len()];
@@ -80,6 +99,7 @@ impl MaskForm {
         let count = |words: &[u32]| words.iter().map(|word| word.count_ones() as usize).sum();
         match self {
             MaskForm::Sparse(tokens) => tokens.len(),
+            MaskForm::Listed(tokens, _) => tokens.len(),
             MaskForm::Dense(words) => count(words),
             MaskForm::Delta { base, removed, added } => {
                 let n_base: usize = count(base);
@@ -92,6 +112,7 @@ impl MaskForm {
     pub(crate) fn is_full(&self, n_vocab: usize) -> bool {
         match self {
             MaskForm::Sparse(tokens) => tokens.len() == n_vocab,
+            MaskForm::Listed(tokens, _) => tokens.len() == n_vocab,
             MaskForm::Dense(words) => lacks(words, n_vocab, 0) == 0,
             MaskForm::Delta { base, removed, added } => {
                 removed.is_empty() && lacks(base, n_vocab, added.len()) == added.len()
@@ -102,7 +123,8 @@ impl MaskForm {
     /// What it takes by itself, in bytes; a base is a row's.
     pub(crate) fn memory_usage(&self) -> usize {
         match self {
-            MaskForm::Sparse(words) => words.len() * 4,
+            MaskForm::Sparse(tokens) => tokens.len() * 4,
+            MaskForm::Listed(tokens, words) => (tokens.len() + words.len()) * 4,
             MaskForm::Dense(words) => words.len() * 4,
             MaskForm::Delta { removed, added, .. } => (removed.len() + added.len()) * 4,
         }
@@ -156,8 +178,13 @@ pub(crate) struct MaskBuilder {
 #[derive(Debug)]
 enum Packed {
     Nothing,
-    /// A set of others, but for `removed` (ascending, all in the set).
-    Shared(Arc<[u32]>, Vec<u32>),
+    /// The set `base` of others, but for `removed` (ascending, all in it).
+    Shared {
+        base: Arc<[u32]>,
+        removed: Vec<u32>,
+        /// The set as a list, if it is short.
+        list: Option<Arc<[u32]>>,
+    },
     Own(Box<[u32]>),
 }
 
@@ -179,33 +206,62 @@ impl MaskBuilder {
     /// Adds `other` but for the `without` (ascending) tokens.
     pub(crate) fn union_without(&mut self, other: &MaskForm, without: &[u32]) {
         match other {
-            MaskForm::Sparse(tokens) => {
-                self.tokens.extend(tokens.iter().filter(|token| without.binary_search(token).is_err()));
-                self.flush_many();
+            MaskForm::Listed(tokens, words) if self.has_no_base_but(words) => {
+                let removed = without.iter().copied().filter(|&token| is_set(words, token)).collect();
+                self.union_packed(words, removed, Some(tokens));
             }
+            MaskForm::Sparse(tokens) => self.insert_listed(tokens, without),
+            MaskForm::Listed(tokens, _) => self.insert_listed(tokens, without),
             MaskForm::Dense(words) => {
                 let removed = without.iter().copied().filter(|&token| is_set(words, token)).collect();
-                self.union_packed(words, removed);
+                self.union_packed(words, removed, None);
             }
             MaskForm::Delta { base, removed, added } => {
                 let mut removed = removed.to_vec();
                 removed.extend(without.iter().filter(|&&token| is_set(base, token)));
                 removed.sort_unstable();
                 removed.dedup();
-                self.union_packed(base, removed);
+                self.union_packed(base, removed, None);
                 self.tokens.extend(added.iter().filter(|token| without.binary_search(token).is_err()));
                 self.flush_many();
             }
         }
     }
 
-    /// Adds `words` but for `removed` (ascending, all in `words`).
-    fn union_packed(&mut self, words: &Arc<[u32]>, removed: Vec<u32>) {
+    /// Adds `tokens` but for `without` (ascending) one by one.
+    fn insert_listed(&mut self, tokens: &[u32], without: &[u32]) {
+        self.tokens.extend(tokens.iter().filter(|token| without.binary_search(token).is_err()));
+        self.flush_many();
+    }
+
+    /// Whether `words` can be the base, or are it.
+    fn has_no_base_but(&self, words: &Arc<[u32]>) -> bool {
+        match &self.packed {
+            Packed::Nothing => true,
+            Packed::Shared { base, .. } => Arc::ptr_eq(base, words),
+            Packed::Own(_) => false,
+        }
+    }
+
+    /// Adds `words` (`list` as a list, if it is short) but for `removed` (ascending, all in `words`).
+    fn union_packed(&mut self, words: &Arc<[u32]>, removed: Vec<u32>, list: Option<&Arc<[u32]>>) {
         match &mut self.packed {
-            Packed::Nothing => self.packed = Packed::Shared(words.clone(), removed),
             // (B − r) ∪ (B − s) = B − (r ∩ s)
-            Packed::Shared(base, known) if Arc::ptr_eq(base, words) => {
+            Packed::Shared { base, removed: known, .. } if Arc::ptr_eq(base, words) => {
                 known.retain(|token| removed.binary_search(token).is_ok());
+                return;
+            }
+            // The larger set is the better base.
+            Packed::Shared { removed: without, list: Some(tokens), .. } if list.is_none() => {
+                let (tokens, without) = (tokens.clone(), std::mem::take(without));
+                self.packed = Packed::Nothing;
+                self.insert_listed(&tokens, &without);
+            }
+            _ => {}
+        }
+        match &mut self.packed {
+            Packed::Nothing => {
+                self.packed = Packed::Shared { base: words.clone(), removed, list: list.cloned() };
             }
             _ => {
                 let own = self.own();
@@ -222,7 +278,7 @@ impl MaskBuilder {
     fn own(&mut self) -> &mut Box<[u32]> {
         let own = match std::mem::replace(&mut self.packed, Packed::Nothing) {
             Packed::Nothing => vec![0; self.n_words].into(),
-            Packed::Shared(base, removed) => {
+            Packed::Shared { base, removed, .. } => {
                 let mut own: Box<[u32]> = (&*base).into();
                 clear_all(&mut own, &removed);
                 own
@@ -277,7 +333,7 @@ impl MaskBuilder {
         let most = self.n_words / SPARSE_PER_WORD;
         match &self.packed {
             Packed::Nothing if self.tokens.len() <= most => return MaskForm::Sparse(self.tokens.into()),
-            Packed::Shared(base, removed) if self.tokens.len() + removed.len() <= most => {
+            Packed::Shared { base, removed, .. } if self.tokens.len() + removed.len() <= most => {
                 let removed = removed.iter().copied();
                 let removed = removed.filter(|token| self.tokens.binary_search(token).is_err()).collect();
                 let added = self.tokens.iter().copied().filter(|&token| !is_set(base, token)).collect();
@@ -315,10 +371,14 @@ mod tests {
         proptest::collection::btree_set(0..N_VOCAB as u32, size).prop_map(|set| set.into_iter().collect())
     }
 
-    fn dense(tokens: &[u32]) -> MaskForm {
+    fn packed(tokens: &[u32]) -> Arc<[u32]> {
         let mut words = vec![0; N_WORDS];
         set_all(&mut words, tokens);
-        MaskForm::Dense(words.into())
+        words.into()
+    }
+
+    fn dense(tokens: &[u32]) -> MaskForm {
+        MaskForm::Dense(packed(tokens))
     }
 
     proptest! {
@@ -328,9 +388,12 @@ mod tests {
         #[test]
         fn builders_unite_sets(
             bases in proptest::collection::vec(any_tokens(0..180), 1..3),
-            parts in proptest::collection::vec((0usize..6, any_tokens(0..5), any_tokens(0..5)), 0..6),
+            lists in proptest::collection::vec(any_tokens(0..9), 0..3),
+            parts in proptest::collection::vec((0usize..9, any_tokens(0..5), any_tokens(0..5)), 0..6),
         ) {
-            let bases: Vec<MaskForm> = bases.iter().map(|tokens| dense(tokens)).collect();
+            let listed = |tokens: &[u32]| MaskForm::Listed(tokens.into(), packed(tokens));
+            let mut bases: Vec<MaskForm> = bases.iter().map(|tokens| dense(tokens)).collect();
+            bases.extend(lists.iter().map(|tokens| listed(tokens)));
             let mut builder = MaskBuilder::new(N_WORDS);
             let mut expected = BTreeSet::new();
             for (kind, tokens, without) in parts {

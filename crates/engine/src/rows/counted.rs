@@ -167,7 +167,7 @@ impl CountedRow {
             }
             None => below.iter().for_each(|tokens| mask.insert_all(tokens)),
         }
-        Some(form.get_or_init(|| mask.finish()))
+        Some(form.get_or_init(|| mask.finish().into_base(self.n_words)))
     }
 
     pub(crate) fn exits(&self) -> &Arc<Trie> {

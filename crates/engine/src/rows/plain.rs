@@ -49,7 +49,7 @@ impl PlainRow {
     /// The row with this inside and all of these exits.
     pub(super) fn with(inside: MaskForm, exits: Exits<'_>) -> PlainRow {
         PlainRow {
-            inside,
+            inside: inside.into_base(mask_words(exits.vocabulary.n_vocab())),
             has_single_exits: exits.are_single(),
             exits: exits.finish(),
             limited: Mutex::default(),

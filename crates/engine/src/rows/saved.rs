@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use maskwright_automata::{ByteSet, Node, Regex};
-use maskwright_vocabulary::{TokenId, Vocabulary};
+use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -143,7 +143,7 @@ impl Writer {
         inside.iter().for_each(|token| is_inside[token.index()] = true);
         let all = (0..vocabulary.n_vocab() as u32)
             .filter(|&token| text[token as usize / 32] >> (token % 32) & 1 == 1);
-        let is_complement = matches!(row.inside, MaskForm::Dense(_) | MaskForm::Delta { .. });
+        let is_complement = inside.len() * 2 > vocabulary.trie().subtree_tokens(Trie::ROOT).len();
         let inside = match is_complement {
             true => Tokens::new(all.filter(|&token| !is_inside[token as usize])),
             false => Tokens::new(inside.iter().map(|token| token.0)),
