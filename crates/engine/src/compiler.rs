@@ -17,8 +17,8 @@ use crate::budget::Spelling;
 use crate::lexed::{Layout, LexedTables};
 use crate::machine::Machine;
 use crate::rows::{
-    CountedKey, CountedRow, LongTokens, MAX_RESIDUE, MAX_TREE, MinusRow, PlainRow, ReadRow, Row, SavedError,
-    SavedRows, Writer,
+    BeyondRow, CountedKey, CountedRow, LongTokens, MAX_RESIDUE, MAX_TREE, MinusRow, PlainRow, ReadRow, Row,
+    SavedError, SavedRows, Writer,
 };
 use crate::{EngineError, Limits, Options};
 
@@ -75,6 +75,8 @@ struct RowCache {
     /// By residue.
     rows: FxHashMap<(u64, StateId), Row>,
     counted: FxHashMap<CountedKey, Arc<CountedRow>>,
+    /// By the address of the trie of exits, which the row holds, and residue.
+    beyond: FxHashMap<(usize, (u64, StateId)), Arc<BeyondRow>>,
     n_bytes: usize,
 }
 
@@ -494,6 +496,22 @@ impl Shared {
         };
         let mut cache = self.room_for(row.memory_usage());
         Ok(cache.rows.entry(key).or_insert(row).clone())
+    }
+
+    /// What a residue says about the exits of a row, made if it is not there.
+    pub(crate) fn beyond(
+        &self,
+        exits: &Arc<Trie>,
+        automaton: &Automaton,
+        residue: StateId,
+    ) -> Result<Arc<BeyondRow>, AutomatonError> {
+        let key = (Arc::as_ptr(exits).addr(), automaton.residue_key(residue));
+        if let Some(row) = lock(&self.rows).beyond.get(&key) {
+            return Ok(row.clone());
+        }
+        let row = BeyondRow::new(&self.vocabulary, exits, automaton, residue, self.options.max_exits)?;
+        let mut cache = self.room_for(row.memory_usage());
+        Ok(cache.beyond.entry(key).or_insert(Arc::new(row)).clone())
     }
 
     /// The row of a residue from that of its key for short tokens.

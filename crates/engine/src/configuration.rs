@@ -26,6 +26,13 @@ pub(crate) struct Thread {
     pub(crate) node: NodeId,
 }
 
+impl Thread {
+    /// Whether both are at the same place of the same terminal.
+    pub(crate) fn reads_alike(&self, other: &Thread) -> bool {
+        (self.terminal, self.residue) == (other.terminal, other.residue)
+    }
+}
+
 /// A set of threads, and whether the text may end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct ConfigId(pub(crate) u32);

@@ -33,5 +33,5 @@ pub use budget::{TokenCountStatus, TokensToFinish};
 pub use compiler::{CompiledGrammar, Compiler};
 pub use error::EngineError;
 pub use lexed::Layout;
-pub use limits::{Limits, Options};
+pub use limits::{ExitRows, Limits, Options};
 pub use matcher::Matcher;

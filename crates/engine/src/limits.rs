@@ -61,12 +61,32 @@ pub struct Options {
     /// The most exits (token, place) that a row lists; with more, they are listed by first byte, or the trie
     /// is walked.
     pub max_exits: usize,
+    /// When there are rows over the exits of a row.
+    pub exit_rows: ExitRows,
     /// Rows are shared as if no token had more bytes, and then corrected for those that have.
     pub short_bytes: u32,
 }
 
+/// When what a terminal says about the exits of a row is kept as a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExitRows {
+    /// Exits are walked byte by byte.
+    Never,
+    /// If the exits were asked for before.
+    IfKnown,
+    /// From the first time on.
+    Always,
+}
+
 impl Default for Options {
     fn default() -> Options {
-        Options { use_rows: true, use_memo: true, light_nodes: 64, max_exits: 40_000, short_bytes: 16 }
+        Options {
+            use_rows: true,
+            use_memo: true,
+            light_nodes: 64,
+            max_exits: 40_000,
+            exit_rows: ExitRows::IfKnown,
+            short_bytes: 16,
+        }
     }
 }

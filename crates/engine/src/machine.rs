@@ -239,7 +239,7 @@ impl Machine {
         let result = self
             .step_threads(config, byte, &mut threads, &mut seeds)
             .and_then(|()| self.close(&mut seeds, &mut threads))
-            .and_then(|_| bytes_of(&self.terminals, &threads));
+            .and_then(|_| self.bytes_of(&threads));
         self.scratch.threads = threads;
         self.scratch.seeds = seeds;
         result
@@ -469,8 +469,21 @@ impl Machine {
         if let Some(known) = self.configs.next_bytes(config) {
             return Ok(known);
         }
-        let bytes = bytes_of(&self.terminals, self.configs.threads(config))?;
+        let bytes = self.bytes_of(self.configs.threads(config))?;
         self.configs.set_next_bytes(config, bytes);
+        Ok(bytes)
+    }
+
+    /// The bytes that some of `threads` can read.
+    pub(crate) fn bytes_of(&self, threads: &[Thread]) -> Result<ByteSet, EngineError> {
+        let mut bytes = ByteSet::EMPTY;
+        for thread in threads {
+            let automaton = loaded(&self.terminals, thread.terminal);
+            let next = automaton
+                .next_bytes(thread.residue)
+                .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
+            bytes = bytes.union(&next);
+        }
         Ok(bytes)
     }
 
@@ -510,19 +523,6 @@ impl Machine {
 
 fn transition_key(config: ConfigId, byte: u8) -> u64 {
     u64::from(config.0) << 8 | u64::from(byte)
-}
-
-/// The bytes that some of `threads` can read.
-fn bytes_of(terminals: &[Option<Terminal>], threads: &[Thread]) -> Result<ByteSet, EngineError> {
-    let mut bytes = ByteSet::EMPTY;
-    for thread in threads {
-        let automaton = loaded(terminals, thread.terminal);
-        let next = automaton
-            .next_bytes(thread.residue)
-            .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
-        bytes = bytes.union(&next);
-    }
-    Ok(bytes)
 }
 
 fn loaded(terminals: &[Option<Terminal>], terminal: TerminalId) -> &Arc<Automaton> {

@@ -16,9 +16,13 @@ use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, mask_words};
 
 use crate::EngineError;
 use crate::configuration::{ConfigId, Thread};
+use crate::limits::ExitRows;
 use crate::machine::{Machine, Seed};
 use crate::mask_form::{MaskBuilder, MaskForm};
-use crate::rows::Row;
+use crate::rows::{BeyondExits, Row};
+
+/// The most rows over exits that one row's exits ask for.
+const MAX_EXIT_ROWS: usize = 64;
 
 impl Machine {
     /// The mask of `config`.
@@ -88,7 +92,7 @@ impl Machine {
         }
         let threads = self.configs.threads(config).to_vec();
         let mut light: Vec<Thread> = Vec::new();
-        for group in threads.chunk_by(|a, b| (a.terminal, a.residue) == (b.terminal, b.residue)) {
+        for group in threads.chunk_by(Thread::reads_alike) {
             let Thread { terminal, residue, .. } = group[0];
             let Some(row) = self.row(terminal, residue)? else {
                 light.extend(group);
@@ -99,11 +103,7 @@ impl Machine {
                 light.extend(group);
             }
         }
-        let walked =
-            if light.len() == threads.len() { Some(config) } else { self.intern(&mut light, false)? };
-        if let Some(walked) = walked {
-            self.find(vocabulary.trie(), walked, |tokens| mask.insert_all(tokens))?;
-        }
+        self.find(vocabulary.trie(), &mut light, |tokens| mask.insert_all(tokens))?;
         Ok(mask.finish())
     }
 
@@ -115,19 +115,62 @@ impl Machine {
         group: &[Thread],
         mask: &mut MaskBuilder,
     ) -> Result<bool, EngineError> {
-        let Some(behind) = self.behind(group)? else { return Ok(true) };
-        let follow = self.next_bytes(behind)?;
+        let behind = self.threads_behind(group)?;
+        if behind.is_empty() {
+            return Ok(true);
+        }
+        let follow = self.bytes_of(&behind)?;
         let Thread { terminal, residue, .. } = group[0];
         let automaton = self.automaton(terminal).clone();
         let exits = row
             .exits_on(follow, &self.shared.vocabulary, &automaton, residue, self.shared.options.max_exits)
             .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
         let Some(exits) = exits else { return Ok(false) };
+        let mut n_rows = match self.shared.options.exit_rows {
+            ExitRows::Never => 0,
+            ExitRows::IfKnown if !exits.are_known => 0,
+            _ => MAX_EXIT_ROWS,
+        };
         let mut found = Vec::new();
-        self.find(&exits.trie, behind, |tokens| found.extend_from_slice(tokens))?;
+        self.find_beyond(&exits.trie, behind, &mut n_rows, &mut found)?;
         exits.keep(&mut found);
         mask.insert_all(&found);
         Ok(true)
+    }
+
+    /// Finds the tokens of `exits` whose remainder `threads` (sorted) can read, some more than once. Of at most `n_rows` terminals
+    /// the rows over those exits are asked for, and then what is behind them; the others are
+    /// walked: ambiguous grammars have any number of sequences of terminals for a token.
+    fn find_beyond(
+        &mut self,
+        exits: &Arc<Trie>,
+        threads: Vec<Thread>,
+        n_rows: &mut usize,
+        found: &mut Vec<TokenId>,
+    ) -> Result<(), EngineError> {
+        let mut others: Vec<Thread> = Vec::new();
+        for group in threads.chunk_by(Thread::reads_alike) {
+            let automaton = self.automaton(group[0].terminal).clone();
+            if *n_rows == 0 || automaton.is_literal_like() {
+                others.extend(group);
+                continue;
+            }
+            *n_rows -= 1;
+            let row = self
+                .shared
+                .beyond(exits, &automaton, group[0].residue)
+                .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
+            match &row.exits {
+                BeyondExits::Nothing => found.extend_from_slice(&row.tokens),
+                BeyondExits::Listed(beyond) => {
+                    found.extend_from_slice(&row.tokens);
+                    let behind = self.threads_behind(group)?;
+                    self.find_beyond(beyond, behind, n_rows, found)?;
+                }
+                BeyondExits::TooMany => others.extend(group),
+            }
+        }
+        self.find(exits, &mut others, |tokens| found.extend_from_slice(tokens))
     }
 
     /// The row of a residue, from the compiler's cache; `None` if few tokens can match it.
@@ -137,8 +180,8 @@ impl Machine {
         self.shared.row_if_heavy(automaton, residue).map_err(located)
     }
 
-    /// Finds the tokens of `trie` that `config` can read, some more than once. As [`walk`](Machine::walk), but threads that read
-    /// a single word (the keys of an object) follow it byte by byte, each by itself, and make no configuration
+    /// Finds the tokens of `trie` that `threads` (sorted) can read, some more than once. As [`walk`](Machine::walk), but threads that
+    /// read a single word (the keys of an object) follow it byte by byte, each by itself, and make no configuration
     /// before its end.
     ///
     /// Right because a configuration reads what its threads read. Only the first word is followed so: where
@@ -146,17 +189,11 @@ impl Machine {
     fn find(
         &mut self,
         trie: &Trie,
-        config: ConfigId,
+        threads: &mut Vec<Thread>,
         mut found: impl FnMut(&[TokenId]),
     ) -> Result<(), EngineError> {
-        let is_word =
-            |thread: &Thread| self.automaton(thread.terminal).rest_of_word(thread.residue).is_some();
-        if !self.configs.threads(config).iter().any(is_word) {
-            return self.walk(trie, Trie::ROOT, config, found);
-        }
-        let threads = self.configs.threads(config).to_vec();
         let mut others: Vec<Thread> = Vec::new();
-        for group in threads.chunk_by(|a, b| (a.terminal, a.residue) == (b.terminal, b.residue)) {
+        for group in threads.chunk_by(Thread::reads_alike) {
             let automaton = self.automaton(group[0].terminal);
             let Some(rest) = automaton.rest_of_word(group[0].residue) else {
                 others.extend(group);
@@ -167,10 +204,11 @@ impl Machine {
                 found(trie.tokens(child));
                 Some(child)
             });
-            if let Some(end) = end.filter(|&end| trie.n_children(end) > 0)
-                && let Some(behind) = self.behind(group)?
-            {
-                self.walk(trie, end, behind, &mut found)?;
+            if let Some(end) = end.filter(|&end| trie.n_children(end) > 0) {
+                let mut behind = self.threads_behind(group)?;
+                if let Some(behind) = self.intern(&mut behind, false)? {
+                    self.walk(trie, end, behind, &mut found)?;
+                }
             }
         }
         match self.intern(&mut others, false)? {
@@ -179,12 +217,15 @@ impl Machine {
         }
     }
 
-    /// The configuration behind the terminal that the threads of `group` read; `None` if nothing can follow.
-    fn behind(&mut self, group: &[Thread]) -> Result<Option<ConfigId>, EngineError> {
+    /// The threads behind the terminal that the threads of `group` read, sorted.
+    fn threads_behind(&mut self, group: &[Thread]) -> Result<Vec<Thread>, EngineError> {
         let mut seeds: Vec<Seed> = group.iter().map(|thread| (thread.next, thread.node)).collect();
         let mut behind = Vec::new();
         self.close(&mut seeds, &mut behind)?;
-        self.intern(&mut behind, false)
+        behind.sort_unstable();
+        behind.dedup();
+        self.check_threads(behind.len())?;
+        Ok(behind)
     }
 
     /// Finds the tokens of `trie` below `start` whose bytes from there on `config` can read, each once.

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
-use maskwright_engine::{Compiler, Limits, Matcher, Options};
+use maskwright_engine::{Compiler, ExitRows, Limits, Matcher, Options};
 use maskwright_grammar::{Grammar, collapse_regular};
 use maskwright_oracle::{Oracle, arb_grammar, arb_text_walk, arb_vocabulary};
 use maskwright_vocabulary::{TokenId, Vocabulary};
@@ -21,6 +21,9 @@ fn all_options() -> Vec<Options> {
         Options { light_nodes: 0, ..on },
         Options { light_nodes: 0, use_memo: false, ..on },
         Options { light_nodes: 0, short_bytes: 2, ..on },
+        Options { light_nodes: 0, exit_rows: ExitRows::Always, ..on },
+        Options { light_nodes: 0, exit_rows: ExitRows::Always, max_exits: 3, use_memo: false, ..on },
+        Options { light_nodes: 0, exit_rows: ExitRows::Never, ..on },
         Options { light_nodes: 0, max_exits: 3, ..on },
         Options { light_nodes: 0, max_exits: 0, use_memo: false, ..on },
     ]

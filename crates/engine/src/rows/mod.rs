@@ -17,8 +17,11 @@
 //! * [`CountedRow`] (`counted`): counted units (`maxLength`), as one row for all counts and a number for each
 //!   token.
 //!
+//! What terminals say about the exits of a row, one after the other, is kept like rows (`beyond`).
+//!
 //! Rows can be written down for the next process (`saved`).
 
+mod beyond;
 mod counted;
 mod minus;
 mod near;
@@ -32,6 +35,7 @@ use std::sync::Arc;
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 
+pub(crate) use beyond::{BeyondExits, BeyondRow};
 pub(crate) use counted::{CountedRow, UnitBounds};
 pub(crate) use minus::MinusRow;
 pub(crate) use near::LongTokens;
@@ -51,6 +55,8 @@ pub(crate) enum Row {
 /// Exits to be walked, and which of their tokens count.
 pub(crate) struct Exits {
     pub(crate) trie: Arc<Trie>,
+    /// Whether they were asked for before, by this grammar or another.
+    pub(crate) are_known: bool,
     filter: ExitFilter,
 }
 
@@ -83,12 +89,15 @@ impl Row {
         Ok(match self {
             Row::Plain(row) => row
                 .exits_on(follow, vocabulary, automaton, residue, max_exits)?
-                .map(|trie| Exits { trie, filter: ExitFilter::All }),
-            Row::Minus(row) => {
-                row.base.all_exits().map(|trie| Exits { trie, filter: ExitFilter::Minus(row.clone()) })
-            }
+                .map(|trie| Exits { trie, are_known: row.were_exits_asked_for(), filter: ExitFilter::All }),
+            Row::Minus(row) => row.base.all_exits().map(|trie| Exits {
+                trie,
+                are_known: row.base.were_exits_asked_for(),
+                filter: ExitFilter::Minus(row.clone()),
+            }),
             Row::Counted(row, bounds) => Some(Exits {
                 trie: row.exits().clone(),
+                are_known: true,
                 filter: if row.allows_all_exits(*bounds) {
                     ExitFilter::All
                 } else {

@@ -5,6 +5,7 @@
 //! even those are too many, the mask is found by walking the token trie with the whole configuration.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
@@ -19,6 +20,7 @@ pub(crate) struct PlainRow {
     /// All exits, unless there are too many.
     exits: Option<Arc<Trie>>,
     has_single_exits: bool,
+    were_exits_asked_for: AtomicBool,
     /// Exits by the set of first bytes that they were asked for; `None` where still too many.
     limited: Mutex<Vec<(ByteSet, Option<Arc<Trie>>)>>,
 }
@@ -51,6 +53,7 @@ impl PlainRow {
         PlainRow {
             inside: inside.into_base(mask_words(exits.vocabulary.n_vocab())),
             has_single_exits: exits.are_single(),
+            were_exits_asked_for: AtomicBool::new(false),
             exits: exits.finish(),
             limited: Mutex::default(),
         }
@@ -109,6 +112,11 @@ impl PlainRow {
     /// All exits, unless there are too many.
     pub(crate) fn all_exits(&self) -> Option<Arc<Trie>> {
         self.exits.clone()
+    }
+
+    /// Whether this was called before.
+    pub(crate) fn were_exits_asked_for(&self) -> bool {
+        self.were_exits_asked_for.swap(true, Ordering::Relaxed)
     }
 
     /// Whether all exits are listed, and every token is listed at one place at most.
