@@ -103,7 +103,7 @@ impl Machine {
                 light.extend(group);
             }
         }
-        self.find(vocabulary.trie(), &mut light, |tokens| mask.insert_all(tokens))?;
+        self.find(vocabulary.trie(), &light, |tokens| mask.insert_all(tokens))?;
         Ok(mask.finish())
     }
 
@@ -170,7 +170,7 @@ impl Machine {
                 BeyondExits::TooMany => others.extend(group),
             }
         }
-        self.find(exits, &mut others, |tokens| found.extend_from_slice(tokens))
+        self.find(exits, &others, |tokens| found.extend_from_slice(tokens))
     }
 
     /// The row of a residue, from the compiler's cache; `None` if few tokens can match it.
@@ -189,7 +189,7 @@ impl Machine {
     fn find(
         &mut self,
         trie: &Trie,
-        threads: &mut Vec<Thread>,
+        threads: &[Thread],
         mut found: impl FnMut(&[TokenId]),
     ) -> Result<(), EngineError> {
         let mut others: Vec<Thread> = Vec::new();
