@@ -457,6 +457,9 @@ impl Shared {
         if automaton.is_literal_like() {
             return Ok(None);
         }
+        if let Some(row) = lock(&self.rows).rows.get(&automaton.residue_key(residue)) {
+            return Ok(Some(row.clone()));
+        }
         let trie = self.vocabulary.trie();
         let n_nodes: usize = automaton
             .next_bytes(residue)?

@@ -72,7 +72,7 @@ pub struct Options {
 pub enum ExitRows {
     /// Exits are walked byte by byte.
     Never,
-    /// If the exits were asked for before.
+    /// If the exits were often asked for before.
     IfKnown,
     /// From the first time on.
     Always,

@@ -22,6 +22,7 @@ use crate::budget::Budget;
 use crate::compiler::Shared;
 use crate::configuration::{ConfigId, Configurations, Thread};
 use crate::lexed::{Lexed, LexedTables};
+use crate::mask::{FoundBehind, WordPath};
 use crate::mask_form::MaskForm;
 use crate::stack::{Frame, NodeId, Stacks};
 use crate::watched::{PartingTokens, WaysOut};
@@ -42,6 +43,8 @@ pub(crate) struct Machine {
     closures: FxHashMap<Seed, Closure>,
     closure_threads: Vec<Thread>,
     pub(crate) masks: FxHashMap<ConfigId, Arc<MaskForm>>,
+    /// By the address of a trie of exits, and place.
+    pub(crate) found_behind: FxHashMap<(usize, Seed), FoundBehind>,
     pub(crate) memo_bytes: usize,
     /// Made when a first budget is asked for.
     pub(crate) budget: Option<Box<Budget>>,
@@ -60,7 +63,9 @@ pub(crate) struct Machine {
 /// A terminal that some text has come to.
 pub(crate) struct Terminal {
     pub(crate) automaton: Arc<Automaton>,
-    start: Option<StateId>,
+    pub(crate) start: Option<StateId>,
+    /// Of a single word, made when a first mask asks for it.
+    pub(crate) word: Option<Box<WordPath>>,
 }
 
 #[derive(Clone, Copy)]
@@ -99,6 +104,7 @@ impl Machine {
             closures: FxHashMap::default(),
             closure_threads: Vec::new(),
             masks: FxHashMap::default(),
+            found_behind: FxHashMap::default(),
             memo_bytes: 0,
             budget: None,
             upper_budget: None,
@@ -452,7 +458,7 @@ impl Machine {
         let fuel = Fuel::new(self.shared.limits.compile_fuel);
         let automaton = self.shared.automaton(regex, &fuel)?;
         let start = automaton.start();
-        self.terminals[terminal.index()] = Some(Terminal { automaton, start });
+        self.terminals[terminal.index()] = Some(Terminal { automaton, start, word: None });
         Ok(start)
     }
 
@@ -501,6 +507,7 @@ impl Machine {
         self.closures = FxHashMap::default();
         self.closure_threads = Vec::new();
         self.masks = FxHashMap::default();
+        self.found_behind = FxHashMap::default();
         self.parting = PartingTokens::default();
         self.ways_out = WaysOut::default();
         self.memo_bytes = 0;

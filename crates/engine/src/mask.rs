@@ -24,6 +24,34 @@ use crate::rows::{BeyondExits, Row};
 /// The most rows over exits that one row's exits ask for.
 const MAX_EXIT_ROWS: usize = 64;
 
+/// The tokens of a trie of exits that can be read at some place.
+pub(crate) struct FoundBehind {
+    tokens: Box<[TokenId]>,
+    /// What is looked for by its address is held so.
+    _exits: Arc<Trie>,
+}
+
+/// Where a word lies in the trie of the vocabulary.
+pub(crate) struct WordPath {
+    /// The tokens that the word begins with.
+    tokens: Box<[TokenId]>,
+    /// Its last node, if longer tokens begin with it.
+    end: Option<TrieNodeId>,
+}
+
+impl WordPath {
+    fn new(trie: &Trie, word: &[u8]) -> WordPath {
+        let mut tokens: Vec<TokenId> = Vec::new();
+        let end = word.iter().try_fold(Trie::ROOT, |node, &byte| {
+            let child = trie.child(node, byte)?;
+            tokens.extend(trie.tokens(child));
+            Some(child)
+        });
+        tokens.sort_unstable();
+        WordPath { tokens: tokens.into(), end: end.filter(|&end| trie.n_children(end) > 0) }
+    }
+}
+
 impl Machine {
     /// The mask of `config`.
     ///
@@ -103,8 +131,44 @@ impl Machine {
                 light.extend(group);
             }
         }
+        self.find_words(&mut light, &mut mask)?;
         self.find(vocabulary.trie(), &light, |tokens| mask.insert_all(tokens))?;
         Ok(mask.finish())
+    }
+
+    /// Adds the tokens that begin with words which no byte has been read of, and takes those out of `light`. Keys that may come stay
+    /// the same from one place in an object to the next, so what lies along them is kept.
+    fn find_words(&mut self, light: &mut Vec<Thread>, mask: &mut MaskBuilder) -> Result<(), EngineError> {
+        let vocabulary = self.shared.vocabulary.clone();
+        let mut others: Vec<Thread> = Vec::new();
+        for group in light.chunk_by(Thread::reads_alike) {
+            let Some(word) = self.word_at_start(group[0]) else {
+                others.extend(group);
+                continue;
+            };
+            mask.insert_all(&word.tokens);
+            if let Some(end) = word.end {
+                let mut behind = self.threads_behind(group)?;
+                if let Some(behind) = self.intern(&mut behind, false)? {
+                    self.walk(vocabulary.trie(), end, behind, |tokens| mask.insert_all(tokens))?;
+                }
+            }
+        }
+        *light = others;
+        Ok(())
+    }
+
+    /// Where the word lies that `thread` is at the start of, if it is.
+    fn word_at_start(&mut self, thread: Thread) -> Option<&WordPath> {
+        let terminal = self.terminals[thread.terminal.index()].as_mut()?;
+        if terminal.start != Some(thread.residue) {
+            return None;
+        }
+        if terminal.word.is_none() {
+            let word = terminal.automaton.rest_of_word(thread.residue)?;
+            terminal.word = Some(Box::new(WordPath::new(self.shared.vocabulary.trie(), word)));
+        }
+        terminal.word.as_deref()
     }
 
     /// Adds the exits of `row` that the grammar can read behind the threads of `group`; `false` if there are
@@ -164,13 +228,45 @@ impl Machine {
                 BeyondExits::Nothing => found.extend_from_slice(&row.tokens),
                 BeyondExits::Listed(beyond) => {
                     found.extend_from_slice(&row.tokens);
-                    let behind = self.threads_behind(group)?;
-                    self.find_beyond(beyond, behind, n_rows, found)?;
+                    self.find_behind(beyond, group, n_rows, found)?;
                 }
                 BeyondExits::TooMany => others.extend(group),
             }
         }
         self.find(exits, &others, |tokens| found.extend_from_slice(tokens))
+    }
+
+    /// Finds the tokens of `exits` whose remainder can be read behind the threads of `group`. What stands around an object
+    /// is the same for all its properties, so what was found there is kept.
+    fn find_behind(
+        &mut self,
+        exits: &Arc<Trie>,
+        group: &[Thread],
+        n_rows: &mut usize,
+        found: &mut Vec<TokenId>,
+    ) -> Result<(), EngineError> {
+        let key = match group {
+            &[thread] if self.shared.options.use_memo => {
+                Some((Arc::as_ptr(exits).addr(), (thread.next, thread.node)))
+            }
+            _ => None,
+        };
+        if let Some(known) = key.and_then(|key| self.found_behind.get(&key)) {
+            found.extend_from_slice(&known.tokens);
+            return Ok(());
+        }
+        let behind = self.threads_behind(group)?;
+        let n_before = found.len();
+        self.find_beyond(exits, behind, n_rows, found)?;
+        if let Some(key) = key {
+            let mut tokens = found.split_off(n_before);
+            tokens.sort_unstable();
+            tokens.dedup();
+            found.extend_from_slice(&tokens);
+            self.memo_bytes += 64 + tokens.len() * 4;
+            self.found_behind.insert(key, FoundBehind { tokens: tokens.into(), _exits: exits.clone() });
+        }
+        Ok(())
     }
 
     /// The row of a residue, from the compiler's cache; `None` if few tokens can match it.

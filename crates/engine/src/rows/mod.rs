@@ -55,7 +55,7 @@ pub(crate) enum Row {
 /// Exits to be walked, and which of their tokens count.
 pub(crate) struct Exits {
     pub(crate) trie: Arc<Trie>,
-    /// Whether they were asked for before, by this grammar or another.
+    /// Whether they were asked for often before, by this grammar or others.
     pub(crate) are_known: bool,
     filter: ExitFilter,
 }
@@ -89,10 +89,10 @@ impl Row {
         Ok(match self {
             Row::Plain(row) => row
                 .exits_on(follow, vocabulary, automaton, residue, max_exits)?
-                .map(|trie| Exits { trie, are_known: row.were_exits_asked_for(), filter: ExitFilter::All }),
+                .map(|trie| Exits { trie, are_known: row.are_exits_known(), filter: ExitFilter::All }),
             Row::Minus(row) => row.base.all_exits().map(|trie| Exits {
                 trie,
-                are_known: row.base.were_exits_asked_for(),
+                are_known: row.base.are_exits_known(),
                 filter: ExitFilter::Minus(row.clone()),
             }),
             Row::Counted(row, bounds) => Some(Exits {

@@ -5,7 +5,7 @@
 //! even those are too many, the mask is found by walking the token trie with the whole configuration.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
@@ -14,13 +14,17 @@ use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary, mask_words};
 use super::walk::{Found, walk};
 use crate::mask_form::{MaskBuilder, MaskForm};
 
+/// Exits that were asked for so many times are worth rows of their own: those of plain strings are asked for by all
+/// grammars, those of a place in a pattern by one, and once.
+const KNOWN_USES: u32 = 16;
+
 /// A row with nothing left out.
 pub(crate) struct PlainRow {
     pub(crate) inside: MaskForm,
     /// All exits, unless there are too many.
     exits: Option<Arc<Trie>>,
     has_single_exits: bool,
-    were_exits_asked_for: AtomicBool,
+    n_exit_uses: AtomicU32,
     /// Exits by the set of first bytes that they were asked for; `None` where still too many.
     limited: Mutex<Vec<(ByteSet, Option<Arc<Trie>>)>>,
 }
@@ -53,7 +57,7 @@ impl PlainRow {
         PlainRow {
             inside: inside.into_base(mask_words(exits.vocabulary.n_vocab())),
             has_single_exits: exits.are_single(),
-            were_exits_asked_for: AtomicBool::new(false),
+            n_exit_uses: AtomicU32::new(0),
             exits: exits.finish(),
             limited: Mutex::default(),
         }
@@ -114,9 +118,9 @@ impl PlainRow {
         self.exits.clone()
     }
 
-    /// Whether this was called before.
-    pub(crate) fn were_exits_asked_for(&self) -> bool {
-        self.were_exits_asked_for.swap(true, Ordering::Relaxed)
+    /// Whether this was called often before.
+    pub(crate) fn are_exits_known(&self) -> bool {
+        self.n_exit_uses.fetch_add(1, Ordering::Relaxed) >= KNOWN_USES
     }
 
     /// Whether all exits are listed, and every token is listed at one place at most.
