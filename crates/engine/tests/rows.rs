@@ -146,6 +146,8 @@ proptest! {
         cut in 0usize..100_000,
     ) {
         let mut entries: Vec<Option<Vec<u8>>> = tokens.into_iter().map(Some).collect();
+        // No text begins without this one, and then there are no rows.
+        entries.push(Some(b"\"".to_vec()));
         let eos = entries.len() as u32;
         entries.push(Some(b"</s>".to_vec()));
         let vocabulary = Vocabulary::from_tokens(entries.clone(), &[eos], None).unwrap().shared();
