@@ -29,6 +29,11 @@ const N_WIDE: usize = 500_000;
 const FIRST_EXAMPLES: Patience = Patience { n_facts: N_FIRST, n_wide: 0, n_failures: 1 };
 const LAST_EXAMPLES: Patience = Patience { n_facts: N_NARROW, n_wide: N_WIDE, n_failures: 4 };
 
+/// About how many facts of the whole graph are made before other graphs are asked at length, and how much work that may be: where few
+/// positions are masked it is small.
+const N_WHOLE: usize = 100_000;
+const WHOLE_WORK: u64 = 6_000_000;
+
 /// How many masked positions on each side of one are read as such to refuse its tokens.
 const N_MASKED_AROUND: usize = 3;
 
@@ -155,20 +160,26 @@ impl LexedParse {
         let mut asked = tables.around(around(steps, ends, position, 0), fuel)?;
         let mut allowed = vec![0; asked.len()];
         let is_done = |asked: &[u32]| asked.iter().all(|&word| word == 0);
-        if let Some(readings) = narrow(steps, Some(position)) {
-            let mut narrow = Charted::new(steps, ends, &readings, tables, fuel)?;
-            narrow.decide(position, &mut asked, &mut allowed, N_FIRST, tables, fuel)?;
-            if !is_done(&asked) {
-                let near = around(steps, ends, position, N_MASKED_AROUND);
-                tables.refuse_around(near, &mut asked, fuel)?;
-            }
-            if !is_done(&asked) {
-                let masks = [&mut asked, &mut allowed];
-                by_examples((steps, ends), position, masks, FIRST_EXAMPLES, tables, fuel)?;
-            }
-            if !is_done(&asked) {
-                narrow.decide(position, &mut asked, &mut allowed, N_NARROW, tables, fuel)?;
-            }
+        let Some(readings) = narrow(steps, Some(position)) else {
+            let mut whole = Charted::new(steps, ends, &[], tables, fuel)?;
+            whole.decide(position, &mut asked, &mut allowed, usize::MAX, tables, fuel)?;
+            return Ok(allowed);
+        };
+        let mut narrow = Charted::new(steps, ends, &readings, tables, fuel)?;
+        narrow.decide(position, &mut asked, &mut allowed, N_FIRST, tables, fuel)?;
+        if !is_done(&asked) {
+            let near = around(steps, ends, position, N_MASKED_AROUND);
+            tables.refuse_around(near, &mut asked, fuel)?;
+        }
+        if !is_done(&asked) {
+            let masks = [&mut asked, &mut allowed];
+            by_examples((steps, ends), position, masks, FIRST_EXAMPLES, tables, fuel)?;
+        }
+        if !is_done(&asked) && self.try_whole(position, [&mut asked, &mut allowed], tables, fuel)? {
+            return Ok(allowed);
+        }
+        if !is_done(&asked) {
+            narrow.decide(position, &mut asked, &mut allowed, N_NARROW, tables, fuel)?;
         }
         if !is_done(&asked) {
             let mut wide = Charted::new(&wide(steps, Some(position)), ends, &[], tables, fuel)?;
@@ -183,6 +194,25 @@ impl LexedParse {
             whole.decide(position, &mut asked, &mut allowed, usize::MAX, tables, fuel)?;
         }
         Ok(allowed)
+    }
+
+    /// Asks the whole graph for a while; whether what is left of `asked` then cannot be taken.
+    fn try_whole(
+        &self,
+        position: usize,
+        [asked, allowed]: [&mut Vec<u32>; 2],
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<bool, InfillError> {
+        let limit = WHOLE_WORK.min(fuel.left());
+        let part = Fuel::new(limit);
+        let is_decided = Charted::new(&self.steps, &self.ends, &[], tables, &part)
+            .and_then(|mut whole| whole.decide(position, asked, allowed, N_WHOLE, tables, &part));
+        fuel.spend(limit - part.left()).map_err(|error| InfillError::work(position, error))?;
+        match is_decided {
+            Err(error) if error.is_limit() => Ok(false),
+            is_decided => is_decided,
+        }
     }
 
     /// Whether some text takes the way round piece `position`.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
-use maskwright_vocabulary::{TokenId, TrieNodeId};
+use maskwright_vocabulary::{TokenId, Trie, TrieNodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
@@ -47,6 +47,22 @@ struct Found {
     ends: FxHashMap<Leap, Vec<TokenId>>,
 }
 
+/// What the first byte of a token leads to.
+enum First {
+    /// A token of the lexer ended with it, and the token goes on from the node.
+    Exit(TrieNodeId),
+    /// The end of the node's tokens.
+    End(TrieNodeId),
+}
+
+/// What was found below one of the nodes next to the trie's root, where a token of the lexer was in progress. Hypotheses that
+/// differ in what they watch differ no more after a byte or two, so parts are met again and again, by many hypotheses.
+#[derive(Debug)]
+pub(crate) struct Part {
+    exits: Vec<(Leap, Box<[TrieNodeId]>)>,
+    ends: Vec<(Leap, Box<[TokenId]>)>,
+}
+
 impl LexedTables {
     /// What `hypothesis` says about the rests of tokens below `from`.
     pub(crate) fn scan(
@@ -58,21 +74,33 @@ impl LexedTables {
         if let Some(known) = self.scans.get(&(from, hypothesis)) {
             return Ok(known.clone());
         }
-        let found = self.walk(from, hypothesis, fuel)?;
+        let (exits, mut ends): (_, Vec<Leap>) = if from == NodeSetId::ROOT {
+            let mut exits: FxHashMap<Leap, Vec<TrieNodeId>> = FxHashMap::default();
+            let mut ends: FxHashSet<Leap> = FxHashSet::default();
+            let parts = self.first_bytes(hypothesis, fuel, |leap, found| match found {
+                First::Exit(node) => exits.entry(leap).or_default().push(node),
+                First::End(_) => drop(ends.insert(leap)),
+            })?;
+            for part in parts {
+                for (leap, nodes) in &part.exits {
+                    exits.entry(*leap).or_default().extend_from_slice(nodes);
+                }
+                ends.extend(part.ends.iter().map(|(leap, _)| *leap));
+            }
+            (exits, ends.into_iter().collect())
+        } else {
+            let starts = self.node_sets.nodes(from).clone();
+            let found = self.walk(&starts, hypothesis, fuel)?;
+            let ends = found.ends.keys().copied().collect();
+            self.keep_tokens((from, hypothesis), found.ends);
+            (found.exits, ends)
+        };
         let trie = self.vocabulary.trie();
         let mut exits: Vec<(Leap, NodeSetId)> =
-            found.exits.into_iter().map(|(leap, nodes)| (leap, self.node_sets.intern(trie, nodes))).collect();
+            exits.into_iter().map(|(leap, nodes)| (leap, self.node_sets.intern(trie, nodes))).collect();
         exits.sort_unstable();
-        let mut ends: Vec<(Leap, Vec<TokenId>)> = found.ends.into_iter().collect();
         ends.sort_unstable();
-        let scan = Arc::new(TokenScan { exits, ends: ends.iter().map(|&(leap, _)| leap).collect() });
-        let n_vocab = self.vocabulary.n_vocab();
-        let tokens = ends.into_iter().map(|(_, mut tokens)| {
-            tokens.sort_unstable();
-            tokens.dedup();
-            TokenSet::new(tokens, n_vocab)
-        });
-        self.tokens.insert((from, hypothesis), tokens.collect());
+        let scan = Arc::new(TokenScan { exits, ends });
         self.scans.insert((from, hypothesis), scan.clone());
         Ok(scan)
     }
@@ -85,14 +113,105 @@ impl LexedTables {
         fuel: &Fuel,
     ) -> Result<Arc<[TokenSet]>, InfillError> {
         self.scan(from, hypothesis, fuel)?;
-        Ok(self.tokens.get(&(from, hypothesis)).cloned().unwrap_or_default())
-    }
-
-    /// Walks trie and lexer together. A subtree whose bytes all do nothing to the hypothesis is not stepped through.
-    fn walk(&mut self, from: NodeSetId, hypothesis: HypothesisId, fuel: &Fuel) -> Result<Found, InfillError> {
+        if let Some(known) = self.tokens.get(&(from, hypothesis)) {
+            return Ok(known.clone());
+        }
         let vocabulary = self.vocabulary.clone();
         let trie = vocabulary.trie();
-        let starts = self.node_sets.nodes(from).clone();
+        let mut ends: FxHashMap<Leap, Vec<TokenId>> = FxHashMap::default();
+        let parts = self.first_bytes(hypothesis, fuel, |leap, found| {
+            if let First::End(node) = found {
+                ends.entry(leap).or_default().extend_from_slice(trie.tokens(node));
+            }
+        })?;
+        for part in parts {
+            for (leap, tokens) in &part.ends {
+                ends.entry(*leap).or_default().extend_from_slice(tokens);
+            }
+        }
+        Ok(self.keep_tokens((from, hypothesis), ends))
+    }
+
+    fn keep_tokens(
+        &mut self,
+        key: (NodeSetId, HypothesisId),
+        ends: FxHashMap<Leap, Vec<TokenId>>,
+    ) -> Arc<[TokenSet]> {
+        let mut ends: Vec<(Leap, Vec<TokenId>)> = ends.into_iter().collect();
+        ends.sort_unstable_by_key(|&(leap, _)| leap);
+        let n_vocab = self.vocabulary.n_vocab();
+        let tokens: Arc<[TokenSet]> = ends
+            .into_iter()
+            .map(|(_, mut tokens)| {
+                tokens.sort_unstable();
+                tokens.dedup();
+                TokenSet::new(tokens, n_vocab)
+            })
+            .collect();
+        self.tokens.insert(key, tokens.clone());
+        tokens
+    }
+
+    /// What tokens do to `hypothesis`: visits what ends with their first byte, and returns the parts that have the rest.
+    fn first_bytes(
+        &mut self,
+        hypothesis: HypothesisId,
+        fuel: &Fuel,
+        mut visit: impl FnMut(Leap, First),
+    ) -> Result<Vec<Arc<Part>>, InfillError> {
+        let vocabulary = self.vocabulary.clone();
+        let trie = vocabulary.trie();
+        let mut parts = Vec::new();
+        for (byte, child) in trie.children(Trie::ROOT) {
+            let number = self.hypotheses.step(hypothesis, byte)?;
+            for index in 0..self.hypotheses.outcomes(number).len() {
+                let outcome = self.hypotheses.outcomes(number)[index];
+                let leap = (outcome.terminal.and_then(|terminal| self.label(terminal)), outcome.next);
+                if !trie.tokens(child).is_empty() {
+                    visit(leap, First::End(child));
+                }
+                if trie.n_children(child) == 0 {
+                    continue;
+                }
+                match outcome.terminal {
+                    None => parts.push(self.part(child, outcome.next, fuel)?),
+                    Some(_) => visit(leap, First::Exit(child)),
+                }
+            }
+        }
+        let n_listed: usize = parts.iter().map(|part| part.exits.len() + part.ends.len()).sum();
+        fuel.spend(256 + n_listed as u64).map_err(|error| InfillError::work(0, error))?;
+        Ok(parts)
+    }
+
+    fn part(
+        &mut self,
+        node: TrieNodeId,
+        hypothesis: HypothesisId,
+        fuel: &Fuel,
+    ) -> Result<Arc<Part>, InfillError> {
+        if let Some(known) = self.parts.get(&(node, hypothesis)) {
+            return Ok(known.clone());
+        }
+        let found = self.walk(&[node], hypothesis, fuel)?;
+        let part = Arc::new(Part {
+            exits: found.exits.into_iter().map(|(leap, nodes)| (leap, nodes.into())).collect(),
+            ends: found.ends.into_iter().map(|(leap, tokens)| (leap, tokens.into())).collect(),
+        });
+        self.parts.insert((node, hypothesis), part.clone());
+        Ok(part)
+    }
+
+    /// Walks trie and lexer together, below each of `starts`. A subtree whose bytes all do nothing to the hypothesis is not stepped
+    /// through.
+    fn walk(
+        &mut self,
+        starts: &[TrieNodeId],
+        hypothesis: HypothesisId,
+        fuel: &Fuel,
+    ) -> Result<Found, InfillError> {
+        let vocabulary = self.vocabulary.clone();
+        let trie = vocabulary.trie();
         let mut found = Found::default();
         // Below several nodes the same pair can be met twice.
         let mut seen = FxHashSet::default();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, LexedGrammar, Network, RuleId, Symbol, TerminalFacts, TerminalId, reduce};
 use maskwright_lexing::{Choice, Discipline, LarkTerminal, Lexer, LexerLimits, lark_terminals};
-use maskwright_vocabulary::{Trie, Vocabulary, mask_insert, mask_words};
+use maskwright_vocabulary::{Trie, TrieNodeId, Vocabulary, mask_insert, mask_words};
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
@@ -13,7 +13,7 @@ use crate::inline::inline_single;
 use crate::lexed::charted::Charted;
 use crate::lexed::clear::Clear;
 use crate::lexed::hypotheses::{Hypotheses, HypothesisId};
-use crate::lexed::scan::{FreeScan, TokenScan};
+use crate::lexed::scan::{FreeScan, Part, TokenScan};
 use crate::lexed::terminals::Terminals;
 use crate::lexed::walks::Walks;
 use crate::lexed::wide::Around;
@@ -37,6 +37,8 @@ pub(crate) struct LexedTables {
     /// By terminal: whether the parser does not get its tokens.
     is_ignored: Vec<bool>,
     pub(crate) scans: FxHashMap<(NodeSetId, HypothesisId), Arc<TokenScan>>,
+    /// By node next to the trie's root.
+    pub(crate) parts: FxHashMap<(TrieNodeId, HypothesisId), Arc<Part>>,
     pub(crate) tokens: FxHashMap<(NodeSetId, HypothesisId), Arc<[TokenSet]>>,
     pub(crate) free_scans: FxHashMap<HypothesisId, Arc<FreeScan>>,
     /// By boundary, what is ignored and leads to the start.
@@ -95,6 +97,7 @@ impl LexedTables {
             narrow_first: true,
             is_ignored,
             scans: FxHashMap::default(),
+            parts: FxHashMap::default(),
             tokens: FxHashMap::default(),
             free_scans: FxHashMap::default(),
             separators: FxHashMap::default(),
