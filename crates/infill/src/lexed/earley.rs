@@ -51,8 +51,9 @@ pub(crate) enum Fact {
     },
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Call {
+    rule: RuleId,
     /// Where it begins.
     start: NodeIndex,
     /// How many calls it was first made within.
@@ -101,9 +102,12 @@ impl Earley {
     /// The chart of `graph`, of which nothing is made yet but its beginning.
     pub(crate) fn new(graph: &Graph, tables: &LexedTables) -> Earley {
         let is_edge_marked = vec![false; graph.edges.len()];
-        let mut chart = Earley { calls: vec![Call::default()], is_edge_marked, ..Earley::default() };
-        if graph.ahead[Graph::START as usize].is_some() {
-            let state = tables.network.body(tables.network.start());
+        let rule = tables.network.start();
+        let mut chart = Earley { is_edge_marked, ..Earley::default() };
+        chart.calls.push(Call { rule, start: Graph::START, depth: 0, waiters: Vec::new(), ends: Vec::new() });
+        let state = tables.network.body(rule);
+        if graph.ahead[Graph::START as usize].is_some() && graph.may_go_on(Graph::START, rule, state, tables)
+        {
             chart.add(Fact::Item { call: TOP, state, node: Graph::START, is_begun: false }, START, graph);
         }
         chart
@@ -324,7 +328,7 @@ impl Earley {
         fuel.spend(1)
             .map_err(|error| InfillError::work(graph.nodes[node as usize].0.position as usize, error))?;
         let Fact::Item { call, .. } = self.facts[pred as usize] else { return Ok(()) };
-        if can_go_on(state, node, graph, tables, fuel)? {
+        if self.can_go_on(call, state, node, graph, tables, fuel)? {
             self.add(Fact::Item { call, state, node, is_begun: true }, Back { pred, end, ..START }, graph);
         }
         Ok(())
@@ -367,7 +371,7 @@ impl Earley {
                 for index in tables.network.moves(state) {
                     let step = tables.network.move_at(index);
                     if step.symbol == Symbol::Terminal(terminal)
-                        && can_go_on(step.next, to, graph, tables, fuel)?
+                        && self.can_go_on(call, step.next, to, graph, tables, fuel)?
                     {
                         self.add(
                             Fact::Item { call, state: step.next, node: to, is_begun: true },
@@ -381,10 +385,11 @@ impl Earley {
             let Some(ahead) = &graph.ahead[to as usize] else { continue };
             let can_move = if graph.is_boundary[to as usize] {
                 // Calls begin where their callers' items are, and those pass by what is ignored themselves.
-                is_free_to_skip && (is_empty || can_go_on(state, to, graph, tables, fuel)?)
+                is_free_to_skip && (is_empty || self.can_go_on(call, state, to, graph, tables, fuel)?)
             } else {
-                ahead.may_be_ignored && is_free_to_skip
-                    || tables.first(state, fuel)?.direct.intersects(&ahead.current)
+                (ahead.may_be_ignored && is_free_to_skip
+                    || tables.first(state, fuel)?.direct.intersects(&ahead.current))
+                    && graph.may_go_on(to, self.calls[call as usize].rule, state, tables)
             };
             if can_move {
                 self.add(Fact::Item { call, state, node: to, is_begun }, back, graph);
@@ -405,7 +410,10 @@ impl Earley {
     ) -> Result<(), InfillError> {
         let Fact::Item { node, .. } = self.facts[item as usize] else { return Ok(()) };
         let Some(ahead) = &graph.ahead[node as usize] else { return Ok(()) };
-        if !tables.rule_first(rule, fuel)?.intersects(&ahead.next) {
+        let state = tables.network.body(rule);
+        if !tables.rule_first(rule, fuel)?.intersects(&ahead.next)
+            || !graph.may_go_on(node, rule, state, tables)
+        {
             return Ok(());
         }
         let new = self.calls.len() as u32;
@@ -413,8 +421,7 @@ impl Earley {
         if call == new {
             let Fact::Item { call: caller, .. } = self.facts[item as usize] else { return Ok(()) };
             let depth = self.calls[caller as usize].depth + 1;
-            self.calls.push(Call { start: node, depth, ..Call::default() });
-            let state = tables.network.body(rule);
+            self.calls.push(Call { rule, start: node, depth, waiters: Vec::new(), ends: Vec::new() });
             self.add(Fact::Item { call, state, node, is_begun: false }, START, graph);
         }
         self.calls[call as usize].waiters.push((item, next));
@@ -426,16 +433,20 @@ impl Earley {
         }
         Ok(())
     }
-}
 
-/// Whether a state at a boundary has a next terminal that can follow on the lattice, or may be over.
-fn can_go_on(
-    state: ExprId,
-    node: NodeIndex,
-    graph: &Graph,
-    tables: &mut LexedTables,
-    fuel: &Fuel,
-) -> Result<bool, InfillError> {
-    let Some(ahead) = &graph.ahead[node as usize] else { return Ok(false) };
-    Ok(tables.first(state, fuel)?.all.intersects(&ahead.next) || tables.network.is_nullable(state))
+    /// Whether a state of a call at a boundary has a next terminal that can follow on the lattice, or may be over; and may
+    /// go on from there as far as the grammar's approximation says.
+    fn can_go_on(
+        &self,
+        call: u32,
+        state: ExprId,
+        node: NodeIndex,
+        graph: &Graph,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<bool, InfillError> {
+        let Some(ahead) = &graph.ahead[node as usize] else { return Ok(false) };
+        Ok((tables.first(state, fuel)?.all.intersects(&ahead.next) || tables.network.is_nullable(state))
+            && graph.may_go_on(node, self.calls[call as usize].rule, state, tables))
+    }
 }

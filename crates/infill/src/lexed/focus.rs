@@ -158,6 +158,27 @@ impl Charted {
         }
     }
 
+    /// Takes out of `asked` the tokens that the position cannot take as far as the grammar's approximation says. The graph must have
+    /// all texts of the lattice, and its chart must be new.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn refute(
+        &mut self,
+        position: usize,
+        asked: &mut [u32],
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        self.graph.refute_edges(tables, fuel)?;
+        let mut taken = vec![0; asked.len()];
+        for taking in self.takings(position, tables, fuel)? {
+            taking.tokens[taking.index].add_to(&mut taken);
+        }
+        asked.iter_mut().zip(&taken).for_each(|(asked, taken)| *asked &= taken);
+        Ok(())
+    }
+
     /// Takes out of `asked` the tokens that the position cannot take, if about `patience` facts say.
     ///
     /// # Errors

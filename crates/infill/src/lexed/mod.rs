@@ -6,6 +6,9 @@
 //! terminals, keywords, `%ignore` and lookahead of any length are part of the graph, and the parser knows nothing
 //! of them. Fixed pieces may begin and end in the middle of a terminal because nodes may be.
 //!
+//! What is read of the graph is held to a regular approximation of the grammar, which knows all of the text to come
+//! (`approximation`).
+//!
 //! Masked positions make that graph large. So a part of it is asked first (`narrow`, by the steps of `walks` from one
 //! boundary that stands for many, `clear`), then one with more texts (`wide`), and the whole only for what they leave open
 //! (`parse`). A mask is made from its position outwards (`focus`), and where that takes long, from whole texts with one token
@@ -14,6 +17,7 @@
 //! Indentation (terminals that are declared and not found in the text) is refused: the stack of widths is no part
 //! of a finite graph.
 
+mod approximation;
 mod charted;
 mod clear;
 mod earley;

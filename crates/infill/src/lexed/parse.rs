@@ -29,10 +29,11 @@ const N_WIDE: usize = 500_000;
 const FIRST_EXAMPLES: Patience = Patience { n_facts: N_FIRST, n_wide: 0, n_failures: 1 };
 const LAST_EXAMPLES: Patience = Patience { n_facts: N_NARROW, n_wide: N_WIDE, n_failures: 4 };
 
-/// About how many facts of the whole graph are made before other graphs are asked at length, and how much work that may be: where few
-/// positions are masked it is small.
+/// About how many facts of the whole graph, if making it is no more work than that, are made before the narrow one is asked at length, and
+/// before examples are.
 const N_WHOLE: usize = 100_000;
-const WHOLE_WORK: u64 = 6_000_000;
+const N_WHOLE_AT_LENGTH: usize = 1_000_000;
+const WHOLE_WORK: u64 = 20_000_000;
 
 /// How many masked positions on each side of one are read as such to refuse its tokens.
 const N_MASKED_AROUND: usize = 3;
@@ -167,7 +168,11 @@ impl LexedParse {
         };
         let mut narrow = Charted::new(steps, ends, &readings, tables, fuel)?;
         narrow.decide(position, &mut asked, &mut allowed, N_FIRST, tables, fuel)?;
-        if !is_done(&asked) {
+        if is_done(&asked) {
+            return Ok(allowed);
+        }
+        let mut whole = self.small_whole(position, &mut asked, tables, fuel)?;
+        if whole.is_none() && !is_done(&asked) {
             let near = around(steps, ends, position, N_MASKED_AROUND);
             tables.refuse_around(near, &mut asked, fuel)?;
         }
@@ -175,13 +180,19 @@ impl LexedParse {
             let masks = [&mut asked, &mut allowed];
             by_examples((steps, ends), position, masks, FIRST_EXAMPLES, tables, fuel)?;
         }
-        if !is_done(&asked) && self.try_whole(position, [&mut asked, &mut allowed], tables, fuel)? {
+        if let Some(whole) = &mut whole
+            && whole.decide(position, &mut asked, &mut allowed, N_WHOLE, tables, fuel)?
+        {
             return Ok(allowed);
         }
         if !is_done(&asked) {
             narrow.decide(position, &mut asked, &mut allowed, N_NARROW, tables, fuel)?;
         }
-        if !is_done(&asked) {
+        if let Some(whole) = &mut whole {
+            if whole.decide(position, &mut asked, &mut allowed, N_WHOLE_AT_LENGTH, tables, fuel)? {
+                return Ok(allowed);
+            }
+        } else if !is_done(&asked) {
             let mut wide = Charted::new(&wide(steps, Some(position)), ends, &[], tables, fuel)?;
             wide.refuse(position, &mut asked, N_WIDE, tables, fuel)?;
         }
@@ -190,28 +201,37 @@ impl LexedParse {
             by_examples((steps, ends), position, masks, LAST_EXAMPLES, tables, fuel)?;
         }
         if !is_done(&asked) {
-            let mut whole = Charted::new(steps, ends, &[], tables, fuel)?;
+            let mut whole = match whole {
+                Some(known) => known,
+                None => {
+                    let mut whole = Charted::new(steps, ends, &[], tables, fuel)?;
+                    whole.refute(position, &mut asked, tables, fuel)?;
+                    whole
+                }
+            };
             whole.decide(position, &mut asked, &mut allowed, usize::MAX, tables, fuel)?;
         }
         Ok(allowed)
     }
 
-    /// Asks the whole graph for a while; whether what is left of `asked` then cannot be taken.
-    fn try_whole(
+    /// The whole graph, if it is not large, and what it refuses at once taken out of `asked`.
+    fn small_whole(
         &self,
         position: usize,
-        [asked, allowed]: [&mut Vec<u32>; 2],
+        asked: &mut [u32],
         tables: &mut LexedTables,
         fuel: &Fuel,
-    ) -> Result<bool, InfillError> {
+    ) -> Result<Option<Charted>, InfillError> {
         let limit = WHOLE_WORK.min(fuel.left());
         let part = Fuel::new(limit);
-        let is_decided = Charted::new(&self.steps, &self.ends, &[], tables, &part)
-            .and_then(|mut whole| whole.decide(position, asked, allowed, N_WHOLE, tables, &part));
+        let whole = Charted::new(&self.steps, &self.ends, &[], tables, &part).and_then(|mut whole| {
+            whole.refute(position, asked, tables, &part)?;
+            Ok(whole)
+        });
         fuel.spend(limit - part.left()).map_err(|error| InfillError::work(position, error))?;
-        match is_decided {
-            Err(error) if error.is_limit() => Ok(false),
-            is_decided => is_decided,
+        match whole {
+            Err(error) if error.is_limit() => Ok(None),
+            whole => whole.map(Some),
         }
     }
 

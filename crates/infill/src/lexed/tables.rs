@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::InfillError;
 use crate::inline::inline_single;
+use crate::lexed::approximation::{Approximation, StatesId};
 use crate::lexed::charted::Charted;
 use crate::lexed::clear::Clear;
 use crate::lexed::hypotheses::{Hypotheses, HypothesisId};
@@ -45,6 +46,8 @@ pub(crate) struct LexedTables {
     pub(crate) separators: FxHashMap<HypothesisId, Option<Arc<[u8]>>>,
     pub(crate) walks: FxHashMap<HypothesisId, Arc<Walks>>,
     pub(crate) clear: Option<Arc<Clear>>,
+    /// Made when a first graph is.
+    approximation: Option<Option<Box<Approximation>>>,
     /// By lattice around a position, the tokens that it lets the position take.
     arounds: FxHashMap<Around, Box<[u32]>>,
     /// By lattice around a position, the tokens that were asked about, and those of them that it lets the position take.
@@ -103,10 +106,28 @@ impl LexedTables {
             separators: FxHashMap::default(),
             walks: FxHashMap::default(),
             clear: None,
+            approximation: None,
             arounds: FxHashMap::default(),
             asked: FxHashMap::default(),
             state_first: FxHashMap::default(),
         })
+    }
+
+    /// A regular language around the grammar's, if the grammar is not too large for that.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn approximation(&mut self, fuel: &Fuel) -> Result<Option<&mut Approximation>, InfillError> {
+        if self.approximation.is_none() {
+            self.approximation = Some(self.approximate(fuel)?.map(Box::new));
+        }
+        Ok(self.approximation.as_mut().and_then(Option::as_deref_mut))
+    }
+
+    /// Whether a rule that is being read, with `state` left of it, may go on to the end where the states of `future` do.
+    pub(crate) fn may_go_on(&self, future: StatesId, rule: RuleId, state: ExprId) -> bool {
+        let approximation = self.approximation.as_ref().and_then(Option::as_deref);
+        approximation.is_none_or(|known| known.contains(future, rule, state))
     }
 
     /// What the parser gets of a token.
