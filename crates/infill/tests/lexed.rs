@@ -416,6 +416,19 @@ fn adjacency_is_part_of_the_language() {
 }
 
 /// Terminals that are made between lexer and parser.
+/// Within any text boundaries lead to each other, so what lies ahead of one is learned of another, whichever was made first.
+#[test]
+fn what_lies_ahead_goes_round_in_any_text() {
+    let three = [Rhs::Seq(vec![Rhs::Terminal(0), Rhs::Terminal(0), Rhs::Terminal(0)])];
+    let grammar = grammar(vec![regexp("a", 0)], Some(regexp(" ", 0)), &three);
+    let infiller = infiller(&grammar, &vocabulary(&["a".to_owned(), " ".to_owned()]), (true, true)).unwrap();
+    let complete = |parts: Vec<Part>| Template::new(&infiller, parts).unwrap().complete().unwrap();
+    let text = |text: &str| Part::Text(text.as_bytes().to_vec());
+    let filled = complete(vec![Part::Hole(Hole::Any), text("a"), text(" "), text("a")]);
+    assert_eq!(filled.map(|text| text.iter().filter(|&&byte| byte == b'a').count()), Some(3));
+    assert_eq!(complete(vec![text("a a a"), Part::Hole(Hole::Any), text("a")]), None);
+}
+
 #[test]
 fn indentation_is_refused() {
     let mut grammar = grammar(vec![regexp("a", 0)], None, &[Rhs::Terminal(0)]);

@@ -304,7 +304,7 @@ impl Graph {
         }
         for position in (0..self.at.len()).rev() {
             loop {
-                let mut is_settled = true;
+                let (mut has_changed, mut goes_back) = (false, false);
                 for index in (0..self.at[position].len()).rev() {
                     let node = self.at[position][index];
                     if self.ahead[node as usize].is_none() {
@@ -314,7 +314,6 @@ impl Graph {
                     fuel.spend(u64::from(end - start) / 4 + 1)
                         .map_err(|error| InfillError::work(position, error))?;
                     let mut all = self.futures[node as usize];
-                    let mut goes_back = false;
                     for &Edge { to, label, .. } in &self.edges[start as usize..end as usize] {
                         // Within a position edges mostly lead to nodes that were made later, and those are done.
                         goes_back |= to <= node && self.nodes[to as usize].0.position as usize == position;
@@ -327,10 +326,10 @@ impl Graph {
                             all = approximation.union(all, before);
                         }
                     }
-                    is_settled &= all == self.futures[node as usize] || !goes_back;
+                    has_changed |= all != self.futures[node as usize];
                     self.futures[node as usize] = all;
                 }
-                if is_settled {
+                if !(has_changed && goes_back) {
                     break;
                 }
             }
