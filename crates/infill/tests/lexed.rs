@@ -420,13 +420,17 @@ fn adjacency_is_part_of_the_language() {
 #[test]
 fn what_lies_ahead_goes_round_in_any_text() {
     let three = [Rhs::Seq(vec![Rhs::Terminal(0), Rhs::Terminal(0), Rhs::Terminal(0)])];
-    let grammar = grammar(vec![regexp("a", 0)], Some(regexp(" ", 0)), &three);
-    let infiller = infiller(&grammar, &vocabulary(&["a".to_owned(), " ".to_owned()]), (true, true)).unwrap();
-    let complete = |parts: Vec<Part>| Template::new(&infiller, parts).unwrap().complete().unwrap();
-    let text = |text: &str| Part::Text(text.as_bytes().to_vec());
-    let filled = complete(vec![Part::Hole(Hole::Any), text("a"), text(" "), text("a")]);
-    assert_eq!(filled.map(|text| text.iter().filter(|&&byte| byte == b'a').count()), Some(3));
-    assert_eq!(complete(vec![text("a a a"), Part::Hole(Hole::Any), text("a")]), None);
+    let grammar = grammar(vec![regexp("a+", 0)], Some(regexp(" +", 0)), &three);
+    for options in [(false, false), (true, true)] {
+        let infiller = infiller(&grammar, &vocabulary(&["a".to_owned(), " ".to_owned()]), options).unwrap();
+        let complete = |parts: Vec<Part>| Template::new(&infiller, parts).unwrap().complete().unwrap();
+        let text = |text: &str| Part::Text(text.as_bytes().to_vec());
+        let filled = complete(vec![Part::Hole(Hole::Any), text("a"), text(" "), text("a")]);
+        let is_word =
+            |text: &Vec<u8>| text.split(|&byte| byte == b' ').filter(|name| !name.is_empty()).count() == 3;
+        assert!(filled.as_ref().is_some_and(is_word), "{filled:?}");
+        assert_eq!(complete(vec![text("a a a"), Part::Hole(Hole::Any), text(" a")]), None);
+    }
 }
 
 #[test]
