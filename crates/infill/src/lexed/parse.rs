@@ -171,15 +171,16 @@ impl LexedParse {
         if is_done(&asked) {
             return Ok(allowed);
         }
-        let mut whole = self.small_whole(position, &mut asked, tables, fuel)?;
-        if whole.is_none() && !is_done(&asked) {
+        let masks = [&mut asked, &mut allowed];
+        by_examples((steps, ends), position, masks, FIRST_EXAMPLES, tables, fuel)?;
+        if !is_done(&asked) {
             let near = around(steps, ends, position, N_MASKED_AROUND);
             tables.refuse_around(near, &mut asked, fuel)?;
         }
-        if !is_done(&asked) {
-            let masks = [&mut asked, &mut allowed];
-            by_examples((steps, ends), position, masks, FIRST_EXAMPLES, tables, fuel)?;
+        if is_done(&asked) {
+            return Ok(allowed);
         }
+        let mut whole = self.small_whole(position, &mut asked, tables, fuel)?;
         if let Some(whole) = &mut whole
             && whole.decide(position, &mut asked, &mut allowed, N_WHOLE, tables, fuel)?
         {
