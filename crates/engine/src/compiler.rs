@@ -75,7 +75,7 @@ struct RowCache {
     /// By residue.
     rows: FxHashMap<(u64, StateId), Row>,
     counted: FxHashMap<CountedKey, Arc<CountedRow>>,
-    /// By the address of the trie of exits, which the row holds, and residue.
+    /// By the address of the trie of exits, which the row keeps from being another's, and residue.
     beyond: FxHashMap<(usize, (u64, StateId)), Arc<BeyondRow>>,
     n_bytes: usize,
 }

@@ -8,11 +8,12 @@
 //!
 //! The naive twin (`Options::use_rows` off) walks the whole token trie with the whole configuration.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use maskwright_automata::StateId;
+use maskwright_automata::{ByteSet, StateId};
 use maskwright_grammar::TerminalId;
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, mask_words};
+use rustc_hash::FxHashMap;
 
 use crate::EngineError;
 use crate::configuration::{ConfigId, Thread};
@@ -27,8 +28,8 @@ const MAX_EXIT_ROWS: usize = 64;
 /// The tokens of a trie of exits that can be read at some place.
 pub(crate) struct FoundBehind {
     tokens: Box<[TokenId]>,
-    /// What is looked for by its address is held so.
-    _exits: Arc<Trie>,
+    /// Keeps the address, by which this is found, from being another trie's.
+    _exits: Weak<Trie>,
 }
 
 /// Where a word lies in the trie of the vocabulary.
@@ -264,7 +265,8 @@ impl Machine {
             tokens.dedup();
             found.extend_from_slice(&tokens);
             self.memo_bytes += 64 + tokens.len() * 4;
-            self.found_behind.insert(key, FoundBehind { tokens: tokens.into(), _exits: exits.clone() });
+            self.found_behind
+                .insert(key, FoundBehind { tokens: tokens.into(), _exits: Arc::downgrade(exits) });
         }
         Ok(())
     }
@@ -333,6 +335,8 @@ impl Machine {
         mut found: impl FnMut(&[TokenId]),
     ) -> Result<(), EngineError> {
         let mut stack = vec![(start, config)];
+        // By configuration and byte, the bytes behind.
+        let mut behind: FxHashMap<(ConfigId, u8), ByteSet> = FxHashMap::default();
         while let Some((node, config)) = stack.pop() {
             let bytes = self.next_bytes(config)?;
             for (byte, child) in trie.children(node) {
@@ -344,7 +348,11 @@ impl Machine {
                 match trie.height(child) {
                     Some(0) => {}
                     Some(1) => {
-                        let bytes = self.bytes_after(config, byte)?;
+                        let bytes = match behind.get(&(config, byte)) {
+                            Some(known) => *known,
+                            None => self.bytes_after(config, byte)?,
+                        };
+                        behind.insert((config, byte), bytes);
                         let leaves = trie.children(child).filter(|(byte, _)| bytes.contains(*byte));
                         leaves.for_each(|(_, leaf)| found(trie.tokens(leaf)));
                     }

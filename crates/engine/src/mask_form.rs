@@ -12,8 +12,8 @@ use maskwright_vocabulary::TokenId;
 /// The most tokens that are kept as a list, as a fraction of the words of a dense mask.
 const SPARSE_PER_WORD: usize = 2;
 
-/// Lists of a row from this length on are packed too.
-const MIN_LISTED: usize = 100;
+/// The fewest tokens of a row's list that is packed too, as a fraction of the words of a dense mask.
+const LISTED_PER_WORD: usize = 32;
 
 /// Longer lists are sorted by way of a packed set.
 const MAX_SORTED: usize = 1_024;
@@ -36,7 +36,7 @@ impl MaskForm {
     /// The same set, in a form that differences can be kept from, if it is of a row; `n_words` are those of the vocabulary.
     pub(crate) fn into_base(self, n_words: usize) -> MaskForm {
         match self {
-            MaskForm::Sparse(tokens) if tokens.len() >= MIN_LISTED => {
+            MaskForm::Sparse(tokens) if tokens.len() > n_words / LISTED_PER_WORD => {
                 let mut words = vec![0; n_words];
                 set_all(&mut words, &tokens);
                 MaskForm::Listed(tokens.into(), words.into())

@@ -415,7 +415,6 @@ fn adjacency_is_part_of_the_language() {
     assert!(text.starts_with(b"ab "), "the keyword is begun by the first piece: {}", text.escape_ascii());
 }
 
-/// Terminals that are made between lexer and parser.
 /// Within any text boundaries lead to each other, so what lies ahead of one is learned of another, whichever was made first.
 #[test]
 fn what_lies_ahead_goes_round_in_any_text() {
@@ -433,6 +432,7 @@ fn what_lies_ahead_goes_round_in_any_text() {
     }
 }
 
+/// Terminals that are made between lexer and parser.
 #[test]
 fn indentation_is_refused() {
     let mut grammar = grammar(vec![regexp("a", 0)], None, &[Rhs::Terminal(0)]);

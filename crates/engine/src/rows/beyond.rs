@@ -5,7 +5,7 @@
 //! inside, and those that go on behind it, by what they go on with. So a mask asks once for every terminal that may follow,
 //! and not once for every byte; the parser is needed between terminals only.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use maskwright_automata::{Automaton, AutomatonError, StateId};
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary};
@@ -17,8 +17,8 @@ pub(crate) struct BeyondRow {
     /// The tokens with a remainder that the residue can read to its end, ascending.
     pub(crate) tokens: Box<[TokenId]>,
     pub(crate) exits: BeyondExits,
-    /// The trie that it is a row of; who looks for it by its address holds it so.
-    _remainders: Arc<Trie>,
+    /// Keeps the address of the trie that it is a row of, by which it is found, from being another's.
+    _remainders: Weak<Trie>,
 }
 
 /// The tokens that go on behind the residue.
@@ -59,7 +59,7 @@ impl BeyondRow {
             n if n > max_exits => BeyondExits::TooMany,
             _ => BeyondExits::Listed(Arc::new(Trie::new(exits.into_iter()))),
         };
-        Ok(BeyondRow { tokens: tokens.into(), exits, _remainders: remainders.clone() })
+        Ok(BeyondRow { tokens: tokens.into(), exits, _remainders: Arc::downgrade(remainders) })
     }
 
     /// Approximate memory, in bytes, the trie that it is a row of left out.

@@ -183,8 +183,8 @@ impl CountedRow {
     }
 
     pub(crate) fn memory_usage(&self) -> usize {
-        // The masks of all counts, made or not: their number is small and they come soon.
-        let made = self.up_to.len() * self.n_words * 4;
+        // The masks of all counts, made or not, as words and lists: their number is small and they come soon.
+        let made = self.up_to.len() * self.n_words * 6;
         let listed: usize = self.inside.iter().map(|tokens| tokens.capacity() * 4).sum();
         made + listed + self.exits.memory_usage() + self.exit_units.capacity() * 9 + 128
     }

@@ -88,7 +88,7 @@ impl Approximation {
         }
         fuel.spend(1 + self.before[terminal.index()].len() as u64 / 16)
             .map_err(|error| InfillError::work(0, error))?;
-        let stepped = self.intern(all);
+        let stepped = self.intern(all, fuel)?;
         self.steps_back.insert((terminal, set), stepped);
         Ok(stepped)
     }
@@ -115,7 +115,7 @@ impl Approximation {
         }
         fuel.spend(1 + self.before[terminal.index()].len() as u64 / 16)
             .map_err(|error| InfillError::work(0, error))?;
-        let stepped = self.intern(all);
+        let stepped = self.intern(all, fuel)?;
         self.steps.insert((terminal, set), stepped);
         Ok(stepped)
     }
@@ -127,30 +127,42 @@ impl Approximation {
     }
 
     /// The states of either.
-    pub(crate) fn union(&mut self, left: StatesId, right: StatesId) -> StatesId {
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn union(
+        &mut self,
+        left: StatesId,
+        right: StatesId,
+        fuel: &Fuel,
+    ) -> Result<StatesId, InfillError> {
         if left == right || right == StatesId::NONE {
-            return left;
+            return Ok(left);
         }
         if left == StatesId::NONE {
-            return right;
+            return Ok(right);
         }
         let key = if left.0 < right.0 { (left, right) } else { (right, left) };
         if let Some(&known) = self.unions.get(&key) {
-            return known;
+            return Ok(known);
         }
         let right = &self.sets[key.1.0 as usize];
         let all = self.sets[key.0.0 as usize].iter().zip(right).map(|(left, right)| left | right).collect();
-        let union = self.intern(all);
+        let union = self.intern(all, fuel)?;
         self.unions.insert(key, union);
-        union
+        Ok(union)
     }
 
-    fn intern(&mut self, bits: Bits) -> StatesId {
+    /// Sets are kept, so they cost what they take in memory.
+    fn intern(&mut self, bits: Bits, fuel: &Fuel) -> Result<StatesId, InfillError> {
         let next = StatesId(self.sets.len() as u32);
-        *self.set_ids.entry(bits).or_insert_with_key(|bits| {
+        if !self.set_ids.contains_key(&bits) {
+            fuel.spend(bits.len() as u64 * 2).map_err(|error| InfillError::work(0, error))?;
+        }
+        Ok(*self.set_ids.entry(bits).or_insert_with_key(|bits| {
             self.sets.push(bits.clone());
             next
-        })
+        }))
     }
 }
 
@@ -277,8 +289,8 @@ impl LexedTables {
             steps: FxHashMap::default(),
             unions: FxHashMap::default(),
         };
-        approximation.start = approximation.intern(first);
-        approximation.ends = approximation.intern(ends);
+        approximation.start = approximation.intern(first, fuel)?;
+        approximation.ends = approximation.intern(ends, fuel)?;
         Ok(Some(approximation))
     }
 }

@@ -14,7 +14,7 @@
 //! can be the next one: the parser's lookahead, over the whole lattice.
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{ExprId, RuleId, TerminalId};
+use maskwright_grammar::TerminalId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
@@ -79,14 +79,14 @@ pub(crate) struct Graph {
     /// All edges, those of one node next to each other.
     pub(crate) edges: Vec<Edge>,
     /// By node, its edges.
-    out: Vec<(u32, u32)>,
+    pub(crate) out: Vec<(u32, u32)>,
     /// By position, its nodes.
     pub(crate) at: Vec<Vec<NodeIndex>>,
     /// By node; `None` if it is dead.
     pub(crate) ahead: Vec<Option<Ahead>>,
     pub(crate) goals: Vec<NodeIndex>,
     /// By node, the states of the grammar's approximation that may go on there; empty if that is not asked.
-    futures: Vec<StatesId>,
+    pub(crate) futures: Vec<StatesId>,
 }
 
 impl Graph {
@@ -153,17 +153,6 @@ impl Graph {
         let ahead = Ahead { next: all.clone(), current: all, may_be_ignored: true };
         self.ahead = vec![Some(ahead); self.nodes.len()];
         self.futures = Vec::new();
-    }
-
-    /// Whether a rule that is being read, with `state` left of it, may go on from a node to the end.
-    pub(crate) fn may_go_on(
-        &self,
-        node: NodeIndex,
-        rule: RuleId,
-        state: ExprId,
-        tables: &LexedTables,
-    ) -> bool {
-        self.futures.get(node as usize).is_none_or(|&future| tables.may_go_on(future, rule, state))
     }
 
     /// Adds an edge, and the node that it leads to if it is new.
@@ -290,116 +279,6 @@ impl Graph {
                     break;
                 }
             }
-        }
-        Ok(())
-    }
-
-    /// Learns which states of the grammar's approximation may go on at each node, from the end to the beginning. Nodes where none
-    /// may are dead.
-    fn look_further(&mut self, tables: &mut LexedTables, fuel: &Fuel) -> Result<(), InfillError> {
-        let Some(approximation) = tables.approximation(fuel)? else { return Ok(()) };
-        self.futures = vec![StatesId::NONE; self.nodes.len()];
-        for &goal in &self.goals {
-            self.futures[goal as usize] = approximation.ends();
-        }
-        for position in (0..self.at.len()).rev() {
-            loop {
-                let (mut has_changed, mut goes_back) = (false, false);
-                for index in (0..self.at[position].len()).rev() {
-                    let node = self.at[position][index];
-                    if self.ahead[node as usize].is_none() {
-                        continue;
-                    }
-                    let (start, end) = self.out[node as usize];
-                    fuel.spend(u64::from(end - start) / 4 + 1)
-                        .map_err(|error| InfillError::work(position, error))?;
-                    let mut all = self.futures[node as usize];
-                    for &Edge { to, label, .. } in &self.edges[start as usize..end as usize] {
-                        // Within a position edges mostly lead to nodes that were made later, and those are done.
-                        goes_back |= to <= node && self.nodes[to as usize].0.position as usize == position;
-                        let behind = self.futures[to as usize];
-                        if behind != StatesId::NONE {
-                            let before = match label {
-                                Some(terminal) => approximation.step_back(terminal, behind, fuel)?,
-                                None => behind,
-                            };
-                            all = approximation.union(all, before);
-                        }
-                    }
-                    has_changed |= all != self.futures[node as usize];
-                    self.futures[node as usize] = all;
-                }
-                if !(has_changed && goes_back) {
-                    break;
-                }
-            }
-        }
-        for (ahead, &future) in self.ahead.iter_mut().zip(&self.futures) {
-            if future == StatesId::NONE {
-                *ahead = None;
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes out the edges that are on no path from the beginning to a goal that the grammar's approximation lets pass.
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn refute_edges(&mut self, tables: &mut LexedTables, fuel: &Fuel) -> Result<(), InfillError> {
-        let Some(approximation) = tables.approximation(fuel)? else { return Ok(()) };
-        if self.futures.is_empty() || self.ahead[Graph::START as usize].is_none() {
-            return Ok(());
-        }
-        let mut reached = vec![StatesId::NONE; self.nodes.len()];
-        reached[Graph::START as usize] = approximation.start();
-        for position in 0..self.at.len() {
-            loop {
-                let mut is_settled = true;
-                for index in 0..self.at[position].len() {
-                    let node = self.at[position][index];
-                    let from = reached[node as usize];
-                    if from == StatesId::NONE || self.ahead[node as usize].is_none() {
-                        continue;
-                    }
-                    let (start, end) = self.out[node as usize];
-                    fuel.spend(u64::from(end - start) / 4 + 1)
-                        .map_err(|error| InfillError::work(position, error))?;
-                    for &Edge { to, label, .. } in &self.edges[start as usize..end as usize] {
-                        if self.ahead[to as usize].is_none() {
-                            continue;
-                        }
-                        let behind = match label {
-                            Some(terminal) => approximation.step(terminal, from, fuel)?,
-                            None => from,
-                        };
-                        let all = approximation.union(reached[to as usize], behind);
-                        let goes_back = to <= node && self.nodes[to as usize].0.position as usize == position;
-                        is_settled &= all == reached[to as usize] || !goes_back;
-                        reached[to as usize] = all;
-                    }
-                }
-                if is_settled {
-                    break;
-                }
-            }
-        }
-        for (out, from) in self.out.iter_mut().zip(reached) {
-            let (start, end) = *out;
-            let mut kept = start as usize;
-            for index in start as usize..end as usize {
-                let Edge { to, label, .. } = self.edges[index];
-                let behind = match label {
-                    _ if self.ahead[to as usize].is_none() => StatesId::NONE,
-                    Some(terminal) => approximation.step(terminal, from, fuel)?,
-                    None => from,
-                };
-                if approximation.meet(behind, self.futures[to as usize]) {
-                    self.edges.swap(kept, index);
-                    kept += 1;
-                }
-            }
-            *out = (start, kept as u32);
         }
         Ok(())
     }

@@ -7,7 +7,7 @@
 //! of them. Fixed pieces may begin and end in the middle of a terminal because nodes may be.
 //!
 //! What is read of the graph is held to a regular approximation of the grammar, which knows all of the text to come
-//! (`approximation`).
+//! (`approximation`, `outlook`).
 //!
 //! Masked positions make that graph large. So a part of it is asked first (`narrow`, by the steps of `walks` from one
 //! boundary that stands for many, `clear`), then one with more texts (`wide`), and the whole only for what they leave open
@@ -26,6 +26,7 @@ mod focus;
 mod graph;
 mod hypotheses;
 mod narrow;
+mod outlook;
 mod parse;
 mod scan;
 mod tables;

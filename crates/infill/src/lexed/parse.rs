@@ -223,7 +223,8 @@ impl LexedParse {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<Option<Charted>, InfillError> {
-        let limit = WHOLE_WORK.min(fuel.left());
+        // The rest is for what comes after, if this is not enough.
+        let limit = WHOLE_WORK.min(fuel.left() / 4);
         let part = Fuel::new(limit);
         let whole = Charted::new(&self.steps, &self.ends, &[], tables, &part).and_then(|mut whole| {
             whole.refute(position, asked, tables, &part)?;

@@ -194,6 +194,8 @@ impl LexedTables {
             return Ok(known.clone());
         }
         let found = self.walk(&[node], hypothesis, fuel)?;
+        let n_kept: usize = found.ends.values().map(Vec::len).sum();
+        fuel.spend(n_kept as u64 / 4).map_err(|error| InfillError::work(0, error))?;
         let part = Arc::new(Part {
             exits: found.exits.into_iter().map(|(leap, nodes)| (leap, nodes.into())).collect(),
             ends: found.ends.into_iter().map(|(leap, tokens)| (leap, tokens.into())).collect(),
