@@ -238,27 +238,27 @@ impl Machine {
         if let Some(&known) = self.transitions.get(&transition_key(config, byte)) {
             return known.map_or(Ok(ByteSet::EMPTY), |next| self.next_bytes(next));
         }
-        let mut threads = std::mem::take(&mut self.scratch.threads);
-        let mut seeds = std::mem::take(&mut self.scratch.seeds);
-        threads.clear();
-        seeds.clear();
-        let result = self
-            .step_threads(config, byte, &mut threads, &mut seeds)
-            .and_then(|()| self.close(&mut seeds, &mut threads))
-            .and_then(|_| self.bytes_of(&threads));
-        self.scratch.threads = threads;
-        self.scratch.seeds = seeds;
-        result
+        self.after(config, byte, |machine, threads, _| machine.bytes_of(threads))
     }
 
     fn compute_step(&mut self, config: ConfigId, byte: u8) -> Result<Option<ConfigId>, EngineError> {
+        self.after(config, byte, Machine::intern)
+    }
+
+    /// What `say` says of the threads after one more byte, and of whether the text may end there.
+    fn after<T>(
+        &mut self,
+        config: ConfigId,
+        byte: u8,
+        say: impl FnOnce(&mut Machine, &mut Vec<Thread>, bool) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
         let mut threads = std::mem::take(&mut self.scratch.threads);
         let mut seeds = std::mem::take(&mut self.scratch.seeds);
         threads.clear();
         seeds.clear();
         let result = self.step_threads(config, byte, &mut threads, &mut seeds).and_then(|()| {
             let is_accepting = self.close(&mut seeds, &mut threads)?;
-            self.intern(&mut threads, is_accepting)
+            say(self, &mut threads, is_accepting)
         });
         self.scratch.threads = threads;
         self.scratch.seeds = seeds;

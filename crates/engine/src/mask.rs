@@ -8,6 +8,7 @@
 //!
 //! The naive twin (`Options::use_rows` off) walks the whole token trie with the whole configuration.
 
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Weak};
 
 use maskwright_automata::{ByteSet, StateId};
@@ -43,14 +44,20 @@ pub(crate) struct WordPath {
 impl WordPath {
     fn new(trie: &Trie, word: &[u8]) -> WordPath {
         let mut tokens: Vec<TokenId> = Vec::new();
-        let end = word.iter().try_fold(Trie::ROOT, |node, &byte| {
-            let child = trie.child(node, byte)?;
-            tokens.extend(trie.tokens(child));
-            Some(child)
-        });
+        let end = follow(trie, word, |found| tokens.extend(found));
         tokens.sort_unstable();
-        WordPath { tokens: tokens.into(), end: end.filter(|&end| trie.n_children(end) > 0) }
+        WordPath { tokens: tokens.into(), end }
     }
+}
+
+/// Visits the tokens that `word` begins with; its last node, if longer tokens begin with it.
+fn follow(trie: &Trie, word: &[u8], mut found: impl FnMut(&[TokenId])) -> Option<TrieNodeId> {
+    let end = word.iter().try_fold(Trie::ROOT, |node, &byte| {
+        let child = trie.child(node, byte)?;
+        found(trie.tokens(child));
+        Some(child)
+    });
+    end.filter(|&end| trie.n_children(end) > 0)
 }
 
 impl Machine {
@@ -149,10 +156,7 @@ impl Machine {
             };
             mask.insert_all(&word.tokens);
             if let Some(end) = word.end {
-                let mut behind = self.threads_behind(group)?;
-                if let Some(behind) = self.intern(&mut behind, false)? {
-                    self.walk(vocabulary.trie(), end, behind, |tokens| mask.insert_all(tokens))?;
-                }
+                self.walk_behind(vocabulary.trie(), end, group, |tokens| mask.insert_all(tokens))?;
             }
         }
         *light = others;
@@ -184,7 +188,7 @@ impl Machine {
         if behind.is_empty() {
             return Ok(true);
         }
-        let follow = self.bytes_of(&behind)?;
+        let follow = if row.lists_all_exits() { ByteSet::FULL } else { self.bytes_of(&behind)? };
         let Thread { terminal, residue, .. } = group[0];
         let automaton = self.automaton(terminal).clone();
         let exits = row
@@ -297,16 +301,8 @@ impl Machine {
                 others.extend(group);
                 continue;
             };
-            let end = rest.iter().try_fold(Trie::ROOT, |node, &byte| {
-                let child = trie.child(node, byte)?;
-                found(trie.tokens(child));
-                Some(child)
-            });
-            if let Some(end) = end.filter(|&end| trie.n_children(end) > 0) {
-                let mut behind = self.threads_behind(group)?;
-                if let Some(behind) = self.intern(&mut behind, false)? {
-                    self.walk(trie, end, behind, &mut found)?;
-                }
+            if let Some(end) = follow(trie, rest, &mut found) {
+                self.walk_behind(trie, end, group, &mut found)?;
             }
         }
         match self.intern(&mut others, false)? {
@@ -324,6 +320,21 @@ impl Machine {
         behind.dedup();
         self.check_threads(behind.len())?;
         Ok(behind)
+    }
+
+    /// Finds the tokens of `trie` below `start` that can be read behind the threads of `group`.
+    fn walk_behind(
+        &mut self,
+        trie: &Trie,
+        start: TrieNodeId,
+        group: &[Thread],
+        found: impl FnMut(&[TokenId]),
+    ) -> Result<(), EngineError> {
+        let mut behind = self.threads_behind(group)?;
+        match self.intern(&mut behind, false)? {
+            Some(behind) => self.walk(trie, start, behind, found),
+            None => Ok(()),
+        }
     }
 
     /// Finds the tokens of `trie` below `start` whose bytes from there on `config` can read, each once.
@@ -348,11 +359,10 @@ impl Machine {
                 match trie.height(child) {
                     Some(0) => {}
                     Some(1) => {
-                        let bytes = match behind.get(&(config, byte)) {
-                            Some(known) => *known,
-                            None => self.bytes_after(config, byte)?,
+                        let bytes = match behind.entry((config, byte)) {
+                            Entry::Occupied(known) => *known.get(),
+                            Entry::Vacant(unknown) => *unknown.insert(self.bytes_after(config, byte)?),
                         };
-                        behind.insert((config, byte), bytes);
                         let leaves = trie.children(child).filter(|(byte, _)| bytes.contains(*byte));
                         leaves.for_each(|(_, leaf)| found(trie.tokens(leaf)));
                     }

@@ -23,7 +23,7 @@ const MAX_SORTED: usize = 1_024;
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum MaskForm {
     /// The ids in ascending order.
-    Sparse(Box<[u32]>),
+    Sparse(Arc<[u32]>),
     /// The ids in ascending order, and the same packed.
     Listed(Arc<[u32]>, Arc<[u32]>),
     /// 32 tokens to a word.
@@ -39,7 +39,7 @@ impl MaskForm {
             MaskForm::Sparse(tokens) if tokens.len() > n_words / LISTED_PER_WORD => {
                 let mut words = vec![0; n_words];
                 set_all(&mut words, &tokens);
-                MaskForm::Listed(tokens.into(), words.into())
+                MaskForm::Listed(tokens, words.into())
             }
             other => other,
         }
@@ -83,8 +83,9 @@ impl MaskForm {
             words.iter().enumerate().flat_map(bits).collect()
         };
         match self {
-            MaskForm::Sparse(tokens) => tokens.iter().map(|&token| TokenId(token)).collect(),
-            MaskForm::Listed(tokens, _) => tokens.iter().map(|&token| TokenId(token)).collect(),
+            MaskForm::Sparse(tokens) | MaskForm::Listed(tokens, _) => {
+                tokens.iter().map(|&token| TokenId(token)).collect()
+            }
             MaskForm::Dense(words) => listed(words),
             MaskForm::Delta { base, .. } => {
                 let mut words = vec![0; base.len()];
@@ -98,8 +99,7 @@ impl MaskForm {
     pub(crate) fn len(&self) -> usize {
         let count = |words: &[u32]| words.iter().map(|word| word.count_ones() as usize).sum();
         match self {
-            MaskForm::Sparse(tokens) => tokens.len(),
-            MaskForm::Listed(tokens, _) => tokens.len(),
+            MaskForm::Sparse(tokens) | MaskForm::Listed(tokens, _) => tokens.len(),
             MaskForm::Dense(words) => count(words),
             MaskForm::Delta { base, removed, added } => {
                 let n_base: usize = count(base);
@@ -111,8 +111,7 @@ impl MaskForm {
     /// Whether all of `n_vocab` tokens are in the set.
     pub(crate) fn is_full(&self, n_vocab: usize) -> bool {
         match self {
-            MaskForm::Sparse(tokens) => tokens.len() == n_vocab,
-            MaskForm::Listed(tokens, _) => tokens.len() == n_vocab,
+            MaskForm::Sparse(tokens) | MaskForm::Listed(tokens, _) => tokens.len() == n_vocab,
             MaskForm::Dense(words) => lacks(words, n_vocab, 0) == 0,
             MaskForm::Delta { base, removed, added } => {
                 removed.is_empty() && lacks(base, n_vocab, added.len()) == added.len()
@@ -210,8 +209,7 @@ impl MaskBuilder {
                 let removed = without.iter().copied().filter(|&token| is_set(words, token)).collect();
                 self.union_packed(words, removed, Some(tokens));
             }
-            MaskForm::Sparse(tokens) => self.insert_listed(tokens, without),
-            MaskForm::Listed(tokens, _) => self.insert_listed(tokens, without),
+            MaskForm::Sparse(tokens) | MaskForm::Listed(tokens, _) => self.insert_listed(tokens, without),
             MaskForm::Dense(words) => {
                 let removed = without.iter().copied().filter(|&token| is_set(words, token)).collect();
                 self.union_packed(words, removed, None);

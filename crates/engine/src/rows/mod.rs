@@ -76,6 +76,14 @@ impl Row {
         }
     }
 
+    /// Whether exits are listed whatever follows.
+    pub(crate) fn lists_all_exits(&self) -> bool {
+        match self {
+            Row::Plain(row) => row.lists_all_exits(),
+            Row::Minus(_) | Row::Counted(..) => true,
+        }
+    }
+
     /// The exits whose remainder begins with a byte of `follow` (others may be there too); `None` if there
     /// are too many to list.
     pub(crate) fn exits_on(
@@ -89,10 +97,10 @@ impl Row {
         Ok(match self {
             Row::Plain(row) => row
                 .exits_on(follow, vocabulary, automaton, residue, max_exits)?
-                .map(|trie| Exits { trie, are_known: row.are_exits_known(), filter: ExitFilter::All }),
+                .map(|trie| Exits { trie, are_known: row.note_exit_use(), filter: ExitFilter::All }),
             Row::Minus(row) => row.base.all_exits().map(|trie| Exits {
                 trie,
-                are_known: row.base.are_exits_known(),
+                are_known: row.base.note_exit_use(),
                 filter: ExitFilter::Minus(row.clone()),
             }),
             Row::Counted(row, bounds) => Some(Exits {

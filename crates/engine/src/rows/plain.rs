@@ -118,8 +118,13 @@ impl PlainRow {
         self.exits.clone()
     }
 
-    /// Whether this was called often before.
-    pub(crate) fn are_exits_known(&self) -> bool {
+    /// Whether there are not too many exits to list them all.
+    pub(crate) fn lists_all_exits(&self) -> bool {
+        self.exits.is_some()
+    }
+
+    /// Notes that the exits are asked for; whether they often were before.
+    pub(crate) fn note_exit_use(&self) -> bool {
         self.n_exit_uses.fetch_add(1, Ordering::Relaxed) >= KNOWN_USES
     }
 

@@ -155,14 +155,14 @@ impl Approximation {
 
     /// Sets are kept, so they cost what they take in memory.
     fn intern(&mut self, bits: Bits, fuel: &Fuel) -> Result<StatesId, InfillError> {
-        let next = StatesId(self.sets.len() as u32);
-        if !self.set_ids.contains_key(&bits) {
-            fuel.spend(bits.len() as u64 * 2).map_err(|error| InfillError::work(0, error))?;
+        if let Some(&known) = self.set_ids.get(&bits) {
+            return Ok(known);
         }
-        Ok(*self.set_ids.entry(bits).or_insert_with_key(|bits| {
-            self.sets.push(bits.clone());
-            next
-        }))
+        fuel.spend(bits.len() as u64 * 2).map_err(|error| InfillError::work(0, error))?;
+        let id = StatesId(self.sets.len() as u32);
+        self.sets.push(bits.clone());
+        self.set_ids.insert(bits, id);
+        Ok(id)
     }
 }
 

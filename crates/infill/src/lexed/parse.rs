@@ -162,7 +162,7 @@ impl LexedParse {
         let mut allowed = vec![0; asked.len()];
         let is_done = |asked: &[u32]| asked.iter().all(|&word| word == 0);
         let Some(readings) = narrow(steps, Some(position)) else {
-            let mut whole = Charted::new(steps, ends, &[], tables, fuel)?;
+            let mut whole = self.refuted_whole(position, &mut asked, tables, fuel)?;
             whole.decide(position, &mut asked, &mut allowed, usize::MAX, tables, fuel)?;
             return Ok(allowed);
         };
@@ -204,18 +204,27 @@ impl LexedParse {
         if !is_done(&asked) {
             let mut whole = match whole {
                 Some(known) => known,
-                None => {
-                    let mut whole = Charted::new(steps, ends, &[], tables, fuel)?;
-                    whole.refute(position, &mut asked, tables, fuel)?;
-                    whole
-                }
+                None => self.refuted_whole(position, &mut asked, tables, fuel)?,
             };
             whole.decide(position, &mut asked, &mut allowed, usize::MAX, tables, fuel)?;
         }
         Ok(allowed)
     }
 
-    /// The whole graph, if it is not large, and what it refuses at once taken out of `asked`.
+    /// The whole graph, with what it refuses at once taken out of `asked`.
+    fn refuted_whole(
+        &self,
+        position: usize,
+        asked: &mut [u32],
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<Charted, InfillError> {
+        let mut whole = Charted::new(&self.steps, &self.ends, &[], tables, fuel)?;
+        whole.refute(position, asked, tables, fuel)?;
+        Ok(whole)
+    }
+
+    /// The same, if it is not large.
     fn small_whole(
         &self,
         position: usize,
@@ -226,10 +235,7 @@ impl LexedParse {
         // The rest is for what comes after, if this is not enough.
         let limit = WHOLE_WORK.min(fuel.left() / 4);
         let part = Fuel::new(limit);
-        let whole = Charted::new(&self.steps, &self.ends, &[], tables, &part).and_then(|mut whole| {
-            whole.refute(position, asked, tables, &part)?;
-            Ok(whole)
-        });
+        let whole = self.refuted_whole(position, asked, tables, &part);
         fuel.spend(limit - part.left()).map_err(|error| InfillError::work(position, error))?;
         match whole {
             Err(error) if error.is_limit() => Ok(None),

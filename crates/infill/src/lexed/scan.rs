@@ -47,14 +47,6 @@ struct Found {
     ends: FxHashMap<Leap, Vec<TokenId>>,
 }
 
-/// What the first byte of a token leads to.
-enum First {
-    /// A token of the lexer ended with it, and the token goes on from the node.
-    Exit(TrieNodeId),
-    /// The end of the node's tokens.
-    End(TrieNodeId),
-}
-
 /// What was found below one of the nodes next to the trie's root, where a token of the lexer was in progress. Hypotheses that
 /// differ in what they watch differ no more after a byte or two, so parts are met again and again, by many hypotheses.
 #[derive(Debug)]
@@ -74,27 +66,25 @@ impl LexedTables {
         if let Some(known) = self.scans.get(&(from, hypothesis)) {
             return Ok(known.clone());
         }
-        let (exits, mut ends): (_, Vec<Leap>) = if from == NodeSetId::ROOT {
-            let mut exits: FxHashMap<Leap, Vec<TrieNodeId>> = FxHashMap::default();
-            let mut ends: FxHashSet<Leap> = FxHashSet::default();
-            let parts = self.first_bytes(hypothesis, fuel, |leap, found| match found {
-                First::Exit(node) => exits.entry(leap).or_default().push(node),
-                First::End(_) => drop(ends.insert(leap)),
-            })?;
+        let (mut exits, mut ends): (_, Vec<Leap>);
+        if from == NodeSetId::ROOT {
+            let (found, parts) = self.first_bytes(hypothesis, fuel)?;
+            let mut all: FxHashSet<Leap> = found.ends.into_keys().collect();
+            exits = found.exits;
             for part in parts {
                 for (leap, nodes) in &part.exits {
                     exits.entry(*leap).or_default().extend_from_slice(nodes);
                 }
-                ends.extend(part.ends.iter().map(|(leap, _)| *leap));
+                all.extend(part.ends.iter().map(|(leap, _)| *leap));
             }
-            (exits, ends.into_iter().collect())
+            ends = all.into_iter().collect();
         } else {
             let starts = self.node_sets.nodes(from).clone();
             let found = self.walk(&starts, hypothesis, fuel)?;
-            let ends = found.ends.keys().copied().collect();
+            exits = found.exits;
+            ends = found.ends.keys().copied().collect();
             self.keep_tokens((from, hypothesis), found.ends);
-            (found.exits, ends)
-        };
+        }
         let trie = self.vocabulary.trie();
         let mut exits: Vec<(Leap, NodeSetId)> =
             exits.into_iter().map(|(leap, nodes)| (leap, self.node_sets.intern(trie, nodes))).collect();
@@ -116,14 +106,7 @@ impl LexedTables {
         if let Some(known) = self.tokens.get(&(from, hypothesis)) {
             return Ok(known.clone());
         }
-        let vocabulary = self.vocabulary.clone();
-        let trie = vocabulary.trie();
-        let mut ends: FxHashMap<Leap, Vec<TokenId>> = FxHashMap::default();
-        let parts = self.first_bytes(hypothesis, fuel, |leap, found| {
-            if let First::End(node) = found {
-                ends.entry(leap).or_default().extend_from_slice(trie.tokens(node));
-            }
-        })?;
+        let (Found { mut ends, .. }, parts) = self.first_bytes(hypothesis, fuel)?;
         for part in parts {
             for (leap, tokens) in &part.ends {
                 ends.entry(*leap).or_default().extend_from_slice(tokens);
@@ -152,36 +135,49 @@ impl LexedTables {
         tokens
     }
 
-    /// What tokens do to `hypothesis`: visits what ends with their first byte, and returns the parts that have the rest.
+    /// What tokens do to `hypothesis`: what their first byte does, and the parts that have the rest.
     fn first_bytes(
         &mut self,
         hypothesis: HypothesisId,
         fuel: &Fuel,
-        mut visit: impl FnMut(Leap, First),
-    ) -> Result<Vec<Arc<Part>>, InfillError> {
-        let vocabulary = self.vocabulary.clone();
-        let trie = vocabulary.trie();
-        let mut parts = Vec::new();
-        for (byte, child) in trie.children(Trie::ROOT) {
+    ) -> Result<(Found, Vec<Arc<Part>>), InfillError> {
+        let (mut found, mut within) = (Found::default(), Vec::new());
+        self.read_byte(Trie::ROOT, hypothesis, &mut found, &mut within)?;
+        let parts: Vec<Arc<Part>> = within
+            .into_iter()
+            .map(|(child, next)| self.part(child, next, fuel))
+            .collect::<Result<_, InfillError>>()?;
+        let n_listed: usize = parts.iter().map(|part| part.exits.len() + part.ends.len()).sum();
+        fuel.spend(256 + n_listed as u64).map_err(|error| InfillError::work(0, error))?;
+        Ok((found, parts))
+    }
+
+    /// Adds what one more byte from `node` does to `hypothesis` to `found`, and where the token of the lexer goes on to `within`.
+    fn read_byte(
+        &mut self,
+        node: TrieNodeId,
+        hypothesis: HypothesisId,
+        found: &mut Found,
+        within: &mut Vec<(TrieNodeId, HypothesisId)>,
+    ) -> Result<(), InfillError> {
+        let trie = self.vocabulary.trie();
+        for (byte, child) in trie.children(node) {
             let number = self.hypotheses.step(hypothesis, byte)?;
-            for index in 0..self.hypotheses.outcomes(number).len() {
-                let outcome = self.hypotheses.outcomes(number)[index];
+            for outcome in self.hypotheses.outcomes(number) {
                 let leap = (outcome.terminal.and_then(|terminal| self.label(terminal)), outcome.next);
                 if !trie.tokens(child).is_empty() {
-                    visit(leap, First::End(child));
+                    found.ends.entry(leap).or_default().extend_from_slice(trie.tokens(child));
                 }
                 if trie.n_children(child) == 0 {
                     continue;
                 }
                 match outcome.terminal {
-                    None => parts.push(self.part(child, outcome.next, fuel)?),
-                    Some(_) => visit(leap, First::Exit(child)),
+                    None => within.push((child, outcome.next)),
+                    Some(_) => found.exits.entry(leap).or_default().push(child),
                 }
             }
         }
-        let n_listed: usize = parts.iter().map(|part| part.exits.len() + part.ends.len()).sum();
-        fuel.spend(256 + n_listed as u64).map_err(|error| InfillError::work(0, error))?;
-        Ok(parts)
+        Ok(())
     }
 
     fn part(
@@ -234,22 +230,7 @@ impl LexedTables {
                     continue;
                 }
             }
-            for (byte, child) in trie.children(node) {
-                let number = self.hypotheses.step(hypothesis, byte)?;
-                for outcome in self.hypotheses.outcomes(number) {
-                    let leap = (outcome.terminal.and_then(|terminal| self.label(terminal)), outcome.next);
-                    if !trie.tokens(child).is_empty() {
-                        found.ends.entry(leap).or_default().extend_from_slice(trie.tokens(child));
-                    }
-                    if trie.n_children(child) == 0 {
-                        continue;
-                    }
-                    match outcome.terminal {
-                        None => stack.push((child, outcome.next)),
-                        Some(_) => found.exits.entry(leap).or_default().push(child),
-                    }
-                }
-            }
+            self.read_byte(node, hypothesis, &mut found, &mut stack)?;
         }
         Ok(found)
     }
