@@ -134,6 +134,14 @@ impl ByteSet {
     }
 }
 
+impl Extend<u8> for ByteSet {
+    fn extend<I: IntoIterator<Item = u8>>(&mut self, bytes: I) {
+        for byte in bytes {
+            self.insert(byte);
+        }
+    }
+}
+
 impl FromIterator<u8> for ByteSet {
     fn from_iter<I: IntoIterator<Item = u8>>(bytes: I) -> ByteSet {
         let mut set = ByteSet::EMPTY;

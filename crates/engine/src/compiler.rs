@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use maskwright_automata::{
     Automaton, AutomatonError, AutomatonStore, CountedUnits, Fuel, Node, Regex, StateId,
 };
-use maskwright_grammar::{Grammar, LexedGrammar, Network, TerminalFacts, TerminalId, reduce};
+use maskwright_grammar::{Grammar, LexedGrammar, Network, TerminalFacts, TerminalId, Watch, reduce};
 use maskwright_lexing::{
     Choice, Discipline, LarkTerminal, Lexer, LexerLimits, TerminalSet, lark_contextual_terminals,
     lark_terminals,
@@ -20,6 +20,7 @@ use crate::rows::{
     BeyondRow, CountedKey, CountedRow, LongTokens, MAX_RESIDUE, MAX_TREE, MinusRow, PlainRow, ReadRow, Row,
     SavedError, SavedRows, Writer,
 };
+use crate::watched::DoubtfulTokens;
 use crate::{EngineError, Limits, Options};
 
 /// The most residues of one terminal that are prepared for.
@@ -60,6 +61,8 @@ pub(crate) struct Shared {
     units: CountedUnits,
     rows: Mutex<RowCache>,
     long_tokens: OnceLock<LongTokens>,
+    /// By the family of a watch.
+    doubtful: Mutex<FxHashMap<&'static str, Arc<DoubtfulTokens>>>,
     /// What budgets share; made when a first budget is asked for.
     spelling: Mutex<Option<Arc<Mutex<Spelling>>>>,
 }
@@ -88,12 +91,17 @@ impl Compiler {
 
     /// A compiler with the given optimisations; masks are the same whichever are on.
     pub fn with_options(vocabulary: Arc<Vocabulary>, limits: Limits, options: Options) -> Compiler {
-        let automata = Mutex::new(AutomatonCache::new(&limits));
-        let (units, rows) = (CountedUnits::default(), Mutex::default());
-        Compiler({
-            let (long_tokens, spelling) = (OnceLock::new(), Mutex::default());
-            Arc::new(Shared { vocabulary, limits, options, automata, units, rows, long_tokens, spelling })
-        })
+        Compiler(Arc::new(Shared {
+            vocabulary,
+            automata: Mutex::new(AutomatonCache::new(&limits)),
+            limits,
+            options,
+            units: CountedUnits::default(),
+            rows: Mutex::default(),
+            long_tokens: OnceLock::new(),
+            doubtful: Mutex::default(),
+            spelling: Mutex::default(),
+        }))
     }
 
     /// The vocabulary that masks are over.
@@ -515,6 +523,12 @@ impl Shared {
         let row = BeyondRow::new(&self.vocabulary, exits, automaton, residue, self.options.max_exits)?;
         let mut cache = self.room_for(row.memory_usage());
         Ok(cache.beyond.entry(key).or_insert(Arc::new(row)).clone())
+    }
+
+    /// The tokens that `watch` doubts.
+    pub(crate) fn doubtful_tokens(&self, watch: &dyn Watch) -> Arc<DoubtfulTokens> {
+        let find = || Arc::new(DoubtfulTokens::of(watch, &self.vocabulary));
+        lock(&self.doubtful).entry(watch.family()).or_insert_with(find).clone()
     }
 
     /// The row of a residue from that of its key for short tokens.

@@ -9,7 +9,7 @@ use std::hash::Hash;
 
 use hashbrown::HashTable;
 use maskwright_automata::{ByteSet, StateId};
-use maskwright_grammar::{ExprId, TerminalId};
+use maskwright_grammar::{ExprId, Marks, TerminalId};
 
 use crate::stack::{NodeId, hash_of, slice};
 
@@ -53,6 +53,8 @@ struct Facts {
     next_bytes: Option<ByteSet>,
     /// The configuration with all residues cut to their row keys, which has the same mask.
     mask_key: Option<ConfigId>,
+    /// The marks of its terminals, of a grammar with a watch; computed when first asked for.
+    marks: Option<Marks>,
 }
 
 impl<T: Copy + Eq + Hash> Configurations<T> {
@@ -86,6 +88,14 @@ impl<T: Copy + Eq + Hash> Configurations<T> {
         self.facts[config.0 as usize].mask_key = Some(key);
     }
 
+    pub(crate) fn marks(&self, config: ConfigId) -> Option<Marks> {
+        self.facts[config.0 as usize].marks
+    }
+
+    pub(crate) fn set_marks(&mut self, config: ConfigId, marks: Marks) {
+        self.facts[config.0 as usize].marks = Some(marks);
+    }
+
     /// The configuration of `threads`, which are sorted and distinct.
     pub(crate) fn intern(&mut self, threads: &[T], is_accepting: bool) -> ConfigId {
         let Configurations { threads: all, ends, facts, ids } = self;
@@ -103,7 +113,7 @@ impl<T: Copy + Eq + Hash> Configurations<T> {
                 entry.insert(config);
                 all.extend_from_slice(threads);
                 ends.push(all.len() as u32);
-                facts.push(Facts { is_accepting, next_bytes: None, mask_key: None });
+                facts.push(Facts { is_accepting, next_bytes: None, mask_key: None, marks: None });
                 config
             }
         }

@@ -17,7 +17,6 @@ enum Kind {
     Lexer(LexError),
     LexedLimit { what: &'static str, limit: usize },
     NoText,
-    NoWatchedBudget,
     WatchSearch { limit: usize },
     TooManyThreads { n_threads: usize, limit: usize },
     TooManyCalls { limit: usize },
@@ -48,11 +47,6 @@ impl EngineError {
     /// No text is split by the lexer into a sentence of the grammar.
     pub(crate) fn no_text() -> EngineError {
         EngineError(Kind::NoText)
-    }
-
-    /// Budgets are asked of a grammar with a watch.
-    pub(crate) fn no_watched_budget() -> EngineError {
-        EngineError(Kind::NoWatchedBudget)
     }
 
     /// The search for a completion that the watch lets pass was given up.
@@ -113,7 +107,6 @@ impl EngineError {
             | Kind::LexedLimit { .. }
             | Kind::WatchSearch { .. } => true,
             Kind::NoText
-            | Kind::NoWatchedBudget
             | Kind::Terminated
             | Kind::MaskTooShort { .. }
             | Kind::NotThatLong { .. }
@@ -160,12 +153,11 @@ impl fmt::Display for EngineError {
                 f,
                 "the grammar matches no text: the lexer splits none into tokens that are a sentence of it"
             ),
-            Kind::NoWatchedBudget => write!(
-                f,
-                "the session remembers what was there (items that all differ); the length of completions is not known then"
-            ),
             Kind::WatchSearch { limit } => {
-                write!(f, "the search for a completion whose items all differ took more than {limit} steps")
+                write!(
+                    f,
+                    "the search for a completion whose items and keys all differ took more than {limit} steps"
+                )
             }
             Kind::TooManyThreads { n_threads, limit } => write!(
                 f,

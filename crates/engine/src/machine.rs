@@ -18,14 +18,14 @@ use maskwright_grammar::{ExprId, ExprPool, Network, RuleId, Symbol, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
-use crate::budget::Budget;
+use crate::budget::{Budgets, FoundWays};
 use crate::compiler::Shared;
 use crate::configuration::{ConfigId, Configurations, Thread};
 use crate::lexed::{Lexed, LexedTables};
 use crate::mask::{FoundBehind, WordPath};
 use crate::mask_form::MaskForm;
 use crate::stack::{Frame, NodeId, Stacks};
-use crate::watched::{PartingTokens, WaysOut};
+use crate::watched::{DoubtfulTokens, PartingTokens, WaysOut};
 
 /// A state of the network with the stack it returns to: where a reading stands between terminals.
 pub(crate) type Seed = (ExprId, NodeId);
@@ -46,10 +46,8 @@ pub(crate) struct Machine {
     /// By the address of a trie of exits, and place.
     pub(crate) found_behind: FxHashMap<(usize, Seed), FoundBehind>,
     pub(crate) memo_bytes: usize,
-    /// Made when a first budget is asked for.
-    pub(crate) budget: Option<Box<Budget>>,
-    /// The same for upper bounds, made when a first exact search is given up.
-    pub(crate) upper_budget: Option<Box<Budget>>,
+    /// Of all completions, and of those that no watch refuses.
+    pub(crate) budgets: [Budgets; 2],
     /// Of a lexed grammar: what reads bytes. The rest of the machine then reads terminals, not bytes.
     lexed: Option<Box<Lexed>>,
     /// Whether some reading has returned into a frame that was cut off.
@@ -57,6 +55,8 @@ pub(crate) struct Machine {
     /// Of a grammar with a watch.
     pub(crate) parting: PartingTokens,
     pub(crate) ways_out: WaysOut,
+    pub(crate) doubtful: Option<Arc<DoubtfulTokens>>,
+    pub(crate) found_ways: FoundWays,
     scratch: Scratch,
 }
 
@@ -106,12 +106,13 @@ impl Machine {
             masks: FxHashMap::default(),
             found_behind: FxHashMap::default(),
             memo_bytes: 0,
-            budget: None,
-            upper_budget: None,
+            budgets: Default::default(),
             lexed: None,
             has_met_hole: false,
             parting: PartingTokens::default(),
             ways_out: WaysOut::default(),
+            doubtful: None,
+            found_ways: FoundWays::default(),
             scratch: Scratch::default(),
         };
         let start_rule = machine.network.start();
@@ -514,15 +515,13 @@ impl Machine {
         if let Some(lexed) = &mut self.lexed {
             lexed.clear_memo();
         }
-        for budget in [&mut self.budget, &mut self.upper_budget].into_iter().flatten() {
-            budget.clear();
-        }
+        self.found_ways = FoundWays::default();
+        self.budgets.iter_mut().for_each(Budgets::clear);
     }
 
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
-        let budgets = [&self.budget, &self.upper_budget].into_iter().flatten();
-        let budget: usize = budgets.map(|budget| budget.memory_usage()).sum();
+        let budget: usize = self.budgets.iter().map(Budgets::memory_usage).sum();
         let lexed = self.lexed.as_ref().map_or(0, |lexed| lexed.memory_usage());
         self.stacks.memory_usage() + self.configs.memory_usage() + self.memo_bytes + budget + lexed
     }

@@ -49,7 +49,7 @@ pub struct Matcher {
 pub(crate) struct State {
     pub(crate) config: ConfigId,
     /// What the grammar's watch remembers, if it has one.
-    watching: Option<Arc<dyn Watching>>,
+    pub(crate) watching: Option<Arc<dyn Watching>>,
     /// How many steps led here.
     n_steps: usize,
     /// How many of them were tokens.
@@ -59,8 +59,8 @@ pub(crate) struct State {
 
 impl State {
     /// Where the sequence stands, if the grammar has a watch.
-    fn place(&self) -> Option<Place> {
-        let watching = self.watching.as_ref()?.boxed_clone();
+    pub(crate) fn place(&self) -> Option<Place> {
+        let watching = self.watching.clone()?;
         Some(Place { config: self.config, watching })
     }
 }
@@ -100,7 +100,7 @@ impl Matcher {
         let machine = grammar.machine();
         let (config, watching) = {
             let machine = lock(&machine);
-            (machine.start(), machine.watch_start().map(Arc::from))
+            (machine.start(), machine.watch_start())
         };
         let state = State { config, watching, n_steps: 0, n_tokens: 0, is_terminated: false };
         Matcher { grammar: grammar.clone(), machine, state, max_tokens: None, history: None }
@@ -124,9 +124,9 @@ impl Matcher {
         if self.state.is_terminated {
             return Err(EngineError::terminated());
         }
-        let form = match (self.tokens_left(&self.state), self.state.place()) {
-            (Some(left), _) => lock(&self.machine).mask_within(self.state.config, left)?,
-            (None, Some(place)) => lock(&self.machine).watched_mask(&place)?,
+        let form = match (self.tokens_left(&self.state), &self.state.watching) {
+            (Some(left), _) => lock(&self.machine).mask_within(&self.state, left)?,
+            (None, Some(watching)) => lock(&self.machine).watched_mask(self.state.config, watching)?,
             (None, None) => lock(&self.machine).mask(self.state.config)?,
         };
         form.write(words);
@@ -276,7 +276,7 @@ impl Matcher {
     fn fits(&self, state: &State) -> Result<Option<bool>, EngineError> {
         let Some(limit) = self.max_tokens else { return Ok(Some(true)) };
         let Some(left) = limit.checked_sub(state.n_tokens) else { return Ok(Some(false)) };
-        lock(&self.machine).fits(state.config, u32::try_from(left).unwrap_or(u32::MAX - 1))
+        lock(&self.machine).fits(state, u32::try_from(left).unwrap_or(u32::MAX - 1))
     }
 
     /// Accepts a token without a look at the limit.
@@ -314,7 +314,7 @@ impl Matcher {
             // The mask was searched for with more patience if no token was left otherwise.
             None => {
                 let left = self.tokens_left(state).unwrap_or(0);
-                lock(&self.machine).mask_within(state.config, left)?.contains(token)
+                lock(&self.machine).mask_within(state, left)?.contains(token)
             }
         };
         Ok(fits.then_some(next))
@@ -338,7 +338,7 @@ impl Matcher {
         if let Some(place) = state.place() {
             let (n_viable, place) = machine.watched_advance(&place, bytes)?;
             machine.trim();
-            let watching = Some(Arc::from(place.watching));
+            let watching = Some(place.watching);
             return Ok((n_viable, State { config: place.config, watching, ..state.clone() }));
         }
         let mut config = state.config;

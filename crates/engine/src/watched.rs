@@ -16,8 +16,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
-use maskwright_grammar::{Mark, Watched, Watching};
-use maskwright_vocabulary::{TokenId, Trie, mask_words};
+use maskwright_grammar::{Doubt, Mark, Marks, Watch, Watched, Watching};
+use maskwright_vocabulary::{TokenId, Trie, Vocabulary, mask_words};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
@@ -32,54 +32,131 @@ const MAX_SEARCH: usize = 20_000;
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) config: ConfigId,
-    pub(crate) watching: Box<dyn Watching>,
+    pub(crate) watching: Arc<dyn Watching>,
 }
 
 /// The tokens that read into a marked terminal, by configuration.
 pub(crate) type PartingTokens = FxHashMap<ConfigId, Arc<[TokenId]>>;
+
+/// The tokens of a vocabulary that a watch [doubts](maskwright_grammar::Watch::doubt), whatever was there or where it keeps
+/// something.
+#[derive(Default)]
+pub(crate) struct DoubtfulTokens {
+    doubted: ByDoubt,
+    beginning: ByDoubt,
+}
+
+/// Tokens that matter whatever was there, and those that do where something is kept.
+#[derive(Default)]
+struct ByDoubt {
+    always: Vec<TokenId>,
+    kept: Vec<TokenId>,
+}
+
+impl ByDoubt {
+    fn add(&mut self, token: TokenId, doubt: Doubt) {
+        match doubt {
+            Doubt::Never => {}
+            Doubt::Kept => self.kept.push(token),
+            Doubt::Always => self.always.push(token),
+        }
+    }
+
+    fn tokens(&self, is_idle: bool) -> impl Iterator<Item = &TokenId> {
+        let kept = if is_idle { &[][..] } else { &self.kept };
+        self.always.iter().chain(kept)
+    }
+}
+
+impl DoubtfulTokens {
+    /// Takes time in the vocabulary.
+    pub(crate) fn of(watch: &dyn Watch, vocabulary: &Vocabulary) -> DoubtfulTokens {
+        let mut doubtful = DoubtfulTokens::default();
+        for id in 0..vocabulary.n_vocab() as u32 {
+            let Some(bytes) = vocabulary.token_bytes(TokenId(id)) else { continue };
+            doubtful.doubted.add(TokenId(id), watch.doubt(bytes));
+            doubtful.beginning.add(TokenId(id), watch.begins(bytes));
+        }
+        doubtful
+    }
+
+    /// Tokens behind which there may be no completion.
+    pub(crate) fn doubted(&self, is_idle: bool) -> impl Iterator<Item = &TokenId> {
+        self.doubted.tokens(is_idle)
+    }
+
+    /// Whether the text may be at risk behind a token where something is kept, which the token itself does not do.
+    pub(crate) fn merely_begins(&self, token: TokenId) -> bool {
+        self.beginning.kept.binary_search(&token).is_ok()
+    }
+
+    /// Tokens behind which the text may be at risk.
+    pub(crate) fn beginning(&self, is_idle: bool) -> impl Iterator<Item = &TokenId> {
+        self.beginning.tokens(is_idle)
+    }
+}
+
+/// Tokens along which a text stays at risk.
+#[derive(Default)]
+pub(crate) struct RiskyTokens {
+    /// Those that the watch refuses on the way, by id.
+    pub(crate) refused: Vec<u32>,
+    /// Those of which it refuses some readings.
+    pub(crate) unclear: Vec<TokenId>,
+    /// Those that end at risk, and where.
+    pub(crate) at_risk: Vec<(TokenId, Place)>,
+}
 
 /// Bytes that led out of risk before, by the configuration where they began.
 pub(crate) type WaysOut = FxHashMap<ConfigId, Arc<[u8]>>;
 
 impl Machine {
     /// The place before any text; `None` if the grammar has no watch.
-    pub(crate) fn watch_start(&self) -> Option<Box<dyn Watching>> {
+    pub(crate) fn watch_start(&self) -> Option<Arc<dyn Watching>> {
         self.network.watched().map(|watched| watched.watch.start())
     }
 
-    fn has_mark(&self, config: ConfigId, mark: Mark) -> bool {
-        self.network.watched().is_some_and(|watched| {
-            self.configs.threads(config).iter().any(|thread| watched.mark(thread.terminal) == Some(mark))
-        })
+    fn marks(&mut self, config: ConfigId) -> Marks {
+        if let Some(known) = self.configs.marks(config) {
+            return known;
+        }
+        let watched = self.network.watched();
+        let of = |thread: &Thread| watched.and_then(|watched| watched.mark(thread.terminal));
+        let marks: Marks = self.configs.threads(config).iter().filter_map(of).collect();
+        self.configs.set_marks(config, marks);
+        marks
     }
 
     /// The configuration at a place without what the watch refuses; `None` if nothing is left.
-    fn admitted(&mut self, place: &Place) -> Result<Option<ConfigId>, EngineError> {
-        if !self.has_mark(place.config, Mark::Parts) || !place.watching.refuses() {
+    pub(crate) fn admitted(&mut self, place: &Place) -> Result<Option<ConfigId>, EngineError> {
+        if !self.marks(place.config).can_refuse() || !place.watching.refuses() {
             return Ok(Some(place.config));
         }
-        let parts = |watched: Option<&Watched>, thread: &Thread| {
-            watched.is_some_and(|watched| watched.mark(thread.terminal) == Some(Mark::Parts))
+        let may_be_refused = |watched: Option<&Watched>, thread: &Thread| {
+            let mark = watched.and_then(|watched| watched.mark(thread.terminal));
+            mark.is_some_and(Mark::can_be_refused)
         };
         let watched = self.network.watched();
         let mut threads: Vec<Thread> = self
             .configs
             .threads(place.config)
             .iter()
-            .filter(|thread| !parts(watched, thread))
+            .filter(|thread| !may_be_refused(watched, thread))
             .copied()
             .collect();
         let is_accepting = self.configs.is_accepting(place.config);
         self.intern(&mut threads, is_accepting)
     }
 
-    /// The place after one more byte, and whether the watch has changed; `None` if no reading goes on.
-    fn watched_step(&mut self, place: &Place, byte: u8) -> Result<Option<(Place, bool)>, EngineError> {
+    /// Reads one more byte: whether the watch has changed; `None` if no reading goes on, then the place is as it was.
+    fn watched_step(&mut self, place: &mut Place, byte: u8) -> Result<Option<bool>, EngineError> {
         let Some(config) = self.admitted(place)? else { return Ok(None) };
         let Some(next) = self.step(config, byte)? else { return Ok(None) };
-        let mut watching = place.watching.clone();
-        let has_changed = watching.read(byte, self.has_mark(config, Mark::Opens));
-        Ok(Some((Place { config: next, watching }, has_changed)))
+        place.config = next;
+        if place.watching.ignores(byte) {
+            return Ok(Some(false));
+        }
+        Ok(Some(<dyn Watching>::make_mut(&mut place.watching).read(byte, self.marks(config))))
     }
 
     /// How many of `bytes` can be read with a completion behind them, and the place there.
@@ -91,13 +168,18 @@ impl Machine {
         start: &Place,
         bytes: &[u8],
     ) -> Result<(usize, Place), EngineError> {
+        if let Some(place) = self.watched_run(start, bytes)?
+            && self.has_completion(&place)?
+        {
+            return Ok((bytes.len(), place));
+        }
         let mut places = vec![start.clone()];
         for &byte in bytes {
-            let last = places.len() - 1;
-            match self.watched_step(&places[last], byte)? {
-                Some((next, _)) => places.push(next),
-                None => break,
+            let mut place = places[places.len() - 1].clone();
+            if self.watched_step(&mut place, byte)?.is_none() {
+                break;
             }
+            places.push(place);
         }
         // What completes a text completes all beginnings of it.
         while places.len() > 1 {
@@ -111,12 +193,11 @@ impl Machine {
     }
 
     /// The place after `bytes`; `None` if no reading goes on so far.
-    fn watched_run(&mut self, start: &Place, bytes: &[u8]) -> Result<Option<Place>, EngineError> {
+    pub(crate) fn watched_run(&mut self, start: &Place, bytes: &[u8]) -> Result<Option<Place>, EngineError> {
         let mut place = start.clone();
         for &byte in bytes {
-            match self.watched_step(&place, byte)? {
-                Some((next, _)) => place = next,
-                None => return Ok(None),
+            if self.watched_step(&mut place, byte)?.is_none() {
+                return Ok(None);
             }
         }
         Ok(Some(place))
@@ -124,7 +205,7 @@ impl Machine {
 
     /// Whether the watch lets pass some completion of the text: breadth first, through what is at risk. What led out of
     /// risk at a configuration is tried first when it is met again: it mostly does so whatever was there before.
-    fn has_completion(&mut self, place: &Place) -> Result<bool, EngineError> {
+    pub(crate) fn has_completion(&mut self, place: &Place) -> Result<bool, EngineError> {
         if !place.watching.is_at_risk() {
             return Ok(true);
         }
@@ -145,12 +226,20 @@ impl Machine {
             if self.configs.is_accepting(config) {
                 return Ok(true);
             }
-            for byte in self.next_bytes(config)?.iter() {
+            let bytes = self.next_bytes(config)?;
+            let safe = bytes.intersection(&place.watching.risky_bytes().complement());
+            if let Some(byte) = safe.iter().next() {
+                self.memo_bytes += path.len() + 64;
+                self.ways_out.insert(start, path.iter().copied().chain([byte]).collect());
+                return Ok(true);
+            }
+            for byte in bytes.iter() {
                 n_tried += 1;
                 if n_tried > MAX_SEARCH {
                     return Err(EngineError::watch_search(MAX_SEARCH));
                 }
-                let Some((next, has_changed)) = self.watched_step(&place, byte)? else { continue };
+                let mut next = place.clone();
+                let Some(has_changed) = self.watched_step(&mut next, byte)? else { continue };
                 let next_path = || path.iter().copied().chain([byte]);
                 if !next.watching.is_at_risk() {
                     self.memo_bytes += path.len() + 64;
@@ -167,12 +256,23 @@ impl Machine {
         Ok(false)
     }
 
-    /// The mask of a place. Where the machine's mask is memoised, takes time linear in the tokens that read into
-    /// a marked terminal, and in the beginnings of tokens that keep the text at risk.
+    /// The mask of a place. Where the machine's mask is memoised, takes time linear in the tokens that are doubtful or read
+    /// into a marked terminal, and in the beginnings of tokens that keep the text at risk; next to none where nothing is kept.
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn watched_mask(&mut self, place: &Place) -> Result<Arc<MaskForm>, EngineError> {
+    pub(crate) fn watched_mask(
+        &mut self,
+        config: ConfigId,
+        watching: &Arc<dyn Watching>,
+    ) -> Result<Arc<MaskForm>, EngineError> {
+        let doubtful = self.doubtful_tokens();
+        let is_plain = doubtful.doubted(watching.is_idle()).next().is_none() && !watching.keeps_parts();
+        let may_refuse = self.marks(config).can_refuse() && watching.refuses();
+        if is_plain && !may_refuse && !watching.is_at_risk() {
+            return self.mask(config);
+        }
+        let place = &Place { config, watching: watching.clone() };
         let vocabulary = self.shared.vocabulary.clone();
         let n_words = mask_words(vocabulary.n_vocab());
         let Some(config) = self.admitted(place)? else {
@@ -180,14 +280,27 @@ impl Machine {
         };
         let form = self.mask(config)?;
         let mut refused: Vec<u32> = Vec::new();
-        for &token in self.parting_tokens(config)?.iter() {
-            let bytes = vocabulary.token_bytes(token).unwrap_or_default();
-            if self.watched_advance(place, bytes)?.0 < bytes.len() {
-                refused.push(token.0);
+        if watching.keeps_parts() {
+            for &token in self.parting_tokens(config)?.iter() {
+                self.refuse_dead(place, token, &mut refused)?;
             }
         }
-        if place.watching.is_at_risk() {
-            self.risky_tokens(place, vocabulary.trie(), &mut refused)?;
+        for &token in doubtful.doubted(watching.is_idle()) {
+            if form.contains(token) {
+                self.refuse_dead(place, token, &mut refused)?;
+            }
+        }
+        if watching.is_at_risk() {
+            let risky = self.risky_tokens(place, vocabulary.trie())?;
+            refused.extend(risky.refused);
+            for token in risky.unclear {
+                self.refuse_dead(place, token, &mut refused)?;
+            }
+            for (token, place) in risky.at_risk {
+                if !self.has_completion(&place)? {
+                    refused.push(token.0);
+                }
+            }
         }
         self.trim();
         if refused.is_empty() {
@@ -200,36 +313,58 @@ impl Machine {
         Ok(Arc::new(mask.finish()))
     }
 
-    /// Adds the tokens that end where the text is still at risk and has no completion.
-    fn risky_tokens(
+    /// Adds `token` if no text that the watch lets pass goes on with it.
+    fn refuse_dead(
         &mut self,
         place: &Place,
-        trie: &Trie,
+        token: TokenId,
         refused: &mut Vec<u32>,
     ) -> Result<(), EngineError> {
-        let mut stack = vec![(Trie::ROOT, place.clone())];
-        while let Some((node, place)) = stack.pop() {
-            let Some(config) = self.admitted(&place)? else { continue };
-            let bytes = self.next_bytes(config)?;
-            for (byte, child) in trie.children(node).filter(|(byte, _)| bytes.contains(*byte)) {
-                let Some((next, _)) = self.watched_step(&place, byte)? else { continue };
-                if !next.watching.is_at_risk() {
-                    continue;
-                }
-                let tokens = trie.tokens(child);
-                if !tokens.is_empty() && !self.has_completion(&next)? {
-                    refused.extend(tokens.iter().map(|token| token.0));
-                }
-                if trie.n_children(child) > 0 {
-                    stack.push((child, next));
-                }
-            }
+        let vocabulary = self.shared.vocabulary.clone();
+        let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+        if self.watched_advance(place, bytes)?.0 < bytes.len() {
+            refused.push(token.0);
         }
         Ok(())
     }
 
+    /// What becomes of tokens along which the text stays at risk. Takes time in their beginnings.
+    pub(crate) fn risky_tokens(&mut self, place: &Place, trie: &Trie) -> Result<RiskyTokens, EngineError> {
+        let mut risky = RiskyTokens::default();
+        let mut stack = vec![(Trie::ROOT, place.clone())];
+        while let Some((node, place)) = stack.pop() {
+            let bytes = self.next_bytes(place.config)?.intersection(&place.watching.risky_bytes());
+            let are_all_admitted = self.admitted(&place)? == Some(place.config);
+            for (byte, child) in trie.children(node).filter(|(byte, _)| bytes.contains(*byte)) {
+                let mut next = place.clone();
+                if self.watched_step(&mut next, byte)?.is_none() {
+                    risky.refused.extend(trie.subtree_tokens(child).iter().map(|token| token.0));
+                } else if !are_all_admitted {
+                    risky.unclear.extend(trie.subtree_tokens(child));
+                } else if next.watching.is_at_risk() {
+                    let tokens = trie.tokens(child).iter().map(|&token| (token, next.clone()));
+                    risky.at_risk.extend(tokens);
+                    if trie.n_children(child) > 0 {
+                        stack.push((child, next));
+                    }
+                }
+            }
+        }
+        Ok(risky)
+    }
+
+    /// The tokens that the watch doubts, found once a vocabulary.
+    pub(crate) fn doubtful_tokens(&mut self) -> Arc<DoubtfulTokens> {
+        if let Some(known) = &self.doubtful {
+            return known.clone();
+        }
+        let Some(watched) = self.network.watched() else { return Arc::default() };
+        let doubtful = self.shared.doubtful_tokens(&*watched.watch);
+        self.doubtful.insert(doubtful).clone()
+    }
+
     /// The tokens with a byte that some thread at a terminal marked [`Mark::Parts`] reads.
-    fn parting_tokens(&mut self, config: ConfigId) -> Result<Arc<[TokenId]>, EngineError> {
+    pub(crate) fn parting_tokens(&mut self, config: ConfigId) -> Result<Arc<[TokenId]>, EngineError> {
         if let Some(known) = self.parting.get(&config) {
             return Ok(known.clone());
         }
@@ -272,7 +407,7 @@ impl Machine {
         let [thread] = self.configs.threads(config) else { return Ok(ByteSet::EMPTY) };
         let automaton = self.automaton(thread.terminal);
         let is_marked =
-            self.network.watched().is_some_and(|watched| watched.mark(thread.terminal) == Some(Mark::Parts));
+            self.network.watched().and_then(|watched| watched.mark(thread.terminal)).is_some_and(Mark::parts);
         if is_marked || automaton.is_accepting(thread.residue) {
             return Ok(ByteSet::EMPTY);
         }
@@ -285,7 +420,7 @@ impl Machine {
     fn parts_at(&self, config: ConfigId, byte: u8) -> Result<bool, EngineError> {
         let Some(watched) = self.network.watched() else { return Ok(false) };
         for thread in self.configs.threads(config) {
-            if watched.mark(thread.terminal) != Some(Mark::Parts) {
+            if !watched.mark(thread.terminal).is_some_and(Mark::parts) {
                 continue;
             }
             let automaton = self.automaton(thread.terminal);

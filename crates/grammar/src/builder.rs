@@ -34,6 +34,12 @@ impl Grammar {
         builder.finish(start).expect("its one rule is defined")
     }
 
+    /// The grammar's texts whatever its [watch](Grammar::watched) says.
+    #[must_use]
+    pub fn without_watch(self) -> Grammar {
+        Grammar { watched: None, ..self }
+    }
+
     /// All expressions.
     pub fn pool(&self) -> &ExprPool {
         &self.pool

@@ -33,4 +33,4 @@ pub use lexed::LexedGrammar;
 pub use network::{Move, Network, Symbol};
 pub use reduce::{ReducedGrammar, TerminalFacts, reduce};
 pub use shuffle::{Shuffle, ShuffleItem, ShuffleList, ShufflePhase};
-pub use watch::{Mark, Watch, Watched, Watching};
+pub use watch::{Doubt, Mark, Marks, Watch, Watched, Watching};

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use maskwright_automata::{AutomatonLimits, Fuel};
-use maskwright_grammar::{Grammar, GrammarError, LexedGrammar, collapse_regular};
+use maskwright_grammar::{Grammar, GrammarError, LexedGrammar, Mark, collapse_regular};
 use maskwright_lexing::LarkTerminal;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
@@ -89,18 +89,22 @@ impl Infiller {
     /// Prepares `grammar`. Takes time linear in the grammar; what its terminals say about the vocabulary is
     /// computed when a canvas or template first comes to them.
     ///
+    /// Of a grammar whose sessions keep names ([`Mark::Names`]: the keys of a JSON object that no schema names), the
+    /// texts are filled in as the grammar alone has them: such a name may occur twice.
+    ///
     /// # Errors
-    /// If the grammar's language is empty, sessions of it remember what was there
-    /// ([`Watch`](maskwright_grammar::Watch)), a limit is reached, or the work is cancelled through `fuel`.
+    /// If the grammar's language is empty, sessions of it remember whole values ([`Mark::Opens`]: items that all
+    /// differ), a limit is reached, or the work is cancelled through `fuel`.
     pub fn new(
         grammar: &Grammar,
         vocabulary: Arc<Vocabulary>,
         limits: InfillLimits,
         fuel: &Fuel,
     ) -> Result<Infiller, InfillError> {
-        if grammar.watched().is_some() {
+        if grammar.watched().is_some_and(|watched| watched.has(Mark::Opens)) {
             return Err(InfillError::watched());
         }
+        let grammar = &grammar.clone().without_watch();
         let grammar = if limits.collapse_regular {
             collapse_regular(&repeat_tails(grammar, fuel)?, fuel).map_err(GrammarError::from)?
         } else {

@@ -40,7 +40,7 @@ pub enum PropertyOrder {
     /// only `required` lists, then additional ones.
     #[default]
     Schema,
-    /// In any; no declared property twice.
+    /// In any.
     Any,
 }
 

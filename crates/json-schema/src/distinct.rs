@@ -1,47 +1,140 @@
-//! The watch over arrays whose items all differ.
+//! The watch over what must differ: the keys of an object, and the items of arrays that ask for it.
 //!
-//! `uniqueItems` over an open domain is not context-free. The arrays that ask for it have marked brackets and
-//! commas in the grammar; this watch reads the text as JSON from the opening bracket of the outermost such
-//! array on, keeps the values that its items have, and refuses the comma or bracket behind an item that was there before.
-//! Outside such arrays it remembers nothing and does next to nothing.
+//! Neither is context-free. Keys that are not named in the schema have a marked colon in the grammar; `uniqueItems` over
+//! an open domain has marked brackets and commas. This watch reads the text as JSON, keeps the keys before marked colons,
+//! and from the opening bracket of the outermost marked array on the values that its items have. It refuses the
+//! colon behind a key, and the comma or bracket behind an item, that was there before.
 //!
-//! What it promises (see [`Watch`]): a text is not at risk where in every open watched array the item being
-//! written can be none of those before it any more; the grammar's own completions close it then, and arrays that are
-//! opened later are completed with different items, since `lower_array` lets in only those whose items have as many
-//! values as `minItems` asks for. Costs: a byte takes constant time, a question time linear in the values kept.
+//! What it promises (see [`Watch`]): a text is not at risk where the key being written can be none of those before it
+//! any more, and in every open watched array neither can the item being written; the grammar's own completions close
+//! it then, and what is opened later is completed with different keys and items, since `lower_object` and `lower_array`
+//! let in only objects and arrays that have as many keys and values as must be there. Where there are few keys, commas are
+//! marked too. Costs: a byte takes constant time, a question of a key time logarithmic in those kept, one of an item
+//! time linear in the values kept; a copy takes constant time but for items that are being written.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
-use maskwright_grammar::{Watch, Watching};
+use maskwright_grammar::{Doubt, Mark, Marks, Watch, Watching};
+use rpds::{ListSync, RedBlackTreeSetSync};
 
-use crate::json_value::{JsonValue, unescaped};
+use crate::json_value::{JsonValue, escape_goes_on, unescaped, unescaped_so_far};
+use crate::lower_object::FEW_KEYS;
 
-/// The watch of all schemas.
-#[derive(Debug)]
-pub(crate) struct DistinctItems;
+/// The watch of a schema.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Distinct {
+    /// Whether some arrays are watched.
+    pub(crate) has_arrays: bool,
+    /// Whether some objects have few keys that are not named, so that their commas and colons are marked as parting.
+    pub(crate) has_few_keys: bool,
+}
 
-impl Watch for DistinctItems {
-    fn start(&self) -> Box<dyn Watching> {
-        Box::new(Reader::default())
+impl Watch for Distinct {
+    fn start(&self) -> Arc<dyn Watching> {
+        Arc::new(Reader::new())
     }
 
     fn parting_bytes(&self) -> ByteSet {
-        [b',', b']'].into_iter().collect()
+        [b',', b']', b':'].into_iter().collect()
+    }
+
+    /// A key that begins within the token and is not the first of its object, with one more byte at least, may be one
+    /// that was there. Where nothing was kept before, the token has a whole key as well, or opens what it goes on in.
+    fn doubt(&self, token: &[u8]) -> Doubt {
+        if !token.contains(&b',') {
+            return Doubt::Never;
+        }
+        let opens = |is_watched: bool, bracket: u8| {
+            let open = token.iter().position(|&byte| byte == bracket).filter(|_| is_watched);
+            open.is_some_and(|open| token[open..].contains(&b','))
+        };
+        if opens(self.has_arrays, b'[') || opens(self.has_few_keys, b':') {
+            return Doubt::Always;
+        }
+        let begins_key = |comma: &usize| match next_visible(&token[comma + 1..]) {
+            Some((b'"', rest)) => !rest.is_empty(),
+            _ => false,
+        };
+        let commas = (0..token.len()).filter(|&at| token[at] == b',');
+        commas.rev().find(begins_key).map_or(Doubt::Never, |comma| doubt_behind(&token[..comma]))
+    }
+
+    /// A token that ends behind a comma, where a key may be next, or with its quote.
+    fn begins(&self, token: &[u8]) -> Doubt {
+        let Some(comma) = token.iter().rposition(|&byte| byte == b',') else { return Doubt::Never };
+        match next_visible(&token[comma + 1..]) {
+            None | Some((b'"', [])) => doubt_behind(&token[..comma]),
+            Some(_) => Doubt::Never,
+        }
+    }
+
+    fn family(&self) -> &'static str {
+        match (self.has_arrays, self.has_few_keys) {
+            (false, false) => "JSON keys",
+            (true, false) => "JSON keys and items",
+            (false, true) => "few JSON keys",
+            (true, true) => "few JSON keys, and items",
+        }
     }
 }
 
-/// The open arrays and objects, and the value being written in the innermost.
-#[derive(Clone, Default, Debug)]
+/// Fewer keys than this never use up those of a class (which has more than [`FEW_KEYS`]), nor do those of one more token
+/// that is of no doubt.
+const MANY_KEYS: usize = FEW_KEYS as usize / 2;
+
+/// How many characters are looked at that may come next in a key that was there.
+const MAX_NEXT: usize = 1_000;
+
+/// The first byte that is not white space, and what is behind it.
+fn next_visible(text: &[u8]) -> Option<(u8, &[u8])> {
+    let at = text.iter().position(|byte| !b" \t\n\r".contains(byte))?;
+    Some((text[at], &text[at + 1..]))
+}
+
+/// Where a key behind `text` and a comma may be one that was there.
+fn doubt_behind(text: &[u8]) -> Doubt {
+    if text.contains(&b':') { Doubt::Always } else { Doubt::Kept }
+}
+
+/// Names without their quotes and escapes.
+type Names = RedBlackTreeSetSync<Arc<[u8]>>;
+
+/// The open arrays and objects, and the key or value being written in the innermost.
+#[derive(Clone, Debug)]
 struct Reader {
-    /// Empty outside watched arrays.
-    levels: Vec<Level>,
-    /// The bytes of a scalar that is being written or has just been.
+    /// The innermost first.
+    levels: ListSync<Level>,
+    /// How many of the levels are watched arrays.
+    n_watched: usize,
+    /// How many of the levels keep names.
+    n_naming: usize,
+    /// How many of them keep so many names of few that those could run out.
+    n_few: usize,
+    /// Whether a key of the innermost object is what comes or has just been.
+    is_at_key: bool,
+    /// The bytes of a key, or of a scalar in a watched array, that is being written or has just been.
     token: Vec<u8>,
     string: StringPhase,
-    /// An array or object that has just been closed.
+    /// An array or object of a watched array that has just been closed.
     value: Option<Arc<JsonValue>>,
+}
+
+impl Reader {
+    fn new() -> Reader {
+        Reader {
+            levels: ListSync::new_sync(),
+            n_watched: 0,
+            n_naming: 0,
+            n_few: 0,
+            is_at_key: false,
+            token: Vec::new(),
+            string: StringPhase::Outside,
+            value: None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -54,11 +147,40 @@ enum StringPhase {
 
 #[derive(Clone, Debug)]
 enum Level {
-    Array { items: Arc<Vec<Arc<JsonValue>>>, is_watched: bool },
-    Object { members: Arc<BTreeMap<Box<[u8]>, Arc<JsonValue>>>, key: Option<Box<[u8]>> },
+    Array {
+        /// Kept in watched arrays only, like members.
+        items: Arc<Vec<Arc<JsonValue>>>,
+        is_watched: bool,
+    },
+    Object {
+        names: Names,
+        has_few: bool,
+        members: Arc<BTreeMap<Box<[u8]>, Arc<JsonValue>>>,
+        key: Option<Box<[u8]>>,
+    },
+}
+
+impl Level {
+    fn has_names(&self) -> bool {
+        matches!(self, Level::Object { names, .. } if !names.is_empty())
+    }
 }
 
 impl Reader {
+    /// Changes the innermost level.
+    fn change(&mut self, change: impl FnOnce(&mut Level)) {
+        if let Some(mut level) = self.levels.first().cloned() {
+            self.levels.drop_first_mut();
+            change(&mut level);
+            self.levels.push_front_mut(level);
+        }
+    }
+
+    /// Whether the bytes of what is being written are kept.
+    fn keeps_text(&self) -> bool {
+        self.is_at_key || self.n_watched > 0
+    }
+
     /// The whole value that has just been written, if one has.
     fn whole(&self) -> Option<Arc<JsonValue>> {
         if self.string != StringPhase::Outside {
@@ -70,35 +192,121 @@ impl Reader {
 
     /// Puts the value that has just been written where it belongs.
     fn settle(&mut self) {
+        if self.n_watched == 0 {
+            return;
+        }
         let whole = self.whole();
         self.token.clear();
         self.value = None;
-        match (self.levels.last_mut(), whole) {
-            (Some(Level::Array { items, .. }), Some(value)) => Arc::make_mut(items).push(value),
-            (Some(Level::Object { members, key }), Some(value)) => {
+        let Some(value) = whole else { return };
+        self.change(|level| match level {
+            Level::Array { items, .. } => Arc::make_mut(items).push(value),
+            Level::Object { members, key, .. } => {
                 if let Some(key) = key.take() {
                     Arc::make_mut(members).insert(key, value);
                 }
             }
-            _ => {}
-        }
+        });
+    }
+
+    fn open(&mut self, level: Level) {
+        self.is_at_key = matches!(level, Level::Object { .. });
+        self.levels.push_front_mut(level);
     }
 
     fn close(&mut self) {
         self.settle();
-        let value = match self.levels.pop() {
-            Some(Level::Array { items, .. }) => JsonValue::Array(items),
-            Some(Level::Object { members, .. }) => JsonValue::Object(members),
-            None => return,
-        };
-        if !self.levels.is_empty() {
-            self.value = Some(Arc::new(value));
+        self.is_at_key = false;
+        let Some(level) = self.levels.first().cloned() else { return };
+        self.levels.drop_first_mut();
+        self.n_naming -= usize::from(level.has_names());
+        self.n_few -= usize::from(matches!(level, Level::Object { has_few: true, .. }));
+        self.n_watched -= usize::from(matches!(level, Level::Array { is_watched: true, .. }));
+        if self.n_watched > 0 {
+            self.value = Some(Arc::new(match level {
+                Level::Array { items, .. } => JsonValue::Array(items),
+                Level::Object { members, .. } => JsonValue::Object(members),
+            }));
         }
     }
 
-    /// Whether the value that is being written at `depth` may still become `value`.
-    fn may_become(&self, value: &JsonValue, depth: usize) -> bool {
-        let Some(level) = self.levels.get(depth) else {
+    /// A colon: the key before it is kept if the colon is marked.
+    fn end_key(&mut self, marks: Marks) {
+        self.is_at_key = false;
+        let is_kept = marks.contains(Mark::Parts) || marks.contains(Mark::Names);
+        if !is_kept && self.n_watched == 0 {
+            self.token.clear();
+            return;
+        }
+        let name = self.name();
+        self.token.clear();
+        let is_value_kept = self.n_watched > 0;
+        if let Some(Level::Object { names, has_few, .. }) = self.levels.first() {
+            let could_run_out = marks.contains(Mark::Parts) && names.size() >= MANY_KEYS;
+            self.n_naming += usize::from(is_kept && names.is_empty());
+            self.n_few += usize::from(could_run_out && !has_few);
+        }
+        self.change(|level| {
+            if let Level::Object { names, has_few, key, .. } = level {
+                *has_few |= marks.contains(Mark::Parts) && names.size() >= MANY_KEYS;
+                if is_kept {
+                    names.insert_mut(name[..].into());
+                }
+                *key = is_value_kept.then(|| name.into());
+            }
+        });
+    }
+
+    /// The key that has just been written, or what is there of it, and an escape that is not complete.
+    fn name_so_far(&self) -> (Vec<u8>, &[u8]) {
+        let end = self.token.len() - usize::from(self.string == StringPhase::Outside && self.token.len() > 1);
+        unescaped_so_far(self.token.get(1..end).unwrap_or_default())
+    }
+
+    fn name(&self) -> Vec<u8> {
+        self.name_so_far().0
+    }
+
+    /// The names that the key being written must not be, if there are any.
+    fn kept_names(&self) -> Option<&Names> {
+        match self.levels.first() {
+            Some(Level::Object { names, .. }) if self.is_at_key && !names.is_empty() => Some(names),
+            _ => None,
+        }
+    }
+
+    /// Whether the key that is being written may be one of those before it.
+    fn may_repeat_key(&self) -> bool {
+        let Some(names) = self.kept_names() else { return false };
+        if self.token.is_empty() {
+            return true;
+        }
+        let (name, open) = self.name_so_far();
+        match self.string {
+            StringPhase::Outside => names.contains(&name[..]),
+            _ if open.is_empty() => next_name(names, &name).is_some_and(|next| next.starts_with(&name)),
+            _ => !bytes_to(names, &name, open).is_empty(),
+        }
+    }
+
+    /// Whether the item being written in a watched array may be one before it.
+    fn may_repeat_item(&self) -> bool {
+        if self.n_watched == 0 {
+            return false;
+        }
+        let mut levels: Vec<&Level> = self.levels.iter().collect();
+        levels.reverse();
+        levels.iter().enumerate().any(|(depth, level)| match level {
+            Level::Array { items, is_watched: true } => {
+                items.iter().any(|item| self.may_become(item, &levels[depth + 1..]))
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether the value that is being written at `levels` may still become `value`.
+    fn may_become(&self, value: &JsonValue, levels: &[&Level]) -> bool {
+        let Some((level, inner)) = levels.split_first() else {
             return match (&self.value, self.string) {
                 (Some(whole), _) => **whole == *value,
                 (None, StringPhase::Outside) if self.token.is_empty() => true,
@@ -112,17 +320,15 @@ impl Reader {
             (Level::Array { items, .. }, JsonValue::Array(others)) => {
                 others.starts_with(items)
                     && match others.get(items.len()) {
-                        Some(next) => self.may_become(next, depth + 1),
+                        Some(next) => self.may_become(next, inner),
                         // All items are there; what is begun is one more.
-                        None => {
-                            depth + 1 == self.levels.len() && self.token.is_empty() && self.value.is_none()
-                        }
+                        None => inner.is_empty() && self.token.is_empty() && self.value.is_none(),
                     }
             }
-            (Level::Object { members, key }, JsonValue::Object(others)) => {
+            (Level::Object { members, key, .. }, JsonValue::Object(others)) => {
                 members.iter().all(|(name, value)| others.get(name) == Some(value))
                     && match key {
-                        Some(key) => others.get(key).is_some_and(|next| self.may_become(next, depth + 1)),
+                        Some(key) => others.get(key).is_some_and(|next| self.may_become(next, inner)),
                         None => self.may_have_key(others),
                     }
             }
@@ -145,14 +351,50 @@ impl Reader {
     }
 }
 
+/// The first of `names` that is not less than `name`.
+fn next_name<'n>(names: &'n Names, name: &[u8]) -> Option<&'n Arc<[u8]>> {
+    names.range::<[u8], _>((Bound::Included(name), Bound::Unbounded)).next()
+}
+
+/// The bytes with which a key that begins with `name` and the beginning of an escape may go on to be one of `names`; all,
+/// if those are too many to be looked at. Takes time in the characters that come next in `names`, not in the names.
+fn bytes_to(names: &Names, name: &[u8], open: &[u8]) -> ByteSet {
+    let mut bytes = ByteSet::EMPTY;
+    let mut from = name.to_vec();
+    for _ in 0..MAX_NEXT {
+        let Some(next) = next_name(names, &from).and_then(|next| next.strip_prefix(name)) else {
+            return bytes;
+        };
+        from.truncate(name.len());
+        if open.is_empty() {
+            // As it is, or as an escape.
+            let &[byte, ..] = next else {
+                bytes.insert(b'"');
+                from.push(0);
+                continue;
+            };
+            bytes.extend([byte, b'\\']);
+            let Some(after) = byte.checked_add(1) else { return bytes };
+            from.push(after);
+        } else {
+            let next = std::str::from_utf8(next).map(|next| next.chars().next());
+            let Ok(next) = next else { return ByteSet::FULL };
+            let Some(character) = next else {
+                from.push(0);
+                continue;
+            };
+            bytes = bytes.union(&escape_goes_on(open, character));
+            // Behind all that begin with this character: no name has a byte like that.
+            from.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+            from.push(0xff);
+        }
+    }
+    ByteSet::FULL
+}
+
 impl Watching for Reader {
-    fn read(&mut self, byte: u8, opens: bool) -> bool {
-        let open = |is_watched| Level::Array { items: Arc::default(), is_watched };
-        if self.levels.is_empty() {
-            if opens && byte == b'[' {
-                self.levels.push(open(true));
-                return true;
-            }
+    fn read(&mut self, byte: u8, marks: Marks) -> bool {
+        if self.ignores(byte) {
             return false;
         }
         match (self.string, byte) {
@@ -161,13 +403,15 @@ impl Watching for Reader {
             (StringPhase::Escaped, _) => self.string = StringPhase::Inside,
             (StringPhase::Outside, b'"') => self.string = StringPhase::Inside,
             (StringPhase::Inside, _) => {}
-            (StringPhase::Outside, b' ' | b'\t' | b'\n' | b'\r') => return false,
             (StringPhase::Outside, b'[') => {
-                self.levels.push(open(opens));
+                let is_watched = marks.contains(Mark::Opens);
+                self.n_watched += usize::from(is_watched);
+                self.open(Level::Array { items: Arc::default(), is_watched });
                 return true;
             }
             (StringPhase::Outside, b'{') => {
-                self.levels.push(Level::Object { members: Arc::default(), key: None });
+                let names = Names::new_sync();
+                self.open(Level::Object { names, has_few: false, members: Arc::default(), key: None });
                 return true;
             }
             (StringPhase::Outside, b']' | b'}') => {
@@ -176,39 +420,65 @@ impl Watching for Reader {
             }
             (StringPhase::Outside, b',') => {
                 self.settle();
+                self.is_at_key = matches!(self.levels.first(), Some(Level::Object { .. }));
                 return true;
             }
             (StringPhase::Outside, b':') => {
-                let end = self.token.len().saturating_sub(1);
-                let name = unescaped(self.token.get(1..end).unwrap_or_default());
-                self.token.clear();
-                if let Some(Level::Object { key, .. }) = self.levels.last_mut() {
-                    *key = Some(name.into());
-                }
+                self.end_key(marks);
                 return true;
             }
             (StringPhase::Outside, _) => {}
         }
-        self.token.push(byte);
+        if self.keeps_text() {
+            self.token.push(byte);
+        }
         true
     }
 
+    fn ignores(&self, byte: u8) -> bool {
+        match self.string {
+            StringPhase::Outside => match byte {
+                b' ' | b'\t' | b'\n' | b'\r' => true,
+                b'"' | b'[' | b']' | b'{' | b'}' | b',' | b':' => false,
+                _ => !self.keeps_text(),
+            },
+            StringPhase::Inside => !matches!(byte, b'"' | b'\\') && !self.keeps_text(),
+            StringPhase::Escaped => false,
+        }
+    }
+
     fn refuses(&self) -> bool {
-        let Some(Level::Array { items, is_watched: true }) = self.levels.last() else { return false };
+        if self.is_at_key {
+            let is_whole = self.string == StringPhase::Outside && !self.token.is_empty();
+            return is_whole && self.kept_names().is_some_and(|names| names.contains(&self.name()[..]));
+        }
+        let Some(Level::Array { items, is_watched: true }) = self.levels.first() else { return false };
         !items.is_empty() && self.whole().is_some_and(|value| items.contains(&value))
     }
 
     fn is_at_risk(&self) -> bool {
-        self.levels.iter().enumerate().any(|(depth, level)| match level {
-            Level::Array { items, is_watched: true } => {
-                items.iter().any(|item| self.may_become(item, depth + 1))
-            }
-            _ => false,
-        })
+        self.may_repeat_key() || self.may_repeat_item()
     }
 
-    fn boxed_clone(&self) -> Box<dyn Watching> {
-        Box::new(self.clone())
+    fn risky_bytes(&self) -> ByteSet {
+        let Some(names) = self.kept_names().filter(|_| self.n_watched == 0) else { return ByteSet::FULL };
+        if self.string == StringPhase::Outside {
+            return ByteSet::FULL;
+        }
+        let (name, open) = self.name_so_far();
+        bytes_to(names, &name, open)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.n_watched == 0 && self.n_naming == 0
+    }
+
+    fn keeps_parts(&self) -> bool {
+        self.n_watched > 0 || self.n_few > 0
+    }
+
+    fn copied(&self) -> Arc<dyn Watching> {
+        Arc::new(self.clone())
     }
 }
 
@@ -216,10 +486,15 @@ impl Watching for Reader {
 mod tests {
     use super::*;
 
-    fn after(text: &str) -> Box<dyn Watching> {
-        let mut watching = DistinctItems.start();
+    fn after(text: &str) -> Arc<dyn Watching> {
+        let mut watching = Distinct::default().start();
         for &byte in text.as_bytes() {
-            watching.read(byte, byte == b'[');
+            let mark = match byte {
+                b'[' => Some(Mark::Opens),
+                b':' => Some(Mark::Names),
+                _ => None,
+            };
+            <dyn Watching>::make_mut(&mut watching).read(byte, mark.into_iter().collect());
         }
         watching
     }

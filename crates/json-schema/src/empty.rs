@@ -14,7 +14,7 @@ use crate::graph::{Graph, PlaceId};
 use crate::number::NumberSet;
 use crate::object::{Names, ObjectSet};
 use crate::shape::{NodeId, Shape, StringConstraint, StringSet};
-use crate::words;
+use crate::words::{self, Size};
 
 /// How many sets of objects are compared with each other.
 const MAX_ABSORBED: usize = 256;
@@ -222,6 +222,22 @@ impl<'a> Graph<'a> {
         let is_empty = words::is_empty(regex, self.fuel).map_err(|kind| self.error(place, None, kind))?;
         self.empties.insert(regex.clone(), is_empty);
         Ok(is_empty)
+    }
+
+    /// How many words a language has.
+    pub(crate) fn size(&mut self, regex: &Regex, place: PlaceId) -> Result<Size, SchemaError> {
+        if let Some(&known) = self.sizes.get(regex) {
+            return Ok(known);
+        }
+        self.spend(place, 1)?;
+        let size = words::size(regex, self.fuel).map_err(|kind| self.error(place, None, kind))?;
+        self.sizes.insert(regex.clone(), size);
+        Ok(size)
+    }
+
+    /// The words of a language that has few.
+    pub(crate) fn words(&mut self, regex: &Regex, place: PlaceId) -> Result<Vec<Vec<u8>>, SchemaError> {
+        words::words(regex, self.fuel).map_err(|kind| self.error(place, None, kind))
     }
 
     fn is_node_seen_empty(&mut self, node: NodeId, depth: usize) -> Result<bool, SchemaError> {

@@ -22,7 +22,7 @@ use crate::object::{ObjectSet, Property};
 use crate::reference::Resources;
 use crate::report::{Entry, Place, Step};
 use crate::shape::{NodeId, Shape, StringSet};
-use crate::words::Matcher;
+use crate::words::{Matcher, Size};
 use crate::{SchemaConfig, SchemaError};
 
 /// An index into [`Graph::places`].
@@ -50,6 +50,7 @@ pub(crate) struct Graph<'a> {
     complements: FxHashMap<NodeId, NodeId>,
     /// Which languages are empty, of those that had to be searched.
     pub(crate) empties: FxHashMap<Regex, bool>,
+    pub(crate) sizes: FxHashMap<Regex, Size>,
     /// Which nodes are seen to be empty, by how far was looked.
     pub(crate) empty_nodes: FxHashMap<(NodeId, usize), bool>,
     pub(crate) patterns: FxHashMap<&'a str, Regex>,
@@ -109,6 +110,7 @@ impl<'a> Graph<'a> {
             intersections: FxHashMap::default(),
             complements: FxHashMap::default(),
             empties: FxHashMap::default(),
+            sizes: FxHashMap::default(),
             empty_nodes: FxHashMap::default(),
             patterns: FxHashMap::default(),
             matchers: FxHashMap::default(),

@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use maskwright_automata::ByteSet;
+
 /// A value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum JsonValue {
@@ -120,15 +122,22 @@ fn trimmed(digits: &[u8]) -> &[u8] {
 /// The text between the quotes of a string, or a beginning of it, without escapes. An escape that is not
 /// complete is left out.
 pub(crate) fn unescaped(text: &[u8]) -> Vec<u8> {
+    unescaped_so_far(text).0
+}
+
+/// The same, and the escape at its end that is not complete (both halves, of a character beyond the first plane).
+pub(crate) fn unescaped_so_far(text: &[u8]) -> (Vec<u8>, &[u8]) {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
-    while let Some((&byte, after)) = rest.split_first() {
+    loop {
+        let escape = rest;
+        let Some((&byte, after)) = rest.split_first() else { return (plain, &[]) };
         rest = after;
         if byte != b'\\' {
             plain.push(byte);
             continue;
         }
-        let Some((&kind, after)) = rest.split_first() else { break };
+        let Some((&kind, after)) = rest.split_first() else { return (plain, escape) };
         rest = after;
         match kind {
             b'b' => plain.push(8),
@@ -137,11 +146,12 @@ pub(crate) fn unescaped(text: &[u8]) -> Vec<u8> {
             b'f' => plain.push(12),
             b'r' => plain.push(b'\r'),
             b'u' => {
-                let Some((mut code, after)) = unit(rest) else { break };
+                let Some((mut code, after)) = unit(rest) else { return (plain, escape) };
                 rest = after;
                 if (0xd800..0xdc00).contains(&code) {
                     // Surrogates come in pairs.
-                    let Some((low, after)) = rest.strip_prefix(b"\\u").and_then(unit) else { break };
+                    let low = rest.strip_prefix(b"\\u").and_then(unit);
+                    let Some((low, after)) = low else { return (plain, escape) };
                     rest = after;
                     code = 0x10000 + ((code - 0xd800) << 10) + (low.wrapping_sub(0xdc00) & 0x3ff);
                 }
@@ -151,7 +161,36 @@ pub(crate) fn unescaped(text: &[u8]) -> Vec<u8> {
             other => plain.push(other),
         }
     }
-    plain
+}
+
+/// The bytes with which `escape`, a beginning of one, goes on to become `character`.
+pub(crate) fn escape_goes_on(escape: &[u8], character: char) -> ByteSet {
+    let mut bytes = ByteSet::EMPTY;
+    let mut add = |spelled: &[u8]| {
+        let is_begun = spelled.len() > escape.len() && spelled[..escape.len()].eq_ignore_ascii_case(escape);
+        if is_begun {
+            let next = spelled[escape.len()];
+            // The letters of an escape's kind are small, those of its digits of either case.
+            let is_digit = escape.len() > 1 && next != b'u' && next != b'\\';
+            bytes.extend([next].into_iter().chain(is_digit.then(|| next.to_ascii_uppercase())));
+        }
+    };
+    let short = match character {
+        '\u{8}' => Some(b'b'),
+        '\t' => Some(b't'),
+        '\n' => Some(b'n'),
+        '\u{c}' => Some(b'f'),
+        '\r' => Some(b'r'),
+        '"' | '\\' | '/' => Some(character as u8),
+        _ => None,
+    };
+    if let Some(kind) = short {
+        add(&[b'\\', kind]);
+    }
+    let units =
+        character.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
+    add(units.as_bytes());
+    bytes
 }
 
 /// Four hexadecimal digits and what is behind them.
@@ -179,6 +218,33 @@ mod tests {
         for (left, right) in [("1", "10"), ("1", "-1"), ("0", "false"), (r#""1""#, "1"), ("1", "0.1")] {
             assert_ne!(JsonValue::scalar(left.as_bytes()), JsonValue::scalar(right.as_bytes()));
         }
+    }
+
+    /// Every beginning of every spelling of a character goes on to the next byte of it, and complete ones leave nothing open.
+    #[test]
+    fn escapes_go_on_to_their_characters() {
+        for (character, spelling) in [
+            ('a', r"\u0061"),
+            ('k', r"\u006B"),
+            ('k', r"\u006b"),
+            ('\n', r"\n"),
+            ('\n', r"\u000A"),
+            ('/', r"\/"),
+            ('😀', r"\ud83D\uDe00"),
+        ] {
+            for length in 1..spelling.len() {
+                let (begun, next) = spelling.as_bytes().split_at(length);
+                assert!(escape_goes_on(begun, character).contains(next[0]), "{spelling} {length}");
+                assert_eq!(unescaped_so_far(begun), (Vec::new(), begun), "{spelling} {length}");
+            }
+            assert_eq!(escape_goes_on(spelling.as_bytes(), character), ByteSet::EMPTY);
+            let (plain, open) = unescaped_so_far(spelling.as_bytes());
+            assert_eq!((plain, open), (character.to_string().into_bytes(), &b""[..]));
+        }
+        let digits = |text: &str| escape_goes_on(text.as_bytes(), 'k');
+        assert_eq!(digits(r"\u00"), ByteSet::singleton(b'6'));
+        assert_eq!(digits(r"\u006"), [b'b', b'B'].into_iter().collect());
+        assert_eq!(digits(r"\u01"), ByteSet::EMPTY);
     }
 
     #[test]

@@ -10,7 +10,9 @@
 //! A text is in the grammar's language iff it writes a value that satisfies the schema, in this written form:
 //!
 //! * Object members are in [schema order](PropertyOrder::Schema); white space is as [`Whitespace`] says. No
-//!   declared property occurs twice; of an additional one that does, every value satisfies the schema.
+//!   key occurs twice, however it is spelled: for keys that the schema does not name, the grammar has a
+//!   [watch](maskwright_grammar::Watch), which the session keeps. (Only where members must be there, by `minProperties` or
+//!   a complement, and a pattern allows finitely many keys, more than 64, unnamed keys may.)
 //! * Strings without a constraint, and keys of objects without declared properties, are spelled in any way
 //!   RFC 8259 allows, surrogates paired. Strings with a constraint, constants and other keys have the one
 //!   spelling of Python's `json.dumps(…, ensure_ascii=False)`. Lengths count code points.
@@ -20,7 +22,7 @@
 //!   have no more decimals than it needs. Constants are written as in the schema or plainly, whole ones
 //!   (but in draft 4) also with `.0`.
 //! * Items of an array with `uniqueItems` differ as values, however they are written. Where they are not of one
-//!   finite list of scalars, the grammar has a [watch](maskwright_grammar::Watch), which the session keeps.
+//!   finite list of scalars, the watch keeps them too.
 //!
 //! A keyword that is not enforced is an error, or with `strict: false` an entry of the [`Report`]. Unknown
 //! keywords are annotations, as the specification says, and are listed as such.

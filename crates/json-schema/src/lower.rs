@@ -15,7 +15,7 @@ use maskwright_grammar::{ExprId, Grammar, GrammarBuilder, Mark, RuleId};
 use rustc_hash::FxHashMap;
 
 use crate::SchemaError;
-use crate::distinct::DistinctItems;
+use crate::distinct::Distinct;
 use crate::error::Kind;
 use crate::graph::{Graph, PlaceId};
 use crate::productive::is_productive;
@@ -38,6 +38,9 @@ pub(crate) fn lower(graph: &mut Graph<'_>, root: NodeId) -> Result<Grammar, Sche
     let around = lowering.punctuation.around;
     let body = lowering.builder.seq(&[around, value, around]);
     lowering.builder.define(start, body);
+    if let Some(watch) = lowering.watch {
+        lowering.builder.set_watch(Arc::new(watch));
+    }
     let place = lowering.graph.place(root);
     let grammar = lowering
         .builder
@@ -54,8 +57,8 @@ pub(crate) struct Lowering<'g, 'a> {
     /// Rules by their right-hand side.
     rules: FxHashMap<ExprId, RuleId>,
     deferred: Vec<(NodeId, RuleId)>,
-    /// The punctuation of arrays whose items all differ, once there is one.
-    distinct: Option<ArraySymbols>,
+    /// What the session must watch.
+    watch: Option<Distinct>,
 }
 
 #[derive(Clone, Copy)]
@@ -118,7 +121,7 @@ impl<'g, 'a> Lowering<'g, 'a> {
             nodes: Vec::new(),
             rules: FxHashMap::default(),
             deferred: Vec::new(),
-            distinct: None,
+            watch: None,
         }
     }
 
@@ -227,18 +230,27 @@ impl<'g, 'a> Lowering<'g, 'a> {
 
     /// The symbols of arrays whose items all differ, which sessions watch.
     pub(crate) fn distinct_symbols(&mut self) -> ArraySymbols {
-        if let Some(known) = self.distinct {
-            return known;
-        }
-        self.builder.set_watch(Arc::new(DistinctItems));
+        self.watch.get_or_insert_default().has_arrays = true;
         let regexes = Punctuation::of(self.graph.config);
-        let symbols = ArraySymbols {
+        ArraySymbols {
             open: self.builder.marked_terminal(regexes.open_array, Mark::Opens),
             close: self.builder.marked_terminal(regexes.close_array, Mark::Parts),
             empty: self.punctuation.empty_array,
-            comma: self.builder.marked_terminal(regexes.comma, Mark::Parts),
-        };
-        *self.distinct.insert(symbols)
+            comma: self.builder.marked_terminal(regexes.comma, Mark::Separates),
+        }
+    }
+
+    /// The colon behind keys that sessions watch, since none may occur twice.
+    pub(crate) fn distinct_colon(&mut self) -> ExprId {
+        self.watch.get_or_insert_default();
+        self.builder.marked_terminal(Punctuation::of(self.graph.config).colon, Mark::Names)
+    }
+
+    /// The comma and colon of objects that have few keys to choose from, so that none may be left behind a comma.
+    pub(crate) fn few_symbols(&mut self) -> (ExprId, ExprId) {
+        self.watch.get_or_insert_default().has_few_keys = true;
+        let Punctuation { comma, colon, .. } = Punctuation::of(self.graph.config);
+        (self.builder.marked_terminal(comma, Mark::Parts), self.builder.marked_terminal(colon, Mark::Parts))
     }
 
     pub(crate) fn count(

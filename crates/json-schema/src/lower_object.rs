@@ -6,11 +6,13 @@
 //! before it. So an object is linear in its properties, times what its bounds on their number make
 //! necessary. Members that must be there under some key (which only complements ask for) are first spread
 //! over the named properties, then kept as the set of those still missing.
+//!
+//! No key occurs twice: of those that are named the rules say so, the session watches over all others ([`crate::distinct`]).
 
 use std::rc::Rc;
 
 use maskwright_automata::Regex;
-use maskwright_grammar::{ExprId, ShuffleItem, ShuffleList};
+use maskwright_grammar::{ExprId, Mark, ShuffleItem, ShuffleList};
 
 use crate::SchemaError;
 use crate::config::PropertyOrder;
@@ -22,12 +24,26 @@ use crate::object::{KeyClass, ObjectSet};
 use crate::object_meet::all_keys;
 use crate::shape::NodeId;
 use crate::terminals::{self, CANONICAL_STRING};
+use crate::words::Size;
 
 /// How many places the chain of one object may have.
 const MAX_CELLS: u64 = 1 << 18;
 
 /// How many members that must be there, whatever their key, one object may have.
 const MAX_WITNESSES: usize = 4;
+
+/// Classes of no more keys than this are taken as names, in any order.
+pub(crate) const FEW_KEYS: u64 = 64;
+
+/// Members that are not named.
+struct Others {
+    /// Those of classes of few keys, each at most once.
+    once: Vec<ShuffleItem>,
+    /// All others, by the set of witnesses that one is taken for.
+    members: Vec<ExprId>,
+    /// What separates the members of the object.
+    comma: ExprId,
+}
 
 impl<'a> Lowering<'_, 'a> {
     pub(crate) fn object(
@@ -55,7 +71,7 @@ impl<'a> Lowering<'_, 'a> {
         place: PlaceId,
         depth: usize,
     ) -> Result<ExprId, SchemaError> {
-        let Symbols { open_object, close_object, empty_object, comma, colon, .. } = self.punctuation;
+        let Symbols { open_object, close_object, empty_object, colon, .. } = self.punctuation;
         let mut named = Vec::with_capacity(set.properties.len());
         for property in set.properties.iter().filter(|property| property.schema != NodeId::NEVER) {
             self.graph.spend(place, 1)?;
@@ -64,7 +80,8 @@ impl<'a> Lowering<'_, 'a> {
             let expr = self.builder.seq(&[key, colon, value]);
             named.push(ShuffleItem { expr, is_required: property.is_required });
         }
-        let others = self.others(set, place, depth)?;
+        let Others { once, members: others, comma } = self.others(set, place, depth)?;
+        named.extend(once);
         let min = self.count(set.min, place, "minProperties")?;
         let max = set.max.and_then(|max| u32::try_from(max).ok());
         // Witnesses are items that must be there; one member may be several of them.
@@ -97,7 +114,7 @@ impl<'a> Lowering<'_, 'a> {
         place: PlaceId,
         depth: usize,
     ) -> Result<ExprId, SchemaError> {
-        let Symbols { open_object, close_object, empty_object, comma, colon, .. } = self.punctuation;
+        let Symbols { open_object, close_object, empty_object, colon, .. } = self.punctuation;
         let named: Vec<_> =
             set.properties.iter().filter(|property| property.schema != NodeId::NEVER).collect();
         // Counting ends where the number of members says nothing more.
@@ -109,6 +126,7 @@ impl<'a> Lowering<'_, 'a> {
             return Err(self.graph.error(place, Some("maxProperties"), Kind::Limit { message }));
         }
         let others = self.others(set, place, depth)?;
+        let comma = others.comma;
         let mut from_here = Vec::new();
         let mut after = Vec::new();
         for n in 0..n_columns(named.len()) {
@@ -149,22 +167,19 @@ impl<'a> Lowering<'_, 'a> {
     }
 
     /// The members whose keys are not named, by the witnesses that they are taken for.
-    fn others(
-        &mut self,
-        set: &ObjectSet<'a>,
-        place: PlaceId,
-        depth: usize,
-    ) -> Result<Vec<ExprId>, SchemaError> {
+    fn others(&mut self, set: &ObjectSet<'a>, place: PlaceId, depth: usize) -> Result<Others, SchemaError> {
         let n_witnesses = set.witnesses.len();
         if n_witnesses > MAX_WITNESSES {
             let message =
                 format!("{n_witnesses} members must be there under unknown keys, more than {MAX_WITNESSES}");
             return Err(self.graph.error(place, Some("additionalProperties"), Kind::Limit { message }));
         }
-        let colon = self.punctuation.colon;
+        // Keys of which there are few, and what is known of the sizes of all other classes.
+        let mut few: Vec<(Regex, NodeId)> = Vec::new();
+        let (mut are_many, mut are_seen) = (true, true);
         let mut pairs = Vec::with_capacity(1 << n_witnesses);
         for taken in 0..1u32 << n_witnesses {
-            let mut members = Vec::new();
+            let mut keyed = Vec::new();
             let witnesses = set.witnesses.iter().enumerate().filter(|(i, _)| taken >> i & 1 == 1);
             let witnesses: Vec<&KeyClass> = witnesses.map(|(_, witness)| witness).collect();
             let classes = set.classes.iter().map(|class| (Some(class), class.schema));
@@ -205,28 +220,79 @@ impl<'a> Lowering<'_, 'a> {
                         }
                     }
                 };
-                let key = self.builder.terminal(key);
-                let value = self.node(schema, depth + 1)?;
-                members.push(self.builder.seq(&[key, colon, value]));
+                let is_any = keys.is_empty() && class.is_none() && set.classes.is_empty();
+                match if is_any { Size::Many } else { self.graph.size(&key, place)? } {
+                    Size::Words(0) => continue,
+                    Size::Words(n_words) if n_words <= FEW_KEYS && n_witnesses == 0 => {
+                        few.push((key, schema));
+                        continue;
+                    }
+                    Size::Words(_) => are_many = false,
+                    Size::Many => {}
+                    Size::Unknown => are_seen = false,
+                }
+                keyed.push((key, schema));
             }
-            pairs.push(self.builder.alt(&members));
+            pairs.push(keyed);
         }
-        Ok(pairs)
+        // Where so many members must be there, or some of which some must be, there might be no keys left for them.
+        let is_watched = are_seen && (are_many || n_witnesses == 0 && set.min == 0);
+        let Symbols { comma, colon, .. } = self.punctuation;
+        let mut once = Vec::new();
+        for (keys, schema) in few {
+            let value = self.node(schema, depth + 1)?;
+            for key in self.graph.words(&keys, place)? {
+                let key = self.builder.literal(key);
+                let expr = self.builder.seq(&[key, colon, value]);
+                once.push(ShuffleItem { expr, is_required: false });
+            }
+        }
+        let (comma, colon) = match (is_watched, are_many) {
+            (true, true) => (comma, self.distinct_colon()),
+            (true, false) => self.few_symbols(),
+            (false, _) => (comma, colon),
+        };
+        let mut members = Vec::with_capacity(pairs.len());
+        for keyed in pairs {
+            let mut ways = Vec::with_capacity(keyed.len());
+            for (key, schema) in keyed {
+                let key = match is_watched {
+                    true => self.builder.marked_terminal(key, Mark::Begins),
+                    false => self.builder.terminal(key),
+                };
+                let value = self.node(schema, depth + 1)?;
+                ways.push(self.builder.seq(&[key, colon, value]));
+            }
+            members.push(self.builder.alt(&ways));
+        }
+        Ok(Others { once, members, comma })
     }
 
     /// The members that are not named: at least one from here on; and what may follow another member.
     fn other_members(
         &mut self,
-        pairs: &[ExprId],
+        others: &Others,
         min: u64,
         max: Option<u64>,
         place: PlaceId,
     ) -> Result<(ExprId, ExprId), SchemaError> {
-        let comma = self.punctuation.comma;
+        let Others { once, members: pairs, comma } = others;
+        let comma = *comma;
         let all = pairs.len() as u32 - 1;
         if all == 0 {
             let min = self.count(min, place, "minProperties")?;
             let max = max.and_then(|max| u32::try_from(max).ok());
+            if !once.is_empty() {
+                let here = self.builder.shuffle(ShuffleList {
+                    items: once.clone().into(),
+                    others: pairs[0],
+                    separator: comma,
+                    min: min.max(1),
+                    max,
+                });
+                let more = self.builder.seq(&[comma, here]);
+                return Ok((here, if min == 0 { self.builder.optional(more) } else { more }));
+            }
             let next = self.builder.seq(&[comma, pairs[0]]);
             let after = self.builder.repeat(next, min, max);
             let more = self.builder.repeat(next, min.saturating_sub(1), max.map(|max| max.saturating_sub(1)));

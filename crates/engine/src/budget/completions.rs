@@ -54,11 +54,17 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Nothing is known yet; `spelling` is what grammars share. The search for one answer may take `max_items` items.
-    pub(crate) fn new(vocabulary: &Vocabulary, spelling: Arc<Mutex<Spelling>>, max_items: u64) -> Budget {
+    /// Nothing is known yet; `spelling` is what grammars share. The search for one answer may take `max_items` items. Only
+    /// completions count that enter none of the terminals that are `avoided`.
+    pub(crate) fn new(
+        vocabulary: &Vocabulary,
+        spelling: Arc<Mutex<Spelling>>,
+        avoided: Arc<[bool]>,
+        max_items: u64,
+    ) -> Budget {
         Budget {
             spelling,
-            summaries: Summaries::default(),
+            summaries: Summaries::new(avoided),
             places: FxHashMap::default(),
             follows: FxHashMap::default(),
             configs: FxHashMap::default(),
@@ -74,15 +80,19 @@ impl Budget {
     }
 
     /// The same without tokens that span terminals, so that every answer is an upper bound, found fast.
-    pub(crate) fn new_upper(vocabulary: &Vocabulary, spelling: Arc<Mutex<Spelling>>) -> Budget {
-        let mut budget = Budget::new(vocabulary, spelling, MAX_UPPER_ITEMS);
+    pub(crate) fn new_upper(
+        vocabulary: &Vocabulary,
+        spelling: Arc<Mutex<Spelling>>,
+        avoided: Arc<[bool]>,
+    ) -> Budget {
+        let mut budget = Budget::new(vocabulary, spelling, avoided, MAX_UPPER_ITEMS);
         budget.is_upper = true;
         budget
     }
 
     /// Drops the search itself, which an error may have left in the middle of something.
     pub(crate) fn forget_search(&mut self) {
-        self.summaries = Summaries::default();
+        self.summaries = self.summaries.forgotten();
     }
 
     /// What one run may take, by patience.
@@ -129,6 +139,12 @@ impl Budget {
     pub(super) fn thread(&mut self, machine: &mut Machine, thread: Thread) -> Result<u32, EngineError> {
         if let Some(&known) = self.threads.get(&thread) {
             return Ok(known);
+        }
+        if self.summaries.avoids(thread.terminal)
+            && machine.terminal_start(thread.terminal)? == Some(thread.residue)
+        {
+            self.threads.insert(thread, NEVER);
+            return Ok(NEVER);
         }
         let below = self.follow(machine, thread.node)?;
         let follow = self.summaries.follow_of(machine, thread.next, below)?;

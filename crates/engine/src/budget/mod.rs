@@ -42,7 +42,8 @@
 //! a completion (`TokenCountStatus::Upper`). A text that could be completed in time is never left without a token: where
 //! upper bounds allow none, the exact search is made with more patience, since it has found before that there is one.
 //!
-//! Grammars over the tokens of a lexer have another control state: `lexed`.
+//! Grammars over the tokens of a lexer have another control state: `lexed`. Where sessions remember what was there, two
+//! bounds and a search: `watched`.
 //!
 //! Rejected: breadth-first search over configurations (the configurations within d tokens grow exponentially
 //! in d); sums of least costs of rules (not least: a token like `"},` spans terminals).
@@ -54,8 +55,10 @@ mod profile;
 mod runs;
 mod session;
 mod summaries;
+mod watched;
 
-pub(crate) use completions::Budget;
 pub(crate) use lexed::LexedBudget;
 pub(crate) use runs::Spelling;
+pub(crate) use session::Budgets;
 pub use session::{TokenCountStatus, TokensToFinish};
+pub(crate) use watched::FoundWays;

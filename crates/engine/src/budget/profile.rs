@@ -55,6 +55,18 @@ impl Profile {
         mask.finish()
     }
 
+    /// The same, those first that leave the most over; at most `most` of them.
+    pub(super) fn tokens_within(&self, n_left: u32, most: usize) -> Vec<TokenId> {
+        let mut tokens = Vec::new();
+        for (_, group) in self.groups.iter().take_while(|&&(cost, _)| cost < n_left) {
+            tokens.extend(group.tokens().into_iter().take(most - tokens.len()));
+            if tokens.len() == most {
+                break;
+            }
+        }
+        tokens
+    }
+
     pub(super) fn memory_usage(&self) -> usize {
         self.groups.iter().map(|(_, mask)| mask.memory_usage() + 24).sum::<usize>() + 64
     }

@@ -13,6 +13,7 @@ use crate::configuration::ConfigId;
 use crate::lexed::Lexed;
 use crate::machine::Machine;
 use crate::mask_form::MaskForm;
+use crate::matcher::State;
 use crate::{CompiledGrammar, EngineError, Matcher};
 
 /// Whether a number of tokens is the least.
@@ -79,7 +80,7 @@ impl Matcher {
     ) -> Result<Matcher, EngineError> {
         let mut matcher = Matcher::new(grammar);
         if let Some(limit) = max_tokens {
-            let (least, _) = lock(&matcher.machine).tokens_to_finish(matcher.state.config)?;
+            let (least, _) = lock(&matcher.machine).least_at(&matcher.state)?;
             if least == NEVER || least as usize > limit {
                 return Err(EngineError::budget_too_small(limit, least));
             }
@@ -98,7 +99,7 @@ impl Matcher {
             return Ok(TokensToFinish { n_tokens: 0, status: TokenCountStatus::Exact });
         }
         let mut machine = lock(&self.machine);
-        let (n_tokens, status) = machine.tokens_to_finish(self.state.config)?;
+        let (n_tokens, status) = machine.least_at(&self.state)?;
         if n_tokens == NEVER {
             return Err(EngineError::cannot_be_spelled());
         }
@@ -121,7 +122,7 @@ impl Matcher {
         let end = usize::from(!vocabulary.eos_token_ids().is_empty());
         // An upper bound may leave tokens over at the end of the text.
         while left > end && !matcher.is_accepting() {
-            let form = lock(&matcher.machine).mask_within(matcher.state.config, left as u32)?;
+            let form = lock(&matcher.machine).mask_within(&matcher.state, left as u32)?;
             let mut words = vec![0; mask_words(vocabulary.n_vocab())];
             form.write(&mut words);
             let first = words.iter().position(|&word| word != 0);
@@ -137,8 +138,51 @@ impl Matcher {
     }
 }
 
+/// Which completions count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ways {
+    /// All of the grammar.
+    All,
+    /// Those that no watch refuses ([`watched`](super::watched)).
+    Safe,
+}
+
+/// The budgets of one kind of completions.
+#[derive(Default)]
+pub(crate) struct Budgets {
+    /// Made when first asked for.
+    exact: Option<Box<Budget>>,
+    /// For upper bounds, made when a first exact search is given up.
+    upper: Option<Box<Budget>>,
+}
+
+impl Budgets {
+    /// Drops what is memoised.
+    pub(crate) fn clear(&mut self) {
+        for budget in [&mut self.exact, &mut self.upper].into_iter().flatten() {
+            budget.clear();
+        }
+    }
+
+    /// Approximate memory, in bytes.
+    pub(crate) fn memory_usage(&self) -> usize {
+        [&self.exact, &self.upper].into_iter().flatten().map(|budget| budget.memory_usage()).sum()
+    }
+}
+
 impl Machine {
-    /// The least number of tokens that complete the text, EOS included.
+    /// The least number of tokens that complete a session's text, EOS included.
+    ///
+    /// # Errors
+    /// If a limit is reached before any completion is found.
+    pub(crate) fn least_at(&mut self, state: &State) -> Result<(u32, TokenCountStatus), EngineError> {
+        match state.place() {
+            Some(place) => self.watched_least(&place),
+            None => self.tokens_to_finish(state.config),
+        }
+    }
+
+    /// The same for a configuration, whatever a watch may say.
     ///
     /// # Errors
     /// If a limit is reached before any completion is found.
@@ -153,14 +197,36 @@ impl Machine {
                 self.with_lexed_budget(|budget, lexed, machine| budget.least(lexed, machine, config))?;
             return Ok((least, if is_contextual { TokenCountStatus::Upper } else { status }));
         }
-        self.with_budget(|budget, machine| budget.least(machine, config))
+        self.least(Ways::All, config)
+    }
+
+    /// The least number of tokens of some of the completions.
+    pub(super) fn least(
+        &mut self,
+        ways: Ways,
+        config: ConfigId,
+    ) -> Result<(u32, TokenCountStatus), EngineError> {
+        self.with_budget(ways, |budget, machine| budget.least(machine, config))
+    }
+
+    /// The profile of a configuration by some of the completions.
+    pub(super) fn profile(
+        &mut self,
+        ways: Ways,
+        config: ConfigId,
+    ) -> Result<(Arc<Profile>, TokenCountStatus), EngineError> {
+        self.with_budget(ways, |budget, machine| budget.profile(machine, config))
     }
 
     /// Whether at most `n_left` tokens complete the text, EOS included; `None` if a limit on work left that open.
     ///
     /// # Errors
     /// As [`tokens_to_finish`](Machine::tokens_to_finish).
-    pub(crate) fn fits(&mut self, config: ConfigId, n_left: u32) -> Result<Option<bool>, EngineError> {
+    pub(crate) fn fits(&mut self, state: &State, n_left: u32) -> Result<Option<bool>, EngineError> {
+        if let Some(place) = state.place() {
+            return self.watched_fits(&place, n_left);
+        }
+        let config = state.config;
         if self.lexed().is_some() {
             return self
                 .with_lexed_budget(|budget, lexed, machine| budget.fits(lexed, machine, config, n_left))
@@ -177,20 +243,20 @@ impl Machine {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn mask_within(
-        &mut self,
-        config: ConfigId,
-        n_left: u32,
-    ) -> Result<Arc<MaskForm>, EngineError> {
+    pub(crate) fn mask_within(&mut self, state: &State, n_left: u32) -> Result<Arc<MaskForm>, EngineError> {
+        let config = state.config;
+        if let Some(watching) = &state.watching {
+            return self.watched_mask_within(config, watching, n_left);
+        }
         if self.lexed().is_some() {
             let mask =
                 self.with_lexed_budget(|budget, lexed, machine| budget.mask(lexed, machine, config, n_left))?;
             return mask.map_or_else(|| self.mask(config), Ok);
         }
-        let (mut profile, status) = self.with_budget(|budget, machine| budget.profile(machine, config))?;
+        let (mut profile, status) = self.profile(Ways::All, config)?;
         let is_empty = |profile: &Profile| profile.least().is_none_or(|least| least >= n_left);
         if status == TokenCountStatus::Upper && is_empty(&profile) && !self.configs.is_accepting(config) {
-            profile = self.profile_at_length(config)?;
+            profile = self.profile_at_length(Ways::All, config)?;
         }
         if profile.most().is_some_and(|most| most < n_left) {
             return self.mask(config);
@@ -200,14 +266,18 @@ impl Machine {
 
     /// The exact profile of a configuration, with more patience than usual: no token is left otherwise, and a text that could be
     /// completed in time can be after some token too.
-    fn profile_at_length(&mut self, config: ConfigId) -> Result<Arc<Profile>, EngineError> {
+    pub(super) fn profile_at_length(
+        &mut self,
+        ways: Ways,
+        config: ConfigId,
+    ) -> Result<Arc<Profile>, EngineError> {
         let mut items = self.shared.limits.budget_items.max(1);
         let most = items.saturating_mul(MAX_ESCALATION).max(MIN_ESCALATED);
         loop {
-            if let Some(budget) = &mut self.budget {
+            if let Some(budget) = &mut self.budgets[ways as usize].exact {
                 budget.set_patience(items);
             }
-            let (profile, status) = self.with_budget(|budget, machine| budget.profile(machine, config))?;
+            let (profile, status) = self.profile(ways, config)?;
             if status == TokenCountStatus::Exact {
                 return Ok(profile);
             }
@@ -221,15 +291,22 @@ impl Machine {
     /// Runs `ask`; where a limit on work stops it, for upper bounds.
     fn with_budget<T>(
         &mut self,
+        ways: Ways,
         mut ask: impl FnMut(&mut Budget, &mut Machine) -> Result<T, EngineError>,
     ) -> Result<(T, TokenCountStatus), EngineError> {
-        if self.network.watched().is_some() {
-            return Err(EngineError::no_watched_budget());
-        }
         let shared = self.shared.clone();
-        let fresh =
-            || Box::new(Budget::new(&shared.vocabulary, shared.spelling(), shared.limits.budget_items));
-        let mut budget = self.budget.take().unwrap_or_else(fresh);
+        let which = ways as usize;
+        let avoided = |machine: &Machine| -> Arc<[bool]> {
+            let watched = machine.network.watched().filter(|_| ways == Ways::Safe);
+            watched.map_or_else(Arc::default, |watched| watched.beginning().into())
+        };
+        let mut budget = match self.budgets[which].exact.take() {
+            Some(budget) => budget,
+            None => {
+                let max_items = shared.limits.budget_items;
+                Box::new(Budget::new(&shared.vocabulary, shared.spelling(), avoided(self), max_items))
+            }
+        };
         let answer = ask(&mut budget, self);
         let is_given_up = answer.as_ref().is_err_and(EngineError::is_budget_search);
         if is_given_up {
@@ -238,18 +315,20 @@ impl Machine {
             budget.forget_search();
         }
         budget.trim();
-        self.budget = Some(budget);
+        self.budgets[which].exact = Some(budget);
         if !is_given_up {
             return Ok((answer?, TokenCountStatus::Exact));
         }
-        let fresh = || Box::new(Budget::new_upper(&shared.vocabulary, shared.spelling()));
-        let mut budget = self.upper_budget.take().unwrap_or_else(fresh);
+        let mut budget = match self.budgets[which].upper.take() {
+            Some(budget) => budget,
+            None => Box::new(Budget::new_upper(&shared.vocabulary, shared.spelling(), avoided(self))),
+        };
         let answer = ask(&mut budget, self);
         if answer.is_err() {
             budget.forget_search();
         }
         budget.trim();
-        self.upper_budget = Some(budget);
+        self.budgets[which].upper = Some(budget);
         Ok((answer?, TokenCountStatus::Upper))
     }
 

@@ -8,9 +8,10 @@
 //! than the call, so what was taken from the queue before stays final.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
-use maskwright_grammar::{ExprId, ExprPool, Symbol};
+use maskwright_grammar::{ExprId, ExprPool, Symbol, TerminalId};
 use rustc_hash::FxHashMap;
 
 use super::futures::{FutureId, NEVER};
@@ -61,6 +62,8 @@ pub(super) struct Summaries {
     follows: Vec<(ByteSet, u32)>,
     follow_ids: FxHashMap<ByteSet, FollowId>,
     first_bytes: FxHashMap<ExprId, ByteSet>,
+    /// Terminals that are not entered, by index.
+    avoided: Arc<[bool]>,
     n_items: u64,
     n_offers: u64,
 }
@@ -69,6 +72,21 @@ pub(super) struct Summaries {
 const OFFERS_PER_ITEM: u64 = 16;
 
 impl Summaries {
+    /// Nothing is known yet; terminals that are `avoided` are not entered.
+    pub(super) fn new(avoided: Arc<[bool]>) -> Summaries {
+        Summaries { avoided, ..Summaries::default() }
+    }
+
+    /// Whether a terminal is not entered.
+    pub(super) fn avoids(&self, terminal: TerminalId) -> bool {
+        self.avoided.get(terminal.index()).copied().unwrap_or(false)
+    }
+
+    /// The same, with nothing known.
+    pub(super) fn forgotten(&self) -> Summaries {
+        Summaries::new(self.avoided.clone())
+    }
+
     /// The number of a set of bytes.
     pub(super) fn follow(&mut self, spelling: &mut Spelling, bytes: ByteSet) -> FollowId {
         if let Some(&known) = self.follow_ids.get(&bytes) {
@@ -285,6 +303,7 @@ impl Summaries {
             let step = machine.network.move_at(index);
             let behind = self.follow_of(machine, step.next, follow)?;
             match step.symbol {
+                Symbol::Terminal(terminal) if self.avoids(terminal) => {}
                 Symbol::Terminal(terminal) => {
                     let Some(start) = machine.terminal_start(terminal)? else { continue };
                     let automaton = machine.automaton(terminal);

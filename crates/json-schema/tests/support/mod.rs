@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use maskwright_automata::{Automaton, AutomatonLimits, Fuel, Regex, StateId};
-use maskwright_grammar::{Expr, ExprId, Grammar, Mark, Shuffle, ShufflePhase, TerminalId};
+use maskwright_grammar::{Expr, ExprId, Grammar, Mark, Shuffle, ShufflePhase, TerminalId, Watching};
 
 /// What is still to be read: an expression or copies of one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -166,16 +166,15 @@ impl<'g> Recogniser<'g> {
         let mut may_end = false;
         let watched = self.grammar.watched();
         let mut watching = watched.map(|watched| watched.watch.start());
-        let has_mark = |terminal: TerminalId, mark: Mark| {
-            watched.is_some_and(|watched| watched.mark(terminal) == Some(mark))
-        };
+        let mark = |terminal: TerminalId| watched.and_then(|watched| watched.mark(terminal));
         self.enter(self.start, &mut threads, &mut may_end, automata);
         for (i, &byte) in text.as_bytes().iter().enumerate() {
             if let Some(watching) = &mut watching {
                 if watching.refuses() {
-                    threads.retain(|thread| !has_mark(thread.0, Mark::Parts));
+                    threads.retain(|thread| !mark(thread.0).is_some_and(Mark::can_be_refused));
                 }
-                watching.read(byte, threads.iter().any(|thread| has_mark(thread.0, Mark::Opens)));
+                <dyn Watching>::make_mut(watching)
+                    .read(byte, threads.iter().filter_map(|thread| mark(thread.0)).collect());
             }
             let mut next = Vec::new();
             may_end = false;

@@ -1,0 +1,380 @@
+//! Budgets of grammars with a [watch](maskwright_grammar::Watch).
+//!
+//! What the watch remembers could make a difference to every completion, so it cannot be part of tables that texts share. Two
+//! bounds that know nothing of it can: d(c), over all completions from configuration c, is at most what the text needs;
+//! s(c), over the *safe* ones, which enter no terminal that [begins](maskwright_grammar::Mark::begins) something to watch, is
+//! at least that much where the text is not at risk, for those satisfy the condition whatever was there. Mostly both are one
+//! number: nobody needs another undeclared key to close an object.
+//!
+//! **Invariant.** A token is allowed iff some completion within the limit that the watch lets pass comes behind it. A token
+//! behind which the text is not at risk is allowed if s fits, refused if d does not; for all others a completion is looked
+//! for: by those found before, tried on this text, then depth first through the tokens that d admits. So the answers are
+//! exact but where a search is given up ([`MAX_TRIED`]), and what is allowed always has its completion.
+//!
+//! Which tokens lead to a text at risk is known without reading them all: from a text at risk by a walk along what is risky,
+//! else they are listed (`crate::watched`). Where d and s differ (an array must have more items that differ), each token
+//! between the two is read by itself.
+
+use std::sync::Arc;
+
+use maskwright_grammar::Watching;
+use maskwright_vocabulary::{TokenId, mask_words};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::TokenCountStatus;
+use super::futures::NEVER;
+use super::profile::Profile;
+use super::session::Ways;
+use crate::EngineError;
+use crate::configuration::ConfigId;
+use crate::machine::Machine;
+use crate::mask_form::{MaskBuilder, MaskForm};
+use crate::watched::Place;
+
+/// How many tokens one search for a completion may try.
+const MAX_TRIED: usize = 2_000;
+/// How many all searches of one mask may.
+const MAX_TRIED_BY_MASK: usize = 100_000;
+/// How many the search may that is made when no token is left otherwise.
+const MAX_TRIED_AT_LENGTH: usize = 2_000_000;
+/// How many tokens are tried behind one place.
+const MAX_CANDIDATES: usize = 2_048;
+/// How many tokens a search follows one behind the other.
+const MAX_PATH: usize = 4_096;
+/// How many completions are kept by configuration.
+const MAX_KEPT: usize = 8;
+
+/// Tokens that led to a text from which safe completions fit, by the configuration where they began.
+/// Each is the rest of a list from some place on.
+pub(crate) type FoundWays = FxHashMap<ConfigId, Vec<(Arc<[TokenId]>, usize)>>;
+
+/// What searches may still try.
+struct Patience {
+    by_search: usize,
+    left: usize,
+    /// Whether some search was given up.
+    is_given_up: bool,
+}
+
+impl Patience {
+    fn new(by_search: usize, left: usize) -> Patience {
+        Patience { by_search, left, is_given_up: false }
+    }
+}
+
+impl Machine {
+    /// The least number of tokens that complete the text at `place`, EOS included; [`NEVER`] if none do.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn watched_least(&mut self, place: &Place) -> Result<(u32, TokenCountStatus), EngineError> {
+        let (least, mut status) = self.tokens_to_finish(place.config)?;
+        if least == NEVER || self.is_safe_within(place, least)? {
+            return Ok((least, status));
+        }
+        let mut patience = Patience::new(MAX_TRIED_BY_MASK, MAX_TRIED_BY_MASK);
+        let most = least.saturating_add(MAX_BEYOND);
+        for n_left in least..most {
+            if self.way(place, n_left, &mut patience)?.is_some() {
+                return Ok((n_left, status));
+            }
+            if patience.is_given_up {
+                status = TokenCountStatus::Upper;
+                break;
+            }
+        }
+        let mut n_left = most;
+        loop {
+            let mut patience = Patience::new(MAX_TRIED_BY_MASK, MAX_TRIED_BY_MASK);
+            if self.way(place, n_left, &mut patience)?.is_some() {
+                return Ok((n_left, TokenCountStatus::Upper));
+            }
+            if n_left >= MAX_LEAST {
+                return match patience.is_given_up {
+                    true => Err(EngineError::watch_search(MAX_TRIED_BY_MASK)),
+                    false => Ok((NEVER, status)),
+                };
+            }
+            n_left = n_left.saturating_mul(2);
+        }
+    }
+
+    /// Whether at most `n_left` tokens complete the text at `place`; `None` if the search was given up.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn watched_fits(&mut self, place: &Place, n_left: u32) -> Result<Option<bool>, EngineError> {
+        let mut patience = Patience::new(MAX_TRIED, MAX_TRIED);
+        let fits = self.fits_watched(place, n_left, &mut patience)?;
+        Ok((fits || !patience.is_given_up).then_some(fits))
+    }
+
+    /// The mask at `place` with `n_left` tokens left, EOS included; not empty if they complete a text that is not complete.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn watched_mask_within(
+        &mut self,
+        config: ConfigId,
+        watching: &Arc<dyn Watching>,
+        n_left: u32,
+    ) -> Result<Arc<MaskForm>, EngineError> {
+        self.mask_of_watched(&Place { config, watching: watching.clone() }, n_left, false)
+    }
+
+    fn mask_of_watched(
+        &mut self,
+        place: &Place,
+        n_left: u32,
+        is_last: bool,
+    ) -> Result<Arc<MaskForm>, EngineError> {
+        let watching = &place.watching;
+        let vocabulary = self.shared.vocabulary.clone();
+        let n_words = mask_words(vocabulary.n_vocab());
+        let Some(admitted) = self.admitted(place)? else {
+            return Ok(Arc::new(MaskBuilder::new(n_words).finish()));
+        };
+        let possible = self.bounded_mask(Ways::All, admitted, n_left)?;
+        let safe = self.bounded_mask(Ways::Safe, admitted, n_left)?;
+        let (keeps_names_only, is_at_risk) = (!watching.keeps_parts(), watching.is_at_risk());
+        let mut patience = Patience::new(MAX_TRIED, MAX_TRIED_BY_MASK);
+        // What is known of single tokens, and what must be found out.
+        let mut refused: FxHashSet<u32> = FxHashSet::default();
+        let mut allowed: Vec<u32> = Vec::new();
+        let mut asked: Vec<(TokenId, Option<Place>)> = Vec::new();
+        let listed = self.listed_tokens(place, admitted)?;
+        asked.extend(listed.into_iter().filter(|&token| possible.contains(token)).map(|token| (token, None)));
+        // Where only names are kept, and what a token has read ends before another one, what was there is all that
+        // matters, so one answer holds for all tokens that lead to the same configuration.
+        let mut alike: FxHashMap<ConfigId, bool> = FxHashMap::default();
+        let doubtful = self.doubtful_tokens();
+        if is_at_risk {
+            let risky = self.risky_tokens(place, vocabulary.trie())?;
+            refused.extend(risky.refused);
+            asked.extend(risky.unclear.into_iter().map(|token| (token, None)));
+            asked.extend(risky.at_risk.into_iter().map(|(token, place)| (token, Some(place))));
+        }
+        if !Arc::ptr_eq(&possible, &safe) {
+            let between = possible.tokens().into_iter().filter(|&token| !safe.contains(token));
+            asked.extend(between.map(|token| (token, None)));
+        }
+        let eos = vocabulary.eos_token_ids();
+        for (token, behind) in asked {
+            if eos.contains(&token.0) || !refused.insert(token.0) || !possible.contains(token) {
+                continue;
+            }
+            let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+            let behind = match behind {
+                Some(behind) => Some(behind),
+                None => self.watched_run(place, bytes)?,
+            };
+            let Some(behind) = behind else { continue };
+            // So do tokens of which the watch has read nothing that it keeps.
+            let is_alike = Arc::ptr_eq(&behind.watching, watching)
+                || keeps_names_only && !is_at_risk && doubtful.merely_begins(token);
+            let fits = match alike.get(&behind.config) {
+                Some(&known) if is_alike => known,
+                _ => self.fits_watched(&behind, n_left - 1, &mut patience)?,
+            };
+            if is_alike {
+                alike.insert(behind.config, fits);
+            }
+            if fits {
+                allowed.push(token.0);
+            }
+        }
+        self.trim();
+        if refused.is_empty() && (safe.len() > 0 || self.configs.is_accepting(admitted)) {
+            return Ok(safe);
+        }
+        let mut refused: Vec<u32> = refused.into_iter().collect();
+        refused.sort_unstable();
+        let mut mask = MaskBuilder::new(n_words);
+        mask.union_without(&safe, &refused);
+        allowed.sort_unstable();
+        mask.insert_all(&allowed.into_iter().map(TokenId).collect::<Vec<_>>());
+        let form = mask.finish();
+        if form.len() > 0 || self.configs.is_accepting(admitted) {
+            return Ok(Arc::new(form));
+        }
+        // It was found before that there is a way: with more patience, first for the bounds, then for the search.
+        if !is_last {
+            for ways in [Ways::All, Ways::Safe] {
+                self.profile_at_length(ways, admitted)?;
+            }
+            return self.mask_of_watched(place, n_left, true);
+        }
+        let mut patience = Patience::new(MAX_TRIED_AT_LENGTH, MAX_TRIED_AT_LENGTH);
+        let way = self.way(place, n_left, &mut patience)?;
+        let first = way.as_deref().and_then(<[TokenId]>::first).copied();
+        if first.is_none() && patience.is_given_up {
+            return Err(EngineError::watch_search(MAX_TRIED_AT_LENGTH));
+        }
+        Ok(Arc::new(MaskForm::Sparse(first.iter().map(|token| token.0).collect())))
+    }
+
+    /// The tokens that `ways` within the limit come behind.
+    fn bounded_mask(
+        &mut self,
+        ways: Ways,
+        config: ConfigId,
+        n_left: u32,
+    ) -> Result<Arc<MaskForm>, EngineError> {
+        let (profile, _): (Arc<Profile>, _) = self.profile(ways, config)?;
+        if profile.most().is_some_and(|most| most < n_left) {
+            return self.mask(config);
+        }
+        Ok(Arc::new(profile.mask(n_left, mask_words(self.shared.vocabulary.n_vocab()))))
+    }
+
+    /// The tokens that are known to fit or not only one by one.
+    fn listed_tokens(&mut self, place: &Place, admitted: ConfigId) -> Result<Vec<TokenId>, EngineError> {
+        let watching = &place.watching;
+        let mut tokens = Vec::new();
+        if watching.keeps_parts() {
+            tokens.extend(self.parting_tokens(admitted)?.iter());
+        }
+        let doubtful = self.doubtful_tokens();
+        tokens.extend(doubtful.doubted(watching.is_idle()));
+        tokens.extend(doubtful.beginning(watching.is_idle()));
+        Ok(tokens)
+    }
+
+    /// Whether a safe completion fits; no, where the text is at risk.
+    fn is_safe_within(&mut self, place: &Place, n_left: u32) -> Result<bool, EngineError> {
+        Ok(!place.watching.is_at_risk() && self.least(Ways::Safe, place.config)?.0 <= n_left)
+    }
+
+    fn fits_watched(
+        &mut self,
+        place: &Place,
+        n_left: u32,
+        patience: &mut Patience,
+    ) -> Result<bool, EngineError> {
+        let (least, status) = self.least(Ways::All, place.config)?;
+        if least > n_left {
+            patience.is_given_up |= status == TokenCountStatus::Upper;
+            return Ok(false);
+        }
+        if self.is_safe_within(place, n_left)? {
+            return Ok(true);
+        }
+        if !self.has_completion(place)? {
+            return Ok(false);
+        }
+        let vocabulary = self.shared.vocabulary.clone();
+        for (path, start) in self.found_ways.get(&place.config).cloned().unwrap_or_default() {
+            let way = &path[start..];
+            let Some(left) = n_left.checked_sub(way.len() as u32) else { continue };
+            let bytes = way.iter().flat_map(|&token| vocabulary.token_bytes(token).unwrap_or_default());
+            let bytes: Vec<u8> = bytes.copied().collect();
+            if let Some(end) = self.watched_run(place, &bytes)?
+                && self.is_safe_within(&end, left)?
+            {
+                return Ok(true);
+            }
+        }
+        // Few completions are looked at where the limit is near; mostly one is among them.
+        let is_given_up = std::mem::take(&mut patience.is_given_up);
+        let mut beyond = 0;
+        let mut fits = false;
+        while !fits && least.saturating_add(beyond) < n_left {
+            fits = self.way(place, least + beyond, patience)?.is_some();
+            beyond = beyond * 2 + 1;
+        }
+        if !fits {
+            patience.is_given_up = false;
+            fits = self.way(place, n_left, patience)?.is_some();
+        }
+        patience.is_given_up = is_given_up || patience.is_given_up && !fits;
+        Ok(fits)
+    }
+
+    /// Tokens that lead to a text from which a safe completion fits, all within `n_left` tokens; kept by configuration.
+    fn way(
+        &mut self,
+        start: &Place,
+        n_left: u32,
+        patience: &mut Patience,
+    ) -> Result<Option<Vec<TokenId>>, EngineError> {
+        struct Step {
+            place: Place,
+            n_left: u32,
+            tokens: std::vec::IntoIter<TokenId>,
+            are_cut: bool,
+        }
+        let vocabulary = self.shared.vocabulary.clone();
+        if self.is_safe_within(start, n_left)? {
+            return Ok(Some(Vec::new()));
+        }
+        let last = patience.left.saturating_sub(patience.by_search);
+        let (tokens, are_cut) = self.candidates(start, n_left)?;
+        let mut steps = vec![Step { place: start.clone(), n_left, tokens, are_cut }];
+        let mut path: Vec<TokenId> = Vec::new();
+        while let Some(step) = steps.last_mut() {
+            let Some(token) = step.tokens.next() else {
+                patience.is_given_up |= step.are_cut;
+                steps.pop();
+                path.pop();
+                continue;
+            };
+            if patience.left <= last || patience.left == 0 {
+                patience.is_given_up = true;
+                return Ok(None);
+            }
+            patience.left -= 1;
+            let Some(left) = step.n_left.checked_sub(1) else { continue };
+            let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+            let Some(next) = self.watched_run(&step.place, bytes)? else { continue };
+            path.push(token);
+            if self.is_safe_within(&next, left)? {
+                let found: Arc<[TokenId]> = path.as_slice().into();
+                for (at, step) in steps.iter().enumerate() {
+                    let known = self.found_ways.entry(step.place.config).or_default();
+                    known.truncate(MAX_KEPT - 1);
+                    known.insert(0, (found.clone(), at));
+                }
+                self.memo_bytes += path.len() * 64;
+                return Ok(Some(path));
+            }
+            if path.len() >= MAX_PATH {
+                patience.is_given_up = true;
+                path.pop();
+            } else if self.least(Ways::All, next.config)?.0 <= left {
+                let (tokens, are_cut) = self.candidates(&next, left)?;
+                steps.push(Step { place: next, n_left: left, tokens, are_cut });
+            } else {
+                path.pop();
+            }
+        }
+        Ok(None)
+    }
+
+    /// Tokens that a completion within `n_left` may begin with, those with the shortest safe completions first, then
+    /// those with the shortest; and whether there are more.
+    fn candidates(
+        &mut self,
+        place: &Place,
+        n_left: u32,
+    ) -> Result<(std::vec::IntoIter<TokenId>, bool), EngineError> {
+        let Some(config) = self.admitted(place)? else { return Ok((Vec::new().into_iter(), false)) };
+        let mut tokens = Vec::new();
+        let mut are_cut = false;
+        for ways in [Ways::Safe, Ways::All] {
+            let (profile, status) = self.profile(ways, config)?;
+            are_cut |= ways == Ways::All && status == TokenCountStatus::Upper;
+            let offered = profile.tokens_within(n_left, MAX_CANDIDATES);
+            are_cut |= offered.len() >= MAX_CANDIDATES;
+            tokens.extend(offered);
+        }
+        let eos = self.shared.vocabulary.eos_token_ids();
+        let mut met = FxHashSet::default();
+        tokens.retain(|token| !eos.contains(&token.0) && met.insert(*token));
+        Ok((tokens.into_iter(), are_cut))
+    }
+}
+
+/// How many tokens more than the least of the grammar alone are tried one by one.
+const MAX_BEYOND: u32 = 16;
+/// Completions of more tokens are not looked for where none of fewer is found.
+const MAX_LEAST: u32 = 1 << 20;
