@@ -2,11 +2,13 @@
 //!
 //! * `maskbench`: compile, first mask, masks and commits over MaskBench, with the verdicts checked.
 //! * `pains`: what other engines fall over, with the answers checked.
+//! * `instructions`: instructions instead of time, of a small fixed set; without Python.
 //! * `programs`: compile, first mask, masks, commits and memory over programs, with the verdicts checked.
 //!
 //! Each engine runs in a process of its own, one thread, with the programs in `xtask/bench`. Figures are ratios
 //! within one run: the machine's speed cancels out, its noise does not.
 
+mod instructions;
 mod maskbench;
 mod plot;
 mod programs;
@@ -31,6 +33,8 @@ pub(crate) enum Bench {
         #[arg(long)]
         tokenizer: PathBuf,
     },
+    /// Count the instructions of a small fixed set, and compare them with those recorded.
+    Instructions(instructions::Arguments),
     /// Replay Go, Java, Python and SQL under Lark grammars through our engine and the peers.
     Programs(programs::Arguments),
 }
@@ -43,6 +47,7 @@ pub(crate) fn run_bench(bench: &Bench) -> anyhow::Result<()> {
             let python = python_env::with_peers(&PEERS)?;
             run(Command::new(python).arg(root().join("xtask/bench/pains.py")).arg(tokenizer))
         }
+        Bench::Instructions(arguments) => instructions::run_instructions(arguments),
         Bench::Programs(arguments) => programs::run_programs(arguments),
     }
 }
