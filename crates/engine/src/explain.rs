@@ -83,9 +83,10 @@ impl Matcher {
                 }
             }
         }
-        let reason = match self.max_tokens() {
-            Some(_) => "the text could not be completed within the tokens that are left",
-            None => "with it no text is left whose items differ",
+        drop(machine);
+        let reason = match self.fork().accept_unbudgeted(token)? {
+            true => "the text could not be completed within the tokens that are left",
+            false => "with it no text is left whose items and keys all differ",
         };
         Ok(format!("{shown} is refused: {reason}"))
     }

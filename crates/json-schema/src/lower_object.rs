@@ -7,7 +7,8 @@
 //! necessary. Members that must be there under some key (which only complements ask for) are first spread
 //! over the named properties, then kept as the set of those still missing.
 //!
-//! No key occurs twice: of those that are named the rules say so, the session watches over all others ([`crate::distinct`]).
+//! No key occurs twice. Of those that are named, and of classes of few keys, which are lists in any order, the rules say
+//! so; the session watches over all others ([`crate::distinct`]).
 
 use std::rc::Rc;
 

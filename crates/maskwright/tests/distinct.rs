@@ -391,6 +391,23 @@ fn optional_arrays_of_different_items_fit_far_limits() {
     }
 }
 
+/// What is kept of many keys, and of open brackets, is shared by the steps of a session; nothing recurses.
+#[test]
+fn many_keys_and_deep_texts() {
+    let (mut keys, _, _) = matcher(&json!({}), Whitespace::Compact);
+    assert!(keys.accept_bytes(b"{").unwrap());
+    for n in 0..20_000 {
+        assert!(keys.accept_bytes(format!("\"k{n}\":{n},").as_bytes()).unwrap());
+    }
+    assert!(!keys.fork().accept_bytes(b"\"k777\"").unwrap());
+    assert!(keys.accept_bytes(b"\"k77\\u0067\":[]}").unwrap() && keys.is_accepting());
+    let (mut deep, _, _) = matcher(&json!({}), Whitespace::Compact);
+    for _ in 0..1_000 {
+        assert!(deep.accept_bytes("{\"a\":[".repeat(50).as_bytes()).unwrap());
+    }
+    drop(deep);
+}
+
 #[test]
 fn what_a_session_remembers_goes_back_with_it() {
     let schema = json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true});
