@@ -1,12 +1,12 @@
 //! Grammars with a [watch](maskwright_grammar::Watch): sessions that remember what was there.
 //!
-//! A session stands at a configuration and a [`Watching`]. Where the watch refuses, threads at terminals marked
-//! [`Mark::Parts`] are not followed; all else is the machine's. A token is allowed iff its bytes lead on and the
+//! A session stands at a configuration and a [`Watching`]. Where the watch refuses, threads at terminals that
+//! [can be refused](Mark::can_be_refused) are not followed; all else is the machine's. A token is allowed iff its bytes lead on and the
 //! text then has a completion that the watch lets pass: it has where the text is not at risk (what the front end
 //! owes), else a search finds one.
 //!
-//! The mask is the machine's mask without the tokens that fail, and few can: those that read into a marked terminal
-//! (listed once a configuration), and those behind which the text is at risk as it was before them (found by a
+//! The mask is the machine's mask without the tokens that fail, and few can: those that read into a terminal that parts
+//! (listed once a configuration), those that the watch doubts (listed once a vocabulary), and those behind which the text is at risk as it was before them (found by a
 //! walk of the token trie that ends where risk does). The naive twin is `accept_token`, token by token.
 //!
 //! Rejected: configurations that carry what was there (each text would have its own, and masks and transitions
@@ -363,7 +363,7 @@ impl Machine {
         self.doubtful.insert(doubtful).clone()
     }
 
-    /// The tokens with a byte that some thread at a terminal marked [`Mark::Parts`] reads.
+    /// The tokens with a byte that some thread at a terminal that [parts](Mark::parts) reads.
     pub(crate) fn parting_tokens(&mut self, config: ConfigId) -> Result<Arc<[TokenId]>, EngineError> {
         if let Some(known) = self.parting.get(&config) {
             return Ok(known.clone());
@@ -402,7 +402,7 @@ impl Machine {
     }
 
     /// Bytes with which a configuration stays inside its only terminal, at the same place of it; texts of other
-    /// configurations, and of terminals marked [`Mark::Parts`], have none.
+    /// configurations, and of terminals that [part](Mark::parts), have none.
     fn loops_inside(&self, config: ConfigId) -> Result<ByteSet, EngineError> {
         let [thread] = self.configs.threads(config) else { return Ok(ByteSet::EMPTY) };
         let automaton = self.automaton(thread.terminal);
@@ -416,7 +416,7 @@ impl Machine {
             .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))
     }
 
-    /// Whether a thread at a terminal marked [`Mark::Parts`] reads `byte`.
+    /// Whether a thread at a terminal that [parts](Mark::parts) reads `byte`.
     fn parts_at(&self, config: ConfigId, byte: u8) -> Result<bool, EngineError> {
         let Some(watched) = self.network.watched() else { return Ok(false) };
         for thread in self.configs.threads(config) {

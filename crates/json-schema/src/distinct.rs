@@ -20,7 +20,7 @@ use maskwright_automata::ByteSet;
 use maskwright_grammar::{Doubt, Mark, Marks, Watch, Watching};
 use rpds::{ListSync, RedBlackTreeSetSync};
 
-use crate::json_value::{JsonValue, escape_goes_on, unescaped, unescaped_so_far};
+use crate::json_value::{JsonValue, escape_goes_on, unescaped_so_far};
 use crate::lower_object::FEW_KEYS;
 
 /// The watch of a schema.
@@ -241,14 +241,15 @@ impl Reader {
         let name = self.name();
         self.token.clear();
         let is_value_kept = self.n_watched > 0;
+        let mut could_run_out = false;
         if let Some(Level::Object { names, has_few, .. }) = self.levels.first() {
-            let could_run_out = marks.contains(Mark::Parts) && names.size() >= MANY_KEYS;
+            could_run_out = marks.contains(Mark::Parts) && names.size() >= MANY_KEYS;
             self.n_naming += usize::from(is_kept && names.is_empty());
             self.n_few += usize::from(could_run_out && !has_few);
         }
         self.change(|level| {
             if let Level::Object { names, has_few, key, .. } = level {
-                *has_few |= marks.contains(Mark::Parts) && names.size() >= MANY_KEYS;
+                *has_few |= could_run_out;
                 if is_kept {
                     names.insert_mut(name[..].into());
                 }
@@ -338,15 +339,13 @@ impl Reader {
 
     /// Whether the key that is being written in the innermost object may be one of `members`.
     fn may_have_key(&self, members: &BTreeMap<Box<[u8]>, Arc<JsonValue>>) -> bool {
-        let Some((_, text)) = self.token.split_first() else { return true };
+        if self.token.is_empty() {
+            return true;
+        }
+        let name = self.name();
         match self.string {
-            StringPhase::Outside => {
-                members.contains_key(&unescaped(&text[..text.len().saturating_sub(1)])[..])
-            }
-            _ => {
-                let begun = unescaped(text);
-                members.keys().any(|name| name.starts_with(&begun))
-            }
+            StringPhase::Outside => members.contains_key(&name[..]),
+            _ => members.keys().any(|member| member.starts_with(&name)),
         }
     }
 }
