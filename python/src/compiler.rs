@@ -98,32 +98,13 @@ impl Compiler {
         strict: bool,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        let property_order = match property_order {
-            "schema" => PropertyOrder::Schema,
-            "any" => PropertyOrder::Any,
-            other => {
-                return Err(PyValueError::new_err(format!(
-                    "property_order is {other:?}, expected \"schema\" or \"any\""
-                )));
-            }
-        };
-        let whitespace = match whitespace {
-            "flexible" => Whitespace::Flexible,
-            "compact" => Whitespace::Compact,
-            "any" => Whitespace::Any,
-            other => {
-                return Err(PyValueError::new_err(format!(
-                    "whitespace is {other:?}, expected \"flexible\", \"compact\" or \"any\""
-                )));
-            }
-        };
         let py = schema.py();
         let schema: String = if schema.is_instance_of::<PyString>() {
             schema.extract()?
         } else {
             py.import("json")?.call_method1("dumps", (schema,))?.extract()?
         };
-        let config = SchemaConfig { property_order, whitespace, strict, ..SchemaConfig::default() };
+        let config = SchemaConfig { strict, ..schema_config(property_order, whitespace)? };
         let compiled = self.run(py, cancel, move |compiler, options| {
             compiler.compile_json_schema(&schema, &config, options)
         })?;
@@ -175,12 +156,15 @@ impl Compiler {
     /// The texts of a grammar in Lark's language. `start`: the rule of whole texts.
     ///
     /// `lexer`: which terminals compete for a token, "contextual", those that can be read where it stands, by maximal munch
-    /// and priorities; or "basic", all of them, as Lark's basic lexer splits a text into tokens. `indentation`: "python" makes INDENT and DEDENT of the blanks after `_NL`, outside of
+    /// and priorities; "basic", all of them, as Lark's basic lexer splits a text into tokens; or "dynamic_complete", none: the
+    /// text is split in any way that the rules allow, as with Lark's Earley parser. There, `%json {...}` in a rule stands for the
+    /// texts of that JSON Schema, and `%json "call.json"` for those of the schema in that file, which is looked for in `import_paths`;
+    /// `property_order` and `whitespace` are theirs. `indentation`: "python" makes INDENT and DEDENT of the blanks after `_NL`, outside of
     /// brackets, as Lark's PythonIndenter does. `import_paths`: the folders in which imported grammars are looked for,
     /// relative imports too; `common` is built in.
     ///
     /// Raises GrammarError, with line, column and a hint, if the grammar is wrong or no text fits it.
-    #[pyo3(signature = (grammar, *, start="start", lexer="contextual", indentation=None, import_paths=Vec::new(), cancel=None))]
+    #[pyo3(signature = (grammar, *, start="start", lexer="contextual", indentation=None, import_paths=Vec::new(), property_order="schema", whitespace="flexible", cancel=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
     fn compile_lark(
         &self,
@@ -190,14 +174,17 @@ impl Compiler {
         lexer: &str,
         indentation: Option<&str>,
         import_paths: Vec<PathBuf>,
+        property_order: &str,
+        whitespace: &str,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
         let lexer = match lexer {
             "contextual" => LexerKind::Contextual,
             "basic" => LexerKind::Basic,
+            "dynamic_complete" => LexerKind::DynamicComplete,
             other => {
                 return Err(PyValueError::new_err(format!(
-                    "lexer is {other:?}, expected \"contextual\" or \"basic\""
+                    "lexer is {other:?}, expected \"contextual\", \"basic\" or \"dynamic_complete\""
                 )));
             }
         };
@@ -210,8 +197,8 @@ impl Compiler {
                 )));
             }
         };
-        let start = start.to_owned();
-        let lark = LarkOptions { start, lexer, indentation, import_paths, ..LarkOptions::default() };
+        let (start, schemas) = (start.to_owned(), schema_config(property_order, whitespace)?);
+        let lark = LarkOptions { start, lexer, indentation, import_paths, schemas, ..LarkOptions::default() };
         self.run(py, cancel, move |compiler, options| compiler.compile_lark(&grammar, &lark, options))
             .map(|grammar| self.compiled(grammar))
     }
@@ -384,4 +371,28 @@ impl ReportEntry {
             self.pointer, self.keyword, self.status
         )
     }
+}
+
+/// How a schema is read, by the names that Python has for it.
+fn schema_config(property_order: &str, whitespace: &str) -> PyResult<SchemaConfig> {
+    let property_order = match property_order {
+        "schema" => PropertyOrder::Schema,
+        "any" => PropertyOrder::Any,
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "property_order is {other:?}, expected \"schema\" or \"any\""
+            )));
+        }
+    };
+    let whitespace = match whitespace {
+        "flexible" => Whitespace::Flexible,
+        "compact" => Whitespace::Compact,
+        "any" => Whitespace::Any,
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "whitespace is {other:?}, expected \"flexible\", \"compact\" or \"any\""
+            )));
+        }
+    };
+    Ok(SchemaConfig { property_order, whitespace, ..SchemaConfig::default() })
 }

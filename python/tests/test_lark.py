@@ -52,6 +52,21 @@ def test_keywords_and_names_are_told_apart_as_lark_does(compiler):
     assert not accepts(grammar, "ifx") and not accepts(grammar, "if if")
 
 
+def test_a_schema_is_a_part_of_a_grammar(tmp_path, tokenizer, compiler):
+    source = 'start: "call(" %json {"properties": {"n": {"type": "integer"}}, "required": ["n"], "type": "object"} ")"\n'
+    grammar = compiler.compile_lark(source, lexer="dynamic_complete", whitespace="compact")
+    assert accepts(grammar, 'call({"n":1,"m":[{}]})')
+    assert not accepts(grammar, 'call({"n": 1})') and not accepts(grammar, 'call({"m":1})')
+    matcher = maskwright.Matcher(grammar)
+    assert matcher.accept_bytes(b'call({"n"')
+    assert allowed(matcher, tokenizer.vocab_size) == brute_force(matcher, tokenizer.vocab_size)
+    (tmp_path / "call.json").write_text('{"enum": ["a"]}')
+    imports = compiler.compile_lark('start: %json "call.json"', lexer="dynamic_complete", import_paths=[tmp_path])
+    assert accepts(imports, '"a"') and not accepts(imports, '"b"')
+    with pytest.raises(maskwright.GrammarError, match="dynamic_complete"):
+        compiler.compile_lark(source)
+
+
 def test_start_names_the_rule_of_whole_texts(compiler):
     assert accepts(compiler.compile_lark(LIST, start="item", lexer="basic"), "if")
     with pytest.raises(maskwright.GrammarError, match="did you mean `item`"):

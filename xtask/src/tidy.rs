@@ -23,7 +23,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("maskwright-json-schema", &["maskwright-automata", "maskwright-grammar", "maskwright-syntax"]),
     (
         "maskwright-lark",
-        &["maskwright-automata", "maskwright-grammar", "maskwright-lexing", "maskwright-syntax"],
+        &[
+            "maskwright-automata",
+            "maskwright-grammar",
+            "maskwright-json-schema",
+            "maskwright-lexing",
+            "maskwright-syntax",
+        ],
     ),
     ("maskwright-vocabulary", &["maskwright-automata"]),
     (

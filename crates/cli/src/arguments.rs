@@ -71,7 +71,7 @@ pub(crate) struct GrammarArguments {
     /// The rule of whole texts of a Lark grammar [default: start]
     #[arg(long, value_name = "RULE", help_heading = "Lark")]
     pub(crate) start: Option<String>,
-    /// A folder with grammars that a Lark grammar imports; relative imports are looked for beside its file
+    /// A folder with what a Lark grammar imports, grammars and schemas; relative imports are looked for beside its file
     #[arg(long, value_name = "DIR", help_heading = "Lark")]
     pub(crate) import_path: Vec<PathBuf>,
 }
@@ -83,6 +83,9 @@ pub(crate) enum LexerArgument {
     Contextual,
     /// All of them, as Lark's basic lexer does
     Basic,
+    /// None: the text is split in any way that the rules allow. JSON Schemas in a grammar (%json) need it
+    #[value(name = "dynamic_complete")]
+    DynamicComplete,
 }
 
 impl From<LexerArgument> for LexerKind {
@@ -90,6 +93,7 @@ impl From<LexerArgument> for LexerKind {
         match argument {
             LexerArgument::Contextual => LexerKind::Contextual,
             LexerArgument::Basic => LexerKind::Basic,
+            LexerArgument::DynamicComplete => LexerKind::DynamicComplete,
         }
     }
 }

@@ -54,6 +54,7 @@ impl Source {
                 start: arguments.start.clone().unwrap_or(defaults.start),
                 lexer: arguments.lexer.map_or(defaults.lexer, Into::into),
                 indentation: arguments.indentation.map(Into::into),
+                schemas: SchemaConfig { whitespace: arguments.whitespace.into(), ..defaults.schemas },
                 file: Some(path.clone()),
                 import_paths: arguments.import_path.clone(),
             };

@@ -51,7 +51,9 @@ fn main() -> Result<(), Error> {
     let read = start.elapsed();
     let compiled = match lexer {
         LexerKind::Basic => compiler.compile_lexed(grammar.lexed, layout, &Fuel::unlimited())?,
-        LexerKind::Contextual => compiler.compile_contextual(grammar.lexed, layout, &Fuel::unlimited())?,
+        LexerKind::Contextual | LexerKind::DynamicComplete => {
+            compiler.compile_contextual(grammar.lexed, layout, &Fuel::unlimited())?
+        }
     };
     let compile = start.elapsed();
     let mut mask = Mask::new(tokenizer.vocabulary().n_vocab());

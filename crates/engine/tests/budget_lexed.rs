@@ -80,7 +80,9 @@ fn compile_within(
     let compiler = Compiler::with_options(vocabulary.clone(), limits, options);
     match lexer {
         LexerKind::Basic => compiler.compile_lexed(grammar.lexed, layout, &fuel).ok(),
-        LexerKind::Contextual => compiler.compile_contextual(grammar.lexed, layout, &fuel).ok(),
+        LexerKind::Contextual | LexerKind::DynamicComplete => {
+            compiler.compile_contextual(grammar.lexed, layout, &fuel).ok()
+        }
     }
 }
 

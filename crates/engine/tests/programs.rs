@@ -134,7 +134,9 @@ impl Case {
         let compiler = Compiler::with_options(vocabulary.clone(), Limits::default(), options);
         match lexer {
             LexerKind::Basic => compiler.compile_lexed(grammar.lexed, layout, &Fuel::unlimited()),
-            LexerKind::Contextual => compiler.compile_contextual(grammar.lexed, layout, &Fuel::unlimited()),
+            LexerKind::Contextual | LexerKind::DynamicComplete => {
+                compiler.compile_contextual(grammar.lexed, layout, &Fuel::unlimited())
+            }
         }
         .unwrap()
     }

@@ -13,6 +13,7 @@
 
 mod builder;
 mod collapse;
+mod embed;
 mod error;
 mod expr;
 mod lalr;

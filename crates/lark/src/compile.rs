@@ -5,9 +5,10 @@ use maskwright_grammar::{ExprId, GrammarBuilder, LexedGrammar, RuleId, TerminalF
 use maskwright_lexing::{Flags, LarkTerminal, lark_order};
 use rustc_hash::FxHashMap;
 
-use crate::config::{Indentation, IndentationIds, LarkConfig, LarkGrammar};
+use crate::config::{Indentation, IndentationIds, LarkConfig, LarkGrammar, LexerKind};
 use crate::definitions::{Definitions, load};
 use crate::error::{Fault, LarkError};
+use crate::over_bytes::over_bytes;
 use crate::rules::{RuleExpr, Rules, translate};
 use crate::source::{Sources, Span};
 use crate::terminals::{NamedText, located, named_texts, parse};
@@ -46,8 +47,15 @@ fn compile(sources: &mut Sources, config: &LarkConfig<'_>, fuel: &Fuel) -> Resul
     let named = named_texts(&definitions, fuel)?;
     let rules = translate(&definitions, named, fuel)?;
     let start = start_rule(&rules, &definitions, &config.start)?;
+    let is_over_bytes = config.lexer == LexerKind::DynamicComplete;
+    if !is_over_bytes {
+        refuse_schemas(&rules)?;
+    } else if config.indentation.is_some() {
+        return Err(Fault::new(TOP, "indentation without a lexer")
+            .with_hint("use the basic or contextual lexer: they make tokens of indentation"));
+    }
     let kept = kept_terminals(&rules, &definitions, start, config.indentation.as_ref());
-    let (terminals, regexps) = terminals(&rules.terminals, &kept, &definitions, fuel)?;
+    let Terminals { terminals, regexps, spans } = terminals(&rules.terminals, &kept, &definitions, fuel)?;
     let ids: FxHashMap<&str, usize> =
         terminals.iter().enumerate().map(|(id, terminal)| (terminal.name.as_str(), id)).collect();
     let mut ignored: Vec<TerminalId> = definitions
@@ -80,7 +88,21 @@ fn compile(sources: &mut Sources, config: &LarkConfig<'_>, fuel: &Fuel) -> Resul
     let grammar = lowering.run(start)?;
     check_start(&grammar, &definitions, &config.start, fuel)?;
     let lexed = LexedGrammar { rules: grammar, terminals, declared: rules.declared, ignored };
-    Ok(LarkGrammar { lexed, regexps, lexer: config.lexer, indentation })
+    let over_bytes = if is_over_bytes {
+        Some(over_bytes(&lexed, &spans, &rules.schemas, &config.schemas, fuel)?)
+    } else {
+        None
+    };
+    Ok(LarkGrammar { lexed, regexps, lexer: config.lexer, indentation, over_bytes })
+}
+
+/// A lexer has no terminals that nest.
+fn refuse_schemas(rules: &Rules) -> Result<(), Fault> {
+    match rules.schemas.first() {
+        None => Ok(()),
+        Some(schema) => Err(Fault::new(schema.span, "a JSON Schema among the tokens of a lexer")
+            .with_hint("use the lexer \"dynamic_complete\": JSON texts nest, and are no tokens")),
+    }
 }
 
 /// The place of what is wrong with the grammar as a whole: the start of the first file.
@@ -148,15 +170,22 @@ fn kept_terminals(
     kept
 }
 
-/// The kept terminals and their regular expressions, in Lark's order.
+/// The kept terminals in Lark's order, with their regular expressions and where they are defined or used first.
+struct Terminals {
+    terminals: Vec<LarkTerminal>,
+    regexps: Vec<String>,
+    spans: Vec<Span>,
+}
+
 fn terminals(
     texts: &[NamedText],
     kept: &[bool],
     definitions: &Definitions,
     fuel: &Fuel,
-) -> Result<(Vec<LarkTerminal>, Vec<String>), Fault> {
+) -> Result<Terminals, Fault> {
     let mut terminals = Vec::new();
     let mut regexps = Vec::new();
+    let mut spans = Vec::new();
     let mut all = texts.iter().zip(kept).filter_map(|(text, &is_kept)| is_kept.then_some(text));
     if let Some(text) = all.nth(MAX_TERMINALS) {
         let message = format!("a lexer of more than {MAX_TERMINALS} terminals");
@@ -166,11 +195,14 @@ fn terminals(
     for text in texts.iter().zip(kept).filter_map(|(text, &is_kept)| is_kept.then_some(text)) {
         terminals.push(terminal(text, definitions, fuel)?);
         regexps.push(text.text.to_regexp());
+        spans.push(text.span);
     }
     let order = lark_order(&terminals);
     let regexps = order.iter().map(|&at| std::mem::take(&mut regexps[at])).collect();
+    let spans = order.iter().map(|&at| spans[at]).collect();
     let mut terminals: Vec<Option<LarkTerminal>> = terminals.into_iter().map(Some).collect();
-    Ok((order.into_iter().filter_map(|at| terminals[at].take()).collect(), regexps))
+    let terminals = order.into_iter().filter_map(|at| terminals[at].take()).collect();
+    Ok(Terminals { terminals, regexps, spans })
 }
 
 fn terminal(text: &NamedText, definitions: &Definitions, fuel: &Fuel) -> Result<LarkTerminal, Fault> {

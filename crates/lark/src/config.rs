@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use maskwright_grammar::{LexedGrammar, TerminalId};
+use maskwright_grammar::{Grammar, LexedGrammar, TerminalId};
+use maskwright_json_schema::SchemaConfig;
 use maskwright_lexing::LarkTerminal;
 
 use crate::import::Resolver;
@@ -21,6 +22,14 @@ pub enum LexerKind {
     Contextual,
     /// All of them, everywhere: Lark's `lexer="basic"`.
     Basic,
+    /// None: the rules decide alone, as with Lark's `parser="earley", lexer="dynamic_complete"`. A text is in the language iff
+    /// it can be split in any way into words of terminals, and of ignored terminals between them, that the rules derive. A
+    /// word of a terminal is what its pattern matches whole in that word alone: a comment that ends lazily has one end.
+    /// Priorities have no effect, indentation is refused. JSON Schemas in a grammar (`%json`) need it.
+    ///
+    /// (Lark takes of ignored text only what a pattern matches first, so with `%ignore /a+/` it refuses what needs some
+    /// of several `a`s; here any of its words may be ignored.)
+    DynamicComplete,
 }
 
 /// The names of the terminals that make indentation part of a grammar.
@@ -79,7 +88,9 @@ pub struct LarkConfig<'a> {
     pub lexer: LexerKind,
     /// Whether indentation makes tokens.
     pub indentation: Option<Indentation>,
-    /// Finds the grammars that are imported, before the built-in ones; files are the caller's to read.
+    /// How the JSON Schemas in the grammar are read.
+    pub schemas: SchemaConfig,
+    /// Finds the grammars and schemas that are imported, before the built-in ones; files are the caller's to read.
     pub resolver: Option<&'a Resolver<'a>>,
 }
 
@@ -89,6 +100,7 @@ impl Default for LarkConfig<'_> {
             start: "start".to_owned(),
             lexer: LexerKind::default(),
             indentation: None,
+            schemas: SchemaConfig::default(),
             resolver: None,
         }
     }
@@ -100,6 +112,7 @@ impl fmt::Debug for LarkConfig<'_> {
             .field("start", &self.start)
             .field("lexer", &self.lexer)
             .field("indentation", &self.indentation)
+            .field("schemas", &self.schemas)
             .field("has_resolver", &self.resolver.is_some())
             .finish()
     }
@@ -143,4 +156,6 @@ pub struct LarkGrammar {
     pub lexer: LexerKind,
     /// What indentation makes, if it makes tokens.
     pub indentation: Option<IndentationIds>,
+    /// The texts of the grammar without a lexer, with [`LexerKind::DynamicComplete`] and only then.
+    pub over_bytes: Option<Grammar>,
 }

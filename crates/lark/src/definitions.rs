@@ -14,7 +14,7 @@ use crate::error::Fault;
 use crate::import::{self, ImportRequest, Resolver};
 use crate::parser::parse;
 use crate::source::{Sources, Span};
-use crate::tree::{BodyId, Definition, Import, Name, Node, Statement, Symbol, Tree};
+use crate::tree::{BodyId, Definition, Import, Name, Node, Schema, Statement, Symbol, Tree};
 
 /// How many files a grammar may be made of, a file counted each time it is imported.
 const MAX_FILES: usize = 200;
@@ -160,7 +160,7 @@ impl Loader<'_> {
                 Statement::Override(definition) => self.define(definition, true, mangle, &mut entries)?,
                 Statement::Extend(definition) => self.extend(definition, mangle, &entries)?,
                 // What an imported grammar ignores is its own affair.
-                Statement::Ignore(tree) if mangle.is_none() => self.ignore(tree, &mut entries),
+                Statement::Ignore(tree) if mangle.is_none() => self.ignore(tree, &mut entries)?,
                 Statement::Declare(names) => {
                     for name in names {
                         let name = mangled(name, mangle);
@@ -276,7 +276,7 @@ impl Loader<'_> {
         }
         mangle_body(&mut body, mangle);
         let parameters = parameters.into_iter().map(|parameter| mangled(parameter, mangle).text).collect();
-        let body = Some(self.add(body));
+        let body = Some(self.add(body)?);
         entries.put(Entry { name, parameters, priority, body });
         Ok(())
     }
@@ -311,30 +311,57 @@ impl Loader<'_> {
             return Err(Fault::new(name.span, message));
         };
         mangle_body(&mut body, mangle);
+        self.read_schemas(&mut body)?;
         if let Node::Alternatives(alternatives) = &mut self.bodies[base.0 as usize].node {
             alternatives.insert(0, body);
         }
         Ok(())
     }
 
-    fn ignore(&mut self, tree: Tree, entries: &mut Entries) {
+    fn ignore(&mut self, tree: Tree, entries: &mut Entries) -> Result<(), Fault> {
         let span = tree.span;
         if let Some(name) = single_terminal(&tree) {
             self.ignored.push((name.to_owned(), span));
-            return;
+            return Ok(());
         }
         let text = format!("__IGNORE_{}", self.ignored.len());
         self.ignored.push((text.clone(), span));
         let name = Name { text, span, is_terminal: true };
-        let body = Some(self.add(tree));
+        let body = Some(self.add(tree)?);
         entries.put(Entry { name, parameters: Vec::new(), priority: 0, body });
+        Ok(())
     }
 
-    fn add(&mut self, body: Tree) -> BodyId {
+    fn add(&mut self, mut body: Tree) -> Result<BodyId, Fault> {
+        self.read_schemas(&mut body)?;
         self.bodies.push(body);
-        BodyId(
-            u32::try_from(self.bodies.len() - 1).expect("the tokens of each file and the files are limited"),
-        )
+        let id = u32::try_from(self.bodies.len() - 1);
+        Ok(BodyId(id.expect("the tokens of each file and the files are limited")))
+    }
+
+    /// Reads the files of JSON Schemas.
+    fn read_schemas(&self, tree: &mut Tree) -> Result<(), Fault> {
+        let span = tree.span;
+        if let Node::Schema(Schema::File(path)) = &tree.node {
+            let text = self.schema_file(path, span)?;
+            tree.node = Node::Schema(Schema::Text(text));
+        }
+        tree.parts_mut().iter_mut().try_for_each(|part| self.read_schemas(part))
+    }
+
+    /// The text of a schema's file, which is looked for beside the grammar and then in the import paths.
+    fn schema_file(&self, path: &str, span: Span) -> Result<String, Fault> {
+        let is_inside = |name: &str| !matches!(name, "" | "." | "..") && !name.contains(['\\', ':', '\0']);
+        if !path.split('/').all(is_inside) {
+            return Err(Fault::new(span, format!("the file {path:?} of a schema"))
+                .with_hint("name a file beside the grammar or in the import paths, or in a folder below: \"schemas/call.json\""));
+        }
+        let (importer, _) = self.sources.get(span.source);
+        [Some(importer), None]
+            .iter()
+            .find_map(|&from| import::find(&ImportRequest { path, from }, self.resolver))
+            .map(|file| file.text)
+            .ok_or_else(|| Fault::new(span, format!("no file {path:?} is found")))
     }
 }
 
@@ -471,6 +498,9 @@ fn validate(definitions: &Definitions) -> Result<(), Fault> {
                     *span,
                     format!("`{}` is only declared: it can't be ignored", name.text),
                 ));
+            }
+            Some(Entry { body: Some(body), .. }) if definitions.body(*body).as_schema().is_some() => {
+                return Err(Fault::new(*span, "the texts of a JSON Schema can't be ignored"));
             }
             Some(_) => {}
         }

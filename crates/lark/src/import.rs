@@ -2,26 +2,26 @@
 //!
 //! Reading files is the caller's: this crate asks a [`Resolver`].
 
-/// What an `%import` statement asks for.
+/// What an `%import` statement or a schema's file asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ImportRequest<'a> {
-    /// The grammar's path with `/` between its names, such as `common.lark` or `sql/names.lark`.
+    /// The path with `/` between its names, such as `common.lark`, `sql/names.lark` or `call.json`.
     pub path: &'a str,
-    /// For a relative import (`%import .names.NAME`) the name of the grammar that imports: the path is
+    /// For a relative import (`%import .names.NAME`) and for schemas the name of the grammar that imports: the path is
     /// relative to where that is. `None`: the path is looked for in the import paths.
     pub from: Option<&'a str>,
 }
 
-/// A grammar that was found.
+/// A grammar or schema that was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImportedGrammar {
     /// What it is called in messages, and where its own relative imports start from.
     pub name: String,
-    /// The grammar.
+    /// Its text.
     pub text: String,
 }
 
-/// Finds imported grammars; `None` where there is none.
+/// Finds imported grammars and schemas; `None` where there is none.
 pub type Resolver<'a> = dyn Fn(&ImportRequest<'_>) -> Option<ImportedGrammar> + 'a;
 
 /// Grammars that can be imported everywhere, by path.

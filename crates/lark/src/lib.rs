@@ -6,7 +6,11 @@
 //!
 //! tokens (`token`) → statements (`parser`, `tree`) → definitions, imports read and names found
 //! (`definitions`, `import`) → texts of terminals (`terminals`, `pattern_text`) → rules without templates and
-//! literals (`rules`) → what is used (`used`) → the grammar (`compile`).
+//! literals (`rules`) → what is used (`used`) → the grammar (`compile`), and where no lexer is wanted, the same over bytes
+//! (`over_bytes`).
+//!
+//! Beyond Lark, `%json {...}` in a rule, or as a rule or terminal of its own, is the texts of that JSON Schema, and
+//! `%json "call.json"` those of the schema in that file.
 //!
 //! Only recognition counts: aliases, priorities of rules and what shapes trees are read and have no effect.
 //! Which terminals compete, and in which order, is Lark's to the letter, since that is part of the language.
@@ -23,6 +27,7 @@ mod config;
 mod definitions;
 mod error;
 mod import;
+mod over_bytes;
 mod parser;
 mod pattern_text;
 mod render;

@@ -5,7 +5,7 @@ use maskwright_automata::Fuel;
 use crate::error::Fault;
 use crate::source::Span;
 use crate::token::{Token, tokens};
-use crate::tree::{Definition, Import, Literal, Name, Node, Statement, Symbol, Times, Tree};
+use crate::tree::{Definition, Import, Literal, Name, Node, Schema, Statement, Symbol, Times, Tree};
 
 /// How deeply groups may nest.
 const MAX_DEPTH: usize = 200;
@@ -347,6 +347,16 @@ impl<'s> Parser<'_, 's> {
                     body: body.to_owned(),
                     flags: flags.into_iter().collect(),
                     is_string: false,
+                })
+            }
+            Token::Json(text) => {
+                self.at += 1;
+                Node::Schema(if text.starts_with('"') {
+                    let path = serde_json::from_str(text)
+                        .map_err(|error| Fault::new(span, format!("the name of a schema's file: {error}")))?;
+                    Schema::File(path)
+                } else {
+                    Schema::Text(text.to_owned())
                 })
             }
             _ => return Ok(None),

@@ -33,7 +33,8 @@ impl fmt::Display for LarkGrammar {
             f.write_str(if is_ignored { " (ignored)\n" } else { "\n" })?;
         }
         for name in &self.lexed.declared {
-            writeln!(f, "{name}: (declared)")?;
+            let what = if name.starts_with('%') { "a JSON Schema" } else { "declared" };
+            writeln!(f, "{name}: ({what})")?;
         }
         Ok(())
     }

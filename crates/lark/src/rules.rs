@@ -16,7 +16,7 @@ use crate::error::Fault;
 use crate::pattern_text::PatternText;
 use crate::source::Span;
 use crate::terminals::NamedText;
-use crate::tree::{BodyId, Name, Node, Times, Tree};
+use crate::tree::{BodyId, Name, Node, Schema, Times, Tree};
 
 /// How many instances of templates a grammar may have.
 const MAX_INSTANCES: usize = 10_000;
@@ -35,7 +35,7 @@ pub(crate) enum RuleExpr {
     Repeat { inner: Box<RuleExpr>, min: u32, max: Option<u32> },
     /// A terminal of [`Rules::terminals`].
     Terminal(usize),
-    /// The terminal of [`Rules::declared`] that is only declared.
+    /// A terminal of [`Rules::declared`].
     Declared(usize),
     /// A rule of [`Rules::rules`].
     Rule(usize),
@@ -46,7 +46,17 @@ pub(crate) enum RuleExpr {
 pub(crate) struct Rules {
     pub(crate) rules: Vec<(String, RuleExpr)>,
     pub(crate) terminals: Vec<NamedText>,
+    /// The terminals that have no pattern: those that are only declared, then one for each of `schemas`.
     pub(crate) declared: Vec<String>,
+    pub(crate) schemas: Vec<NestedSchema>,
+}
+
+/// A JSON Schema in a grammar.
+#[derive(Debug)]
+pub(crate) struct NestedSchema {
+    pub(crate) text: String,
+    /// Where it is used first.
+    pub(crate) span: Span,
 }
 
 /// What a template's parameter stands for.
@@ -91,6 +101,9 @@ pub(crate) fn translate(
             .collect(),
         declared_ids: declared.iter().enumerate().map(|(at, name)| (name.clone(), at)).collect(),
         terminals,
+        declared,
+        schemas: Vec::new(),
+        schema_ids: FxHashMap::default(),
         terminal_names: names,
         n_unnamed: 0,
         waiting: Vec::new(),
@@ -107,7 +120,8 @@ pub(crate) fn translate(
     while rules.len() < translator.waiting.len() {
         rules.push(translator.rule(rules.len())?);
     }
-    Ok(Rules { rules, terminals: translator.terminals, declared })
+    let Translator { terminals, declared, schemas, .. } = translator;
+    Ok(Rules { rules, terminals, declared, schemas })
 }
 
 struct Translator<'a> {
@@ -117,6 +131,10 @@ struct Translator<'a> {
     by_text: FxHashMap<PatternText, usize>,
     terminal_ids: FxHashMap<String, usize>,
     declared_ids: FxHashMap<String, usize>,
+    declared: Vec<String>,
+    schemas: Vec<NestedSchema>,
+    /// The places in `declared` of schemas by their text.
+    schema_ids: FxHashMap<String, usize>,
     terminal_names: FxHashSet<String>,
     n_unnamed: usize,
     waiting: Vec<Waiting>,
@@ -171,6 +189,7 @@ impl Translator<'_> {
                 };
                 RuleExpr::Repeat { inner: self.expr(inner, arguments)?.into(), min, max }
             }
+            Node::Schema(schema) => RuleExpr::Declared(self.schema(schema, tree.span)),
             Node::Symbol(_) | Node::Literal(_) | Node::Range(..) | Node::Instance(..) => {
                 let symbol = self.value(tree, arguments)?;
                 self.symbol(&symbol, tree.span)?
@@ -178,14 +197,37 @@ impl Translator<'_> {
         })
     }
 
+    /// The place in `declared` of what stands for a schema.
+    fn schema(&mut self, schema: &Schema, span: Span) -> usize {
+        let Schema::Text(text) = schema else { unreachable!("files are read with the definitions") };
+        if let Some(&at) = self.schema_ids.get(text) {
+            return at;
+        }
+        let at = self.declared.len();
+        let name = format!("%json:{}", self.schemas.len());
+        self.declared_ids.insert(name.clone(), at);
+        self.declared.push(name);
+        self.schemas.push(NestedSchema { text: text.clone(), span });
+        self.schema_ids.insert(text.clone(), at);
+        at
+    }
+
     /// The expression for a rule or terminal.
-    fn symbol(&self, symbol: &Argument, span: Span) -> Result<RuleExpr, Fault> {
+    fn symbol(&mut self, symbol: &Argument, span: Span) -> Result<RuleExpr, Fault> {
         if symbol.is_terminal {
             if let Some(&at) = self.terminal_ids.get(&symbol.name) {
                 return Ok(RuleExpr::Terminal(at));
             }
             if let Some(&at) = self.declared_ids.get(&symbol.name) {
                 return Ok(RuleExpr::Declared(at));
+            }
+            // A terminal that is a schema.
+            let definitions = self.definitions;
+            let body = definitions.entries.get(&symbol.name).and_then(|entry| entry.body);
+            if let Some((body, schema)) =
+                body.map(|body| definitions.body(body)).and_then(|body| Some((body, body.as_schema()?)))
+            {
+                return Ok(RuleExpr::Declared(self.schema(schema, body.span)));
             }
         } else if let Some(&at) = self.rule_ids.get(&symbol.name) {
             return Ok(RuleExpr::Rule(at));
@@ -199,6 +241,10 @@ impl Translator<'_> {
         match &tree.node {
             Node::Symbol(symbol) => Ok(substituted(&symbol.name, arguments)),
             Node::Instance(template, parts) => self.instance(template, parts, arguments),
+            Node::Schema(schema) => {
+                let at = self.schema(schema, tree.span);
+                Ok(Argument { name: self.declared[at].clone(), is_terminal: true })
+            }
             _ => {
                 let at = self.literal(tree)?.expect("a value is a symbol, an instance or a literal");
                 Ok(Argument { name: self.terminals[at].name.clone(), is_terminal: true })

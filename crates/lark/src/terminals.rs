@@ -33,7 +33,7 @@ pub(crate) struct NamedText {
     pub(crate) body: Option<BodyId>,
 }
 
-/// The texts of all terminals that are defined, in the order of their definition.
+/// The texts of all terminals that are defined, but those that are JSON Schemas, in the order of their definition.
 ///
 /// # Errors
 /// Where a terminal contains itself, a rule, an alias or a template, or nothing at all; where one of its
@@ -44,6 +44,9 @@ pub(crate) fn named_texts(definitions: &Definitions, fuel: &Fuel) -> Result<Vec<
     let mut texts = Vec::new();
     for entry in definitions.entries.iter().filter(|entry| entry.name.is_terminal) {
         let Some(body) = entry.body else { continue };
+        if definitions.body(body).as_schema().is_some() {
+            continue;
+        }
         texts.push(NamedText {
             name: entry.name.text.clone(),
             priority: entry.priority,
@@ -184,6 +187,8 @@ impl Composer<'_> {
             },
             Node::Literal(literal) => PatternText::of_literal(literal, span),
             Node::Range(first, last) => PatternText::of_range(first, last, span),
+            Node::Schema(_) => Err(Fault::new(span, "a JSON Schema as a part of a terminal")
+                .with_hint("JSON texts nest: make it a rule (lower case)")),
             Node::Alias(_) => Err(Fault::new(span, "an alias inside a terminal")
                 .with_hint("aliases name the alternatives of rules (lower case)")),
             Node::Instance(name, _) => {

@@ -30,6 +30,8 @@ pub(crate) enum Token<'s> {
     Number(i64),
     /// `%name`, one of [`DIRECTIVES`].
     Directive(&'s str),
+    /// `%json` and the JSON value behind it, as written: an object, or a string.
+    Json(&'s str),
     /// `|`, on the same or on a following line.
     Or,
     /// The end of a statement.
@@ -51,6 +53,7 @@ impl Token<'_> {
             Token::Regexp { body, .. } => format!("the pattern /{body}/"),
             Token::Number(number) => format!("the number {number}"),
             Token::Directive(name) => format!("`%{name}`"),
+            Token::Json(_) => "`%json`".to_owned(),
             Token::Or => "`|`".to_owned(),
             Token::Newline => "the end of the line".to_owned(),
             Token::Arrow => "`->`".to_owned(),
@@ -231,9 +234,38 @@ impl<'s> Scanner<'s> {
         if DIRECTIVES.contains(&name) {
             return Ok(Token::Directive(name));
         }
+        if name == "json" {
+            return self.json(start);
+        }
         let all = DIRECTIVES.map(|name| format!("%{name}")).join(", ");
-        let message = format!("`%{name}` is no directive, there are {all}");
+        let message = format!("`%{name}` is no directive, there are {all}, and in rules %json");
         Err(self.fault(start, message))
+    }
+
+    /// The schema behind `%json`, which begins at `start`.
+    fn json(&mut self, start: usize) -> Result<Token<'s>, Fault> {
+        self.skip_blanks();
+        let value_start = self.at;
+        let rest = self.rest();
+        if !rest.starts_with(['{', '"']) {
+            return Err(self.fault(start, "`%json` without a JSON Schema behind it").with_hint(
+                "write the schema, `%json {\"type\": \"object\"}`, or its file, `%json \"schema.json\"`",
+            ));
+        }
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<serde::de::IgnoredAny>();
+        match values.next() {
+            Some(Ok(_)) => {
+                self.at += values.byte_offset();
+                Ok(Token::Json(&self.text[value_start..self.at]))
+            }
+            error => {
+                let message = match error {
+                    Some(Err(error)) => error.to_string(),
+                    _ => "it has no end".to_owned(),
+                };
+                Err(self.fault(start, format!("the schema behind `%json` is not JSON: {message} of it")))
+            }
+        }
     }
 
     fn name(&mut self) -> Result<Token<'s>, Fault> {

@@ -41,6 +41,8 @@ pub(crate) enum Node {
     Literal(Literal),
     /// `"a".."z"`: the two strings as written.
     Range(String, String),
+    /// `%json {...}`: the texts of a JSON Schema.
+    Schema(Schema),
     /// `name{argument, ...}`; the arguments are symbols, literals, ranges and instances.
     Instance(Name, Vec<Tree>),
 }
@@ -77,6 +79,15 @@ pub(crate) struct Literal {
     /// The flags, sorted and distinct.
     pub(crate) flags: String,
     pub(crate) is_string: bool,
+}
+
+/// A JSON Schema in a grammar.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Schema {
+    /// Its text.
+    Text(String),
+    /// The file that it is in, until that is read.
+    File(String),
 }
 
 /// A definition's right-hand side in the loader's arena.
@@ -122,7 +133,7 @@ impl Tree {
         match &self.node {
             Node::Alternatives(parts) | Node::Sequence(parts) | Node::Instance(_, parts) => parts,
             Node::Alias(inner) | Node::Maybe(inner) | Node::Repeat(inner, _) => std::slice::from_ref(inner),
-            Node::Symbol(_) | Node::Literal(_) | Node::Range(..) => &[],
+            Node::Symbol(_) | Node::Literal(_) | Node::Range(..) | Node::Schema(_) => &[],
         }
     }
 
@@ -131,7 +142,7 @@ impl Tree {
         match &mut self.node {
             Node::Alternatives(parts) | Node::Sequence(parts) | Node::Instance(_, parts) => parts,
             Node::Alias(inner) | Node::Maybe(inner) | Node::Repeat(inner, _) => std::slice::from_mut(inner),
-            Node::Symbol(_) | Node::Literal(_) | Node::Range(..) => &mut [],
+            Node::Symbol(_) | Node::Literal(_) | Node::Range(..) | Node::Schema(_) => &mut [],
         }
     }
 
@@ -140,6 +151,18 @@ impl Tree {
         visit(self);
         for part in self.parts() {
             part.visit(visit);
+        }
+    }
+
+    /// The JSON Schema that is all of the tree, if one is.
+    pub(crate) fn as_schema(&self) -> Option<&Schema> {
+        match &self.node {
+            Node::Alternatives(parts) | Node::Sequence(parts) => match parts.as_slice() {
+                [part] => part.as_schema(),
+                _ => None,
+            },
+            Node::Schema(schema) => Some(schema),
+            _ => None,
         }
     }
 

@@ -9,13 +9,16 @@
 //! * [`Lexer`]: the lazily determinised automaton of a list of terminals, under a [`Discipline`].
 //! * [`lark_terminals`]: the order of terminals and the keywords as Lark has them; [`lark_contextual_terminals`]: the
 //!   same for a lexer that is told at each place which terminals compete.
+//! * [`Pattern::words`]: the words of one pattern as a language, for whoever has no lexer.
 //! * [`Guards`]: what must not follow a match, in few states.
 //! * [`tokenize()`]: a whole text, by the definition.
 
 mod backtrack;
 mod characters;
+mod elimination;
 mod error;
 mod guards;
+mod language;
 mod lark;
 mod lexer;
 mod nfa;

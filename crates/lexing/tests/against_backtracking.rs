@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use maskwright_automata::{ByteSet, Fuel};
+use maskwright_automata::{Automaton, AutomatonLimits, ByteSet, Fuel};
 use maskwright_lexing::{
     Discipline, Keyword, LexError, LexState, Lexer, LexerLimits, LexerTerminal, Pattern, Token, find_prefix,
     tokenize,
@@ -212,6 +212,22 @@ proptest! {
         }
     }
 
+    #[test]
+    fn words_are_matched_whole(terminals in any::<bool>().prop_flat_map(terminals)) {
+        let pattern = &terminals[0].pattern;
+        let fuel = Fuel::unlimited();
+        let words = pattern.words(0, &fuel).unwrap();
+        let automaton = Automaton::new(&words, &AutomatonLimits::default(), &fuel).unwrap();
+        for text in texts(5) {
+            let Ok(matched) = find_prefix(pattern, &text, 0, &Fuel::new(STEPS)) else { continue };
+            let mut state = automaton.start();
+            for &byte in &text {
+                state = state.and_then(|state| automaton.step(state, byte).unwrap());
+            }
+            let is_word = state.is_some_and(|state| automaton.is_accepting(state));
+            prop_assert_eq!(is_word, matched == Some(text.len()), "{:?} of {:?}: {:?}", text, pattern, words);
+        }
+    }
 }
 
 proptest! {

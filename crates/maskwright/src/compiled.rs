@@ -103,7 +103,7 @@ impl CompiledGrammar {
         let (vocabulary, limits) = (self.vocabulary().clone(), InfillLimits::default());
         let made = match &self.source {
             Source::Scannerless(reader) => Infiller::new(&reader(&fuel)?, vocabulary, limits, &fuel),
-            Source::Lexed(grammar) if grammar.lexer == LexerKind::Contextual => {
+            Source::Lexed(grammar) if grammar.lexer != LexerKind::Basic => {
                 return Err(Error::no_contextual_infilling());
             }
             Source::Lexed(grammar) => Infiller::lexed(&grammar.lexed, vocabulary, limits, &fuel),

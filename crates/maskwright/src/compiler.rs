@@ -160,7 +160,11 @@ impl Compiler {
     }
 
     /// The texts of a grammar in Lark's language. Which terminals compete for a token, all of them or those that can
-    /// be read where it stands, is [`LarkOptions::lexer`]'s to say.
+    /// be read where it stands, or that there are no tokens, is [`LarkOptions::lexer`]'s to say.
+    ///
+    /// With [`LexerKind::DynamicComplete`], rules and terminals may be JSON Schemas: `call: NAME "(" %json {"type": "object"} ")"`,
+    /// or `%json "call.json"` for one in a file. Keys that a schema there does not name may occur twice, and `uniqueItems` that
+    /// no rules say is an error, since it takes a session over JSON alone to see to them.
     ///
     /// # Errors
     /// If the grammar is wrong (the message has file, line, column and a hint), an import is not found, no text is
@@ -217,11 +221,17 @@ impl Compiler {
     }
 
     fn compile_lexed(&self, grammar: LarkGrammar, fuel: &Fuel) -> Result<Arc<CompiledGrammar>, Error> {
+        if let Some(grammar) = grammar.over_bytes {
+            let sessions = self.engine.compile(grammar.clone(), fuel)?;
+            return Ok(self.compiled(sessions, move |_| Ok(grammar.clone())));
+        }
         let layout = grammar.indentation.clone().map(lark::layout);
         let tokens = grammar.lexed.clone();
         let sessions = match grammar.lexer {
             LexerKind::Basic => self.engine.compile_lexed(tokens, layout, fuel)?,
-            LexerKind::Contextual => self.engine.compile_contextual(tokens, layout, fuel)?,
+            LexerKind::Contextual | LexerKind::DynamicComplete => {
+                self.engine.compile_contextual(tokens, layout, fuel)?
+            }
         };
         Ok(CompiledGrammar::lexed(sessions, self.engine.limits().compile_fuel, grammar))
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use maskwright_automata::Fuel;
 use maskwright_engine::Layout;
+use maskwright_json_schema::SchemaConfig;
 use maskwright_lark::{
     ImportRequest, ImportedGrammar, Indentation, IndentationIds, LarkConfig, LarkGrammar, LexerKind, builtin,
     builtin_names, parse_lark,
@@ -32,10 +33,13 @@ pub struct LarkOptions {
     pub lexer: LexerKind,
     /// The terminals that make indentation part of the grammar.
     pub indentation: Option<Indentation>,
+    /// How JSON Schemas in the grammar (`%json`) are read; what is not enforced is an error, strict or not.
+    pub schemas: SchemaConfig,
     /// The file that the grammar was read from: what messages call it, and beside which its relative imports
-    /// (`%import .names.NAME`) are looked for. Without it they are looked for in `import_paths`.
+    /// (`%import .names.NAME`) and schemas (`%json "call.json"`) are looked for. Without it they are looked for in
+    /// `import_paths`.
     pub file: Option<PathBuf>,
-    /// The folders in which imported grammars are looked for, before those that are built in (`common`).
+    /// The folders in which imported grammars and schemas are looked for, before those that are built in (`common`).
     pub import_paths: Vec<PathBuf>,
 }
 
@@ -45,6 +49,7 @@ impl Default for LarkOptions {
             start: "start".to_owned(),
             lexer: LexerKind::default(),
             indentation: None,
+            schemas: SchemaConfig::default(),
             file: None,
             import_paths: Vec::new(),
         }
@@ -59,6 +64,7 @@ pub(crate) fn parse(source: &str, options: &LarkOptions, fuel: &Fuel) -> Result<
         start: options.start.clone(),
         lexer: options.lexer,
         indentation: options.indentation.clone(),
+        schemas: options.schemas,
         resolver: Some(&resolver),
     };
     Ok(parse_lark(source, &name, &config, fuel)?)
@@ -74,7 +80,7 @@ pub(crate) fn parse_builtin(name: &str, fuel: &Fuel) -> Result<LarkGrammar, Erro
     Ok(parse_lark(known.text, &format!("<built in>/{name}.lark"), &config, fuel)?)
 }
 
-/// Finds an imported grammar: a relative one beside the file that imports it, others in the import paths.
+/// Finds an imported grammar or schema: a relative one beside the file that imports it, others in the import paths.
 fn resolve(request: &ImportRequest<'_>, options: &LarkOptions) -> Option<ImportedGrammar> {
     let read = |path: PathBuf| {
         let text = std::fs::read_to_string(&path).ok()?;

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 use maskwright::{
-    CompileOptions, Compiler, ErrorKind, Indentation, LarkOptions, LexerKind, Matcher, Tokenizer,
-    builtin_names,
+    CompileOptions, Compiler, ErrorKind, Hole, Indentation, LarkOptions, LexerKind, Matcher, Part, Template,
+    TokenId, Tokenizer, builtin_names,
 };
 
 fn compiler() -> Compiler {
@@ -94,6 +94,59 @@ fn two_brackets_may_be_one_operator() {
         assert!(accepts(source, &contextual, text), "{text}");
     }
     assert!(!accepts(source, &contextual, "a > > b;") && !accepts(source, &basic(), "a<b,c<d>> e;"));
+}
+
+const CALLS: &str = "start: call (\";\" call)*\ncall: NAME \"(\" ARGUMENTS \")\"\nNAME: /[a-z]+/\n%ignore \" \"\nARGUMENTS: %json ";
+
+fn dynamic() -> LarkOptions {
+    LarkOptions { lexer: LexerKind::DynamicComplete, ..LarkOptions::default() }
+}
+
+#[test]
+fn without_a_lexer_the_rules_decide() {
+    assert!(accepts("start: A A\nA: /a+/\n", &dynamic(), "aa"));
+    assert!(accepts("start: \"int\" NAME\nNAME: /[a-z]+/\n%ignore \" \"\n", &dynamic(), "intx"));
+    let comments = "start: (A | COMMENT)*\nA: /[a-z]/\nCOMMENT: /<.*?>/\n";
+    assert!(accepts(comments, &dynamic(), "a<b>c<>"));
+    assert!(!accepts(comments, &dynamic(), "<a>>"), "a comment has one end");
+}
+
+#[test]
+fn json_schemas_are_parts_of_grammars() {
+    let schema = r#"{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}"#;
+    let source = format!("{CALLS}{schema}");
+    for text in [r#"f({"n": 1})"#, r#"f ( { "n": 1, "more": [{}] } ) ; g({"n":2})"#, "f({\n  \"n\": 1\n})"] {
+        assert!(accepts(&source, &dynamic(), text), "{text}");
+    }
+    for text in ["f({})", r#"f({"n": "1"})"#, r#"f({"n": 1}"#, "({\"n\": 1})"] {
+        assert!(!accepts(&source, &dynamic(), text), "{text}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("schemas")).unwrap();
+    std::fs::write(folder.path().join("schemas/call.json"), schema).unwrap();
+    let source = format!("{CALLS}\"schemas/call.json\"");
+    let beside = LarkOptions { file: Some(folder.path().join("main.lark")), ..dynamic() };
+    let within = LarkOptions { import_paths: vec![folder.path().to_owned()], ..dynamic() };
+    assert!(accepts(&source, &beside, r#"f({"n": 1})"#) && accepts(&source, &within, r#"f({"n": 1})"#));
+    let (kind, message) = error(&source, &dynamic());
+    assert!(kind == ErrorKind::Grammar && message.contains("schemas/call.json"), "{message}");
+}
+
+#[test]
+fn grammars_with_schemas_have_limits_and_holes() {
+    let source = format!("{CALLS}{{\"enum\": [[1, 2], \"b\"]}}");
+    let options = CompileOptions::default();
+    let grammar = compiler().compile_lark(&source, &dynamic(), &options).unwrap();
+    let mut matcher = Matcher::with_max_tokens(&grammar, Some(7)).unwrap();
+    for byte in *b"f(" {
+        matcher.accept_token(TokenId(byte.into())).unwrap();
+    }
+    let allowed: Vec<u32> = matcher.mask().unwrap().iter().map(|id| id.0).collect();
+    assert_eq!(allowed, [u32::from(b'"')], "no array and no space fits");
+    let infiller = grammar.infiller(&options).unwrap();
+    let parts = vec![Part::Text(b"f([1".to_vec()), Part::Hole(Hole::Exactly(2)), Part::Text(b"])".to_vec())];
+    let mut template = Template::new(&infiller, parts).unwrap();
+    assert_eq!(template.complete().unwrap().unwrap(), b"f([1,2])");
 }
 
 #[test]

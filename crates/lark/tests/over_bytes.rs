@@ -1,0 +1,245 @@
+//! Grammars without a lexer against their definition: a text is in the language iff it splits, in any way, into words of
+//! terminals and of ignored ones that the rules derive.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod common;
+
+use std::collections::{BTreeSet, HashMap};
+
+use maskwright_automata::Fuel;
+use maskwright_grammar::{Expr, ExprId};
+use maskwright_lark::{LarkConfig, LarkError, LarkGrammar, LexerKind, parse_lark};
+use maskwright_lexing::find_prefix;
+use maskwright_oracle::Oracle;
+use proptest::prelude::*;
+use serde_json::Value;
+
+fn read(source: &str) -> Result<LarkGrammar, LarkError> {
+    let config = LarkConfig { lexer: LexerKind::DynamicComplete, ..LarkConfig::default() };
+    parse_lark(source, "test.lark", &config, &Fuel::new(1 << 26))
+}
+
+/// The definition, literally: by expression and place, where its texts end, to the least fixed point.
+struct Definition<'a> {
+    grammar: &'a LarkGrammar,
+    text: &'a [u8],
+    ends: HashMap<(ExprId, usize), BTreeSet<usize>>,
+    has_changed: bool,
+}
+
+impl Definition<'_> {
+    fn is_text(grammar: &LarkGrammar, text: &[u8]) -> bool {
+        let mut definition = Definition { grammar, text, ends: HashMap::new(), has_changed: true };
+        let rules = &grammar.lexed.rules;
+        let start = rules.body(rules.start());
+        loop {
+            definition.has_changed = false;
+            let mut seen = BTreeSet::new();
+            let begins = definition.ignoring(0);
+            let is_text =
+                begins.into_iter().any(|at| definition.ends(start, at, &mut seen).contains(&text.len()));
+            if is_text || !definition.has_changed {
+                return is_text;
+            }
+        }
+    }
+
+    fn is_word(&self, terminal: usize, from: usize, to: usize) -> bool {
+        let pattern = &self.grammar.lexed.terminals[terminal].pattern;
+        find_prefix(pattern, &self.text[from..to], 0, &Fuel::unlimited()).unwrap() == Some(to - from)
+    }
+
+    /// Where ignored words that begin at `at` may end, `at` included.
+    fn ignoring(&self, at: usize) -> BTreeSet<usize> {
+        let mut ends = BTreeSet::from([at]);
+        let mut work = vec![at];
+        while let Some(from) = work.pop() {
+            for id in &self.grammar.lexed.ignored {
+                let words = (from + 1..=self.text.len()).filter(|&to| self.is_word(id.index(), from, to));
+                work.extend(words.filter(|&to| ends.insert(to)));
+            }
+        }
+        ends
+    }
+
+    /// What is known of where texts of `expr` that begin at `at` end.
+    fn ends(&mut self, expr: ExprId, at: usize, seen: &mut BTreeSet<(ExprId, usize)>) -> BTreeSet<usize> {
+        if !seen.insert((expr, at)) {
+            return self.ends.get(&(expr, at)).cloned().unwrap_or_default();
+        }
+        let rules = &self.grammar.lexed.rules;
+        let found: BTreeSet<usize> = match rules.pool().get(expr).clone() {
+            Expr::Never => BTreeSet::new(),
+            Expr::Epsilon => BTreeSet::from([at]),
+            Expr::Terminal(terminal) if terminal.index() < self.grammar.lexed.terminals.len() => (at + 1
+                ..=self.text.len())
+                .filter(|&to| self.is_word(terminal.index(), at, to))
+                .flat_map(|to| self.ignoring(to))
+                .collect(),
+            Expr::Terminal(_) => BTreeSet::new(),
+            Expr::Rule(rule) => self.ends(rules.body(rule), at, seen),
+            Expr::Seq(head, tail) => {
+                let middles = self.ends(head, at, seen);
+                middles.into_iter().flat_map(|at| self.ends(tail, at, seen)).collect()
+            }
+            Expr::Alt(parts) => parts.iter().flat_map(|&part| self.ends(part, at, seen)).collect(),
+            Expr::Repeat { inner, min, max } => {
+                let (mut all, mut last) = (BTreeSet::new(), BTreeSet::from([at]));
+                for n in 0..=max.map_or(min as usize + self.text.len() + 1, |max| max as usize) {
+                    if n >= min as usize {
+                        all.extend(last.iter().copied());
+                    }
+                    last = last.into_iter().flat_map(|at| self.ends(inner, at, seen)).collect();
+                }
+                all
+            }
+            Expr::Shuffle(_) => unreachable!("Lark has no shuffles"),
+        };
+        let known = self.ends.entry((expr, at)).or_default();
+        let n_known = known.len();
+        known.extend(found);
+        self.has_changed |= known.len() > n_known;
+        known.clone()
+    }
+}
+
+/// All texts over x, y and z of at most `length` letters.
+fn texts(length: usize) -> Vec<Vec<u8>> {
+    let mut texts: Vec<Vec<u8>> = vec![Vec::new()];
+    let mut begin = 0;
+    for _ in 0..length {
+        let end = texts.len();
+        for index in begin..end {
+            texts.extend(b"xyz".map(|letter| [texts[index].as_slice(), &[letter]].concat()));
+        }
+        begin = end;
+    }
+    texts
+}
+
+fn expression() -> impl Strategy<Value = String> {
+    let leaf = prop::sample::select(vec![
+        "A",
+        "B",
+        "A",
+        "B",
+        "\"x\"",
+        "\"y\"",
+        "/xy?/",
+        "/y|yx/",
+        "/x*?y/",
+        "start",
+        "other",
+        "/z(?!x)y?/",
+    ])
+    .prop_map(str::to_owned);
+    leaf.prop_recursive(3, 8, 3, |inner| {
+        let operator = prop::sample::select(vec!["?", "*", "+", "~2", "~1..2"]);
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 2..4).prop_map(|parts| parts.join(" ")),
+            prop::collection::vec(inner.clone(), 2..4).prop_map(|parts| format!("({})", parts.join(" | "))),
+            (inner, operator).prop_map(|(inner, operator)| format!("({inner}){operator}")),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+
+    #[test]
+    fn texts_are_those_of_the_definition(
+        start in expression(),
+        other in expression(),
+        ignored in prop::option::of(prop::sample::select(vec!["\"z\"", "/zy*/", "/z+/", "A"])),
+    ) {
+        let ignored = ignored.map_or_else(String::new, |ignored| format!("%ignore {ignored}\n"));
+        let source = format!("start: {start}\nother: \"y\" | {other}\nA: /x+/\nB: /(x|xy)+?y?/\n{ignored}");
+        let Ok(grammar) = read(&source) else { return Ok(()) };
+        let oracle = Oracle::new(grammar.over_bytes.as_ref().unwrap());
+        for text in texts(5) {
+            let shown = String::from_utf8_lossy(&text);
+            prop_assert_eq!(oracle.is_word(&text), Definition::is_text(&grammar, &text), "{} of {}", shown, source);
+        }
+    }
+}
+
+/// Grammars, and the texts over x, y and z of at most four letters that Lark 1.3 accepts with `parser="earley",
+/// lexer="dynamic_complete"`.
+#[test]
+fn texts_are_those_that_lark_accepts() {
+    let recorded = std::fs::read_to_string(common::testdata().join("dynamic_complete.json")).unwrap();
+    let recorded: Vec<Value> = serde_json::from_str(&recorded).unwrap();
+    assert!(recorded.len() >= 60);
+    for case in &recorded {
+        let source = case["source"].as_str().unwrap();
+        let accepted: BTreeSet<&str> =
+            case["accepted"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+        let oracle = Oracle::new(read(source).unwrap().over_bytes.as_ref().unwrap());
+        for text in texts(4) {
+            let shown = std::str::from_utf8(&text).unwrap();
+            assert_eq!(oracle.is_word(&text), accepted.contains(shown), "{shown} of {source}");
+        }
+    }
+}
+
+#[test]
+fn a_schema_is_a_rule_a_terminal_an_argument_or_a_file() {
+    let call = r#"%json {"type": "object", "properties": {"n": {"enum": [1, "}"]}}, "required": ["n"],
+        "additionalProperties": false}"#;
+    let sources = [
+        format!("start: \"f\" {call} \";\"\n%ignore \" \""),
+        format!("start: \"f\" call \";\"\ncall: {call} // the arguments\n%ignore \" \""),
+        format!("start: \"f\" CALL \";\"\nCALL: {call}\n%ignore \" \""),
+        format!("start: then{{\"f\", {call}}} \";\"\nthen{{a, b}}: a b\n%ignore \" \""),
+    ];
+    for source in sources {
+        let grammar = read(&source).unwrap();
+        let oracle = Oracle::new(grammar.over_bytes.as_ref().unwrap());
+        assert!(oracle.is_word(b" f{\"n\": 1} ; "), "{source}");
+        assert!(oracle.is_word(b"f {\"n\": \"}\"};"), "{source}");
+        assert!(!oracle.is_prefix(b"f {\"n\": 2") && !oracle.is_prefix(b"f {\"m"), "{source}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_schema_is_said_where_it_stands() {
+    let cases = [
+        ("start: %json 1", 8, "`%json` without a JSON Schema behind it"),
+        ("start: %json {\"type\": }", 8, "is not JSON"),
+        ("start: \"a\" %json {\"type\": \"strin\"}", 12, "strin"),
+        ("start: \"a\" %json {\"not\": {}}", 12, "no"),
+        ("start: \"a\" %json {\"items\": {}, \"uniqueItems\": true}", 12, "`uniqueItems` in a schema inside"),
+        ("start: A\nA: \"a\" %json {}", 8, "a part of a terminal"),
+        ("start: \"a\"\n%ignore %json {}", 9, "can't be ignored"),
+        ("start: \"a\"\nA: %json {}\n%ignore A", 9, "can't be ignored"),
+        ("start: %json \"../call.json\"", 8, "the file \"../call.json\" of a schema"),
+        ("start: %json \"call.json\"", 8, "no file \"call.json\" is found"),
+        ("start: %json {\"a\": {\"b\"", 8, "is not JSON"),
+    ];
+    for (source, column, message) in cases {
+        let error = read(source).unwrap_err();
+        assert!(error.message().contains(message), "{error}");
+        assert_eq!(error.column(), column, "{error}");
+    }
+    for lexer in [LexerKind::Basic, LexerKind::Contextual] {
+        let config = LarkConfig { lexer, ..LarkConfig::default() };
+        let error =
+            parse_lark("start: \"a\" %json {}", "test.lark", &config, &Fuel::unlimited()).unwrap_err();
+        assert!(error.hint().unwrap().contains("dynamic_complete"), "{error}");
+    }
+}
+
+#[test]
+fn hostile_terminals_end_in_a_limit() {
+    let alternatives: Vec<String> = (0..400).map(|n| format!("a{{{n}}}b?a{{{n}}}?")).collect();
+    for pattern in [alternatives.join("|"), "(?:a|b)*?a(?:a|b){18}".to_owned(), "(?:a?|b){5000}?c".to_owned()]
+    {
+        let config = LarkConfig { lexer: LexerKind::DynamicComplete, ..LarkConfig::default() };
+        let source = format!("start: A\nA: /(?:{pattern})c/");
+        match parse_lark(&source, "test.lark", &config, &Fuel::new(1 << 26)) {
+            Ok(grammar) => assert!(grammar.over_bytes.is_some()),
+            Err(error) => assert!(error.is_limit(), "{error}"),
+        }
+    }
+}
