@@ -18,7 +18,7 @@ use maskwright_grammar::{ExprId, ExprPool, Network, RuleId, Symbol, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
-use crate::budget::{Budgets, FoundWays};
+use crate::budget::{Budgets, Far, FoundWays};
 use crate::compiler::Shared;
 use crate::configuration::{ConfigId, Configurations, Thread};
 use crate::lexed::{Lexed, LexedTables};
@@ -48,6 +48,7 @@ pub(crate) struct Machine {
     pub(crate) memo_bytes: usize,
     /// Of all completions, and of those that no watch refuses.
     pub(crate) budgets: [Budgets; 2],
+    pub(crate) far: Far,
     /// Of a lexed grammar: what reads bytes. The rest of the machine then reads terminals, not bytes.
     lexed: Option<Box<Lexed>>,
     /// Whether some reading has returned into a frame that was cut off.
@@ -107,6 +108,7 @@ impl Machine {
             found_behind: FxHashMap::default(),
             memo_bytes: 0,
             budgets: Default::default(),
+            far: Far::default(),
             lexed: None,
             has_met_hole: false,
             parting: PartingTokens::default(),
@@ -517,11 +519,13 @@ impl Machine {
         }
         self.found_ways = FoundWays::default();
         self.budgets.iter_mut().for_each(Budgets::clear);
+        self.far.clear();
     }
 
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
-        let budget: usize = self.budgets.iter().map(Budgets::memory_usage).sum();
+        let budget: usize =
+            self.budgets.iter().map(Budgets::memory_usage).sum::<usize>() + self.far.memory_usage();
         let lexed = self.lexed.as_ref().map_or(0, |lexed| lexed.memory_usage());
         self.stacks.memory_usage() + self.configs.memory_usage() + self.memo_bytes + budget + lexed
     }

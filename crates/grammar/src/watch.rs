@@ -120,6 +120,13 @@ pub trait Watch: Debug + Send + Sync {
     /// one that is.
     fn begins(&self, token: &[u8]) -> Doubt;
 
+    /// Bytes that tell apart what terminals marked [`Mark::Begins`] read, if nothing else is refused: of any words that
+    /// complete such a terminal at some place and differ in those bytes, and of which one is completed to a whole text, the watch refuses no more than
+    /// as many as it [has kept](Watching::n_kept) or reads on the way. `None` where it makes no such promise.
+    fn apart(&self) -> Option<ByteSet> {
+        None
+    }
+
     /// A name for all watches that say the same of all tokens, which is then asked for once a vocabulary.
     fn family(&self) -> &'static str;
 }
@@ -148,6 +155,11 @@ pub trait Watching: Debug + Send + Sync {
     /// Whether something is kept that could make a difference to a token that reads into a terminal that
     /// [parts](Mark::parts).
     fn keeps_parts(&self) -> bool;
+
+    /// At least as many things as are kept to tell apart what a [watched](Mark::Begins) terminal reads anywhere in the text.
+    fn n_kept(&self) -> usize {
+        usize::MAX
+    }
 
     /// A copy.
     fn copied(&self) -> Arc<dyn Watching>;

@@ -71,6 +71,11 @@ impl Watch for Distinct {
         }
     }
 
+    /// Letters stand for themselves in keys, but behind a backslash, which what completes a key has dealt with first.
+    fn apart(&self) -> Option<ByteSet> {
+        (!self.has_arrays && !self.has_few_keys).then(|| ByteSet::range(b'a', b'z'))
+    }
+
     fn family(&self) -> &'static str {
         match (self.has_arrays, self.has_few_keys) {
             (false, false) => "JSON keys",
@@ -113,6 +118,8 @@ struct Reader {
     n_naming: usize,
     /// How many of them keep so many names of few that those could run out.
     n_few: usize,
+    /// The most names that any level has kept.
+    most_names: usize,
     /// Whether a key of the innermost object is what comes or has just been.
     is_at_key: bool,
     /// The bytes of a key, or of a scalar in a watched array, that is being written or has just been.
@@ -129,6 +136,7 @@ impl Reader {
             n_watched: 0,
             n_naming: 0,
             n_few: 0,
+            most_names: 0,
             is_at_key: false,
             token: Vec::new(),
             string: StringPhase::Outside,
@@ -242,11 +250,14 @@ impl Reader {
         self.token.clear();
         let is_value_kept = self.n_watched > 0;
         let mut could_run_out = false;
+        let mut most_names = self.most_names;
         if let Some(Level::Object { names, has_few, .. }) = self.levels.first() {
             could_run_out = marks.contains(Mark::Parts) && names.size() >= MANY_KEYS;
+            most_names = most_names.max(names.size() + 1);
             self.n_naming += usize::from(is_kept && names.is_empty());
             self.n_few += usize::from(could_run_out && !has_few);
         }
+        self.most_names = most_names;
         self.change(|level| {
             if let Level::Object { names, has_few, key, .. } = level {
                 *has_few |= could_run_out;
@@ -470,6 +481,10 @@ impl Watching for Reader {
 
     fn is_idle(&self) -> bool {
         self.n_watched == 0 && self.n_naming == 0
+    }
+
+    fn n_kept(&self) -> usize {
+        self.most_names
     }
 
     fn keeps_parts(&self) -> bool {

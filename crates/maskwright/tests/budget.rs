@@ -4,7 +4,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
-use maskwright::{CompileOptions, Compiler, Matcher, TokenId, Tokenizer};
+use maskwright::{CompileOptions, Compiler, Matcher, SchemaConfig, TokenId, Tokenizer};
+use serde_json::json;
 
 /// Tokens of more than one byte, among them some that end a terminal and go on with others.
 const TOKENS: [&str; 75] = [
@@ -143,6 +144,74 @@ fn known_texts_fit_their_own_length() {
                 }
                 assert!(matcher.is_terminated());
             }
+        }
+    }
+}
+
+/// Limits from near to far: texts that open whatever they can are completed within them, and at each place the least number
+/// of tokens is at most what is left.
+#[test]
+fn greedy_openers_are_completed_within_any_limit() {
+    let schemas = [
+        json!({}),
+        json!({"type": "object", "additionalProperties": {"type": "integer"}}),
+        json!({"type": "object", "minProperties": 3, "additionalProperties": {"enum": [1, 11]}}),
+        json!({"$ref": "#/$defs/node", "$defs": {"node": {"type": "object", "required": ["left", "name", "right"], "properties": {
+            "left": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/node"}]}, "name": {"type": "string", "minLength": 2},
+            "right": {"type": "array", "items": {"$ref": "#/$defs/node"}}}}}}),
+        json!({"type": "object", "patternProperties": {"^x_": {"type": "array"}}, "additionalProperties": false}),
+        json!({"type": "array", "items": {"type": "string", "format": "date"}}),
+        json!({"type": "object", "properties": {"mail": {"type": "string", "format": "email"}}}),
+    ];
+    let pieces = ["{\"", "\":", ",\"", "[[", "{\"a", "}}", "[{", "\"left\":", ":{\"", "[\"", ", \""];
+    let mut tokens: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
+    tokens.extend(pieces.map(|piece| piece.as_bytes().to_vec()));
+    let end = tokens.len() as u32;
+    tokens.push(Vec::new());
+    let tokenizer = Tokenizer::from_tokens(tokens, &[end]).unwrap();
+    let mut random = 0x9e37_79b9_7f4a_7c15u64;
+    let mut below = |bound: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        (random % bound as u64) as usize
+    };
+    for schema in &schemas {
+        let compiler = Compiler::new(&tokenizer);
+        let options = CompileOptions::default();
+        let grammar = compiler
+            .compile_json_schema(&schema.to_string(), &SchemaConfig::default(), &options)
+            .unwrap()
+            .grammar;
+        let free = Matcher::new(&grammar);
+        let least = free.tokens_to_finish().unwrap().n_tokens;
+        for beyond in [3, 17, 40, 75, 110, 150, 200, 260] {
+            let limit = least + beyond;
+            let mut matcher = Matcher::with_max_tokens(&grammar, Some(limit)).unwrap();
+            let mut text = Vec::new();
+            for n_before in 0..limit {
+                let allowed: Vec<TokenId> = matcher.mask().unwrap().iter().collect();
+                let opening: Vec<TokenId> = allowed
+                    .iter()
+                    .copied()
+                    .filter(|id| {
+                        let bytes = tokenizer.vocabulary().token_bytes(*id).unwrap_or_default();
+                        bytes.iter().any(|byte| b"{[,\":xl".contains(byte))
+                    })
+                    .collect();
+                let from = if opening.is_empty() || below(8) == 0 { &allowed } else { &opening };
+                assert!(!from.is_empty(), "{schema} {limit}: a dead end behind {}", text.escape_ascii());
+                let token = from[below(from.len())];
+                assert!(matcher.accept_token(token).unwrap());
+                if token.0 == end {
+                    break;
+                }
+                text.extend_from_slice(tokenizer.vocabulary().token_bytes(token).unwrap());
+                let least = matcher.tokens_to_finish().unwrap().n_tokens;
+                assert!(n_before + 1 + least <= limit, "{schema} {limit} {least}: {}", text.escape_ascii());
+            }
+            assert!(matcher.is_terminated(), "{schema} {limit}: {}", text.escape_ascii());
+            assert!(free.fork().accept_bytes(&text).unwrap());
         }
     }
 }

@@ -323,6 +323,10 @@ fn walk(
             break;
         }
         text.extend_from_slice(tokenizer.vocabulary().token_bytes(token).unwrap());
+        if let Some(limit) = limit {
+            let least = matcher.tokens_to_finish().unwrap().n_tokens;
+            assert!(n_before + 1 + least <= limit, "{schema} {} {limit}: {least}", text.escape_ascii());
+        }
         assert!(text.len() < 2_000, "{schema} {}", text.escape_ascii());
     }
     text
@@ -346,7 +350,7 @@ fn random_walks_end_with_items_and_keys_that_differ() {
         for whitespace in [Whitespace::Compact, Whitespace::Flexible] {
             let (start, tokenizer, end) = matcher(schema, whitespace);
             for round in 0..6 {
-                for beyond in [None, Some(0), Some(2), Some(12)] {
+                for beyond in [None, Some(0), Some(2), Some(12), Some(45), Some(110)] {
                     let random = 1 + round + 100 * number as u64;
                     let text = walk(schema, &start, &tokenizer, end, beyond, random);
                     let value: Value = serde_json::from_slice(&text).unwrap();

@@ -13,6 +13,7 @@
 //! * `runs`: least costs (residue, future) → future through the rest of one terminal, shared by all grammars;
 //! * `summaries`: least costs (state, future) → future through the rest of one rule, shared by all texts;
 //! * `completions`: the least cost from (state, stack node, future) to the end, a number kept by stack node;
+//! * `far`: a bound on what is left after any token; where it is within the limit, the mask is the one without;
 //! * `profile`: the allowed tokens of a configuration by d(c·t), from which the masks of all limits are read.
 //!
 //! **Lemma 1 (margin).** Let D(w) be the least number of tokens that spell w. A begun token with future F at cost j
@@ -49,6 +50,7 @@
 //! in d); sums of least costs of rules (not least: a token like `"},` spans terminals).
 
 mod completions;
+mod far;
 mod futures;
 mod lexed;
 mod profile;
@@ -57,6 +59,7 @@ mod session;
 mod summaries;
 mod watched;
 
+pub(crate) use far::Far;
 pub(crate) use lexed::LexedBudget;
 pub(crate) use runs::Spelling;
 pub(crate) use session::Budgets;

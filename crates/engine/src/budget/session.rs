@@ -80,10 +80,16 @@ impl Matcher {
     ) -> Result<Matcher, EngineError> {
         let mut matcher = Matcher::new(grammar);
         if let Some(limit) = max_tokens {
-            let (least, _) = lock(&matcher.machine).least_at(&matcher.state)?;
-            if least == NEVER || least as usize > limit {
-                return Err(EngineError::budget_too_small(limit, least));
+            let mut machine = lock(&matcher.machine);
+            let n_left = u32::try_from(limit).unwrap_or(u32::MAX - 1);
+            let watching = matcher.state.watching.as_deref();
+            if !machine.is_far(matcher.state.config, watching, n_left)? {
+                let (least, _) = machine.least_at(&matcher.state)?;
+                if least == NEVER || least as usize > limit {
+                    return Err(EngineError::budget_too_small(limit, least));
+                }
             }
+            drop(machine);
             matcher.set_max_tokens(limit);
         }
         Ok(matcher)
@@ -223,14 +229,20 @@ impl Machine {
     /// # Errors
     /// As [`tokens_to_finish`](Machine::tokens_to_finish).
     pub(crate) fn fits(&mut self, state: &State, n_left: u32) -> Result<Option<bool>, EngineError> {
+        let config = state.config;
         if let Some(place) = state.place() {
+            if self.is_far(config, Some(&*place.watching), n_left)? {
+                return self.has_completion(&place).map(Some);
+            }
             return self.watched_fits(&place, n_left);
         }
-        let config = state.config;
         if self.lexed().is_some() {
             return self
                 .with_lexed_budget(|budget, lexed, machine| budget.fits(lexed, machine, config, n_left))
                 .map(Some);
+        }
+        if self.is_far(config, None, n_left)? {
+            return Ok(Some(true));
         }
         let (least, status) = self.tokens_to_finish(config)?;
         Ok(match least <= n_left && least != NEVER {
@@ -246,12 +258,18 @@ impl Machine {
     pub(crate) fn mask_within(&mut self, state: &State, n_left: u32) -> Result<Arc<MaskForm>, EngineError> {
         let config = state.config;
         if let Some(watching) = &state.watching {
+            if self.is_far(config, Some(&**watching), n_left)? {
+                return self.watched_mask(config, watching);
+            }
             return self.watched_mask_within(config, watching, n_left);
         }
         if self.lexed().is_some() {
             let mask =
                 self.with_lexed_budget(|budget, lexed, machine| budget.mask(lexed, machine, config, n_left))?;
             return mask.map_or_else(|| self.mask(config), Ok);
+        }
+        if self.is_far(config, None, n_left)? {
+            return self.mask(config);
         }
         let (mut profile, status) = self.profile(Ways::All, config)?;
         let is_empty = |profile: &Profile| profile.least().is_none_or(|least| least >= n_left);

@@ -11,6 +11,10 @@
 //!
 //! Proof. What follows the fact in the derivation is a path of the automaton over the rest of the text, since each return
 //! to the right place is one of those to any. ∎
+//!
+//! Rejected: states together with the number of brackets that are open (in C++ round, square and curly ones are found to be
+//! brackets by the rules). A pass over a graph of 135,000 nodes takes 0.1 s, but of the tokens that are left in doubt at the hardest
+//! positions (269, 320, 374) it refuses none: masked positions within comments may open whatever is closed later.
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, RuleId, Symbol, TerminalId};

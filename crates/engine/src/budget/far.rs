@@ -1,0 +1,370 @@
+//! Limits that are far: every token fits, and nothing need be known of single ones.
+//!
+//! **Bound.** After any token from a configuration, let each terminal be finished by a short word, byte by byte, and each
+//! rule by the fewest such bytes. That takes at most r + u + p + s bytes, where r is the most that is left of any
+//! terminal ([`rests`](maskwright_automata::Regex::rests)), u of any rule, s of the rules on the configuration's stack, and p of the
+//! callers of those that the token begins: with each of its bytes a terminal may begin, and with it calls that leave so much to do, by byte.
+//! If
+//! bytes are tokens, that many tokens complete the text, so where more are left the mask is the one without a limit.
+//!
+//! Proof. A token's bytes go on in a terminal that was begun or begin others. What is on the stack behind them is part of
+//! what was there, or was put there at one of those places; the rule on top is in some state, and some terminal is
+//! in the middle of something. ∎
+//!
+//! **Watches.** What a watch [tells apart](maskwright_grammar::Watch::apart) it refuses no more often than it has kept something, so where a
+//! terminal begins what it watches, words are counted that are long enough to leave one ([`rests_but`](maskwright_automata::Regex::rests_but)). Then what can be
+//! completed at all can be within the bound, and again the mask is the one without a limit.
+//!
+//! The bound is some hundred tokens for JSON, where the least number is some ten; it takes a number for each stack node.
+
+use std::collections::VecDeque;
+
+use maskwright_automata::{Automaton, ByteSet, Rests, StateId};
+use maskwright_grammar::{ExprId, ExprPool, Mark, Symbol, TerminalId, Watching};
+use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
+use rustc_hash::FxHashMap;
+
+use crate::EngineError;
+use crate::configuration::ConfigId;
+use crate::machine::Machine;
+use crate::stack::{Frame, NodeId};
+
+/// Grammars of more states have no bound.
+const MAX_STATES: usize = 1_024;
+/// What a watch may have kept, in bits, for there to be a bound.
+const KEPT_BITS: u32 = 16;
+/// The largest terminal whose residues are looked at one by one, and how many.
+const MAX_SIZE: u64 = 2_000;
+const MAX_RESIDUES: usize = 256;
+/// How often all states are gone over.
+const MAX_ROUNDS: usize = 64;
+
+/// What bounds are made of.
+#[derive(Default)]
+pub(crate) enum Far {
+    #[default]
+    Unknown,
+    /// There is no bound.
+    Unbounded,
+    Known(Box<Parts>),
+}
+
+/// See the module.
+pub(crate) struct Parts {
+    /// r + u + p, and a token for the end.
+    top: u32,
+    /// The fewest bytes that are left of a rule, by state.
+    rests: FxHashMap<ExprId, u32>,
+    /// The same of all rules on a stack.
+    below: FxHashMap<NodeId, u32>,
+}
+
+impl Far {
+    /// Drops what is kept by stack.
+    pub(crate) fn clear(&mut self) {
+        if let Far::Known(parts) = self {
+            parts.below = FxHashMap::default();
+        }
+    }
+
+    /// Approximate memory, in bytes.
+    pub(crate) fn memory_usage(&self) -> usize {
+        match self {
+            Far::Known(parts) => (parts.rests.len() + parts.below.len()) * 16,
+            _ => 0,
+        }
+    }
+}
+
+impl Parts {
+    /// The fewest bytes that are left of the rules on a stack, the most of all its stacks.
+    fn below(&mut self, machine: &Machine, node: NodeId) -> Option<u32> {
+        let mut work = vec![node];
+        while let Some(&top) = work.last() {
+            if self.below.contains_key(&top) {
+                work.pop();
+                continue;
+            }
+            let n_open = work.len();
+            let mut most = 0;
+            for &frame in machine.stacks.frames(top) {
+                if frame == Frame::BOTTOM {
+                    continue;
+                }
+                let rest = *self.rests.get(&frame.ret)?;
+                match self.below.get(&frame.parent) {
+                    Some(&below) => most = most.max(rest.saturating_add(below)),
+                    None => work.push(frame.parent),
+                }
+            }
+            if work.len() == n_open {
+                self.below.insert(top, most);
+                work.pop();
+            }
+        }
+        self.below.get(&node).copied()
+    }
+}
+
+impl Machine {
+    /// Whether every token that the grammar allows, and the watch if there is one, can be completed within `n_left` tokens, the
+    /// token itself and EOS included; if not, that is not known.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(super) fn is_far(
+        &mut self,
+        config: ConfigId,
+        watching: Option<&dyn Watching>,
+        n_left: u32,
+    ) -> Result<bool, EngineError> {
+        // The terminals of a lexed grammar are names. A watch counts what is kept, and what a completion may add.
+        if self.lexed().is_some() {
+            return Ok(false);
+        }
+        if watching.is_some_and(|watching| watching.n_kept() >= 1 << (KEPT_BITS - 1)) {
+            return Ok(false);
+        }
+        let mut parts = match std::mem::take(&mut self.far) {
+            Far::Known(parts) => parts,
+            Far::Unbounded => {
+                self.far = Far::Unbounded;
+                return Ok(false);
+            }
+            Far::Unknown => match self.parts()? {
+                Some(parts) => Box::new(parts),
+                None => {
+                    self.far = Far::Unbounded;
+                    return Ok(false);
+                }
+            },
+        };
+        let mut below = (n_left > parts.top).then_some(0);
+        for thread in self.configs.threads(config) {
+            below = below.and_then(|below| Some(below.max(parts.below(self, thread.node)?)));
+        }
+        // The token itself is one of those that are left.
+        let is_far = below.is_some_and(|below| {
+            n_left > parts.top.saturating_add(below) && (watching.is_none() || below < 1 << (KEPT_BITS - 2))
+        });
+        self.far = Far::Known(parts);
+        Ok(is_far)
+    }
+
+    /// What bounds are made of, if the grammar has one and is not too large to know.
+    fn parts(&mut self) -> Result<Option<Parts>, EngineError> {
+        let vocabulary = self.shared.vocabulary.clone();
+        let is_token = single_bytes(&vocabulary);
+        // By state, its moves: the terminal's shortest word or the rule's body, and the state behind.
+        let body = self.network.body(self.network.start());
+        let mut states: Vec<ExprId> = vec![body];
+        let mut ids: FxHashMap<ExprId, usize> = FxHashMap::from_iter([(body, 0)]);
+        let mut moves: Vec<Vec<(Way, usize)>> = Vec::new();
+        let mut terminals: FxHashMap<TerminalId, (u32, ByteSet)> = FxHashMap::default();
+        let mut longest_rest = 0;
+        while let Some(&state) = states.get(moves.len()) {
+            if states.len() > MAX_STATES {
+                return Ok(None);
+            }
+            let mut its = Vec::new();
+            for index in self.network.moves(state) {
+                let step = self.network.move_at(index);
+                let mut id = |state: ExprId| {
+                    let next = states.len();
+                    let id = *ids.entry(state).or_insert(next);
+                    if id == next {
+                        states.push(state);
+                    }
+                    id
+                };
+                let next = id(step.next);
+                let way = match step.symbol {
+                    Symbol::Rule(rule) => Way::Rule { body: id(self.network.body(rule)) },
+                    Symbol::Terminal(terminal) => {
+                        let known = match terminals.get(&terminal) {
+                            Some(&known) => known,
+                            None => {
+                                let Some(rests) = self.rests(terminal, &is_token)? else { return Ok(None) };
+                                longest_rest = longest_rest.max(bounded(rests.longest));
+                                let known = (bounded(rests.shortest), rests.first);
+                                terminals.insert(terminal, known);
+                                known
+                            }
+                        };
+                        Way::Terminal { length: known.0, first: known.1 }
+                    }
+                };
+                its.push((way, next));
+            }
+            moves.push(its);
+        }
+        let nullable: Vec<bool> = states.iter().map(|&state| self.network.is_nullable(state)).collect();
+        let n_states = states.len();
+        let Some(rests) = settled(
+            n_states,
+            |rests: &[u32], state| {
+                let ways = moves[state].iter().map(|(way, next)| match way {
+                    Way::Terminal { length, .. } => length.saturating_add(rests[*next]),
+                    Way::Rule { body } => rests[*body].saturating_add(rests[*next]),
+                });
+                if nullable[state] { 0 } else { ways.min().unwrap_or(u32::MAX).min(rests[state]) }
+            },
+            u32::MAX,
+        ) else {
+            return Ok(None);
+        };
+        let Some(first) = settled(
+            n_states,
+            |first: &[ByteSet], state| {
+                moves[state].iter().fold(first[state], |all, (way, _)| match way {
+                    Way::Terminal { first, .. } => all.union(first),
+                    Way::Rule { body } => all.union(&first[*body]),
+                })
+            },
+            ByteSet::EMPTY,
+        ) else {
+            return Ok(None);
+        };
+        let is_tail = |next: usize| states[next] == ExprPool::EPSILON;
+        // By byte, what the callers have left to do that are begun with it.
+        let none: Begun = [0; 256];
+        let Some(begun) = settled(
+            n_states,
+            |begun: &[Begun], state| {
+                let mut all = none;
+                for (way, next) in &moves[state] {
+                    let Way::Rule { body } = way else { continue };
+                    let left = if is_tail(*next) { 0 } else { rests[*next] };
+                    for byte in first[*body].iter().map(usize::from) {
+                        all[byte] = all[byte].max(begun[*body][byte].saturating_add(left));
+                    }
+                }
+                all
+            },
+            none,
+        ) else {
+            return Ok(None);
+        };
+        let mut most_begun = none;
+        for begun in &begun {
+            most_begun.iter_mut().zip(begun).for_each(|(most, its)| *most = (*most).max(*its));
+        }
+        let of_token = |bytes: &[u8]| {
+            bytes.iter().fold(0, |all: u32, &byte| all.saturating_add(most_begun[usize::from(byte)]))
+        };
+        let tokens = (0..vocabulary.n_vocab()).map(|id| TokenId(id as u32));
+        let token = tokens.filter_map(|token| vocabulary.token_bytes(token)).map(of_token).max().unwrap_or(0);
+        let longest_rule = rests.iter().copied().max().unwrap_or(0);
+        let end = u32::from(!vocabulary.eos_token_ids().is_empty());
+        let top = token.saturating_add(longest_rule).saturating_add(longest_rest).saturating_add(end);
+        let rests = states.into_iter().zip(rests).collect();
+        // No more is added to what a watch has kept than a completion has bytes.
+        Ok((top < 1 << (KEPT_BITS - 2)).then(|| Parts { top, rests, below: FxHashMap::default() }))
+    }
+}
+
+impl Machine {
+    /// Bounds on what completes a terminal's words.
+    fn rests(&mut self, terminal: TerminalId, is_token: &ByteSet) -> Result<Option<Rests>, EngineError> {
+        let regex = &self.network.terminals()[terminal.index()];
+        if let Some(watched) = self.network.watched() {
+            let Some(apart) = watched.watch.apart() else { return Ok(None) };
+            match watched.mark(terminal) {
+                Some(Mark::Begins) => return Ok(regex.rests_but(KEPT_BITS, is_token, &apart)),
+                Some(Mark::Opens | Mark::Parts | Mark::Separates) => return Ok(None),
+                None | Some(Mark::Names) => {}
+            }
+        }
+        match regex.rests(is_token) {
+            None if regex.size() <= MAX_SIZE => {
+                let start = self.terminal_start(terminal)?;
+                Ok(start.and_then(|start| rests_of(self.automaton(terminal), start, is_token)))
+            }
+            rests => Ok(rests),
+        }
+    }
+}
+
+/// The bounds themselves, where an expression does not say: of an automaton with few states.
+fn rests_of(automaton: &Automaton, start: StateId, is_token: &ByteSet) -> Option<Rests> {
+    let mut ids: FxHashMap<StateId, usize> = FxHashMap::from_iter([(start, 0)]);
+    let mut states = vec![start];
+    let mut before: Vec<Vec<usize>> = vec![Vec::new()];
+    let mut at = 0;
+    while let Some(&state) = states.get(at) {
+        for byte in automaton.next_bytes(state).ok()?.iter() {
+            let Some(next) = automaton.step(state, byte).ok()? else { continue };
+            let n_states = states.len();
+            let id = *ids.entry(next).or_insert(n_states);
+            if id == n_states {
+                if n_states >= MAX_RESIDUES {
+                    return None;
+                }
+                states.push(next);
+                before.push(Vec::new());
+            }
+            if is_token.contains(byte) && before[id].last() != Some(&at) {
+                before[id].push(at);
+            }
+        }
+        at += 1;
+    }
+    let mut rests = vec![u64::MAX; states.len()];
+    let mut queue: VecDeque<usize> =
+        (0..states.len()).filter(|&at| automaton.is_accepting(states[at])).collect();
+    queue.iter().for_each(|&at| rests[at] = 0);
+    while let Some(at) = queue.pop_front() {
+        for &from in &before[at] {
+            if rests[from] == u64::MAX {
+                rests[from] = rests[at] + 1;
+                queue.push_back(from);
+            }
+        }
+    }
+    let longest = *rests.iter().max()?;
+    let first = automaton.next_bytes(start).ok()?;
+    (longest < u64::MAX).then_some(Rests { shortest: rests[0], longest, first })
+}
+
+/// A bound as far as it matters.
+fn bounded(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+/// By byte, a number of bytes.
+type Begun = [u32; 256];
+
+/// What a move reads.
+enum Way {
+    /// Bytes of the shortest word, and those that words begin with.
+    Terminal { length: u32, first: ByteSet },
+    /// The number of the state that the rule begins in.
+    Rule { body: usize },
+}
+
+/// The fixed point of `of`, from `start` in all places; none if it takes too long.
+fn settled<T: Copy + PartialEq>(n: usize, of: impl Fn(&[T], usize) -> T, start: T) -> Option<Vec<T>> {
+    let mut values = vec![start; n];
+    for _ in 0..MAX_ROUNDS {
+        let mut has_changed = false;
+        // What is called is mostly numbered after its callers.
+        for at in (0..n).rev() {
+            let value = of(&values, at);
+            has_changed |= value != values[at];
+            values[at] = value;
+        }
+        if !has_changed {
+            return Some(values);
+        }
+    }
+    None
+}
+
+/// The bytes that are tokens by themselves.
+fn single_bytes(vocabulary: &Vocabulary) -> ByteSet {
+    let trie = vocabulary.trie();
+    trie.children(Trie::ROOT)
+        .filter(|&(_, child)| !trie.tokens(child).is_empty())
+        .map(|(byte, _)| byte)
+        .collect()
+}
