@@ -7,8 +7,9 @@
 
 use crate::{ByteSet, Node, Regex};
 
-/// Deeper expressions are not looked into.
+/// Deeper or larger expressions, written as trees, are not looked into.
 const MAX_DEPTH: u32 = 200;
+const MAX_SIZE: u64 = 1 << 20;
 
 /// Bounds in bytes on what completes words, and where they begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,7 +60,7 @@ impl Regex {
     /// ```
     pub fn rests(&self, bytes: &ByteSet) -> Option<Rests> {
         let terms = Terms { bytes, apart: &ByteSet::EMPTY };
-        let bounds = (self.depth() <= MAX_DEPTH).then(|| terms.rests(self)).flatten()?;
+        let bounds = is_small(self).then(|| terms.rests(self)).flatten()?;
         Some(bounds.of(self))
     }
 
@@ -75,7 +76,7 @@ impl Regex {
     /// ```
     pub fn rests_but(&self, bits: u32, bytes: &ByteSet, apart: &ByteSet) -> Option<Rests> {
         let terms = Terms { bytes, apart };
-        let rest = (self.depth() <= MAX_DEPTH).then(|| terms.grown(self, bits)).flatten()?;
+        let rest = is_small(self).then(|| terms.grown(self, bits)).flatten()?;
         Some(Bounds::one(rest).of(self))
     }
 }
@@ -116,8 +117,12 @@ impl Terms<'_> {
                 }
             }
             Node::Intersection(parts) => match &parts[..] {
-                [one, other] if any_of(one).is_some() => self.rests_among(other, one)?,
-                [one, other] if any_of(other).is_some() => self.rests_among(one, other)?,
+                [one, other] if !is_complement(one) && !is_complement(other) => {
+                    let (regex, units) = if any_of(other).is_some() { (one, other) } else { (other, one) };
+                    let (bytes, begun) = self.units(units)?;
+                    let Bounds { shortest, longest } = Terms { bytes: &bytes, ..*self }.rests(regex)?;
+                    Bounds { shortest, longest: longest.saturating_add(begun) }
+                }
                 // What is left of "all but some words" is a rest of all, but for as many as those.
                 _ => Bounds::one(self.grown(regex, 0)?),
             },
@@ -125,15 +130,14 @@ impl Terms<'_> {
         })
     }
 
-    /// Of the words of `regex` that are made of units, any number of them: a unit that was begun is completed, and then rests are
-    /// made of units of one byte.
-    fn rests_among(&self, regex: &Regex, units: &Regex) -> Option<Bounds> {
+    /// Of words that are also made of units, any number of them: the bytes that are units by themselves, of which rests can be made,
+    /// and how many bytes complete a unit that was begun.
+    fn units(&self, units: &Regex) -> Option<(ByteSet, u64)> {
         let inner = any_of(units)?;
-        let bytes = single_bytes(inner).intersection(self.bytes);
-        let Bounds { shortest, longest } = Terms { bytes: &bytes, ..*self }.rests(regex)?;
+        let longest = most_bytes(inner)?;
         // In units of several bytes there may be bytes that rests are not made of.
-        let is_spelled = most_bytes(inner)? == 1 || all_bytes(inner).is_subset(self.bytes);
-        is_spelled.then_some(Bounds { shortest, longest: longest.saturating_add(most_bytes(inner)?) })
+        let is_spelled = longest == 1 || all_bytes(inner).is_subset(self.bytes);
+        is_spelled.then(|| (single_bytes(inner).intersection(self.bytes), longest))
     }
 
     fn spelled(&self, word: &[u8]) -> Option<u64> {
@@ -152,6 +156,10 @@ impl Terms<'_> {
                 let grows =
                     parts.iter().rposition(|part| matches!(part.node(), Node::Repeat { max: None, .. }))?;
                 let [before, behind] = [&parts[..grows], &parts[grows + 1..]];
+                // The one that is left must be one of the given bytes, whichever it is.
+                if !behind.iter().all(|part| all_bytes(part).is_subset(self.bytes)) {
+                    return None;
+                }
                 let most = behind
                     .iter()
                     .map(most_bytes)
@@ -169,17 +177,25 @@ impl Terms<'_> {
                     .then(|| rests.longest.saturating_add(least).saturating_add(u64::from(bits) + 1))
             }
             Node::Intersection(parts) => {
-                let (mut all, mut words) = (None, bits);
+                let (mut all, mut words) = (Vec::new(), bits);
                 for part in parts.iter() {
                     match part.node() {
                         // One bit more for each set of as many words.
                         Node::Complement(inner) => words = words.max(n_words(inner)?).saturating_add(1),
-                        // What a complement leaves is text.
-                        _ if all.is_none() && is_text(part) => all = Some(part),
-                        _ => return None,
+                        _ => all.push(part),
                     }
                 }
-                self.grown(all?, words)
+                // What a complement leaves is text.
+                match all[..] {
+                    [one] if is_text(one) => self.grown(one, words),
+                    [one, other] if is_text(one) || is_text(other) => {
+                        let (regex, units) =
+                            if any_of(other).is_some() { (one, other) } else { (other, one) };
+                        let (bytes, begun) = self.units(units)?;
+                        Some(Terms { bytes: &bytes, ..*self }.grown(regex, words)?.saturating_add(begun))
+                    }
+                    _ => None,
+                }
             }
             _ => None,
         }
@@ -191,12 +207,20 @@ impl Terms<'_> {
     }
 }
 
+fn is_small(regex: &Regex) -> bool {
+    regex.depth() <= MAX_DEPTH && regex.size() <= MAX_SIZE
+}
+
 /// What is repeated, if any number of times will do.
 fn any_of(regex: &Regex) -> Option<&Regex> {
     match regex.node() {
         Node::Repeat { inner, min: 0, max: None } => Some(inner),
         _ => None,
     }
+}
+
+fn is_complement(regex: &Regex) -> bool {
+    matches!(regex.node(), Node::Complement(_))
 }
 
 /// The bytes that occur in words, and maybe others.
@@ -213,7 +237,7 @@ fn all_bytes(regex: &Regex) -> ByteSet {
     }
 }
 
-/// Whether all words are seen to be valid UTF-8.
+/// Whether all words are seen to have the shape of UTF-8.
 fn is_text(regex: &Regex) -> bool {
     let is_within = |set: &ByteSet, low: u8, high: u8| set.is_subset(&ByteSet::range(low, high));
     match regex.node() {

@@ -58,6 +58,18 @@ fn count(automaton: &Automaton, state: StateId, bytes: &ByteSet, longest: u64) -
     (within, beyond)
 }
 
+/// Of a residue that has few rests all but one may be forbidden, and that one may have other bytes.
+#[test]
+fn the_rest_that_is_left_has_the_given_bytes() {
+    let letter = Regex::bytes(ByteSet::range(b'a', b'z'));
+    let end = Regex::bytes([b'x', b'y'].into_iter().collect());
+    let regex = Regex::concat([letter.star(), Regex::byte(b'-'), end]).difference(&Regex::literal("-x"));
+    assert!(regex.rests(&ByteSet::FULL).is_some());
+    let mut bytes = ByteSet::FULL;
+    bytes.remove(b'y');
+    assert_eq!(regex.rests(&bytes), None);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
 

@@ -88,7 +88,8 @@ pub struct LarkConfig<'a> {
     pub lexer: LexerKind,
     /// Whether indentation makes tokens.
     pub indentation: Option<Indentation>,
-    /// How the JSON Schemas in the grammar are read.
+    /// How the JSON Schemas in the grammar are read. Strictly in any case; but keys that a schema does not name may occur twice, since
+    /// it takes a session over JSON alone to see to that, and then count twice for `minProperties` and `maxProperties`.
     pub schemas: SchemaConfig,
     /// Finds the grammars and schemas that are imported, before the built-in ones; files are the caller's to read.
     pub resolver: Option<&'a Resolver<'a>>,

@@ -7,13 +7,15 @@
 //!
 //! The names matter beyond messages: Lark orders terminals that are otherwise equal by name.
 
+use std::sync::Arc;
+
 use maskwright_automata::Fuel;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Fault;
 use crate::import::{self, ImportRequest, Resolver};
 use crate::parser::parse;
-use crate::source::{Sources, Span};
+use crate::source::{MAX_SOURCE, Sources, Span};
 use crate::tree::{BodyId, Definition, Import, Name, Node, Schema, Statement, Symbol, Tree};
 
 /// How many files a grammar may be made of, a file counted each time it is imported.
@@ -100,7 +102,14 @@ pub(crate) fn load(
     resolver: Option<&Resolver<'_>>,
     fuel: &Fuel,
 ) -> Result<Definitions, Fault> {
-    let mut loader = Loader { sources, resolver, fuel, bodies: Vec::new(), ignored: Vec::new() };
+    let mut loader = Loader {
+        sources,
+        resolver,
+        fuel,
+        bodies: Vec::new(),
+        ignored: Vec::new(),
+        schema_files: FxHashMap::default(),
+    };
     let entries = loader.file(0, None, 0)?;
     let Loader { bodies, ignored, .. } = loader;
     let definitions = Definitions { entries, bodies, ignored };
@@ -144,6 +153,8 @@ struct Loader<'a> {
     fuel: &'a Fuel,
     bodies: Vec<Tree>,
     ignored: Vec<(String, Span)>,
+    /// By the file that names it, and how: the text of a schema's file.
+    schema_files: FxHashMap<(u32, String), Arc<str>>,
 }
 
 impl Loader<'_> {
@@ -340,7 +351,7 @@ impl Loader<'_> {
     }
 
     /// Reads the files of JSON Schemas.
-    fn read_schemas(&self, tree: &mut Tree) -> Result<(), Fault> {
+    fn read_schemas(&mut self, tree: &mut Tree) -> Result<(), Fault> {
         let span = tree.span;
         if let Node::Schema(Schema::File(path)) = &tree.node {
             let text = self.schema_file(path, span)?;
@@ -350,18 +361,31 @@ impl Loader<'_> {
     }
 
     /// The text of a schema's file, which is looked for beside the grammar and then in the import paths.
-    fn schema_file(&self, path: &str, span: Span) -> Result<String, Fault> {
+    fn schema_file(&mut self, path: &str, span: Span) -> Result<Arc<str>, Fault> {
+        let key = (span.source, path.to_owned());
+        if let Some(known) = self.schema_files.get(&key) {
+            return Ok(known.clone());
+        }
+        if self.schema_files.len() == MAX_FILES {
+            return Err(Fault::limit(span, format!("schemas in more than {MAX_FILES} files")));
+        }
         let is_inside = |name: &str| !matches!(name, "" | "." | "..") && !name.contains(['\\', ':', '\0']);
         if !path.split('/').all(is_inside) {
             return Err(Fault::new(span, format!("the file {path:?} of a schema"))
                 .with_hint("name a file beside the grammar or in the import paths, or in a folder below: \"schemas/call.json\""));
         }
         let (importer, _) = self.sources.get(span.source);
-        [Some(importer), None]
+        let file = [Some(importer), None]
             .iter()
             .find_map(|&from| import::find(&ImportRequest { path, from }, self.resolver))
-            .map(|file| file.text)
-            .ok_or_else(|| Fault::new(span, format!("no file {path:?} is found")))
+            .ok_or_else(|| Fault::new(span, format!("no file {path:?} is found")))?;
+        if file.text.len() > MAX_SOURCE {
+            return Err(Fault::limit(span, format!("a schema of more than {MAX_SOURCE} bytes")));
+        }
+        self.fuel.spend(file.text.len() as u64).map_err(|error| Fault::fuel(span, error))?;
+        let text: Arc<str> = file.text.into();
+        self.schema_files.insert(key, text.clone());
+        Ok(text)
     }
 }
 

@@ -10,7 +10,7 @@
 //! (`over_bytes`).
 //!
 //! Beyond Lark, `%json {...}` in a rule, or as a rule or terminal of its own, is the texts of that JSON Schema, and
-//! `%json "call.json"` those of the schema in that file.
+//! `%json "call.json"` those of the schema in that file. Schemas are read, and must be right, also where nothing uses them.
 //!
 //! Only recognition counts: aliases, priorities of rules and what shapes trees are read and have no effect.
 //! Which terminals compete, and in which order, is Lark's to the letter, since that is part of the language.

@@ -63,7 +63,8 @@ fn texts(schema: &NestedSchema, config: &SchemaConfig, fuel: &Fuel) -> Result<Gr
     let config = SchemaConfig { strict: true, ..*config };
     let compiled =
         compile_str(&schema.text, &config, fuel).map_err(|error| wrong_schema(&error, schema.span))?;
-    // Keys that no schema names may occur twice then; items that must differ are another matter.
+    // Keys that no schema names may occur twice then, and count twice for `minProperties`, as everyone is told
+    // (`LarkConfig::schemas`); items that must differ are another matter.
     match compiled.grammar.watched() {
         Some(watched) if watched.has(Mark::Opens) => Err(Fault::new(
             schema.span,

@@ -356,7 +356,7 @@ impl<'s> Parser<'_, 's> {
                         .map_err(|error| Fault::new(span, format!("the name of a schema's file: {error}")))?;
                     Schema::File(path)
                 } else {
-                    Schema::Text(text.to_owned())
+                    Schema::Text(text.into())
                 })
             }
             _ => return Ok(None),

@@ -7,6 +7,7 @@
 //! rule by rule, what is nested deepest first.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -54,7 +55,7 @@ pub(crate) struct Rules {
 /// A JSON Schema in a grammar.
 #[derive(Debug)]
 pub(crate) struct NestedSchema {
-    pub(crate) text: String,
+    pub(crate) text: Arc<str>,
     /// Where it is used first.
     pub(crate) span: Span,
 }
@@ -134,7 +135,7 @@ struct Translator<'a> {
     declared: Vec<String>,
     schemas: Vec<NestedSchema>,
     /// The places in `declared` of schemas by their text.
-    schema_ids: FxHashMap<String, usize>,
+    schema_ids: FxHashMap<Arc<str>, usize>,
     terminal_names: FxHashSet<String>,
     n_unnamed: usize,
     waiting: Vec<Waiting>,

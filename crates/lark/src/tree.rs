@@ -4,6 +4,8 @@
 //! are alternatives inside a sequence, so the depth of a node is the nesting that the source wrote, which the
 //! parser limits.
 
+use std::sync::Arc;
+
 use crate::source::Span;
 
 /// A name and where it stands.
@@ -85,7 +87,7 @@ pub(crate) struct Literal {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Schema {
     /// Its text.
-    Text(String),
+    Text(Arc<str>),
     /// The file that it is in, until that is read.
     File(String),
 }

@@ -68,6 +68,7 @@ impl Graph {
             // In the order of the states, so that equal automata have equal expressions.
             let mut ways_out: Vec<(usize, Regex)> = ways_out.into_iter().collect();
             ways_out.sort_unstable_by_key(|&(to, _)| to);
+            fuel.spend((into[state].len() * ways_out.len()) as u64)?;
             for &(from, _) in &into[state] {
                 let way_in = out[from].remove(&state).expect("it was among the ways in");
                 for (to, way_out) in &ways_out {
@@ -94,7 +95,7 @@ impl Graph {
         let mut class: Vec<usize> = self.is_final.iter().map(|&is_final| usize::from(is_final)).collect();
         let mut n_classes = 0;
         loop {
-            fuel.spend(n_states as u64)?;
+            fuel.spend(self.edges.iter().map(Vec::len).sum::<usize>() as u64 + n_states as u64)?;
             let mut ids: FxHashMap<(usize, Vec<(usize, ByteSet)>), usize> = FxHashMap::default();
             let finer: Vec<usize> = (0..n_states)
                 .map(|state| {

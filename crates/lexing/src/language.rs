@@ -18,7 +18,7 @@ use crate::{Discipline, LexError, LexState, Lexer, LexerLimits, LexerTerminal, P
 const MAX_PAIRS: usize = 200_000;
 
 /// The greatest number of states that are made an expression again, before equal ones are merged.
-const MAX_STATES: usize = 5_000;
+const MAX_STATES: usize = 2_000;
 
 impl Pattern {
     /// The pattern's words: what it matches whole, as Python's `re.match` finds it in that word alone.

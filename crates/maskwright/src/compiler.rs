@@ -163,7 +163,7 @@ impl Compiler {
     /// be read where it stands, or that there are no tokens, is [`LarkOptions::lexer`]'s to say.
     ///
     /// With [`LexerKind::DynamicComplete`], rules and terminals may be JSON Schemas: `call: NAME "(" %json {"type": "object"} ")"`,
-    /// or `%json "call.json"` for one in a file. Keys that a schema there does not name may occur twice, and `uniqueItems` that
+    /// or `%json "call.json"` for one in a file. Keys that a schema there does not name may occur twice (and count twice for `minProperties`), and `uniqueItems` that
     /// no rules say is an error, since it takes a session over JSON alone to see to them.
     ///
     /// # Errors

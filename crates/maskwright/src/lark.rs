@@ -33,7 +33,8 @@ pub struct LarkOptions {
     pub lexer: LexerKind,
     /// The terminals that make indentation part of the grammar.
     pub indentation: Option<Indentation>,
-    /// How JSON Schemas in the grammar (`%json`) are read; what is not enforced is an error, strict or not.
+    /// How JSON Schemas in the grammar (`%json`) are read; what is not enforced is an error, strict or not, but that keys which a
+    /// schema does not name may occur twice, and then count twice for `minProperties` and `maxProperties`.
     pub schemas: SchemaConfig,
     /// The file that the grammar was read from: what messages call it, and beside which its relative imports
     /// (`%import .names.NAME`) and schemas (`%json "call.json"`) are looked for. Without it they are looked for in

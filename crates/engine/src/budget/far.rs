@@ -20,11 +20,10 @@
 use std::collections::VecDeque;
 
 use maskwright_automata::{Automaton, ByteSet, Rests, StateId};
-use maskwright_grammar::{ExprId, ExprPool, Mark, Symbol, TerminalId, Watching};
+use maskwright_grammar::{ExprId, Mark, Symbol, TerminalId, Watching};
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
-use crate::EngineError;
 use crate::configuration::ConfigId;
 use crate::machine::Machine;
 use crate::stack::{Frame, NodeId};
@@ -33,9 +32,11 @@ use crate::stack::{Frame, NodeId};
 const MAX_STATES: usize = 1_024;
 /// What a watch may have kept, in bits, for there to be a bound.
 const KEPT_BITS: u32 = 16;
-/// The largest terminal whose residues are looked at one by one, and how many.
+/// Nor do those of more moves.
+const MAX_MOVES: usize = 20_000;
+/// The largest terminal whose residues are looked at one by one, and how many of all terminals are.
 const MAX_SIZE: u64 = 2_000;
-const MAX_RESIDUES: usize = 256;
+const MAX_RESIDUES: usize = 512;
 /// How often all states are gone over.
 const MAX_ROUNDS: usize = 64;
 
@@ -109,33 +110,25 @@ impl Parts {
 impl Machine {
     /// Whether every token that the grammar allows, and the watch if there is one, can be completed within `n_left` tokens, the
     /// token itself and EOS included; if not, that is not known.
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(super) fn is_far(
-        &mut self,
-        config: ConfigId,
-        watching: Option<&dyn Watching>,
-        n_left: u32,
-    ) -> Result<bool, EngineError> {
+    pub(super) fn is_far(&mut self, config: ConfigId, watching: Option<&dyn Watching>, n_left: u32) -> bool {
         // The terminals of a lexed grammar are names. A watch counts what is kept, and what a completion may add.
         if self.lexed().is_some() {
-            return Ok(false);
+            return false;
         }
         if watching.is_some_and(|watching| watching.n_kept() >= 1 << (KEPT_BITS - 1)) {
-            return Ok(false);
+            return false;
         }
         let mut parts = match std::mem::take(&mut self.far) {
             Far::Known(parts) => parts,
             Far::Unbounded => {
                 self.far = Far::Unbounded;
-                return Ok(false);
+                return false;
             }
-            Far::Unknown => match self.parts()? {
+            Far::Unknown => match self.parts() {
                 Some(parts) => Box::new(parts),
                 None => {
                     self.far = Far::Unbounded;
-                    return Ok(false);
+                    return false;
                 }
             },
         };
@@ -148,26 +141,27 @@ impl Machine {
             n_left > parts.top.saturating_add(below) && (watching.is_none() || below < 1 << (KEPT_BITS - 2))
         });
         self.far = Far::Known(parts);
-        Ok(is_far)
+        is_far
     }
 
     /// What bounds are made of, if the grammar has one and is not too large to know.
-    fn parts(&mut self) -> Result<Option<Parts>, EngineError> {
+    fn parts(&mut self) -> Option<Parts> {
         let vocabulary = self.shared.vocabulary.clone();
         let is_token = single_bytes(&vocabulary);
         // By state, its moves: the terminal's shortest word or the rule's body, and the state behind.
         let body = self.network.body(self.network.start());
         let mut states: Vec<ExprId> = vec![body];
         let mut ids: FxHashMap<ExprId, usize> = FxHashMap::from_iter([(body, 0)]);
-        let mut moves: Vec<Vec<(Way, usize)>> = Vec::new();
-        let mut terminals: FxHashMap<TerminalId, (u32, ByteSet)> = FxHashMap::default();
-        let mut longest_rest = 0;
-        while let Some(&state) = states.get(moves.len()) {
-            if states.len() > MAX_STATES {
-                return Ok(None);
+        let mut steps: Vec<Vec<(Symbol, usize)>> = Vec::new();
+        let mut n_moves = 0;
+        while let Some(&state) = states.get(steps.len()) {
+            let range = self.network.moves(state);
+            n_moves += range.len();
+            if states.len() > MAX_STATES || n_moves > MAX_MOVES {
+                return None;
             }
             let mut its = Vec::new();
-            for index in self.network.moves(state) {
+            for index in range {
                 let step = self.network.move_at(index);
                 let mut id = |state: ExprId| {
                     let next = states.len();
@@ -177,30 +171,41 @@ impl Machine {
                     }
                     id
                 };
-                let next = id(step.next);
-                let way = match step.symbol {
-                    Symbol::Rule(rule) => Way::Rule { body: id(self.network.body(rule)) },
+                its.push((step.symbol, id(step.next)));
+                if let Symbol::Rule(rule) = step.symbol {
+                    id(self.network.body(rule));
+                }
+            }
+            steps.push(its);
+        }
+        let mut terminals: FxHashMap<TerminalId, Rests> = FxHashMap::default();
+        let (mut longest_rest, mut n_residues) = (0, MAX_RESIDUES);
+        let mut moves: Vec<Vec<(Way, usize)>> = Vec::new();
+        for its in steps {
+            let mut ways = Vec::with_capacity(its.len());
+            for (symbol, next) in its {
+                let way = match symbol {
+                    Symbol::Rule(rule) => Way::Rule { body: ids[&self.network.body(rule)] },
                     Symbol::Terminal(terminal) => {
-                        let known = match terminals.get(&terminal) {
+                        let rests = match terminals.get(&terminal) {
                             Some(&known) => known,
                             None => {
-                                let Some(rests) = self.rests(terminal, &is_token)? else { return Ok(None) };
+                                let rests = self.rests(terminal, &is_token, &mut n_residues)?;
                                 longest_rest = longest_rest.max(bounded(rests.longest));
-                                let known = (bounded(rests.shortest), rests.first);
-                                terminals.insert(terminal, known);
-                                known
+                                terminals.insert(terminal, rests);
+                                rests
                             }
                         };
-                        Way::Terminal { length: known.0, first: known.1 }
+                        Way::Terminal { length: bounded(rests.shortest), first: rests.first }
                     }
                 };
-                its.push((way, next));
+                ways.push((way, next));
             }
-            moves.push(its);
+            moves.push(ways);
         }
         let nullable: Vec<bool> = states.iter().map(|&state| self.network.is_nullable(state)).collect();
         let n_states = states.len();
-        let Some(rests) = settled(
+        let rests = settled(
             n_states,
             |rests: &[u32], state| {
                 let ways = moves[state].iter().map(|(way, next)| match way {
@@ -210,10 +215,8 @@ impl Machine {
                 if nullable[state] { 0 } else { ways.min().unwrap_or(u32::MAX).min(rests[state]) }
             },
             u32::MAX,
-        ) else {
-            return Ok(None);
-        };
-        let Some(first) = settled(
+        )?;
+        let first = settled(
             n_states,
             |first: &[ByteSet], state| {
                 moves[state].iter().fold(first[state], |all, (way, _)| match way {
@@ -222,29 +225,24 @@ impl Machine {
                 })
             },
             ByteSet::EMPTY,
-        ) else {
-            return Ok(None);
-        };
-        let is_tail = |next: usize| states[next] == ExprPool::EPSILON;
+        )?;
         // By byte, what the callers have left to do that are begun with it.
         let none: Begun = [0; 256];
-        let Some(begun) = settled(
+        let begun = settled(
             n_states,
             |begun: &[Begun], state| {
                 let mut all = none;
                 for (way, next) in &moves[state] {
                     let Way::Rule { body } = way else { continue };
-                    let left = if is_tail(*next) { 0 } else { rests[*next] };
+                    // Calls at the last position leave nothing.
                     for byte in first[*body].iter().map(usize::from) {
-                        all[byte] = all[byte].max(begun[*body][byte].saturating_add(left));
+                        all[byte] = all[byte].max(begun[*body][byte].saturating_add(rests[*next]));
                     }
                 }
                 all
             },
             none,
-        ) else {
-            return Ok(None);
-        };
+        )?;
         let mut most_begun = none;
         for begun in &begun {
             most_begun.iter_mut().zip(begun).for_each(|(most, its)| *most = (*most).max(*its));
@@ -259,47 +257,50 @@ impl Machine {
         let top = token.saturating_add(longest_rule).saturating_add(longest_rest).saturating_add(end);
         let rests = states.into_iter().zip(rests).collect();
         // No more is added to what a watch has kept than a completion has bytes.
-        Ok((top < 1 << (KEPT_BITS - 2)).then(|| Parts { top, rests, below: FxHashMap::default() }))
+        (top < 1 << (KEPT_BITS - 2)).then(|| Parts { top, rests, below: FxHashMap::default() })
     }
 }
 
 impl Machine {
-    /// Bounds on what completes a terminal's words.
-    fn rests(&mut self, terminal: TerminalId, is_token: &ByteSet) -> Result<Option<Rests>, EngineError> {
+    /// Bounds on what completes a terminal's words; `n_residues` may still be looked at one by one.
+    fn rests(&mut self, terminal: TerminalId, is_token: &ByteSet, n_residues: &mut usize) -> Option<Rests> {
         let regex = &self.network.terminals()[terminal.index()];
         if let Some(watched) = self.network.watched() {
-            let Some(apart) = watched.watch.apart() else { return Ok(None) };
+            let apart = watched.watch.apart()?;
             match watched.mark(terminal) {
-                Some(Mark::Begins) => return Ok(regex.rests_but(KEPT_BITS, is_token, &apart)),
-                Some(Mark::Opens | Mark::Parts | Mark::Separates) => return Ok(None),
+                Some(Mark::Begins) => return regex.rests_but(KEPT_BITS, is_token, &apart),
+                Some(Mark::Opens | Mark::Parts | Mark::Separates) => return None,
                 None | Some(Mark::Names) => {}
             }
         }
         match regex.rests(is_token) {
             None if regex.size() <= MAX_SIZE => {
-                let start = self.terminal_start(terminal)?;
-                Ok(start.and_then(|start| rests_of(self.automaton(terminal), start, is_token)))
+                let start = self.terminal_start(terminal).ok()??;
+                rests_of(self.automaton(terminal), start, is_token, n_residues)
             }
-            rests => Ok(rests),
+            rests => rests,
         }
     }
 }
 
 /// The bounds themselves, where an expression does not say: of an automaton with few states.
-fn rests_of(automaton: &Automaton, start: StateId, is_token: &ByteSet) -> Option<Rests> {
+fn rests_of(
+    automaton: &Automaton,
+    start: StateId,
+    is_token: &ByteSet,
+    n_residues: &mut usize,
+) -> Option<Rests> {
     let mut ids: FxHashMap<StateId, usize> = FxHashMap::from_iter([(start, 0)]);
     let mut states = vec![start];
     let mut before: Vec<Vec<usize>> = vec![Vec::new()];
     let mut at = 0;
     while let Some(&state) = states.get(at) {
+        *n_residues = n_residues.checked_sub(1)?;
         for byte in automaton.next_bytes(state).ok()?.iter() {
             let Some(next) = automaton.step(state, byte).ok()? else { continue };
             let n_states = states.len();
             let id = *ids.entry(next).or_insert(n_states);
             if id == n_states {
-                if n_states >= MAX_RESIDUES {
-                    return None;
-                }
                 states.push(next);
                 before.push(Vec::new());
             }

@@ -83,7 +83,7 @@ impl Matcher {
             let mut machine = lock(&matcher.machine);
             let n_left = u32::try_from(limit).unwrap_or(u32::MAX - 1);
             let watching = matcher.state.watching.as_deref();
-            if !machine.is_far(matcher.state.config, watching, n_left)? {
+            if !machine.is_far(matcher.state.config, watching, n_left) {
                 let (least, _) = machine.least_at(&matcher.state)?;
                 if least == NEVER || least as usize > limit {
                     return Err(EngineError::budget_too_small(limit, least));
@@ -231,7 +231,7 @@ impl Machine {
     pub(crate) fn fits(&mut self, state: &State, n_left: u32) -> Result<Option<bool>, EngineError> {
         let config = state.config;
         if let Some(place) = state.place() {
-            if self.is_far(config, Some(&*place.watching), n_left)? {
+            if self.is_far(config, Some(&*place.watching), n_left) {
                 return self.has_completion(&place).map(Some);
             }
             return self.watched_fits(&place, n_left);
@@ -241,7 +241,7 @@ impl Machine {
                 .with_lexed_budget(|budget, lexed, machine| budget.fits(lexed, machine, config, n_left))
                 .map(Some);
         }
-        if self.is_far(config, None, n_left)? {
+        if self.is_far(config, None, n_left) {
             return Ok(Some(true));
         }
         let (least, status) = self.tokens_to_finish(config)?;
@@ -258,7 +258,7 @@ impl Machine {
     pub(crate) fn mask_within(&mut self, state: &State, n_left: u32) -> Result<Arc<MaskForm>, EngineError> {
         let config = state.config;
         if let Some(watching) = &state.watching {
-            if self.is_far(config, Some(&**watching), n_left)? {
+            if self.is_far(config, Some(&**watching), n_left) {
                 return self.watched_mask(config, watching);
             }
             return self.watched_mask_within(config, watching, n_left);
@@ -268,7 +268,7 @@ impl Machine {
                 self.with_lexed_budget(|budget, lexed, machine| budget.mask(lexed, machine, config, n_left))?;
             return mask.map_or_else(|| self.mask(config), Ok);
         }
-        if self.is_far(config, None, n_left)? {
+        if self.is_far(config, None, n_left) {
             return self.mask(config);
         }
         let (mut profile, status) = self.profile(Ways::All, config)?;
