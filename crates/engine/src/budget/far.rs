@@ -148,61 +148,8 @@ impl Machine {
     fn parts(&mut self) -> Option<Parts> {
         let vocabulary = self.shared.vocabulary.clone();
         let is_token = single_bytes(&vocabulary);
-        // By state, its moves: the terminal's shortest word or the rule's body, and the state behind.
-        let body = self.network.body(self.network.start());
-        let mut states: Vec<ExprId> = vec![body];
-        let mut ids: FxHashMap<ExprId, usize> = FxHashMap::from_iter([(body, 0)]);
-        let mut steps: Vec<Vec<(Symbol, usize)>> = Vec::new();
-        let mut n_moves = 0;
-        while let Some(&state) = states.get(steps.len()) {
-            let range = self.network.moves(state);
-            n_moves += range.len();
-            if states.len() > MAX_STATES || n_moves > MAX_MOVES {
-                return None;
-            }
-            let mut its = Vec::new();
-            for index in range {
-                let step = self.network.move_at(index);
-                let mut id = |state: ExprId| {
-                    let next = states.len();
-                    let id = *ids.entry(state).or_insert(next);
-                    if id == next {
-                        states.push(state);
-                    }
-                    id
-                };
-                its.push((step.symbol, id(step.next)));
-                if let Symbol::Rule(rule) = step.symbol {
-                    id(self.network.body(rule));
-                }
-            }
-            steps.push(its);
-        }
-        let mut terminals: FxHashMap<TerminalId, Rests> = FxHashMap::default();
-        let (mut longest_rest, mut n_residues) = (0, MAX_RESIDUES);
-        let mut moves: Vec<Vec<(Way, usize)>> = Vec::new();
-        for its in steps {
-            let mut ways = Vec::with_capacity(its.len());
-            for (symbol, next) in its {
-                let way = match symbol {
-                    Symbol::Rule(rule) => Way::Rule { body: ids[&self.network.body(rule)] },
-                    Symbol::Terminal(terminal) => {
-                        let rests = match terminals.get(&terminal) {
-                            Some(&known) => known,
-                            None => {
-                                let rests = self.rests(terminal, &is_token, &mut n_residues)?;
-                                longest_rest = longest_rest.max(bounded(rests.longest));
-                                terminals.insert(terminal, rests);
-                                rests
-                            }
-                        };
-                        Way::Terminal { length: bounded(rests.shortest), first: rests.first }
-                    }
-                };
-                ways.push((way, next));
-            }
-            moves.push(ways);
-        }
+        let (states, steps) = self.steps()?;
+        let (moves, longest_rest) = self.ways(steps, &is_token)?;
         let nullable: Vec<bool> = states.iter().map(|&state| self.network.is_nullable(state)).collect();
         let n_states = states.len();
         let rests = settled(
@@ -262,6 +209,71 @@ impl Machine {
 }
 
 impl Machine {
+    /// The states that the network can come to, the start's first, and by state its moves.
+    fn steps(&mut self) -> Option<(Vec<ExprId>, Moves<Read>)> {
+        let body = self.network.body(self.network.start());
+        let mut states: Vec<ExprId> = vec![body];
+        let mut ids: FxHashMap<ExprId, usize> = FxHashMap::from_iter([(body, 0)]);
+        let mut steps: Moves<Read> = Vec::new();
+        let mut n_moves = 0;
+        while let Some(&state) = states.get(steps.len()) {
+            let range = self.network.moves(state);
+            n_moves += range.len();
+            if states.len() > MAX_STATES || n_moves > MAX_MOVES {
+                return None;
+            }
+            let mut its = Vec::new();
+            for index in range {
+                let step = self.network.move_at(index);
+                let mut id = |state: ExprId| {
+                    let next = states.len();
+                    let id = *ids.entry(state).or_insert(next);
+                    if id == next {
+                        states.push(state);
+                    }
+                    id
+                };
+                let next = id(step.next);
+                its.push(match step.symbol {
+                    Symbol::Rule(rule) => (Read::Rule { body: id(self.network.body(rule)) }, next),
+                    Symbol::Terminal(terminal) => (Read::Terminal(terminal), next),
+                });
+            }
+            steps.push(its);
+        }
+        Some((states, steps))
+    }
+
+    /// The moves with what is known of their terminals, and the longest rest of one.
+    fn ways(&mut self, steps: Moves<Read>, is_token: &ByteSet) -> Option<(Moves<Way>, u32)> {
+        let mut terminals: FxHashMap<TerminalId, Rests> = FxHashMap::default();
+        let (mut longest_rest, mut n_residues) = (0, MAX_RESIDUES);
+        let mut moves: Moves<Way> = Vec::new();
+        for its in steps {
+            let mut ways = Vec::with_capacity(its.len());
+            for (read, next) in its {
+                let way = match read {
+                    Read::Rule { body } => Way::Rule { body },
+                    Read::Terminal(terminal) => {
+                        let rests = match terminals.get(&terminal) {
+                            Some(&known) => known,
+                            None => {
+                                let rests = self.rests(terminal, is_token, &mut n_residues)?;
+                                longest_rest = longest_rest.max(bounded(rests.longest));
+                                terminals.insert(terminal, rests);
+                                rests
+                            }
+                        };
+                        Way::Terminal { length: bounded(rests.shortest), first: rests.first }
+                    }
+                };
+                ways.push((way, next));
+            }
+            moves.push(ways);
+        }
+        Some((moves, longest_rest))
+    }
+
     /// Bounds on what completes a terminal's words; `n_residues` may still be looked at one by one.
     fn rests(&mut self, terminal: TerminalId, is_token: &ByteSet, n_residues: &mut usize) -> Option<Rests> {
         let regex = &self.network.terminals()[terminal.index()];
@@ -335,7 +347,19 @@ fn bounded(bytes: u64) -> u32 {
 /// By byte, a number of bytes.
 type Begun = [u32; 256];
 
+/// By state, its moves: what each reads, and the number of the state behind it.
+type Moves<T> = Vec<Vec<(T, usize)>>;
+
 /// What a move reads.
+enum Read {
+    Terminal(TerminalId),
+    /// The number of the state that the rule begins in.
+    Rule {
+        body: usize,
+    },
+}
+
+/// The same with what matters of the terminal.
 enum Way {
     /// Bytes of the shortest word, and those that words begin with.
     Terminal { length: u32, first: ByteSet },
