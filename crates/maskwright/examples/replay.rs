@@ -1,10 +1,10 @@
 //! Replays token sequences through schemas compiled fresh by one compiler, and prints what it took.
 //!
-//! `replay TOKENIZER REPLAY.jsonl [--rounds N] [--slowest N]`. A line of the replay is
+//! `replay TOKENIZER REPLAY.jsonl [--rounds N] [--slowest N] [--limit TOKENS]`. A line of the replay is
 //! `{"id", "schema", "tests": [{"valid", "ids"}]}`, with the tokens as the tokenizer's own encoder gives them; `cargo xtask
 //! bench maskbench` writes such files. Verdicts are checked: an invalid instance that is accepted, or a valid
 //! one that is refused, is named, and the former is a failure. Made for `perf` and `callgrind`, which see no
-//! Python here; the clock is that of the thread's own processor time where the system has one.
+//! Python here. With `--limit` sessions must end within so many tokens, and instances that take more are passed over. The clock is that of the thread's own processor time where the system has one.
 
 #![allow(clippy::print_stdout, reason = "a program that prints a table")]
 
@@ -66,13 +66,14 @@ struct Findings {
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let (Some(tokenizer), Some(replay)) = (arguments.next(), arguments.next()) else {
-        return Err("usage: replay TOKENIZER REPLAY.jsonl [--rounds N] [--slowest N]".into());
+        return Err("usage: replay TOKENIZER REPLAY.jsonl [--rounds N] [--slowest N] [--limit TOKENS]".into());
     };
-    let (mut n_rounds, mut n_slowest) = (1, 0);
+    let (mut n_rounds, mut n_slowest, mut limit) = (1, 0, None);
     while let (Some(name), Some(value)) = (arguments.next(), arguments.next()) {
         match name.as_str() {
             "--rounds" => n_rounds = value.parse()?,
             "--slowest" => n_slowest = value.parse()?,
+            "--limit" => limit = Some(value.parse()?),
             _ => return Err(format!("no option {name}").into()),
         }
     }
@@ -85,7 +86,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let compiler = Compiler::new(&tokenizer);
         println!("compiler made in {:.3} s", clock.elapsed().as_secs_f64());
         times.iter_mut().for_each(|times| times.next = 0);
-        findings = run_all(&compiler, &replay, &mut times)?;
+        findings = run_all(&compiler, &replay, limit, &mut times)?;
     }
     let Findings { n_refused, n_accepted_invalid, wrong, .. } = &findings;
     println!(
@@ -108,7 +109,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// One round over all schemas.
-fn run_all(compiler: &Compiler, replay: &str, times: &mut [Times; 3]) -> Result<Findings, Box<dyn Error>> {
+fn run_all(
+    compiler: &Compiler,
+    replay: &str,
+    limit: Option<usize>,
+    times: &mut [Times; 3],
+) -> Result<Findings, Box<dyn Error>> {
     let [first, masks, commits] = times;
     let mut findings = Findings::default();
     let mut words = vec![0; mask_words(compiler.tokenizer().n_vocab())];
@@ -132,7 +138,14 @@ fn run_all(compiler: &Compiler, replay: &str, times: &mut [Times; 3]) -> Result<
             let is_valid = test["valid"].as_bool().unwrap_or_default();
             let ids = test["ids"].as_array().into_iter().flatten();
             let ids: Vec<TokenId> = ids.filter_map(|id| id.as_u64().map(|id| TokenId(id as u32))).collect();
-            let mut matcher = Matcher::new(&compiled.grammar);
+            if limit.is_some_and(|limit| ids.len() >= limit) {
+                continue;
+            }
+            let mut matcher = match Matcher::with_max_tokens(&compiled.grammar, limit) {
+                // No text of the schema has so few tokens.
+                Err(_) if limit.is_some() => continue,
+                matcher => matcher?,
+            };
             let mut is_accepted = true;
             for (position, &token) in ids.iter().enumerate() {
                 let place = || format!("{id}, instance {instance}, token {position}");
