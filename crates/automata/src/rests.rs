@@ -118,8 +118,7 @@ impl Terms<'_> {
             }
             Node::Intersection(parts) => match &parts[..] {
                 [one, other] if !is_complement(one) && !is_complement(other) => {
-                    let (regex, units) = if any_of(other).is_some() { (one, other) } else { (other, one) };
-                    let (bytes, begun) = self.units(units)?;
+                    let (regex, bytes, begun) = self.with_units(one, other)?;
                     let Bounds { shortest, longest } = Terms { bytes: &bytes, ..*self }.rests(regex)?;
                     Bounds { shortest, longest: longest.saturating_add(begun) }
                 }
@@ -130,14 +129,17 @@ impl Terms<'_> {
         })
     }
 
-    /// Of words that are also made of units, any number of them: the bytes that are units by themselves, of which rests can be made,
-    /// and how many bytes complete a unit that was begun.
-    fn units(&self, units: &Regex) -> Option<(ByteSet, u64)> {
-        let inner = any_of(units)?;
+    /// Of two expressions one of which is any number of units: the other one, the bytes that are units by themselves, of which rests
+    /// of words of both can be made, and how many bytes complete a unit that was begun.
+    fn with_units<'r>(&self, one: &'r Regex, other: &'r Regex) -> Option<(&'r Regex, ByteSet, u64)> {
+        let (regex, inner) = match any_of(other) {
+            Some(inner) => (one, inner),
+            None => (other, any_of(one)?),
+        };
         let longest = most_bytes(inner)?;
         // In units of several bytes there may be bytes that rests are not made of.
         let is_spelled = longest == 1 || all_bytes(inner).is_subset(self.bytes);
-        is_spelled.then(|| (single_bytes(inner).intersection(self.bytes), longest))
+        is_spelled.then(|| (regex, single_bytes(inner).intersection(self.bytes), longest))
     }
 
     fn spelled(&self, word: &[u8]) -> Option<u64> {
@@ -189,9 +191,7 @@ impl Terms<'_> {
                 match all[..] {
                     [one] if is_text(one) => self.grown(one, words),
                     [one, other] if is_text(one) || is_text(other) => {
-                        let (regex, units) =
-                            if any_of(other).is_some() { (one, other) } else { (other, one) };
-                        let (bytes, begun) = self.units(units)?;
+                        let (regex, bytes, begun) = self.with_units(one, other)?;
                         Some(Terms { bytes: &bytes, ..*self }.grown(regex, words)?.saturating_add(begun))
                     }
                     _ => None,

@@ -80,6 +80,20 @@ impl Fault {
         Fault { kind, ..Fault::new(span, error.to_string()) }
     }
 
+    /// What another part of the work failed of at `span`.
+    pub(crate) fn caused(
+        span: Span,
+        message: impl Into<String>,
+        is_cancelled: bool,
+        is_limit: bool,
+    ) -> Fault {
+        match (is_cancelled, is_limit) {
+            (true, _) => Fault::fuel(span, FuelError::Cancelled),
+            (false, true) => Fault::limit(span, message),
+            (false, false) => Fault::new(span, message),
+        }
+    }
+
     /// The same error with a hint: what to do about it, in lowercase.
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Fault {
         self.hint = Some(hint.into());

@@ -3,7 +3,7 @@
 //! What Lark's Earley parser decides with `lexer="dynamic_complete"`, which tries every way to split a text. JSON Schemas
 //! are parts of such a grammar like any other rule.
 
-use maskwright_automata::{Fuel, FuelError, Regex};
+use maskwright_automata::{Fuel, Regex};
 use maskwright_grammar::{Grammar, GrammarBuilder, LexedGrammar, Mark};
 use maskwright_json_schema::{SchemaConfig, SchemaError, compile_str};
 use maskwright_lexing::{LarkTerminal, LexError};
@@ -76,21 +76,10 @@ fn texts(schema: &NestedSchema, config: &SchemaConfig, fuel: &Fuel) -> Result<Gr
 }
 
 fn wrong_schema(error: &SchemaError, span: Span) -> Fault {
-    if error.is_cancelled() {
-        Fault::fuel(span, FuelError::Cancelled)
-    } else if error.is_limit() {
-        Fault::limit(span, error.to_string())
-    } else {
-        Fault::new(span, error.to_string())
-    }
+    Fault::caused(span, error.to_string(), error.is_cancelled(), error.is_limit())
 }
 
 fn unreadable(error: &LexError, name: &str, span: Span) -> Fault {
-    if error.is_cancelled() {
-        Fault::fuel(span, FuelError::Cancelled)
-    } else if error.is_limit() {
-        Fault::limit(span, format!("the words of `{name}`: {error}"))
-    } else {
-        Fault::new(span, format!("the words of `{name}`: {error}"))
-    }
+    let message = format!("the words of `{name}`: {error}");
+    Fault::caused(span, message, error.is_cancelled(), error.is_limit())
 }

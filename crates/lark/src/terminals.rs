@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 
-use maskwright_automata::{Fuel, FuelError};
+use maskwright_automata::Fuel;
 use maskwright_lexing::{Flags, Pattern, parse_python};
 
 use crate::definitions::Definitions;
@@ -66,14 +66,11 @@ pub(crate) fn parse(text: &PatternText, span: Span, fuel: &Fuel) -> Result<Patte
     let regexp = text.to_regexp();
     fuel.spend(1 + regexp.len() as u64).map_err(|error| Fault::fuel(span, error))?;
     parse_python(&regexp, Flags::default(), fuel).map_err(|error| {
-        let message = error.to_string();
-        if error.is_cancelled() {
-            return Fault::fuel(span, FuelError::Cancelled);
-        }
-        if error.is_limit() {
-            return Fault::limit(span, message);
-        }
-        Fault::new(span, format!("{message} of the pattern /{}/", shortened(&regexp)))
+        let message = match error.is_limit() {
+            true => error.to_string(),
+            false => format!("{error} of the pattern /{}/", shortened(&regexp)),
+        };
+        Fault::caused(span, message, error.is_cancelled(), error.is_limit())
     })
 }
 
