@@ -162,9 +162,15 @@ def test_lexed_grammars(tokenizer, compiler):
     assert canvas.is_possible() and not canvas.set(1, ord(","))
 
 
-def test_grammars_with_indentation_are_refused_clearly(compiler):
+def test_indentation_counts_in_canvases_and_templates(compiler, tokenizer):
     grammar = compiler.compile_builtin("python")
-    with pytest.raises(maskwright.GrammarError, match="declared"):
+    tokens = tokenizer.encode("if x:\n  y\n")
+    masked = [None if tokenizer.token_bytes(token) == b"y" else token for token in tokens]
+    canvas = Canvas(grammar, masked)
+    assert canvas.is_possible() and canvas.complete() is not None
+    too_narrow = tokenizer.encode("if x:\n  y\n z\n")
+    assert not Canvas(grammar, too_narrow).is_possible()
+    template = Template(grammar, [b"if x:\n", Hole(max_tokens=3), b"  y\n"])
+    assert is_word(grammar, template.complete())
+    with pytest.raises(maskwright.MaskwrightError, match="number of tokens"):
         Template(grammar, [Hole()])
-    with pytest.raises(maskwright.GrammarError, match="declared"):
-        Canvas(grammar, [None])

@@ -9,7 +9,7 @@
 //!
 //! Calls are limited in work by the infiller, canvases in time by `--seconds`: what is not finished is listed by name and
 //! tried again with `--again`. Programs that are not of the grammar are passed over and counted; they are an error where
-//! Lark is on record as accepting them. Python is missing: infilling refuses indentation.
+//! Lark is on record as accepting them.
 
 use std::collections::{BTreeMap, btree_map};
 use std::path::Path;
@@ -19,8 +19,8 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
 use maskwright::{
-    Canvas, CanvasConfig, CompileOptions, CompiledGrammar, Compiler, InfillError, LarkOptions, LexerKind,
-    Mask, Matcher, TokenId,
+    Canvas, CanvasConfig, CompileOptions, CompiledGrammar, Compiler, Indentation, InfillError, LarkOptions,
+    LexerKind, Mask, Matcher, TokenId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "smollm2")]
     tokenizer: String,
     /// What is written in
-    #[arg(long, value_delimiter = ',', default_value = "smiles,cpp,go,java")]
+    #[arg(long, value_delimiter = ',', default_value = "smiles,cpp,go,java,python")]
     languages: Vec<Language>,
     /// Hundredths of the tokens that are known
     #[arg(long, value_delimiter = ',', default_value = "75,50,25")]
@@ -78,6 +78,8 @@ enum Language {
     Go,
     /// Grammar and programs of the shared folder
     Java,
+    /// Grammar and programs of the shared folder; the programs with a newline behind them
+    Python,
 }
 
 /// One canvas.
@@ -142,6 +144,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             Language::Cpp => "cpp",
             Language::Go => "go",
             Language::Java => "java",
+            Language::Python => "python",
         };
         let bar = crate::progress::bar(title, 0, programs.len() * arguments.known.len());
         for program in &programs {
@@ -171,10 +174,15 @@ impl Language {
             Language::Cpp => return Ok(compiler.compile_builtin("cpp", &options)?),
             Language::Go => "go",
             Language::Java => "java",
+            Language::Python => "python",
         };
         let path = data::shared().join("data/grammars").join(format!("{name}.lark"));
-        let lark =
-            LarkOptions { lexer: LexerKind::Basic, file: Some(path.clone()), ..LarkOptions::default() };
+        let lark = LarkOptions {
+            lexer: LexerKind::Basic,
+            file: Some(path.clone()),
+            indentation: (self == Language::Python).then(Indentation::python),
+            ..LarkOptions::default()
+        };
         Ok(compiler.compile_lark(&read(&path)?, &lark, &options)?)
     }
 
@@ -204,14 +212,18 @@ impl Language {
                 }
                 Ok(programs)
             }
-            Language::Go | Language::Java => {
-                let language = if self == Language::Go { "go" } else { "java" };
+            Language::Go | Language::Java | Language::Python => {
+                let (language, behind) = match self {
+                    Language::Go => ("go", ""),
+                    Language::Java => ("java", ""),
+                    _ => ("python", "\n"),
+                };
                 let mut programs = Vec::new();
                 for line in read(&folder.join("syncode_lark_verdicts.tsv"))?.lines() {
                     if let [of, kind, file, "accept", ..] = line.split('\t').collect::<Vec<_>>()[..]
                         && of == language
                     {
-                        let text = read(&folder.join(language).join(kind).join(file))?;
+                        let text = read(&folder.join(language).join(kind).join(file))? + behind;
                         programs.push(program(format!("{kind}/{file}"), &text, true)?);
                     }
                 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use maskwright_automata::Fuel;
-use maskwright_engine::{CompiledGrammar, Compiler, Layout, Limits, Matcher, TokenCountStatus};
+use maskwright_engine::{CompiledGrammar, Compiler, Limits, Matcher, TokenCountStatus};
 use maskwright_lark::{Indentation, LarkConfig, LexerKind, parse_lark};
 use maskwright_vocabulary::{Mask, TokenId, Tokenizer, TokenizerOptions};
 
@@ -52,15 +52,7 @@ fn main() -> Result<(), Error> {
     };
     let begin = Instant::now();
     let grammar = parse_lark(&source, "grammar.lark", &config, &Fuel::unlimited())?;
-    let layout = grammar.indentation.map(|ids| Layout {
-        newline: ids.newline,
-        indent: ids.indent,
-        dedent: ids.dedent,
-        open: ids.open,
-        close: ids.close,
-        tab_width: ids.tab_width,
-    });
-    let compiled = compiler.compile_lexed(grammar.lexed, layout, &Fuel::unlimited())?;
+    let compiled = compiler.compile_lexed(grammar.lexed, grammar.indentation, &Fuel::unlimited())?;
     println!("compiled in {:?}", begin.elapsed());
     let begin = Instant::now();
     let mut mask = Mask::new(tokenizer.vocabulary().n_vocab());

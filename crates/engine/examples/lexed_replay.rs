@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use maskwright_automata::Fuel;
-use maskwright_engine::{Compiler, Layout, Limits, Matcher};
+use maskwright_engine::{Compiler, Limits, Matcher};
 use maskwright_lark::{Indentation, LarkConfig, LexerKind, parse_lark};
 use maskwright_vocabulary::{Mask, TokenId, Tokenizer, TokenizerOptions};
 
@@ -40,19 +40,11 @@ fn main() -> Result<(), Error> {
     let config =
         LarkConfig { lexer, indentation: is_python.then(Indentation::python), ..LarkConfig::default() };
     let grammar = parse_lark(&source, "grammar.lark", &config, &Fuel::unlimited())?;
-    let layout = grammar.indentation.map(|ids| Layout {
-        newline: ids.newline,
-        indent: ids.indent,
-        dedent: ids.dedent,
-        open: ids.open,
-        close: ids.close,
-        tab_width: ids.tab_width,
-    });
     let read = start.elapsed();
     let compiled = match lexer {
-        LexerKind::Basic => compiler.compile_lexed(grammar.lexed, layout, &Fuel::unlimited())?,
+        LexerKind::Basic => compiler.compile_lexed(grammar.lexed, grammar.indentation, &Fuel::unlimited())?,
         LexerKind::Contextual | LexerKind::DynamicComplete => {
-            compiler.compile_contextual(grammar.lexed, layout, &Fuel::unlimited())?
+            compiler.compile_contextual(grammar.lexed, grammar.indentation, &Fuel::unlimited())?
         }
     };
     let compile = start.elapsed();

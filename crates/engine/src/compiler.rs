@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use maskwright_automata::{
     Automaton, AutomatonError, AutomatonStore, CountedUnits, Fuel, Node, Regex, StateId,
 };
-use maskwright_grammar::{Grammar, LexedGrammar, Network, TerminalFacts, TerminalId, Watch, reduce};
+use maskwright_grammar::{Grammar, Layout, LexedGrammar, Network, TerminalFacts, TerminalId, Watch, reduce};
 use maskwright_lexing::{
     Choice, Discipline, LarkTerminal, Lexer, LexerLimits, TerminalSet, lark_contextual_terminals,
     lark_terminals,
@@ -14,7 +14,7 @@ use maskwright_vocabulary::{Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use crate::budget::Spelling;
-use crate::lexed::{Layout, LexedTables};
+use crate::lexed::LexedTables;
 use crate::machine::Machine;
 use crate::rows::{
     BeyondRow, CountedKey, CountedRow, LongTokens, MAX_RESIDUE, MAX_TREE, MinusRow, PlainRow, ReadRow, Row,

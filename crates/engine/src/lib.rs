@@ -32,6 +32,6 @@ mod watched;
 pub use budget::{TokenCountStatus, TokensToFinish};
 pub use compiler::{CompiledGrammar, Compiler};
 pub use error::EngineError;
-pub use lexed::Layout;
 pub use limits::{ExitRows, Limits, Options};
+pub use maskwright_grammar::Layout;
 pub use matcher::Matcher;

@@ -11,9 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
-use maskwright_engine::{
-    CompiledGrammar, Compiler, EngineError, Layout, Limits, Matcher, Options, TokenCountStatus,
-};
+use maskwright_engine::{CompiledGrammar, Compiler, EngineError, Limits, Matcher, Options, TokenCountStatus};
 use maskwright_lark::{Indentation, LarkConfig, LexerKind, parse_lark};
 use maskwright_vocabulary::{TokenId, Vocabulary};
 use proptest::prelude::*;
@@ -69,19 +67,11 @@ fn compile_within(
     let config = LarkConfig { lexer, indentation, ..LarkConfig::default() };
     let fuel = Fuel::unlimited();
     let grammar = parse_lark(source, "test.lark", &config, &fuel).ok()?;
-    let layout = grammar.indentation.map(|ids| Layout {
-        newline: ids.newline,
-        indent: ids.indent,
-        dedent: ids.dedent,
-        open: ids.open,
-        close: ids.close,
-        tab_width: ids.tab_width,
-    });
     let compiler = Compiler::with_options(vocabulary.clone(), limits, options);
     match lexer {
-        LexerKind::Basic => compiler.compile_lexed(grammar.lexed, layout, &fuel).ok(),
+        LexerKind::Basic => compiler.compile_lexed(grammar.lexed, grammar.indentation, &fuel).ok(),
         LexerKind::Contextual | LexerKind::DynamicComplete => {
-            compiler.compile_contextual(grammar.lexed, layout, &fuel).ok()
+            compiler.compile_contextual(grammar.lexed, grammar.indentation, &fuel).ok()
         }
     }
 }

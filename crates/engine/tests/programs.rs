@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
-use maskwright_engine::{CompiledGrammar, Compiler, Layout, Limits, Matcher, Options};
+use maskwright_engine::{CompiledGrammar, Compiler, Limits, Matcher, Options};
 use maskwright_lark::{Indentation, LarkConfig, LexerKind, parse_lark};
 use maskwright_vocabulary::Vocabulary;
 
@@ -123,19 +123,13 @@ impl Case {
             ..LarkConfig::default()
         };
         let grammar = parse_lark(&self.grammar, self.language, &config, &Fuel::unlimited()).unwrap();
-        let layout = grammar.indentation.map(|ids| Layout {
-            newline: ids.newline,
-            indent: ids.indent,
-            dedent: ids.dedent,
-            open: ids.open,
-            close: ids.close,
-            tab_width: ids.tab_width,
-        });
         let compiler = Compiler::with_options(vocabulary.clone(), Limits::default(), options);
         match lexer {
-            LexerKind::Basic => compiler.compile_lexed(grammar.lexed, layout, &Fuel::unlimited()),
+            LexerKind::Basic => {
+                compiler.compile_lexed(grammar.lexed, grammar.indentation, &Fuel::unlimited())
+            }
             LexerKind::Contextual | LexerKind::DynamicComplete => {
-                compiler.compile_contextual(grammar.lexed, layout, &Fuel::unlimited())
+                compiler.compile_contextual(grammar.lexed, grammar.indentation, &Fuel::unlimited())
             }
         }
         .unwrap()

@@ -102,7 +102,13 @@ fn infiller(grammar: &str, vocabulary: &std::sync::Arc<Vocabulary>) -> anyhow::R
         let config =
             LarkConfig { lexer: known.lexer, indentation: known.indentation, ..LarkConfig::default() };
         let read = parse_lark(known.text, grammar, &config, &fuel)?;
-        return Ok(Infiller::lexed(&read.lexed, vocabulary.clone(), limits, &fuel)?);
+        return Ok(Infiller::lexed(
+            &read.lexed,
+            read.indentation.as_ref(),
+            vocabulary.clone(),
+            limits,
+            &fuel,
+        )?);
     }
     let source = std::fs::read_to_string(grammar).with_context(|| grammar.to_owned())?;
     let read = maskwright_syntax::parse_gbnf(&source, grammar, &fuel)?;

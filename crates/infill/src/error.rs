@@ -29,6 +29,8 @@ enum Kind {
     Lexer(LexError),
     Hypotheses { limit: usize },
     Declared { name: String },
+    Unpaired { rule: String },
+    FreeText,
     Cancelled,
     Token { id: u32, n_vocab: usize },
     Position { given: usize, n_positions: usize },
@@ -47,6 +49,14 @@ impl InfillError {
 
     pub(crate) fn hypotheses(limit: usize) -> InfillError {
         InfillError(Kind::Hypotheses { limit })
+    }
+
+    pub(crate) fn unpaired(rule: &str) -> InfillError {
+        InfillError(Kind::Unpaired { rule: rule.to_owned() })
+    }
+
+    pub(crate) fn free_text() -> InfillError {
+        InfillError(Kind::FreeText)
     }
 
     pub(crate) fn declared(name: &str) -> InfillError {
@@ -135,8 +145,18 @@ impl fmt::Display for InfillError {
             }
             Kind::Declared { name } => write!(
                 f,
-                "terminal `{name}` is declared and not part of the text (indentation): infilling has only terminals \
-                 that are found in the text"
+                "terminal `{name}` is declared and nothing says what makes it: infilling has only terminals that are found \
+                 in the text, and those of indentation"
+            ),
+            Kind::Unpaired { rule } => write!(
+                f,
+                "rule `{rule}` opens a block or a bracket that it does not close, or closes one that it has not opened: \
+                 for infilling, a rule must have both (`_INDENT stmt+ _DEDENT`, `\"(\" args \")\"`)"
+            ),
+            Kind::FreeText => write!(
+                f,
+                "any text is not known to a grammar with indentation, where it may have lines of any width: give the hole a \
+                 number of tokens, exactly or at most"
             ),
             Kind::Automaton { terminal, error } => write!(f, "terminal {terminal}: {error}"),
             Kind::Work { position, limit } => {

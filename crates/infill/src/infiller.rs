@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use maskwright_automata::{AutomatonLimits, Fuel};
-use maskwright_grammar::{Grammar, GrammarError, LexedGrammar, Mark, collapse_regular};
+use maskwright_grammar::{Grammar, GrammarError, Layout, LexedGrammar, Mark, collapse_regular};
 use maskwright_lexing::LarkTerminal;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
@@ -115,11 +115,12 @@ impl Infiller {
     }
 
     /// Prepares a grammar over the tokens of Lark's basic lexer: a text is in the language iff that lexer uses it up,
-    /// and the tokens that are not ignored are a sentence of the rules. Takes time linear in the rules, and in
-    /// the states of the lexer.
+    /// and the tokens that are not ignored are a sentence of the rules, with those that indentation makes if `layout` says
+    /// how. Takes time linear in the rules, and in the states of the lexer.
     ///
     /// # Errors
-    /// If the grammar has declared terminals (indentation), if no token sequence is in its language, a terminal cannot
+    /// If the grammar declares terminals that `layout` does not make, or has a rule that opens a block or a bracket of `layout` and leaves it
+    /// open (or closes one that it has not opened); if no token sequence is in its language, a terminal cannot
     /// be had, a limit is reached, or the work is cancelled through `fuel`.
     ///
     /// ```
@@ -132,7 +133,7 @@ impl Infiller {
     /// let arithmetic = builtin("arithmetic").unwrap();
     /// let config = LarkConfig { lexer: arithmetic.lexer, ..LarkConfig::default() };
     /// let grammar = parse_lark(arithmetic.text, "arithmetic", &config, &Fuel::unlimited()).unwrap();
-    /// let infiller = Infiller::lexed(&grammar.lexed, vocabulary, Default::default(), &Fuel::unlimited())?;
+    /// let infiller = Infiller::lexed(&grammar.lexed, None, vocabulary, Default::default(), &Fuel::unlimited())?;
     /// let parts = |n| vec![Part::Text(b"(1".to_vec()), Part::Hole(Hole::Exactly(n)), Part::Text(b"1".to_vec())];
     /// assert_eq!(Template::new(&infiller, parts(1))?.complete()?, None, "the bracket is never closed");
     /// assert_eq!(Template::new(&infiller, parts(2))?.complete()?, Some(b"(1)+1".to_vec()));
@@ -140,11 +141,12 @@ impl Infiller {
     /// ```
     pub fn lexed(
         grammar: &LexedGrammar<LarkTerminal>,
+        layout: Option<&Layout>,
         vocabulary: Arc<Vocabulary>,
         limits: InfillLimits,
         fuel: &Fuel,
     ) -> Result<Infiller, InfillError> {
-        let mut tables = LexedTables::new(grammar, vocabulary.clone(), limits.merge_alike, fuel)?;
+        let mut tables = LexedTables::new(grammar, layout, vocabulary.clone(), limits.merge_alike, fuel)?;
         tables.narrow_first = limits.narrow_first;
         Ok(Infiller::from_tables(vocabulary, limits, AnyTables::Lexed(Box::new(tables))))
     }
@@ -166,6 +168,14 @@ impl Infiller {
     /// What is shared; what a panicking thread left behind is a cache in a consistent state.
     pub(crate) fn tables(&self) -> MutexGuard<'_, AnyTables> {
         self.0.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it is known what any text may do. Indentation may be of any width in it, and only tokens are counted out.
+    pub(crate) fn reads_free_text(&self) -> bool {
+        match &*self.tables() {
+            AnyTables::Scannerless(_) => true,
+            AnyTables::Lexed(tables) => tables.hypotheses.layout().is_none(),
+        }
     }
 
     /// Whether the vocabulary has the token.

@@ -76,7 +76,8 @@ impl Template {
     /// A template. Nothing is computed yet.
     ///
     /// # Errors
-    /// If it has more positions (fixed pieces and tokens of holes) than the limit.
+    /// If it has more positions (fixed pieces and tokens of holes) than the limit, or a hole for any text under a grammar with
+    /// indentation.
     pub fn new(infiller: &Infiller, parts: Vec<Part>) -> Result<Template, InfillError> {
         let limit = infiller.limits().max_positions;
         let n_positions = parts.iter().fold(0usize, |sum, part| {
@@ -87,6 +88,9 @@ impl Template {
         });
         if n_positions > limit {
             return Err(InfillError::too_long(n_positions, limit));
+        }
+        if parts.contains(&Part::Hole(Hole::Any)) && !infiller.reads_free_text() {
+            return Err(InfillError::free_text());
         }
         let fill = |part| match part {
             Part::Text(text) => Filled::Text(text.into()),

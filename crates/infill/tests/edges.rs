@@ -37,7 +37,7 @@ fn json_within(tokens: &[&[u8]], limits: InfillLimits) -> [Infiller; 2] {
     let vocabulary = vocabulary(tokens);
     [
         Infiller::new(&grammar, vocabulary.clone(), limits.clone(), &Fuel::unlimited()).unwrap(),
-        Infiller::lexed(&lexed.lexed, vocabulary, limits, &Fuel::unlimited()).unwrap(),
+        Infiller::lexed(&lexed.lexed, None, vocabulary, limits, &Fuel::unlimited()).unwrap(),
     ]
 }
 

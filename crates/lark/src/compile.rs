@@ -1,11 +1,13 @@
 //! The whole way from a source text to a lexed grammar: the passes in their order.
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{ExprId, GrammarBuilder, LexedGrammar, RuleId, TerminalFacts, TerminalId, reduce};
+use maskwright_grammar::{
+    ExprId, GrammarBuilder, Layout, LexedGrammar, RuleId, TerminalFacts, TerminalId, reduce,
+};
 use maskwright_lexing::{Flags, LarkTerminal, lark_order};
 use rustc_hash::FxHashMap;
 
-use crate::config::{Indentation, IndentationIds, LarkConfig, LarkGrammar, LexerKind};
+use crate::config::{Indentation, LarkConfig, LarkGrammar, LexerKind};
 use crate::definitions::{Definitions, load};
 use crate::error::{Fault, LarkError};
 use crate::over_bytes::over_bytes;
@@ -66,7 +68,7 @@ fn compile(sources: &mut Sources, config: &LarkConfig<'_>, fuel: &Fuel) -> Resul
     ignored.sort_unstable();
     ignored.dedup();
     let indentation = match &config.indentation {
-        Some(indentation) => Some(indentation_ids(indentation, &ids, &rules.declared, terminals.len())?),
+        Some(indentation) => Some(layout(indentation, &ids, &rules.declared, terminals.len())?),
         None => None,
     };
     let names: Vec<&str> = terminals
@@ -228,12 +230,12 @@ fn terminal(text: &NamedText, definitions: &Definitions, fuel: &Fuel) -> Result<
     })
 }
 
-fn indentation_ids(
+fn layout(
     indentation: &Indentation,
     ids: &FxHashMap<&str, usize>,
     declared: &[String],
     n_terminals: usize,
-) -> Result<IndentationIds, Fault> {
+) -> Result<Layout, Fault> {
     let lexed = |name: &str| ids.get(name).map(|&id| TerminalId::from_index(id));
     let made = |name: &str| {
         let at = declared.iter().position(|declared| declared == name).ok_or_else(|| {
@@ -254,7 +256,7 @@ fn indentation_ids(
         brackets.sort_unstable();
         brackets
     };
-    Ok(IndentationIds {
+    Ok(Layout {
         newline,
         indent: made(&indentation.indent)?,
         dedent: made(&indentation.dedent)?,

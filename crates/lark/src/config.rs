@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use maskwright_grammar::{Grammar, LexedGrammar, TerminalId};
+use maskwright_grammar::{Grammar, Layout, LexedGrammar};
 use maskwright_json_schema::SchemaConfig;
 use maskwright_lexing::LarkTerminal;
 
@@ -119,23 +119,6 @@ impl fmt::Debug for LarkConfig<'_> {
     }
 }
 
-/// An [`Indentation`] by the terminals' ids.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct IndentationIds {
-    /// The terminal of the end of a line and the blanks after it.
-    pub newline: TerminalId,
-    /// The declared terminal of a block's start.
-    pub indent: TerminalId,
-    /// The declared terminal of a block's end.
-    pub dedent: TerminalId,
-    /// The terminals that suspend indentation until they are closed; sorted.
-    pub open: Vec<TerminalId>,
-    /// The terminals that close; sorted.
-    pub close: Vec<TerminalId>,
-    /// How many spaces a tab stands for.
-    pub tab_width: u32,
-}
-
 /// A grammar in Lark's language, read.
 ///
 /// ```
@@ -156,7 +139,7 @@ pub struct LarkGrammar {
     /// Which terminals compete.
     pub lexer: LexerKind,
     /// What indentation makes, if it makes tokens.
-    pub indentation: Option<IndentationIds>,
+    pub indentation: Option<Layout>,
     /// The texts of the grammar without a lexer, with [`LexerKind::DynamicComplete`] and only then.
     pub over_bytes: Option<Grammar>,
 }

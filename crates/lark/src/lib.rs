@@ -40,6 +40,6 @@ mod used;
 
 pub use builtin::{Builtin, builtin, builtin_names};
 pub use compile::parse_lark;
-pub use config::{Indentation, IndentationIds, LarkConfig, LarkGrammar, LexerKind};
+pub use config::{Indentation, LarkConfig, LarkGrammar, LexerKind};
 pub use error::LarkError;
 pub use import::{ImportRequest, ImportedGrammar, Resolver};

@@ -79,7 +79,8 @@ impl CompiledGrammar {
     /// same one, which is cheap to clone and shares what it learns.
     ///
     /// # Errors
-    /// If the grammar has indentation or the contextual lexer (infilling is not known for those), or a limit is reached.
+    /// If the grammar has the contextual lexer, for which infilling is not known; a rule of a grammar with indentation leaves a
+    /// block or bracket open; or a limit is reached.
     ///
     /// ```
     /// use maskwright::{CompileOptions, Compiler, Hole, Part, Template, Tokenizer};
@@ -106,7 +107,9 @@ impl CompiledGrammar {
             Source::Lexed(grammar) if grammar.lexer != LexerKind::Basic => {
                 return Err(Error::no_contextual_infilling());
             }
-            Source::Lexed(grammar) => Infiller::lexed(&grammar.lexed, vocabulary, limits, &fuel),
+            Source::Lexed(grammar) => {
+                Infiller::lexed(&grammar.lexed, grammar.indentation.as_ref(), vocabulary, limits, &fuel)
+            }
         };
         Ok(infiller.insert(made.map_err(Error::infiller)?).clone())
     }

@@ -225,7 +225,7 @@ impl Compiler {
             let sessions = self.engine.compile(grammar.clone(), fuel)?;
             return Ok(self.compiled(sessions, move |_| Ok(grammar.clone())));
         }
-        let layout = grammar.indentation.clone().map(lark::layout);
+        let layout = grammar.indentation.clone();
         let tokens = grammar.lexed.clone();
         let sessions = match grammar.lexer {
             LexerKind::Basic => self.engine.compile_lexed(tokens, layout, fuel)?,

@@ -6,11 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use maskwright_automata::Fuel;
-use maskwright_engine::Layout;
 use maskwright_json_schema::SchemaConfig;
 use maskwright_lark::{
-    ImportRequest, ImportedGrammar, Indentation, IndentationIds, LarkConfig, LarkGrammar, LexerKind, builtin,
-    builtin_names, parse_lark,
+    ImportRequest, ImportedGrammar, Indentation, LarkConfig, LarkGrammar, LexerKind, builtin, builtin_names,
+    parse_lark,
 };
 
 use crate::Error;
@@ -93,10 +92,4 @@ fn resolve(request: &ImportRequest<'_>, options: &LarkOptions) -> Option<Importe
         }
         _ => options.import_paths.iter().find_map(|folder| read(folder.join(request.path))),
     }
-}
-
-/// The engine's name for what makes indentation.
-pub(crate) fn layout(ids: IndentationIds) -> Layout {
-    let IndentationIds { newline, indent, dedent, open, close, tab_width } = ids;
-    Layout { newline, indent, dedent, open, close, tab_width }
 }

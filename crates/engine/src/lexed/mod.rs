@@ -52,7 +52,7 @@ mod viability;
 use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
-use maskwright_grammar::{Network, TerminalId};
+use maskwright_grammar::{Layout, Network, TerminalId, blanks_after};
 use maskwright_lexing::{Lexer, TerminalSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -68,8 +68,7 @@ use contexts::SetId;
 use horizon::Horizon;
 pub(crate) use hypotheses::HypothesisId;
 use hypotheses::{Hypotheses, Outcome};
-pub use layout::Layout;
-use layout::{LayoutId, LayoutState, Layouts, line_after};
+use layout::{LayoutId, LayoutState, Layouts};
 use mask::{Judgement, JudgementKey};
 use reach::Reach;
 use readings::Readings;
@@ -289,7 +288,7 @@ impl Lexed {
     ) -> Result<Option<LexedThread>, EngineError> {
         let tables = self.tables.clone();
         let line = match &tables.layout {
-            Some(layout) => line_after(self.layouts.get(thread.layout).line, byte, layout.tab_width),
+            Some(layout) => blanks_after(self.layouts.get(thread.layout).line, byte, layout.tab_width),
             None => None,
         };
         let hypothesis = outcome.next;

@@ -14,13 +14,12 @@
 //! ([`Blanks`]).
 
 use maskwright_automata::ByteSet;
-use maskwright_grammar::TerminalId;
+use maskwright_grammar::{TerminalId, blanks_after};
 use rustc_hash::FxHashMap;
 
 use super::LexedTables;
 use super::bits::{Bits, contains, intersects};
 use super::hypotheses::{Hypotheses, HypothesisId};
-use super::layout::line_after;
 use super::viability::Viability;
 use crate::EngineError;
 
@@ -39,9 +38,9 @@ impl Blanks {
     fn after(self, byte: u8, tab_width: u32) -> Blanks {
         match self {
             Blanks::More(width) if byte != b'\n' => {
-                Blanks::More(line_after(Some(width), byte, tab_width).unwrap_or(width))
+                Blanks::More(blanks_after(Some(width), byte, tab_width).unwrap_or(width))
             }
-            Blanks::Known(width) => line_after(Some(width), byte, tab_width).map_or(self, Blanks::Known),
+            Blanks::Known(width) => blanks_after(Some(width), byte, tab_width).map_or(self, Blanks::Known),
             _ if byte == b'\n' => Blanks::Known(0),
             _ => self,
         }

@@ -2,11 +2,10 @@
 //! whatever the parser has read. Budgets put it together with the rules in their own way.
 
 use maskwright_automata::ByteSet;
-use maskwright_grammar::TerminalId;
+use maskwright_grammar::{Layout, TerminalId, blanks_after};
 
+use super::Lexed;
 use super::hypotheses::{HypothesisId, Outcome};
-use super::layout::line_after;
-use super::{Layout, Lexed};
 use crate::EngineError;
 use crate::configuration::ConfigId;
 use crate::machine::Machine;
@@ -108,7 +107,7 @@ impl Lexed {
                     }
                 };
                 if is_newline {
-                    line = line_after(point.line, byte, layout.tab_width);
+                    line = blanks_after(point.line, byte, layout.tab_width);
                 }
             }
             reads.push(Read { terminal, next: Point { hypothesis: next, line } });

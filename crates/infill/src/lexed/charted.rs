@@ -134,7 +134,7 @@ impl Charted {
             }
             labels.extend(label);
             match crossing {
-                Crossing::Bytes | Crossing::Skip => {}
+                Crossing::Bytes | Crossing::Skip | Crossing::Indent => {}
                 Crossing::Token { index } => {
                     let tokens = tables.scan_tokens(NodeSetId(place.inner), hypothesis, fuel)?;
                     if let Some(token) = tokens.get(index as usize).and_then(|tokens| tokens.any()) {

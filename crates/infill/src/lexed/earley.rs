@@ -18,10 +18,11 @@
 use std::collections::BinaryHeap;
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{ExprId, RuleId, Symbol};
+use maskwright_grammar::{ExprId, RuleId, Symbol, TerminalId};
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
+use crate::lexed::contexts::{ContextId, Contexts};
 use crate::lexed::focus::Focus;
 use crate::lexed::graph::{Edge, Graph, NodeIndex};
 use crate::lexed::tables::LexedTables;
@@ -43,6 +44,8 @@ pub(crate) enum Fact {
         call: u32,
         state: ExprId,
         node: NodeIndex,
+        /// What is open around it.
+        context: ContextId,
         is_begun: bool,
     },
     End {
@@ -95,7 +98,8 @@ pub(crate) struct Earley {
     last_backs: Vec<u32>,
     backs: Vec<Back>,
     calls: Vec<Call>,
-    call_ids: FxHashMap<(RuleId, NodeIndex), u32>,
+    call_ids: FxHashMap<(RuleId, NodeIndex, ContextId), u32>,
+    contexts: Contexts,
 }
 
 impl Earley {
@@ -108,7 +112,8 @@ impl Earley {
         let state = tables.network.body(rule);
         if graph.ahead[Graph::START as usize].is_some() && graph.may_go_on(Graph::START, rule, state, tables)
         {
-            chart.add(Fact::Item { call: TOP, state, node: Graph::START, is_begun: false }, START, graph);
+            let (call, node, context) = (TOP, Graph::START, Contexts::START);
+            chart.add(Fact::Item { call, state, node, context, is_begun: false }, START, graph);
         }
         chart
     }
@@ -327,11 +332,26 @@ impl Earley {
     ) -> Result<(), InfillError> {
         fuel.spend(1)
             .map_err(|error| InfillError::work(graph.nodes[node as usize].0.position as usize, error))?;
-        let Fact::Item { call, .. } = self.facts[pred as usize] else { return Ok(()) };
+        let Fact::Item { call, context, .. } = self.facts[pred as usize] else { return Ok(()) };
         if self.can_go_on(call, state, node, graph, tables, fuel)? {
-            self.add(Fact::Item { call, state, node, is_begun: true }, Back { pred, end, ..START }, graph);
+            let item = Fact::Item { call, state, node, context, is_begun: true };
+            self.add(item, Back { pred, end, ..START }, graph);
         }
         Ok(())
+    }
+
+    /// What is open around an item behind an edge from `node`; `None` if the edge is not for it.
+    fn context_behind(
+        &mut self,
+        context: ContextId,
+        node: NodeIndex,
+        label: Option<TerminalId>,
+        graph: &Graph,
+        tables: &LexedTables,
+    ) -> Option<ContextId> {
+        let Some(layout) = tables.hypotheses.layout() else { return Some(context) };
+        let indent = tables.hypotheses.indent(graph.nodes[node as usize].1);
+        self.contexts.after(context, (indent, graph.widths[node as usize]), label, layout)
     }
 
     /// All that follows from an item at once.
@@ -342,7 +362,9 @@ impl Earley {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
-        let Fact::Item { call, state, node, is_begun } = self.facts[item as usize] else { return Ok(()) };
+        let Fact::Item { call, state, node, context, is_begun } = self.facts[item as usize] else {
+            return Ok(());
+        };
         let position = graph.nodes[node as usize].0.position as usize;
         let spend = || fuel.spend(1).map_err(|error| InfillError::work(position, error));
         // The empty sentence is the whole of a text, never of a part.
@@ -367,17 +389,16 @@ impl Earley {
             spend()?;
             let Edge { to, label, .. } = edge;
             let back = Back { pred: item, edge: index, ..START };
+            let Some(context) = self.context_behind(context, node, label, graph, tables) else { continue };
             if let Some(terminal) = label {
                 for index in tables.network.moves(state) {
                     let step = tables.network.move_at(index);
                     if step.symbol == Symbol::Terminal(terminal)
                         && self.can_go_on(call, step.next, to, graph, tables, fuel)?
                     {
-                        self.add(
-                            Fact::Item { call, state: step.next, node: to, is_begun: true },
-                            back,
-                            graph,
-                        );
+                        let state = step.next;
+                        let item = Fact::Item { call, state, node: to, context, is_begun: true };
+                        self.add(item, back, graph);
                     }
                 }
                 continue;
@@ -392,7 +413,7 @@ impl Earley {
                     && graph.may_go_on(to, self.calls[call as usize].rule, state, tables)
             };
             if can_move {
-                self.add(Fact::Item { call, state, node: to, is_begun }, back, graph);
+                self.add(Fact::Item { call, state, node: to, context, is_begun }, back, graph);
             }
         }
         Ok(())
@@ -408,7 +429,7 @@ impl Earley {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
-        let Fact::Item { node, .. } = self.facts[item as usize] else { return Ok(()) };
+        let Fact::Item { call: caller, node, context, .. } = self.facts[item as usize] else { return Ok(()) };
         let Some(ahead) = &graph.ahead[node as usize] else { return Ok(()) };
         let state = tables.network.body(rule);
         if !tables.rule_first(rule, fuel)?.intersects(&ahead.next)
@@ -417,12 +438,12 @@ impl Earley {
             return Ok(());
         }
         let new = self.calls.len() as u32;
-        let call = *self.call_ids.entry((rule, node)).or_insert(new);
+        let context = self.contexts.begin(self.contexts.around(context));
+        let call = *self.call_ids.entry((rule, node, context)).or_insert(new);
         if call == new {
-            let Fact::Item { call: caller, .. } = self.facts[item as usize] else { return Ok(()) };
             let depth = self.calls[caller as usize].depth + 1;
             self.calls.push(Call { rule, start: node, depth, waiters: Vec::new(), ends: Vec::new() });
-            self.add(Fact::Item { call, state, node, is_begun: false }, START, graph);
+            self.add(Fact::Item { call, state, node, context, is_begun: false }, START, graph);
         }
         self.calls[call as usize].waiters.push((item, next));
         for index in 0..self.calls[call as usize].ends.len() {

@@ -21,6 +21,7 @@ use crate::InfillError;
 use crate::lattice::{Node, Piece, Step};
 use crate::lexed::approximation::StatesId;
 use crate::lexed::hypotheses::HypothesisId;
+use crate::lexed::indentation::Indent;
 use crate::lexed::narrow::Reading;
 use crate::lexed::scan::Leap;
 use crate::lexed::tables::LexedTables;
@@ -54,7 +55,13 @@ pub(crate) enum Crossing {
     Walk { target: HypothesisId },
     /// Nothing: the way round a piece.
     Skip,
+    /// Nothing: what the end of a line, or of the text, does to the blocks around.
+    Indent,
 }
+
+/// The most widths of a narrow graph, and some that nearly all texts have.
+const MAX_USUAL_WIDTHS: usize = 12;
+const USUAL_WIDTHS: [u32; 3] = [0, 4, 8];
 
 /// Whether a node is a boundary, and where its edges lead by which labels.
 type Future = (bool, Vec<(NodeIndex, Option<TerminalId>)>);
@@ -74,8 +81,14 @@ pub(crate) struct Ahead {
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     pub(crate) nodes: Vec<(Node, HypothesisId)>,
-    ids: FxHashMap<(Node, HypothesisId), NodeIndex>,
+    /// By node, how wide its line is, if the hypothesis asks.
+    pub(crate) widths: Vec<u32>,
+    ids: FxHashMap<(Node, HypothesisId, u32), NodeIndex>,
+    /// The widths that lines have between masked positions in a narrow graph; sorted.
+    usual_widths: Vec<u32>,
     pub(crate) is_boundary: Vec<bool>,
+    /// By node, whether text is read from there; if not, the parser is told what a line's end does first.
+    is_read_on: Vec<bool>,
     /// All edges, those of one node next to each other.
     pub(crate) edges: Vec<Edge>,
     /// By node, its edges.
@@ -106,25 +119,37 @@ impl Graph {
         fuel: &Fuel,
     ) -> Result<Graph, InfillError> {
         let mut graph = Graph { at: vec![Vec::new(); steps.len() + 1], ..Graph::default() };
-        graph.node(Node::boundary(0), HypothesisId::START, tables);
-        let ends_clear = if readings.is_empty() { false } else { tables.clear(fuel)?.ends_here };
+        graph.usual_widths = usual_widths(steps);
+        graph.node(Node::boundary(0), (HypothesisId::START, 0), tables);
         for (position, step) in steps.iter().enumerate() {
             // The list grows while it is read.
             let mut index = 0;
             let reading = readings.get(position).copied().unwrap_or(Reading::Whole);
             while let Some(&node) = graph.at[position].get(index) {
                 index += 1;
-                graph.expand(node, step, reading, tables, fuel).map_err(|error| error.at(position))?;
+                let is_end = ends.contains(&position);
+                graph
+                    .expand(node, step, reading, is_end, tables, fuel)
+                    .map_err(|error| error.at(position))?;
+            }
+        }
+        if tables.hypotheses.layout().is_some() {
+            let mut index = 0;
+            while let Some(&node) = graph.at[steps.len()].get(index) {
+                index += 1;
+                let behind = (Piece::Stop, None);
+                let is_end = ends.contains(&steps.len());
+                graph.expand(node, &behind, Reading::Whole, is_end, tables, fuel)?;
             }
         }
         graph.out.resize(graph.nodes.len(), (0, 0));
         for &end in ends {
             for &node in &graph.at[end] {
                 let (place, hypothesis) = graph.nodes[node as usize];
-                let ends_here = if hypothesis == HypothesisId::CLEAR {
-                    ends_clear
+                let ends_here = if tables.hypotheses.layout().is_some() {
+                    tables.hypotheses.indent(hypothesis) == Indent::Over
                 } else {
-                    tables.hypotheses.ends_here(hypothesis)
+                    tables.may_end(hypothesis, fuel)?
                 };
                 if place == Node::boundary(end as u32) && ends_here {
                     graph.goals.push(node);
@@ -164,18 +189,26 @@ impl Graph {
         crossing: Crossing,
         tables: &LexedTables,
     ) {
-        let to = self.node(place, hypothesis, tables);
+        let on = tables.hypotheses.on(hypothesis, self.widths[from as usize]);
+        let to = self.node(place, on, tables);
         // The token in progress of a walk's beginning is over where the walk goes on.
         self.is_boundary[to as usize] |= label.is_some();
         self.edges.push(Edge { from, to, label, crossing });
     }
 
-    fn node(&mut self, place: Node, hypothesis: HypothesisId, tables: &LexedTables) -> NodeIndex {
+    fn node(
+        &mut self,
+        place: Node,
+        (hypothesis, width): (HypothesisId, u32),
+        tables: &LexedTables,
+    ) -> NodeIndex {
         let next = self.nodes.len() as u32;
-        let id = *self.ids.entry((place, hypothesis)).or_insert(next);
+        let id = *self.ids.entry((place, hypothesis, width)).or_insert(next);
         if id == next {
             self.nodes.push((place, hypothesis));
+            self.widths.push(width);
             self.is_boundary.push(tables.hypotheses.is_boundary(hypothesis));
+            self.is_read_on.push(tables.hypotheses.indent(hypothesis).is_read_on());
             self.at[place.position as usize].push(id);
         }
         id
@@ -186,6 +219,7 @@ impl Graph {
         from: NodeIndex,
         (piece, way_round): &Step,
         reading: Reading,
+        is_end: bool,
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
@@ -197,31 +231,46 @@ impl Graph {
         {
             self.lead(from, (None, hypothesis), Node::boundary(target), Crossing::Skip, tables);
         }
+        if is_end
+            && place.inner == 0
+            && tables.hypotheses.layout().is_some()
+            && tables.may_end(hypothesis, fuel)?
+        {
+            let at_end = tables.hypotheses.at_end(Indent::TextEnded)?;
+            self.lead(from, (None, at_end), place, Crossing::Indent, tables);
+        }
         match piece {
+            _ if !tables.hypotheses.indent(hypothesis).is_read_on() => {
+                for (label, target) in tables.hypotheses.moves(hypothesis)? {
+                    let is_parted = matches!(piece, Piece::Free) && tables.separator(target, fuel)?.is_some();
+                    let target = if is_parted { HypothesisId::START } else { target };
+                    self.lead(from, (label, target), place, Crossing::Indent, tables);
+                }
+            }
             Piece::Token if reading != Reading::Whole => self.walk(from, reading, tables, fuel)?,
             _ if hypothesis == HypothesisId::CLEAR => {}
             Piece::Stop => {}
             Piece::Bytes(bytes) => {
-                let mut state = Some(hypothesis);
+                let (mut within, mut reached) = (vec![hypothesis], Vec::new());
                 for (offset, &byte) in bytes.iter().enumerate().skip(place.inner as usize) {
-                    let Some(at) = state else { break };
-                    fuel.spend(1).map_err(|error| InfillError::work(place.position as usize, error))?;
-                    let number = tables.hypotheses.step(at, byte)?;
-                    state = None;
-                    let is_last = offset + 1 == bytes.len();
-                    for index in 0..tables.hypotheses.outcomes(number).len() {
-                        let outcome = tables.hypotheses.outcomes(number)[index];
-                        let label = outcome.terminal.and_then(|terminal| tables.label(terminal));
-                        let leap = (label, outcome.next);
-                        match outcome.terminal {
-                            _ if is_last => self.lead(from, leap, behind, Crossing::Bytes, tables),
-                            None => state = Some(outcome.next),
-                            Some(_) => {
-                                let inside = Node { inner: offset as u32 + 1, ..place };
-                                self.lead(from, leap, inside, Crossing::Bytes, tables);
+                    for at in within.drain(..) {
+                        fuel.spend(1).map_err(|error| InfillError::work(place.position as usize, error))?;
+                        let number = tables.hypotheses.step(at, byte)?;
+                        let is_last = offset + 1 == bytes.len();
+                        for index in 0..tables.hypotheses.outcomes(number).len() {
+                            let outcome = tables.hypotheses.outcomes(number)[index];
+                            let leap = (tables.label(outcome), outcome.next);
+                            match outcome.terminal {
+                                _ if is_last => self.lead(from, leap, behind, Crossing::Bytes, tables),
+                                None => reached.push(outcome.next),
+                                Some(_) => {
+                                    let inside = Node { inner: offset as u32 + 1, ..place };
+                                    self.lead(from, leap, inside, Crossing::Bytes, tables);
+                                }
                             }
                         }
                     }
+                    std::mem::swap(&mut within, &mut reached);
                 }
             }
             Piece::Token => {
@@ -251,6 +300,12 @@ impl Graph {
         self.out.resize(self.nodes.len(), (0, 0));
         self.out[from as usize] = (first, first + n_edges);
         Ok(())
+    }
+
+    /// Whether lines are usually as wide as the one behind a step from `from` to `hypothesis`, if that asks.
+    pub(crate) fn is_usual(&self, from: NodeIndex, hypothesis: HypothesisId, tables: &LexedTables) -> bool {
+        let (on, width) = tables.hypotheses.on(hypothesis, self.widths[from as usize]);
+        tables.hypotheses.indent(on) == Indent::None || self.usual_widths.binary_search(&width).is_ok()
     }
 
     /// Learns what lies ahead of each node, from the end to the beginning.
@@ -305,6 +360,7 @@ impl Graph {
                 }
                 if is_known
                     && node != Graph::START
+                    && self.is_read_on[node as usize]
                     && !self.goals.contains(&node)
                     && self.ahead[node as usize].is_some()
                 {
@@ -357,7 +413,7 @@ impl Graph {
             }
             None => {
                 has_changed |= before.next.unite(&behind.next);
-                if crossing == Crossing::Skip || !self.is_boundary[to as usize] {
+                if matches!(crossing, Crossing::Skip | Crossing::Indent) || !self.is_boundary[to as usize] {
                     has_changed |= before.current.unite(&behind.current);
                     has_changed |= behind.may_be_ignored && !before.may_be_ignored;
                     before.may_be_ignored |= behind.may_be_ignored;
@@ -369,4 +425,34 @@ impl Graph {
         }
         has_changed && self.nodes[from as usize].0.position as usize == position
     }
+}
+
+/// The widths of the lines whose beginnings are known, and some more; sorted.
+fn usual_widths(steps: &[Step]) -> Vec<u32> {
+    let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
+    let mut width = None;
+    for (piece, _) in steps {
+        let Piece::Bytes(bytes) = piece else {
+            width = None;
+            continue;
+        };
+        for &byte in &**bytes {
+            match (byte, width) {
+                (b'\n', _) => width = Some(0),
+                (b' ', Some(known)) => width = Some(known + 1),
+                (_, Some(known)) => {
+                    *counts.entry(known).or_default() += 1;
+                    width = None;
+                }
+                (_, None) => {}
+            }
+        }
+    }
+    let mut widths: Vec<(usize, u32)> = counts.into_iter().map(|(width, count)| (count, width)).collect();
+    widths.sort_unstable_by(|left, right| right.cmp(left));
+    let mut widths: Vec<u32> = widths.into_iter().map(|(_, width)| width).take(MAX_USUAL_WIDTHS).collect();
+    widths.extend(USUAL_WIDTHS);
+    widths.sort_unstable();
+    widths.dedup();
+    widths
 }

@@ -8,10 +8,12 @@
 //! the lexer takes them.
 
 use maskwright_automata::ByteSet;
+use maskwright_grammar::{Layout, TerminalId};
 use maskwright_lexing::{Fate, Guards, LexState, Lexer};
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
+use crate::lexed::indentation::{Indent, Width};
 
 /// The most hypotheses of one grammar.
 const MAX_HYPOTHESES: usize = 1 << 20;
@@ -40,6 +42,7 @@ struct Hypothesis {
     is_boundary: bool,
     /// What must not refute the tokens before; sorted and distinct.
     guards: Box<[LexState]>,
+    indent: Indent,
 }
 
 /// What one byte can do to a hypothesis.
@@ -56,9 +59,15 @@ pub(crate) struct Hypotheses {
     lexer: Lexer,
     /// `None` if guards that refute the same are kept apart.
     guards: Option<Guards>,
+    /// What makes indentation, if it makes tokens.
+    layout: Option<Layout>,
     list: Vec<Hypothesis>,
+    /// By hypothesis, the one with the width from which one comes in place of its own.
+    relative: Vec<HypothesisId>,
     ids: FxHashMap<Hypothesis, HypothesisId>,
-    n_classes: usize,
+    /// By byte, its class, and by class, one of its bytes: bytes of a class do the same.
+    classes: [u16; 256],
+    representatives: Vec<u8>,
     /// Per hypothesis and class of bytes, the number of the list of outcomes, plus one; 0 if it is not known.
     cells: Vec<u32>,
     outcomes: Vec<Box<[Outcome]>>,
@@ -68,16 +77,29 @@ pub(crate) struct Hypotheses {
 }
 
 impl Hypotheses {
-    /// The hypotheses of `lexer`; `merge_alike` makes guards one that refute the same.
-    pub(crate) fn new(lexer: Lexer, merge_alike: bool) -> Result<Hypotheses, InfillError> {
-        let n_classes = lexer.class_representatives().len();
-        let start = Hypothesis { state: lexer.start(), is_boundary: true, guards: Box::default() };
+    /// The hypotheses of `lexer`, with indentation if `layout` says what makes that; `merge_alike` makes guards one that refute
+    /// the same.
+    pub(crate) fn new(
+        lexer: Lexer,
+        layout: Option<Layout>,
+        merge_alike: bool,
+    ) -> Result<Hypotheses, InfillError> {
+        let (classes, representatives) = byte_classes(&lexer, layout.as_ref());
+        let start = Hypothesis {
+            state: lexer.start(),
+            is_boundary: true,
+            guards: Box::default(),
+            indent: Indent::None,
+        };
         let mut hypotheses = Hypotheses {
             lexer,
             guards: merge_alike.then(Guards::default),
+            layout,
             list: Vec::new(),
+            relative: Vec::new(),
             ids: FxHashMap::default(),
-            n_classes,
+            classes,
+            representatives,
             cells: Vec::new(),
             outcomes: Vec::new(),
             outcome_ids: FxHashMap::default(),
@@ -95,7 +117,59 @@ impl Hypotheses {
     /// Whether the lexer is in the same state as before any text, whatever guards there are.
     pub(crate) fn starts_alike(&self, id: HypothesisId) -> bool {
         let hypothesis = &self.list[id.0 as usize];
-        hypothesis.is_boundary && hypothesis.state == self.lexer.start()
+        hypothesis.is_boundary && hypothesis.indent == Indent::None && hypothesis.state == self.lexer.start()
+    }
+
+    /// What makes indentation, if it makes tokens.
+    pub(crate) fn layout(&self) -> Option<&Layout> {
+        self.layout.as_ref()
+    }
+
+    /// Where it is in the indentation.
+    pub(crate) fn indent(&self, id: HypothesisId) -> Indent {
+        if id == HypothesisId::CLEAR { Indent::None } else { self.list[id.0 as usize].indent }
+    }
+
+    /// The hypothesis that stands for all widths in place of this one's, and the width for one who comes from `base`; 0 where none counts.
+    pub(crate) fn on(&self, id: HypothesisId, base: u32) -> (HypothesisId, u32) {
+        match self.indent(id).width() {
+            None => (id, 0),
+            Some(width) => (self.relative[id.0 as usize], width.from(base)),
+        }
+    }
+
+    /// The hypothesis in another place of the indentation.
+    pub(crate) fn with_indent(
+        &mut self,
+        id: HypothesisId,
+        indent: Indent,
+    ) -> Result<HypothesisId, InfillError> {
+        if self.indent(id) == indent {
+            return Ok(id);
+        }
+        let hypothesis = Hypothesis { indent, ..self.list[id.0 as usize].clone() };
+        self.intern(hypothesis)
+    }
+
+    /// The hypothesis with any width in place of its own.
+    pub(crate) fn with_any_width(&mut self, id: HypothesisId) -> Result<HypothesisId, InfillError> {
+        let indent = self.indent(id);
+        self.with_indent(id, indent.with_width(Width::Any))
+    }
+
+    /// The end of the text as a hypothesis, where `indent` says whether all blocks have ended.
+    pub(crate) fn at_end(&mut self, indent: Indent) -> Result<HypothesisId, InfillError> {
+        self.with_indent(HypothesisId::START, indent)
+    }
+
+    /// What the parser may get without any text, and the hypotheses behind that.
+    pub(crate) fn moves(
+        &mut self,
+        id: HypothesisId,
+    ) -> Result<Vec<(Option<TerminalId>, HypothesisId)>, InfillError> {
+        let Some(layout) = &self.layout else { return Ok(Vec::new()) };
+        let moves = self.indent(id).moves(layout);
+        moves.into_iter().map(|(label, indent)| Ok((label, self.with_indent(id, indent)?))).collect()
     }
 
     /// How many matches before it are still watched.
@@ -106,8 +180,8 @@ impl Hypotheses {
     /// Whether a match before it may be watched for as long as one likes, as `/` is before `*` where comments end.
     pub(crate) fn is_watched_on(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
         for guard in self.list[id.0 as usize].guards.clone() {
-            for class in 0..self.n_classes {
-                let byte = self.lexer.class_representatives()[class];
+            for class in 0..self.representatives.len() {
+                let byte = self.representatives[class];
                 if let Fate::Watched(next) = self.lexer.fate(guard, byte)?
                     && self.canonical(next)? == guard
                 {
@@ -121,16 +195,21 @@ impl Hypotheses {
     /// Whether a token is in progress that can go on as it is after some byte, and nothing before it is watched.
     pub(crate) fn is_settled(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
         let hypothesis = &self.list[id.0 as usize];
-        if hypothesis.is_boundary || !hypothesis.guards.is_empty() {
+        if hypothesis.is_boundary || !hypothesis.guards.is_empty() || hypothesis.indent != Indent::None {
             return Ok(false);
         }
-        for class in 0..self.n_classes {
+        for class in 0..self.representatives.len() {
             let number = self.step_class(id, class)?;
             if self.outcomes(number).first() == Some(&Outcome { terminal: None, next: id }) {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Whether it is behind a newline character and blanks, or behind the token of the line's end.
+    pub(crate) fn begins_line(&self, id: HypothesisId) -> bool {
+        matches!(self.indent(id), Indent::Blanks(_) | Indent::Ended(_) | Indent::Within)
     }
 
     /// Whether a token is in progress that cannot end here, as within a character, nothing before it is watched, and a few
@@ -145,7 +224,7 @@ impl Hypotheses {
                 if hypothesis.is_boundary || can_end || !hypothesis.guards.is_empty() {
                     continue;
                 }
-                for class in 0..self.n_classes {
+                for class in 0..self.representatives.len() {
                     let number = self.step_class(at, class)?;
                     if let Some(&Outcome { terminal: None, next: to }) = self.outcomes(number).first() {
                         if self.is_settled(to)? {
@@ -165,17 +244,19 @@ impl Hypotheses {
     /// Whether the text may end here: no token is in progress, and the end refutes none before.
     pub(crate) fn ends_here(&self, id: HypothesisId) -> bool {
         let hypothesis = &self.list[id.0 as usize];
-        hypothesis.is_boundary && !hypothesis.guards.iter().any(|&guard| self.lexer.refutes_at_end(guard))
+        hypothesis.is_boundary
+            && hypothesis.indent == Indent::None
+            && !hypothesis.guards.iter().any(|&guard| self.lexer.refutes_at_end(guard))
     }
 
     /// The number of what a byte can do, for [`outcomes`](Self::outcomes).
     #[inline]
     pub(crate) fn step(&mut self, id: HypothesisId, byte: u8) -> Result<u32, InfillError> {
-        let class = usize::from(self.lexer.byte_classes()[usize::from(byte)]);
+        let class = usize::from(self.classes[usize::from(byte)]);
         self.step_class(id, class)
     }
 
-    /// What a step can do: at most one outcome has no terminal, and it comes first.
+    /// What a step can do: outcomes without a terminal come first. Without indentation that is at most one.
     #[inline]
     pub(crate) fn outcomes(&self, number: u32) -> &[Outcome] {
         &self.outcomes[number as usize]
@@ -200,20 +281,20 @@ impl Hypotheses {
     /// All distinct outcomes of one more byte.
     pub(crate) fn all_outcomes(&mut self, id: HypothesisId) -> Result<Vec<(u8, Outcome)>, InfillError> {
         let mut all = Vec::new();
-        for class in 0..self.n_classes {
+        for class in 0..self.representatives.len() {
             let number = self.step_class(id, class)?;
-            let byte = self.lexer.class_representatives()[class];
+            let byte = self.representatives[class];
             all.extend(self.outcomes(number).iter().map(|&outcome| (byte, outcome)));
         }
         Ok(all)
     }
 
     fn step_class(&mut self, id: HypothesisId, class: usize) -> Result<u32, InfillError> {
-        let cell = id.0 as usize * self.n_classes + class;
+        let cell = id.0 as usize * self.representatives.len() + class;
         if let Some(number) = self.cells[cell].checked_sub(1) {
             return Ok(number);
         }
-        let byte = self.lexer.class_representatives()[class];
+        let byte = self.representatives[class];
         let outcomes = self.compute(id, byte)?;
         let next = self.outcomes.len() as u32;
         let number = *self.outcome_ids.entry(outcomes.clone()).or_insert(next);
@@ -226,6 +307,9 @@ impl Hypotheses {
 
     fn compute(&mut self, id: HypothesisId, byte: u8) -> Result<Box<[Outcome]>, InfillError> {
         let hypothesis = self.list[id.0 as usize].clone();
+        if !hypothesis.indent.is_read_on() {
+            return Ok(Box::default());
+        }
         let Some(state) = self.lexer.step(hypothesis.state, byte)? else { return Ok(Box::default()) };
         let mut guards = Vec::with_capacity(hypothesis.guards.len() + 1);
         for &guard in &hypothesis.guards {
@@ -238,8 +322,11 @@ impl Hypotheses {
         let mut outcomes = Vec::new();
         if !self.lexer.reachable(state)?.is_empty() {
             let guards = self.together(guards.clone())?;
-            let next = self.intern(Hypothesis { state, is_boundary: false, guards })?;
-            outcomes.push(Outcome { terminal: None, next });
+            for indent in self.indents_within(&hypothesis, state, byte)? {
+                let next =
+                    self.intern(Hypothesis { state, is_boundary: false, guards: guards.clone(), indent })?;
+                outcomes.push(Outcome { terminal: None, next });
+            }
         }
         for accept in self.lexer.accepts(state).to_vec() {
             let mut guards = guards.clone();
@@ -248,10 +335,43 @@ impl Hypotheses {
             }
             let state = self.lexer.restart(state)?;
             let guards = self.together(guards)?;
-            let next = self.intern(Hypothesis { state, is_boundary: true, guards })?;
-            outcomes.push(Outcome { terminal: Some(accept.terminal), next });
+            for indent in self.indents_behind(&hypothesis, accept.terminal, byte) {
+                let next =
+                    self.intern(Hypothesis { state, is_boundary: true, guards: guards.clone(), indent })?;
+                outcomes.push(Outcome { terminal: Some(accept.terminal), next });
+            }
         }
         Ok(outcomes.into())
+    }
+
+    /// Where the indentation is within the token that goes on from `hypothesis` by `byte`, to `state`.
+    fn indents_within(
+        &self,
+        hypothesis: &Hypothesis,
+        state: LexState,
+        byte: u8,
+    ) -> Result<Vec<Indent>, InfillError> {
+        let Some(layout) = &self.layout else { return Ok(vec![Indent::None]) };
+        let may_be_newline = self.lexer.reachable(state)?.contains(layout.newline.index() as u32);
+        let indents = hypothesis.indent.after(byte, layout);
+        Ok(match hypothesis.indent {
+            // Its only sense is the end of such a token.
+            _ if may_be_newline => indents,
+            Indent::Last(_) => Vec::new(),
+            _ => vec![Indent::None],
+        })
+    }
+
+    /// Where the indentation is behind a token of `terminal` that ends with `byte`.
+    fn indents_behind(&self, hypothesis: &Hypothesis, terminal: u32, byte: u8) -> Vec<Indent> {
+        match &self.layout {
+            Some(layout) if layout.newline.index() as u32 == terminal => {
+                let last = hypothesis.indent.after(byte, layout);
+                last.into_iter().flat_map(Indent::at_end_of_line).collect()
+            }
+            _ if matches!(hypothesis.indent, Indent::Last(_)) => Vec::new(),
+            _ => vec![Indent::None],
+        }
     }
 
     fn canonical(&mut self, guard: LexState) -> Result<LexState, InfillError> {
@@ -280,9 +400,30 @@ impl Hypotheses {
         }
         let id = HypothesisId(self.list.len() as u32);
         self.list.push(hypothesis.clone());
-        self.ids.insert(hypothesis, id);
-        self.cells.resize(self.list.len() * self.n_classes, 0);
+        self.ids.insert(hypothesis.clone(), id);
+        self.relative.push(id);
+        self.cells.resize(self.list.len() * self.representatives.len(), 0);
         self.loops.push(None);
+        let indent = hypothesis.indent.with_width(Width::HERE);
+        self.relative[id.0 as usize] = self.intern(Hypothesis { indent, ..hypothesis })?;
         Ok(id)
     }
+}
+
+/// The lexer's classes of bytes, with those apart that indentation counts.
+fn byte_classes(lexer: &Lexer, layout: Option<&Layout>) -> ([u16; 256], Vec<u8>) {
+    let mut ids: FxHashMap<(u16, Option<u8>), u16> = FxHashMap::default();
+    let mut representatives = Vec::new();
+    let mut classes = [0; 256];
+    for byte in 0..=255 {
+        let counted = layout.filter(|_| matches!(byte, b'\n' | b' ' | b'\t')).map(|_| byte);
+        let next = ids.len() as u16;
+        let of_lexer = u16::from(lexer.byte_classes()[usize::from(byte)]);
+        let class = *ids.entry((of_lexer, counted)).or_insert(next);
+        if class == next {
+            representatives.push(byte);
+        }
+        classes[usize::from(byte)] = class;
+    }
+    (classes, representatives)
 }

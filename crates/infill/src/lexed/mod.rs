@@ -14,17 +14,19 @@
 //! (`parse`). A mask is made from its position outwards (`focus`), and where that takes long, from whole texts with one token
 //! there (`examples`).
 //!
-//! Indentation (terminals that are declared and not found in the text) is refused: the stack of widths is no part
-//! of a finite graph.
+//! Where indentation makes tokens, the graph knows how wide each line is (`indentation`), and the parser what is open around a rule
+//! that it begins (`contexts`).
 
 mod approximation;
 mod charted;
 mod clear;
+mod contexts;
 mod earley;
 mod examples;
 mod focus;
 mod graph;
 mod hypotheses;
+mod indentation;
 mod narrow;
 mod outlook;
 mod parse;

@@ -85,7 +85,12 @@ impl Graph {
         };
         let Some(node) = tree.nodes.get(place.inner as usize) else { return Ok(()) };
         for &(label, to) in &node.ends {
-            if reading != Reading::Silent || label.is_none() && to == hypothesis {
+            let is_read = match reading {
+                Reading::Silent => label.is_none() && to == hypothesis,
+                Reading::Last => true,
+                _ => self.is_usual(from, to, tables),
+            };
+            if is_read {
                 self.lead(from, (label, to), behind, Crossing::Walk { target: to }, tables);
             }
         }

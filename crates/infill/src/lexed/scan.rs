@@ -14,7 +14,7 @@ use maskwright_vocabulary::{TokenId, Trie, TrieNodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
-use crate::lexed::hypotheses::HypothesisId;
+use crate::lexed::hypotheses::{HypothesisId, Outcome};
 use crate::lexed::tables::LexedTables;
 use crate::node_sets::NodeSetId;
 use crate::scan::TokenSet;
@@ -164,7 +164,7 @@ impl LexedTables {
         for (byte, child) in trie.children(node) {
             let number = self.hypotheses.step(hypothesis, byte)?;
             for outcome in self.hypotheses.outcomes(number) {
-                let leap = (outcome.terminal.and_then(|terminal| self.label(terminal)), outcome.next);
+                let leap = (self.label(*outcome), outcome.next);
                 if !trie.tokens(child).is_empty() {
                     found.ends.entry(leap).or_default().extend_from_slice(trie.tokens(child));
                 }
@@ -259,13 +259,15 @@ impl LexedTables {
         while let Some(from) = queue.pop_front() {
             for (_, outcome) in self.hypotheses.all_outcomes(from)? {
                 fuel.spend(1).map_err(|error| InfillError::work(0, error))?;
+                // Blanks can be put into any text, too.
+                let outcome = Outcome { next: self.hypotheses.with_any_width(outcome.next)?, ..outcome };
                 match outcome.terminal {
                     None if reached.insert(outcome.next) => queue.push_back(outcome.next),
                     None => {}
-                    Some(terminal) => {
+                    Some(_) => {
                         let is_parted = self.separator(outcome.next, fuel)?.is_some();
                         let target = if is_parted { HypothesisId::START } else { outcome.next };
-                        exits.entry((self.label(terminal), target)).or_insert(outcome.next);
+                        exits.entry((self.label(outcome), target)).or_insert(outcome.next);
                     }
                 }
             }
@@ -281,7 +283,11 @@ impl LexedTables {
 
     /// A shortest text of ignored tokens after which a boundary is the start; `None` if there is none, or the
     /// boundary's lexer state is another one.
-    fn separator(&mut self, boundary: HypothesisId, fuel: &Fuel) -> Result<Option<Arc<[u8]>>, InfillError> {
+    pub(crate) fn separator(
+        &mut self,
+        boundary: HypothesisId,
+        fuel: &Fuel,
+    ) -> Result<Option<Arc<[u8]>>, InfillError> {
         if let Some(known) = self.separators.get(&boundary) {
             return Ok(known.clone());
         }
@@ -296,7 +302,8 @@ impl LexedTables {
                 }
                 for (byte, outcome) in self.hypotheses.all_outcomes(at)? {
                     fuel.spend(1).map_err(|error| InfillError::work(0, error))?;
-                    let is_ignored = outcome.terminal.is_none_or(|terminal| self.label(terminal).is_none());
+                    let outcome = Outcome { next: self.hypotheses.with_any_width(outcome.next)?, ..outcome };
+                    let is_ignored = self.label(outcome).is_none();
                     if is_ignored && outcome.next != boundary && !came_from.contains_key(&outcome.next) {
                         came_from.insert(outcome.next, (at, byte));
                         queue.push_back(outcome.next);
@@ -336,7 +343,7 @@ impl LexedTables {
             for (byte, outcome) in self.hypotheses.all_outcomes(at)? {
                 fuel.spend(1).map_err(|error| InfillError::work(0, error))?;
                 let is_end = outcome.terminal.is_some();
-                let label = outcome.terminal.and_then(|terminal| self.label(terminal));
+                let label = self.label(outcome);
                 if (label, outcome.next) == leap && is_end == self.hypotheses.is_boundary(leap.1) {
                     let mut bytes = bytes_from(from, at, &came_from);
                     bytes.push(byte);

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{ExprId, LexedGrammar, Network, RuleId, Symbol, TerminalFacts, TerminalId, reduce};
+use maskwright_grammar::{
+    ExprId, Layout, LexedGrammar, Network, RuleId, Symbol, TerminalFacts, TerminalId, reduce,
+};
 use maskwright_lexing::{Choice, Discipline, LarkTerminal, Lexer, LexerLimits, lark_terminals};
 use maskwright_vocabulary::{Trie, TrieNodeId, Vocabulary, mask_insert, mask_words};
 use rustc_hash::FxHashMap;
@@ -13,7 +15,8 @@ use crate::inline::inline_single;
 use crate::lexed::approximation::{Approximation, StatesId};
 use crate::lexed::charted::Charted;
 use crate::lexed::clear::Clear;
-use crate::lexed::hypotheses::{Hypotheses, HypothesisId};
+use crate::lexed::hypotheses::{Hypotheses, HypothesisId, Outcome};
+use crate::lexed::indentation::Indent;
 use crate::lexed::scan::{FreeScan, Part, TokenScan};
 use crate::lexed::terminals::Terminals;
 use crate::lexed::walks::Walks;
@@ -69,32 +72,39 @@ pub(crate) struct Firsts {
 impl LexedTables {
     pub(crate) fn new(
         grammar: &LexedGrammar<LarkTerminal>,
+        layout: Option<&Layout>,
         vocabulary: Arc<Vocabulary>,
         merge_alike: bool,
         fuel: &Fuel,
     ) -> Result<LexedTables, InfillError> {
-        if let Some(name) = grammar.declared.first() {
+        let made = |layout: &Layout| [layout.indent, layout.dedent].map(TerminalId::index);
+        let made = layout.map(made).unwrap_or([usize::MAX; 2]);
+        let mut declared = grammar.declared.iter().zip(grammar.terminals.len()..);
+        if let Some((name, _)) = declared.find(|(_, id)| !made.contains(id)) {
             return Err(InfillError::declared(name));
         }
+        // Where the lexer drops the ends of lines, there are no blocks.
+        let layout = layout.filter(|layout| !grammar.ignored.contains(&layout.newline));
         let terminals = lark_terminals(&grammar.terminals, fuel)?;
         let lexer = Lexer::new(&terminals, Discipline::LeftmostFirst, LexerLimits::default(), fuel)?;
         // A terminal that the lexer never finds has no token.
         let found = lexer.possible(Choice::Best)?;
         let facts = |terminal: TerminalId| TerminalFacts {
             is_nullable: false,
-            has_proper_words: found.contains(terminal.index() as u32),
+            has_proper_words: found.contains(terminal.index() as u32)
+                || layout.is_some() && made.contains(&terminal.index()),
         };
         let rules = if merge_alike { inline_single(&grammar.rules, fuel)? } else { grammar.rules.clone() };
         let network = Network::new(reduce(rules, facts, fuel)?, fuel)?;
         let n_terminals = grammar.n_terminals();
         let mut is_ignored = vec![false; n_terminals];
         grammar.ignored.iter().for_each(|terminal| is_ignored[terminal.index()] = true);
-        Ok(LexedTables {
+        let mut tables = LexedTables {
             node_sets: NodeSets::new(vocabulary.trie()),
             vocabulary,
             rule_first: vec![None; network.n_rules()],
             network,
-            hypotheses: Hypotheses::new(lexer, merge_alike)?,
+            hypotheses: Hypotheses::new(lexer, layout.cloned(), merge_alike)?,
             n_terminals,
             merge_alike,
             narrow_first: true,
@@ -110,7 +120,11 @@ impl LexedTables {
             arounds: FxHashMap::default(),
             asked: FxHashMap::default(),
             state_first: FxHashMap::default(),
-        })
+        };
+        if let Some(layout) = layout {
+            tables.check_pairs(layout, fuel)?;
+        }
+        Ok(tables)
     }
 
     /// A regular language around the grammar's, if the grammar is not too large for that.
@@ -130,10 +144,24 @@ impl LexedTables {
         approximation.is_none_or(|known| known.contains(future, rule, state))
     }
 
-    /// What the parser gets of a token.
-    pub(crate) fn label(&self, terminal: u32) -> Option<TerminalId> {
-        let terminal = TerminalId::from_index(terminal as usize);
-        (!self.is_ignored[terminal.index()]).then_some(terminal)
+    /// What the parser gets by an outcome: the terminal of the token that ends, but for those that are ignored and ends of lines
+    /// within brackets.
+    pub(crate) fn label(&self, outcome: Outcome) -> Option<TerminalId> {
+        let terminal = TerminalId::from_index(outcome.terminal? as usize);
+        let is_dropped =
+            self.is_ignored[terminal.index()] || self.hypotheses.indent(outcome.next) == Indent::Within;
+        (!is_dropped).then_some(terminal)
+    }
+
+    /// Whether a text may end at a hypothesis, or at all that the clear boundary stands for; blocks are closed behind that.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn may_end(&mut self, hypothesis: HypothesisId, fuel: &Fuel) -> Result<bool, InfillError> {
+        if hypothesis == HypothesisId::CLEAR {
+            return Ok(self.clear(fuel)?.ends_here);
+        }
+        Ok(self.hypotheses.ends_here(hypothesis))
     }
 
     /// The tokens that a position can take, seen from the text around it; packed.

@@ -109,7 +109,7 @@ impl LexedTables {
                 inner.push(to_clear);
                 open.push(to_clear);
                 near.extend((*to != HypothesisId::CLEAR).then_some(walk));
-            } else if self.hypotheses.is_settled(*to)? {
+            } else if self.hypotheses.is_settled(*to)? || self.hypotheses.begins_line(*to) {
                 inner.push(walk);
                 open.push(walk);
                 near.push(walk);

@@ -1,8 +1,8 @@
 //! Whole texts against a grammar, by the definitions alone: the basic lexer, indentation, Earley.
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::TerminalId;
-use maskwright_lark::{IndentationIds, LarkGrammar};
+use maskwright_grammar::{Layout, TerminalId};
+use maskwright_lark::LarkGrammar;
 use maskwright_lexing::{Discipline, Lexer, LexerLimits, lark_terminals, tokenize};
 
 use super::Recognizer;
@@ -45,7 +45,7 @@ impl Checker {
 /// The tokens with those of indentation; `None` if a line is indented like no block around it.
 fn indented<'a>(
     tokens: impl Iterator<Item = (TerminalId, &'a str)>,
-    indentation: &IndentationIds,
+    indentation: &Layout,
 ) -> Option<Vec<TerminalId>> {
     let mut ids = Vec::new();
     let mut widths = vec![0];

@@ -1,0 +1,175 @@
+//! What is around a place of a text: its blocks and brackets, as far as the rule that is being read has opened them.
+//!
+//! Of what was open before a rule began only the innermost matters to it, for rules open and close in pairs
+//! ([`LexedTables::check_pairs`]). So a call of the chart is begun with one width, or within brackets, and an item
+//! knows what its own call has opened since. Widths that are not known ([`ANY_WIDTH`]) are as wide as one likes.
+
+use maskwright_grammar::{ExprId, Layout, RuleId, Symbol, TerminalId};
+use rustc_hash::FxHashMap;
+
+use maskwright_automata::Fuel;
+
+use crate::InfillError;
+use crate::lexed::indentation::{ANY_WIDTH, Indent};
+use crate::lexed::tables::LexedTables;
+
+/// What is open around a place, by number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct ContextId(u32);
+
+/// What is innermost.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Around {
+    /// A block of this width.
+    Block(u32),
+    /// Brackets, in which indentation does not matter.
+    Brackets,
+}
+
+/// All contexts of a chart. The first is that of the text as a whole.
+#[derive(Debug)]
+pub(crate) struct Contexts {
+    /// What is innermost, and the context around that, if it was opened by the same call.
+    list: Vec<(Around, Option<ContextId>)>,
+    ids: FxHashMap<(Around, Option<ContextId>), ContextId>,
+}
+
+impl Contexts {
+    /// That before any text.
+    pub(crate) const START: ContextId = ContextId(0);
+
+    /// The context of a call that is begun within `around`.
+    pub(crate) fn begin(&mut self, around: Around) -> ContextId {
+        self.intern((around, None))
+    }
+
+    /// What is innermost.
+    pub(crate) fn around(&self, context: ContextId) -> Around {
+        self.list[context.0 as usize].0
+    }
+
+    /// The context behind what the parser gets, a terminal or none, where the text is at `indent` and so wide; `None` if it cannot get
+    /// that there.
+    pub(crate) fn after(
+        &mut self,
+        context: ContextId,
+        (indent, width): (Indent, u32),
+        label: Option<TerminalId>,
+        layout: &Layout,
+    ) -> Option<ContextId> {
+        let (around, outer) = self.list[context.0 as usize];
+        if indent.is_read_on() {
+            return match label {
+                Some(terminal) if layout.open.contains(&terminal) => {
+                    Some(self.intern((Around::Brackets, Some(context))))
+                }
+                Some(terminal) if layout.close.contains(&terminal) => {
+                    if around == Around::Brackets {
+                        outer
+                    } else {
+                        None
+                    }
+                }
+                _ => Some(context),
+            };
+        }
+        let Around::Block(block) = around else {
+            return (indent == Indent::Within && label.is_none()).then_some(context);
+        };
+        match label {
+            _ if indent == Indent::Within => None,
+            None => is_like(width, block).then_some(context),
+            Some(terminal) if terminal == layout.indent => {
+                is_less(block, width).then(|| self.intern((Around::Block(width), Some(context))))
+            }
+            // That the width is a block's is asked when no more blocks end.
+            Some(_) => outer.filter(|_| is_less(width, block)),
+        }
+    }
+
+    fn intern(&mut self, context: (Around, Option<ContextId>)) -> ContextId {
+        let next = ContextId(self.list.len() as u32);
+        let id = *self.ids.entry(context).or_insert(next);
+        if id == next {
+            self.list.push(context);
+        }
+        id
+    }
+}
+
+fn is_less(left: u32, right: u32) -> bool {
+    left < right || left == ANY_WIDTH || right == ANY_WIDTH
+}
+
+fn is_like(left: u32, right: u32) -> bool {
+    left == right || left == ANY_WIDTH || right == ANY_WIDTH
+}
+
+impl Default for Contexts {
+    fn default() -> Contexts {
+        let mut contexts = Contexts { list: Vec::new(), ids: FxHashMap::default() };
+        contexts.begin(Around::Block(0));
+        contexts
+    }
+}
+
+/// What a rule has opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Opened {
+    Block,
+    Brackets,
+}
+
+impl LexedTables {
+    /// Whether each rule closes the blocks and brackets that it opens, and no others.
+    ///
+    /// # Errors
+    /// If one does not, or a limit is reached.
+    pub(crate) fn check_pairs(&mut self, layout: &Layout, fuel: &Fuel) -> Result<(), InfillError> {
+        for rule in 0..self.network.n_rules() {
+            let rule = RuleId::from_index(rule);
+            let body = self.network.body(rule);
+            let mut opened: FxHashMap<ExprId, Vec<Opened>> = FxHashMap::from_iter([(body, Vec::new())]);
+            let mut stack = vec![body];
+            while let Some(state) = stack.pop() {
+                let before = opened[&state].clone();
+                let moves = self.network.moves(state);
+                fuel.spend(moves.len() as u64 + 1).map_err(|error| InfillError::work(0, error))?;
+                if self.network.is_nullable(state) && !before.is_empty() {
+                    return Err(InfillError::unpaired(self.network.name(rule)));
+                }
+                for index in moves {
+                    let step = self.network.move_at(index);
+                    let behind = match step.symbol {
+                        Symbol::Terminal(terminal) => opened_behind(&before, terminal, layout),
+                        Symbol::Rule(_) => Some(before.clone()),
+                    };
+                    let known = opened.get(&step.next);
+                    let Some(behind) = behind.filter(|behind| known.is_none_or(|known| known == behind))
+                    else {
+                        return Err(InfillError::unpaired(self.network.name(rule)));
+                    };
+                    if known.is_none() {
+                        opened.insert(step.next, behind);
+                        stack.push(step.next);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn opened_behind(before: &[Opened], terminal: TerminalId, layout: &Layout) -> Option<Vec<Opened>> {
+    let mut behind = before.to_vec();
+    if terminal == layout.indent {
+        behind.push(Opened::Block);
+    } else if layout.open.contains(&terminal) {
+        behind.push(Opened::Brackets);
+    } else if terminal == layout.dedent {
+        behind.pop_if(|opened| *opened == Opened::Block)?;
+    } else if layout.close.contains(&terminal) {
+        behind.pop_if(|opened| *opened == Opened::Brackets)?;
+    }
+    Some(behind)
+}

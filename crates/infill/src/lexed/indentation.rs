@@ -1,0 +1,140 @@
+//! Where a reading is in the indentation of a text ([`Layout`]).
+//!
+//! A token of the line's end has a width: the blanks behind its last newline character. What it does to the blocks around depends
+//! on widths that stand far before it, which is the parser's to know (`contexts`). The lexer's part is to count, and to
+//! stop: behind such a token it goes on only when the parser has got the indents and dedents that are due.
+//!
+//! A newline token may go on behind the blanks, as Python's does through comments. Whether another newline character follows, which
+//! makes what was counted worth nothing, is guessed at the first such byte: [`Indent::None`] if one does, [`Indent::Last`] if none does. Else
+//! each comment would be many, by the blanks in it.
+//!
+//! Widths in hypotheses are relative to where they are stepped from, so there is one hypothesis for all widths; the graph knows the
+//! rest.
+
+use maskwright_grammar::{Layout, TerminalId, blanks_after};
+
+/// A width that is not known: what any text has written. No text is that wide.
+pub(crate) const ANY_WIDTH: u32 = u32::MAX;
+
+/// The blanks behind a newline character.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Width {
+    /// So many more than where one came from.
+    More(u32),
+    /// So many.
+    Known(u32),
+    /// Some number.
+    Any,
+}
+
+impl Width {
+    /// Where one comes from.
+    pub(crate) const HERE: Width = Width::More(0);
+
+    /// The width itself, for one who comes from `base`.
+    pub(crate) fn from(self, base: u32) -> u32 {
+        match self {
+            _ if base == ANY_WIDTH && matches!(self, Width::More(_)) => ANY_WIDTH,
+            Width::More(more) => base.saturating_add(more).min(ANY_WIDTH - 1),
+            Width::Known(width) => width.min(ANY_WIDTH - 1),
+            Width::Any => ANY_WIDTH,
+        }
+    }
+
+    /// After one more byte, which is a blank.
+    fn wider(self, byte: u8, tab_width: u32) -> Width {
+        let wider = |width| blanks_after(Some(width), byte, tab_width).unwrap_or(width);
+        match self {
+            Width::More(more) => Width::More(wider(more)),
+            Width::Known(width) => Width::Known(wider(width)),
+            Width::Any => Width::Any,
+        }
+    }
+}
+
+/// Where a reading is in the indentation.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Indent {
+    /// Nothing is counted.
+    None,
+    /// The token in progress may become one of the line's end, with so many blanks since its last newline character.
+    Blanks(Width),
+    /// The same, and no newline character comes any more.
+    Last(Width),
+    /// Such a token has ended, and the parser has not got what that does to the blocks.
+    Ended(Width),
+    /// The same, and it has ended some blocks.
+    Fell(Width),
+    /// Such a token has ended within brackets.
+    Within,
+    /// The text has ended, but not all blocks.
+    TextEnded,
+    /// The text has ended.
+    Over,
+}
+
+impl Indent {
+    /// Whether the lexer goes on from here.
+    pub(crate) fn is_read_on(self) -> bool {
+        matches!(self, Indent::None | Indent::Blanks(_) | Indent::Last(_))
+    }
+
+    /// The width that counts here, if one does.
+    pub(crate) fn width(self) -> Option<Width> {
+        match self {
+            Indent::Blanks(width) | Indent::Last(width) | Indent::Ended(width) | Indent::Fell(width) => {
+                Some(width)
+            }
+            Indent::None | Indent::Within | Indent::TextEnded | Indent::Over => None,
+        }
+    }
+
+    /// The same place with another width.
+    pub(crate) fn with_width(self, width: Width) -> Indent {
+        match self {
+            Indent::Blanks(_) => Indent::Blanks(width),
+            Indent::Last(_) => Indent::Last(width),
+            Indent::Ended(_) => Indent::Ended(width),
+            Indent::Fell(_) => Indent::Fell(width),
+            Indent::None | Indent::Within | Indent::TextEnded | Indent::Over => self,
+        }
+    }
+
+    /// Within a token that may become one of the line's end: the places after one more byte of it.
+    pub(crate) fn after(self, byte: u8, layout: &Layout) -> Vec<Indent> {
+        let is_blank = matches!(byte, b' ' | b'\t');
+        match self {
+            Indent::Last(_) if byte == b'\n' => Vec::new(),
+            _ if byte == b'\n' => vec![Indent::Blanks(Width::Known(0))],
+            Indent::Blanks(width) if is_blank => vec![Indent::Blanks(width.wider(byte, layout.tab_width))],
+            Indent::Last(width) if is_blank => vec![Indent::Last(width.wider(byte, layout.tab_width))],
+            Indent::Blanks(width) => vec![Indent::None, Indent::Last(width)],
+            Indent::Last(width) => vec![Indent::Last(width)],
+            _ => vec![Indent::None],
+        }
+    }
+
+    /// Where a token of the line's end leaves a reading, outside of brackets or within.
+    pub(crate) fn at_end_of_line(self) -> Vec<Indent> {
+        match self {
+            Indent::Blanks(width) => vec![Indent::Ended(width), Indent::Within],
+            Indent::Last(width) => vec![Indent::Ended(width)],
+            _ => vec![Indent::Within],
+        }
+    }
+
+    /// What the parser may get without any text: a terminal or none, and the place behind it.
+    pub(crate) fn moves(self, layout: &Layout) -> Vec<(Option<TerminalId>, Indent)> {
+        match self {
+            Indent::Ended(width) => vec![
+                (None, Indent::None),
+                (Some(layout.indent), Indent::None),
+                (Some(layout.dedent), Indent::Fell(width)),
+            ],
+            Indent::Fell(_) => vec![(None, Indent::None), (Some(layout.dedent), self)],
+            Indent::Within => vec![(None, Indent::None)],
+            Indent::TextEnded => vec![(None, Indent::Over), (Some(layout.dedent), self)],
+            Indent::None | Indent::Blanks(_) | Indent::Last(_) | Indent::Over => Vec::new(),
+        }
+    }
+}

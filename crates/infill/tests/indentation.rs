@@ -1,0 +1,181 @@
+//! Canvases and templates of random small grammars with indentation against exhaustive search.
+//!
+//! The reference makes the tokens of indentation as Lark's `PythonIndenter` does, from the list of all tokens of a text.
+//!
+//! `PROPTEST_CASES=10000 cargo test --release -p maskwright-infill --test indentation` runs the full campaign; without the variable
+//! 200 cases of each kind run.
+
+#![allow(clippy::unwrap_used, reason = "a failure is a failed test, in helper functions too")]
+
+mod common;
+
+use maskwright_automata::Fuel;
+use maskwright_grammar::{Layout, TerminalId};
+use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillLimits, Infiller, Part, RelaxedCanvas, Template};
+use maskwright_vocabulary::TokenId;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use common::lexed::{
+    Rhs, Subject, TemplateCase, arb_canvas, arb_template, cases, check_canvas, check_template, grammar,
+    infiller, regexp, string, vocabulary,
+};
+
+/// The terminals of the grammars here, by number.
+const NEWLINE: usize = 0;
+const A: usize = 1;
+const B: usize = 2;
+const OPEN: usize = 3;
+const CLOSE: usize = 4;
+const INDENT: usize = 5;
+const DEDENT: usize = 6;
+
+/// A grammar with indentation, whose lines end in `newline`.
+fn indented(newline: &str, ignored: Option<&str>, rules: &[Rhs]) -> Subject {
+    let terminals = vec![regexp(newline, 0), string("a"), regexp("b+", 0), string("("), string(")")];
+    let ignored = ignored.map(|source| regexp(source, 0));
+    let n_found = terminals.len() + usize::from(ignored.is_some());
+    let grammar = grammar(terminals, &["IN", "OUT"], ignored, rules);
+    let id = TerminalId::from_index;
+    let layout = Layout {
+        newline: id(NEWLINE),
+        indent: id(n_found),
+        dedent: id(n_found + 1),
+        open: vec![id(OPEN)],
+        close: vec![id(CLOSE)],
+        tab_width: 8,
+    };
+    Subject { grammar, layout: Some(layout), alphabet: "ab\n (", n_letters: 5 }
+}
+
+fn block(inner: Rhs) -> Rhs {
+    Rhs::Seq(vec![Rhs::Terminal(INDENT), inner, Rhs::Terminal(DEDENT)])
+}
+
+fn in_brackets(inner: Rhs) -> Rhs {
+    Rhs::Seq(vec![Rhs::Terminal(OPEN), inner, Rhs::Terminal(CLOSE)])
+}
+
+/// Statements as Python has them: `a` and a line's end, and `b` with a block; brackets in lines.
+fn statements() -> Vec<Rhs> {
+    use Rhs::{Alt, Repeat, Rule, Seq, Terminal};
+    let star = |rhs| Repeat(Box::new(rhs), 0, None);
+    vec![
+        star(Alt(vec![Terminal(NEWLINE), Rule(1)])),
+        Alt(vec![
+            Seq(vec![Terminal(A), star(in_brackets(star(Terminal(A)))), Terminal(NEWLINE)]),
+            Seq(vec![Terminal(B), Terminal(NEWLINE), block(Seq(vec![Rule(1), star(Rule(1))]))]),
+        ]),
+    ]
+}
+
+fn arb_rule() -> impl Strategy<Value = Rhs> {
+    let leaf = prop_oneof![
+        5 => select(vec![NEWLINE, A, B]).prop_map(Rhs::Terminal),
+        1 => (0usize..3).prop_map(Rhs::Rule),
+    ];
+    let body = leaf.prop_recursive(4, 10, 3, |inner| {
+        let lines = |inner: Rhs| Rhs::Seq(vec![Rhs::Terminal(NEWLINE), block(inner)]);
+        prop_oneof![
+            3 => vec(inner.clone(), 2..=3).prop_map(Rhs::Seq),
+            1 => vec(inner.clone(), 2..=3).prop_map(Rhs::Alt),
+            1 => (inner.clone(), 0..2u32).prop_map(|(inner, min)| Rhs::Repeat(Box::new(inner), min, None)),
+            3 => inner.clone().prop_map(lines),
+            1 => inner.clone().prop_map(block),
+            1 => inner.prop_map(in_brackets),
+        ]
+    });
+    (body, select(vec![A, B, NEWLINE]), any::<bool>()).prop_map(|(body, terminal, has_way_out)| {
+        if has_way_out { Rhs::Alt(vec![body, Rhs::Terminal(terminal)]) } else { body }
+    })
+}
+
+fn arb_grammar() -> impl Strategy<Value = Subject> {
+    let newlines =
+        [r"\n *", r"(\n *)+", r"\n?[ ]*\n[ ]*", r"(\n *|aa[ a]*)+", r"\n|\n  ", r"\n *b?", r"\n[\t ]*"];
+    let ignored = select(vec![None, Some(" "), Some(" +"), Some(r"\\\n")]);
+    let rules = prop_oneof![Just(statements()), vec(arb_rule(), 1..=3)];
+    (select(newlines.to_vec()), ignored, rules)
+        .prop_map(|(newline, ignored, rules)| indented(newline, ignored, &rules))
+}
+
+fn arb_tokens() -> impl Strategy<Value = Vec<String>> {
+    let token = prop_oneof![
+        2 => "[ab\n ()]{1,4}",
+        2 => "[ab]?\n {0,2}[ab]?",
+        1 => " {1,2}[ab]?",
+        1 => select(vec!["a", "b", "\n", "\t", "(\n", "a)", "aa  "]).prop_map(str::to_owned),
+    ];
+    vec(token, 1..7)
+}
+
+/// The template without holes for any text, which grammars with indentation do not have.
+fn counted(mut case: TemplateCase) -> TemplateCase {
+    for (_, hole) in &mut case.parts {
+        if *hole == Some(Hole::Any) {
+            *hole = Some(Hole::AtMost(3));
+        }
+    }
+    case
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn canvases_equal_exhaustive_search(subject in arb_grammar(), texts in arb_tokens(), case in arb_canvas(), options in any::<(bool, bool)>()) {
+        check_canvas(&subject, &vocabulary(&texts), &case, options)?;
+    }
+
+    #[test]
+    fn templates_equal_the_definition(subject in arb_grammar(), texts in arb_tokens(), case in arb_template(), options in any::<(bool, bool)>()) {
+        check_template(&subject, &vocabulary(&texts), &counted(case), options)?;
+    }
+}
+
+/// A width is written by several tokens, and what it must be is known from a line far before it.
+#[test]
+fn widths_are_exact() {
+    let subject = indented(r"(\n *)+", None, &statements());
+    let vocabulary = vocabulary(&["b\n", "a", "\n", " ", "  ", "   ", "a\n"].map(str::to_owned));
+    let infiller = infiller(&subject, &vocabulary, (true, true)).unwrap();
+    let [line_b, a, newline, one, two, three, line_a] = [0, 1, 2, 3, 4, 5, 6].map(TokenId);
+    // A block of width 3, and in it one of width 5; then a line as wide as the first.
+    let known = |last: [Option<TokenId>; 2]| {
+        let before = [line_b, three, line_b, three, two, a, newline].map(Some);
+        let positions: Vec<Option<TokenId>> = before.into_iter().chain(last).chain([Some(line_a)]).collect();
+        Canvas::new(&infiller, &positions, CanvasConfig::default()).unwrap()
+    };
+    let mut canvas = known([Some(two), None]);
+    let mut mask = [0];
+    canvas.fill_bitmask(8, &mut mask).unwrap();
+    let allowed = [one, three, newline].map(|token| 1 << token.0).iter().sum::<u32>();
+    assert_eq!(mask[0], allowed, "three columns or five, or the line is empty");
+    assert!(known([Some(two), None]).set(8, three).unwrap());
+    assert!(!known([Some(two), None]).set(8, two).unwrap(), "no block is four wide");
+}
+
+#[test]
+fn what_is_not_in_pairs_is_refused() {
+    let rules = [
+        Rhs::Seq(vec![Rhs::Terminal(B), Rhs::Rule(1), Rhs::Terminal(DEDENT)]),
+        Rhs::Seq(vec![Rhs::Terminal(NEWLINE), Rhs::Terminal(INDENT), Rhs::Terminal(A)]),
+    ];
+    let subject = indented(r"\n *", None, &rules);
+    let limits = InfillLimits { merge_alike: false, ..InfillLimits::default() };
+    let vocabulary = vocabulary(&["a".to_owned()]);
+    let made =
+        Infiller::lexed(&subject.grammar, subject.layout.as_ref(), vocabulary, limits, &Fuel::unlimited());
+    let message = made.unwrap_err().to_string();
+    assert!(message.contains("`r0`") && message.contains("_DEDENT"), "{message}");
+}
+
+#[test]
+fn any_text_is_refused() {
+    let subject = indented(r"\n *", None, &statements());
+    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true)).unwrap();
+    let message = Template::new(&infiller, vec![Part::Hole(Hole::Any)]).err().unwrap().to_string();
+    assert!(message.contains("number of tokens"), "{message}");
+    assert!(RelaxedCanvas::new(&infiller, &[None]).is_err());
+}
