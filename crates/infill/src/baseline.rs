@@ -75,14 +75,11 @@ impl RelaxedCanvas {
     /// A canvas; `None` is a masked position. Nothing is computed yet.
     ///
     /// # Errors
-    /// If a token is not in the vocabulary, there are more positions than the limit, or the grammar has indentation.
+    /// If a token is not in the vocabulary, or there are more positions than the limit.
     pub fn new(infiller: &Infiller, positions: &[Option<TokenId>]) -> Result<RelaxedCanvas, InfillError> {
         let limit = infiller.limits().max_positions;
         if positions.len() > limit {
             return Err(InfillError::too_long(positions.len(), limit));
-        }
-        if !infiller.reads_free_text() {
-            return Err(InfillError::free_text());
         }
         positions.iter().flatten().try_for_each(|&token| infiller.check_token(token))?;
         let parse = Parse::new(infiller);

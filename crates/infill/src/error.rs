@@ -155,8 +155,8 @@ impl fmt::Display for InfillError {
             ),
             Kind::FreeText => write!(
                 f,
-                "any text is not known to a grammar with indentation, where it may have lines of any width: give the hole a \
-                 number of tokens, exactly or at most"
+                "lines of any text may have any width, and the terminal that ends lines here does not take another blank \
+                 wherever it takes one: give the hole a number of tokens, exactly or at most"
             ),
             Kind::Automaton { terminal, error } => write!(f, "terminal {terminal}: {error}"),
             Kind::Work { position, limit } => {

@@ -141,7 +141,7 @@ impl Chart {
         match &self.steps[node.position as usize].0 {
             Piece::Bytes(bytes) => bytes.get(node.inner as usize).copied().into_iter().collect(),
             Piece::Token => tables.node_sets.first_bytes(NodeSetId(node.inner)),
-            Piece::Free => ByteSet::EMPTY.complement(),
+            Piece::Free | Piece::Rough => ByteSet::EMPTY.complement(),
             Piece::Stop => ByteSet::EMPTY,
         }
     }
@@ -172,7 +172,7 @@ impl Chart {
                     entries: scan.entries.iter().map(|&next| (next, cross(Some(next)))).collect(),
                 })
             }
-            Piece::Free => {
+            Piece::Free | Piece::Rough => {
                 let scan = tables.free_scan(residue, fuel).map_err(located)?;
                 let mut cross = |target| self.crossing(Crossing::Text { position, residue, target });
                 Ok(Reached {

@@ -170,14 +170,6 @@ impl Infiller {
         self.0.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it is known what any text may do. Indentation may be of any width in it, and only tokens are counted out.
-    pub(crate) fn reads_free_text(&self) -> bool {
-        match &*self.tables() {
-            AnyTables::Scannerless(_) => true,
-            AnyTables::Lexed(tables) => tables.hypotheses.layout().is_none(),
-        }
-    }
-
     /// Whether the vocabulary has the token.
     pub(crate) fn check_token(&self, token: TokenId) -> Result<(), InfillError> {
         let n_vocab = self.vocabulary().n_vocab();

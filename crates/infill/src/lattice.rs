@@ -13,6 +13,8 @@ pub(crate) enum Piece {
     Token,
     /// Any text, the empty one included.
     Free,
+    /// The same, where nobody asks how wide its lines are: a part of lattices with more texts.
+    Rough,
     /// No text at all passes here.
     Stop,
 }

@@ -76,8 +76,7 @@ impl Template {
     /// A template. Nothing is computed yet.
     ///
     /// # Errors
-    /// If it has more positions (fixed pieces and tokens of holes) than the limit, or a hole for any text under a grammar with
-    /// indentation.
+    /// If it has more positions (fixed pieces and tokens of holes) than the limit.
     pub fn new(infiller: &Infiller, parts: Vec<Part>) -> Result<Template, InfillError> {
         let limit = infiller.limits().max_positions;
         let n_positions = parts.iter().fold(0usize, |sum, part| {
@@ -88,9 +87,6 @@ impl Template {
         });
         if n_positions > limit {
             return Err(InfillError::too_long(n_positions, limit));
-        }
-        if parts.contains(&Part::Hole(Hole::Any)) && !infiller.reads_free_text() {
-            return Err(InfillError::free_text());
         }
         let fill = |part| match part {
             Part::Text(text) => Filled::Text(text.into()),
@@ -132,7 +128,7 @@ impl Template {
             Some((Piece::Token, _)) => {
                 "the holes have too few tokens, or too many, for what stands around them".to_owned()
             }
-            Some((Piece::Free, _)) => {
+            Some((Piece::Free | Piece::Rough, _)) => {
                 "no text of the language has what stands after the last hole".to_owned()
             }
             Some((Piece::Stop, _)) => "a hole is fixed to a token that is no text".to_owned(),
@@ -212,7 +208,7 @@ impl Template {
             .iter()
             .map(|(piece, _)| match piece {
                 Piece::Bytes(bytes) => bytes.to_vec(),
-                Piece::Token | Piece::Free | Piece::Stop => Vec::new(),
+                Piece::Token | Piece::Free | Piece::Rough | Piece::Stop => Vec::new(),
             })
             .collect();
         for filling in fillings {

@@ -5,12 +5,13 @@ use maskwright_grammar::TerminalId;
 
 use crate::InfillError;
 use crate::derivation::Filling;
-use crate::lattice::{Node, Step};
+use crate::lattice::{Node, Piece, Step};
 use crate::lexed::earley::Earley;
 use crate::lexed::graph::{Crossing, Edge, Graph};
 use crate::lexed::hypotheses::HypothesisId;
 use crate::lexed::narrow::Reading;
 use crate::lexed::tables::LexedTables;
+use crate::lexed::wide_lines::LineEnds;
 use crate::node_sets::NodeSetId;
 
 /// See the module.
@@ -116,16 +117,17 @@ impl Charted {
     /// is known of.
     pub(crate) fn fillings(
         &self,
+        steps: &[Step],
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<Option<(usize, Vec<Filling>)>, InfillError> {
-        let mut fillings = Vec::new();
+        let (mut fillings, mut line_ends) = (Vec::new(), LineEnds::default());
         let Some(&(end, goal)) = self.goals().first() else { return Ok(None) };
         // Where a walk begins from the clear boundary, the hypothesis that the tokens before led to.
         let mut real = HypothesisId::START;
         let mut labels: Vec<TerminalId> = Vec::new();
         for number in self.chart.path(goal) {
-            let Edge { from, label, crossing, .. } = self.graph.edges[number as usize];
+            let edge @ Edge { from, to, label, crossing } = self.graph.edges[number as usize];
             let (place, hypothesis) = self.graph.nodes[from as usize];
             let position = place.position as usize;
             if place == Node::boundary(place.position) {
@@ -133,26 +135,45 @@ impl Charted {
                 real = if hypothesis == HypothesisId::CLEAR { real } else { hypothesis };
             }
             labels.extend(label);
-            match crossing {
-                Crossing::Bytes | Crossing::Skip | Crossing::Indent => {}
+            let n_filled = fillings.len();
+            let filling = match crossing {
+                Crossing::Bytes | Crossing::Skip | Crossing::Indent => None,
                 Crossing::Token { index } => {
                     let tokens = tables.scan_tokens(NodeSetId(place.inner), hypothesis, fuel)?;
-                    if let Some(token) = tokens.get(index as usize).and_then(|tokens| tokens.any()) {
-                        fillings.push(Filling::Token { position, token });
-                    }
+                    let token = tokens.get(index as usize).and_then(|tokens| tokens.any());
+                    token.map(|token| Filling::Token { position, token })
                 }
                 Crossing::Walk { target } => {
-                    if let Some((token, behind)) = tables.walker(real, &labels, target, fuel)? {
-                        fillings.push(Filling::Token { position, token });
+                    let walker = tables.walker(real, &labels, target, fuel)?;
+                    walker.map(|(token, behind)| {
                         real = behind;
-                    }
+                        Filling::Token { position, token }
+                    })
                 }
                 Crossing::Text { target } => {
-                    let bytes = tables.free_text(hypothesis, (label, target), fuel)?;
-                    fillings.push(Filling::Text { position, bytes });
+                    let counted = steps.get(position).and_then(|(piece, _)| self.graph.counted_in(piece));
+                    let bytes = tables.free_text(hypothesis, (label, target), counted, fuel)?;
+                    Some(Filling::Text { position, bytes })
                 }
-            }
+            };
+            let vocabulary = &tables.vocabulary;
+            let (bytes, number) = match (&filling, steps.get(position)) {
+                (Some(Filling::Text { bytes, .. }), _) => (&bytes[..], Some(n_filled)),
+                (Some(Filling::Token { token, .. }), _) => {
+                    (vocabulary.token_bytes(*token).unwrap_or_default(), None)
+                }
+                (None, Some((Piece::Bytes(bytes), _))) if crossing == Crossing::Bytes => {
+                    let behind = self.graph.nodes[to as usize].0;
+                    let end =
+                        if behind.position == place.position { behind.inner as usize } else { bytes.len() };
+                    (bytes.get(place.inner as usize..end).unwrap_or_default(), None)
+                }
+                (None, _) => (&[][..], None),
+            };
+            line_ends.pass(edge, bytes, number, &self.graph, tables);
+            fillings.extend(filling);
         }
+        line_ends.widen(steps, &mut fillings, tables)?;
         Ok(Some((end, fillings)))
     }
 }

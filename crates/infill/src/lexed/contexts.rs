@@ -2,7 +2,7 @@
 //!
 //! Of what was open before a rule began only the innermost matters to it, for rules open and close in pairs
 //! ([`LexedTables::check_pairs`]). So a call of the chart is begun with one width, or within brackets, and an item
-//! knows what its own call has opened since. Widths that are not known ([`ANY_WIDTH`]) are as wide as one likes.
+//! knows what its own call has opened since. Of two [`WIDE`] lines either may be the wider one, and [`ANY_WIDTH`] is what one likes.
 
 use maskwright_grammar::{ExprId, Layout, RuleId, Symbol, TerminalId};
 use rustc_hash::FxHashMap;
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use maskwright_automata::Fuel;
 
 use crate::InfillError;
-use crate::lexed::indentation::{ANY_WIDTH, Indent};
+use crate::lexed::indentation::{ANY_WIDTH, Indent, WIDE};
 use crate::lexed::tables::LexedTables;
 
 /// What is open around a place, by number.
@@ -98,7 +98,7 @@ impl Contexts {
 }
 
 fn is_less(left: u32, right: u32) -> bool {
-    left < right || left == ANY_WIDTH || right == ANY_WIDTH
+    left < right || left == ANY_WIDTH || right == ANY_WIDTH || [left, right] == [WIDE; 2]
 }
 
 fn is_like(left: u32, right: u32) -> bool {

@@ -95,7 +95,7 @@ fn example(
     let Some(readings) = narrow(steps, None) else { return Ok(None) };
     let mut narrow = Charted::new(steps, ends, &readings, tables, fuel)?;
     match narrow.has_text(n_facts, tables, fuel)? {
-        Some(true) => narrow.fillings(tables, fuel),
+        Some(true) => narrow.fillings(steps, tables, fuel),
         _ => Ok(None),
     }
 }

@@ -21,7 +21,7 @@ use crate::InfillError;
 use crate::lattice::{Node, Piece, Step};
 use crate::lexed::approximation::StatesId;
 use crate::lexed::hypotheses::HypothesisId;
-use crate::lexed::indentation::Indent;
+use crate::lexed::indentation::{Indent, MAX_WIDTH, WIDE};
 use crate::lexed::narrow::Reading;
 use crate::lexed::scan::Leap;
 use crate::lexed::tables::LexedTables;
@@ -84,11 +84,13 @@ pub(crate) struct Graph {
     /// By node, how wide its line is, if the hypothesis asks.
     pub(crate) widths: Vec<u32>,
     ids: FxHashMap<(Node, HypothesisId, u32), NodeIndex>,
+    /// The greatest width that is counted: lines that are wider have their width from any text, and may be [`WIDE`].
+    counted: u32,
     /// The widths that lines have between masked positions in a narrow graph; sorted.
     usual_widths: Vec<u32>,
     pub(crate) is_boundary: Vec<bool>,
-    /// By node, whether text is read from there; if not, the parser is told what a line's end does first.
-    is_read_on: Vec<bool>,
+    /// By node, whether it is nowhere in particular in the indentation.
+    is_plain: Vec<bool>,
     /// All edges, those of one node next to each other.
     pub(crate) edges: Vec<Edge>,
     /// By node, its edges.
@@ -120,6 +122,7 @@ impl Graph {
     ) -> Result<Graph, InfillError> {
         let mut graph = Graph { at: vec![Vec::new(); steps.len() + 1], ..Graph::default() };
         graph.usual_widths = usual_widths(steps);
+        graph.counted = tables.counted(steps);
         graph.node(Node::boundary(0), (HypothesisId::START, 0), tables);
         for (position, step) in steps.iter().enumerate() {
             // The list grows while it is read.
@@ -189,8 +192,9 @@ impl Graph {
         crossing: Crossing,
         tables: &LexedTables,
     ) {
-        let on = tables.hypotheses.on(hypothesis, self.widths[from as usize]);
-        let to = self.node(place, on, tables);
+        let (hypothesis, width) = tables.hypotheses.on(hypothesis, self.widths[from as usize]);
+        let width = if width > self.counted && width <= MAX_WIDTH { WIDE } else { width };
+        let to = self.node(place, (hypothesis, width), tables);
         // The token in progress of a walk's beginning is over where the walk goes on.
         self.is_boundary[to as usize] |= label.is_some();
         self.edges.push(Edge { from, to, label, crossing });
@@ -208,7 +212,7 @@ impl Graph {
             self.nodes.push((place, hypothesis));
             self.widths.push(width);
             self.is_boundary.push(tables.hypotheses.is_boundary(hypothesis));
-            self.is_read_on.push(tables.hypotheses.indent(hypothesis).is_read_on());
+            self.is_plain.push(tables.hypotheses.indent(hypothesis) == Indent::None);
             self.at[place.position as usize].push(id);
         }
         id
@@ -242,8 +246,6 @@ impl Graph {
         match piece {
             _ if !tables.hypotheses.indent(hypothesis).is_read_on() => {
                 for (label, target) in tables.hypotheses.moves(hypothesis)? {
-                    let is_parted = matches!(piece, Piece::Free) && tables.separator(target, fuel)?.is_some();
-                    let target = if is_parted { HypothesisId::START } else { target };
                     self.lead(from, (label, target), place, Crossing::Indent, tables);
                 }
             }
@@ -282,8 +284,9 @@ impl Graph {
                     self.lead(from, leap, behind, Crossing::Token { index: index as u32 }, tables);
                 }
             }
-            Piece::Free => {
-                let scan = tables.free_scan(hypothesis, fuel)?;
+            Piece::Free | Piece::Rough => {
+                let counted = self.counted_in(piece);
+                let scan = tables.free_scan(hypothesis, counted, fuel)?;
                 for &(leap, _) in &scan.exits {
                     self.lead(from, leap, place, Crossing::Text { target: leap.1 }, tables);
                 }
@@ -300,6 +303,11 @@ impl Graph {
         self.out.resize(self.nodes.len(), (0, 0));
         self.out[from as usize] = (first, first + n_edges);
         Ok(())
+    }
+
+    /// How far widths are counted in a free piece.
+    pub(crate) fn counted_in(&self, piece: &Piece) -> Option<u32> {
+        matches!(piece, Piece::Free).then_some(self.counted)
     }
 
     /// Whether lines are usually as wide as the one behind a step from `from` to `hypothesis`, if that asks.
@@ -355,12 +363,12 @@ impl Graph {
                 for edge in &mut self.edges[start as usize..end as usize] {
                     edge.to = stands_for[edge.to as usize];
                 }
-                if matches!(steps.get(position), Some((Piece::Free, _))) {
+                if matches!(steps.get(position), Some((Piece::Free | Piece::Rough, _))) {
                     self.drop_doubles(node);
                 }
                 if is_known
                     && node != Graph::START
-                    && self.is_read_on[node as usize]
+                    && self.is_plain[node as usize]
                     && !self.goals.contains(&node)
                     && self.ahead[node as usize].is_some()
                 {

@@ -151,10 +151,44 @@ impl Hypotheses {
         self.intern(hypothesis)
     }
 
-    /// The hypothesis with any width in place of its own.
-    pub(crate) fn with_any_width(&mut self, id: HypothesisId) -> Result<HypothesisId, InfillError> {
+    /// The hypothesis where widths up to `counted` are counted, or none are.
+    pub(crate) fn counted(
+        &mut self,
+        id: HypothesisId,
+        counted: Option<u32>,
+    ) -> Result<HypothesisId, InfillError> {
         let indent = self.indent(id);
-        self.with_indent(id, indent.with_width(Width::Any))
+        self.with_indent(id, indent.counted(counted))
+    }
+
+    /// Whether a line may be as wide as one likes from here, if it may be wider at all: behind a blank, all is as before another.
+    pub(crate) fn is_stretchable(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
+        let behind = self.behind_blank(id, b' ')?;
+        if behind.is_empty() {
+            return Ok(self.behind_blank(id, b'\t')?.is_empty());
+        }
+        for &next in &behind {
+            if self.behind_blank(next, b' ')? != [next] {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Where `blank` makes the line in progress wider, the hypotheses behind it; each for all widths.
+    fn behind_blank(&mut self, id: HypothesisId, blank: u8) -> Result<Vec<HypothesisId>, InfillError> {
+        if !matches!(self.indent(id), Indent::Blanks(_) | Indent::Last(_)) {
+            return Ok(Vec::new());
+        }
+        let number = self.step(id, blank)?;
+        let within = self.outcomes(number).iter().filter(|outcome| outcome.terminal.is_none());
+        let counting = within.filter(|outcome| self.indent(outcome.next).width().is_some());
+        Ok(counting.map(|outcome| self.relative[outcome.next.0 as usize]).collect())
+    }
+
+    /// The lexer.
+    pub(crate) fn lexer(&self) -> &Lexer {
+        &self.lexer
     }
 
     /// The end of the text as a hypothesis, where `indent` says whether all blocks have ended.

@@ -13,8 +13,14 @@
 
 use maskwright_grammar::{Layout, TerminalId, blanks_after};
 
-/// A width that is not known: what any text has written. No text is that wide.
+/// A width that is whatever is asked. No text is that wide.
 pub(crate) const ANY_WIDTH: u32 = u32::MAX;
+
+/// A width greater than those that are counted ([`wide_lines`](crate::lexed::wide_lines)).
+pub(crate) const WIDE: u32 = u32::MAX - 1;
+
+/// The greatest width.
+pub(crate) const MAX_WIDTH: u32 = u32::MAX - 2;
 
 /// The blanks behind a newline character.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -23,6 +29,8 @@ pub(crate) enum Width {
     More(u32),
     /// So many.
     Known(u32),
+    /// More than are counted.
+    Wide,
     /// Some number.
     Any,
 }
@@ -34,10 +42,20 @@ impl Width {
     /// The width itself, for one who comes from `base`.
     pub(crate) fn from(self, base: u32) -> u32 {
         match self {
-            _ if base == ANY_WIDTH && matches!(self, Width::More(_)) => ANY_WIDTH,
-            Width::More(more) => base.saturating_add(more).min(ANY_WIDTH - 1),
-            Width::Known(width) => width.min(ANY_WIDTH - 1),
+            Width::More(_) if base > MAX_WIDTH => base,
+            Width::More(more) => base.saturating_add(more).min(MAX_WIDTH),
+            Width::Known(width) => width.min(MAX_WIDTH),
+            Width::Wide => WIDE,
             Width::Any => ANY_WIDTH,
+        }
+    }
+
+    /// The width where those up to `counted` are counted, or none are.
+    fn counted(self, counted: Option<u32>) -> Width {
+        match (self, counted) {
+            (_, None) => Width::Any,
+            (Width::More(width) | Width::Known(width), Some(counted)) if width > counted => Width::Wide,
+            _ => self,
         }
     }
 
@@ -47,7 +65,7 @@ impl Width {
         match self {
             Width::More(more) => Width::More(wider(more)),
             Width::Known(width) => Width::Known(wider(width)),
-            Width::Any => Width::Any,
+            Width::Wide | Width::Any => self,
         }
     }
 }
@@ -98,6 +116,11 @@ impl Indent {
             Indent::Fell(_) => Indent::Fell(width),
             Indent::None | Indent::Within | Indent::TextEnded | Indent::Over => self,
         }
+    }
+
+    /// The same place, where widths up to `counted` are counted, or none are.
+    pub(crate) fn counted(self, counted: Option<u32>) -> Indent {
+        self.width().map_or(self, |width| self.with_width(width.counted(counted)))
     }
 
     /// Within a token that may become one of the line's end: the places after one more byte of it.

@@ -35,6 +35,7 @@ mod tables;
 mod terminals;
 mod walks;
 mod wide;
+mod wide_lines;
 
 pub(crate) use parse::LexedParse;
 pub(crate) use tables::LexedTables;

@@ -44,7 +44,10 @@ pub(crate) fn narrow(steps: &[Step], focus: Option<usize>) -> Option<Vec<Reading
     let is_token = |step: &Step| matches!(step.0, Piece::Token);
     let mut readings: Vec<Reading> = Vec::with_capacity(steps.len());
     for run in steps.chunk_by(|left, right| is_token(left) && is_token(right)) {
-        if run.iter().any(|(piece, way_round)| way_round.is_some() || matches!(piece, Piece::Free)) {
+        if run
+            .iter()
+            .any(|(piece, way_round)| way_round.is_some() || matches!(piece, Piece::Free | Piece::Rough))
+        {
             return None;
         }
         let first = readings.len();

@@ -269,7 +269,7 @@ impl LexedParse {
             return Ok(None);
         }
         for charted in [&self.narrow, &self.whole].into_iter().flatten() {
-            if let Some(fillings) = charted.fillings(tables, fuel)? {
+            if let Some(fillings) = charted.fillings(&self.steps, tables, fuel)? {
                 return Ok(Some(fillings));
             }
         }

@@ -245,12 +245,19 @@ impl LexedTables {
     /// can follow `next`, with whatever labels, can follow the start.
     ///
     /// Proof. The two differ in guards alone, and guards only ever refuse. ∎
+    ///
+    /// Widths of lines up to `counted` are counted, or none are.
+    ///
+    /// # Errors
+    /// If lines that are not counted cannot have all widths, or a limit is reached.
     pub(crate) fn free_scan(
         &mut self,
         hypothesis: HypothesisId,
+        counted: Option<u32>,
         fuel: &Fuel,
     ) -> Result<Arc<FreeScan>, InfillError> {
-        if let Some(known) = self.free_scans.get(&hypothesis) {
+        let key = (hypothesis, counted);
+        if let Some(known) = self.free_scans.get(&key) {
             return Ok(known.clone());
         }
         let mut exits: FxHashMap<Leap, HypothesisId> = FxHashMap::default();
@@ -259,8 +266,7 @@ impl LexedTables {
         while let Some(from) = queue.pop_front() {
             for (_, outcome) in self.hypotheses.all_outcomes(from)? {
                 fuel.spend(1).map_err(|error| InfillError::work(0, error))?;
-                // Blanks can be put into any text, too.
-                let outcome = Outcome { next: self.hypotheses.with_any_width(outcome.next)?, ..outcome };
+                let outcome = self.outcome_counted(outcome, counted)?;
                 match outcome.terminal {
                     None if reached.insert(outcome.next) => queue.push_back(outcome.next),
                     None => {}
@@ -277,8 +283,20 @@ impl LexedTables {
         let mut inside: Vec<HypothesisId> = reached.into_iter().collect();
         inside.sort_unstable();
         let scan = Arc::new(FreeScan { exits, inside });
-        self.free_scans.insert(hypothesis, scan.clone());
+        self.free_scans.insert(key, scan.clone());
         Ok(scan)
+    }
+
+    /// An outcome where widths up to `counted` are counted, or none are.
+    ///
+    /// # Errors
+    /// If lines that are not counted cannot have all widths, or a limit is reached.
+    fn outcome_counted(&mut self, outcome: Outcome, counted: Option<u32>) -> Result<Outcome, InfillError> {
+        let next = self.hypotheses.counted(outcome.next, counted)?;
+        if counted.is_some() && !self.hypotheses.is_stretchable(next)? {
+            return Err(InfillError::free_text());
+        }
+        Ok(Outcome { next, ..outcome })
     }
 
     /// A shortest text of ignored tokens after which a boundary is the start; `None` if there is none, or the
@@ -302,7 +320,7 @@ impl LexedTables {
                 }
                 for (byte, outcome) in self.hypotheses.all_outcomes(at)? {
                     fuel.spend(1).map_err(|error| InfillError::work(0, error))?;
-                    let outcome = Outcome { next: self.hypotheses.with_any_width(outcome.next)?, ..outcome };
+                    let outcome = self.outcome_counted(outcome, None)?;
                     let is_ignored = self.label(outcome).is_none();
                     if is_ignored && outcome.next != boundary && !came_from.contains_key(&outcome.next) {
                         came_from.insert(outcome.next, (at, byte));
@@ -320,12 +338,15 @@ impl LexedTables {
         &mut self,
         from: HypothesisId,
         leap: Leap,
+        counted: Option<u32>,
         fuel: &Fuel,
     ) -> Result<Vec<u8>, InfillError> {
-        let scan = self.free_scan(from, fuel)?;
+        let scan = self.free_scan(from, counted, fuel)?;
         let real = scan.exits.iter().find(|&&(exit, _)| exit == leap).map(|&(_, real)| real);
-        let Some(real) = real else { return self.shortest_text(from, leap, fuel) };
-        let mut text = self.shortest_text(from, (leap.0, real), fuel)?;
+        let Some(real) = real else {
+            return self.shortest_text(from, leap, counted, fuel);
+        };
+        let mut text = self.shortest_text(from, (leap.0, real), counted, fuel)?;
         if real != leap.1
             && let Some(separator) = self.separator(real, fuel)?
         {
@@ -335,13 +356,20 @@ impl LexedTables {
     }
 
     /// The shortest text of at least one byte that leads from a hypothesis to `leap`. There is one: a scan found it.
-    fn shortest_text(&mut self, from: HypothesisId, leap: Leap, fuel: &Fuel) -> Result<Vec<u8>, InfillError> {
+    fn shortest_text(
+        &mut self,
+        from: HypothesisId,
+        leap: Leap,
+        counted: Option<u32>,
+        fuel: &Fuel,
+    ) -> Result<Vec<u8>, InfillError> {
         // By hypothesis within the token: the one before it, and the byte between.
         let mut came_from: FxHashMap<HypothesisId, (HypothesisId, u8)> = FxHashMap::default();
         let mut queue = VecDeque::from([from]);
         while let Some(at) = queue.pop_front() {
             for (byte, outcome) in self.hypotheses.all_outcomes(at)? {
                 fuel.spend(1).map_err(|error| InfillError::work(0, error))?;
+                let outcome = self.outcome_counted(outcome, counted)?;
                 let is_end = outcome.terminal.is_some();
                 let label = self.label(outcome);
                 if (label, outcome.next) == leap && is_end == self.hypotheses.is_boundary(leap.1) {

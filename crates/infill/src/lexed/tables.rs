@@ -4,19 +4,20 @@ use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{
-    ExprId, Layout, LexedGrammar, Network, RuleId, Symbol, TerminalFacts, TerminalId, reduce,
+    ExprId, Layout, LexedGrammar, Network, RuleId, Symbol, TerminalFacts, TerminalId, blanks_after, reduce,
 };
 use maskwright_lexing::{Choice, Discipline, LarkTerminal, Lexer, LexerLimits, lark_terminals};
-use maskwright_vocabulary::{Trie, TrieNodeId, Vocabulary, mask_insert, mask_words};
+use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary, mask_insert, mask_words};
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
 use crate::inline::inline_single;
+use crate::lattice::{Piece, Step};
 use crate::lexed::approximation::{Approximation, StatesId};
 use crate::lexed::charted::Charted;
 use crate::lexed::clear::Clear;
 use crate::lexed::hypotheses::{Hypotheses, HypothesisId, Outcome};
-use crate::lexed::indentation::Indent;
+use crate::lexed::indentation::{Indent, MAX_WIDTH};
 use crate::lexed::scan::{FreeScan, Part, TokenScan};
 use crate::lexed::terminals::Terminals;
 use crate::lexed::walks::Walks;
@@ -44,7 +45,9 @@ pub(crate) struct LexedTables {
     /// By node next to the trie's root.
     pub(crate) parts: FxHashMap<(TrieNodeId, HypothesisId), Arc<Part>>,
     pub(crate) tokens: FxHashMap<(NodeSetId, HypothesisId), Arc<[TokenSet]>>,
-    pub(crate) free_scans: FxHashMap<HypothesisId, Arc<FreeScan>>,
+    pub(crate) free_scans: FxHashMap<(HypothesisId, Option<u32>), Arc<FreeScan>>,
+    /// The most blanks of a token, if that was asked.
+    most_blanks: Option<u32>,
     /// By boundary, what is ignored and leads to the start.
     pub(crate) separators: FxHashMap<HypothesisId, Option<Arc<[u8]>>>,
     pub(crate) walks: FxHashMap<HypothesisId, Arc<Walks>>,
@@ -113,6 +116,7 @@ impl LexedTables {
             parts: FxHashMap::default(),
             tokens: FxHashMap::default(),
             free_scans: FxHashMap::default(),
+            most_blanks: None,
             separators: FxHashMap::default(),
             walks: FxHashMap::default(),
             clear: None,
@@ -151,6 +155,40 @@ impl LexedTables {
         let is_dropped =
             self.is_ignored[terminal.index()] || self.hypotheses.indent(outcome.next) == Indent::Within;
         (!is_dropped).then_some(terminal)
+    }
+
+    /// How wide lines can be without any text of a free piece, at most; [`MAX_WIDTH`] if there is no such piece.
+    pub(crate) fn counted(&mut self, steps: &[Step]) -> u32 {
+        let Some(tab_width) = self.hypotheses.layout().map(|layout| layout.tab_width) else {
+            return MAX_WIDTH;
+        };
+        if !steps.iter().any(|(piece, _)| matches!(piece, Piece::Free)) {
+            return MAX_WIDTH;
+        }
+        let width = |byte| blanks_after(Some(0), byte, tab_width).unwrap_or(0);
+        let vocabulary = &self.vocabulary;
+        let of_token = *self.most_blanks.get_or_insert_with(|| {
+            let tokens =
+                (0..vocabulary.n_vocab() as u32).filter_map(|id| vocabulary.token_bytes(TokenId(id)));
+            let most = tokens.map(|bytes| bytes.iter().map(|&byte| width(byte)).fold(0, u32::saturating_add));
+            most.max().unwrap_or(0)
+        });
+        let (mut line, mut widest) = (0u32, 0);
+        for (piece, _) in steps {
+            match piece {
+                Piece::Bytes(bytes) => {
+                    for &byte in &**bytes {
+                        line =
+                            if matches!(byte, b' ' | b'\t') { line.saturating_add(width(byte)) } else { 0 };
+                        widest = line.max(widest);
+                    }
+                }
+                Piece::Token => line = line.saturating_add(of_token),
+                Piece::Free | Piece::Rough | Piece::Stop => {}
+            }
+            widest = line.max(widest);
+        }
+        widest.min(MAX_WIDTH)
     }
 
     /// Whether a text may end at a hypothesis, or at all that the clear boundary stands for; blocks are closed behind that.

@@ -29,7 +29,7 @@ pub(crate) fn wide(steps: &[Step], kept: Option<usize>) -> Vec<Step> {
             continue;
         }
         let behind = Some(index as u32 + 1);
-        *step = (if run == 0 { Piece::Free } else { Piece::Stop }, behind);
+        *step = (if run == 0 { Piece::Rough } else { Piece::Stop }, behind);
         run += 1;
     }
     wide
@@ -63,7 +63,7 @@ pub(crate) fn around(steps: &[Step], ends: &[usize], position: usize, n_masked: 
     let before = count(&mut steps[..position].iter().rev());
     let behind = count(&mut steps[position + 1..].iter());
     let (first, last) = (position - before, position + 1 + behind);
-    let free = |at: usize| (Piece::Free, Some(at as u32 + 1));
+    let free = |at: usize| (Piece::Rough, Some(at as u32 + 1));
     let mut around = Vec::with_capacity(before + behind + 3);
     around.extend((first > 0).then(|| free(0)));
     let n_skipped = first - around.len();

@@ -156,7 +156,7 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    fn new(subject: &Subject) -> Judge {
+    pub(crate) fn new(subject: &Subject) -> Judge {
         let layout = subject.layout.clone();
         let indenter = layout.map(|Layout { newline, indent, dedent, open, close, .. }| Indenter {
             newline,
@@ -169,7 +169,7 @@ impl Judge {
         Judge { oracle, alphabet: subject.alphabet, known: RefCell::default() }
     }
 
-    fn is_word(&self, text: &[u8]) -> bool {
+    pub(crate) fn is_word(&self, text: &[u8]) -> bool {
         if let Some(&known) = self.known.borrow().get(text) {
             return known;
         }

@@ -1,0 +1,163 @@
+//! How wide lines are whose width is their own choice.
+//!
+//! Lines of any text may be as wide as they like. Those that are wider than all lines of the other pieces can be
+//! ([`Graph::counted`](crate::lexed::graph::Graph)) are all [`WIDE`] in the graph: of two, either may be the wider one, and they may be
+//! alike.
+//!
+//! Theorem. A path whose contexts fit has a text with real widths.
+//!
+//! Proof. Each wide line has some any text in which a blank can be repeated (free scans demand that), since the other pieces have no
+//! line that wide. So each can have any width that is great enough: blocks get greater ones the deeper they
+//! are, and the other lines that of the block that the path has them in. ∎
+//!
+//! This module does that to a text that a path was made to.
+
+use maskwright_grammar::{TerminalId, blanks_after};
+use maskwright_lexing::tokenize;
+
+use crate::InfillError;
+use crate::derivation::Filling;
+use crate::lattice::{Piece, Step};
+use crate::lexed::graph::{Crossing, Edge, Graph};
+use crate::lexed::indentation::{Indent, WIDE};
+use crate::lexed::tables::LexedTables;
+
+/// What the end of a line outside of brackets does.
+#[derive(Debug, Default)]
+pub(crate) struct LineEnd {
+    is_wide: bool,
+    begins_block: bool,
+    n_ended: usize,
+    /// The fillings with any text that the line's blanks are in.
+    fillings: Vec<usize>,
+}
+
+/// The ends of lines along a path.
+#[derive(Debug, Default)]
+pub(crate) struct LineEnds {
+    all: Vec<LineEnd>,
+    /// The fillings of the line in progress.
+    fillings: Vec<usize>,
+}
+
+impl LineEnds {
+    /// Takes in the next edge, what it reads, if that is known, and the number of the filling that this is, if it is any text.
+    pub(crate) fn pass(
+        &mut self,
+        edge: Edge,
+        bytes: &[u8],
+        filling: Option<usize>,
+        graph: &Graph,
+        tables: &LexedTables,
+    ) {
+        let Some(layout) = tables.hypotheses.layout() else { return };
+        let indent = |node: u32| tables.hypotheses.indent(graph.nodes[node as usize].1);
+        let Edge { from, to, label, crossing } = edge;
+        if crossing != Crossing::Indent {
+            if indent(to).width().is_none() || bytes.contains(&b'\n') {
+                self.fillings.clear();
+            }
+            self.fillings.extend(filling);
+            return;
+        }
+        if matches!(indent(from), Indent::Ended(_)) {
+            let is_wide = graph.widths[from as usize] == WIDE;
+            let fillings = std::mem::take(&mut self.fillings);
+            self.all.push(LineEnd { is_wide, fillings, ..LineEnd::default() });
+        }
+        if let Some(line) = self.all.last_mut()
+            && matches!(indent(from), Indent::Ended(_) | Indent::Fell(_))
+        {
+            line.begins_block |= label == Some(layout.indent);
+            line.n_ended += usize::from(label == Some(layout.dedent));
+        }
+    }
+
+    /// Puts blanks into the fillings so that wide lines have widths that fit each other.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn widen(
+        self,
+        steps: &[Step],
+        fillings: &mut [Filling],
+        tables: &LexedTables,
+    ) -> Result<(), InfillError> {
+        if !self.all.iter().any(|line| line.is_wide) {
+            return Ok(());
+        }
+        let known = tables.widths_of_lines(&text_of(steps, fillings, tables))?;
+        let widest = known.iter().copied().max().unwrap_or(0);
+        let mut blocks = vec![0];
+        for (line, known) in self.all.into_iter().zip(known) {
+            blocks.truncate(blocks.len().saturating_sub(line.n_ended).max(1));
+            let around = blocks.last().copied().unwrap_or(0);
+            if line.begins_block {
+                blocks.push(if line.is_wide { around.max(widest) + 1 } else { known });
+            }
+            let width = blocks.last().copied().unwrap_or(0);
+            if line.is_wide {
+                put_blanks(fillings, &line.fillings, width.saturating_sub(known) as usize);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Puts `n` blanks into one of the texts of `candidates`: behind a blank if there is one, else behind a newline character.
+fn put_blanks(fillings: &mut [Filling], candidates: &[usize], n: usize) {
+    let place = |bytes: &[u8]| {
+        let line = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let blank = bytes[line..].iter().rposition(|byte| matches!(byte, b' ' | b'\t'));
+        (blank.is_some(), line > 0, blank.map_or(line, |at| line + at + 1))
+    };
+    let places = candidates.iter().filter_map(|&index| match &fillings[index] {
+        Filling::Text { bytes, .. } => Some((place(bytes), index)),
+        Filling::Token { .. } => None,
+    });
+    if let Some(((_, _, at), index)) = places.max()
+        && let Filling::Text { bytes, .. } = &mut fillings[index]
+    {
+        bytes.splice(at..at, std::iter::repeat_n(b' ', n));
+    }
+}
+
+/// The text of a lattice that is filled.
+fn text_of(steps: &[Step], fillings: &[Filling], tables: &LexedTables) -> Vec<u8> {
+    let mut fillings = fillings.iter().peekable();
+    let mut text = Vec::new();
+    for (index, (piece, _)) in steps.iter().enumerate() {
+        if let Piece::Bytes(bytes) = piece {
+            text.extend_from_slice(bytes);
+        }
+        while let Some(filling) = fillings.next_if(|filling| match filling {
+            Filling::Token { position, .. } | Filling::Text { position, .. } => *position == index,
+        }) {
+            match filling {
+                Filling::Token { token, .. } => {
+                    text.extend_from_slice(tables.vocabulary.token_bytes(*token).unwrap_or_default());
+                }
+                Filling::Text { bytes, .. } => text.extend_from_slice(bytes),
+            }
+        }
+    }
+    text
+}
+
+impl LexedTables {
+    /// The widths of the ends of lines outside of brackets, in a text of the language.
+    fn widths_of_lines(&self, text: &[u8]) -> Result<Vec<u32>, InfillError> {
+        let Some(layout) = self.hypotheses.layout() else { return Ok(Vec::new()) };
+        let (tokens, _) = tokenize(self.hypotheses.lexer(), text)?;
+        let (mut widths, mut depth) = (Vec::new(), 0);
+        for token in tokens {
+            let terminal = TerminalId::from_index(token.terminal as usize);
+            depth += i64::from(layout.open.contains(&terminal)) - i64::from(layout.close.contains(&terminal));
+            if terminal == layout.newline && depth == 0 {
+                let count = |blanks, &byte: &u8| blanks_after(blanks, byte, layout.tab_width);
+                widths.extend(text[token.range].iter().fold(None, count));
+            }
+        }
+        Ok(widths)
+    }
+}
