@@ -137,7 +137,7 @@ fn declared_terminals_are_refused() {
     let grammar = grammar(vec![regexp("a", 0)], &["_INDENT"], None, &[Rhs::Terminal(0)]);
     let error =
         Infiller::lexed(&grammar, None, vocabulary(&[]), Default::default(), &Fuel::unlimited()).unwrap_err();
-    assert!(error.to_string().contains("`_INDENT`"), "{error}");
+    assert!(error.to_string().contains("`_INDENT;`"), "{error}");
 }
 
 /// A vocabulary of all printable characters, some words and some tokens of several terminals.

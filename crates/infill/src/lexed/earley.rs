@@ -22,7 +22,7 @@ use maskwright_grammar::{ExprId, RuleId, Symbol, TerminalId};
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
-use crate::lexed::contexts::{ContextId, Contexts};
+use crate::lexed::contexts::{Around, ContextId, Contexts};
 use crate::lexed::focus::Focus;
 use crate::lexed::graph::{Edge, Graph, NodeIndex};
 use crate::lexed::tables::LexedTables;
@@ -33,9 +33,16 @@ const NONE: u32 = u32::MAX;
 /// The call of the start rule.
 const TOP: u32 = 0;
 
-/// A fact is the better the further it has come in the text, less this much for each call that it is within: of what
-/// masked positions can be, little opens something, and what was opened must be closed. Neither is best for all texts.
-const MERITS: [i64; 2] = [2, 16];
+/// A fact is the better the further it has come in the text, less so much for each call that it is within, and for each terminal
+/// that was read since the position began: of what masked positions can be, little opens something, what was opened must be
+/// closed, and any text is best short. None of them is best for all texts.
+const MERITS: [(i64, i64); N_ORDERS] = [(2, 0), (16, 0), (0, 16)];
+
+/// How much less is expected within a block of a width that nobody would choose.
+const UNUSUAL: i64 = 64;
+
+/// In how many orders facts are followed, in turns.
+pub(crate) const N_ORDERS: usize = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Fact {
@@ -57,6 +64,8 @@ pub(crate) enum Fact {
 #[derive(Debug)]
 struct Call {
     rule: RuleId,
+    /// What is innermost around it.
+    around: Around,
     /// Where it begins.
     start: NodeIndex,
     /// How many calls it was first made within.
@@ -82,13 +91,17 @@ const START: Back = Back { before: NONE, pred: NONE, edge: NONE, end: NONE };
 #[derive(Debug, Default)]
 pub(crate) struct Earley {
     pub(crate) facts: Vec<Fact>,
-    /// The facts of which it is not known what follows, twice, by [`MERITS`]; some are followed already.
-    open: [BinaryHeap<(i64, u32)>; 2],
-    /// Which of the two is asked next.
+    /// The facts of which it is not known what follows, in each order of [`MERITS`]; some are followed already.
+    open: [BinaryHeap<(i64, u32)>; N_ORDERS],
+    /// Which of them is asked next.
     turn: usize,
     /// The position that the chart is made for, if it is one; then nothing is open but what it has.
     pub(crate) focus: Option<Focus>,
     is_followed: Vec<bool>,
+    /// By fact, how many terminals were read since its position began, on the way on which it was found.
+    n_read: Vec<u32>,
+    /// The fact that is being followed.
+    followed: u32,
     /// By fact and by edge: whether it is part of a derivation that ends in a goal, as far as the chart is made.
     is_marked: Vec<bool>,
     is_edge_marked: Vec<bool>,
@@ -108,7 +121,15 @@ impl Earley {
         let is_edge_marked = vec![false; graph.edges.len()];
         let rule = tables.network.start();
         let mut chart = Earley { is_edge_marked, ..Earley::default() };
-        chart.calls.push(Call { rule, start: Graph::START, depth: 0, waiters: Vec::new(), ends: Vec::new() });
+        let around = chart.contexts.around(Contexts::START);
+        chart.calls.push(Call {
+            rule,
+            around,
+            start: Graph::START,
+            depth: 0,
+            waiters: Vec::new(),
+            ends: Vec::new(),
+        });
         let state = tables.network.body(rule);
         if graph.ahead[Graph::START as usize].is_some() && graph.may_go_on(Graph::START, rule, state, tables)
         {
@@ -157,7 +178,7 @@ impl Earley {
 
     /// Makes what follows from one fact at once; false if there is none left.
     fn advance(&mut self, graph: &Graph, tables: &mut LexedTables, fuel: &Fuel) -> Result<bool, InfillError> {
-        self.turn = 1 - self.turn;
+        self.turn = (self.turn + 1) % N_ORDERS;
         let Some((merit, index)) = self.open[self.turn].pop() else { return Ok(!self.is_done()) };
         let followed = self.follow_once(index, graph, tables, fuel);
         if followed.is_err() {
@@ -177,6 +198,7 @@ impl Earley {
         if std::mem::replace(&mut self.is_followed[fact as usize], true) {
             return Ok(());
         }
+        self.followed = fact;
         let followed = self.follow_fact(fact, graph, tables, fuel);
         self.is_followed[fact as usize] = followed.is_ok();
         followed
@@ -282,6 +304,25 @@ impl Earley {
         edges
     }
 
+    /// What is innermost around a fact.
+    fn around(&self, fact: Fact) -> Around {
+        match fact {
+            Fact::Item { context, .. } => self.contexts.around(context),
+            Fact::End { call, .. } => self.calls[call as usize].around,
+        }
+    }
+
+    /// How many terminals were read at `position` where a new fact follows from the one that is being followed.
+    fn n_read_behind(&self, back: Back, position: u32, graph: &Graph) -> u32 {
+        let Some(&n_before) = self.n_read.get(self.followed as usize) else { return 0 };
+        let (Fact::Item { node, .. } | Fact::End { node, .. }) = self.facts[self.followed as usize];
+        if graph.nodes[node as usize].0.position != position {
+            return 0;
+        }
+        let is_read = back.edge != NONE && graph.edges[back.edge as usize].label.is_some();
+        n_before + u32::from(is_read)
+    }
+
     /// Adds a way in which a fact follows.
     fn add(&mut self, fact: Fact, back: Back, graph: &Graph) {
         let next = self.facts.len() as u32;
@@ -294,7 +335,15 @@ impl Earley {
             let (Fact::Item { call, node, .. } | Fact::End { call, node }) = fact;
             let position = graph.nodes[node as usize].0.position;
             let depth = i64::from(self.calls[call as usize].depth);
-            let merits = MERITS.map(|merit| i64::from(position) - merit * depth);
+            let n_read = self.n_read_behind(back, position, graph);
+            self.n_read.push(n_read);
+            let is_unusual = match self.around(fact) {
+                Around::Block(width) => !graph.is_usual_width(width),
+                Around::Brackets => false,
+            };
+            let place = i64::from(position) - UNUSUAL * i64::from(is_unusual);
+            let merit = |(by_depth, by_length)| place - by_depth * depth - by_length * i64::from(n_read);
+            let merits = MERITS.map(merit);
             match &mut self.focus {
                 Some(focus) => focus.push(id, position, merits),
                 None => self.open.iter_mut().zip(merits).for_each(|(open, merit)| open.push((merit, id))),
@@ -442,7 +491,8 @@ impl Earley {
         let call = *self.call_ids.entry((rule, node, context)).or_insert(new);
         if call == new {
             let depth = self.calls[caller as usize].depth + 1;
-            self.calls.push(Call { rule, start: node, depth, waiters: Vec::new(), ends: Vec::new() });
+            let around = self.contexts.around(context);
+            self.calls.push(Call { rule, around, start: node, depth, waiters: Vec::new(), ends: Vec::new() });
             self.add(Fact::Item { call, state, node, context, is_begun: false }, START, graph);
         }
         self.calls[call as usize].waiters.push((item, next));

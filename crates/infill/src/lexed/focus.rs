@@ -21,7 +21,7 @@ use maskwright_automata::Fuel;
 
 use crate::InfillError;
 use crate::lexed::charted::Charted;
-use crate::lexed::earley::{Earley, Fact};
+use crate::lexed::earley::{Earley, Fact, N_ORDERS};
 use crate::lexed::graph::{Crossing, Graph};
 use crate::lexed::tables::LexedTables;
 use crate::node_sets::NodeSetId;
@@ -37,10 +37,10 @@ const STOCK: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct Focus {
     position: u32,
-    /// Facts up to the position, twice, by merit.
-    before: [BinaryHeap<(i64, u32)>; 2],
-    /// Facts behind it, twice, those of the last fact before it first.
-    behind: [BinaryHeap<(u32, i64, u32)>; 2],
+    /// Facts up to the position, by merit, in each order.
+    before: [BinaryHeap<(i64, u32)>; N_ORDERS],
+    /// Facts behind it, the same, those of the last fact before it first.
+    behind: [BinaryHeap<(u32, i64, u32)>; N_ORDERS],
     generation: u32,
     /// By edge from `first_edge` on: whether nothing about its tokens is asked.
     is_known: Vec<bool>,
@@ -60,7 +60,7 @@ impl Focus {
     }
 
     /// Takes in a fact that is to be followed.
-    pub(crate) fn push(&mut self, fact: u32, position: u32, merits: [i64; 2]) {
+    pub(crate) fn push(&mut self, fact: u32, position: u32, merits: [i64; N_ORDERS]) {
         for (index, merit) in merits.into_iter().enumerate() {
             if position <= self.position {
                 self.before[index].push((merit, fact));
@@ -90,12 +90,17 @@ impl Earley {
                 return Ok(false);
             }
             focus.generation += 1;
-            if let Some((_, fact)) = focus.before[turn % 2].pop() {
+            if let Some((_, fact)) = focus.before[turn % N_ORDERS].pop() {
                 self.follow_once(fact, graph, tables, fuel)?;
             }
             for turn in 0..PATIENCE {
                 let Some(focus) = &mut self.focus else { return Ok(false) };
-                let Some((_, _, fact)) = focus.behind[turn % 2].pop() else { break };
+                let Some((_, _, fact)) = focus.behind[turn % N_ORDERS].pop() else {
+                    if focus.behind.iter().all(BinaryHeap::is_empty) {
+                        break;
+                    }
+                    continue;
+                };
                 let begins_behind = graph.nodes[self.begins_at(fact) as usize].0.position > position;
                 if begins_behind || !self.is_marked(fact) {
                     self.follow_once(fact, graph, tables, fuel)?;
@@ -259,7 +264,7 @@ impl Earley {
     fn focus_on(&mut self, mut focus: Focus, graph: &Graph) {
         for (index, fact) in self.facts.iter().enumerate() {
             let (Fact::Item { node, .. } | Fact::End { node, .. }) = *fact;
-            focus.push(index as u32, graph.nodes[node as usize].0.position, [0; 2]);
+            focus.push(index as u32, graph.nodes[node as usize].0.position, [0; N_ORDERS]);
         }
         self.focus = Some(focus);
     }

@@ -287,11 +287,16 @@ impl Graph {
             Piece::Free | Piece::Rough => {
                 let counted = self.counted_in(piece);
                 let scan = tables.free_scan(hypothesis, counted, fuel)?;
+                let is_all = reading == Reading::Whole;
                 for &(leap, _) in &scan.exits {
-                    self.lead(from, leap, place, Crossing::Text { target: leap.1 }, tables);
+                    if is_all || self.is_usual(from, leap.1, tables) {
+                        self.lead(from, leap, place, Crossing::Text { target: leap.1 }, tables);
+                    }
                 }
                 for &inside in &scan.inside {
-                    self.lead(from, (None, inside), behind, Crossing::Text { target: inside }, tables);
+                    if is_all || self.is_usual(from, inside, tables) {
+                        self.lead(from, (None, inside), behind, Crossing::Text { target: inside }, tables);
+                    }
                 }
             }
         }
@@ -310,10 +315,15 @@ impl Graph {
         matches!(piece, Piece::Free).then_some(self.counted)
     }
 
+    /// Whether blocks are usually that wide.
+    pub(crate) fn is_usual_width(&self, width: u32) -> bool {
+        self.usual_widths.binary_search(&width).is_ok()
+    }
+
     /// Whether lines are usually as wide as the one behind a step from `from` to `hypothesis`, if that asks.
     pub(crate) fn is_usual(&self, from: NodeIndex, hypothesis: HypothesisId, tables: &LexedTables) -> bool {
         let (on, width) = tables.hypotheses.on(hypothesis, self.widths[from as usize]);
-        tables.hypotheses.indent(on) == Indent::None || self.usual_widths.binary_search(&width).is_ok()
+        tables.hypotheses.indent(on) == Indent::None || self.is_usual_width(width)
     }
 
     /// Learns what lies ahead of each node, from the end to the beginning.
@@ -441,7 +451,8 @@ fn usual_widths(steps: &[Step]) -> Vec<u32> {
     let mut width = None;
     for (piece, _) in steps {
         let Piece::Bytes(bytes) = piece else {
-            width = None;
+            // Any text may have begun a line that is blank up to its end.
+            width = matches!(piece, Piece::Free).then_some(0);
             continue;
         };
         for &byte in &**bytes {

@@ -26,7 +26,7 @@ const N_CLOSE: usize = 3;
 pub(crate) enum Reading {
     /// All.
     Whole,
-    /// Walks to where another masked position goes on.
+    /// Walks to where another masked position goes on; of any text, lines that are as wide as usual.
     Inner,
     /// The same, and into characters and the like.
     Open,
@@ -66,6 +66,14 @@ pub(crate) fn narrow(steps: &[Step], focus: Option<usize>) -> Option<Vec<Reading
         }));
     }
     Some(readings)
+}
+
+/// The readings of a lattice with any text under indentation, in which lines of that are as wide as usual; `None` if there is no
+/// such text.
+pub(crate) fn usual(steps: &[Step]) -> Option<Vec<Reading>> {
+    let read = |(piece, _): &Step| if matches!(piece, Piece::Free) { Reading::Inner } else { Reading::Whole };
+    let readings: Vec<Reading> = steps.iter().map(read).collect();
+    readings.contains(&Reading::Inner).then_some(readings)
 }
 
 impl Graph {

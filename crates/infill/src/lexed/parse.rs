@@ -5,6 +5,7 @@
 //! what they leave open is asked of the whole.
 
 use maskwright_automata::Fuel;
+use maskwright_vocabulary::mask_words;
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
@@ -14,9 +15,9 @@ use crate::lexed::charted::Charted;
 use crate::lexed::earley::Earley;
 use crate::lexed::examples::{Patience, by_examples};
 use crate::lexed::graph::Graph;
-use crate::lexed::narrow::{Reading, narrow};
+use crate::lexed::narrow::{Reading, narrow, usual};
 use crate::lexed::tables::LexedTables;
-use crate::lexed::wide::{around, wide};
+use crate::lexed::wide::{around, rough, wide};
 use crate::parse::Blocked;
 
 /// About how many facts of a narrow graph, at first and at most, and of a wide one are made to decide what a position can
@@ -45,6 +46,8 @@ pub(crate) struct LexedParse {
     ends: Vec<usize>,
     /// How the narrow graph reads the positions, if there is one.
     readings: Option<Vec<Reading>>,
+    /// The same for lattices with any text under indentation.
+    usual: Option<Vec<Reading>>,
     narrow: Option<Charted>,
     whole: Option<Charted>,
     /// The first boundary by which a text is known to end, and the last by which none is.
@@ -62,6 +65,7 @@ impl LexedParse {
                 steps: steps.to_vec(),
                 ends: ends.to_vec(),
                 readings: narrow(steps, None).filter(|_| tables.narrow_first),
+                usual: usual(steps).filter(|_| tables.narrow_first && tables.hypotheses.layout().is_some()),
                 ..LexedParse::default()
             };
         }
@@ -109,7 +113,7 @@ impl LexedParse {
     /// Whether there is some text.
     fn is_possible(&mut self, tables: &mut LexedTables, fuel: &Fuel) -> Result<bool, InfillError> {
         if self.whole.is_none()
-            && let Some(readings) = &self.readings
+            && let Some(readings) = self.readings.as_ref().or(self.usual.as_ref())
         {
             let narrow = match self.narrow.take() {
                 Some(known) => known,
@@ -118,7 +122,8 @@ impl LexedParse {
             if self.narrow.insert(narrow).is_possible(tables, fuel)? {
                 return Ok(true);
             }
-            let mut wide = Charted::new(&wide(&self.steps, None), &self.ends, &[], tables, fuel)?;
+            let more = if self.usual.is_some() { rough(&self.steps) } else { wide(&self.steps, None) };
+            let mut wide = Charted::new(&more, &self.ends, &[], tables, fuel)?;
             if !wide.is_possible(tables, fuel)? {
                 return Ok(false);
             }
@@ -137,11 +142,14 @@ impl LexedParse {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
-        if self.readings.is_none() {
+        if self.readings.is_none() && self.usual.is_none() {
             return self.whole(tables, fuel)?.add_tokens(position, mask, tables, fuel);
         }
         if !self.masks.contains_key(&position) {
-            let allowed = self.decide(position, tables, fuel)?;
+            let allowed = match &self.usual {
+                Some(usual) => self.decide_usual(position, usual, tables, fuel)?,
+                None => self.decide(position, tables, fuel)?,
+            };
             self.masks.insert(position, allowed.into());
         }
         let allowed = &self.masks[&position];
@@ -206,6 +214,31 @@ impl LexedParse {
                 Some(known) => known,
                 None => self.refuted_whole(position, &mut asked, tables, fuel)?,
             };
+            whole.decide(position, &mut asked, &mut allowed, usize::MAX, tables, fuel)?;
+        }
+        Ok(allowed)
+    }
+
+    /// The same for a lattice with any text under indentation: those that lines of usual widths let it take, and of the others those
+    /// that the whole has, if lines of whatever widths do not refuse them.
+    fn decide_usual(
+        &self,
+        position: usize,
+        usual: &[Reading],
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<Vec<u32>, InfillError> {
+        let mut rough = Charted::new(&rough(&self.steps), &self.ends, &[], tables, fuel)?;
+        let mut asked = vec![u32::MAX; mask_words(tables.vocabulary.n_vocab())];
+        rough.refute(position, &mut asked, tables, fuel)?;
+        let mut allowed = vec![0; asked.len()];
+        let mut narrow = Charted::new(&self.steps, &self.ends, usual, tables, fuel)?;
+        narrow.decide(position, &mut asked, &mut allowed, N_NARROW, tables, fuel)?;
+        if asked.iter().any(|&word| word != 0) {
+            rough.refuse(position, &mut asked, N_WIDE, tables, fuel)?;
+        }
+        if asked.iter().any(|&word| word != 0) {
+            let mut whole = self.refuted_whole(position, &mut asked, tables, fuel)?;
             whole.decide(position, &mut asked, &mut allowed, usize::MAX, tables, fuel)?;
         }
         Ok(allowed)

@@ -35,6 +35,15 @@ pub(crate) fn wide(steps: &[Step], kept: Option<usize>) -> Vec<Step> {
     wide
 }
 
+/// The lattice with lines of whatever widths in any text.
+pub(crate) fn rough(steps: &[Step]) -> Vec<Step> {
+    let roughen = |(piece, way_round): &Step| match piece {
+        Piece::Free => (Piece::Rough, *way_round),
+        piece => (piece.clone(), *way_round),
+    };
+    steps.iter().map(roughen).collect()
+}
+
 /// A lattice around one masked position.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Around {
