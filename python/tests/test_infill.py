@@ -174,4 +174,4 @@ def test_indentation_counts_in_canvases_and_templates(compiler, tokenizer):
     assert is_word(grammar, template.complete())
     template = Template(grammar, [b"if x:\n", Hole(), b"z\n  y\n"])
     assert is_word(grammar, template.complete())
-    assert not Template(grammar, [b"if x:\n  y\n", Hole(), b"\n z\n"]).is_possible()
+    assert not Template(grammar, [b"if x:\n  y\n z", Hole()]).is_possible()
