@@ -13,7 +13,7 @@ use maskwright_automata::Fuel;
 use maskwright_engine::{CompiledGrammar, Compiler, Layout, Limits, Matcher, Options};
 use maskwright_grammar::{ExprId, GrammarBuilder, LexedGrammar, RuleId, TerminalId};
 use maskwright_lexing::{Flags, LarkTerminal, Pattern, parse_python};
-use maskwright_oracle::{Indenter, LexedOracle};
+use maskwright_oracle::LexedOracle;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -173,16 +173,9 @@ fn check(
     length: usize,
     tokens: &[Vec<u8>],
 ) -> Result<usize, TestCaseError> {
-    let indenter = layout.clone().map(|layout| Indenter {
-        newline: layout.newline,
-        indent: layout.indent,
-        dedent: layout.dedent,
-        open: layout.open,
-        close: layout.close,
-    });
     let oracle = match lexing {
-        Basic => LexedOracle::new(grammar, indenter),
-        Contextual => LexedOracle::contextual(grammar, indenter),
+        Basic => LexedOracle::new(grammar, layout.clone()),
+        Contextual => LexedOracle::contextual(grammar, layout.clone()),
     };
     let texts = texts(alphabet, length);
     let words: Vec<&Vec<u8>> = texts.iter().filter(|text| oracle.is_word(text)).collect();

@@ -44,7 +44,7 @@ fn indented(newline: &str, ignored: Option<&str>, rules: &[Rhs]) -> Subject {
         dedent: id(n_found + 1),
         open: vec![id(OPEN)],
         close: vec![id(CLOSE)],
-        tab_width: 8,
+        tab_width: 2,
     };
     Subject { grammar, layout: Some(layout), alphabet: "ab\n (", n_letters: 5 }
 }

@@ -39,7 +39,7 @@ impl LexedOracle {
     ) -> bool {
         let Some((mut sentence, n_open)) = self.sentence(tokens) else { return false };
         if at == text.len() {
-            let dedent = self.indenter.as_ref().map(|indenter| indenter.dedent);
+            let dedent = self.layout.as_ref().map(|layout| layout.dedent);
             sentence.extend(dedent.into_iter().cycle().take(n_open));
             return self.rules.is_word(&self.words_of(&sentence));
         }
@@ -50,11 +50,11 @@ impl LexedOracle {
         let mut matches: Vec<(&LexerTerminal, usize)> = Vec::new();
         for terminal in terminals {
             let id = TerminalId::from_index(terminal.id as usize);
-            let is_newline = self.indenter.as_ref().is_some_and(|indenter| {
+            let is_newline = self.layout.as_ref().is_some_and(|layout| {
                 let is = |list: &[TerminalId], (terminal, _): &&Token<'_>| list.contains(terminal);
-                let n_opened = tokens.iter().filter(|token| is(&indenter.open, token)).count();
-                let n_closed = tokens.iter().filter(|token| is(&indenter.close, token)).count();
-                indenter.newline == id && n_opened > n_closed
+                let n_opened = tokens.iter().filter(|token| is(&layout.open, token)).count();
+                let n_closed = tokens.iter().filter(|token| is(&layout.close, token)).count();
+                layout.newline == id && n_opened > n_closed
             });
             let mut longer = sentence.clone();
             longer.push(id);

@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{LexedGrammar, TerminalId};
+use maskwright_grammar::{Layout, LexedGrammar, TerminalId};
 use maskwright_lexing::{
     LarkTerminal, LexerTerminal, find_prefix, lark_contextual_terminals, lark_terminals,
 };
@@ -49,32 +49,8 @@ pub struct LexedOracle {
     words: Vec<Vec<u8>>,
     terminals: Vec<LexerTerminal>,
     pub(crate) ignored: Vec<TerminalId>,
-    pub(crate) indenter: Option<Indenter>,
+    pub(crate) layout: Option<Layout>,
     is_contextual: bool,
-}
-
-/// Which terminals make indentation; a tab is eight spaces.
-///
-/// ```
-/// use maskwright_grammar::TerminalId;
-/// let id = TerminalId::from_index;
-/// let indenter = maskwright_oracle::Indenter {
-///     newline: id(0), indent: id(1), dedent: id(2), open: vec![], close: vec![],
-/// };
-/// assert!(indenter.open.is_empty());
-/// ```
-#[derive(Clone, Debug)]
-pub struct Indenter {
-    /// The end of a line and the blanks after it.
-    pub newline: TerminalId,
-    /// The start of a block.
-    pub indent: TerminalId,
-    /// The end of a block.
-    pub dedent: TerminalId,
-    /// What suspends indentation.
-    pub open: Vec<TerminalId>,
-    /// What ends that.
-    pub close: Vec<TerminalId>,
 }
 
 impl LexedOracle {
@@ -82,23 +58,23 @@ impl LexedOracle {
     ///
     /// # Panics
     /// If a terminal is beyond the limits of the backtracking matcher.
-    pub fn new(grammar: &LexedGrammar<LarkTerminal>, indenter: Option<Indenter>) -> LexedOracle {
+    pub fn new(grammar: &LexedGrammar<LarkTerminal>, layout: Option<Layout>) -> LexedOracle {
         let terminals = lark_terminals(&grammar.terminals, &Fuel::unlimited());
         let terminals = terminals.expect("small terminals are within all limits");
-        LexedOracle::with_terminals(grammar, terminals, indenter, false)
+        LexedOracle::with_terminals(grammar, terminals, layout, false)
     }
 
     /// The reference for `grammar` under the contextual discipline.
-    pub fn contextual(grammar: &LexedGrammar<LarkTerminal>, indenter: Option<Indenter>) -> LexedOracle {
+    pub fn contextual(grammar: &LexedGrammar<LarkTerminal>, layout: Option<Layout>) -> LexedOracle {
         let mut terminals = lark_contextual_terminals(&grammar.terminals);
         terminals.sort_by_key(|terminal| Reverse(terminal.priority));
-        LexedOracle::with_terminals(grammar, terminals, indenter, true)
+        LexedOracle::with_terminals(grammar, terminals, layout, true)
     }
 
     fn with_terminals(
         grammar: &LexedGrammar<LarkTerminal>,
         terminals: Vec<LexerTerminal>,
-        indenter: Option<Indenter>,
+        layout: Option<Layout>,
         is_contextual: bool,
     ) -> LexedOracle {
         let names = grammar.terminals.iter().map(|terminal| &terminal.name).chain(&grammar.declared);
@@ -107,7 +83,7 @@ impl LexedOracle {
             words: names.enumerate().map(|(id, name)| format!("{id}:{name}").into_bytes()).collect(),
             terminals,
             ignored: grammar.ignored.clone(),
-            indenter,
+            layout,
             is_contextual,
         }
     }
@@ -122,7 +98,7 @@ impl LexedOracle {
         }
         let Some(tokens) = self.tokens(text) else { return false };
         let Some((mut sentence, n_open)) = self.sentence(&tokens) else { return false };
-        let dedent = self.indenter.as_ref().map(|indenter| indenter.dedent);
+        let dedent = self.layout.as_ref().map(|layout| layout.dedent);
         sentence.extend(dedent.into_iter().cycle().take(n_open));
         self.rules.is_word(&self.words_of(&sentence))
     }
@@ -130,8 +106,8 @@ impl LexedOracle {
     /// What the parser gets of a list of tokens, and how many blocks are then open; `None` if their indentation is
     /// wrong.
     pub(crate) fn sentence(&self, tokens: &[(TerminalId, &[u8])]) -> Option<(Vec<TerminalId>, usize)> {
-        match &self.indenter {
-            Some(indenter) => indenter.apply(tokens),
+        match &self.layout {
+            Some(layout) => indented(tokens, layout),
             None => Some((tokens.iter().map(|&(terminal, _)| terminal).collect(), 0)),
         }
     }
@@ -170,45 +146,43 @@ impl LexedOracle {
     }
 }
 
-impl Indenter {
-    /// The sentence of a list of tokens and how many blocks are open behind it; `None` if its indentation is wrong.
-    fn apply(&self, tokens: &[(TerminalId, &[u8])]) -> Option<(Vec<TerminalId>, usize)> {
-        let mut sentence = Vec::new();
-        let mut widths = vec![0];
-        let mut depth = 0usize;
-        for &(terminal, text) in tokens {
-            if terminal != self.newline {
-                sentence.push(terminal);
-                if self.open.contains(&terminal) {
-                    depth += 1;
-                } else if self.close.contains(&terminal) {
-                    depth = depth.checked_sub(1)?;
-                }
-                continue;
-            }
-            if depth > 0 {
-                continue;
-            }
+/// The sentence of a list of tokens and how many blocks are open behind it; `None` if its indentation is wrong.
+fn indented(tokens: &[(TerminalId, &[u8])], layout: &Layout) -> Option<(Vec<TerminalId>, usize)> {
+    let mut sentence = Vec::new();
+    let mut widths = vec![0];
+    let mut depth = 0usize;
+    for &(terminal, text) in tokens {
+        if terminal != layout.newline {
             sentence.push(terminal);
-            let line = text.rsplitn(2, |&byte| byte == b'\n').next()?;
-            if line.len() == text.len() {
-                return None;
+            if layout.open.contains(&terminal) {
+                depth += 1;
+            } else if layout.close.contains(&terminal) {
+                depth = depth.checked_sub(1)?;
             }
-            let count = |blank: u8| line.iter().filter(|&&byte| byte == blank).count();
-            let width = count(b' ') + 8 * count(b'\t');
-            if width > *widths.last()? {
-                widths.push(width);
-                sentence.push(self.indent);
-                continue;
-            }
-            while width < *widths.last()? {
-                widths.pop();
-                sentence.push(self.dedent);
-            }
-            if width != *widths.last()? {
-                return None;
-            }
+            continue;
         }
-        Some((sentence, widths.len() - 1))
+        if depth > 0 {
+            continue;
+        }
+        sentence.push(terminal);
+        let line = text.rsplitn(2, |&byte| byte == b'\n').next()?;
+        if line.len() == text.len() {
+            return None;
+        }
+        let count = |blank: u8| line.iter().filter(|&&byte| byte == blank).count();
+        let width = count(b' ') + layout.tab_width as usize * count(b'\t');
+        if width > *widths.last()? {
+            widths.push(width);
+            sentence.push(layout.indent);
+            continue;
+        }
+        while width < *widths.last()? {
+            widths.pop();
+            sentence.push(layout.dedent);
+        }
+        if width != *widths.last()? {
+            return None;
+        }
     }
+    Some((sentence, widths.len() - 1))
 }

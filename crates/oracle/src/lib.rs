@@ -31,7 +31,7 @@ mod unfold;
 
 pub use arbitrary::{ALPHABET, arb_grammar, arb_regex};
 pub use enumerate::{enumerate_grammar, enumerate_words};
-pub use lexed::{Indenter, LexedOracle};
+pub use lexed::LexedOracle;
 pub use oracle::Oracle;
 pub use tokens::{TextWalk, arb_text_walk, arb_vocabulary};
 pub use unfold::unfold;

@@ -11,7 +11,7 @@ use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, GrammarBuilder, Layout, LexedGrammar, RuleId, TerminalId};
 use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillLimits, Infiller, Part};
 use maskwright_lexing::{Flags, LarkTerminal, Pattern, parse_python};
-use maskwright_oracle::{Indenter, LexedOracle};
+use maskwright_oracle::LexedOracle;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -157,15 +157,7 @@ pub(crate) struct Judge {
 
 impl Judge {
     pub(crate) fn new(subject: &Subject) -> Judge {
-        let layout = subject.layout.clone();
-        let indenter = layout.map(|Layout { newline, indent, dedent, open, close, .. }| Indenter {
-            newline,
-            indent,
-            dedent,
-            open,
-            close,
-        });
-        let oracle = LexedOracle::new(&subject.grammar, indenter);
+        let oracle = LexedOracle::new(&subject.grammar, subject.layout.clone());
         Judge { oracle, alphabet: subject.alphabet, known: RefCell::default() }
     }
 
