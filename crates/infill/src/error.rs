@@ -31,6 +31,7 @@ enum Kind {
     Declared { name: String },
     Unpaired { rule: String },
     FreeText,
+    TooWide { given: u32, limit: u32 },
     Cancelled,
     Token { id: u32, n_vocab: usize },
     Position { given: usize, n_positions: usize },
@@ -53,6 +54,10 @@ impl InfillError {
 
     pub(crate) fn unpaired(rule: &str) -> InfillError {
         InfillError(Kind::Unpaired { rule: rule.to_owned() })
+    }
+
+    pub(crate) fn too_wide(given: u32, limit: u32) -> InfillError {
+        InfillError(Kind::TooWide { given, limit })
     }
 
     pub(crate) fn free_text() -> InfillError {
@@ -152,6 +157,10 @@ impl fmt::Display for InfillError {
                 f,
                 "rule `{rule}` opens a block or a bracket that it does not close, or closes one that it has not opened: \
                  for infilling, a rule must have both (`_INDENT stmt+ _DEDENT`, `\"(\" args \")\"`)"
+            ),
+            Kind::TooWide { given, limit } => write!(
+                f,
+                "beside any text, lines of {limit} columns are counted at most, and here one may have {given}"
             ),
             Kind::FreeText => write!(
                 f,

@@ -209,3 +209,75 @@ fn any_text_needs_lines_of_any_width() {
     let message = template.is_possible().unwrap_err().to_string();
     assert!(message.contains("number of tokens"), "{message}");
 }
+
+/// Blanks of a comment count where that is part of a line's end, so known lines with comments have known widths.
+#[test]
+fn comments_make_lines_wide() {
+    let subject = indented(r"\n *(#[^#\n]*#)?", None, &statements());
+    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true)).unwrap();
+    let judge = Judge::new(&subject);
+    for (known, is_block) in [("b\n# p q #a\n# p q #a\n", true), ("b\n# p q #a\n# p q r #a\n", false)] {
+        assert_eq!(judge.is_word(known.as_bytes()), is_block);
+        let parts = vec![Part::Text(known.as_bytes().to_vec()), Part::Hole(Hole::Any)];
+        assert_eq!(Template::new(&infiller, parts).unwrap().is_possible().unwrap(), is_block, "{known:?}");
+    }
+}
+
+/// A tab that nothing can be put behind is no line that can be wider.
+#[test]
+fn tabs_are_not_stretched() {
+    let subject = indented(r"\n(\t| *)", None, &statements());
+    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true)).unwrap();
+    let mut template = Template::new(&infiller, vec![Part::Hole(Hole::Any)]).unwrap();
+    assert!(template.is_possible().unwrap_err().to_string().contains("number of tokens"));
+}
+
+/// Brackets must be in pairs where the ends of lines are ignored, too.
+#[test]
+fn brackets_without_lines() {
+    let mut subject = indented(r"\n *", Some(" "), &[Rhs::Terminal(CLOSE)]);
+    subject.grammar.ignored = vec![TerminalId::from_index(NEWLINE)];
+    let made = Infiller::lexed(
+        &subject.grammar,
+        subject.layout.as_ref(),
+        vocabulary(&[]),
+        InfillLimits::default(),
+        &Fuel::unlimited(),
+    );
+    assert!(made.unwrap_err().to_string().contains("`r0`"));
+}
+
+/// What the parser never gets suspends nothing.
+#[test]
+fn ignored_brackets() {
+    let mut subject = indented(r"(\n *)+", None, &statements());
+    subject.grammar.ignored = vec![TerminalId::from_index(OPEN)];
+    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true)).unwrap();
+    let texts = ["(b\n", "b\n", "a\n"].map(|text| Part::Text(text.as_bytes().to_vec()));
+    let [first, second, third] = texts;
+    let any = || Part::Hole(Hole::Any);
+    let mut template = Template::new(&infiller, vec![first, any(), second, any(), third]).unwrap();
+    let filled = template.complete().unwrap().unwrap();
+    assert!(Judge::new(&subject).is_word(&filled), "{}", filled.escape_ascii());
+}
+
+/// A long line of blanks is one hypothesis, however wide.
+#[test]
+fn lines_of_thousands_of_blanks() {
+    let subject = indented(r"\n *", None, &statements());
+    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true)).unwrap();
+    let blanks = " ".repeat(5_000);
+    let text = format!("b\n{blanks}a\n{blanks}a\n");
+    let parts = |text: &str| vec![Part::Text(text.as_bytes().to_vec())];
+    assert!(Template::new(&infiller, parts(&text)).unwrap().is_possible().unwrap());
+    assert!(!Template::new(&infiller, parts(&format!("{text}{blanks} a\n"))).unwrap().is_possible().unwrap());
+    let beside_any = [parts(&text), vec![Part::Hole(Hole::Any)]].concat();
+    assert!(
+        Template::new(&infiller, beside_any)
+            .unwrap()
+            .is_possible()
+            .unwrap_err()
+            .to_string()
+            .contains("columns")
+    );
+}

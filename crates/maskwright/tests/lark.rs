@@ -157,9 +157,30 @@ fn what_cannot_be_done_is_said() {
     assert!(error.kind() == ErrorKind::Grammar && error.to_string().contains("basic"), "{error}");
     let error = compiler().compile_builtin("cobol", &options).err().unwrap();
     assert!(error.kind() == ErrorKind::Grammar && error.to_string().contains("smiles, sql"), "{error}");
+    let indentation = Some(Indentation::python());
+    let lark = LarkOptions { lexer: LexerKind::Basic, indentation, ..LarkOptions::default() };
+    let source = "start: \"if\" _NL _INDENT \"a\" _NL\n_NL: /\\n */\n%declare _INDENT _DEDENT\n";
+    let open = compiler().compile_lark(source, &lark, &options).unwrap();
+    let error = open.infiller(&options).err().unwrap();
+    assert!(error.kind() == ErrorKind::Grammar && open.is_lexed(), "{error}");
+    assert!(error.to_string().contains("does not close"), "{error}");
+}
+
+#[test]
+fn blocks_of_python_are_filled_in() {
+    let options = CompileOptions::default();
     let python = compiler().compile_builtin("python", &options).unwrap();
-    let error = python.infiller(&options).err().unwrap();
-    assert!(error.kind() == ErrorKind::Grammar && python.is_lexed(), "{error}");
+    let infiller = python.infiller(&options).unwrap();
+    let parts = |last: &str| {
+        vec![
+            Part::Text(b"if x:\n    y\n".to_vec()),
+            Part::Hole(Hole::Exactly(3)),
+            Part::Text(last.as_bytes().to_vec()),
+        ]
+    };
+    assert!(Template::new(&infiller, parts("  z\n")).unwrap().is_possible().unwrap());
+    // A wider line needs one before it that begins a block.
+    assert!(!Template::new(&infiller, parts("\n  z\n   w\n")).unwrap().is_possible().unwrap());
 }
 
 #[test]

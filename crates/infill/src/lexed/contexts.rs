@@ -134,7 +134,9 @@ impl LexedTables {
             while let Some(state) = stack.pop() {
                 let before = opened[&state].clone();
                 let moves = self.network.moves(state);
-                fuel.spend(moves.len() as u64 + 1).map_err(|error| InfillError::work(0, error))?;
+                // What is open is kept by state.
+                let n_kept = (before.len() as u64 / 8 + 1) * (moves.len() as u64 + 1);
+                fuel.spend(n_kept).map_err(|error| InfillError::work(0, error))?;
                 if self.network.is_nullable(state) && !before.is_empty() {
                     return Err(InfillError::unpaired(self.network.name(rule)));
                 }

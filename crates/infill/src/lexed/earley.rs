@@ -1,6 +1,6 @@
 //! The grammar over the lexer's graph, by Earley's algorithm on a graph instead of a string.
 //!
-//! The *item* (c, s, v) says: in call c (a rule begun at a node), some path from the call's node to node v leads to
+//! (With indentation, a call and an item have a context too, see `contexts`.) The *item* (c, s, v) says: in call c (a rule begun at a node), some path from the call's node to node v leads to
 //! state s of the network. The end (c, v) says: the call can be over at v. Items move along edges without a label
 //! unchanged, into tokens that they can read or that may be ignored, and along others by a move of their state. Each
 //! fact keeps the ways in which it follows from others, and those of the first way were made before it.

@@ -1,7 +1,7 @@
 //! The lattice as the lexer sees it: a graph whose paths are the ways to read its texts as tokens.
 //!
-//! A node is a place of the lattice and a hypothesis of the lexer about the text up to there. An edge reads at least
-//! one byte, or goes round a piece; if a token of the lexer that the parser gets ends with it, it is labelled with
+//! A node is a place of the lattice, a hypothesis of the lexer about the text up to there, and the width of the line in progress, if
+//! that matters. An edge reads at least one byte, or goes round a piece, or is what a line's end does to blocks; if a token of the lexer that the parser gets ends with it, it is labelled with
 //! the token's terminal. The grammar has no part in this.
 //!
 //! Theorem. A text of the lattice that ends at one of `ends` is split by the lexer into tokens whose sequence without
@@ -10,11 +10,13 @@
 //! Proof. Of all hypotheses about the text, one that ends at a boundary unrefuted is the lexer's own reading
 //! (`hypotheses`); edges are the lexer's steps put together. ∎
 //!
+//! With indentation that holds of the paths that the parser's contexts let pass (`contexts`).
+//!
 //! Nodes from which no goal can be come to are marked dead, and for the others the terminals are known that
 //! can be the next one: the parser's lookahead, over the whole lattice.
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::TerminalId;
+use maskwright_grammar::{TerminalId, blanks_after};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
@@ -59,7 +61,7 @@ pub(crate) enum Crossing {
     Indent,
 }
 
-/// The most widths of a narrow graph, and some that nearly all texts have.
+/// The most widths that a narrow graph takes from its text, and some that nearly all texts have.
 const MAX_USUAL_WIDTHS: usize = 12;
 const USUAL_WIDTHS: [u32; 3] = [0, 4, 8];
 
@@ -121,8 +123,9 @@ impl Graph {
         fuel: &Fuel,
     ) -> Result<Graph, InfillError> {
         let mut graph = Graph { at: vec![Vec::new(); steps.len() + 1], ..Graph::default() };
-        graph.usual_widths = usual_widths(steps);
-        graph.counted = tables.counted(steps);
+        let tab_width = tables.hypotheses.layout().map_or(1, |layout| layout.tab_width);
+        graph.usual_widths = usual_widths(steps, tab_width);
+        graph.counted = tables.counted(steps)?;
         graph.node(Node::boundary(0), (HypothesisId::START, 0), tables);
         for (position, step) in steps.iter().enumerate() {
             // The list grows while it is read.
@@ -192,7 +195,20 @@ impl Graph {
         crossing: Crossing,
         tables: &LexedTables,
     ) {
-        let (hypothesis, width) = tables.hypotheses.on(hypothesis, self.widths[from as usize]);
+        let on = tables.hypotheses.on(hypothesis, self.widths[from as usize]);
+        self.lead_on(from, label, on, place, crossing, tables);
+    }
+
+    /// The same, to a hypothesis that stands for all widths, and the width.
+    fn lead_on(
+        &mut self,
+        from: NodeIndex,
+        label: Option<TerminalId>,
+        (hypothesis, width): (HypothesisId, u32),
+        place: Node,
+        crossing: Crossing,
+        tables: &LexedTables,
+    ) {
         let width = if width > self.counted && width <= MAX_WIDTH { WIDE } else { width };
         let to = self.node(place, (hypothesis, width), tables);
         // The token in progress of a walk's beginning is over where the walk goes on.
@@ -253,21 +269,26 @@ impl Graph {
             _ if hypothesis == HypothesisId::CLEAR => {}
             Piece::Stop => {}
             Piece::Bytes(bytes) => {
-                let (mut within, mut reached) = (vec![hypothesis], Vec::new());
+                let mut within = vec![(hypothesis, self.widths[from as usize])];
+                let mut reached = Vec::new();
                 for (offset, &byte) in bytes.iter().enumerate().skip(place.inner as usize) {
-                    for at in within.drain(..) {
+                    for (at, width) in within.drain(..) {
                         fuel.spend(1).map_err(|error| InfillError::work(place.position as usize, error))?;
                         let number = tables.hypotheses.step(at, byte)?;
                         let is_last = offset + 1 == bytes.len();
                         for index in 0..tables.hypotheses.outcomes(number).len() {
                             let outcome = tables.hypotheses.outcomes(number)[index];
-                            let leap = (tables.label(outcome), outcome.next);
+                            let label = tables.label(outcome);
+                            // There are as many hypotheses as blanks if each stands for its width.
+                            let on = tables.hypotheses.on(outcome.next, width);
                             match outcome.terminal {
-                                _ if is_last => self.lead(from, leap, behind, Crossing::Bytes, tables),
-                                None => reached.push(outcome.next),
+                                _ if is_last => {
+                                    self.lead_on(from, label, on, behind, Crossing::Bytes, tables)
+                                }
+                                None => reached.push(on),
                                 Some(_) => {
                                     let inside = Node { inner: offset as u32 + 1, ..place };
-                                    self.lead(from, leap, inside, Crossing::Bytes, tables);
+                                    self.lead_on(from, label, on, inside, Crossing::Bytes, tables);
                                 }
                             }
                         }
@@ -312,7 +333,7 @@ impl Graph {
 
     /// How far widths are counted in a free piece.
     pub(crate) fn counted_in(&self, piece: &Piece) -> Option<u32> {
-        matches!(piece, Piece::Free).then_some(self.counted)
+        (matches!(piece, Piece::Free) && self.counted != MAX_WIDTH).then_some(self.counted)
     }
 
     /// Whether blocks are usually that wide.
@@ -446,7 +467,7 @@ impl Graph {
 }
 
 /// The widths of the lines whose beginnings are known, and some more; sorted.
-fn usual_widths(steps: &[Step]) -> Vec<u32> {
+fn usual_widths(steps: &[Step], tab_width: u32) -> Vec<u32> {
     let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
     let mut width = None;
     for (piece, _) in steps {
@@ -458,7 +479,7 @@ fn usual_widths(steps: &[Step]) -> Vec<u32> {
         for &byte in &**bytes {
             match (byte, width) {
                 (b'\n', _) => width = Some(0),
-                (b' ', Some(known)) => width = Some(known + 1),
+                (b' ' | b'\t', _) => width = blanks_after(width, byte, tab_width),
                 (_, Some(known)) => {
                     *counts.entry(known).or_default() += 1;
                     width = None;

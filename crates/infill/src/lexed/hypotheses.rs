@@ -5,7 +5,8 @@
 //! lexer's state in the token in progress, and the guards of tokens before it. It is dropped as soon as a guard
 //! refutes its match; a guard that can refute no more is forgotten. So of all hypotheses about a whole text that
 //! end at a boundary which the end of the text does not refute, exactly one is left, or none: the text's tokens as
-//! the lexer takes them.
+//! the lexer takes them. (With indentation there are several that differ in what they take for granted about blocks and brackets;
+//! the parser lets one of them stand.)
 
 use maskwright_automata::ByteSet;
 use maskwright_grammar::{Layout, TerminalId};
@@ -163,23 +164,28 @@ impl Hypotheses {
 
     /// Whether a line may be as wide as one likes from here, if it may be wider at all: behind a blank, all is as before another.
     pub(crate) fn is_stretchable(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
-        let behind = self.behind_blank(id, b' ')?;
-        if behind.is_empty() {
-            return Ok(self.behind_blank(id, b'\t')?.is_empty());
+        if !matches!(self.indent(id), Indent::Blanks(_) | Indent::Last(_)) {
+            return Ok(true);
         }
-        for &next in &behind {
-            if self.behind_blank(next, b' ')? != [next] {
+        for blank in [b' ', b'\t'] {
+            let number = self.step(id, blank)?;
+            let is_wider =
+                self.outcomes(number).iter().any(|outcome| self.indent(outcome.next).width().is_some());
+            let behind = self.behind_blank(id, blank)?;
+            if is_wider && behind.is_empty() {
                 return Ok(false);
+            }
+            for next in behind {
+                if self.behind_blank(next, b' ')? != [next] {
+                    return Ok(false);
+                }
             }
         }
         Ok(true)
     }
 
-    /// Where `blank` makes the line in progress wider, the hypotheses behind it; each for all widths.
+    /// Where `blank` makes a line in progress wider and the line's end goes on, the hypotheses behind it; each for all widths.
     fn behind_blank(&mut self, id: HypothesisId, blank: u8) -> Result<Vec<HypothesisId>, InfillError> {
-        if !matches!(self.indent(id), Indent::Blanks(_) | Indent::Last(_)) {
-            return Ok(Vec::new());
-        }
         let number = self.step(id, blank)?;
         let within = self.outcomes(number).iter().filter(|outcome| outcome.terminal.is_none());
         let counting = within.filter(|outcome| self.indent(outcome.next).width().is_some());
@@ -432,14 +438,18 @@ impl Hypotheses {
         if self.list.len() >= MAX_HYPOTHESES {
             return Err(InfillError::hypotheses(MAX_HYPOTHESES));
         }
+        let here = hypothesis.indent.with_width(Width::HERE);
+        let relative = if here == hypothesis.indent {
+            None
+        } else {
+            Some(self.intern(Hypothesis { indent: here, ..hypothesis.clone() })?)
+        };
         let id = HypothesisId(self.list.len() as u32);
         self.list.push(hypothesis.clone());
-        self.ids.insert(hypothesis.clone(), id);
-        self.relative.push(id);
+        self.ids.insert(hypothesis, id);
+        self.relative.push(relative.unwrap_or(id));
         self.cells.resize(self.list.len() * self.representatives.len(), 0);
         self.loops.push(None);
-        let indent = hypothesis.indent.with_width(Width::HERE);
-        self.relative[id.0 as usize] = self.intern(Hypothesis { indent, ..hypothesis })?;
         Ok(id)
     }
 }

@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
 use crate::lexed::hypotheses::{HypothesisId, Outcome};
-use crate::lexed::tables::LexedTables;
+use crate::lexed::tables::{LexedTables, MAX_FREE_SCANS};
 use crate::node_sets::NodeSetId;
 use crate::scan::TokenSet;
 
@@ -283,6 +283,9 @@ impl LexedTables {
         let mut inside: Vec<HypothesisId> = reached.into_iter().collect();
         inside.sort_unstable();
         let scan = Arc::new(FreeScan { exits, inside });
+        if self.free_scans.len() >= MAX_FREE_SCANS {
+            self.free_scans.clear();
+        }
         self.free_scans.insert(key, scan.clone());
         Ok(scan)
     }

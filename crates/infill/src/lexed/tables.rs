@@ -25,6 +25,10 @@ use crate::lexed::wide::Around;
 use crate::node_sets::{NodeSetId, NodeSets};
 use crate::scan::TokenSet;
 
+/// The greatest width that lines can have beside any text, and the most scans of any text that are kept.
+const MAX_COUNTED: u32 = 4_096;
+pub(crate) const MAX_FREE_SCANS: usize = 1 << 14;
+
 /// The most lattices of which it is kept what they say about a position.
 const MAX_AROUNDS: usize = 256;
 
@@ -86,7 +90,8 @@ impl LexedTables {
         if let Some((name, _)) = declared.find(|(_, id)| !made.contains(id)) {
             return Err(InfillError::declared(name));
         }
-        // Where the lexer drops the ends of lines, there are no blocks.
+        // Where the lexer drops the ends of lines, there are no blocks; brackets are in pairs all the same.
+        let pairs = layout;
         let layout = layout.filter(|layout| !grammar.ignored.contains(&layout.newline));
         let terminals = lark_terminals(&grammar.terminals, fuel)?;
         let lexer = Lexer::new(&terminals, Discipline::LeftmostFirst, LexerLimits::default(), fuel)?;
@@ -125,8 +130,8 @@ impl LexedTables {
             asked: FxHashMap::default(),
             state_first: FxHashMap::default(),
         };
-        if let Some(layout) = layout {
-            tables.check_pairs(layout, fuel)?;
+        if let Some(pairs) = pairs {
+            tables.check_pairs(pairs, fuel)?;
         }
         Ok(tables)
     }
@@ -152,18 +157,25 @@ impl LexedTables {
     /// within brackets.
     pub(crate) fn label(&self, outcome: Outcome) -> Option<TerminalId> {
         let terminal = TerminalId::from_index(outcome.terminal? as usize);
-        let is_dropped =
-            self.is_ignored[terminal.index()] || self.hypotheses.indent(outcome.next) == Indent::Within;
+        let is_dropped = self.is_ignored(terminal) || self.hypotheses.indent(outcome.next) == Indent::Within;
         (!is_dropped).then_some(terminal)
     }
 
+    /// Whether the parser never gets a terminal's tokens.
+    pub(crate) fn is_ignored(&self, terminal: TerminalId) -> bool {
+        self.is_ignored[terminal.index()]
+    }
+
     /// How wide lines can be without any text of a free piece, at most; [`MAX_WIDTH`] if there is no such piece.
-    pub(crate) fn counted(&mut self, steps: &[Step]) -> u32 {
+    ///
+    /// # Errors
+    /// If that is more than can be counted.
+    pub(crate) fn counted(&mut self, steps: &[Step]) -> Result<u32, InfillError> {
         let Some(tab_width) = self.hypotheses.layout().map(|layout| layout.tab_width) else {
-            return MAX_WIDTH;
+            return Ok(MAX_WIDTH);
         };
         if !steps.iter().any(|(piece, _)| matches!(piece, Piece::Free)) {
-            return MAX_WIDTH;
+            return Ok(MAX_WIDTH);
         }
         let width = |byte| blanks_after(Some(0), byte, tab_width).unwrap_or(0);
         let vocabulary = &self.vocabulary;
@@ -178,8 +190,8 @@ impl LexedTables {
             match piece {
                 Piece::Bytes(bytes) => {
                     for &byte in &**bytes {
-                        line =
-                            if matches!(byte, b' ' | b'\t') { line.saturating_add(width(byte)) } else { 0 };
+                        // Blanks count in comments too, if those are part of a line's end.
+                        line = if byte == b'\n' { 0 } else { line.saturating_add(width(byte)) };
                         widest = line.max(widest);
                     }
                 }
@@ -188,7 +200,10 @@ impl LexedTables {
             }
             widest = line.max(widest);
         }
-        widest.min(MAX_WIDTH)
+        if widest > MAX_COUNTED {
+            return Err(InfillError::too_wide(widest, MAX_COUNTED));
+        }
+        Ok(widest)
     }
 
     /// Whether a text may end at a hypothesis, or at all that the clear boundary stands for; blocks are closed behind that.

@@ -1,7 +1,7 @@
 //! A lattice with more texts and a small graph: where it has none, the lattice has none.
 //!
-//! Where any text may stand instead of masked positions, nothing is counted. [`wide`] forgets how many tokens there are, and nothing else: known text is
-//! read as it is.
+//! Where any text may stand instead of masked positions, nothing is counted. [`wide`] forgets how many tokens there are, and how wide
+//! lines are in any text; [`rough`] only that. Known text is read as it is.
 
 use crate::lattice::{Piece, Step};
 

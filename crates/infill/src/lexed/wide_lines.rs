@@ -152,7 +152,14 @@ impl LexedTables {
         let (mut widths, mut depth) = (Vec::new(), 0);
         for token in tokens {
             let terminal = TerminalId::from_index(token.terminal as usize);
-            depth += i64::from(layout.open.contains(&terminal)) - i64::from(layout.close.contains(&terminal));
+            if self.is_ignored(terminal) {
+                continue;
+            }
+            if layout.open.contains(&terminal) {
+                depth += 1;
+            } else if layout.close.contains(&terminal) {
+                depth -= 1;
+            }
             if terminal == layout.newline && depth == 0 {
                 let count = |blanks, &byte: &u8| blanks_after(blanks, byte, layout.tab_width);
                 widths.extend(text[token.range].iter().fold(None, count));
