@@ -272,6 +272,9 @@ impl Graph {
                 let mut within = vec![(hypothesis, self.widths[from as usize])];
                 let mut reached = Vec::new();
                 for (offset, &byte) in bytes.iter().enumerate().skip(place.inner as usize) {
+                    if within.is_empty() {
+                        break;
+                    }
                     for (at, width) in within.drain(..) {
                         fuel.spend(1).map_err(|error| InfillError::work(place.position as usize, error))?;
                         let number = tables.hypotheses.step(at, byte)?;
