@@ -127,7 +127,7 @@ impl Charted {
         let mut real = HypothesisId::START;
         let mut labels: Vec<TerminalId> = Vec::new();
         for number in self.chart.path(goal) {
-            let edge @ Edge { from, to, label, crossing } = self.graph.edges[number as usize];
+            let edge @ Edge { from, label, crossing, .. } = self.graph.edges[number as usize];
             let (place, hypothesis) = self.graph.nodes[from as usize];
             let position = place.position as usize;
             if place == Node::boundary(place.position) {
@@ -135,7 +135,6 @@ impl Charted {
                 real = if hypothesis == HypothesisId::CLEAR { real } else { hypothesis };
             }
             labels.extend(label);
-            let n_filled = fillings.len();
             let filling = match crossing {
                 Crossing::Bytes | Crossing::Skip | Crossing::Indent => None,
                 Crossing::Token { index } => {
@@ -156,24 +155,35 @@ impl Charted {
                     Some(Filling::Text { position, bytes })
                 }
             };
-            let vocabulary = &tables.vocabulary;
-            let (bytes, number) = match (&filling, steps.get(position)) {
-                (Some(Filling::Text { bytes, .. }), _) => (&bytes[..], Some(n_filled)),
-                (Some(Filling::Token { token, .. }), _) => {
-                    (vocabulary.token_bytes(*token).unwrap_or_default(), None)
-                }
-                (None, Some((Piece::Bytes(bytes), _))) if crossing == Crossing::Bytes => {
-                    let behind = self.graph.nodes[to as usize].0;
-                    let end =
-                        if behind.position == place.position { behind.inner as usize } else { bytes.len() };
-                    (bytes.get(place.inner as usize..end).unwrap_or_default(), None)
-                }
-                (None, _) => (&[][..], None),
-            };
+            let bytes = self.bytes_read(edge, filling.as_ref(), steps, tables);
+            let number = matches!(crossing, Crossing::Text { .. }).then_some(fillings.len());
             line_ends.pass(edge, bytes, number, &self.graph, tables);
             fillings.extend(filling);
         }
         line_ends.widen(steps, &mut fillings, tables)?;
         Ok(Some((end, fillings)))
+    }
+    /// The bytes that an edge reads, with what it is filled with; none where they are not known, within a token.
+    fn bytes_read<'b>(
+        &self,
+        edge: Edge,
+        filling: Option<&'b Filling>,
+        steps: &'b [Step],
+        tables: &'b LexedTables,
+    ) -> &'b [u8] {
+        let place = self.graph.nodes[edge.from as usize].0;
+        match (filling, steps.get(place.position as usize)) {
+            (Some(Filling::Text { bytes, .. }), _) => bytes,
+            (Some(Filling::Token { token, .. }), _) => {
+                tables.vocabulary.token_bytes(*token).unwrap_or_default()
+            }
+            (None, Some((Piece::Bytes(bytes), _))) if edge.crossing == Crossing::Bytes => {
+                let behind = self.graph.nodes[edge.to as usize].0;
+                let is_inside = behind.position == place.position;
+                let end = if is_inside { behind.inner as usize } else { bytes.len() };
+                bytes.get(place.inner as usize..end).unwrap_or_default()
+            }
+            (None, _) => &[],
+        }
     }
 }

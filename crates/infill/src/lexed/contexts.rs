@@ -64,11 +64,7 @@ impl Contexts {
                     Some(self.intern((Around::Brackets, Some(context))))
                 }
                 Some(terminal) if layout.close.contains(&terminal) => {
-                    if around == Around::Brackets {
-                        outer
-                    } else {
-                        None
-                    }
+                    outer.filter(|_| around == Around::Brackets)
                 }
                 _ => Some(context),
             };

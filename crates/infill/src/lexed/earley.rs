@@ -1,7 +1,7 @@
 //! The grammar over the lexer's graph, by Earley's algorithm on a graph instead of a string.
 //!
-//! (With indentation, a call and an item have a context too, see `contexts`.) The *item* (c, s, v) says: in call c (a rule begun at a node), some path from the call's node to node v leads to
-//! state s of the network. The end (c, v) says: the call can be over at v. Items move along edges without a label
+//! The *item* (c, s, v) says: in call c (a rule begun at a node), some path from the call's node to node v leads to
+//! state s of the network. (With indentation, a call and an item have a context too, see `contexts`.) The end (c, v) says: the call can be over at v. Items move along edges without a label
 //! unchanged, into tokens that they can read or that may be ignored, and along others by a move of their state. Each
 //! fact keeps the ways in which it follows from others, and those of the first way were made before it.
 //!
@@ -64,8 +64,8 @@ pub(crate) enum Fact {
 #[derive(Debug)]
 struct Call {
     rule: RuleId,
-    /// What is innermost around it.
-    around: Around,
+    /// What is around it.
+    context: ContextId,
     /// Where it begins.
     start: NodeIndex,
     /// How many calls it was first made within.
@@ -121,20 +121,12 @@ impl Earley {
         let is_edge_marked = vec![false; graph.edges.len()];
         let rule = tables.network.start();
         let mut chart = Earley { is_edge_marked, ..Earley::default() };
-        let around = chart.contexts.around(Contexts::START);
-        chart.calls.push(Call {
-            rule,
-            around,
-            start: Graph::START,
-            depth: 0,
-            waiters: Vec::new(),
-            ends: Vec::new(),
-        });
+        let (context, start) = (Contexts::START, Graph::START);
+        chart.calls.push(Call { rule, context, start, depth: 0, waiters: Vec::new(), ends: Vec::new() });
         let state = tables.network.body(rule);
         if graph.ahead[Graph::START as usize].is_some() && graph.may_go_on(Graph::START, rule, state, tables)
         {
-            let (call, node, context) = (TOP, Graph::START, Contexts::START);
-            chart.add(Fact::Item { call, state, node, context, is_begun: false }, START, graph);
+            chart.add(Fact::Item { call: TOP, state, node: start, context, is_begun: false }, START, graph);
         }
         chart
     }
@@ -306,10 +298,10 @@ impl Earley {
 
     /// What is innermost around a fact.
     fn around(&self, fact: Fact) -> Around {
-        match fact {
-            Fact::Item { context, .. } => self.contexts.around(context),
-            Fact::End { call, .. } => self.calls[call as usize].around,
-        }
+        self.contexts.around(match fact {
+            Fact::Item { context, .. } => context,
+            Fact::End { call, .. } => self.calls[call as usize].context,
+        })
     }
 
     /// How many terminals were read at `position` where a new fact follows from the one that is being followed.
@@ -491,8 +483,14 @@ impl Earley {
         let call = *self.call_ids.entry((rule, node, context)).or_insert(new);
         if call == new {
             let depth = self.calls[caller as usize].depth + 1;
-            let around = self.contexts.around(context);
-            self.calls.push(Call { rule, around, start: node, depth, waiters: Vec::new(), ends: Vec::new() });
+            self.calls.push(Call {
+                rule,
+                context,
+                start: node,
+                depth,
+                waiters: Vec::new(),
+                ends: Vec::new(),
+            });
             self.add(Fact::Item { call, state, node, context, is_begun: false }, START, graph);
         }
         self.calls[call as usize].waiters.push((item, next));

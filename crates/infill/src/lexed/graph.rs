@@ -1,8 +1,9 @@
 //! The lattice as the lexer sees it: a graph whose paths are the ways to read its texts as tokens.
 //!
-//! A node is a place of the lattice, a hypothesis of the lexer about the text up to there, and the width of the line in progress, if
-//! that matters. An edge reads at least one byte, or goes round a piece, or is what a line's end does to blocks; if a token of the lexer that the parser gets ends with it, it is labelled with
-//! the token's terminal. The grammar has no part in this.
+//! A node is a place of the lattice, a hypothesis of the lexer about the text up to there, and the width of the line in
+//! progress, if that matters. An edge reads at least one byte, or goes round a piece, or is what a line's end does to
+//! blocks; if a token of the lexer that the parser gets ends with it, it is labelled with the token's terminal. The
+//! grammar has no part in this.
 //!
 //! Theorem. A text of the lattice that ends at one of `ends` is split by the lexer into tokens whose sequence without
 //! the ignored ones is w iff a path from the first node to a goal has the labels w and reads the text.
@@ -16,7 +17,7 @@
 //! can be the next one: the parser's lookahead, over the whole lattice.
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{TerminalId, blanks_after};
+use maskwright_grammar::TerminalId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
@@ -24,7 +25,7 @@ use crate::lattice::{Node, Piece, Step};
 use crate::lexed::approximation::StatesId;
 use crate::lexed::hypotheses::HypothesisId;
 use crate::lexed::indentation::{Indent, MAX_WIDTH, WIDE};
-use crate::lexed::narrow::Reading;
+use crate::lexed::narrow::{Reading, usual_widths};
 use crate::lexed::scan::Leap;
 use crate::lexed::tables::LexedTables;
 use crate::lexed::terminals::Terminals;
@@ -60,10 +61,6 @@ pub(crate) enum Crossing {
     /// Nothing: what the end of a line, or of the text, does to the blocks around.
     Indent,
 }
-
-/// The most widths that a narrow graph takes from its text, and some that nearly all texts have.
-const MAX_USUAL_WIDTHS: usize = 12;
-const USUAL_WIDTHS: [u32; 3] = [0, 4, 8];
 
 /// Whether a node is a boundary, and where its edges lead by which labels.
 type Future = (bool, Vec<(NodeIndex, Option<TerminalId>)>);
@@ -127,25 +124,17 @@ impl Graph {
         graph.usual_widths = usual_widths(steps, tab_width);
         graph.counted = tables.counted(steps)?;
         graph.node(Node::boundary(0), (HypothesisId::START, 0), tables);
-        for (position, step) in steps.iter().enumerate() {
+        let over = (Piece::Stop, None);
+        for (position, step) in steps.iter().chain([&over]).enumerate() {
             // The list grows while it is read.
             let mut index = 0;
             let reading = readings.get(position).copied().unwrap_or(Reading::Whole);
+            let is_end = ends.contains(&position);
             while let Some(&node) = graph.at[position].get(index) {
                 index += 1;
-                let is_end = ends.contains(&position);
                 graph
                     .expand(node, step, reading, is_end, tables, fuel)
                     .map_err(|error| error.at(position))?;
-            }
-        }
-        if tables.hypotheses.layout().is_some() {
-            let mut index = 0;
-            while let Some(&node) = graph.at[steps.len()].get(index) {
-                index += 1;
-                let behind = (Piece::Stop, None);
-                let is_end = ends.contains(&steps.len());
-                graph.expand(node, &behind, Reading::Whole, is_end, tables, fuel)?;
             }
         }
         graph.out.resize(graph.nodes.len(), (0, 0));
@@ -268,37 +257,7 @@ impl Graph {
             Piece::Token if reading != Reading::Whole => self.walk(from, reading, tables, fuel)?,
             _ if hypothesis == HypothesisId::CLEAR => {}
             Piece::Stop => {}
-            Piece::Bytes(bytes) => {
-                let mut within = vec![(hypothesis, self.widths[from as usize])];
-                let mut reached = Vec::new();
-                for (offset, &byte) in bytes.iter().enumerate().skip(place.inner as usize) {
-                    if within.is_empty() {
-                        break;
-                    }
-                    for (at, width) in within.drain(..) {
-                        fuel.spend(1).map_err(|error| InfillError::work(place.position as usize, error))?;
-                        let number = tables.hypotheses.step(at, byte)?;
-                        let is_last = offset + 1 == bytes.len();
-                        for index in 0..tables.hypotheses.outcomes(number).len() {
-                            let outcome = tables.hypotheses.outcomes(number)[index];
-                            let label = tables.label(outcome);
-                            // There are as many hypotheses as blanks if each stands for its width.
-                            let on = tables.hypotheses.on(outcome.next, width);
-                            match outcome.terminal {
-                                _ if is_last => {
-                                    self.lead_on(from, label, on, behind, Crossing::Bytes, tables)
-                                }
-                                None => reached.push(on),
-                                Some(_) => {
-                                    let inside = Node { inner: offset as u32 + 1, ..place };
-                                    self.lead_on(from, label, on, inside, Crossing::Bytes, tables);
-                                }
-                            }
-                        }
-                    }
-                    std::mem::swap(&mut within, &mut reached);
-                }
-            }
+            Piece::Bytes(bytes) => self.read_known(from, bytes, tables, fuel)?,
             Piece::Token => {
                 let scan = tables.scan(NodeSetId(place.inner), hypothesis, fuel)?;
                 for &(leap, set) in &scan.exits {
@@ -331,6 +290,44 @@ impl Graph {
             .map_err(|error| InfillError::work(place.position as usize, error))?;
         self.out.resize(self.nodes.len(), (0, 0));
         self.out[from as usize] = (first, first + n_edges);
+        Ok(())
+    }
+
+    /// Adds the edges that read known text from a node: to where a token of the lexer ends in it, and to its end.
+    fn read_known(
+        &mut self,
+        from: NodeIndex,
+        bytes: &[u8],
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        let (place, hypothesis) = self.nodes[from as usize];
+        // Each stands for all widths, else there were as many as blanks.
+        let mut within = vec![(hypothesis, self.widths[from as usize])];
+        for (offset, &byte) in bytes.iter().enumerate().skip(place.inner as usize) {
+            let behind = if offset + 1 == bytes.len() {
+                Node::boundary(place.position + 1)
+            } else {
+                Node { inner: offset as u32 + 1, ..place }
+            };
+            let is_inside = behind.position == place.position;
+            for (at, width) in std::mem::take(&mut within) {
+                fuel.spend(1).map_err(|error| InfillError::work(place.position as usize, error))?;
+                let number = tables.hypotheses.step(at, byte)?;
+                for index in 0..tables.hypotheses.outcomes(number).len() {
+                    let outcome = tables.hypotheses.outcomes(number)[index];
+                    let on = tables.hypotheses.on(outcome.next, width);
+                    if is_inside && outcome.terminal.is_none() {
+                        within.push(on);
+                    } else {
+                        self.lead_on(from, tables.label(outcome), on, behind, Crossing::Bytes, tables);
+                    }
+                }
+            }
+            if within.is_empty() {
+                break;
+            }
+        }
         Ok(())
     }
 
@@ -467,35 +464,4 @@ impl Graph {
         }
         has_changed && self.nodes[from as usize].0.position as usize == position
     }
-}
-
-/// The widths of the lines whose beginnings are known, and some more; sorted.
-fn usual_widths(steps: &[Step], tab_width: u32) -> Vec<u32> {
-    let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
-    let mut width = None;
-    for (piece, _) in steps {
-        let Piece::Bytes(bytes) = piece else {
-            // Any text may have begun a line that is blank up to its end.
-            width = matches!(piece, Piece::Free).then_some(0);
-            continue;
-        };
-        for &byte in &**bytes {
-            match (byte, width) {
-                (b'\n', _) => width = Some(0),
-                (b' ' | b'\t', _) => width = blanks_after(width, byte, tab_width),
-                (_, Some(known)) => {
-                    *counts.entry(known).or_default() += 1;
-                    width = None;
-                }
-                (_, None) => {}
-            }
-        }
-    }
-    let mut widths: Vec<(usize, u32)> = counts.into_iter().map(|(width, count)| (count, width)).collect();
-    widths.sort_unstable_by(|left, right| right.cmp(left));
-    let mut widths: Vec<u32> = widths.into_iter().map(|(_, width)| width).take(MAX_USUAL_WIDTHS).collect();
-    widths.extend(USUAL_WIDTHS);
-    widths.sort_unstable();
-    widths.dedup();
-    widths
 }

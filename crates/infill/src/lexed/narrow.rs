@@ -9,6 +9,8 @@
 //! it is possible, and what is not must be asked of the whole one.
 
 use maskwright_automata::Fuel;
+use maskwright_grammar::blanks_after;
+use rustc_hash::FxHashMap;
 
 use crate::InfillError;
 use crate::lattice::{Node, Piece, Step};
@@ -20,6 +22,10 @@ const N_OPEN: usize = 8;
 
 /// How far from a position that is asked about characters may be cut by the ends of tokens.
 const N_CLOSE: usize = 3;
+
+/// The most widths that a narrow graph takes from its text, and some that nearly all texts have.
+const MAX_USUAL_WIDTHS: usize = 12;
+const USUAL_WIDTHS: [u32; 3] = [0, 4, 8];
 
 /// Which of its edges a masked position has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +80,37 @@ pub(crate) fn usual(steps: &[Step]) -> Option<Vec<Reading>> {
     let read = |(piece, _): &Step| if matches!(piece, Piece::Free) { Reading::Inner } else { Reading::Whole };
     let readings: Vec<Reading> = steps.iter().map(read).collect();
     readings.contains(&Reading::Inner).then_some(readings)
+}
+
+/// The widths of the lines whose beginnings are known, and some more; sorted.
+pub(crate) fn usual_widths(steps: &[Step], tab_width: u32) -> Vec<u32> {
+    let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
+    let mut width = None;
+    for (piece, _) in steps {
+        let Piece::Bytes(bytes) = piece else {
+            // Any text may have begun a line that is blank up to its end.
+            width = matches!(piece, Piece::Free).then_some(0);
+            continue;
+        };
+        for &byte in &**bytes {
+            match (byte, width) {
+                (b'\n', _) => width = Some(0),
+                (b' ' | b'\t', _) => width = blanks_after(width, byte, tab_width),
+                (_, Some(known)) => {
+                    *counts.entry(known).or_default() += 1;
+                    width = None;
+                }
+                (_, None) => {}
+            }
+        }
+    }
+    let mut widths: Vec<(usize, u32)> = counts.into_iter().map(|(width, count)| (count, width)).collect();
+    widths.sort_unstable_by(|left, right| right.cmp(left));
+    let mut widths: Vec<u32> = widths.into_iter().map(|(_, width)| width).take(MAX_USUAL_WIDTHS).collect();
+    widths.extend(USUAL_WIDTHS);
+    widths.sort_unstable();
+    widths.dedup();
+    widths
 }
 
 impl Graph {

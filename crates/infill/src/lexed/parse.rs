@@ -46,8 +46,6 @@ pub(crate) struct LexedParse {
     ends: Vec<usize>,
     /// How the narrow graph reads the positions, if there is one.
     readings: Option<Vec<Reading>>,
-    /// The same for lattices with any text under indentation.
-    usual: Option<Vec<Reading>>,
     narrow: Option<Charted>,
     whole: Option<Charted>,
     /// The first boundary by which a text is known to end, and the last by which none is.
@@ -61,11 +59,11 @@ impl LexedParse {
     /// Makes this the parse of the lattice of `steps`, for texts that end at one of the boundaries `ends`.
     pub(crate) fn update(&mut self, steps: &[Step], ends: &[usize], tables: &LexedTables) {
         if self.steps != steps || self.ends != ends {
+            let counted = || usual(steps).filter(|_| tables.hypotheses.layout().is_some());
             *self = LexedParse {
                 steps: steps.to_vec(),
                 ends: ends.to_vec(),
-                readings: narrow(steps, None).filter(|_| tables.narrow_first),
-                usual: usual(steps).filter(|_| tables.narrow_first && tables.hypotheses.layout().is_some()),
+                readings: if tables.narrow_first { narrow(steps, None).or_else(counted) } else { None },
                 ..LexedParse::default()
             };
         }
@@ -113,7 +111,7 @@ impl LexedParse {
     /// Whether there is some text.
     fn is_possible(&mut self, tables: &mut LexedTables, fuel: &Fuel) -> Result<bool, InfillError> {
         if self.whole.is_none()
-            && let Some(readings) = self.readings.as_ref().or(self.usual.as_ref())
+            && let Some(readings) = &self.readings
         {
             let narrow = match self.narrow.take() {
                 Some(known) => known,
@@ -122,7 +120,7 @@ impl LexedParse {
             if self.narrow.insert(narrow).is_possible(tables, fuel)? {
                 return Ok(true);
             }
-            let more = if self.usual.is_some() { rough(&self.steps) } else { wide(&self.steps, None) };
+            let more = if self.has_any_text() { rough(&self.steps) } else { wide(&self.steps, None) };
             let mut wide = Charted::new(&more, &self.ends, &[], tables, fuel)?;
             if !wide.is_possible(tables, fuel)? {
                 return Ok(false);
@@ -142,19 +140,24 @@ impl LexedParse {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
-        if self.readings.is_none() && self.usual.is_none() {
+        if self.readings.is_none() {
             return self.whole(tables, fuel)?.add_tokens(position, mask, tables, fuel);
         }
         if !self.masks.contains_key(&position) {
-            let allowed = match &self.usual {
-                Some(usual) => self.decide_usual(position, usual, tables, fuel)?,
-                None => self.decide(position, tables, fuel)?,
+            let allowed = match &self.readings {
+                Some(usual) if self.has_any_text() => self.decide_usual(position, usual, tables, fuel)?,
+                _ => self.decide(position, tables, fuel)?,
             };
             self.masks.insert(position, allowed.into());
         }
         let allowed = &self.masks[&position];
         mask.iter_mut().zip(allowed).for_each(|(to, from)| *to |= from);
         Ok(())
+    }
+
+    /// Whether any text may stand somewhere. Then a narrow graph is one of lines of usual widths.
+    fn has_any_text(&self) -> bool {
+        self.steps.iter().any(|(piece, _)| matches!(piece, Piece::Free))
     }
 
     /// The tokens that masked position `position` can take: those that the text around it lets pass, as far as the

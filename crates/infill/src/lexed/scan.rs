@@ -304,11 +304,7 @@ impl LexedTables {
 
     /// A shortest text of ignored tokens after which a boundary is the start; `None` if there is none, or the
     /// boundary's lexer state is another one.
-    pub(crate) fn separator(
-        &mut self,
-        boundary: HypothesisId,
-        fuel: &Fuel,
-    ) -> Result<Option<Arc<[u8]>>, InfillError> {
+    fn separator(&mut self, boundary: HypothesisId, fuel: &Fuel) -> Result<Option<Arc<[u8]>>, InfillError> {
         if let Some(known) = self.separators.get(&boundary) {
             return Ok(known.clone());
         }

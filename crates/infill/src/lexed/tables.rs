@@ -4,20 +4,19 @@ use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{
-    ExprId, Layout, LexedGrammar, Network, RuleId, Symbol, TerminalFacts, TerminalId, blanks_after, reduce,
+    ExprId, Layout, LexedGrammar, Network, RuleId, Symbol, TerminalFacts, TerminalId, reduce,
 };
 use maskwright_lexing::{Choice, Discipline, LarkTerminal, Lexer, LexerLimits, lark_terminals};
-use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary, mask_insert, mask_words};
+use maskwright_vocabulary::{Trie, TrieNodeId, Vocabulary, mask_insert, mask_words};
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
 use crate::inline::inline_single;
-use crate::lattice::{Piece, Step};
 use crate::lexed::approximation::{Approximation, StatesId};
 use crate::lexed::charted::Charted;
 use crate::lexed::clear::Clear;
 use crate::lexed::hypotheses::{Hypotheses, HypothesisId, Outcome};
-use crate::lexed::indentation::{Indent, MAX_WIDTH};
+use crate::lexed::indentation::Indent;
 use crate::lexed::scan::{FreeScan, Part, TokenScan};
 use crate::lexed::terminals::Terminals;
 use crate::lexed::walks::Walks;
@@ -25,8 +24,7 @@ use crate::lexed::wide::Around;
 use crate::node_sets::{NodeSetId, NodeSets};
 use crate::scan::TokenSet;
 
-/// The greatest width that lines can have beside any text, and the most scans of any text that are kept.
-const MAX_COUNTED: u32 = 4_096;
+/// The most scans of any text that are kept.
 pub(crate) const MAX_FREE_SCANS: usize = 1 << 14;
 
 /// The most lattices of which it is kept what they say about a position.
@@ -51,7 +49,7 @@ pub(crate) struct LexedTables {
     pub(crate) tokens: FxHashMap<(NodeSetId, HypothesisId), Arc<[TokenSet]>>,
     pub(crate) free_scans: FxHashMap<(HypothesisId, Option<u32>), Arc<FreeScan>>,
     /// The most blanks of a token, if that was asked.
-    most_blanks: Option<u32>,
+    pub(crate) most_blanks: Option<u32>,
     /// By boundary, what is ignored and leads to the start.
     pub(crate) separators: FxHashMap<HypothesisId, Option<Arc<[u8]>>>,
     pub(crate) walks: FxHashMap<HypothesisId, Arc<Walks>>,
@@ -164,46 +162,6 @@ impl LexedTables {
     /// Whether the parser never gets a terminal's tokens.
     pub(crate) fn is_ignored(&self, terminal: TerminalId) -> bool {
         self.is_ignored[terminal.index()]
-    }
-
-    /// How wide lines can be without any text of a free piece, at most; [`MAX_WIDTH`] if there is no such piece.
-    ///
-    /// # Errors
-    /// If that is more than can be counted.
-    pub(crate) fn counted(&mut self, steps: &[Step]) -> Result<u32, InfillError> {
-        let Some(tab_width) = self.hypotheses.layout().map(|layout| layout.tab_width) else {
-            return Ok(MAX_WIDTH);
-        };
-        if !steps.iter().any(|(piece, _)| matches!(piece, Piece::Free)) {
-            return Ok(MAX_WIDTH);
-        }
-        let width = |byte| blanks_after(Some(0), byte, tab_width).unwrap_or(0);
-        let vocabulary = &self.vocabulary;
-        let of_token = *self.most_blanks.get_or_insert_with(|| {
-            let tokens =
-                (0..vocabulary.n_vocab() as u32).filter_map(|id| vocabulary.token_bytes(TokenId(id)));
-            let most = tokens.map(|bytes| bytes.iter().map(|&byte| width(byte)).fold(0, u32::saturating_add));
-            most.max().unwrap_or(0)
-        });
-        let (mut line, mut widest) = (0u32, 0);
-        for (piece, _) in steps {
-            match piece {
-                Piece::Bytes(bytes) => {
-                    for &byte in &**bytes {
-                        // Blanks count in comments too, if those are part of a line's end.
-                        line = if byte == b'\n' { 0 } else { line.saturating_add(width(byte)) };
-                        widest = line.max(widest);
-                    }
-                }
-                Piece::Token => line = line.saturating_add(of_token),
-                Piece::Free | Piece::Rough | Piece::Stop => {}
-            }
-            widest = line.max(widest);
-        }
-        if widest > MAX_COUNTED {
-            return Err(InfillError::too_wide(widest, MAX_COUNTED));
-        }
-        Ok(widest)
     }
 
     /// Whether a text may end at a hypothesis, or at all that the clear boundary stands for; blocks are closed behind that.

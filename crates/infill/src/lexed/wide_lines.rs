@@ -14,13 +14,17 @@
 
 use maskwright_grammar::{TerminalId, blanks_after};
 use maskwright_lexing::tokenize;
+use maskwright_vocabulary::TokenId;
 
 use crate::InfillError;
 use crate::derivation::Filling;
 use crate::lattice::{Piece, Step};
 use crate::lexed::graph::{Crossing, Edge, Graph};
-use crate::lexed::indentation::{Indent, WIDE};
+use crate::lexed::indentation::{Indent, MAX_WIDTH, WIDE};
 use crate::lexed::tables::LexedTables;
+
+/// The greatest width that lines can have beside any text.
+const MAX_COUNTED: u32 = 4_096;
 
 /// What the end of a line outside of brackets does.
 #[derive(Debug, Default)]
@@ -145,6 +149,46 @@ fn text_of(steps: &[Step], fillings: &[Filling], tables: &LexedTables) -> Vec<u8
 }
 
 impl LexedTables {
+    /// How wide lines can be without any text of a free piece, at most; [`MAX_WIDTH`] if there is no such piece.
+    ///
+    /// # Errors
+    /// If that is more than can be counted.
+    pub(crate) fn counted(&mut self, steps: &[Step]) -> Result<u32, InfillError> {
+        let Some(tab_width) = self.hypotheses.layout().map(|layout| layout.tab_width) else {
+            return Ok(MAX_WIDTH);
+        };
+        if !steps.iter().any(|(piece, _)| matches!(piece, Piece::Free)) {
+            return Ok(MAX_WIDTH);
+        }
+        let width = |byte| blanks_after(Some(0), byte, tab_width).unwrap_or(0);
+        let vocabulary = &self.vocabulary;
+        let of_token = *self.most_blanks.get_or_insert_with(|| {
+            let tokens =
+                (0..vocabulary.n_vocab() as u32).filter_map(|id| vocabulary.token_bytes(TokenId(id)));
+            let most = tokens.map(|bytes| bytes.iter().map(|&byte| width(byte)).fold(0, u32::saturating_add));
+            most.max().unwrap_or(0)
+        });
+        let (mut line, mut widest) = (0u32, 0);
+        for (piece, _) in steps {
+            match piece {
+                Piece::Bytes(bytes) => {
+                    for &byte in &**bytes {
+                        // Blanks count in comments too, if those are part of a line's end.
+                        line = if byte == b'\n' { 0 } else { line.saturating_add(width(byte)) };
+                        widest = line.max(widest);
+                    }
+                }
+                Piece::Token => line = line.saturating_add(of_token),
+                Piece::Free | Piece::Rough | Piece::Stop => {}
+            }
+            widest = line.max(widest);
+        }
+        if widest > MAX_COUNTED {
+            return Err(InfillError::too_wide(widest, MAX_COUNTED));
+        }
+        Ok(widest)
+    }
+
     /// The widths of the ends of lines outside of brackets, in a text of the language.
     fn widths_of_lines(&self, text: &[u8]) -> Result<Vec<u32>, InfillError> {
         let Some(layout) = self.hypotheses.layout() else { return Ok(Vec::new()) };
