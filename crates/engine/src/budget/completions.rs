@@ -12,8 +12,9 @@ use maskwright_grammar::{ExprId, ExprPool};
 use maskwright_vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
 
+use super::far::single_bytes;
 use super::futures::{FutureId, NEVER};
-use super::profile::{Partition, Profile};
+use super::profile::Profile;
 use super::runs::{Effort, MAX_STEPS, MIN_STEPS, Spelling};
 use super::summaries::Summaries;
 use crate::EngineError;
@@ -42,9 +43,10 @@ pub(crate) struct Budget {
     configs: FxHashMap<ConfigId, u32>,
     pub(super) threads: FxHashMap<Thread, u32>,
     pub(super) profiles: FxHashMap<ConfigId, Arc<Profile>>,
-    pub(super) partitions: FxHashMap<(u64, maskwright_automata::StateId), Arc<Partition>>,
     pub(super) profile_bytes: usize,
     eos_cost: u32,
+    /// Whether each byte is a token.
+    pub(super) spells_all: bool,
     /// Whether tokens that span terminals are left out: the answers are then upper bounds.
     is_upper: bool,
     /// Items that a search may take.
@@ -70,9 +72,9 @@ impl Budget {
             configs: FxHashMap::default(),
             threads: FxHashMap::default(),
             profiles: FxHashMap::default(),
-            partitions: FxHashMap::default(),
             profile_bytes: 0,
             eos_cost: u32::from(!vocabulary.eos_token_ids().is_empty()),
+            spells_all: single_bytes(vocabulary) == ByteSet::FULL,
             is_upper: false,
             max_items,
             patience: max_items,
@@ -133,6 +135,11 @@ impl Budget {
             self.configs.insert(config, least);
         }
         Ok(least)
+    }
+
+    /// That number, if it was found before.
+    pub(super) fn known_least(&self, config: ConfigId) -> Option<u32> {
+        self.configs.get(&config).copied()
     }
 
     /// The same for one reading.
@@ -274,7 +281,6 @@ impl Budget {
         self.configs = FxHashMap::default();
         self.threads = FxHashMap::default();
         self.profiles = FxHashMap::default();
-        self.partitions = FxHashMap::default();
         self.profile_bytes = 0;
     }
 

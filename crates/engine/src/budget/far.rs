@@ -386,7 +386,7 @@ fn settled<T: Copy + PartialEq>(n: usize, of: impl Fn(&[T], usize) -> T, start: 
 }
 
 /// The bytes that are tokens by themselves.
-fn single_bytes(vocabulary: &Vocabulary) -> ByteSet {
+pub(super) fn single_bytes(vocabulary: &Vocabulary) -> ByteSet {
     let trie = vocabulary.trie();
     trie.children(Trie::ROOT)
         .filter(|&(_, child)| !trie.tokens(child).is_empty())

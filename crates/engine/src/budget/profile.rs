@@ -2,7 +2,7 @@
 //!
 //! Every mask under every budget is read off it: with N tokens left, the tokens whose number is below N. Tokens that stay
 //! inside a terminal are grouped by the residue that they end at (the *partition* of a residue, shared by all
-//! texts), so one number per group is needed; tokens that leave it are walked as a trie with what stands behind,
+//! grammars of a compiler), so one number per group is needed; tokens that leave it are walked as a trie with what stands behind,
 //! as in plain masks.
 
 use std::collections::BTreeMap;
@@ -16,15 +16,18 @@ use super::completions::Budget;
 use super::futures::NEVER;
 use super::summaries::located;
 use crate::EngineError;
+use crate::compiler::lock;
 use crate::configuration::{ConfigId, Thread};
 use crate::machine::Machine;
 use crate::mask_form::{MaskBuilder, MaskForm};
 
-/// Bytes that profiles and partitions may take before they are dropped.
+/// For how many sets of bytes a partition keeps what tokens read behind it.
+const MAX_EXITS: usize = 16;
+/// Bytes that profiles may take before they are dropped.
 const MAX_BYTES: usize = 64 << 20;
 
 /// Allowed tokens by what completing the text after them takes; ascending, disjoint or not.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub(crate) struct Profile {
     groups: Vec<(u32, MaskForm)>,
 }
@@ -39,6 +42,11 @@ impl Profile {
     /// completed.
     pub(super) fn most(&self) -> Option<u32> {
         self.groups.last().map_or(Some(0), |&(cost, _)| (cost != NEVER).then_some(cost))
+    }
+
+    /// The same of those tokens behind which the text can be completed; 0 if there are none.
+    pub(super) fn most_of_completed(&self) -> u32 {
+        self.groups.iter().rev().map(|&(cost, _)| cost).find(|&cost| cost != NEVER).unwrap_or(0)
     }
 
     /// The number of tokens that completes the text after the best of the allowed tokens.
@@ -115,7 +123,7 @@ impl Partition {
     }
 
     fn exits(&self, vocabulary: &Vocabulary, follow: ByteSet) -> Arc<Trie> {
-        let mut known = crate::compiler::lock(&self.exits);
+        let mut known = lock(&self.exits);
         let make = || {
             let trie = vocabulary.trie();
             let mut found: Vec<(TokenId, u32)> = Vec::new();
@@ -131,10 +139,13 @@ impl Partition {
             };
             Arc::new(Trie::new(found.iter().filter_map(remainder)))
         };
+        if known.len() >= MAX_EXITS && !known.contains_key(&follow) {
+            known.clear();
+        }
         known.entry(follow).or_insert_with(make).clone()
     }
 
-    fn memory_usage(&self) -> usize {
+    pub(super) fn memory_usage(&self) -> usize {
         let inside: usize = self.inside.iter().map(|(_, mask)| mask.memory_usage() + 24).sum();
         inside + self.places.len() * 8 + 128
     }
@@ -173,7 +184,7 @@ impl Budget {
                         least = least.min(self.thread(machine, Thread { residue: *residue, ..*thread })?);
                     }
                     if automaton.is_accepting(*residue) {
-                        let root = crate::compiler::lock(&self.spelling).futures.root();
+                        let root = lock(&self.spelling).futures.root();
                         least = least.min(self.place(machine, (thread.next, thread.node, root))?);
                     }
                 }
@@ -214,7 +225,6 @@ impl Budget {
             if self.profile_bytes > MAX_BYTES {
                 self.profile_bytes = 0;
                 self.profiles = FxHashMap::default();
-                self.partitions = FxHashMap::default();
             }
             self.profiles.insert(config, profile.clone());
         }
@@ -227,14 +237,12 @@ impl Budget {
         automaton: &Automaton,
         residue: StateId,
     ) -> Result<Arc<Partition>, EngineError> {
-        let key = automaton.residue_key(residue);
-        if let Some(known) = self.partitions.get(&key) {
-            return Ok(known.clone());
+        if let Some(known) = lock(&self.spelling).partition(automaton, residue) {
+            return Ok(known);
         }
         let partition = Partition::new(vocabulary, automaton, residue);
         let partition = Arc::new(partition.map_err(|error| located(automaton, error))?);
-        self.profile_bytes += partition.memory_usage();
-        self.partitions.insert(key, partition.clone());
+        lock(&self.spelling).keep_partition(automaton, residue, partition.clone());
         Ok(partition)
     }
 }

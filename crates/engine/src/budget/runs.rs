@@ -15,6 +15,7 @@ use maskwright_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::futures::{FutureId, Futures, NEVER};
+use super::profile::Partition;
 use super::summaries::located;
 use crate::EngineError;
 
@@ -42,6 +43,8 @@ pub(super) const MAX_STEPS: u64 = 100_000_000;
 pub(super) const MIN_STEPS: u64 = 1_000_000;
 /// The most runs and walks that are kept.
 const MAX_KEPT: usize = 200_000;
+/// Bytes that partitions may take before they are dropped.
+const MAX_PARTITION_BYTES: usize = 64 << 20;
 /// How many tokens ahead a run looks before counters are told apart.
 const SATURATED_TOKENS: u32 = 4;
 
@@ -54,6 +57,9 @@ pub(crate) struct Spelling {
     runs: FxHashMap<RunKey, Exits>,
     /// The others, by the residue with its counts cut, and by how far they had to look.
     shared: FxHashMap<(RunKey, u32), Exits>,
+    /// What the tokens do to residues.
+    partitions: FxHashMap<(u64, StateId), Arc<Partition>>,
+    partition_bytes: usize,
     /// Runs that took more than so many steps, and were given up.
     given_up: FxHashMap<RunKey, u64>,
     /// Steps of all walks so far.
@@ -81,6 +87,8 @@ impl Spelling {
             walks: FxHashMap::default(),
             runs: FxHashMap::default(),
             shared: FxHashMap::default(),
+            partitions: FxHashMap::default(),
+            partition_bytes: 0,
             given_up: FxHashMap::default(),
             n_steps: 0,
             seen: Vec::new(),
@@ -133,6 +141,9 @@ impl Spelling {
         let own_key = (automaton.residue_key(residue), future, follow);
         if let Some(known) = self.runs.get(&own_key) {
             return Ok(Some(known.clone()));
+        }
+        if max_steps == 0 && self.shared.is_empty() {
+            return Ok(None);
         }
         let worst = self.futures.worst(automaton.regex().last_bytes(), follow);
         let mut near = residue;
@@ -326,13 +337,33 @@ impl Spelling {
         Ok(walk)
     }
 
+    /// The partition of a residue, if it is known.
+    pub(super) fn partition(&self, automaton: &Automaton, residue: StateId) -> Option<Arc<Partition>> {
+        self.partitions.get(&automaton.residue_key(residue)).cloned()
+    }
+
+    /// Keeps the partition of a residue.
+    pub(super) fn keep_partition(
+        &mut self,
+        automaton: &Automaton,
+        residue: StateId,
+        partition: Arc<Partition>,
+    ) {
+        if self.partition_bytes > MAX_PARTITION_BYTES {
+            self.partition_bytes = 0;
+            self.partitions = FxHashMap::default();
+        }
+        self.partition_bytes += partition.memory_usage();
+        self.partitions.insert(automaton.residue_key(residue), partition);
+    }
+
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
         let walks: usize =
             self.walks.values().map(|walk| walk.exits.len() * 4 + walk.ends.len() * 4 + 80).sum();
         let runs = self.runs.values().chain(self.shared.values());
         let runs: usize = runs.map(|exits| exits.len() * 8 + 80).sum();
-        self.futures.memory_usage() + walks + runs
+        self.futures.memory_usage() + walks + runs + self.partition_bytes
     }
 }
 

@@ -82,8 +82,7 @@ impl Matcher {
         if let Some(limit) = max_tokens {
             let mut machine = lock(&matcher.machine);
             let n_left = u32::try_from(limit).unwrap_or(u32::MAX - 1);
-            let watching = matcher.state.watching.as_deref();
-            if !machine.is_far(matcher.state.config, watching, n_left) {
+            if machine.fits(&matcher.state, n_left)? != Some(true) {
                 let (least, _) = machine.least_at(&matcher.state)?;
                 if least == NEVER || least as usize > limit {
                     return Err(EngineError::budget_too_small(limit, least));
@@ -158,7 +157,7 @@ pub(crate) enum Ways {
 pub(crate) struct Budgets {
     /// Made when first asked for.
     exact: Option<Box<Budget>>,
-    /// For upper bounds, made when a first exact search is given up.
+    /// For upper bounds.
     upper: Option<Box<Budget>>,
 }
 
@@ -244,11 +243,66 @@ impl Machine {
         if self.is_far(config, None, n_left) {
             return Ok(Some(true));
         }
-        let (least, status) = self.tokens_to_finish(config)?;
+        let (least, status) = self.least_within(Ways::All, config, n_left)?;
         Ok(match least <= n_left && least != NEVER {
             true => Some(true),
             false => (status == TokenCountStatus::Exact).then_some(false),
         })
+    }
+
+    /// The least number of tokens of some of the completions, or an upper bound on it that is at most `n_left`: those are found
+    /// faster.
+    pub(super) fn least_within(
+        &mut self,
+        ways: Ways,
+        config: ConfigId,
+        n_left: u32,
+    ) -> Result<(u32, TokenCountStatus), EngineError> {
+        let exact = self.budgets[ways as usize].exact.as_deref();
+        if exact.is_none_or(|budget| budget.known_least(config).is_none()) {
+            let least = self.upper_least(ways, config);
+            if least <= n_left {
+                return Ok((least, TokenCountStatus::Upper));
+            }
+        }
+        self.least(ways, config)
+    }
+
+    /// An upper bound on the least number of tokens of some of the completions; [`NEVER`] if none is known.
+    pub(super) fn upper_least(&mut self, ways: Ways, config: ConfigId) -> u32 {
+        // Whatever stops this search need not stop the exact one.
+        self.with_upper(ways, |budget, machine| budget.least(machine, config)).unwrap_or(NEVER)
+    }
+
+    /// The profile by upper bounds; empty if none are known.
+    pub(super) fn upper_profile(&mut self, ways: Ways, config: ConfigId) -> Arc<Profile> {
+        self.with_upper(ways, |budget, machine| budget.profile(machine, config)).unwrap_or_default()
+    }
+
+    /// The profile of a configuration, or upper bounds on it that tell of each token whether some of the completions fit: those are
+    /// found faster.
+    pub(super) fn profile_within(
+        &mut self,
+        ways: Ways,
+        config: ConfigId,
+        n_left: u32,
+    ) -> Result<(Arc<Profile>, TokenCountStatus), EngineError> {
+        let is_known = |budget: &Budget| budget.profiles.contains_key(&config);
+        if !self.budgets[ways as usize].exact.as_deref().is_some_and(is_known) {
+            let seen = self.with_upper(ways, |budget, machine| {
+                let profile = budget.profile(machine, config)?;
+                // What no words complete other tokens do not either, if there is a token for each byte.
+                let tells = match budget.spells_all {
+                    true => profile.most_of_completed() < n_left,
+                    false => profile.most().is_some_and(|most| most < n_left),
+                };
+                Ok(tells.then_some(profile))
+            });
+            if let Ok(Some(profile)) = seen {
+                return Ok((profile, TokenCountStatus::Exact));
+            }
+        }
+        self.profile(ways, config)
     }
 
     /// The mask with `n_left` tokens left, EOS included; not empty if they can complete a text that is not complete.
@@ -271,7 +325,7 @@ impl Machine {
         if self.is_far(config, None, n_left) {
             return self.mask(config);
         }
-        let (mut profile, status) = self.profile(Ways::All, config)?;
+        let (mut profile, status) = self.profile_within(Ways::All, config, n_left)?;
         let is_empty = |profile: &Profile| profile.least().is_none_or(|least| least >= n_left);
         if status == TokenCountStatus::Upper && is_empty(&profile) && !self.configs.is_accepting(config) {
             profile = self.profile_at_length(Ways::All, config)?;
@@ -314,15 +368,11 @@ impl Machine {
     ) -> Result<(T, TokenCountStatus), EngineError> {
         let shared = self.shared.clone();
         let which = ways as usize;
-        let avoided = |machine: &Machine| -> Arc<[bool]> {
-            let watched = machine.network.watched().filter(|_| ways == Ways::Safe);
-            watched.map_or_else(Arc::default, |watched| watched.beginning().into())
-        };
         let mut budget = match self.budgets[which].exact.take() {
             Some(budget) => budget,
             None => {
                 let max_items = shared.limits.budget_items;
-                Box::new(Budget::new(&shared.vocabulary, shared.spelling(), avoided(self), max_items))
+                Box::new(Budget::new(&shared.vocabulary, shared.spelling(), self.avoided(ways), max_items))
             }
         };
         let answer = ask(&mut budget, self);
@@ -337,17 +387,33 @@ impl Machine {
         if !is_given_up {
             return Ok((answer?, TokenCountStatus::Exact));
         }
-        let mut budget = match self.budgets[which].upper.take() {
+        Ok((self.with_upper(ways, ask)?, TokenCountStatus::Upper))
+    }
+
+    /// Runs `ask` for upper bounds.
+    fn with_upper<T>(
+        &mut self,
+        ways: Ways,
+        ask: impl FnOnce(&mut Budget, &mut Machine) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let shared = self.shared.clone();
+        let mut budget = match self.budgets[ways as usize].upper.take() {
             Some(budget) => budget,
-            None => Box::new(Budget::new_upper(&shared.vocabulary, shared.spelling(), avoided(self))),
+            None => Box::new(Budget::new_upper(&shared.vocabulary, shared.spelling(), self.avoided(ways))),
         };
         let answer = ask(&mut budget, self);
         if answer.is_err() {
             budget.forget_search();
         }
         budget.trim();
-        self.budgets[which].upper = Some(budget);
-        Ok((answer?, TokenCountStatus::Upper))
+        self.budgets[ways as usize].upper = Some(budget);
+        answer
+    }
+
+    /// By terminal, whether completions must not enter it.
+    fn avoided(&self, ways: Ways) -> Arc<[bool]> {
+        let watched = self.network.watched().filter(|_| ways == Ways::Safe);
+        watched.map_or_else(Arc::default, |watched| watched.beginning().into())
     }
 
     /// Runs `ask` for a lexed grammar.

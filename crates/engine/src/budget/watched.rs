@@ -69,13 +69,13 @@ impl Machine {
     /// If a limit is reached.
     pub(crate) fn watched_least(&mut self, place: &Place) -> Result<(u32, TokenCountStatus), EngineError> {
         let (least, mut status) = self.tokens_to_finish(place.config)?;
-        if least == NEVER || self.is_safe_within(place, least)? {
+        if least == NEVER || self.is_safe_within(place, least, TokenCountStatus::Exact)? {
             return Ok((least, status));
         }
         let mut patience = Patience::new(MAX_TRIED_BY_MASK, MAX_TRIED_BY_MASK);
         let most = least.saturating_add(MAX_BEYOND);
         for n_left in least..most {
-            if self.way(place, n_left, &mut patience)?.is_some() {
+            if self.way(place, n_left, TokenCountStatus::Exact, &mut patience)?.is_some() {
                 return Ok((n_left, status));
             }
             if patience.is_given_up {
@@ -86,7 +86,7 @@ impl Machine {
         let mut n_left = most;
         loop {
             let mut patience = Patience::new(MAX_TRIED_BY_MASK, MAX_TRIED_BY_MASK);
-            if self.way(place, n_left, &mut patience)?.is_some() {
+            if self.way(place, n_left, TokenCountStatus::Exact, &mut patience)?.is_some() {
                 return Ok((n_left, TokenCountStatus::Upper));
             }
             if n_left >= MAX_LEAST {
@@ -214,7 +214,7 @@ impl Machine {
             return self.mask_of_watched(place, n_left, true);
         }
         let mut patience = Patience::new(MAX_TRIED_AT_LENGTH, MAX_TRIED_AT_LENGTH);
-        let way = self.way(place, n_left, &mut patience)?;
+        let way = self.way(place, n_left, TokenCountStatus::Exact, &mut patience)?;
         let first = way.as_deref().and_then(<[TokenId]>::first).copied();
         if first.is_none() && patience.is_given_up {
             return Err(EngineError::watch_search(MAX_TRIED_AT_LENGTH));
@@ -229,7 +229,7 @@ impl Machine {
         config: ConfigId,
         n_left: u32,
     ) -> Result<Arc<MaskForm>, EngineError> {
-        let (profile, _): (Arc<Profile>, _) = self.profile(ways, config)?;
+        let (profile, _): (Arc<Profile>, _) = self.profile_within(ways, config, n_left)?;
         if profile.most().is_some_and(|most| most < n_left) {
             return self.mask(config);
         }
@@ -249,9 +249,28 @@ impl Machine {
         Ok(tokens)
     }
 
-    /// Whether a safe completion fits; no, where the text is at risk.
-    fn is_safe_within(&mut self, place: &Place, n_left: u32) -> Result<bool, EngineError> {
-        Ok(!place.watching.is_at_risk() && self.least(Ways::Safe, place.config)?.0 <= n_left)
+    /// The least number of tokens of some of the completions, or an upper bound if that is asked for or is at most `n_left`.
+    fn least_by(
+        &mut self,
+        bounds: TokenCountStatus,
+        ways: Ways,
+        config: ConfigId,
+        n_left: u32,
+    ) -> Result<u32, EngineError> {
+        Ok(match bounds {
+            TokenCountStatus::Upper => self.upper_least(ways, config),
+            TokenCountStatus::Exact => self.least_within(ways, config, n_left)?.0,
+        })
+    }
+
+    /// Whether a safe completion fits; no, where the text is at risk. With upper bounds, whether these say so.
+    fn is_safe_within(
+        &mut self,
+        place: &Place,
+        n_left: u32,
+        bounds: TokenCountStatus,
+    ) -> Result<bool, EngineError> {
+        Ok(!place.watching.is_at_risk() && self.least_by(bounds, Ways::Safe, place.config, n_left)? <= n_left)
     }
 
     fn fits_watched(
@@ -260,12 +279,12 @@ impl Machine {
         n_left: u32,
         patience: &mut Patience,
     ) -> Result<bool, EngineError> {
-        let (least, status) = self.least(Ways::All, place.config)?;
+        let (least, status) = self.least_within(Ways::All, place.config, n_left)?;
         if least > n_left {
             patience.is_given_up |= status == TokenCountStatus::Upper;
             return Ok(false);
         }
-        if self.is_safe_within(place, n_left)? {
+        if self.is_safe_within(place, n_left, TokenCountStatus::Exact)? {
             return Ok(true);
         }
         if !self.has_completion(place)? {
@@ -278,32 +297,54 @@ impl Machine {
             let bytes = way.iter().flat_map(|&token| vocabulary.token_bytes(token).unwrap_or_default());
             let bytes: Vec<u8> = bytes.copied().collect();
             if let Some(end) = self.watched_run(place, &bytes)?
-                && self.is_safe_within(&end, left)?
+                && self.is_safe_within(&end, left, TokenCountStatus::Exact)?
             {
                 return Ok(true);
             }
         }
-        // Few completions are looked at where the limit is near; mostly one is among them.
+        // Few completions are looked at where the limit is near, and mostly one is among them. Those that upper bounds tell
+        // of are found faster.
         let is_given_up = std::mem::take(&mut patience.is_given_up);
-        let mut beyond = 0;
         let mut fits = false;
-        while !fits && least.saturating_add(beyond) < n_left {
-            fits = self.way(place, least + beyond, patience)?.is_some();
-            beyond = beyond * 2 + 1;
+        if status == TokenCountStatus::Upper {
+            let mut quick = Patience::new(patience.by_search, patience.by_search);
+            fits = self.way_near(place, least, n_left, status, &mut quick)?;
         }
+        fits = fits || self.way_near(place, least, n_left, TokenCountStatus::Exact, patience)?;
         if !fits {
             patience.is_given_up = false;
-            fits = self.way(place, n_left, patience)?.is_some();
+            fits = self.way(place, n_left, TokenCountStatus::Exact, patience)?.is_some();
         }
         patience.is_given_up = is_given_up || patience.is_given_up && !fits;
         Ok(fits)
     }
 
-    /// Tokens that lead to a text from which a safe completion fits, all within `n_left` tokens; kept by configuration.
+    /// Whether there is a way within a limit that is below `n_left` and near to `least`.
+    fn way_near(
+        &mut self,
+        place: &Place,
+        least: u32,
+        n_left: u32,
+        bounds: TokenCountStatus,
+        patience: &mut Patience,
+    ) -> Result<bool, EngineError> {
+        let mut beyond = 0;
+        while least.saturating_add(beyond) < n_left {
+            if self.way(place, least + beyond, bounds, patience)?.is_some() {
+                return Ok(true);
+            }
+            beyond = beyond * 2 + 1;
+        }
+        Ok(false)
+    }
+
+    /// Tokens that lead to a text from which a safe completion fits, all within `n_left` tokens; kept by configuration. With upper
+    /// bounds only of those that these admit.
     fn way(
         &mut self,
         start: &Place,
         n_left: u32,
+        bounds: TokenCountStatus,
         patience: &mut Patience,
     ) -> Result<Option<Vec<TokenId>>, EngineError> {
         struct Step {
@@ -313,11 +354,11 @@ impl Machine {
             are_cut: bool,
         }
         let vocabulary = self.shared.vocabulary.clone();
-        if self.is_safe_within(start, n_left)? {
+        if self.is_safe_within(start, n_left, bounds)? {
             return Ok(Some(Vec::new()));
         }
         let last = patience.left.saturating_sub(patience.by_search);
-        let (tokens, are_cut) = self.candidates(start, n_left)?;
+        let (tokens, are_cut) = self.candidates(start, n_left, bounds)?;
         let mut steps = vec![Step { place: start.clone(), n_left, tokens, are_cut }];
         let mut path: Vec<TokenId> = Vec::new();
         while let Some(step) = steps.last_mut() {
@@ -336,7 +377,7 @@ impl Machine {
             let bytes = vocabulary.token_bytes(token).unwrap_or_default();
             let Some(next) = self.watched_run(&step.place, bytes)? else { continue };
             path.push(token);
-            if self.is_safe_within(&next, left)? {
+            if self.is_safe_within(&next, left, bounds)? {
                 let found: Arc<[TokenId]> = path.as_slice().into();
                 for (at, step) in steps.iter().enumerate() {
                     let known = self.found_ways.entry(step.place.config).or_default();
@@ -349,8 +390,8 @@ impl Machine {
             if path.len() >= MAX_PATH {
                 patience.is_given_up = true;
                 path.pop();
-            } else if self.least(Ways::All, next.config)?.0 <= left {
-                let (tokens, are_cut) = self.candidates(&next, left)?;
+            } else if self.least_by(bounds, Ways::All, next.config, left)? <= left {
+                let (tokens, are_cut) = self.candidates(&next, left, bounds)?;
                 steps.push(Step { place: next, n_left: left, tokens, are_cut });
             } else {
                 path.pop();
@@ -365,12 +406,16 @@ impl Machine {
         &mut self,
         place: &Place,
         n_left: u32,
+        bounds: TokenCountStatus,
     ) -> Result<(std::vec::IntoIter<TokenId>, bool), EngineError> {
         let Some(config) = self.admitted(place)? else { return Ok((Vec::new().into_iter(), false)) };
         let mut tokens = Vec::new();
         let mut are_cut = false;
         for ways in [Ways::Safe, Ways::All] {
-            let (profile, status) = self.profile(ways, config)?;
+            let (profile, status) = match bounds {
+                TokenCountStatus::Upper => (self.upper_profile(ways, config), bounds),
+                TokenCountStatus::Exact => self.profile_within(ways, config, n_left)?,
+            };
             are_cut |= ways == Ways::All && status == TokenCountStatus::Upper;
             let offered = profile.tokens_within(n_left, MAX_CANDIDATES);
             are_cut |= offered.len() >= MAX_CANDIDATES;
