@@ -13,6 +13,8 @@
 //! Which boundaries it stands for is a choice: those that follow single terminals, without the ones that would cost
 //! too many walks (after a line comment only a line end can follow).
 
+use std::cmp::Reverse;
+
 use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -42,11 +44,12 @@ impl Clear {
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn new(tables: &mut LexedTables, fuel: &Fuel) -> Result<Clear, InfillError> {
-        let mut members = vec![HypothesisId::START];
+        let base = usual(tables, fuel)?;
+        let mut members = vec![base];
         let mut walks: Vec<Vec<Walk>> = Vec::new();
         while let Some(&member) = members.get(walks.len()) {
             let all = tables.all_walks(member, fuel)?;
-            for target in preferred(&all, &members, tables) {
+            for target in preferred(&all, base, &members, tables)? {
                 if members.len() < MAX_MEMBERS && !members.contains(&target) {
                     members.push(target);
                 }
@@ -66,12 +69,33 @@ impl Clear {
     }
 }
 
-/// By terminal that a token can be as a whole, the best boundary behind it: a member, or one with few guards.
-fn preferred(walks: &[Walk], members: &[HypothesisId], tables: &LexedTables) -> Vec<HypothesisId> {
+/// The boundary without guards in whose state of the lexer most terminals leave it. That of the start is another one if something looks
+/// back there.
+fn usual(tables: &mut LexedTables, fuel: &Fuel) -> Result<HypothesisId, InfillError> {
+    let mut terminals: FxHashMap<HypothesisId, FxHashSet<TerminalId>> = FxHashMap::default();
+    for (labels, to) in tables.all_walks(HypothesisId::START, fuel)? {
+        if let [label] = labels[..]
+            && let Some(unguarded) = tables.hypotheses.unguarded(to)?
+        {
+            terminals.entry(unguarded).or_default().insert(label);
+        }
+    }
+    let usual = terminals.into_iter().map(|(boundary, labels)| (labels.len(), Reverse(boundary))).max();
+    Ok(usual.map_or(HypothesisId::START, |(_, Reverse(boundary))| boundary))
+}
+
+/// By terminal that a token can be as a whole, the best boundary behind it with the same state of the lexer as `base`: a member, or
+/// one with few guards.
+fn preferred(
+    walks: &[Walk],
+    base: HypothesisId,
+    members: &[HypothesisId],
+    tables: &mut LexedTables,
+) -> Result<Vec<HypothesisId>, InfillError> {
     let mut best: FxHashMap<TerminalId, (bool, usize, HypothesisId)> = FxHashMap::default();
     for (labels, to) in walks {
         if let [label] = labels[..]
-            && tables.hypotheses.starts_alike(*to)
+            && tables.hypotheses.unguarded(*to)? == Some(base)
         {
             let rank = (!members.contains(to), tables.hypotheses.n_guards(*to), *to);
             best.entry(label).and_modify(|best| *best = rank.min(*best)).or_insert(rank);
@@ -80,7 +104,7 @@ fn preferred(walks: &[Walk], members: &[HypothesisId], tables: &LexedTables) -> 
     let mut targets: Vec<_> = best.into_values().map(|(_, _, to)| to).collect();
     targets.sort_unstable();
     targets.dedup();
-    targets
+    Ok(targets)
 }
 
 /// Leaves out the members from which far fewer terminals lead to members than from the start.

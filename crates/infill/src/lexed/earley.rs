@@ -333,7 +333,7 @@ impl Earley {
                 Around::Block(width) => !graph.is_usual_width(width),
                 Around::Brackets => false,
             };
-            let place = i64::from(position) - UNUSUAL * i64::from(is_unusual);
+            let place = i64::from(graph.progress[node as usize]) - UNUSUAL * i64::from(is_unusual);
             let merit = |(by_depth, by_length)| place - by_depth * depth - by_length * i64::from(n_read);
             let merits = MERITS.map(merit);
             match &mut self.focus {

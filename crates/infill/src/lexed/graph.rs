@@ -31,6 +31,9 @@ use crate::lexed::tables::LexedTables;
 use crate::lexed::terminals::Terminals;
 use crate::node_sets::NodeSetId;
 
+/// About how many bytes tokens of the vocabulary have.
+const BYTES_OF_TOKEN: u32 = 4;
+
 /// A node's number.
 pub(crate) type NodeIndex = u32;
 
@@ -80,6 +83,10 @@ pub(crate) struct Ahead {
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     pub(crate) nodes: Vec<(Node, HypothesisId)>,
+    /// By node, how much of the text is before it, in tokens as they are mostly long.
+    pub(crate) progress: Vec<u32>,
+    /// The same by position, and whether it is known.
+    progress_at: Vec<(u32, bool)>,
     /// By node, how wide its line is, if the hypothesis asks.
     pub(crate) widths: Vec<u32>,
     ids: FxHashMap<(Node, HypothesisId, u32), NodeIndex>,
@@ -122,6 +129,13 @@ impl Graph {
         let mut graph = Graph { at: vec![Vec::new(); steps.len() + 1], ..Graph::default() };
         let tab_width = tables.hypotheses.layout().map_or(1, |layout| layout.tab_width);
         graph.usual_widths = usual_widths(steps, tab_width);
+        let mut progress = 0;
+        for (piece, _) in steps {
+            let length = if let Piece::Bytes(bytes) = piece { Some(bytes.len() as u32) } else { None };
+            graph.progress_at.push((progress, length.is_some()));
+            progress += length.map_or(1, |length| (length / BYTES_OF_TOKEN).max(1));
+        }
+        graph.progress_at.push((progress, false));
         graph.counted = tables.counted(steps)?;
         graph.node(Node::boundary(0), (HypothesisId::START, 0), tables);
         let over = (Piece::Stop, None);
@@ -216,6 +230,8 @@ impl Graph {
         if id == next {
             self.nodes.push((place, hypothesis));
             self.widths.push(width);
+            let (before, is_known) = self.progress_at[place.position as usize];
+            self.progress.push(before + if is_known { place.inner / BYTES_OF_TOKEN } else { 0 });
             self.is_boundary.push(tables.hypotheses.is_boundary(hypothesis));
             self.is_plain.push(tables.hypotheses.indent(hypothesis) == Indent::None);
             self.at[place.position as usize].push(id);

@@ -115,10 +115,16 @@ impl Hypotheses {
         id == HypothesisId::CLEAR || self.list[id.0 as usize].is_boundary
     }
 
-    /// Whether the lexer is in the same state as before any text, whatever guards there are.
-    pub(crate) fn starts_alike(&self, id: HypothesisId) -> bool {
+    /// The boundary with the same state of the lexer where nothing watches; `None` within a token, or where blocks are due.
+    pub(crate) fn unguarded(&mut self, id: HypothesisId) -> Result<Option<HypothesisId>, InfillError> {
         let hypothesis = &self.list[id.0 as usize];
-        hypothesis.is_boundary && hypothesis.indent == Indent::None && hypothesis.state == self.lexer.start()
+        if !hypothesis.is_boundary || hypothesis.indent != Indent::None {
+            return Ok(None);
+        }
+        if hypothesis.guards.is_empty() {
+            return Ok(Some(id));
+        }
+        self.intern(Hypothesis { guards: Box::default(), ..hypothesis.clone() }).map(Some)
     }
 
     /// What makes indentation, if it makes tokens.
@@ -316,6 +322,11 @@ impl Hypotheses {
         }
         self.loops[id.0 as usize] = Some(loops);
         Ok(loops)
+    }
+
+    /// One byte of each class: bytes of a class do the same.
+    pub(crate) fn representatives(&self) -> &[u8] {
+        &self.representatives
     }
 
     /// All distinct outcomes of one more byte.

@@ -31,6 +31,7 @@ mod narrow;
 mod outlook;
 mod parse;
 mod scan;
+mod separators;
 mod tables;
 mod terminals;
 mod walks;

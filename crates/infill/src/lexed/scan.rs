@@ -238,13 +238,8 @@ impl LexedTables {
     /// Where the token in progress can come to by any text of at least one byte: the leaps at its ends, and the
     /// hypotheses within it.
     ///
-    /// Within any text something that is ignored can always be put behind a token. So where that leads from the
-    /// token's end to [`HypothesisId::START`], the leap goes there at once, and the many ends with guards are one.
-    ///
-    /// Theorem. No reading is lost: if `next` is a boundary whose lexer state is that of the start, whatever text
-    /// can follow `next`, with whatever labels, can follow the start.
-    ///
-    /// Proof. The two differ in guards alone, and guards only ever refuse. ∎
+    /// Within any text something that is ignored can always be put behind a token, so the many ends with guards can be one
+    /// (`separators`).
     ///
     /// Widths of lines up to `counted` are counted, or none are.
     ///
@@ -271,18 +266,23 @@ impl LexedTables {
                     None if reached.insert(outcome.next) => queue.push_back(outcome.next),
                     None => {}
                     Some(_) => {
-                        let is_parted = self.separator(outcome.next, fuel)?.is_some();
-                        let target = if is_parted { HypothesisId::START } else { outcome.next };
+                        let parted = self.parted(outcome.next, fuel)?;
+                        let target = parted.map_or(outcome.next, |(target, _)| target);
                         exits.entry((self.label(outcome), target)).or_insert(outcome.next);
                     }
                 }
             }
         }
-        let mut exits: Vec<(Leap, HypothesisId)> = exits.into_iter().collect();
-        exits.sort_unstable();
+        let mut read: Vec<(Leap, HypothesisId)> = Vec::new();
+        for ((label, target), real) in exits {
+            if label.is_some() || !self.is_idle(hypothesis, target, fuel)? {
+                read.push(((label, target), real));
+            }
+        }
+        read.sort_unstable();
         let mut inside: Vec<HypothesisId> = reached.into_iter().collect();
         inside.sort_unstable();
-        let scan = Arc::new(FreeScan { exits, inside });
+        let scan = Arc::new(FreeScan { exits: read, inside });
         if self.free_scans.len() >= MAX_FREE_SCANS {
             self.free_scans.clear();
         }
@@ -294,42 +294,16 @@ impl LexedTables {
     ///
     /// # Errors
     /// If lines that are not counted cannot have all widths, or a limit is reached.
-    fn outcome_counted(&mut self, outcome: Outcome, counted: Option<u32>) -> Result<Outcome, InfillError> {
+    pub(crate) fn outcome_counted(
+        &mut self,
+        outcome: Outcome,
+        counted: Option<u32>,
+    ) -> Result<Outcome, InfillError> {
         let next = self.hypotheses.counted(outcome.next, counted)?;
         if counted.is_some() && !self.hypotheses.is_stretchable(next)? {
             return Err(InfillError::free_text());
         }
         Ok(Outcome { next, ..outcome })
-    }
-
-    /// A shortest text of ignored tokens after which a boundary is the start; `None` if there is none, or the
-    /// boundary's lexer state is another one.
-    fn separator(&mut self, boundary: HypothesisId, fuel: &Fuel) -> Result<Option<Arc<[u8]>>, InfillError> {
-        if let Some(known) = self.separators.get(&boundary) {
-            return Ok(known.clone());
-        }
-        let mut text = None;
-        if self.hypotheses.starts_alike(boundary) {
-            let mut came_from: FxHashMap<HypothesisId, (HypothesisId, u8)> = FxHashMap::default();
-            let mut queue = VecDeque::from([boundary]);
-            'search: while let Some(at) = queue.pop_front() {
-                if at == HypothesisId::START {
-                    text = Some(bytes_from(boundary, at, &came_from).into());
-                    break 'search;
-                }
-                for (byte, outcome) in self.hypotheses.all_outcomes(at)? {
-                    fuel.spend(1).map_err(|error| InfillError::work(0, error))?;
-                    let outcome = self.outcome_counted(outcome, None)?;
-                    let is_ignored = self.label(outcome).is_none();
-                    if is_ignored && outcome.next != boundary && !came_from.contains_key(&outcome.next) {
-                        came_from.insert(outcome.next, (at, byte));
-                        queue.push_back(outcome.next);
-                    }
-                }
-            }
-        }
-        self.separators.insert(boundary, text.clone());
-        Ok(text)
     }
 
     /// A text behind a leap of [`free_scan`](Self::free_scan), or to a hypothesis within the token.
@@ -347,7 +321,7 @@ impl LexedTables {
         };
         let mut text = self.shortest_text(from, (leap.0, real), counted, fuel)?;
         if real != leap.1
-            && let Some(separator) = self.separator(real, fuel)?
+            && let Some((_, separator)) = self.parted(real, fuel)?
         {
             text.extend_from_slice(&separator);
         }
@@ -387,7 +361,7 @@ impl LexedTables {
 }
 
 /// The bytes on the way from one hypothesis to another, by what each was come to from.
-fn bytes_from(
+pub(crate) fn bytes_from(
     from: HypothesisId,
     to: HypothesisId,
     came_from: &FxHashMap<HypothesisId, (HypothesisId, u8)>,

@@ -50,8 +50,8 @@ pub(crate) struct LexedTables {
     pub(crate) free_scans: FxHashMap<(HypothesisId, Option<u32>), Arc<FreeScan>>,
     /// The most blanks of a token, if that was asked.
     pub(crate) most_blanks: Option<u32>,
-    /// By boundary, what is ignored and leads to the start.
-    pub(crate) separators: FxHashMap<HypothesisId, Option<Arc<[u8]>>>,
+    /// By boundary, the one without guards that something ignored leads to, and that.
+    pub(crate) separators: FxHashMap<HypothesisId, Option<(HypothesisId, Arc<[u8]>)>>,
     pub(crate) walks: FxHashMap<HypothesisId, Arc<Walks>>,
     pub(crate) clear: Option<Arc<Clear>>,
     /// Made when a first graph is.

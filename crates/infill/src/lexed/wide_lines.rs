@@ -23,7 +23,8 @@ use crate::lexed::graph::{Crossing, Edge, Graph};
 use crate::lexed::indentation::{Indent, MAX_WIDTH, WIDE};
 use crate::lexed::tables::LexedTables;
 
-/// The greatest width that lines can have beside any text.
+/// The least number of widths that are counted beside any text, and the greatest width that lines can have there.
+const MIN_COUNTED: u32 = 4;
 const MAX_COUNTED: u32 = 4_096;
 
 /// What the end of a line outside of brackets does.
@@ -149,7 +150,7 @@ fn text_of(steps: &[Step], fillings: &[Filling], tables: &LexedTables) -> Vec<u8
 }
 
 impl LexedTables {
-    /// How wide lines can be without any text of a free piece, at most; [`MAX_WIDTH`] if there is no such piece.
+    /// A number that is at least as great as lines without any text of a free piece are wide; [`MAX_WIDTH`] if there is no such piece.
     ///
     /// # Errors
     /// If that is more than can be counted.
@@ -186,7 +187,8 @@ impl LexedTables {
         if widest > MAX_COUNTED {
             return Err(InfillError::too_wide(widest, MAX_COUNTED));
         }
-        Ok(widest)
+        // What is known of any text is known for one number, so few of them are best.
+        Ok(widest.max(MIN_COUNTED).next_power_of_two())
     }
 
     /// The widths of the ends of lines outside of brackets, in a text of the language.
