@@ -97,7 +97,16 @@ const STRETCHABLE: [&str; 6] =
 const OTHERS: [&str; 2] = [r"\n|\n  ", r"\n(  )*"];
 
 fn arb_grammar(newlines: &[&'static str]) -> impl Strategy<Value = Subject> + use<> {
-    let ignored = select(vec![None, Some(" "), Some(" +"), Some(r"\\\n")]);
+    let ignored = select(vec![
+        None,
+        Some(" "),
+        Some(" +"),
+        Some(r"\\\n"),
+        // Not at the beginning of a line; what goes on as another token would; what another ends with.
+        Some(r"(?<=[^\n]) +"),
+        Some(" a?"),
+        Some(r"(?<=[^\n]) [ b]*| +"),
+    ]);
     let rules = prop_oneof![Just(statements()), vec(arb_rule(), 1..=3)];
     (select(newlines.to_vec()), ignored, rules)
         .prop_map(|(newline, ignored, rules)| indented(newline, ignored, &rules))

@@ -55,7 +55,15 @@ fn arb_grammar() -> impl Strategy<Value = Subject> {
         select(strings.to_vec()).prop_map(string),
         (select(regexps.to_vec()), -1..2i32).prop_map(|(source, priority)| regexp(source, priority)),
     ];
-    let ignored = select(vec![None, Some(" "), Some(" +"), Some(" a? "), Some(r"\.\.")]);
+    let ignored = select(vec![
+        None,
+        Some(" "),
+        Some(" +"),
+        Some(" a? "),
+        Some(r"\.\."),
+        Some(r"(?<=[^a]) +"),
+        Some("  ?a?"),
+    ]);
     let ignored = ignored.prop_map(|source| source.map(|source| regexp(source, 0)));
     (vec(terminal, 1..4), ignored, vec(arb_rule(), 1..=3))
         .prop_map(|(terminals, ignored, rules)| plain(grammar(terminals, &[], ignored, &rules)))
