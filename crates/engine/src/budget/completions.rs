@@ -7,9 +7,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use maskwright_automata::ByteSet;
+use maskwright_automata::{ByteSet, StateId};
 use maskwright_grammar::{ExprId, ExprPool};
-use maskwright_vocabulary::Vocabulary;
+use maskwright_vocabulary::{Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use super::far::single_bytes;
@@ -43,6 +43,8 @@ pub(crate) struct Budget {
     configs: FxHashMap<ConfigId, u32>,
     pub(super) threads: FxHashMap<Thread, u32>,
     pub(super) profiles: FxHashMap<ConfigId, Arc<Profile>>,
+    /// What tokens read behind residues, by the bytes that may follow there.
+    pub(super) partition_exits: FxHashMap<((u64, StateId), ByteSet), Arc<Trie>>,
     pub(super) profile_bytes: usize,
     eos_cost: u32,
     /// Whether each byte is a token.
@@ -72,6 +74,7 @@ impl Budget {
             configs: FxHashMap::default(),
             threads: FxHashMap::default(),
             profiles: FxHashMap::default(),
+            partition_exits: FxHashMap::default(),
             profile_bytes: 0,
             eos_cost: u32::from(!vocabulary.eos_token_ids().is_empty()),
             spells_all: single_bytes(vocabulary) == ByteSet::FULL,
@@ -281,6 +284,7 @@ impl Budget {
         self.configs = FxHashMap::default();
         self.threads = FxHashMap::default();
         self.profiles = FxHashMap::default();
+        self.partition_exits = FxHashMap::default();
         self.profile_bytes = 0;
     }
 

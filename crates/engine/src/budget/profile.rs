@@ -21,8 +21,6 @@ use crate::configuration::{ConfigId, Thread};
 use crate::machine::Machine;
 use crate::mask_form::{MaskBuilder, MaskForm};
 
-/// For how many sets of bytes a partition keeps what tokens read behind it.
-const MAX_EXITS: usize = 16;
 /// Bytes that profiles may take before they are dropped.
 const MAX_BYTES: usize = 64 << 20;
 
@@ -86,8 +84,6 @@ pub(super) struct Partition {
     inside: Vec<(StateId, MaskForm)>,
     /// Places in the token trie where it accepts and tokens go on.
     places: Vec<(TrieNodeId, u32)>,
-    /// The remainders of tokens behind such places, by the set of bytes that they begin with.
-    exits: std::sync::Mutex<FxHashMap<ByteSet, Arc<Trie>>>,
 }
 
 impl Partition {
@@ -119,30 +115,24 @@ impl Partition {
         let mut inside: Vec<(StateId, MaskForm)> =
             inside.into_iter().map(|(state, mask)| (state, mask.finish())).collect();
         inside.sort_unstable_by_key(|&(state, _)| state);
-        Ok(Partition { inside, places, exits: std::sync::Mutex::default() })
+        Ok(Partition { inside, places })
     }
 
-    fn exits(&self, vocabulary: &Vocabulary, follow: ByteSet) -> Arc<Trie> {
-        let mut known = lock(&self.exits);
-        let make = || {
-            let trie = vocabulary.trie();
-            let mut found: Vec<(TokenId, u32)> = Vec::new();
-            for &(place, depth) in &self.places {
-                for (byte, child) in trie.children(place) {
-                    if follow.contains(byte) {
-                        found.extend(trie.subtree_tokens(child).iter().map(|&token| (token, depth)));
-                    }
+    /// The remainders of tokens behind places where the residue accepts, that begin with a byte of `follow`.
+    fn exits(&self, vocabulary: &Vocabulary, follow: ByteSet) -> Trie {
+        let trie = vocabulary.trie();
+        let mut found: Vec<(TokenId, u32)> = Vec::new();
+        for &(place, depth) in &self.places {
+            for (byte, child) in trie.children(place) {
+                if follow.contains(byte) {
+                    found.extend(trie.subtree_tokens(child).iter().map(|&token| (token, depth)));
                 }
             }
-            let remainder = |(token, depth): &(TokenId, u32)| {
-                vocabulary.token_bytes(*token).map(|bytes| (&bytes[*depth as usize..], *token))
-            };
-            Arc::new(Trie::new(found.iter().filter_map(remainder)))
-        };
-        if known.len() >= MAX_EXITS && !known.contains_key(&follow) {
-            known.clear();
         }
-        known.entry(follow).or_insert_with(make).clone()
+        let remainder = |(token, depth): &(TokenId, u32)| {
+            vocabulary.token_bytes(*token).map(|bytes| (&bytes[*depth as usize..], *token))
+        };
+        Trie::new(found.iter().filter_map(remainder))
     }
 
     pub(super) fn memory_usage(&self) -> usize {
@@ -198,7 +188,8 @@ impl Budget {
             machine.close(&mut seeds, &mut behind)?;
             let Some(behind) = machine.intern(&mut behind, false)? else { continue };
             let follow = machine.next_bytes(behind)?;
-            let exits = partition.exits(&vocabulary, follow);
+            let key = (automaton.residue_key(same[0].residue), follow);
+            let exits = self.partition_exits(&vocabulary, &partition, key);
             let mut stack = vec![(Trie::ROOT, behind)];
             while let Some((node, config)) = stack.pop() {
                 let bytes = machine.next_bytes(config)?;
@@ -225,6 +216,7 @@ impl Budget {
             if self.profile_bytes > MAX_BYTES {
                 self.profile_bytes = 0;
                 self.profiles = FxHashMap::default();
+                self.partition_exits = FxHashMap::default();
             }
             self.profiles.insert(config, profile.clone());
         }
@@ -244,5 +236,21 @@ impl Budget {
         let partition = Arc::new(partition.map_err(|error| located(automaton, error))?);
         lock(&self.spelling).keep_partition(automaton, residue, partition.clone());
         Ok(partition)
+    }
+
+    /// What the tokens read behind a residue of which the bytes that may follow are given with its name.
+    fn partition_exits(
+        &mut self,
+        vocabulary: &Vocabulary,
+        partition: &Partition,
+        key: ((u64, StateId), ByteSet),
+    ) -> Arc<Trie> {
+        if let Some(known) = self.partition_exits.get(&key) {
+            return known.clone();
+        }
+        let exits = Arc::new(partition.exits(vocabulary, key.1));
+        self.profile_bytes += exits.memory_usage();
+        self.partition_exits.insert(key, exits.clone());
+        exits
     }
 }

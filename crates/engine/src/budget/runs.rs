@@ -353,8 +353,10 @@ impl Spelling {
             self.partition_bytes = 0;
             self.partitions = FxHashMap::default();
         }
-        self.partition_bytes += partition.memory_usage();
-        self.partitions.insert(automaton.residue_key(residue), partition);
+        let n_bytes = partition.memory_usage();
+        if self.partitions.insert(automaton.residue_key(residue), partition).is_none() {
+            self.partition_bytes += n_bytes;
+        }
     }
 
     /// Approximate memory, in bytes.

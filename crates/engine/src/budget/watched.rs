@@ -52,13 +52,15 @@ pub(crate) type FoundWays = FxHashMap<ConfigId, Vec<(Arc<[TokenId]>, usize)>>;
 struct Patience {
     by_search: usize,
     left: usize,
+    /// The same of searches by upper bounds.
+    quick: usize,
     /// Whether some search was given up.
     is_given_up: bool,
 }
 
 impl Patience {
     fn new(by_search: usize, left: usize) -> Patience {
-        Patience { by_search, left, is_given_up: false }
+        Patience { by_search, left, quick: left, is_given_up: false }
     }
 }
 
@@ -307,8 +309,11 @@ impl Machine {
         let is_given_up = std::mem::take(&mut patience.is_given_up);
         let mut fits = false;
         if status == TokenCountStatus::Upper {
-            let mut quick = Patience::new(patience.by_search, patience.by_search);
+            // What stops this search does not say that there is nothing.
+            let most = patience.by_search.min(patience.quick);
+            let mut quick = Patience::new(most, most);
             fits = self.way_near(place, least, n_left, status, &mut quick)?;
+            patience.quick -= most - quick.left;
         }
         fits = fits || self.way_near(place, least, n_left, TokenCountStatus::Exact, patience)?;
         if !fits {

@@ -107,7 +107,7 @@ fn preferred(
     Ok(targets)
 }
 
-/// Leaves out the members from which far fewer terminals lead to members than from the start.
+/// Leaves out the members from which far fewer terminals lead to members than from the first.
 fn drop_narrow(members: &mut Vec<HypothesisId>, walks: &mut Vec<Vec<Walk>>) {
     loop {
         let is_member: FxHashSet<HypothesisId> = members.iter().copied().collect();

@@ -32,6 +32,9 @@ const MAX_TRIED: usize = 8;
 /// How many pairs a simulation may have.
 const MAX_PAIRS: usize = 64;
 
+/// An unguarded boundary, and what is ignored and leads there.
+pub(crate) type Parted = (HypothesisId, Arc<[u8]>);
+
 impl LexedTables {
     /// The unguarded boundary that something ignored leads to from `boundary`, and a shortest such text; `None` if there
     /// is none, or none is found soon.
@@ -42,7 +45,7 @@ impl LexedTables {
         &mut self,
         boundary: HypothesisId,
         fuel: &Fuel,
-    ) -> Result<Option<(HypothesisId, Arc<[u8]>)>, InfillError> {
+    ) -> Result<Option<Parted>, InfillError> {
         if let Some(known) = self.separators.get(&boundary) {
             return Ok(known.clone());
         }

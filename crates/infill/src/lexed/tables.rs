@@ -18,6 +18,7 @@ use crate::lexed::clear::Clear;
 use crate::lexed::hypotheses::{Hypotheses, HypothesisId, Outcome};
 use crate::lexed::indentation::Indent;
 use crate::lexed::scan::{FreeScan, Part, TokenScan};
+use crate::lexed::separators::Parted;
 use crate::lexed::terminals::Terminals;
 use crate::lexed::walks::Walks;
 use crate::lexed::wide::Around;
@@ -51,7 +52,7 @@ pub(crate) struct LexedTables {
     /// The most blanks of a token, if that was asked.
     pub(crate) most_blanks: Option<u32>,
     /// By boundary, the one without guards that something ignored leads to, and that.
-    pub(crate) separators: FxHashMap<HypothesisId, Option<(HypothesisId, Arc<[u8]>)>>,
+    pub(crate) separators: FxHashMap<HypothesisId, Option<Parted>>,
     pub(crate) walks: FxHashMap<HypothesisId, Arc<Walks>>,
     pub(crate) clear: Option<Arc<Clear>>,
     /// Made when a first graph is.
