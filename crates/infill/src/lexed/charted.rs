@@ -163,6 +163,7 @@ impl Charted {
         line_ends.widen(steps, &mut fillings, tables)?;
         Ok(Some((end, fillings)))
     }
+
     /// The bytes that an edge reads, with what it is filled with; none where they are not known, within a token.
     fn bytes_read<'b>(
         &self,

@@ -44,11 +44,15 @@ impl Clear {
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn new(tables: &mut LexedTables, fuel: &Fuel) -> Result<Clear, InfillError> {
-        let base = usual(tables, fuel)?;
+        let from_start = tables.all_walks(HypothesisId::START, fuel)?;
+        let base = usual(&from_start, tables)?;
         let mut members = vec![base];
         let mut walks: Vec<Vec<Walk>> = Vec::new();
         while let Some(&member) = members.get(walks.len()) {
-            let all = tables.all_walks(member, fuel)?;
+            let all = match member {
+                HypothesisId::START => from_start.clone(),
+                _ => tables.all_walks(member, fuel)?,
+            };
             for target in preferred(&all, base, &members, tables)? {
                 if members.len() < MAX_MEMBERS && !members.contains(&target) {
                     members.push(target);
@@ -71,11 +75,11 @@ impl Clear {
 
 /// The boundary without guards in whose state of the lexer most terminals leave it. That of the start is another one if something looks
 /// back there.
-fn usual(tables: &mut LexedTables, fuel: &Fuel) -> Result<HypothesisId, InfillError> {
+fn usual(from_start: &[Walk], tables: &mut LexedTables) -> Result<HypothesisId, InfillError> {
     let mut terminals: FxHashMap<HypothesisId, FxHashSet<TerminalId>> = FxHashMap::default();
-    for (labels, to) in tables.all_walks(HypothesisId::START, fuel)? {
+    for (labels, to) in from_start {
         if let [label] = labels[..]
-            && let Some(unguarded) = tables.hypotheses.unguarded(to)?
+            && let Some(unguarded) = tables.hypotheses.unguarded(*to)?
         {
             terminals.entry(unguarded).or_default().insert(label);
         }
