@@ -36,6 +36,9 @@ mod tokenizer;
 
 use pyo3::prelude::*;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Constrained decoding, the compiled part. Use the package `maskwright`, which re-exports it.
 #[pymodule]
 mod _maskwright {

@@ -73,6 +73,14 @@ impl<'a> Steps<'a> {
         }
     }
 
+    /// How many numbers there are.
+    pub fn n_classes(&self) -> usize {
+        match self.0 {
+            Kind::Lazy(_, row) => row.classes().sets().len(),
+            Kind::Word(..) | Kind::Set(_) | Kind::Counted(..) | Kind::Nowhere => SINGLES.len(),
+        }
+    }
+
     /// The sets of bytes that share a number: disjoint, no byte left out.
     pub fn classes(&self) -> impl Iterator<Item = ByteSet> + use<'a> {
         let sets = match self.0 {

@@ -92,6 +92,9 @@ enum Campaign {
     HostileCase(hostile::CaseArguments),
 }
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> anyhow::Result<()> {
     match Cli::parse().campaign {
         Campaign::JsonMode(arguments) => json_mode::run(&arguments),

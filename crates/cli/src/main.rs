@@ -36,6 +36,9 @@ use clap::Parser;
 use arguments::{Command, CommandLine};
 use outcome::Outcome;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let command = CommandLine::parse().command;
     let result = match command {

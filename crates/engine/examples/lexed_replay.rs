@@ -11,6 +11,9 @@ use maskwright_engine::{Compiler, Limits, Matcher};
 use maskwright_lark::{Indentation, LarkConfig, LexerKind, parse_lark};
 use maskwright_vocabulary::{Mask, TokenId, Tokenizer, TokenizerOptions};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 type Error = Box<dyn std::error::Error>;
 
 fn shared() -> PathBuf {

@@ -206,7 +206,7 @@ impl Machine {
     /// Whether the watch lets pass some completion of the text: breadth first, through what is at risk. What led out of
     /// risk at a configuration is tried first when it is met again: it mostly does so whatever was there before.
     pub(crate) fn has_completion(&mut self, place: &Place) -> Result<bool, EngineError> {
-        if !place.watching.is_at_risk() {
+        if !place.watching.is_at_risk() || self.safe_byte(place)?.is_some() {
             return Ok(true);
         }
         if let Some(way_out) = self.ways_out.get(&place.config).cloned()
@@ -227,8 +227,7 @@ impl Machine {
                 return Ok(true);
             }
             let bytes = self.next_bytes(config)?;
-            let safe = bytes.intersection(&place.watching.risky_bytes().complement());
-            if let Some(byte) = safe.iter().next() {
+            if let Some(byte) = self.safe_byte(&place)? {
                 self.memo_bytes += path.len() + 64;
                 self.ways_out.insert(start, path.iter().copied().chain([byte]).collect());
                 return Ok(true);
@@ -254,6 +253,16 @@ impl Machine {
             }
         }
         Ok(false)
+    }
+
+    /// A byte that leads out of risk.
+    fn safe_byte(&mut self, place: &Place) -> Result<Option<u8>, EngineError> {
+        let risky = place.watching.risky_bytes();
+        if risky == ByteSet::FULL {
+            return Ok(None);
+        }
+        let Some(config) = self.admitted(place)? else { return Ok(None) };
+        Ok(self.next_bytes(config)?.intersection(&risky.complement()).first())
     }
 
     /// The mask of a place. Where the machine's mask is memoised, takes time linear in the tokens that are doubtful or read

@@ -17,6 +17,9 @@ use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillError, InfillLimits, I
 use maskwright_lark::{LarkConfig, builtin, parse_lark};
 use maskwright_vocabulary::{TokenId, Tokenizer, TokenizerOptions, Vocabulary, mask_contains, mask_words};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Masks of each canvas.
 const N_MASKS: usize = 4;
 

@@ -9,8 +9,8 @@
 //! any more, and in every open watched array neither can the item being written; the grammar's own completions close
 //! it then, and what is opened later is completed with different keys and items, since `lower_object` and `lower_array`
 //! let in only objects and arrays that have as many keys and values as must be there. Where there are few keys, commas are
-//! marked too. Costs: a byte takes constant time, a question of a key time logarithmic in those kept, one of an item
-//! time linear in the values kept; a copy takes constant time but for items that are being written.
+//! marked too. Costs: a byte takes constant time, a question of a key or a string time logarithmic in those kept, one of
+//! another item time linear in the values kept; a copy takes constant time but for the text that is being written.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -18,9 +18,9 @@ use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
 use maskwright_grammar::{Doubt, Mark, Marks, Watch, Watching};
-use rpds::{ListSync, RedBlackTreeSetSync};
+use rpds::{ListSync, RedBlackTreeSetSync, VectorSync};
 
-use crate::json_value::{JsonValue, escape_goes_on, unescaped_so_far};
+use crate::json_value::{JsonValue, begins_with, escape_goes_on, unescaped_so_far};
 use crate::lower_object::FEW_KEYS;
 
 /// The watch of a schema.
@@ -156,9 +156,10 @@ enum StringPhase {
 #[derive(Clone, Debug)]
 enum Level {
     Array {
-        /// Kept in watched arrays only, like members.
-        items: Arc<Vec<Arc<JsonValue>>>,
-        is_watched: bool,
+        /// Kept where the array is a part of an item of a watched one, like members.
+        items: VectorSync<Arc<JsonValue>>,
+        /// Kept where the array is watched itself.
+        seen: Option<Seen>,
     },
     Object {
         names: Names,
@@ -168,7 +169,38 @@ enum Level {
     },
 }
 
+/// The items of a watched array.
+#[derive(Clone, Debug)]
+struct Seen {
+    strings: Names,
+    others: VectorSync<Arc<JsonValue>>,
+}
+
+impl Seen {
+    fn new() -> Seen {
+        Seen { strings: Names::new_sync(), others: VectorSync::new_sync() }
+    }
+
+    fn add(&mut self, value: Arc<JsonValue>) {
+        match &*value {
+            JsonValue::String(text) => self.strings.insert_mut(text.clone()),
+            _ => self.others.push_back_mut(value),
+        }
+    }
+
+    fn contains(&self, value: &JsonValue) -> bool {
+        match value {
+            JsonValue::String(text) => self.strings.contains(text),
+            _ => self.others.iter().any(|other| **other == *value),
+        }
+    }
+}
+
 impl Level {
+    fn is_watched(&self) -> bool {
+        matches!(self, Level::Array { seen: Some(_), .. })
+    }
+
     fn has_names(&self) -> bool {
         matches!(self, Level::Object { names, .. } if !names.is_empty())
     }
@@ -207,8 +239,16 @@ impl Reader {
         self.token.clear();
         self.value = None;
         let Some(value) = whole else { return };
+        let n_watched = self.n_watched;
         self.change(|level| match level {
-            Level::Array { items, .. } => Arc::make_mut(items).push(value),
+            Level::Array { items, seen } => {
+                if n_watched > usize::from(seen.is_some()) {
+                    items.push_back_mut(value.clone());
+                }
+                if let Some(seen) = seen {
+                    seen.add(value);
+                }
+            }
             Level::Object { members, key, .. } => {
                 if let Some(key) = key.take() {
                     Arc::make_mut(members).insert(key, value);
@@ -229,10 +269,10 @@ impl Reader {
         self.levels.drop_first_mut();
         self.n_naming -= usize::from(level.has_names());
         self.n_few -= usize::from(matches!(level, Level::Object { has_few: true, .. }));
-        self.n_watched -= usize::from(matches!(level, Level::Array { is_watched: true, .. }));
+        self.n_watched -= usize::from(level.is_watched());
         if self.n_watched > 0 {
             self.value = Some(Arc::new(match level {
-                Level::Array { items, .. } => JsonValue::Array(items),
+                Level::Array { items, .. } => JsonValue::Array(Arc::new(items.iter().cloned().collect())),
                 Level::Object { members, .. } => JsonValue::Object(members),
             }));
         }
@@ -289,9 +329,13 @@ impl Reader {
 
     /// Whether the key that is being written may be one of those before it.
     fn may_repeat_key(&self) -> bool {
-        let Some(names) = self.kept_names() else { return false };
-        if self.token.is_empty() {
-            return true;
+        self.kept_names().is_some_and(|names| self.may_be_one_of(names))
+    }
+
+    /// Whether the string that is being written, of which nothing need be there yet, may be one of `names`.
+    fn may_be_one_of(&self, names: &Names) -> bool {
+        if self.token.is_empty() || names.is_empty() {
+            return !names.is_empty();
         }
         let (name, open) = self.name_so_far();
         match self.string {
@@ -301,16 +345,32 @@ impl Reader {
         }
     }
 
+    /// The strings that the string being written must not be as an item of a watched array, if there are any.
+    fn kept_strings(&self) -> Option<&Names> {
+        let Some(Level::Array { seen: Some(seen), .. }) = self.levels.first() else { return None };
+        let is_string = self.value.is_none() && matches!(self.token.first(), None | Some(b'"'));
+        (is_string && !seen.strings.is_empty()).then_some(&seen.strings)
+    }
+
     /// Whether the item being written in a watched array may be one before it.
     fn may_repeat_item(&self) -> bool {
-        if self.n_watched == 0 {
+        self.kept_strings().is_some_and(|strings| self.may_be_one_of(strings)) || self.may_repeat_other()
+    }
+
+    /// The same of items that are no strings.
+    fn may_repeat_other(&self) -> bool {
+        let has_others = |level: &Level| match level {
+            Level::Array { seen: Some(seen), .. } => !seen.others.is_empty(),
+            _ => false,
+        };
+        if self.n_watched == 0 || !self.levels.iter().any(has_others) {
             return false;
         }
         let mut levels: Vec<&Level> = self.levels.iter().collect();
         levels.reverse();
         levels.iter().enumerate().any(|(depth, level)| match level {
-            Level::Array { items, is_watched: true } => {
-                items.iter().any(|item| self.may_become(item, &levels[depth + 1..]))
+            Level::Array { seen: Some(seen), .. } => {
+                seen.others.iter().any(|item| self.may_become(item, &levels[depth + 1..]))
             }
             _ => false,
         })
@@ -330,7 +390,8 @@ impl Reader {
         };
         match (level, value) {
             (Level::Array { items, .. }, JsonValue::Array(others)) => {
-                others.starts_with(items)
+                others.len() >= items.len()
+                    && items.iter().eq(&others[..items.len()])
                     && match others.get(items.len()) {
                         Some(next) => self.may_become(next, inner),
                         // All items are there; what is begun is one more.
@@ -353,10 +414,10 @@ impl Reader {
         if self.token.is_empty() {
             return true;
         }
-        let name = self.name();
+        let (name, open) = self.name_so_far();
         match self.string {
             StringPhase::Outside => members.contains_key(&name[..]),
-            _ => members.keys().any(|member| member.starts_with(&name)),
+            _ => members.keys().any(|member| begins_with(member, &name, open)),
         }
     }
 }
@@ -416,7 +477,7 @@ impl Watching for Reader {
             (StringPhase::Outside, b'[') => {
                 let is_watched = marks.contains(Mark::Opens);
                 self.n_watched += usize::from(is_watched);
-                self.open(Level::Array { items: Arc::default(), is_watched });
+                self.open(Level::Array { items: VectorSync::new_sync(), seen: is_watched.then(Seen::new) });
                 return true;
             }
             (StringPhase::Outside, b'{') => {
@@ -462,8 +523,8 @@ impl Watching for Reader {
             let is_whole = self.string == StringPhase::Outside && !self.token.is_empty();
             return is_whole && self.kept_names().is_some_and(|names| names.contains(&self.name()[..]));
         }
-        let Some(Level::Array { items, is_watched: true }) = self.levels.first() else { return false };
-        !items.is_empty() && self.whole().is_some_and(|value| items.contains(&value))
+        let Some(Level::Array { seen: Some(seen), .. }) = self.levels.first() else { return false };
+        self.whole().is_some_and(|value| seen.contains(&value))
     }
 
     fn is_at_risk(&self) -> bool {
@@ -471,12 +532,13 @@ impl Watching for Reader {
     }
 
     fn risky_bytes(&self) -> ByteSet {
-        let Some(names) = self.kept_names().filter(|_| self.n_watched == 0) else { return ByteSet::FULL };
-        if self.string == StringPhase::Outside {
+        // All that may be repeated is a string, and is being written.
+        if self.string == StringPhase::Outside || self.may_repeat_other() {
             return ByteSet::FULL;
         }
         let (name, open) = self.name_so_far();
-        bytes_to(names, &name, open)
+        let of = |names: Option<&Names>| names.map_or(ByteSet::EMPTY, |names| bytes_to(names, &name, open));
+        of(self.kept_names()).union(&of(self.kept_strings()))
     }
 
     fn is_idle(&self) -> bool {
@@ -533,12 +595,58 @@ mod tests {
 
     #[test]
     fn risk_ends_where_an_item_differs() {
-        for text in ["[1,", r#"["abc","ab"#, r#"[{"a":"x","b":1},{"b":1,"a":""#, "[[1,2],[1", "[[],[", "[5,5"]
-        {
+        for text in [
+            "[1,",
+            r#"["abc","ab"#,
+            r#"["abc","a\u0"#,
+            r#"["abc",1,"#,
+            r#"[{"a":"x","b":1},{"b":1,"a":""#,
+            r#"[{"a":"x"},{"\u006"#,
+            r#"[["a","b"],["a","\u0062"#,
+            "[[1,2],[1",
+            "[[],[",
+            "[5,5",
+        ] {
             assert!(after(text).is_at_risk(), "{text}");
         }
-        for text in ["[", "[1", r#"["abc","b"#, r#"[{"a":"x"},{"a":"y"#, "[[1,2],[2", "[[],[1", "[1,2]"] {
+        for text in [
+            "[",
+            "[1",
+            r#"["abc","b"#,
+            r#"["abc","a\u1"#,
+            r#"["abc",["abc""#,
+            r#"[{"a":"x"},{"a":"y"#,
+            r#"[{"a":"x"},{"\u007"#,
+            r#"[["a","b"],["a","\u0063"#,
+            "[[1,2],[2",
+            "[[],[1",
+            "[1,2]",
+        ] {
             assert!(!after(text).is_at_risk(), "{text}");
+        }
+    }
+
+    /// Bytes that are not risky lead out of risk, and at strings those that are keep it.
+    #[test]
+    fn risky_bytes_of_strings_are_those_that_go_on() {
+        for (text, are_exact) in [
+            (r#"["abc","ab"#, true),
+            (r#"["abc","axe",7,"a"#, true),
+            (r#"["abc","ab\u00"#, true),
+            (r#"["é","\u00"#, true),
+            (r#"{"k":1,""#, true),
+            (r#"[["abc"],["a"#, false),
+            (r#"[{"k":1},{""#, false),
+            ("[17,1", false),
+        ] {
+            let watching = after(text);
+            let risky = watching.risky_bytes();
+            for byte in (b'!'..0x7f).filter(|byte| !b"\"\\".contains(byte)) {
+                let mut next = watching.clone();
+                <dyn Watching>::make_mut(&mut next).read(byte, Marks::default());
+                assert!(!next.is_at_risk() || risky.contains(byte), "{text} {}", byte as char);
+                assert!(!are_exact || next.is_at_risk() || !risky.contains(byte), "{text} {}", byte as char);
+            }
         }
     }
 }

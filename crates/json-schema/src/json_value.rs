@@ -16,7 +16,7 @@ pub(crate) enum JsonValue {
     Literal(Box<[u8]>),
     Number(Number),
     /// UTF-8.
-    String(Box<[u8]>),
+    String(Arc<[u8]>),
     Array(Arc<Vec<Arc<JsonValue>>>),
     Object(Arc<BTreeMap<Box<[u8]>, Arc<JsonValue>>>),
 }
@@ -44,7 +44,10 @@ impl JsonValue {
     /// not ended) may be this value. Errs on the side of yes for numbers only: where the power of ten is open.
     pub(crate) fn may_begin_with(&self, text: &[u8]) -> bool {
         match (self, text.first()) {
-            (JsonValue::String(value), Some(b'"')) => value.starts_with(&unescaped(&text[1..])),
+            (JsonValue::String(value), Some(b'"')) => {
+                let (plain, open) = unescaped_so_far(&text[1..]);
+                begins_with(value, &plain, open)
+            }
             (JsonValue::Number(value), Some(b'-' | b'0'..=b'9')) => value.may_begin_with(text),
             (JsonValue::Literal(value), _) => value.starts_with(text),
             _ => false,
@@ -160,6 +163,19 @@ pub(crate) fn unescaped_so_far(text: &[u8]) -> (Vec<u8>, &[u8]) {
             }
             other => plain.push(other),
         }
+    }
+}
+
+/// Whether `value` begins with `plain` and then with a character that `open` may become, a beginning of an escape.
+pub(crate) fn begins_with(value: &[u8], plain: &[u8], open: &[u8]) -> bool {
+    let Some(rest) = value.strip_prefix(plain) else { return false };
+    if open.is_empty() {
+        return true;
+    }
+    match std::str::from_utf8(rest) {
+        Ok(rest) => rest.chars().next().is_some_and(|next| !escape_goes_on(open, next).is_empty()),
+        // What is there ends within a character.
+        Err(_) => false,
     }
 }
 

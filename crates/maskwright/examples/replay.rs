@@ -17,6 +17,9 @@ use maskwright::{
 };
 use serde_json::Value;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Times in microseconds, with where they were taken. Of several rounds the shortest counts: each does the same
 /// work from empty caches, and what is longer is the machine's doing.
 #[derive(Default)]

@@ -42,6 +42,10 @@ pub(crate) fn walk(
             {
                 visit(Found::Subtree(child));
             } else if let Some(next) = states.step(state, byte)? {
+                if states.takes_below(trie, next, byte, child)? {
+                    visit(Found::Subtree(child));
+                    continue;
+                }
                 visit(Found::Node(child, depth + 1, states.states[next].is_accepting));
                 if trie.n_children(child) > 0 {
                     stack.push((child, next, depth + 1));
@@ -62,7 +66,7 @@ pub(super) struct States<'a> {
     pub(super) automaton: &'a Automaton,
     pub(super) states: Vec<State<'a>>,
     numbers: FxHashMap<StateId, usize>,
-    /// 256 transitions for each, by class.
+    /// The transitions of each from its first cell on, by class.
     cells: Vec<u32>,
 }
 
@@ -71,6 +75,7 @@ pub(super) struct State<'a> {
     steps: Steps<'a>,
     /// By byte, its class: bytes of one class lead to one state.
     class_of: &'a [u8; 256],
+    first_cell: usize,
     pub(super) is_accepting: bool,
     /// How many nodes of the trie were below those that it was met at.
     pub(super) n_walked: usize,
@@ -101,6 +106,7 @@ impl States<'_> {
             residue,
             steps,
             class_of: steps.class_of(),
+            first_cell: self.cells.len(),
             is_accepting,
             n_walked: 0,
             core: None,
@@ -110,15 +116,15 @@ impl States<'_> {
             usual: None,
             spell: None,
         });
-        self.cells.resize(self.cells.len() + 256, UNKNOWN);
+        self.cells.resize(self.cells.len() + steps.n_classes(), UNKNOWN);
         self.numbers.insert(residue, number);
         Ok(number)
     }
 
     #[inline]
     fn step(&mut self, state: usize, byte: u8) -> Result<Option<usize>, AutomatonError> {
-        let class = self.states[state].class_of[usize::from(byte)];
-        match self.cells[state * 256 + usize::from(class)] {
+        let State { class_of, first_cell, .. } = &self.states[state];
+        match self.cells[first_cell + usize::from(class_of[usize::from(byte)])] {
             UNKNOWN => self.fill(state, byte),
             DEAD => Ok(None),
             next => Ok(Some(next as usize)),
@@ -127,12 +133,12 @@ impl States<'_> {
 
     #[cold]
     fn fill(&mut self, state: usize, byte: u8) -> Result<Option<usize>, AutomatonError> {
-        let State { steps, class_of, .. } = self.states[state];
+        let State { steps, class_of, first_cell, .. } = self.states[state];
         let next = match steps.next(byte)? {
             Some((next, is_accepting)) => Some(self.number(next, is_accepting)?),
             None => None,
         };
-        self.cells[state * 256 + usize::from(class_of[usize::from(byte)])] =
+        self.cells[first_cell + usize::from(class_of[usize::from(byte)])] =
             next.map_or(DEAD, |next| next as u32);
         Ok(next)
     }
@@ -191,6 +197,32 @@ impl States<'_> {
             }
             _ => Ok(false),
         }
+    }
+
+    /// Whether all that goes on below `child`, which is reached in `state` by `byte`, keeps the state alive and never
+    /// accepts: where what goes on by other bytes from the node above it does not.
+    #[inline]
+    fn takes_below(
+        &mut self,
+        trie: &Trie,
+        state: usize,
+        byte: u8,
+        child: TrieNodeId,
+    ) -> Result<bool, AutomatonError> {
+        let &State { is_accepting, n_walked, .. } = &self.states[state];
+        if is_accepting || n_walked < WORTH || trie.subtree_nodes(child) < MIN_SUBTREE {
+            return Ok(false);
+        }
+        let below = trie.bytes_below(child);
+        let state = match self.core(state)? {
+            Some((_, ends)) if below.intersects(&ends) => return Ok(false),
+            Some((core, _)) => core,
+            None => state,
+        };
+        if below.is_subset(&self.free(state)?) {
+            return Ok(true);
+        }
+        Ok(byte < 0x80 && trie.is_text_from(child) && below.is_subset(&self.free_in_texts(state)?))
     }
 
     /// Whether what was to be walked from a state so far is more than what it takes to know where it is free.
@@ -261,9 +293,13 @@ impl States<'_> {
             set = vec![root];
         }
         let free = self.bytes_within(&set, texts)?;
+        self.note_free(root, texts, free);
         let alive = self.automaton.next_bytes(self.states[root].residue)?;
         for &state in &set {
-            if self.automaton.next_bytes(self.states[state].residue)? == alive {
+            // Some way out of the set may be one that this state alone does not have.
+            if self.automaton.next_bytes(self.states[state].residue)? == alive
+                && self.bytes_within(&[state], texts)?.is_subset(&free)
+            {
                 self.note_free(state, texts, free);
             }
         }
