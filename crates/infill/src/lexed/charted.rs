@@ -38,6 +38,25 @@ impl Charted {
         Ok(Charted { graph, chart })
     }
 
+    /// The same for what position `position` can take of `asked`: without texts that have other tokens there, as far as the
+    /// grammar's approximation says. Takes out of `asked` the tokens that are left in no text, if all positions are read as a whole.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn asking(
+        (steps, ends): (&[Step], &[usize]),
+        readings: &[Reading],
+        (position, asked): (usize, &mut [u32]),
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<Charted, InfillError> {
+        let graph = Graph::asking(steps, ends, readings, Some((position, asked.into())), tables, fuel)?;
+        let chart = Earley::new(&graph, tables);
+        let mut charted = Charted { graph, chart };
+        charted.refute(position, asked, readings.is_empty(), tables, fuel)?;
+        Ok(charted)
+    }
+
     /// Whether there is some text.
     ///
     /// # Errors

@@ -10,6 +10,10 @@
 //! Proof. A text of the narrow graph is one of the lattice, so is each that differs from it in the one token and is in
 //! the language. Where the wide graph has no text with the token, the lattice has none. ∎
 //!
+//! A text that is known already is worth more: with a *window* of a few masked positions around the one that is asked about, and
+//! all others as that text has them, it says of nearly all tokens that can be taken that they can, by a chart of known text
+//! for the most part.
+//!
 //! Rejected: only this. A mask of names has tens of thousands of tokens and hundreds of examples.
 
 use maskwright_automata::Fuel;
@@ -22,6 +26,9 @@ use crate::lexed::charted::Charted;
 use crate::lexed::narrow::narrow;
 use crate::lexed::tables::LexedTables;
 use crate::lexed::wide::wide;
+
+/// About how many facts of a window are made.
+const N_WINDOW: usize = 10_000;
 
 /// How hard examples are looked for.
 #[derive(Clone, Copy, Debug)]
@@ -59,13 +66,7 @@ pub(crate) fn by_examples(
         let mut with_token = steps.to_vec();
         with_token[position] = (known(&vocabulary, token), None);
         if let Some((end, fillings)) = example(&with_token, &ends, patience.n_facts, tables, fuel)? {
-            let mut text = with_token;
-            text.truncate(end);
-            for filling in fillings {
-                if let Filling::Token { position, token } = filling {
-                    text[position] = (known(&vocabulary, token), None);
-                }
-            }
+            let mut text = filled(&with_token, end, &fillings, &vocabulary);
             text[position] = (Piece::Token, None);
             let mut charted = Charted::new(&text, &[end], &[], tables, fuel)?;
             charted.decide(position, asked, allowed, usize::MAX, tables, fuel)?;
@@ -82,6 +83,48 @@ pub(crate) fn by_examples(
         }
     }
     Ok(())
+}
+
+/// Moves tokens that masked position `position` can take from `asked` to `allowed`, of those that it can take where the other masked positions but
+/// `n_near` on each side of it have what `text` puts there, a text that ends at boundary `end`.
+///
+/// # Errors
+/// If a limit is reached.
+pub(crate) fn by_window(
+    steps: &[Step],
+    (end, text): &(usize, Vec<Filling>),
+    (position, n_near): (usize, usize),
+    [asked, allowed]: [&mut Vec<u32>; 2],
+    tables: &mut LexedTables,
+    fuel: &Fuel,
+) -> Result<(), InfillError> {
+    // A text that ends at the position or before says nothing about it.
+    if *end <= position {
+        return Ok(());
+    }
+    let vocabulary = tables.vocabulary.clone();
+    let mut window = filled(steps, *end, text, &vocabulary);
+    let is_masked = |at: &usize| matches!(steps[*at].0, Piece::Token);
+    let before = (0..position).rev().filter(is_masked).take(n_near);
+    let behind = (position..*end).filter(is_masked).take(n_near + 1);
+    for at in before.chain(behind) {
+        window[at] = steps[at].clone();
+    }
+    let readings = narrow(&window, Some(position)).unwrap_or_default();
+    let mut charted = Charted::new(&window, &[*end], &readings, tables, fuel)?;
+    charted.decide(position, asked, allowed, N_WINDOW, tables, fuel)?;
+    Ok(())
+}
+
+/// The lattice up to boundary `end` with what `fillings` put into its masked positions.
+fn filled(steps: &[Step], end: usize, fillings: &[Filling], vocabulary: &Vocabulary) -> Vec<Step> {
+    let mut text = steps[..end].to_vec();
+    for filling in fillings {
+        if let Filling::Token { position, token } = filling {
+            text[*position] = (known(vocabulary, *token), None);
+        }
+    }
+    text
 }
 
 /// A text of the narrow graph, if about so many facts give one.

@@ -163,8 +163,8 @@ impl Charted {
         }
     }
 
-    /// Takes out of `asked` the tokens that the position cannot take as far as the grammar's approximation says. The graph must have
-    /// all texts of the lattice, and its chart must be new.
+    /// Takes out of the graph what is on no path that the grammar's approximation lets pass and, if the graph `has_all` texts of the
+    /// lattice, out of `asked` the tokens of the position that are on none. The chart must be new.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -172,10 +172,14 @@ impl Charted {
         &mut self,
         position: usize,
         asked: &mut [u32],
+        has_all: bool,
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
         self.graph.refute_edges(tables, fuel)?;
+        if !has_all {
+            return Ok(());
+        }
         let mut taken = vec![0; asked.len()];
         for taking in self.takings(position, tables, fuel)? {
             taking.tokens[taking.index].add_to(&mut taken);

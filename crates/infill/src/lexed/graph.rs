@@ -94,6 +94,8 @@ pub(crate) struct Graph {
     counted: u32,
     /// The widths that lines have between masked positions in a narrow graph; sorted.
     usual_widths: Vec<u32>,
+    /// A masked position of which only these tokens are asked about; packed.
+    asked: Option<(usize, Box<[u32]>)>,
     pub(crate) is_boundary: Vec<bool>,
     /// By node, whether it is nowhere in particular in the indentation.
     is_plain: Vec<bool>,
@@ -126,7 +128,22 @@ impl Graph {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<Graph, InfillError> {
-        let mut graph = Graph { at: vec![Vec::new(); steps.len() + 1], ..Graph::default() };
+        Graph::asking(steps, ends, readings, None, tables, fuel)
+    }
+
+    /// The same, without texts that have no token of `asked` at its position.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn asking(
+        steps: &[Step],
+        ends: &[usize],
+        readings: &[Reading],
+        asked: Option<(usize, Box<[u32]>)>,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<Graph, InfillError> {
+        let mut graph = Graph { at: vec![Vec::new(); steps.len() + 1], asked, ..Graph::default() };
         let tab_width = tables.hypotheses.layout().map_or(1, |layout| layout.tab_width);
         graph.usual_widths = usual_widths(steps, tab_width);
         let mut progress = 0;
@@ -279,7 +296,19 @@ impl Graph {
                 for &(leap, set) in &scan.exits {
                     self.lead(from, leap, Node { inner: set.0, ..place }, Crossing::Bytes, tables);
                 }
-                for (index, &leap) in scan.ends.iter().enumerate() {
+                let asked = self.asked.as_ref().filter(|(position, _)| *position == place.position as usize);
+                let tokens = match asked {
+                    Some(_) => Some(tables.scan_tokens(NodeSetId(place.inner), hypothesis, fuel)?),
+                    None => None,
+                };
+                let is_asked = |index: usize| match (&tokens, &asked) {
+                    (Some(tokens), Some((_, asked))) => {
+                        tokens.get(index).is_some_and(|set| set.intersects(asked))
+                    }
+                    _ => true,
+                };
+                let wanted: Vec<bool> = (0..scan.ends.len()).map(is_asked).collect();
+                for (index, &leap) in scan.ends.iter().enumerate().filter(|(index, _)| wanted[*index]) {
                     self.lead(from, leap, behind, Crossing::Token { index: index as u32 }, tables);
                 }
             }

@@ -13,7 +13,7 @@ use crate::derivation::Filling;
 use crate::lattice::{Piece, Step};
 use crate::lexed::charted::Charted;
 use crate::lexed::earley::Earley;
-use crate::lexed::examples::{Patience, by_examples};
+use crate::lexed::examples::{Patience, by_examples, by_window};
 use crate::lexed::graph::Graph;
 use crate::lexed::narrow::{Reading, narrow, usual};
 use crate::lexed::tables::LexedTables;
@@ -26,18 +26,23 @@ const N_FIRST: usize = 30_000;
 const N_NARROW: usize = 200_000;
 const N_WIDE: usize = 500_000;
 
+/// How many masked positions on each side of one are left open in a text that is known, at first and then.
+const WINDOWS: [usize; 2] = [2, 8];
+
 /// How hard examples are looked for before the narrow graph is asked at length, and before the whole is.
 const FIRST_EXAMPLES: Patience = Patience { n_facts: N_FIRST, n_wide: 0, n_failures: 1 };
 const LAST_EXAMPLES: Patience = Patience { n_facts: N_NARROW, n_wide: N_WIDE, n_failures: 4 };
 
 /// About how many facts of the whole graph, if making it is no more work than that, are made before the narrow one is asked at length, and
 /// before examples are.
-const N_WHOLE: usize = 100_000;
-const N_WHOLE_AT_LENGTH: usize = 1_000_000;
+const N_WHOLE: usize = 1_000_000;
 const WHOLE_WORK: u64 = 20_000_000;
 
-/// How many masked positions on each side of one are read as such to refuse its tokens.
-const N_MASKED_AROUND: usize = 3;
+/// How many masked positions before one and behind it are read as such to refuse its tokens, at first and then.
+const MASKED_AROUND: [[usize; 2]; 2] = [[0, 3], [3, 3]];
+
+/// Of so many tokens of the vocabulary one is asked about, or fewer: then they are refused before they are looked for at length.
+const FEW: usize = 128;
 
 /// See the module. Charts are made when they are needed.
 #[derive(Debug, Default)]
@@ -51,6 +56,8 @@ pub(crate) struct LexedParse {
     /// The first boundary by which a text is known to end, and the last by which none is.
     possible_by: Option<usize>,
     impossible_by: Option<usize>,
+    /// A text that is known of, and the boundary that it ends at.
+    text: Option<(usize, Vec<Filling>)>,
     /// By masked position, what it can take, where that was asked.
     masks: FxHashMap<usize, Box<[u32]>>,
 }
@@ -95,6 +102,9 @@ impl LexedParse {
         let mut part = LexedParse::default();
         part.update(&self.steps, &ends, tables);
         let is_possible = part.is_possible(tables, fuel)?;
+        if is_possible && self.text.is_none() {
+            self.text = part.known_text(tables, fuel)?;
+        }
         Ok(self.note(boundary, is_possible))
     }
 
@@ -168,44 +178,56 @@ impl LexedParse {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<Vec<u32>, InfillError> {
-        let (steps, ends) = (&self.steps, &self.ends);
-        let mut asked = tables.around(around(steps, ends, position, 0), fuel)?;
+        let mut asked = tables.around(around(&self.steps, &self.ends, position, [0; 2]), fuel)?;
         let mut allowed = vec![0; asked.len()];
         let is_done = |asked: &[u32]| asked.iter().all(|&word| word == 0);
-        let Some(readings) = narrow(steps, Some(position)) else {
+        let Some(readings) = narrow(&self.steps, Some(position)) else {
             let mut whole = self.refuted_whole(position, &mut asked, tables, fuel)?;
             whole.decide(position, &mut asked, &mut allowed, usize::MAX, tables, fuel)?;
             return Ok(allowed);
         };
-        let mut narrow = Charted::new(steps, ends, &readings, tables, fuel)?;
-        narrow.decide(position, &mut asked, &mut allowed, N_FIRST, tables, fuel)?;
-        if is_done(&asked) {
-            return Ok(allowed);
+        let text = self.some_text(tables, fuel)?;
+        let (steps, ends) = (&self.steps, &self.ends);
+        let n_vocab = tables.vocabulary.n_vocab();
+        let are_few = |asked: &[u32]| {
+            asked.iter().map(|word| word.count_ones() as usize).sum::<usize>() * FEW <= n_vocab
+        };
+        for (n_near, n_masked) in WINDOWS.into_iter().zip(MASKED_AROUND) {
+            if let Some(text) = &text {
+                by_window(steps, text, (position, n_near), [&mut asked, &mut allowed], tables, fuel)?;
+            }
+            if are_few(&asked) {
+                tables.refuse_around(around(steps, ends, position, n_masked), &mut asked, fuel)?;
+            }
+            if is_done(&asked) {
+                return Ok(allowed);
+            }
         }
-        let masks = [&mut asked, &mut allowed];
-        by_examples((steps, ends), position, masks, FIRST_EXAMPLES, tables, fuel)?;
-        if !is_done(&asked) {
-            let near = around(steps, ends, position, N_MASKED_AROUND);
-            tables.refuse_around(near, &mut asked, fuel)?;
+        if !are_few(&asked) {
+            let mut narrow = Charted::new(steps, ends, &readings, tables, fuel)?;
+            narrow.decide(position, &mut asked, &mut allowed, N_FIRST, tables, fuel)?;
+            let masks = [&mut asked, &mut allowed];
+            by_examples((steps, ends), position, masks, FIRST_EXAMPLES, tables, fuel)?;
+            for n_masked in MASKED_AROUND {
+                tables.refuse_around(around(steps, ends, position, n_masked), &mut asked, fuel)?;
+            }
+            if is_done(&asked) {
+                return Ok(allowed);
+            }
         }
+        let mut narrow = Charted::asking((steps, ends), &readings, (position, &mut asked), tables, fuel)?;
+        narrow.decide(position, &mut asked, &mut allowed, N_NARROW, tables, fuel)?;
         if is_done(&asked) {
             return Ok(allowed);
         }
         let mut whole = self.small_whole(position, &mut asked, tables, fuel)?;
-        if let Some(whole) = &mut whole
-            && whole.decide(position, &mut asked, &mut allowed, N_WHOLE, tables, fuel)?
-        {
-            return Ok(allowed);
-        }
-        if !is_done(&asked) {
-            narrow.decide(position, &mut asked, &mut allowed, N_NARROW, tables, fuel)?;
-        }
         if let Some(whole) = &mut whole {
-            if whole.decide(position, &mut asked, &mut allowed, N_WHOLE_AT_LENGTH, tables, fuel)? {
+            if whole.decide(position, &mut asked, &mut allowed, N_WHOLE, tables, fuel)? {
                 return Ok(allowed);
             }
         } else if !is_done(&asked) {
-            let mut wide = Charted::new(&wide(steps, Some(position)), ends, &[], tables, fuel)?;
+            let wide = wide(steps, Some(position));
+            let mut wide = Charted::asking((&wide, ends), &[], (position, &mut asked), tables, fuel)?;
             wide.refuse(position, &mut asked, N_WIDE, tables, fuel)?;
         }
         if !is_done(&asked) {
@@ -222,6 +244,41 @@ impl LexedParse {
         Ok(allowed)
     }
 
+    /// A text that is known of or found soon, and the boundary that it ends at.
+    fn some_text(
+        &mut self,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<Option<(usize, Vec<Filling>)>, InfillError> {
+        if self.text.is_some() {
+            return Ok(self.text.clone());
+        }
+        if self.narrow.is_none()
+            && self.whole.is_none()
+            && let Some(readings) = &self.readings
+        {
+            let mut narrow = Charted::new(&self.steps, &self.ends, readings, tables, fuel)?;
+            narrow.has_text(N_FIRST, tables, fuel)?;
+            self.narrow = Some(narrow);
+        }
+        self.text = self.known_text(tables, fuel)?;
+        Ok(self.text.clone())
+    }
+
+    /// The same, if one is known of.
+    fn known_text(
+        &self,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<Option<(usize, Vec<Filling>)>, InfillError> {
+        for charted in [&self.narrow, &self.whole].into_iter().flatten() {
+            if let Some(fillings) = charted.fillings(&self.steps, tables, fuel)? {
+                return Ok(Some(fillings));
+            }
+        }
+        Ok(None)
+    }
+
     /// The same for a lattice with any text under indentation: those that lines of usual widths let it take, and of the others those
     /// that the whole has, if lines of whatever widths do not refuse them.
     fn decide_usual(
@@ -233,7 +290,7 @@ impl LexedParse {
     ) -> Result<Vec<u32>, InfillError> {
         let mut rough = Charted::new(&rough(&self.steps), &self.ends, &[], tables, fuel)?;
         let mut asked = vec![u32::MAX; mask_words(tables.vocabulary.n_vocab())];
-        rough.refute(position, &mut asked, tables, fuel)?;
+        rough.refute(position, &mut asked, true, tables, fuel)?;
         let mut allowed = vec![0; asked.len()];
         let mut narrow = Charted::new(&self.steps, &self.ends, usual, tables, fuel)?;
         narrow.decide(position, &mut asked, &mut allowed, N_NARROW, tables, fuel)?;
@@ -255,9 +312,7 @@ impl LexedParse {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<Charted, InfillError> {
-        let mut whole = Charted::new(&self.steps, &self.ends, &[], tables, fuel)?;
-        whole.refute(position, asked, tables, fuel)?;
-        Ok(whole)
+        Charted::asking((&self.steps, &self.ends), &[], (position, asked), tables, fuel)
     }
 
     /// The same, if it is not large.
@@ -304,12 +359,7 @@ impl LexedParse {
         if !self.is_possible(tables, fuel)? {
             return Ok(None);
         }
-        for charted in [&self.narrow, &self.whole].into_iter().flatten() {
-            if let Some(fillings) = charted.fillings(&self.steps, tables, fuel)? {
-                return Ok(Some(fillings));
-            }
-        }
-        Ok(None)
+        self.known_text(tables, fuel)
     }
 
     /// How far an impossible lattice can be read from the left: to the last place where a token of the lexer can

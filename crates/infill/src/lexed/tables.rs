@@ -213,7 +213,8 @@ impl LexedTables {
         let mut unknown: Vec<u32> = asked.iter().zip(&known).map(|(asked, known)| asked & !known).collect();
         if unknown.iter().any(|&word| word != 0) {
             known.iter_mut().zip(&unknown).for_each(|(known, unknown)| *known |= unknown);
-            let mut charted = Charted::new(&around.steps, &around.ends, &[], self, fuel)?;
+            let lattice = (&around.steps[..], &around.ends[..]);
+            let mut charted = Charted::asking(lattice, &[], (around.position, &mut unknown), self, fuel)?;
             charted.decide(around.position, &mut unknown, &mut allowed, usize::MAX, self, fuel)?;
         }
         asked.iter_mut().zip(&allowed).for_each(|(asked, allowed)| *asked &= allowed);

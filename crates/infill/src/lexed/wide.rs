@@ -53,10 +53,10 @@ pub(crate) struct Around {
     pub(crate) position: usize,
 }
 
-/// The known text next to masked position `position` with up to `n_masked` masked positions on each side, and any text around
-/// that.
-pub(crate) fn around(steps: &[Step], ends: &[usize], position: usize, n_masked: usize) -> Around {
-    let count = |side: &mut dyn Iterator<Item = &Step>| {
+/// The known text next to masked position `position` with up to `n_masked` masked positions before it and behind it, and any text
+/// around that.
+pub(crate) fn around(steps: &[Step], ends: &[usize], position: usize, n_masked: [usize; 2]) -> Around {
+    let count = |side: &mut dyn Iterator<Item = &Step>, n_masked: usize| {
         let mut n_left = n_masked;
         let n_around = if n_masked == 0 { N_AROUND } else { n_masked + N_AROUND_MASKED };
         let is_taken = |step: &&Step| match step {
@@ -69,8 +69,8 @@ pub(crate) fn around(steps: &[Step], ends: &[usize], position: usize, n_masked: 
         };
         side.take(n_around).take_while(is_taken).count()
     };
-    let before = count(&mut steps[..position].iter().rev());
-    let behind = count(&mut steps[position + 1..].iter());
+    let before = count(&mut steps[..position].iter().rev(), n_masked[0]);
+    let behind = count(&mut steps[position + 1..].iter(), n_masked[1]);
     let (first, last) = (position - before, position + 1 + behind);
     let free = |at: usize| (Piece::Rough, Some(at as u32 + 1));
     let mut around = Vec::with_capacity(before + behind + 3);
