@@ -17,7 +17,7 @@
 //! Rejected: only this. A mask of names has tens of thousands of tokens and hundreds of examples.
 
 use maskwright_automata::Fuel;
-use maskwright_vocabulary::{TokenId, Vocabulary, mask_contains};
+use maskwright_vocabulary::{TokenId, Vocabulary, mask_insert};
 
 use crate::InfillError;
 use crate::derivation::Filling;
@@ -39,6 +39,8 @@ pub(crate) struct Patience {
     pub(crate) n_wide: usize,
     /// After how many tokens without an example the search ends.
     pub(crate) n_failures: usize,
+    /// How many masked positions on each side are left open in an example, one after the other.
+    pub(crate) windows: &'static [usize],
 }
 
 /// Moves tokens that masked position `position` can take from `asked` to `allowed`, and takes tokens that it cannot take
@@ -66,11 +68,11 @@ pub(crate) fn by_examples(
         let mut with_token = steps.to_vec();
         with_token[position] = (known(&vocabulary, token), None);
         if let Some((end, fillings)) = example(&with_token, &ends, patience.n_facts, tables, fuel)? {
-            let mut text = filled(&with_token, end, &fillings, &vocabulary);
-            text[position] = (Piece::Token, None);
-            let mut charted = Charted::new(&text, &[end], &[], tables, fuel)?;
-            charted.decide(position, asked, allowed, usize::MAX, tables, fuel)?;
-            debug_assert!(mask_contains(allowed, token), "an example is a text of the language");
+            let windows = (position, patience.windows);
+            by_windows(steps, &(end, fillings), windows, [asked, allowed], tables, fuel)?;
+            // The example is a text of the lattice, however much of the window was looked at.
+            remove(asked, token);
+            mask_insert(allowed, token);
             untried.iter_mut().zip(asked.iter()).for_each(|(untried, asked)| *untried &= asked);
             continue;
         }
@@ -86,14 +88,14 @@ pub(crate) fn by_examples(
 }
 
 /// Moves tokens that masked position `position` can take from `asked` to `allowed`, of those that it can take where the other masked positions but
-/// `n_near` on each side of it have what `text` puts there, a text that ends at boundary `end`.
+/// as many on each side of it as one of `windows` says have what `text` puts there, a text that ends at boundary `end`.
 ///
 /// # Errors
 /// If a limit is reached.
-pub(crate) fn by_window(
+pub(crate) fn by_windows(
     steps: &[Step],
     (end, text): &(usize, Vec<Filling>),
-    (position, n_near): (usize, usize),
+    (position, windows): (usize, &[usize]),
     [asked, allowed]: [&mut Vec<u32>; 2],
     tables: &mut LexedTables,
     fuel: &Fuel,
@@ -102,17 +104,22 @@ pub(crate) fn by_window(
     if *end <= position {
         return Ok(());
     }
-    let vocabulary = tables.vocabulary.clone();
-    let mut window = filled(steps, *end, text, &vocabulary);
-    let is_masked = |at: &usize| matches!(steps[*at].0, Piece::Token);
-    let before = (0..position).rev().filter(is_masked).take(n_near);
-    let behind = (position..*end).filter(is_masked).take(n_near + 1);
-    for at in before.chain(behind) {
-        window[at] = steps[at].clone();
+    let text = filled(steps, *end, text, &tables.vocabulary);
+    for &n_near in windows {
+        if asked.iter().all(|&word| word == 0) {
+            break;
+        }
+        let mut window = text.clone();
+        let is_masked = |at: &usize| matches!(steps[*at].0, Piece::Token);
+        let before = (0..position).rev().filter(is_masked).take(n_near);
+        let behind = (position..*end).filter(is_masked).take(n_near + 1);
+        for at in before.chain(behind) {
+            window[at] = steps[at].clone();
+        }
+        let readings = narrow(&window, Some(position)).unwrap_or_default();
+        let mut charted = Charted::new(&window, &[*end], &readings, tables, fuel)?;
+        charted.decide(position, asked, allowed, N_WINDOW, tables, fuel)?;
     }
-    let readings = narrow(&window, Some(position)).unwrap_or_default();
-    let mut charted = Charted::new(&window, &[*end], &readings, tables, fuel)?;
-    charted.decide(position, asked, allowed, N_WINDOW, tables, fuel)?;
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use crate::derivation::Filling;
 use crate::lattice::{Piece, Step};
 use crate::lexed::charted::Charted;
 use crate::lexed::earley::Earley;
-use crate::lexed::examples::{Patience, by_examples, by_window};
+use crate::lexed::examples::{Patience, by_examples, by_windows};
 use crate::lexed::graph::Graph;
 use crate::lexed::narrow::{Reading, narrow, usual};
 use crate::lexed::tables::LexedTables;
@@ -27,11 +27,12 @@ const N_NARROW: usize = 200_000;
 const N_WIDE: usize = 500_000;
 
 /// How many masked positions on each side of one are left open in a text that is known, at first and then.
-const WINDOWS: [usize; 2] = [2, 8];
+const WINDOWS: [&[usize]; 2] = [&[0, 2], &[8]];
 
 /// How hard examples are looked for before the narrow graph is asked at length, and before the whole is.
-const FIRST_EXAMPLES: Patience = Patience { n_facts: N_FIRST, n_wide: 0, n_failures: 1 };
-const LAST_EXAMPLES: Patience = Patience { n_facts: N_NARROW, n_wide: N_WIDE, n_failures: 4 };
+const FIRST_EXAMPLES: Patience = Patience { n_facts: N_FIRST, n_wide: 0, n_failures: 1, windows: &[0, 2] };
+const MORE_EXAMPLES: Patience = Patience { n_facts: N_NARROW, n_wide: 0, n_failures: 1, windows: &[0] };
+const LAST_EXAMPLES: Patience = Patience { n_facts: N_NARROW, n_wide: N_WIDE, n_failures: 4, windows: &[0] };
 
 /// About how many facts of the whole graph, if making it is no more work than that, are made before the narrow one is asked at length, and
 /// before examples are.
@@ -186,15 +187,15 @@ impl LexedParse {
             whole.decide(position, &mut asked, &mut allowed, usize::MAX, tables, fuel)?;
             return Ok(allowed);
         };
-        let text = self.some_text(tables, fuel)?;
+        let text = self.some_text(position, tables, fuel)?;
         let (steps, ends) = (&self.steps, &self.ends);
         let n_vocab = tables.vocabulary.n_vocab();
         let are_few = |asked: &[u32]| {
             asked.iter().map(|word| word.count_ones() as usize).sum::<usize>() * FEW <= n_vocab
         };
-        for (n_near, n_masked) in WINDOWS.into_iter().zip(MASKED_AROUND) {
+        for (windows, n_masked) in WINDOWS.into_iter().zip(MASKED_AROUND) {
             if let Some(text) = &text {
-                by_window(steps, text, (position, n_near), [&mut asked, &mut allowed], tables, fuel)?;
+                by_windows(steps, text, (position, windows), [&mut asked, &mut allowed], tables, fuel)?;
             }
             if are_few(&asked) {
                 tables.refuse_around(around(steps, ends, position, n_masked), &mut asked, fuel)?;
@@ -217,6 +218,8 @@ impl LexedParse {
         }
         let mut narrow = Charted::asking((steps, ends), &readings, (position, &mut asked), tables, fuel)?;
         narrow.decide(position, &mut asked, &mut allowed, N_NARROW, tables, fuel)?;
+        let masks = [&mut asked, &mut allowed];
+        by_examples((steps, ends), position, masks, MORE_EXAMPLES, tables, fuel)?;
         if is_done(&asked) {
             return Ok(allowed);
         }
@@ -244,25 +247,27 @@ impl LexedParse {
         Ok(allowed)
     }
 
-    /// A text that is known of or found soon, and the boundary that it ends at.
+    /// A text that ends behind a position and is known of or found soon, and the boundary that it ends at.
     fn some_text(
         &mut self,
+        position: usize,
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<Option<(usize, Vec<Filling>)>, InfillError> {
-        if self.text.is_some() {
-            return Ok(self.text.clone());
+        if self.text.is_none() {
+            self.text = self.known_text(tables, fuel)?;
         }
-        if self.narrow.is_none()
-            && self.whole.is_none()
+        let ends_behind = |(end, _): &(usize, Vec<Filling>)| *end > position;
+        if !self.text.as_ref().is_some_and(ends_behind)
             && let Some(readings) = &self.readings
         {
-            let mut narrow = Charted::new(&self.steps, &self.ends, readings, tables, fuel)?;
-            narrow.has_text(N_FIRST, tables, fuel)?;
-            self.narrow = Some(narrow);
+            let ends: Vec<usize> = self.ends.iter().copied().filter(|&end| end > position).collect();
+            let mut narrow = Charted::new(&self.steps, &ends, readings, tables, fuel)?;
+            if narrow.has_text(N_FIRST, tables, fuel)? == Some(true) {
+                self.text = narrow.fillings(&self.steps, tables, fuel)?;
+            }
         }
-        self.text = self.known_text(tables, fuel)?;
-        Ok(self.text.clone())
+        Ok(self.text.clone().filter(ends_behind))
     }
 
     /// The same, if one is known of.

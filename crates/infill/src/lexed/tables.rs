@@ -31,6 +31,9 @@ pub(crate) const MAX_FREE_SCANS: usize = 1 << 14;
 /// The most lattices of which it is kept what they say about a position.
 const MAX_AROUNDS: usize = 256;
 
+/// About how many facts are made to refuse tokens that way.
+const N_AROUND: usize = 50_000;
+
 /// See the module.
 pub(crate) struct LexedTables {
     pub(crate) vocabulary: Arc<Vocabulary>,
@@ -215,7 +218,10 @@ impl LexedTables {
             known.iter_mut().zip(&unknown).for_each(|(known, unknown)| *known |= unknown);
             let lattice = (&around.steps[..], &around.ends[..]);
             let mut charted = Charted::asking(lattice, &[], (around.position, &mut unknown), self, fuel)?;
-            charted.decide(around.position, &mut unknown, &mut allowed, usize::MAX, self, fuel)?;
+            if !charted.decide(around.position, &mut unknown, &mut allowed, N_AROUND, self, fuel)? {
+                // What is not refused by then is not asked again.
+                allowed.iter_mut().zip(&unknown).for_each(|(allowed, unknown)| *allowed |= unknown);
+            }
         }
         asked.iter_mut().zip(&allowed).for_each(|(asked, allowed)| *asked &= allowed);
         if self.asked.len() >= MAX_AROUNDS {
