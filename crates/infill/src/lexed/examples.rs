@@ -30,6 +30,9 @@ use crate::lexed::wide::wide;
 /// About how many facts of a window are made.
 const N_WINDOW: usize = 10_000;
 
+/// How many masked positions on each side of one that has another token now may get others too.
+const N_CHANGED: usize = 8;
+
 /// How hard examples are looked for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
@@ -121,6 +124,51 @@ pub(crate) fn by_windows(
         charted.decide(position, asked, allowed, N_WINDOW, tables, fuel)?;
     }
     Ok(())
+}
+
+/// A text of the lattice that differs from a text of a lattice before, of the same positions, only near those where it must; if about
+/// so many facts as for a window give one. Both with the boundary that they end at.
+///
+/// # Errors
+/// If a limit is reached.
+pub(crate) fn text_like(
+    steps: &[Step],
+    ends: &[usize],
+    (end, before): (usize, Vec<Filling>),
+    tables: &mut LexedTables,
+    fuel: &Fuel,
+) -> Result<Option<(usize, Vec<Filling>)>, InfillError> {
+    if end > steps.len() || !ends.contains(&end) {
+        return Ok(None);
+    }
+    let is_masked = |at: &usize| matches!(steps[*at].0, Piece::Token);
+    let mut is_near = vec![false; end];
+    for filling in &before {
+        if let Filling::Token { position, token } = filling
+            && *position < end
+            && !is_masked(position)
+            && steps[*position].0 != known(&tables.vocabulary, *token)
+        {
+            let before = (0..*position).rev().filter(is_masked).take(N_CHANGED);
+            let behind = (*position..end).filter(is_masked).take(N_CHANGED);
+            before.chain(behind).for_each(|at| is_near[at] = true);
+        }
+    }
+    let is_kept = |filling: &Filling| match filling {
+        Filling::Token { position, .. } => *position < end && is_masked(position) && !is_near[*position],
+        Filling::Text { .. } => false,
+    };
+    let mut text: Vec<Filling> = before.into_iter().filter(is_kept).collect();
+    let lattice = filled(steps, end, &text, &tables.vocabulary);
+    let Some(readings) = narrow(&lattice, None) else { return Ok(None) };
+    let mut charted = Charted::new(&lattice, &[end], &readings, tables, fuel)?;
+    if charted.has_text(N_WINDOW, tables, fuel)? != Some(true) {
+        return Ok(None);
+    }
+    Ok(charted.fillings(&lattice, tables, fuel)?.map(|(end, near)| {
+        text.extend(near);
+        (end, text)
+    }))
 }
 
 /// The lattice up to boundary `end` with what `fillings` put into its masked positions.

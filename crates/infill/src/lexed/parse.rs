@@ -13,7 +13,7 @@ use crate::derivation::Filling;
 use crate::lattice::{Piece, Step};
 use crate::lexed::charted::Charted;
 use crate::lexed::earley::Earley;
-use crate::lexed::examples::{Patience, by_examples, by_windows};
+use crate::lexed::examples::{Patience, by_examples, by_windows, text_like};
 use crate::lexed::graph::Graph;
 use crate::lexed::narrow::{Reading, narrow, usual};
 use crate::lexed::tables::LexedTables;
@@ -59,6 +59,8 @@ pub(crate) struct LexedParse {
     impossible_by: Option<usize>,
     /// A text that is known of, and the boundary that it ends at.
     text: Option<(usize, Vec<Filling>)>,
+    /// The same of a lattice that this was the parse of before.
+    text_before: Option<(usize, Vec<Filling>)>,
     /// By masked position, what it can take, where that was asked.
     masks: FxHashMap<usize, Box<[u32]>>,
 }
@@ -71,6 +73,7 @@ impl LexedParse {
             *self = LexedParse {
                 steps: steps.to_vec(),
                 ends: ends.to_vec(),
+                text_before: self.text.take().or_else(|| self.text_before.take()),
                 readings: if tables.narrow_first { narrow(steps, None).or_else(counted) } else { None },
                 ..LexedParse::default()
             };
@@ -121,6 +124,10 @@ impl LexedParse {
 
     /// Whether there is some text.
     fn is_possible(&mut self, tables: &mut LexedTables, fuel: &Fuel) -> Result<bool, InfillError> {
+        self.learn_from_before(tables, fuel)?;
+        if self.text.is_some() {
+            return Ok(true);
+        }
         if self.whole.is_none()
             && let Some(readings) = &self.readings
         {
@@ -129,6 +136,7 @@ impl LexedParse {
                 None => Charted::new(&self.steps, &self.ends, readings, tables, fuel)?,
             };
             if self.narrow.insert(narrow).is_possible(tables, fuel)? {
+                self.text = self.known_text(tables, fuel)?;
                 return Ok(true);
             }
             let more = if self.has_any_text() { rough(&self.steps) } else { wide(&self.steps, None) };
@@ -247,6 +255,17 @@ impl LexedParse {
         Ok(allowed)
     }
 
+    /// Looks for a text near that of the lattice before.
+    fn learn_from_before(&mut self, tables: &mut LexedTables, fuel: &Fuel) -> Result<(), InfillError> {
+        if self.text.is_none()
+            && self.readings.is_some()
+            && let Some(before) = self.text_before.take()
+        {
+            self.text = text_like(&self.steps, &self.ends, before, tables, fuel)?;
+        }
+        Ok(())
+    }
+
     /// A text that ends behind a position and is known of or found soon, and the boundary that it ends at.
     fn some_text(
         &mut self,
@@ -254,9 +273,8 @@ impl LexedParse {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<Option<(usize, Vec<Filling>)>, InfillError> {
-        if self.text.is_none() {
-            self.text = self.known_text(tables, fuel)?;
-        }
+        self.learn_from_before(tables, fuel)?;
+        self.text = self.known_text(tables, fuel)?;
         let ends_behind = |(end, _): &(usize, Vec<Filling>)| *end > position;
         if !self.text.as_ref().is_some_and(ends_behind)
             && let Some(readings) = &self.readings
@@ -276,6 +294,9 @@ impl LexedParse {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<Option<(usize, Vec<Filling>)>, InfillError> {
+        if self.text.is_some() {
+            return Ok(self.text.clone());
+        }
         for charted in [&self.narrow, &self.whole].into_iter().flatten() {
             if let Some(fillings) = charted.fillings(&self.steps, tables, fuel)? {
                 return Ok(Some(fillings));
