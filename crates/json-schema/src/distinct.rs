@@ -9,7 +9,7 @@
 //! any more, and in every open watched array neither can the item being written; the grammar's own completions close
 //! it then, and what is opened later is completed with different keys and items, since `lower_object` and `lower_array`
 //! let in only objects and arrays that have as many keys and values as must be there. Where there are few keys, commas are
-//! marked too. Costs: a byte takes constant time, a question of a key or a string time logarithmic in those kept, one of
+//! marked too. Costs: a byte takes constant time, the end of a key or an item logarithmic, a question of a key or a string time logarithmic in those kept, one of
 //! another item time linear in the values kept; a copy takes constant time but for the text that is being written.
 
 use std::collections::BTreeMap;
@@ -272,7 +272,7 @@ impl Reader {
         self.n_watched -= usize::from(level.is_watched());
         if self.n_watched > 0 {
             self.value = Some(Arc::new(match level {
-                Level::Array { items, .. } => JsonValue::Array(Arc::new(items.iter().cloned().collect())),
+                Level::Array { items, .. } => JsonValue::Array(items),
                 Level::Object { members, .. } => JsonValue::Object(members),
             }));
         }
@@ -391,7 +391,7 @@ impl Reader {
         match (level, value) {
             (Level::Array { items, .. }, JsonValue::Array(others)) => {
                 others.len() >= items.len()
-                    && items.iter().eq(&others[..items.len()])
+                    && items.iter().eq(others.iter().take(items.len()))
                     && match others.get(items.len()) {
                         Some(next) => self.may_become(next, inner),
                         // All items are there; what is begun is one more.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
+use rpds::VectorSync;
 
 /// A value.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,7 +18,7 @@ pub(crate) enum JsonValue {
     Number(Number),
     /// UTF-8.
     String(Arc<[u8]>),
-    Array(Arc<Vec<Arc<JsonValue>>>),
+    Array(VectorSync<Arc<JsonValue>>),
     Object(Arc<BTreeMap<Box<[u8]>, Arc<JsonValue>>>),
 }
 

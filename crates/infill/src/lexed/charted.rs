@@ -38,8 +38,8 @@ impl Charted {
         Ok(Charted { graph, chart })
     }
 
-    /// The same for what position `position` can take of `asked`: without texts that have other tokens there, as far as the
-    /// grammar's approximation says. Takes out of `asked` the tokens that are left in no text, if all positions are read as a whole.
+    /// The same for what position `position` can take of `asked`: of other tokens there only those that lead to the same, and nothing
+    /// that is on no path as far as the grammar's approximation says. Takes out of `asked` the tokens that are left in no text, if all positions are read as a whole.
     ///
     /// # Errors
     /// If a limit is reached.

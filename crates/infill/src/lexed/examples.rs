@@ -27,11 +27,15 @@ use crate::lexed::narrow::narrow;
 use crate::lexed::tables::LexedTables;
 use crate::lexed::wide::wide;
 
-/// About how many facts of a window are made.
+/// About how many facts of a window are made, and how many more for each piece of the lattice.
 const N_WINDOW: usize = 10_000;
+const N_WINDOW_PIECE: usize = 64;
 
 /// How many masked positions on each side of one that has another token now may get others too.
 const N_CHANGED: usize = 8;
+
+/// After how many examples that say nothing of other tokens the search ends: one for each token would be too much.
+const MAX_ALONE: usize = 16;
 
 /// How hard examples are looked for.
 #[derive(Clone, Copy, Debug)]
@@ -63,8 +67,9 @@ pub(crate) fn by_examples(
     let ends: Vec<usize> = ends.iter().copied().filter(|&end| end > position).collect();
     let vocabulary = tables.vocabulary.clone();
     let mut untried = asked.clone();
-    let mut n_failures = 0;
+    let (mut n_failures, mut n_alone) = (0, 0);
     while n_failures < patience.n_failures
+        && n_alone < MAX_ALONE
         && let Some(token) = first_of(&untried)
     {
         remove(&mut untried, token);
@@ -76,7 +81,9 @@ pub(crate) fn by_examples(
             // The example is a text of the lattice, however much of the window was looked at.
             remove(asked, token);
             mask_insert(allowed, token);
+            let n_untried = count(&untried);
             untried.iter_mut().zip(asked.iter()).for_each(|(untried, asked)| *untried &= asked);
+            n_alone += usize::from(count(&untried) == n_untried);
             continue;
         }
         n_failures += 1;
@@ -121,7 +128,8 @@ pub(crate) fn by_windows(
         }
         let readings = narrow(&window, Some(position)).unwrap_or_default();
         let mut charted = Charted::new(&window, &[*end], &readings, tables, fuel)?;
-        charted.decide(position, asked, allowed, N_WINDOW, tables, fuel)?;
+        let n_facts = N_WINDOW + N_WINDOW_PIECE * window.len();
+        charted.decide(position, asked, allowed, n_facts, tables, fuel)?;
     }
     Ok(())
 }
@@ -162,7 +170,7 @@ pub(crate) fn text_like(
     let lattice = filled(steps, end, &text, &tables.vocabulary);
     let Some(readings) = narrow(&lattice, None) else { return Ok(None) };
     let mut charted = Charted::new(&lattice, &[end], &readings, tables, fuel)?;
-    if charted.has_text(N_WINDOW, tables, fuel)? != Some(true) {
+    if charted.has_text(N_WINDOW + N_WINDOW_PIECE * lattice.len(), tables, fuel)? != Some(true) {
         return Ok(None);
     }
     Ok(charted.fillings(&lattice, tables, fuel)?.map(|(end, near)| {
@@ -200,6 +208,10 @@ fn example(
 
 fn known(vocabulary: &Vocabulary, token: TokenId) -> Piece {
     vocabulary.token_bytes(token).map_or(Piece::Stop, |bytes| Piece::Bytes(bytes.into()))
+}
+
+fn count(mask: &[u32]) -> usize {
+    mask.iter().map(|word| word.count_ones() as usize).sum()
 }
 
 fn first_of(mask: &[u32]) -> Option<TokenId> {

@@ -131,7 +131,7 @@ impl Graph {
         Graph::asking(steps, ends, readings, None, tables, fuel)
     }
 
-    /// The same, without texts that have no token of `asked` at its position.
+    /// The same, with a token of `asked`, or one that leads to the same as one of those, wherever a text has one at its position.
     ///
     /// # Errors
     /// If a limit is reached.

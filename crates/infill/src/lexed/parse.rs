@@ -29,13 +29,12 @@ const N_WIDE: usize = 500_000;
 /// How many masked positions on each side of one are left open in a text that is known, at first and then.
 const WINDOWS: [&[usize]; 2] = [&[0, 2], &[8]];
 
-/// How hard examples are looked for before the narrow graph is asked at length, and before the whole is.
+/// How hard examples are looked for before the narrow graph is asked at length, behind that, and before the whole is asked at length.
 const FIRST_EXAMPLES: Patience = Patience { n_facts: N_FIRST, n_wide: 0, n_failures: 1, windows: &[0, 2] };
 const MORE_EXAMPLES: Patience = Patience { n_facts: N_NARROW, n_wide: 0, n_failures: 1, windows: &[0] };
 const LAST_EXAMPLES: Patience = Patience { n_facts: N_NARROW, n_wide: N_WIDE, n_failures: 4, windows: &[0] };
 
-/// About how many facts of the whole graph, if making it is no more work than that, are made before the narrow one is asked at length, and
-/// before examples are.
+/// About how many facts of the whole graph, if making it is no more work than that, are made before examples are looked for hard.
 const N_WHOLE: usize = 1_000_000;
 const WHOLE_WORK: u64 = 20_000_000;
 
@@ -106,8 +105,8 @@ impl LexedParse {
         let mut part = LexedParse::default();
         part.update(&self.steps, &ends, tables);
         let is_possible = part.is_possible(tables, fuel)?;
-        if is_possible && self.text.is_none() {
-            self.text = part.known_text(tables, fuel)?;
+        if self.text.is_none() {
+            self.text = part.text.take();
         }
         Ok(self.note(boundary, is_possible))
     }
@@ -136,7 +135,13 @@ impl LexedParse {
                 None => Charted::new(&self.steps, &self.ends, readings, tables, fuel)?,
             };
             if self.narrow.insert(narrow).is_possible(tables, fuel)? {
-                self.text = self.known_text(tables, fuel)?;
+                if !self.has_any_text() {
+                    // What comes of it is faster masks only, so a limit that it reaches is no matter.
+                    self.text = match self.known_text(tables, fuel) {
+                        Err(error) if error.is_limit() => None,
+                        text => text?,
+                    };
+                }
                 return Ok(true);
             }
             let more = if self.has_any_text() { rough(&self.steps) } else { wide(&self.steps, None) };
@@ -288,7 +293,7 @@ impl LexedParse {
         Ok(self.text.clone().filter(ends_behind))
     }
 
-    /// The same, if one is known of.
+    /// A text that is known of, and the boundary that it ends at.
     fn known_text(
         &self,
         tables: &mut LexedTables,

@@ -62,7 +62,8 @@ pub(crate) struct LexedTables {
     approximation: Option<Option<Box<Approximation>>>,
     /// By lattice around a position, the tokens that it lets the position take.
     arounds: FxHashMap<Around, Box<[u32]>>,
-    /// By lattice around a position, the tokens that were asked about, and those of them that it lets the position take.
+    /// By lattice around a position, the tokens that were asked about, and those of them that it lets the position take or that it was
+    /// not decided about.
     asked: FxHashMap<Around, [Box<[u32]>; 2]>,
     /// By rule and by state: the terminals that its sentences begin with.
     rule_first: Vec<Option<Terminals>>,
