@@ -35,6 +35,9 @@ pub struct InfillLimits {
     /// Whether smaller graphs, with fewer texts or with more, are asked before the whole one of a canvas of a lexed
     /// grammar. Answers are the same; without it most canvases of large grammars reach the limit.
     pub narrow_first: bool,
+    /// Whether what a masked position can take is searched for, the best facts first, before all facts are made at once. Answers are
+    /// the same; without it each mask of a lexed grammar costs as much as the hardest.
+    pub search_first: bool,
 }
 
 impl Default for InfillLimits {
@@ -47,6 +50,7 @@ impl Default for InfillLimits {
             collapse_regular: true,
             merge_alike: true,
             narrow_first: true,
+            search_first: true,
         }
     }
 }
@@ -148,6 +152,7 @@ impl Infiller {
     ) -> Result<Infiller, InfillError> {
         let mut tables = LexedTables::new(grammar, layout, vocabulary.clone(), limits.merge_alike, fuel)?;
         tables.narrow_first = limits.narrow_first;
+        tables.search_first = limits.search_first;
         Ok(Infiller::from_tables(vocabulary, limits, AnyTables::Lexed(Box::new(tables))))
     }
 

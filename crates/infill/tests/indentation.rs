@@ -18,8 +18,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use common::lexed::{
-    Judge, Rhs, Subject, TemplateCase, arb_canvas, arb_template, cases, check_canvas, check_template,
-    grammar, infiller, regexp, string, vocabulary,
+    Judge, Options, Rhs, Subject, TemplateCase, arb_canvas, arb_template, cases, check_canvas,
+    check_template, grammar, infiller, regexp, string, vocabulary,
 };
 
 /// The terminals of the grammars here, by number.
@@ -136,17 +136,17 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn canvases_equal_exhaustive_search(subject in arb_grammar(&[STRETCHABLE.as_slice(), &OTHERS].concat()), texts in arb_tokens(), case in arb_canvas(), options in any::<(bool, bool)>()) {
+    fn canvases_equal_exhaustive_search(subject in arb_grammar(&[STRETCHABLE.as_slice(), &OTHERS].concat()), texts in arb_tokens(), case in arb_canvas(), options in any::<Options>()) {
         check_canvas(&subject, &vocabulary(&texts), &case, options)?;
     }
 
     #[test]
-    fn templates_equal_the_definition(subject in arb_grammar(&STRETCHABLE), texts in arb_tokens(), case in arb_template(), options in any::<(bool, bool)>()) {
+    fn templates_equal_the_definition(subject in arb_grammar(&STRETCHABLE), texts in arb_tokens(), case in arb_template(), options in any::<Options>()) {
         check_template(&subject, &vocabulary(&texts), &case, options)?;
     }
 
     #[test]
-    fn counted_templates_equal_the_definition(subject in arb_grammar(&OTHERS), texts in arb_tokens(), case in arb_template(), options in any::<(bool, bool)>()) {
+    fn counted_templates_equal_the_definition(subject in arb_grammar(&OTHERS), texts in arb_tokens(), case in arb_template(), options in any::<Options>()) {
         check_template(&subject, &vocabulary(&texts), &counted(case), options)?;
     }
 }
@@ -156,7 +156,7 @@ proptest! {
 fn widths_are_exact() {
     let subject = indented(r"(\n *)+", None, &statements());
     let vocabulary = vocabulary(&["b\n", "a", "\n", " ", "  ", "   ", "a\n"].map(str::to_owned));
-    let infiller = infiller(&subject, &vocabulary, (true, true)).unwrap();
+    let infiller = infiller(&subject, &vocabulary, (true, true, true)).unwrap();
     let [line_b, a, newline, one, two, three, line_a] = [0, 1, 2, 3, 4, 5, 6].map(TokenId);
     // A block of width 3, and in it one of width 5; then a line as wide as the first.
     let known = |last: [Option<TokenId>; 2]| {
@@ -192,7 +192,7 @@ fn what_is_not_in_pairs_is_refused() {
 #[test]
 fn any_text_has_lines_of_any_width() {
     let subject = indented(r"(\n *)+", None, &statements());
-    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true)).unwrap();
+    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true, true)).unwrap();
     let judge = Judge::new(&subject);
     let complete = |parts: &[Option<&str>]| {
         let part = |part: &Option<&str>| {
@@ -213,7 +213,7 @@ fn any_text_has_lines_of_any_width() {
 #[test]
 fn any_text_needs_lines_of_any_width() {
     let subject = indented(r"\n(  )*", None, &statements());
-    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true)).unwrap();
+    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true, true)).unwrap();
     let mut template = Template::new(&infiller, vec![Part::Hole(Hole::Any)]).unwrap();
     let message = template.is_possible().unwrap_err().to_string();
     assert!(message.contains("number of tokens"), "{message}");
@@ -223,7 +223,7 @@ fn any_text_needs_lines_of_any_width() {
 #[test]
 fn comments_make_lines_wide() {
     let subject = indented(r"\n *(#[^#\n]*#)?", None, &statements());
-    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true)).unwrap();
+    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true, true)).unwrap();
     let judge = Judge::new(&subject);
     for (known, is_block) in [("b\n# p q #a\n# p q #a\n", true), ("b\n# p q #a\n# p q r #a\n", false)] {
         assert_eq!(judge.is_word(known.as_bytes()), is_block);
@@ -236,7 +236,7 @@ fn comments_make_lines_wide() {
 #[test]
 fn tabs_are_not_stretched() {
     let subject = indented(r"\n(\t| *)", None, &statements());
-    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true)).unwrap();
+    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true, true)).unwrap();
     let mut template = Template::new(&infiller, vec![Part::Hole(Hole::Any)]).unwrap();
     assert!(template.is_possible().unwrap_err().to_string().contains("number of tokens"));
 }
@@ -261,7 +261,7 @@ fn brackets_without_lines() {
 fn ignored_brackets() {
     let mut subject = indented(r"(\n *)+", None, &statements());
     subject.grammar.ignored = vec![TerminalId::from_index(OPEN)];
-    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true)).unwrap();
+    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true, true)).unwrap();
     let texts = ["(b\n", "b\n", "a\n"].map(|text| Part::Text(text.as_bytes().to_vec()));
     let [first, second, third] = texts;
     let any = || Part::Hole(Hole::Any);
@@ -274,7 +274,7 @@ fn ignored_brackets() {
 #[test]
 fn lines_of_thousands_of_blanks() {
     let subject = indented(r"\n *", None, &statements());
-    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true)).unwrap();
+    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true, true)).unwrap();
     let blanks = " ".repeat(5_000);
     let text = format!("b\n{blanks}a\n{blanks}a\n");
     let parts = |text: &str| vec![Part::Text(text.as_bytes().to_vec())];

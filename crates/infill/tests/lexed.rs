@@ -22,8 +22,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use common::lexed::{
-    Rhs, Subject, arb_canvas, arb_template, cases, check_canvas, check_template, grammar, infiller, regexp,
-    string, vocabulary,
+    Options, Rhs, Subject, arb_canvas, arb_template, cases, check_canvas, check_template, grammar, infiller,
+    regexp, string, vocabulary,
 };
 use common::{mask_of, tokens};
 
@@ -93,12 +93,12 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn canvases_equal_exhaustive_search(grammar in arb_grammar(), texts in arb_tokens(), case in arb_canvas(), options in any::<(bool, bool)>()) {
+    fn canvases_equal_exhaustive_search(grammar in arb_grammar(), texts in arb_tokens(), case in arb_canvas(), options in any::<Options>()) {
         check_canvas(&grammar, &vocabulary(&texts), &case, options)?;
     }
 
     #[test]
-    fn templates_equal_the_definition(grammar in arb_grammar(), texts in arb_tokens(), case in arb_template(), options in any::<(bool, bool)>()) {
+    fn templates_equal_the_definition(grammar in arb_grammar(), texts in arb_tokens(), case in arb_template(), options in any::<Options>()) {
         check_template(&grammar, &vocabulary(&texts), &case, options)?;
     }
 }
@@ -109,7 +109,7 @@ fn adjacency_is_part_of_the_language() {
     let two = [Rhs::Seq(vec![Rhs::Terminal(0), Rhs::Terminal(1)])];
     let named = plain(grammar(vec![string("ab"), regexp("[ab]+", 0)], &[], Some(regexp(" ", 0)), &two));
     let vocabulary = vocabulary(&["ab".to_owned(), "a".to_owned(), " ".to_owned()]);
-    let infiller = infiller(&named, &vocabulary, (true, true)).unwrap();
+    let infiller = infiller(&named, &vocabulary, (true, true, true)).unwrap();
     let canvas = |positions: &[Option<u32>]| {
         let positions: Vec<Option<TokenId>> = positions.iter().map(|id| id.map(TokenId)).collect();
         Canvas::new(&infiller, &positions, CanvasConfig::default()).unwrap().complete().unwrap()
@@ -127,7 +127,7 @@ fn adjacency_is_part_of_the_language() {
 fn what_lies_ahead_goes_round_in_any_text() {
     let three = [Rhs::Seq(vec![Rhs::Terminal(0), Rhs::Terminal(0), Rhs::Terminal(0)])];
     let grammar = plain(grammar(vec![regexp("a+", 0)], &[], Some(regexp(" +", 0)), &three));
-    for options in [(false, false), (true, true)] {
+    for options in [(false, false, false), (true, true, true)] {
         let infiller = infiller(&grammar, &vocabulary(&["a".to_owned(), " ".to_owned()]), options).unwrap();
         let complete = |parts: Vec<Part>| Template::new(&infiller, parts).unwrap().complete().unwrap();
         let text = |text: &str| Part::Text(text.as_bytes().to_vec());
@@ -182,7 +182,7 @@ fn cpp() -> Subject {
 #[test]
 fn canvases_of_a_program() {
     let vocabulary = code_vocabulary();
-    let infiller = infiller(&cpp(), &vocabulary, (true, true)).unwrap();
+    let infiller = infiller(&cpp(), &vocabulary, (true, true, true)).unwrap();
     let program = longest_tokens(&vocabulary, "int f(int x) {\n int y = x + 1;\n return y;\n}\n");
     for period in [2, 3, 5] {
         let masked = |at: usize| !at.is_multiple_of(period);
@@ -205,7 +205,7 @@ fn canvases_of_a_program() {
 #[test]
 fn a_broken_canvas_is_impossible() {
     let vocabulary = code_vocabulary();
-    let infiller = infiller(&cpp(), &vocabulary, (true, true)).unwrap();
+    let infiller = infiller(&cpp(), &vocabulary, (true, true, true)).unwrap();
     let canvas = |texts: &[Option<&str>]| {
         let positions: Vec<Option<TokenId>> = texts
             .iter()
@@ -226,7 +226,7 @@ fn a_broken_canvas_is_impossible() {
 #[test]
 fn canvases_of_thousands_of_positions() {
     let vocabulary = code_vocabulary();
-    let infiller = infiller(&cpp(), &vocabulary, (true, true)).unwrap();
+    let infiller = infiller(&cpp(), &vocabulary, (true, true, true)).unwrap();
     let mut positions = vec![None; 4096];
     let last = longest_tokens(&vocabulary, "}")[0];
     positions[4095] = Some(last);

@@ -23,6 +23,7 @@ use crate::InfillError;
 use crate::lexed::charted::Charted;
 use crate::lexed::earley::{Earley, Fact, N_ORDERS};
 use crate::lexed::graph::{Crossing, Graph};
+use crate::lexed::sweep::Sweep;
 use crate::lexed::tables::LexedTables;
 use crate::node_sets::NodeSetId;
 use crate::scan::TokenSet;
@@ -32,6 +33,9 @@ const PATIENCE: usize = 256;
 
 /// After how many facts before the position what is known is taken stock of.
 const STOCK: usize = 16;
+
+/// About how many facts are made one by one before all are made at once.
+const N_SEARCHED: usize = 200_000;
 
 /// The position that a chart is made for.
 #[derive(Debug, Default)]
@@ -161,6 +165,47 @@ impl Charted {
             }
             has_more = self.chart.advance_focus(&self.graph, tables, fuel)?;
         }
+    }
+
+    /// The same to the end: after as many facts as are searched quickly, all are made at once.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn settle(
+        &mut self,
+        position: usize,
+        asked: &mut [u32],
+        allowed: &mut [u32],
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        if !self.decide(position, asked, allowed, N_SEARCHED, tables, fuel)? {
+            self.sweep(position, asked, allowed, tables, fuel)?;
+        }
+        Ok(())
+    }
+
+    /// Moves all tokens that position `position` can take on the graph from `asked` to `allowed`.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn sweep(
+        &mut self,
+        position: usize,
+        asked: &mut [u32],
+        allowed: &mut [u32],
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        let mut takings = self.takings(position, tables, fuel)?;
+        takings.retain(|taking| taking.tokens[taking.index].intersects(asked));
+        let mut edges: Vec<u32> = takings.iter().map(|taking| taking.edge).collect();
+        edges.sort_unstable();
+        let sweep = Sweep::new(&self.graph, &edges, tables, fuel)?;
+        for taking in takings.iter().filter(|taking| sweep.is_used(taking.edge)) {
+            taking.tokens[taking.index].move_to(asked, allowed);
+        }
+        Ok(())
     }
 
     /// Takes out of the graph what is on no path that the grammar's approximation lets pass and, if the graph `has_all` texts of the

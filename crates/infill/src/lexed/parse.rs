@@ -164,6 +164,10 @@ impl LexedParse {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
+        if !tables.search_first {
+            let mut asked = vec![u32::MAX; mask.len()];
+            return self.whole(tables, fuel)?.sweep(position, &mut asked, mask, tables, fuel);
+        }
         if self.readings.is_none() {
             return self.whole(tables, fuel)?.add_tokens(position, mask, tables, fuel);
         }
@@ -197,7 +201,7 @@ impl LexedParse {
         let is_done = |asked: &[u32]| asked.iter().all(|&word| word == 0);
         let Some(readings) = narrow(&self.steps, Some(position)) else {
             let mut whole = self.refuted_whole(position, &mut asked, tables, fuel)?;
-            whole.decide(position, &mut asked, &mut allowed, usize::MAX, tables, fuel)?;
+            whole.settle(position, &mut asked, &mut allowed, tables, fuel)?;
             return Ok(allowed);
         };
         let text = self.some_text(position, tables, fuel)?;
@@ -251,11 +255,14 @@ impl LexedParse {
             by_examples((steps, ends), position, masks, LAST_EXAMPLES, tables, fuel)?;
         }
         if !is_done(&asked) {
+            narrow.sweep(position, &mut asked, &mut allowed, tables, fuel)?;
+        }
+        if !is_done(&asked) {
             let mut whole = match whole {
                 Some(known) => known,
                 None => self.refuted_whole(position, &mut asked, tables, fuel)?,
             };
-            whole.decide(position, &mut asked, &mut allowed, usize::MAX, tables, fuel)?;
+            whole.settle(position, &mut asked, &mut allowed, tables, fuel)?;
         }
         Ok(allowed)
     }
@@ -330,7 +337,7 @@ impl LexedParse {
         }
         if asked.iter().any(|&word| word != 0) {
             let mut whole = self.refuted_whole(position, &mut asked, tables, fuel)?;
-            whole.decide(position, &mut asked, &mut allowed, usize::MAX, tables, fuel)?;
+            whole.settle(position, &mut asked, &mut allowed, tables, fuel)?;
         }
         Ok(allowed)
     }

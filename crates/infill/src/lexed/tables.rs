@@ -45,6 +45,8 @@ pub(crate) struct LexedTables {
     pub(crate) merge_alike: bool,
     /// Whether smaller graphs are asked before the whole one.
     pub(crate) narrow_first: bool,
+    /// Whether masks are searched for before all facts are made at once.
+    pub(crate) search_first: bool,
     /// By terminal: whether the parser does not get its tokens.
     is_ignored: Vec<bool>,
     pub(crate) scans: FxHashMap<(NodeSetId, HypothesisId), Arc<TokenScan>>,
@@ -119,6 +121,7 @@ impl LexedTables {
             n_terminals,
             merge_alike,
             narrow_first: true,
+            search_first: true,
             is_ignored,
             scans: FxHashMap::default(),
             parts: FxHashMap::default(),
@@ -154,6 +157,17 @@ impl LexedTables {
     pub(crate) fn may_go_on(&self, future: StatesId, rule: RuleId, state: ExprId) -> bool {
         let approximation = self.approximation.as_ref().and_then(Option::as_deref);
         approximation.is_none_or(|known| known.contains(future, rule, state))
+    }
+
+    /// The number of such a rule and state in the approximation, if it has them.
+    pub(crate) fn number_in_approximation(&self, rule: RuleId, state: ExprId) -> Option<u32> {
+        self.approximation.as_ref().and_then(Option::as_deref).and_then(|known| known.number(rule, state))
+    }
+
+    /// The same as [`LexedTables::may_go_on`], by number.
+    pub(crate) fn may_go_on_in(&self, future: StatesId, number: Option<u32>) -> bool {
+        let approximation = self.approximation.as_ref().and_then(Option::as_deref);
+        approximation.is_none_or(|known| number.is_some_and(|number| known.contains_number(future, number)))
     }
 
     /// What the parser gets by an outcome: the terminal of the token that ends, but for those that are ignored and ends of lines
@@ -194,7 +208,7 @@ impl LexedTables {
         let trie = vocabulary.trie();
         trie.subtree_tokens(Trie::ROOT).iter().for_each(|&token| mask_insert(&mut asked, token));
         let mut charted = Charted::new(&around.steps, &around.ends, &[], self, fuel)?;
-        charted.decide(around.position, &mut asked, &mut allowed, usize::MAX, self, fuel)?;
+        charted.settle(around.position, &mut asked, &mut allowed, self, fuel)?;
         if self.arounds.len() >= MAX_AROUNDS {
             self.arounds.clear();
         }

@@ -127,12 +127,15 @@ pub(crate) fn vocabulary(tokens: &[String]) -> Arc<Vocabulary> {
     Vocabulary::from_tokens(texts, &[eos], None).unwrap().shared()
 }
 
+/// `merge_alike`, `narrow_first`, `search_first` of the limits.
+pub(crate) type Options = (bool, bool, bool);
+
 pub(crate) fn infiller(
     subject: &Subject,
     vocabulary: &Arc<Vocabulary>,
-    (merge_alike, narrow_first): (bool, bool),
+    (merge_alike, narrow_first, search_first): Options,
 ) -> Option<Infiller> {
-    let limits = InfillLimits { merge_alike, narrow_first, ..InfillLimits::default() };
+    let limits = InfillLimits { merge_alike, narrow_first, search_first, ..InfillLimits::default() };
     match Infiller::lexed(
         &subject.grammar,
         subject.layout.as_ref(),
@@ -249,7 +252,7 @@ pub(crate) fn check_canvas(
     subject: &Subject,
     vocabulary: &Arc<Vocabulary>,
     case: &CanvasCase,
-    options: (bool, bool),
+    options: Options,
 ) -> Result<(), TestCaseError> {
     let Some(infiller) = infiller(subject, vocabulary, options) else { return Ok(()) };
     let judge = Judge::new(subject);
@@ -325,7 +328,7 @@ pub(crate) fn check_template(
     subject: &Subject,
     vocabulary: &Arc<Vocabulary>,
     case: &TemplateCase,
-    options: (bool, bool),
+    options: Options,
 ) -> Result<(), TestCaseError> {
     let Some(infiller) = infiller(subject, vocabulary, options) else { return Ok(()) };
     let judge = Judge::new(subject);

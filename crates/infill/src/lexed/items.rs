@@ -1,0 +1,282 @@
+//! The items of a chart without where they begin and where they are: what a call has left to read, and what is open around it.
+//!
+//! A [`Sweep`](crate::lexed::sweep::Sweep) keeps sets of beginnings by item, so items have numbers, and what can be done with each is
+//! found out once.
+
+use std::ops::Range;
+
+use maskwright_automata::Fuel;
+use maskwright_grammar::{ExprId, RuleId, Symbol, TerminalId};
+use rustc_hash::FxHashMap;
+
+use crate::InfillError;
+use crate::lexed::contexts::{ContextId, Contexts};
+use crate::lexed::graph::{Graph, NodeIndex};
+use crate::lexed::tables::LexedTables;
+use crate::lexed::terminals::Terminals;
+
+/// The number of an item.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct ItemId(u32);
+
+impl ItemId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    pub(crate) fn place(self) -> u32 {
+        self.0
+    }
+
+    pub(crate) fn from_place(place: u32) -> ItemId {
+        ItemId(place)
+    }
+}
+
+/// What an item is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Item {
+    rule: RuleId,
+    /// What is left to read.
+    state: ExprId,
+    /// Whether at least one terminal of the call was read.
+    is_begun: bool,
+    /// Whether the call is that of the text as a whole.
+    is_top: bool,
+    context: ContextId,
+}
+
+/// What can be done with an item.
+#[derive(Debug)]
+struct Ways {
+    /// The item that its call begins with.
+    call: ItemId,
+    /// Whether the call may be over.
+    may_end: bool,
+    /// Whether it goes past what is ignored. Calls begin where their callers' items are, and those pass by that themselves.
+    may_skip: bool,
+    /// Whether the whole text may be what is ignored.
+    is_empty: bool,
+    /// Whether the state may be over.
+    is_nullable: bool,
+    /// The terminals that the state reads itself, and those with the ones that its rules begin with.
+    direct: Terminals,
+    first: Terminals,
+    /// The number of the rule and the state in the grammar's approximation, if it has them.
+    state: Option<u32>,
+    /// Places in [`Items::reads`] and [`Items::calls`].
+    reads: Range<u32>,
+    calls: Range<u32>,
+}
+
+/// All items of a sweep.
+#[derive(Debug, Default)]
+pub(crate) struct Items {
+    list: Vec<Item>,
+    ids: FxHashMap<Item, ItemId>,
+    ways: Vec<Option<Ways>>,
+    /// A terminal, and the item behind it in the same context.
+    reads: Vec<(TerminalId, ItemId)>,
+    /// What a called rule begins with, and the item behind the call.
+    calls: Vec<(ItemId, ItemId)>,
+    contexts: Contexts,
+}
+
+impl Items {
+    /// The item that a text begins with.
+    pub(crate) fn top(&mut self, tables: &mut LexedTables, fuel: &Fuel) -> Result<ItemId, InfillError> {
+        let rule = tables.network.start();
+        let state = tables.network.body(rule);
+        let context = Contexts::START;
+        let top = self.intern(Item { rule, state, is_begun: false, is_top: true, context });
+        self.learn(top, tables, fuel)?;
+        Ok(top)
+    }
+
+    /// The item that the call of an item begins with.
+    pub(crate) fn call_of(&self, item: ItemId) -> ItemId {
+        self.ways(item).call
+    }
+
+    /// Whether the call of an item may be over.
+    pub(crate) fn may_end(&self, item: ItemId) -> bool {
+        self.ways(item).may_end
+    }
+
+    /// A number that is less than that of every rule that the rule of an item can begin with.
+    pub(crate) fn rank(&self, item: ItemId, tables: &LexedTables) -> u32 {
+        tables.network.rank(self.list[item.index()].rule)
+    }
+
+    /// The calls that an item can make: places for [`Items::call_at`].
+    pub(crate) fn calls(&self, item: ItemId) -> Range<u32> {
+        self.ways(item).calls.clone()
+    }
+
+    /// What a call begins with, and the item behind it.
+    pub(crate) fn call_at(&self, place: u32) -> (ItemId, ItemId) {
+        self.calls[place as usize]
+    }
+
+    /// Whether a call of `item` can begin at a node.
+    pub(crate) fn can_begin(
+        &mut self,
+        item: ItemId,
+        node: NodeIndex,
+        graph: &Graph,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<bool, InfillError> {
+        self.learn(item, tables, fuel)?;
+        let Some(ahead) = &graph.ahead[node as usize] else { return Ok(false) };
+        let rule = self.list[item.index()].rule;
+        Ok(tables.rule_first(rule, fuel)?.intersects(&ahead.next)
+            && self.may_go_on(item, node, graph, tables))
+    }
+
+    /// Whether an item at a boundary has a next terminal that can follow on the lattice, or may be over; and may go on from there as far
+    /// as the grammar's approximation says.
+    pub(crate) fn can_go_on(
+        &mut self,
+        item: ItemId,
+        node: NodeIndex,
+        graph: &Graph,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<bool, InfillError> {
+        self.learn(item, tables, fuel)?;
+        let Some(ahead) = &graph.ahead[node as usize] else { return Ok(false) };
+        let ways = self.ways(item);
+        Ok((ways.is_nullable || ways.first.intersects(&ahead.next))
+            && self.may_go_on(item, node, graph, tables))
+    }
+
+    /// Whether an item gets past what gives the parser nothing, to node `to`.
+    pub(crate) fn can_pass(&self, item: ItemId, to: NodeIndex, graph: &Graph, tables: &LexedTables) -> bool {
+        let Some(ahead) = &graph.ahead[to as usize] else { return false };
+        let ways = self.ways(item);
+        if graph.is_boundary[to as usize] {
+            let can_go_on = || {
+                (ways.is_nullable || ways.first.intersects(&ahead.next))
+                    && self.may_go_on(item, to, graph, tables)
+            };
+            return ways.may_skip && (ways.is_empty || can_go_on());
+        }
+        (ahead.may_be_ignored && ways.may_skip || ways.direct.intersects(&ahead.current))
+            && self.may_go_on(item, to, graph, tables)
+    }
+
+    /// The item with what is open around it behind an edge from `node`; `None` if the edge is not for it.
+    pub(crate) fn behind(
+        &mut self,
+        item: ItemId,
+        node: NodeIndex,
+        label: Option<TerminalId>,
+        graph: &Graph,
+        tables: &LexedTables,
+    ) -> Option<ContextId> {
+        let context = self.list[item.index()].context;
+        let Some(layout) = tables.hypotheses.layout() else { return Some(context) };
+        let indent = tables.hypotheses.indent(graph.nodes[node as usize].1);
+        self.contexts.after(context, (indent, graph.widths[node as usize]), label, layout)
+    }
+
+    /// An item in another context.
+    pub(crate) fn within(
+        &mut self,
+        item: ItemId,
+        context: ContextId,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<ItemId, InfillError> {
+        let known = self.list[item.index()];
+        if known.context == context {
+            return Ok(item);
+        }
+        let within = self.intern(Item { context, ..known });
+        self.learn(within, tables, fuel)?;
+        Ok(within)
+    }
+
+    /// The terminals that an item reads: places for [`Items::read_at`].
+    pub(crate) fn reads(&self, item: ItemId) -> Range<u32> {
+        self.ways(item).reads.clone()
+    }
+
+    /// A terminal, and the item behind it in the same context.
+    pub(crate) fn read_at(&self, place: u32) -> (TerminalId, ItemId) {
+        self.reads[place as usize]
+    }
+
+    /// Finds out what can be done with an item.
+    pub(crate) fn learn(
+        &mut self,
+        item: ItemId,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        if self.ways[item.index()].is_some() {
+            return Ok(());
+        }
+        let known @ Item { rule, state, is_begun, is_top, context } = self.list[item.index()];
+        let moves = tables.network.moves(state);
+        fuel.spend(1 + moves.len() as u64).map_err(|error| InfillError::work(0, error))?;
+        let outer = self.contexts.outermost(context);
+        let begin = |rule: RuleId, context: ContextId, tables: &LexedTables| {
+            let state = tables.network.body(rule);
+            Item { rule, state, is_begun: false, is_top: false, context }
+        };
+        let call = self.intern(Item { is_top, ..begin(rule, outer, tables) });
+        let (n_reads, n_calls) = (self.reads.len() as u32, self.calls.len() as u32);
+        let inner = self.contexts.around(context);
+        let inner = self.contexts.begin(inner);
+        for index in moves {
+            let step = tables.network.move_at(index);
+            let next = self.intern(Item { state: step.next, is_begun: true, ..known });
+            match step.symbol {
+                Symbol::Terminal(terminal) => self.reads.push((terminal, next)),
+                Symbol::Rule(callee) => {
+                    let callee = self.intern(begin(callee, inner, tables));
+                    self.calls.push((callee, next));
+                }
+            }
+        }
+        let is_nullable = tables.network.is_nullable(state);
+        let is_empty = is_top && !is_begun && tables.network.is_rule_nullable(tables.network.start());
+        let number = tables.number_in_approximation(rule, state);
+        let firsts = tables.first(state, fuel)?;
+        self.ways[item.index()] = Some(Ways {
+            call,
+            may_end: is_empty || is_begun && is_nullable,
+            may_skip: is_begun || is_top,
+            is_empty,
+            is_nullable,
+            direct: firsts.direct.clone(),
+            first: firsts.all.clone(),
+            state: number,
+            reads: n_reads..self.reads.len() as u32,
+            calls: n_calls..self.calls.len() as u32,
+        });
+        Ok(())
+    }
+
+    fn may_go_on(&self, item: ItemId, node: NodeIndex, graph: &Graph, tables: &LexedTables) -> bool {
+        let future = graph.futures.get(node as usize);
+        future.is_none_or(|&future| tables.may_go_on_in(future, self.ways(item).state))
+    }
+
+    #[allow(clippy::expect_used, reason = "an item is learnt before it is asked about")]
+    fn ways(&self, item: ItemId) -> &Ways {
+        self.ways[item.index()].as_ref().expect("what an item can do is known")
+    }
+
+    fn intern(&mut self, item: Item) -> ItemId {
+        let next = ItemId(self.list.len() as u32);
+        let id = *self.ids.entry(item).or_insert(next);
+        if id == next {
+            self.list.push(item);
+            self.ways.push(None);
+        }
+        id
+    }
+}
