@@ -98,14 +98,15 @@ impl Items {
         self.ways(item).call
     }
 
+    /// Whether calls begin with an item, and only they: that of the text as a whole also goes on with it.
+    pub(crate) fn is_call(&self, item: ItemId) -> bool {
+        let item = self.list[item.index()];
+        !item.is_begun && !item.is_top
+    }
+
     /// Whether the call of an item may be over.
     pub(crate) fn may_end(&self, item: ItemId) -> bool {
         self.ways(item).may_end
-    }
-
-    /// A number that is less than that of every rule that the rule of an item can begin with.
-    pub(crate) fn rank(&self, item: ItemId, tables: &LexedTables) -> u32 {
-        tables.network.rank(self.list[item.index()].rule)
     }
 
     /// The calls that an item can make: places for [`Items::call_at`].

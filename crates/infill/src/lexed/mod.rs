@@ -17,6 +17,7 @@
 //! that it begins (`contexts`).
 
 mod approximation;
+mod beginnings;
 mod charted;
 mod clear;
 mod compact;

@@ -17,9 +17,10 @@
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
+use crate::lexed::beginnings::{Bits, Sets};
 use crate::lexed::compact::Compact;
 use crate::lexed::graph::Graph;
 use crate::lexed::items::{ItemId, Items};
@@ -86,119 +87,24 @@ impl Sweep {
     }
 }
 
-/// Sets of one node that are being made, by item.
-#[derive(Debug, Default)]
-struct Sets {
-    sets: Vec<Set>,
-    touched: Vec<ItemId>,
+/// Calls that are made where their caller begins: what is behind such a call has the caller's beginning, whichever that is.
+#[derive(Debug)]
+struct Corner {
+    /// The item of the caller behind the call.
+    next: ItemId,
+    /// Where callers begin that make the call there.
+    at: Bits,
 }
 
-/// A set that is being made: all words, of which those from `low` to `high` may be other than zero.
-#[derive(Debug, Default)]
-struct Set {
-    words: Vec<u64>,
-    low: usize,
-    high: usize,
-}
-
-impl Set {
-    fn insert(&mut self, bit: u32, n_words: usize) {
-        self.reach(bit as usize / 64, bit as usize / 64 + 1, n_words);
-        self.words[bit as usize / 64] |= 1 << (bit % 64);
-    }
-
-    fn contains(&self, bit: u32) -> bool {
-        self.words.get(bit as usize / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1)
-    }
-
-    fn reach(&mut self, low: usize, high: usize, n_words: usize) {
-        if self.words.is_empty() {
-            self.words.resize(n_words, 0);
-        }
-        if self.low == self.high {
-            (self.low, self.high) = (low, high);
-        } else {
-            (self.low, self.high) = (self.low.min(low), self.high.max(high));
-        }
-    }
-
-    fn clear(&mut self) {
-        self.words[self.low..self.high].fill(0);
-        (self.low, self.high) = (0, 0);
-    }
-}
-
-impl Sets {
-    fn get(&mut self, item: ItemId) -> &mut Set {
-        if self.sets.len() <= item.index() {
-            self.sets.resize_with(item.index() + 1, Set::default);
-        }
-        let set = &mut self.sets[item.index()];
-        if set.low == set.high {
-            self.touched.push(item);
-        }
-        set
-    }
-
-    fn known(&self, item: ItemId) -> Option<&Set> {
-        self.sets.get(item.index()).filter(|set| set.low < set.high)
-    }
-
-    fn clear(&mut self) {
-        for item in self.touched.drain(..) {
-            self.sets[item.index()].clear();
-        }
-    }
-}
-
-/// The calls that are over at a node: by what they begin with, where they begin.
-#[derive(Debug, Default)]
-struct Ends {
-    list: Vec<(ItemId, u32, Set)>,
-    n_used: usize,
-    /// Those in use, by falling rank.
-    order: Vec<usize>,
-    /// All beginnings that are to be looked at.
-    open: Set,
-}
-
-impl Ends {
-    fn clear(&mut self) {
-        self.list[..self.n_used].iter_mut().for_each(|(_, _, set)| set.clear());
-        self.n_used = 0;
-        self.order.clear();
-        if self.open.low < self.open.high {
-            self.open.clear();
-        }
-    }
-
-    /// The set of a call, made if there is none.
-    fn slot(&mut self, call: ItemId, rank: u32, n_words: usize) -> usize {
-        if let Some(slot) = self.list[..self.n_used].iter().position(|(known, _, _)| *known == call) {
-            return slot;
-        }
-        let slot = self.n_used;
-        if slot == self.list.len() {
-            self.list.push((call, rank, Set::default()));
-        }
-        self.list[slot].0 = call;
-        self.list[slot].1 = rank;
-        self.list[slot].2.reach(0, 0, n_words);
-        self.n_used += 1;
-        let list = &self.list;
-        let at = self.order.partition_point(|&other| list[other].1 >= rank);
-        self.order.insert(at, slot);
-        slot
-    }
-
-    /// The last beginning that is to be looked at.
-    fn last(&self) -> Option<u32> {
-        let range = self.open.low..self.open.high;
-        range.rev().find(|&word| self.open.words[word] != 0).map(|word| {
-            let bits = self.open.words[word];
-            word as u32 * 64 + 63 - bits.leading_zeros()
-        })
-    }
+/// What is kept of an item with which calls begin.
+#[derive(Default, Debug)]
+struct Calls {
+    /// Who makes them where they begin themselves.
+    corners: Vec<Corner>,
+    /// Where others wait for them.
+    waited: Bits,
+    /// Where one that has read nothing is used.
+    used: Bits,
 }
 
 /// A sweep in progress.
@@ -212,7 +118,6 @@ struct Sweeper<'s> {
     /// By node, its number among those where calls can begin; and the reverse.
     number: Vec<u32>,
     nodes: Vec<u32>,
-    n_words: usize,
     /// By node, its entries and those that wait.
     entries: Vec<Vec<Entry>>,
     waiters: Vec<Vec<Waiter>>,
@@ -223,8 +128,21 @@ struct Sweeper<'s> {
     words: Vec<u64>,
     used: Vec<u64>,
     used_apart: FxHashSet<u32>,
+    /// What is kept of items with which calls begin, by item.
+    calls: Vec<Calls>,
+    /// By item, the calls that it is behind as the caller begins with them: what they begin with, and the number of the corner.
+    corners: Vec<Vec<(ItemId, usize)>>,
+    /// Of the node that is being visited: by item, what is there, or what of it is used.
     sets: Sets,
-    ends: Ends,
+    /// By what calls begin with, where those begin that are over there; the same of those that waiters must be told of, or that are used.
+    ended: Sets,
+    open: Sets,
+    /// The beginnings of calls that waiters must be told of, as words, and how many words may be other than zero.
+    begins: (Vec<u64>, usize),
+    /// By item, whether it can go on at the node of that number, plus one.
+    passes: Vec<(u32, bool)>,
+    /// What has been added to a set and must be followed.
+    added: Vec<(ItemId, usize, u64)>,
 }
 
 impl<'s> Sweeper<'s> {
@@ -246,6 +164,7 @@ impl<'s> Sweeper<'s> {
             }
         }
         fuel.spend(4 * n_nodes as u64).map_err(|error| InfillError::work(0, error))?;
+        let n_words = nodes.len().div_ceil(64);
         Ok(Sweeper {
             graph,
             compact,
@@ -254,7 +173,6 @@ impl<'s> Sweeper<'s> {
             items,
             top,
             number,
-            n_words: nodes.len().div_ceil(64),
             nodes,
             entries: vec![Vec::new(); n_nodes],
             waiters: vec![Vec::new(); n_nodes],
@@ -263,8 +181,14 @@ impl<'s> Sweeper<'s> {
             words: Vec::new(),
             used: Vec::new(),
             used_apart: FxHashSet::default(),
-            sets: Sets::default(),
-            ends: Ends::default(),
+            calls: Vec::new(),
+            corners: Vec::new(),
+            sets: Sets::new(n_words),
+            ended: Sets::new(n_words),
+            open: Sets::new(n_words),
+            begins: (vec![0; n_words], 0),
+            passes: Vec::new(),
+            added: Vec::new(),
         })
     }
 
@@ -334,106 +258,130 @@ impl<'s> Sweeper<'s> {
 
     /// Follows the ends of calls at a node.
     fn end_calls(&mut self, node: u32) -> Result<(), InfillError> {
-        let member = self.compact.member(node);
-        self.ends.clear();
-        for index in 0..self.sets.touched.len() {
-            let item = self.sets.touched[index];
+        self.ended.clear();
+        self.open.clear();
+        for index in 0..self.sets.touched().len() {
+            let item = self.sets.touched()[index];
             if self.items.may_end(item) {
-                self.note_ends(item);
+                let call = self.items.call_of(item);
+                self.added.extend(self.sets.words(item).map(|(word, bits)| (call, word, bits)));
             }
         }
-        while let Some(begin) = self.ends.last() {
-            self.ends.open.words[begin as usize / 64] &= !(1 << (begin % 64));
-            let mut is_again = false;
-            let mut at = 0;
-            while let Some(&slot) = self.ends.order.get(at) {
-                at += 1;
-                let (call, rank, set) = &self.ends.list[slot];
-                if !set.contains(begin) {
-                    continue;
+        self.end_added(node)?;
+        while let Some(begin) = self.last_open() {
+            for index in 0..self.open.touched().len() {
+                let call = self.open.touched()[index];
+                if self.open.remove(call, begin) {
+                    self.tell_waiters(node, call, begin)?;
+                    self.end_added(node)?;
                 }
-                let (call, rank) = (*call, *rank);
-                let from = self.nodes[begin as usize];
-                let waiters = std::mem::take(&mut self.waiters[from as usize]);
-                let first = waiters.partition_point(|waiter| waiter.callee < call);
-                let found = waiters[first..].iter().take_while(|waiter| waiter.callee == call);
-                let mut n_found = 0;
-                for waiter in found {
-                    n_found += 1;
-                    if !self.items.can_go_on(waiter.next, member, self.graph, self.tables, self.fuel)? {
-                        continue;
-                    }
-                    let row = self.entries[from as usize][waiter.entry as usize].row;
-                    self.unite(waiter.next, row);
-                    if self.items.may_end(waiter.next) {
-                        is_again |= self.note_row(waiter.next, row, begin, rank);
-                    }
-                }
-                self.waiters[from as usize] = waiters;
-                self.spend(node, 1 + n_found)?;
-            }
-            if is_again {
-                self.ends.open.insert(begin, self.n_words);
             }
         }
         Ok(())
     }
 
-    /// Notes the beginnings of calls that `item` may end here, as far as they are known.
-    fn note_ends(&mut self, item: ItemId) {
-        let call = self.items.call_of(item);
-        let rank = self.items.rank(call, self.tables);
-        let slot = self.ends.slot(call, rank, self.n_words);
-        let Some(set) = self.sets.known(item) else { return };
-        let (low, high) = (set.low, set.high);
-        let ended = &mut self.ends.list[slot].2;
-        ended.reach(low, high, self.n_words);
-        self.ends.open.reach(low, high, self.n_words);
-        for word in low..high {
-            ended.words[word] |= set.words[word];
-            self.ends.open.words[word] |= set.words[word];
+    /// The last beginning of a call that waiters must be told of.
+    fn last_open(&mut self) -> Option<u32> {
+        let (words, high) = &mut self.begins;
+        while *high > 0 && words[*high - 1] == 0 {
+            *high -= 1;
         }
+        let word = high.checked_sub(1)?;
+        let bit = 63 - words[word].leading_zeros();
+        words[word] &= !(1 << bit);
+        Some(word as u32 * 64 + bit)
     }
 
-    /// The same of a row that was added to `item` where a call of this rank that began at `begin` is over; whether calls that begin there must
-    /// be looked at once more.
-    fn note_row(&mut self, item: ItemId, row: Row, begin: u32, rank: u32) -> bool {
-        let call = self.items.call_of(item);
-        let own = self.items.rank(call, self.tables);
-        let slot = self.ends.slot(call, own, self.n_words);
-        let ended = &mut self.ends.list[slot].2;
-        let mut is_again = false;
-        for place in row.at..row.at + row.len {
-            let (word, bits) = (self.places[place as usize] as usize, self.words[place as usize]);
-            ended.reach(word, word + 1, self.n_words);
-            let mut new = bits & !ended.words[word];
-            ended.words[word] |= bits;
-            if word == begin as usize / 64 && new >> (begin % 64) & 1 == 1 {
-                new &= !(1 << (begin % 64));
-                // Else it comes later in this round.
-                is_again |= own >= rank;
+    /// Those who wait for a call at `begin` go on at a node where it is over.
+    fn tell_waiters(&mut self, node: u32, call: ItemId, begin: u32) -> Result<(), InfillError> {
+        let from = self.nodes[begin as usize];
+        let waiters = std::mem::take(&mut self.waiters[from as usize]);
+        let first = waiters.partition_point(|waiter| waiter.callee < call);
+        let mut n_words = 1;
+        for waiter in waiters[first..].iter().take_while(|waiter| waiter.callee == call) {
+            if !self.can_go_on(waiter.next, node)? {
+                continue;
             }
-            if new != 0 {
-                self.ends.open.reach(word, word + 1, self.n_words);
-                self.ends.open.words[word] |= new;
+            let row = self.entries[from as usize][waiter.entry as usize].row;
+            n_words += row.len as usize;
+            let ends = self.items.may_end(waiter.next).then(|| self.items.call_of(waiter.next));
+            for place in row.at as usize..(row.at + row.len) as usize {
+                let (word, bits) = (self.places[place] as usize, self.words[place]);
+                self.sets.add(waiter.next, word, bits);
+                self.added.extend(ends.map(|call| (call, word, bits)));
             }
         }
-        is_again
+        self.waiters[from as usize] = waiters;
+        self.spend(node, n_words)
+    }
+
+    /// Ends the calls that were added, and those that are over with them because they began with them; others are to be told.
+    fn end_added(&mut self, node: u32) -> Result<(), InfillError> {
+        let mut n_words = 0;
+        while let Some((call, word, bits)) = self.added.pop() {
+            n_words += 1;
+            let new = self.ended.add(call, word, bits);
+            let Some(calls) = self.calls.get(call.index()).filter(|_| new != 0) else { continue };
+            let waited = new & calls.waited.word(word);
+            if waited != 0 {
+                self.open.add(call, word, waited);
+                let (words, high) = &mut self.begins;
+                words[word] |= waited;
+                *high = (*high).max(word + 1);
+            }
+            for index in 0..calls.corners.len() {
+                let corner = &self.calls[call.index()].corners[index];
+                let (next, bits) = (corner.next, new & corner.at.word(word));
+                if bits != 0 && self.can_go_on(next, node)? {
+                    self.sets.add(next, word, bits);
+                    if self.items.may_end(next) {
+                        self.added.push((self.items.call_of(next), word, bits));
+                    }
+                }
+            }
+        }
+        self.spend(node, n_words)
+    }
+
+    /// Whether an item can go on at a node.
+    fn can_go_on(&mut self, item: ItemId, node: u32) -> Result<bool, InfillError> {
+        if self.passes.len() <= item.index() {
+            self.passes.resize(item.index() + 1, (0, false));
+        }
+        if self.passes[item.index()].0 != node + 1 {
+            let member = self.compact.member(node);
+            let passes = self.items.can_go_on(item, member, self.graph, self.tables, self.fuel)?;
+            self.passes[item.index()] = (node + 1, passes);
+        }
+        Ok(self.passes[item.index()].1)
     }
 
     /// Begins the calls that the items at a node make; those that wait, with the item's number in place of the entry's.
     fn begin_calls(&mut self, node: u32) -> Result<Vec<Waiter>, InfillError> {
         let mut waiters = Vec::new();
         let (number, member) = (self.number[node as usize], self.compact.member(node));
+        let (word, bit) = (number as usize / 64, 1 << (number % 64));
         let mut at = 0;
-        while let Some(&item) = self.sets.touched.get(at) {
+        while let Some(&item) = self.sets.touched().get(at) {
             at += 1;
             self.items.learn(item, self.tables, self.fuel)?;
+            let begins_here = self.items.is_call(item);
             for place in self.items.calls(item) {
                 let (callee, next) = self.items.call_at(place);
-                let is_known = self.sets.known(callee).is_some_and(|set| set.contains(number));
-                if is_known || self.items.can_begin(callee, member, self.graph, self.tables, self.fuel)? {
-                    self.sets.get(callee).insert(number, self.n_words);
+                if self.sets.word(callee, word) & bit == 0 {
+                    if !self.items.can_begin(callee, member, self.graph, self.tables, self.fuel)? {
+                        continue;
+                    }
+                    self.sets.add(callee, word, bit);
+                }
+                self.items.learn(next, self.tables, self.fuel)?;
+                if self.calls.len() <= callee.index() {
+                    self.calls.resize_with(callee.index() + 1, Calls::default);
+                }
+                if begins_here {
+                    self.corner(callee, next).at.insert(number);
+                } else {
+                    self.calls[callee.index()].waited.insert(number);
                     waiters.push(Waiter { callee, entry: item.place(), next });
                 }
             }
@@ -441,35 +389,44 @@ impl<'s> Sweeper<'s> {
         Ok(waiters)
     }
 
+    /// The corner of calls that `next` is behind.
+    fn corner(&mut self, callee: ItemId, next: ItemId) -> &mut Corner {
+        let corners = &mut self.calls[callee.index()].corners;
+        let number = match corners.iter().position(|corner| corner.next == next) {
+            Some(known) => known,
+            None => {
+                if self.corners.len() <= next.index() {
+                    self.corners.resize_with(next.index() + 1, Vec::new);
+                }
+                self.corners[next.index()].push((callee, corners.len()));
+                corners.push(Corner { next, at: Bits::default() });
+                corners.len() - 1
+            }
+        };
+        &mut self.calls[callee.index()].corners[number]
+    }
+
     /// Adds a row to the set of an item.
     fn unite(&mut self, item: ItemId, row: Row) {
-        let set = self.sets.get(item);
         for place in row.at as usize..(row.at + row.len) as usize {
-            let word = self.places[place] as usize;
-            set.reach(word, word + 1, self.n_words);
-            set.words[word] |= self.words[place];
+            self.sets.add(item, self.places[place] as usize, self.words[place]);
         }
     }
 
     /// The sets that were made, as entries; none is being made then.
     fn seal(&mut self) -> Vec<Entry> {
-        let mut touched = std::mem::take(&mut self.sets.touched);
+        let mut touched = self.sets.touched().to_vec();
         touched.sort_unstable();
         let mut entries = Vec::with_capacity(touched.len());
-        for &item in &touched {
-            let set = &mut self.sets.sets[item.index()];
+        for item in touched {
             let at = self.words.len() as u32;
-            for word in set.low..set.high {
-                if set.words[word] != 0 {
-                    self.places.push(word as u32);
-                    self.words.push(set.words[word]);
-                }
+            for (word, bits) in self.sets.words(item) {
+                self.places.push(word as u32);
+                self.words.push(bits);
             }
-            set.clear();
             entries.push(Entry { item, row: Row { at, len: self.words.len() as u32 - at }, used: NONE });
         }
-        touched.clear();
-        self.sets.touched = touched;
+        self.sets.clear();
         entries
     }
 
@@ -566,12 +523,20 @@ impl<'s> Sweeper<'s> {
             return Ok(false);
         }
         let mut entries = std::mem::take(&mut self.entries[node as usize]);
-        for entry in entries.iter().filter(|entry| entry.used != NONE) {
-            let set = self.sets.get(entry.item);
-            for index in 0..entry.row.len {
-                let word = self.places[(entry.row.at + index) as usize] as usize;
-                set.reach(word, word + 1, self.n_words);
-                set.words[word] |= self.used[(entry.used + index) as usize];
+        let number = self.number[node as usize];
+        for entry in &entries {
+            if entry.used != NONE {
+                for index in 0..entry.row.len {
+                    let bits = self.used[(entry.used + index) as usize];
+                    if bits != 0 {
+                        let word = self.places[(entry.row.at + index) as usize] as usize;
+                        self.sets.add(entry.item, word, bits);
+                    }
+                }
+            }
+            let calls = self.calls.get(entry.item.index()).filter(|_| number != NONE);
+            if calls.is_some_and(|calls| calls.used.contains(number)) {
+                self.sets.add(entry.item, number as usize / 64, 1 << (number % 64));
             }
         }
         let mut found = Vec::new();
@@ -607,18 +572,17 @@ impl<'s> Sweeper<'s> {
         }
         let mut has_changed = false;
         for entry in &mut entries {
-            let Some(set) = self.sets.known(entry.item) else { continue };
+            if self.sets.is_empty(entry.item) {
+                continue;
+            }
             let range = entry.row.at as usize..(entry.row.at + entry.row.len) as usize;
             if entry.used == NONE {
-                if self.places[range.clone()].iter().all(|&word| set.words[word as usize] == 0) {
-                    continue;
-                }
                 entry.used = self.used.len() as u32;
                 self.used.resize(self.used.len() + range.len(), 0);
             }
             for (index, place) in range.enumerate() {
                 let used = &mut self.used[entry.used as usize + index];
-                let all = *used | set.words[self.places[place] as usize];
+                let all = *used | self.sets.word(entry.item, self.places[place] as usize);
                 has_changed |= all != *used;
                 *used = all;
             }
@@ -645,9 +609,7 @@ impl<'s> Sweeper<'s> {
                 let common = self.words[place as usize] & used;
                 if common != 0 {
                     is_used = true;
-                    let set = self.sets.get(entry.item);
-                    set.reach(word as usize, word as usize + 1, self.n_words);
-                    set.words[word as usize] |= common;
+                    self.sets.add(entry.item, word as usize, common);
                 }
             }
         }
@@ -656,67 +618,111 @@ impl<'s> Sweeper<'s> {
 
     /// Uses the calls that are over at a node where what waits for them is used, and what waits.
     fn use_ends(&mut self, node: u32) -> Result<(), InfillError> {
-        self.ends.clear();
         let is_goal = self.compact.is_goal(node);
-        if self.sets.touched.is_empty() && !is_goal {
+        if self.sets.touched().is_empty() && !is_goal {
             return Ok(());
         }
-        let entries = std::mem::take(&mut self.entries[node as usize]);
-        let mut ending: Vec<(ItemId, Entry)> = Vec::new();
-        for entry in &entries {
-            if !self.items.may_end(entry.item) {
-                continue;
-            }
-            let call = self.items.call_of(entry.item);
-            let rank = self.items.rank(call, self.tables);
-            let slot = self.ends.slot(call, rank, self.n_words);
-            ending.push((call, *entry));
-            let ended = &mut self.ends.list[slot].2;
-            for place in entry.row.at as usize..(entry.row.at + entry.row.len) as usize {
-                let word = self.places[place] as usize;
-                ended.reach(word, word + 1, self.n_words);
-                ended.words[word] |= self.words[place];
-                self.ends.open.reach(word, word + 1, self.n_words);
-                self.ends.open.words[word] |= self.words[place];
+        self.ended.clear();
+        self.open.clear();
+        // By call, the items that it may end in.
+        let mut ending: FxHashMap<ItemId, Vec<Entry>> = FxHashMap::default();
+        let mut begins = Bits::default();
+        for entry in &self.entries[node as usize] {
+            if self.items.may_end(entry.item) {
+                let call = self.items.call_of(entry.item);
+                ending.entry(call).or_default().push(*entry);
+                for place in entry.row.at as usize..(entry.row.at + entry.row.len) as usize {
+                    let (word, bits) = (self.places[place] as usize, self.words[place]);
+                    self.ended.add(call, word, bits);
+                    let waited = self.calls.get(call.index()).map_or(0, |calls| calls.waited.word(word));
+                    begins.unite(word, bits & waited);
+                }
             }
         }
-        self.entries[node as usize] = entries;
-        let open = self.ends.open.low..self.ends.open.high;
-        for word in open {
-            let mut bits = self.ends.open.words.get(word).copied().unwrap_or(0);
-            while bits != 0 {
-                let begin = word as u32 * 64 + bits.trailing_zeros();
-                bits &= bits - 1;
-                for at in (0..self.ends.order.len()).rev() {
-                    let (call, _, set) = &self.ends.list[self.ends.order[at]];
-                    let call = *call;
-                    if set.contains(begin) && self.use_end(node, call, begin, is_goal)? {
-                        for &(_, entry) in ending.iter().filter(|(ended, _)| *ended == call) {
-                            if self.contains(entry.row, begin) {
-                                self.sets.get(entry.item).insert(begin, self.n_words);
-                            }
-                        }
-                    }
+        for index in 0..self.sets.touched().len() {
+            let item = self.sets.touched()[index];
+            self.added.extend(self.sets.words(item).map(|(word, bits)| (item, word, bits)));
+        }
+        if is_goal && !self.ended.is_empty(self.top) {
+            let start = self.number[self.compact.start().unwrap_or(node) as usize];
+            self.use_end(self.top, start as usize / 64, 1 << (start % 64), &ending);
+        }
+        self.use_added(node, &ending)?;
+        let calls: Vec<ItemId> = self.ended.touched().to_vec();
+        for begin in begins.iter() {
+            let (word, bit) = (begin as usize / 64, 1 << (begin % 64));
+            for &call in &calls {
+                let is_waited =
+                    self.calls.get(call.index()).is_some_and(|calls| calls.waited.contains(begin));
+                if is_waited
+                    && self.ended.word(call, word) & bit != 0
+                    && self.use_waiters(node, call, begin)?
+                {
+                    self.use_end(call, word, bit, &ending);
+                    self.use_added(node, &ending)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Uses what waits for a call that is over at a node; whether there is such.
-    fn use_end(&mut self, node: u32, call: ItemId, begin: u32, is_goal: bool) -> Result<bool, InfillError> {
+    /// Uses calls that are over: the items that they may end in.
+    fn use_end(&mut self, call: ItemId, word: usize, bits: u64, ending: &FxHashMap<ItemId, Vec<Entry>>) {
+        let new = self.open.add(call, word, bits);
+        if new == 0 {
+            return;
+        }
+        for entry in ending.get(&call).into_iter().flatten() {
+            let (places, words) = self.words_of(entry.row);
+            let Ok(at) = places.binary_search(&(word as u32)) else { continue };
+            let used = words[at] & new;
+            if used != 0 {
+                let new = self.sets.add(entry.item, word, used);
+                if new != 0 {
+                    self.added.push((entry.item, word, new));
+                }
+            }
+        }
+    }
+
+    /// Uses the calls that what was added is behind, where their callers begin with them.
+    fn use_added(&mut self, node: u32, ending: &FxHashMap<ItemId, Vec<Entry>>) -> Result<(), InfillError> {
+        let mut n_words = 0;
+        while let Some((next, word, bits)) = self.added.pop() {
+            n_words += 1;
+            for index in 0..self.corners.get(next.index()).map_or(0, Vec::len) {
+                let (callee, number) = self.corners[next.index()][index];
+                let at = self.calls[callee.index()].corners[number].at.word(word);
+                let used = bits & at & self.ended.word(callee, word);
+                if used != 0 {
+                    let caller = self.items.call_of(next);
+                    if self.calls.len() <= caller.index() {
+                        self.calls.resize_with(caller.index() + 1, Calls::default);
+                    }
+                    self.calls[caller.index()].used.unite(word, used);
+                    self.use_end(callee, word, used, ending);
+                }
+            }
+        }
+        self.spend(node, n_words)
+    }
+
+    /// Uses what waits for a call that is over at a node, as far as it is used behind that; whether some is.
+    fn use_waiters(&mut self, node: u32, call: ItemId, begin: u32) -> Result<bool, InfillError> {
         let from = self.nodes[begin as usize];
-        let mut is_used = is_goal && call == self.top;
+        let mut is_used = false;
         let waiters = std::mem::take(&mut self.waiters[from as usize]);
         let first = waiters.partition_point(|waiter| waiter.callee < call);
-        let found = waiters[first..].iter().take_while(|waiter| waiter.callee == call);
-        let mut n_found = 0;
-        for waiter in found {
-            n_found += 1;
-            let Some(behind) = self.sets.known(waiter.next) else { continue };
+        let mut n_words = 1;
+        for waiter in waiters[first..].iter().take_while(|waiter| waiter.callee == call) {
+            if self.sets.is_empty(waiter.next) {
+                continue;
+            }
             let entry = &mut self.entries[from as usize][waiter.entry as usize];
             let range = entry.row.at as usize..(entry.row.at + entry.row.len) as usize;
-            let common = |place: usize| self.words[place] & behind.words[self.places[place] as usize];
+            n_words += range.len();
+            let behind = |place: usize| self.sets.word(waiter.next, self.places[place] as usize);
+            let common = |place: usize| self.words[place] & behind(place);
             if range.clone().all(|place| common(place) == 0) {
                 continue;
             }
@@ -730,17 +736,12 @@ impl<'s> Sweeper<'s> {
             }
         }
         self.waiters[from as usize] = waiters;
-        self.spend(node, 1 + n_found)?;
+        self.spend(node, n_words)?;
         Ok(is_used)
     }
 
     /// The position of a node.
     fn layer(&self, node: u32) -> usize {
         self.graph.nodes[self.compact.member(node) as usize].0.position as usize
-    }
-
-    fn contains(&self, row: Row, bit: u32) -> bool {
-        let (places, words) = self.words_of(row);
-        places.binary_search(&(bit / 64)).is_ok_and(|at| words[at] >> (bit % 64) & 1 == 1)
     }
 }
