@@ -20,23 +20,21 @@ use crate::lexed::tables::LexedTables;
 use crate::lexed::wide::{around, rough, wide};
 use crate::parse::Blocked;
 
-/// About how many facts of a narrow graph, at first and at most, and of a wide one are made to decide what a position can
-/// take.
-const N_FIRST: usize = 30_000;
-const N_NARROW: usize = 200_000;
+/// About how many facts of a narrow graph are made one by one to decide what a position can take, and of a wide one.
+const N_NARROW: usize = 30_000;
 const N_WIDE: usize = 500_000;
 
 /// How many masked positions on each side of one are left open in a text that is known, at first and then.
 const WINDOWS: [&[usize]; 2] = [&[0, 2], &[8]];
 
-/// How hard examples are looked for before the narrow graph is asked at length, behind that, and before the whole is asked at length.
-const FIRST_EXAMPLES: Patience = Patience { n_facts: N_FIRST, n_wide: 0, n_failures: 1, windows: &[0, 2] };
-const MORE_EXAMPLES: Patience = Patience { n_facts: N_NARROW, n_wide: 0, n_failures: 1, windows: &[0] };
-const LAST_EXAMPLES: Patience = Patience { n_facts: N_NARROW, n_wide: N_WIDE, n_failures: 4, windows: &[0] };
+/// How much work it may be to make all facts of a narrow graph before more of them, and examples, are looked for.
+const SWEEP_WORK: u64 = 3_000_000;
+const N_MORE: usize = 200_000;
+const EXAMPLES: Patience = Patience { n_facts: N_MORE, n_wide: 0, n_failures: 1, windows: &[0] };
 
-/// About how many facts of the whole graph, if making it is no more work than that, are made before examples are looked for hard.
-const N_WHOLE: usize = 1_000_000;
-const WHOLE_WORK: u64 = 20_000_000;
+/// How much work the whole graph may be for all its facts to be made before examples are looked for hard.
+const WHOLE_WORK: u64 = 80_000_000;
+const MORE_EXAMPLES: Patience = Patience { n_facts: N_MORE, n_wide: N_WIDE, n_failures: 4, windows: &[0] };
 
 /// How many masked positions before one and behind it are read as such to refuse its tokens, at first and then.
 const MASKED_AROUND: [[usize; 2]; 2] = [[0, 3], [3, 3]];
@@ -221,48 +219,39 @@ impl LexedParse {
                 return Ok(allowed);
             }
         }
-        if !are_few(&asked) {
-            let mut narrow = Charted::new(steps, ends, &readings, tables, fuel)?;
-            narrow.decide(position, &mut asked, &mut allowed, N_FIRST, tables, fuel)?;
-            let masks = [&mut asked, &mut allowed];
-            by_examples((steps, ends), position, masks, FIRST_EXAMPLES, tables, fuel)?;
-            for n_masked in MASKED_AROUND {
-                tables.refuse_around(around(steps, ends, position, n_masked), &mut asked, fuel)?;
-            }
-            if is_done(&asked) {
-                return Ok(allowed);
-            }
-        }
         let mut narrow = Charted::asking((steps, ends), &readings, (position, &mut asked), tables, fuel)?;
         narrow.decide(position, &mut asked, &mut allowed, N_NARROW, tables, fuel)?;
-        let masks = [&mut asked, &mut allowed];
-        by_examples((steps, ends), position, masks, MORE_EXAMPLES, tables, fuel)?;
+        if !is_done(&asked) {
+            let sweep = |part: &Fuel| narrow.sweep(position, &mut asked, &mut allowed, tables, part);
+            if limited(SWEEP_WORK, position, fuel, sweep)?.is_none() {
+                narrow.decide(position, &mut asked, &mut allowed, N_MORE, tables, fuel)?;
+                let masks = [&mut asked, &mut allowed];
+                by_examples((steps, ends), position, masks, EXAMPLES, tables, fuel)?;
+                if !is_done(&asked) {
+                    let sweep = |part: &Fuel| narrow.sweep(position, &mut asked, &mut allowed, tables, part);
+                    limited(u64::MAX, position, fuel, sweep)?;
+                }
+            }
+        }
+        drop(narrow);
         if is_done(&asked) {
             return Ok(allowed);
         }
-        let mut whole = self.small_whole(position, &mut asked, tables, fuel)?;
-        if let Some(whole) = &mut whole {
-            if whole.decide(position, &mut asked, &mut allowed, N_WHOLE, tables, fuel)? {
-                return Ok(allowed);
-            }
-        } else if !is_done(&asked) {
-            let wide = wide(steps, Some(position));
-            let mut wide = Charted::asking((&wide, ends), &[], (position, &mut asked), tables, fuel)?;
-            wide.refuse(position, &mut asked, N_WIDE, tables, fuel)?;
+        if let Some(mut whole) = self.small_whole(position, &mut asked, tables, fuel)? {
+            whole.sweep(position, &mut asked, &mut allowed, tables, fuel)?;
+            return Ok(allowed);
         }
+        let wide = wide(steps, Some(position));
+        let mut wide = Charted::asking((&wide, ends), &[], (position, &mut asked), tables, fuel)?;
+        wide.refuse(position, &mut asked, N_WIDE, tables, fuel)?;
+        drop(wide);
         if !is_done(&asked) {
             let masks = [&mut asked, &mut allowed];
-            by_examples((steps, ends), position, masks, LAST_EXAMPLES, tables, fuel)?;
+            by_examples((steps, ends), position, masks, MORE_EXAMPLES, tables, fuel)?;
         }
         if !is_done(&asked) {
-            narrow.sweep(position, &mut asked, &mut allowed, tables, fuel)?;
-        }
-        if !is_done(&asked) {
-            let mut whole = match whole {
-                Some(known) => known,
-                None => self.refuted_whole(position, &mut asked, tables, fuel)?,
-            };
-            whole.settle(position, &mut asked, &mut allowed, tables, fuel)?;
+            let mut whole = self.refuted_whole(position, &mut asked, tables, fuel)?;
+            whole.sweep(position, &mut asked, &mut allowed, tables, fuel)?;
         }
         Ok(allowed)
     }
@@ -293,7 +282,7 @@ impl LexedParse {
         {
             let ends: Vec<usize> = self.ends.iter().copied().filter(|&end| end > position).collect();
             let mut narrow = Charted::new(&self.steps, &ends, readings, tables, fuel)?;
-            if narrow.has_text(N_FIRST, tables, fuel)? == Some(true) {
+            if narrow.has_text(N_NARROW, tables, fuel)? == Some(true) {
                 self.text = narrow.fillings(&self.steps, tables, fuel)?;
             }
         }
@@ -361,15 +350,7 @@ impl LexedParse {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<Option<Charted>, InfillError> {
-        // The rest is for what comes after, if this is not enough.
-        let limit = WHOLE_WORK.min(fuel.left() / 4);
-        let part = Fuel::new(limit);
-        let whole = self.refuted_whole(position, asked, tables, &part);
-        fuel.spend(limit - part.left()).map_err(|error| InfillError::work(position, error))?;
-        match whole {
-            Err(error) if error.is_limit() => Ok(None),
-            whole => whole.map(Some),
-        }
+        limited(WHOLE_WORK, position, fuel, |part| self.refuted_whole(position, asked, tables, part))
     }
 
     /// Whether some text takes the way round piece `position`.
@@ -436,5 +417,22 @@ impl LexedParse {
             None => Charted::new(&self.steps, &self.ends, &[], tables, fuel)?,
         };
         Ok(self.whole.insert(whole))
+    }
+}
+
+/// What `work` gives if it takes no more than `limit` of what is left, and no more than half of that: the rest is for what comes after.
+fn limited<T>(
+    limit: u64,
+    position: usize,
+    fuel: &Fuel,
+    work: impl FnOnce(&Fuel) -> Result<T, InfillError>,
+) -> Result<Option<T>, InfillError> {
+    let limit = limit.min(fuel.left() / 2);
+    let part = Fuel::new(limit);
+    let done = work(&part);
+    fuel.spend(limit - part.left()).map_err(|error| InfillError::work(position, error))?;
+    match done {
+        Err(error) if error.is_limit() => Ok(None),
+        done => done.map(Some),
     }
 }

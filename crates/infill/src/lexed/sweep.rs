@@ -29,6 +29,9 @@ use crate::lexed::tables::LexedTables;
 /// An index that stands for nothing.
 const NONE: u32 = u32::MAX;
 
+/// How many words of sets are about as much work as a fact that is made by itself.
+const WORDS_OF_UNIT: usize = 8;
+
 /// A set of beginnings: words of the arena.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Row {
@@ -312,7 +315,7 @@ impl<'s> Sweeper<'s> {
             }
         }
         self.waiters[from as usize] = waiters;
-        self.spend(node, n_words)
+        self.spend(node, 1 + n_words / WORDS_OF_UNIT)
     }
 
     /// Ends the calls that were added, and those that are over with them because they began with them; others are to be told.
@@ -340,7 +343,7 @@ impl<'s> Sweeper<'s> {
                 }
             }
         }
-        self.spend(node, n_words)
+        self.spend(node, 1 + n_words / WORDS_OF_UNIT)
     }
 
     /// Whether an item can go on at a node.
@@ -704,7 +707,7 @@ impl<'s> Sweeper<'s> {
                 }
             }
         }
-        self.spend(node, n_words)
+        self.spend(node, 1 + n_words / WORDS_OF_UNIT)
     }
 
     /// Uses what waits for a call that is over at a node, as far as it is used behind that; whether some is.
@@ -736,7 +739,7 @@ impl<'s> Sweeper<'s> {
             }
         }
         self.waiters[from as usize] = waiters;
-        self.spend(node, n_words)?;
+        self.spend(node, 1 + n_words / WORDS_OF_UNIT)?;
         Ok(is_used)
     }
 
