@@ -23,14 +23,6 @@ impl ItemId {
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
-
-    pub(crate) fn place(self) -> u32 {
-        self.0
-    }
-
-    pub(crate) fn from_place(place: u32) -> ItemId {
-        ItemId(place)
-    }
 }
 
 /// What an item is.

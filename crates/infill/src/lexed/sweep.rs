@@ -15,6 +15,8 @@
 //!
 //! Complexity: O(g n² / 64) words for n nodes and g items, and O(g n²) ends of calls.
 
+use std::ops::Range;
+
 use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -39,6 +41,12 @@ struct Row {
     len: u32,
 }
 
+impl Row {
+    fn range(self) -> Range<usize> {
+        self.at as usize..(self.at + self.len) as usize
+    }
+}
+
 /// An item at a node, and the calls that have it there.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -49,14 +57,16 @@ struct Entry {
 }
 
 /// An item at a node that waits for a call.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Waiter {
     /// What the call begins with.
     callee: ItemId,
-    /// The item's number among those of the node.
-    entry: u32,
     /// The item behind the call.
     next: ItemId,
+    /// The calls that have the item there.
+    row: Row,
+    /// The item's number among those of the node.
+    entry: u32,
 }
 
 /// See the module.
@@ -121,14 +131,15 @@ struct Sweeper<'s> {
     /// By node, its number among those where calls can begin; and the reverse.
     number: Vec<u32>,
     nodes: Vec<u32>,
-    /// By node, its entries and those that wait.
+    /// By node, its entries.
     entries: Vec<Vec<Entry>>,
-    waiters: Vec<Vec<Waiter>>,
+    /// All that wait, those of one node next to each other and sorted; and where those are, by the node's number.
+    waiters: Vec<Waiter>,
+    waiters_at: Vec<(u32, u32)>,
     /// By node, what leads to it.
     pending: Vec<Vec<(ItemId, Row)>>,
-    /// Numbers of words, and words, of all rows.
-    places: Vec<u32>,
-    words: Vec<u64>,
+    /// Words of all rows, each with its number.
+    words: Vec<(u32, u64)>,
     used: Vec<u64>,
     used_apart: FxHashSet<u32>,
     /// What is kept of items with which calls begin, by item.
@@ -167,7 +178,7 @@ impl<'s> Sweeper<'s> {
             }
         }
         fuel.spend(4 * n_nodes as u64).map_err(|error| InfillError::work(0, error))?;
-        let n_words = nodes.len().div_ceil(64);
+        let (n_words, waiters_at) = (nodes.len().div_ceil(64), vec![(0, 0); nodes.len()]);
         Ok(Sweeper {
             graph,
             compact,
@@ -178,9 +189,9 @@ impl<'s> Sweeper<'s> {
             number,
             nodes,
             entries: vec![Vec::new(); n_nodes],
-            waiters: vec![Vec::new(); n_nodes],
+            waiters: Vec::new(),
+            waiters_at,
             pending: vec![Vec::new(); n_nodes],
-            places: Vec::new(),
             words: Vec::new(),
             used: Vec::new(),
             used_apart: FxHashSet::default(),
@@ -235,27 +246,28 @@ impl<'s> Sweeper<'s> {
             self.unite(item, row);
         }
         self.pending[node as usize] = pending;
-        let mut waiters = Vec::new();
+        let mut calls = Vec::new();
         if self.compact.is_boundary(node) {
             self.end_calls(node)?;
-            waiters = self.begin_calls(node)?;
+            calls = self.begin_calls(node)?;
         }
         let entries = self.seal();
-        // They wait for what they were found with, by number.
-        for waiter in &mut waiters {
-            let item = ItemId::from_place(waiter.entry);
-            waiter.entry = entries.partition_point(|entry| entry.item < item) as u32;
+        let first = self.waiters.len() as u32;
+        self.waiters.extend(calls.into_iter().map(|(callee, item, next)| {
+            let entry = entries.partition_point(|entry| entry.item < item);
+            Waiter { callee, next, row: entries[entry].row, entry: entry as u32 }
+        }));
+        let number = self.number[node as usize];
+        if number != NONE {
+            self.waiters_at[number as usize] = (first, self.waiters.len() as u32);
         }
-        waiters.sort_unstable();
-        waiters.dedup();
-        self.spend(node, entries.len() + waiters.len())?;
+        self.spend(node, entries.len() + self.waiters.len() - first as usize)?;
         let before = &self.entries[node as usize];
         let is_same = before.len() == entries.len()
             && before.iter().zip(&entries).all(|(left, right)| {
-                left.item == right.item && self.words_of(left.row) == self.words_of(right.row)
+                left.item == right.item && self.words[left.row.range()] == self.words[right.row.range()]
             });
         self.entries[node as usize] = entries;
-        self.waiters[node as usize] = waiters;
         Ok(!is_same)
     }
 
@@ -297,25 +309,29 @@ impl<'s> Sweeper<'s> {
 
     /// Those who wait for a call at `begin` go on at a node where it is over.
     fn tell_waiters(&mut self, node: u32, call: ItemId, begin: u32) -> Result<(), InfillError> {
-        let from = self.nodes[begin as usize];
-        let waiters = std::mem::take(&mut self.waiters[from as usize]);
-        let first = waiters.partition_point(|waiter| waiter.callee < call);
         let mut n_words = 1;
-        for waiter in waiters[first..].iter().take_while(|waiter| waiter.callee == call) {
-            if !self.can_go_on(waiter.next, node)? {
+        for index in self.waiters_for(call, begin) {
+            let Waiter { next, row, .. } = self.waiters[index];
+            if !self.can_go_on(next, node)? {
                 continue;
             }
-            let row = self.entries[from as usize][waiter.entry as usize].row;
             n_words += row.len as usize;
-            let ends = self.items.may_end(waiter.next).then(|| self.items.call_of(waiter.next));
-            for place in row.at as usize..(row.at + row.len) as usize {
-                let (word, bits) = (self.places[place] as usize, self.words[place]);
-                self.sets.add(waiter.next, word, bits);
-                self.added.extend(ends.map(|call| (call, word, bits)));
+            let ends = self.items.may_end(next).then(|| self.items.call_of(next));
+            for &(word, bits) in &self.words[row.range()] {
+                self.sets.add(next, word as usize, bits);
+                self.added.extend(ends.map(|call| (call, word as usize, bits)));
             }
         }
-        self.waiters[from as usize] = waiters;
         self.spend(node, 1 + n_words / WORDS_OF_UNIT)
+    }
+
+    /// Those who wait at `begin` for a call.
+    fn waiters_for(&self, call: ItemId, begin: u32) -> Range<usize> {
+        let (first, last) = self.waiters_at[begin as usize];
+        let waiters = &self.waiters[first as usize..last as usize];
+        let start = waiters.partition_point(|waiter| waiter.callee < call);
+        let n_waiting = waiters[start..].iter().take_while(|waiter| waiter.callee == call).count();
+        first as usize + start..first as usize + start + n_waiting
     }
 
     /// Ends the calls that were added, and those that are over with them because they began with them; others are to be told.
@@ -359,8 +375,8 @@ impl<'s> Sweeper<'s> {
         Ok(self.passes[item.index()].1)
     }
 
-    /// Begins the calls that the items at a node make; those that wait, with the item's number in place of the entry's.
-    fn begin_calls(&mut self, node: u32) -> Result<Vec<Waiter>, InfillError> {
+    /// Begins the calls that the items at a node make. Of those that wait: what the call begins with, the item, and the item behind it; sorted.
+    fn begin_calls(&mut self, node: u32) -> Result<Vec<(ItemId, ItemId, ItemId)>, InfillError> {
         let mut waiters = Vec::new();
         let (number, member) = (self.number[node as usize], self.compact.member(node));
         let (word, bit) = (number as usize / 64, 1 << (number % 64));
@@ -385,10 +401,12 @@ impl<'s> Sweeper<'s> {
                     self.corner(callee, next).at.insert(number);
                 } else {
                     self.calls[callee.index()].waited.insert(number);
-                    waiters.push(Waiter { callee, entry: item.place(), next });
+                    waiters.push((callee, item, next));
                 }
             }
         }
+        waiters.sort_unstable();
+        waiters.dedup();
         Ok(waiters)
     }
 
@@ -411,8 +429,8 @@ impl<'s> Sweeper<'s> {
 
     /// Adds a row to the set of an item.
     fn unite(&mut self, item: ItemId, row: Row) {
-        for place in row.at as usize..(row.at + row.len) as usize {
-            self.sets.add(item, self.places[place] as usize, self.words[place]);
+        for &(word, bits) in &self.words[row.range()] {
+            self.sets.add(item, word as usize, bits);
         }
     }
 
@@ -423,10 +441,7 @@ impl<'s> Sweeper<'s> {
         let mut entries = Vec::with_capacity(touched.len());
         for item in touched {
             let at = self.words.len() as u32;
-            for (word, bits) in self.sets.words(item) {
-                self.places.push(word as u32);
-                self.words.push(bits);
-            }
+            self.words.extend(self.sets.words(item).map(|(word, bits)| (word as u32, bits)));
             entries.push(Entry { item, row: Row { at, len: self.words.len() as u32 - at }, used: NONE });
         }
         self.sets.clear();
@@ -435,14 +450,8 @@ impl<'s> Sweeper<'s> {
 
     fn row_of(&mut self, number: u32) -> Row {
         let at = self.words.len() as u32;
-        self.places.push(number / 64);
-        self.words.push(1 << (number % 64));
+        self.words.push((number / 64, 1 << (number % 64)));
         Row { at, len: 1 }
-    }
-
-    fn words_of(&self, row: Row) -> (&[u32], &[u64]) {
-        let range = row.at as usize..(row.at + row.len) as usize;
-        (&self.places[range.clone()], &self.words[range])
     }
 
     /// The items that an entry's item becomes on the edges of `node` with `label`, to `to`.
@@ -532,8 +541,8 @@ impl<'s> Sweeper<'s> {
                 for index in 0..entry.row.len {
                     let bits = self.used[(entry.used + index) as usize];
                     if bits != 0 {
-                        let word = self.places[(entry.row.at + index) as usize] as usize;
-                        self.sets.add(entry.item, word, bits);
+                        let (word, _) = self.words[(entry.row.at + index) as usize];
+                        self.sets.add(entry.item, word as usize, bits);
                     }
                 }
             }
@@ -585,7 +594,7 @@ impl<'s> Sweeper<'s> {
             }
             for (index, place) in range.enumerate() {
                 let used = &mut self.used[entry.used as usize + index];
-                let all = *used | self.sets.word(entry.item, self.places[place] as usize);
+                let all = *used | self.sets.word(entry.item, self.words[place].0 as usize);
                 has_changed |= all != *used;
                 *used = all;
             }
@@ -597,23 +606,15 @@ impl<'s> Sweeper<'s> {
 
     /// Uses the beginnings of `entry` that are used behind an edge; whether there are any.
     fn use_common(&mut self, entry: Entry, behind: Entry) -> bool {
-        let (mut at, end) = (behind.row.at, behind.row.at + behind.row.len);
+        let used = &self.used[behind.used as usize..(behind.used + behind.row.len) as usize];
+        let mut behind = self.words[behind.row.range()].iter().zip(used).peekable();
         let mut is_used = false;
-        for place in entry.row.at..entry.row.at + entry.row.len {
-            let word = self.places[place as usize];
-            while at < end && self.places[at as usize] < word {
-                at += 1;
-            }
-            if at == end {
-                break;
-            }
-            if self.places[at as usize] == word {
-                let used = self.used[(behind.used + at - behind.row.at) as usize];
-                let common = self.words[place as usize] & used;
-                if common != 0 {
-                    is_used = true;
-                    self.sets.add(entry.item, word as usize, common);
-                }
+        for &(word, bits) in &self.words[entry.row.range()] {
+            while behind.next_if(|((other, _), _)| *other < word).is_some() {}
+            let Some(&(&(other, _), used)) = behind.peek() else { break };
+            if other == word && bits & used != 0 {
+                is_used = true;
+                self.sets.add(entry.item, word as usize, bits & used);
             }
         }
         is_used
@@ -634,8 +635,8 @@ impl<'s> Sweeper<'s> {
             if self.items.may_end(entry.item) {
                 let call = self.items.call_of(entry.item);
                 ending.entry(call).or_default().push(*entry);
-                for place in entry.row.at as usize..(entry.row.at + entry.row.len) as usize {
-                    let (word, bits) = (self.places[place] as usize, self.words[place]);
+                for &(word, bits) in &self.words[entry.row.range()] {
+                    let word = word as usize;
                     self.ended.add(call, word, bits);
                     let waited = self.calls.get(call.index()).map_or(0, |calls| calls.waited.word(word));
                     begins.unite(word, bits & waited);
@@ -676,9 +677,9 @@ impl<'s> Sweeper<'s> {
             return;
         }
         for entry in ending.get(&call).into_iter().flatten() {
-            let (places, words) = self.words_of(entry.row);
-            let Ok(at) = places.binary_search(&(word as u32)) else { continue };
-            let used = words[at] & new;
+            let row = &self.words[entry.row.range()];
+            let Ok(at) = row.binary_search_by_key(&(word as u32), |&(word, _)| word) else { continue };
+            let used = row[at].1 & new;
             if used != 0 {
                 let new = self.sets.add(entry.item, word, used);
                 if new != 0 {
@@ -712,33 +713,30 @@ impl<'s> Sweeper<'s> {
 
     /// Uses what waits for a call that is over at a node, as far as it is used behind that; whether some is.
     fn use_waiters(&mut self, node: u32, call: ItemId, begin: u32) -> Result<bool, InfillError> {
-        let from = self.nodes[begin as usize];
+        let from = self.nodes[begin as usize] as usize;
         let mut is_used = false;
-        let waiters = std::mem::take(&mut self.waiters[from as usize]);
-        let first = waiters.partition_point(|waiter| waiter.callee < call);
         let mut n_words = 1;
-        for waiter in waiters[first..].iter().take_while(|waiter| waiter.callee == call) {
-            if self.sets.is_empty(waiter.next) {
+        for index in self.waiters_for(call, begin) {
+            let Waiter { next, row, entry, .. } = self.waiters[index];
+            if self.sets.is_empty(next) {
                 continue;
             }
-            let entry = &mut self.entries[from as usize][waiter.entry as usize];
-            let range = entry.row.at as usize..(entry.row.at + entry.row.len) as usize;
-            n_words += range.len();
-            let behind = |place: usize| self.sets.word(waiter.next, self.places[place] as usize);
-            let common = |place: usize| self.words[place] & behind(place);
-            if range.clone().all(|place| common(place) == 0) {
+            n_words += row.len as usize;
+            let common = |&(word, bits): &(u32, u64)| bits & self.sets.word(next, word as usize);
+            let row = &self.words[row.range()];
+            if row.iter().all(|word| common(word) == 0) {
                 continue;
             }
             is_used = true;
+            let entry = &mut self.entries[from][entry as usize];
             if entry.used == NONE {
                 entry.used = self.used.len() as u32;
-                self.used.resize(self.used.len() + range.len(), 0);
+                self.used.resize(self.used.len() + row.len(), 0);
             }
-            for (index, place) in range.enumerate() {
-                self.used[entry.used as usize + index] |= common(place);
+            for (used, word) in self.used[entry.used as usize..].iter_mut().zip(row) {
+                *used |= common(word);
             }
         }
-        self.waiters[from as usize] = waiters;
         self.spend(node, 1 + n_words / WORDS_OF_UNIT)?;
         Ok(is_used)
     }
