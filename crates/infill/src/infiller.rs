@@ -35,8 +35,8 @@ pub struct InfillLimits {
     /// Whether smaller graphs, with fewer texts or with more, are asked before the whole one of a canvas of a lexed
     /// grammar. Answers are the same; without it most canvases of large grammars reach the limit.
     pub narrow_first: bool,
-    /// Whether what a masked position can take is searched for, the best facts first, before all facts are made at once. Answers are
-    /// the same; without it each mask of a lexed grammar costs as much as the hardest.
+    /// Whether what a masked position of a lexed grammar can take is searched for, the best facts first, before the whole chart is made
+    /// at once. Answers are the same; without it each mask costs as much as the hardest.
     pub search_first: bool,
 }
 

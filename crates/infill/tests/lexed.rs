@@ -139,6 +139,28 @@ fn what_lies_ahead_goes_round_in_any_text() {
     }
 }
 
+/// Within any text edges lead back to boundaries that were looked at before, and more is found to be used there.
+#[test]
+fn what_is_used_goes_round_in_any_text() {
+    let (rule, terminal) = (Rhs::Rule, Rhs::Terminal);
+    let rules = [
+        Rhs::Alt(vec![rule(1), Rhs::Seq(vec![terminal(0), rule(1), terminal(1)])]),
+        Rhs::Seq(vec![terminal(2), terminal(3), rule(2), rule(3)]),
+        terminal(4),
+        terminal(5),
+    ];
+    let terminals = ["(", "x", "g", "a", "c", "d"].map(string).to_vec();
+    let grammar = plain(grammar(terminals, &[], None, &rules));
+    let vocabulary = vocabulary(&["g".to_owned(), "(g".to_owned()]);
+    for search_first in [false, true] {
+        let infiller = infiller(&grammar, &vocabulary, (false, false, search_first)).unwrap();
+        let mut template = Template::new(&infiller, vec![Part::Hole(Hole::Any)]).unwrap();
+        let mut mask = vec![0; 1];
+        template.fill_next_token_bitmask(0, &[], &mut mask).unwrap();
+        assert_eq!(mask, [0b11], "`gacd` and `(gacdx` are words");
+    }
+}
+
 /// Terminals of which nothing says what makes them.
 #[test]
 fn declared_terminals_are_refused() {

@@ -65,18 +65,13 @@ impl Approximation {
         self.ends
     }
 
-    /// Whether a rule that is being read, with `state` left of it, is in a set.
-    pub(crate) fn contains(&self, set: StatesId, rule: RuleId, state: ExprId) -> bool {
-        self.ids.get(&(rule, state)).is_some_and(|&id| is_in(&self.sets[set.0 as usize], id))
-    }
-
     /// The number of a rule that is being read, with `state` left of it.
     pub(crate) fn number(&self, rule: RuleId, state: ExprId) -> Option<u32> {
         self.ids.get(&(rule, state)).copied()
     }
 
     /// Whether the state of a number is in a set.
-    pub(crate) fn contains_number(&self, set: StatesId, number: u32) -> bool {
+    pub(crate) fn contains(&self, set: StatesId, number: u32) -> bool {
         is_in(&self.sets[set.0 as usize], number)
     }
 

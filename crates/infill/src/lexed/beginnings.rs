@@ -9,6 +9,8 @@ pub(crate) struct Sets {
     sets: Vec<Set>,
     /// The items whose sets have words in use.
     touched: Vec<ItemId>,
+    /// How many words were made since that was last asked.
+    n_made: usize,
 }
 
 /// All words of a set, of which those from `low` to `high` may be other than zero.
@@ -21,12 +23,17 @@ struct Set {
 
 impl Sets {
     pub(crate) fn new(n_words: usize) -> Sets {
-        Sets { n_words, sets: Vec::new(), touched: Vec::new() }
+        Sets { n_words, sets: Vec::new(), touched: Vec::new(), n_made: 0 }
     }
 
     /// The items whose sets are not empty, in the order in which they became so.
     pub(crate) fn touched(&self) -> &[ItemId] {
         &self.touched
+    }
+
+    /// How many words were made since this was last asked.
+    pub(crate) fn take_made(&mut self) -> usize {
+        std::mem::take(&mut self.n_made)
     }
 
     /// Adds bits of a word, not none; those that are new.
@@ -40,6 +47,7 @@ impl Sets {
             (set.low, set.high) = (word, word + 1);
             if set.words.is_empty() {
                 set.words.resize(self.n_words, 0);
+                self.n_made += self.n_words;
             }
         } else {
             (set.low, set.high) = (set.low.min(word), set.high.max(word + 1));

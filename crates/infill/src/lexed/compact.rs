@@ -23,6 +23,9 @@ use crate::lexed::graph::{Graph, NodeIndex};
 use crate::lexed::indentation::Indent;
 use crate::lexed::tables::LexedTables;
 
+/// How many comparisons of edges are about as much work as one visited node.
+const COMPARISONS_OF_UNIT: usize = 16;
+
 /// An edge of a node, to another by number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Way {
@@ -128,7 +131,7 @@ impl Compact {
                     compact.ways[number[node as usize] as usize] = ways;
                     continue;
                 }
-                simulation.prune(&mut ways);
+                spend(simulation.prune(&mut ways) / COMPARISONS_OF_UNIT)?;
                 let kind = kind(graph, node, goals.contains(&node), node == Graph::START, tables);
                 let key = (kind, ways);
                 number[node as usize] = match layer.known.get(&key) {
@@ -136,7 +139,7 @@ impl Compact {
                     None => {
                         let ways = key.1.clone();
                         let new = compact.add(node, kind, ways, &mut layer, &mut simulation);
-                        spend(simulation.compare(new, &layer.nodes, &compact))?;
+                        spend(simulation.compare(new, &layer.nodes, &compact) / COMPARISONS_OF_UNIT)?;
                         layer.known.insert(key, new);
                         new
                     }
@@ -239,15 +242,16 @@ impl Simulation {
                 && self.above[node as usize].get(place as usize / 64).is_some_and(is_set)
     }
 
-    /// Leaves out the ways behind which less can be read than behind others.
-    fn prune(&self, ways: &mut Vec<Way>) {
-        let mut first = 0;
+    /// Leaves out the ways behind which less can be read than behind others; how many comparisons that took.
+    fn prune(&self, ways: &mut Vec<Way>) -> usize {
+        let (mut first, mut n_comparisons) = (0, 0);
         let mut kept = Vec::with_capacity(ways.len());
         while let Some(&way) = ways.get(first) {
             let n_alike =
                 ways[first..].iter().take_while(|other| (other.label, other.apart) == (way.label, way.apart));
             let alike = &ways[first..first + n_alike.count()];
             first += alike.len();
+            n_comparisons += alike.len() * alike.len();
             let is_above = |other: &Way, way: &Way| {
                 other.to != way.to
                     && self.is_above(other.to, way.to)
@@ -256,19 +260,20 @@ impl Simulation {
             kept.extend(alike.iter().filter(|way| !alike.iter().any(|other| is_above(other, way))));
         }
         *ways = kept;
+        n_comparisons
     }
 
-    /// Finds out which nodes of a layer simulate its last one, and which it simulates; how much work that was.
+    /// Finds out which nodes of a layer simulate its last one, and which it simulates; how many comparisons that took.
     fn compare(&mut self, new: u32, layer: &[u32], compact: &Compact) -> usize {
-        let mut work = 0;
+        let mut n_comparisons = layer.len();
         for &other in &layer[..layer.len() - 1] {
             if compact.kinds[other as usize] != compact.kinds[new as usize] {
                 continue;
             }
             for (below, above) in [(new, other), (other, new)] {
                 if self.labels[below as usize] & !self.labels[above as usize] == 0 {
-                    work += 1;
-                    if self.simulates(&compact.ways[above as usize], &compact.ways[below as usize]) {
+                    let ways = [above, below].map(|node| &compact.ways[node as usize][..]);
+                    if self.simulates(ways[0], ways[1], &mut n_comparisons) {
                         let place = self.place[above as usize].1 as usize;
                         let set = &mut self.above[below as usize];
                         if set.len() <= place / 64 {
@@ -279,18 +284,23 @@ impl Simulation {
                 }
             }
         }
-        work + layer.len() / 16
+        n_comparisons
     }
 
-    fn simulates(&self, above: &[Way], below: &[Way]) -> bool {
+    /// Whether all that can be read on the ways `below` can be read on those `above`, as far as that was found.
+    fn simulates(&self, above: &[Way], below: &[Way], n_comparisons: &mut usize) -> bool {
         let key = |way: &Way| (way.label, way.apart);
         let mut first = 0;
         below.iter().all(|way| {
+            *n_comparisons += 1;
             while above.get(first).is_some_and(|other| key(other) < key(way)) {
                 first += 1;
             }
             let mut alike = above[first..].iter().take_while(|other| key(other) == key(way));
-            alike.any(|other| self.is_above(other.to, way.to))
+            alike.any(|other| {
+                *n_comparisons += 1;
+                self.is_above(other.to, way.to)
+            })
         })
     }
 }

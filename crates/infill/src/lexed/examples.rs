@@ -46,8 +46,6 @@ pub(crate) struct Patience {
     pub(crate) n_wide: usize,
     /// After how many tokens without an example the search ends.
     pub(crate) n_failures: usize,
-    /// How many masked positions on each side are left open in an example, one after the other.
-    pub(crate) windows: &'static [usize],
 }
 
 /// Moves tokens that masked position `position` can take from `asked` to `allowed`, and takes tokens that it cannot take
@@ -76,8 +74,7 @@ pub(crate) fn by_examples(
         let mut with_token = steps.to_vec();
         with_token[position] = (known(&vocabulary, token), None);
         if let Some((end, fillings)) = example(&with_token, &ends, patience.n_facts, tables, fuel)? {
-            let windows = (position, patience.windows);
-            by_windows(steps, &(end, fillings), windows, [asked, allowed], tables, fuel)?;
+            by_windows(steps, &(end, fillings), (position, &[0]), [asked, allowed], tables, fuel)?;
             // The example is a text of the lattice, however much of the window was looked at.
             remove(asked, token);
             mask_insert(allowed, token);

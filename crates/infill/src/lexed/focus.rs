@@ -5,6 +5,8 @@
 //! is still asked about is followed for a while, until it is *marked*: part of a derivation of a whole text. Then
 //! its tokens are allowed and not asked about any more, and neither they nor what is marked is followed again.
 //!
+//! Where that does not come to an end soon, [`Sweep`] makes all facts of the graph at once.
+//!
 //! Theorem. A token is allowed iff it is in the mask of the graph, if [`Earley::advance_focus`] came to the end of its
 //! facts; else what is allowed is in the mask.
 //!

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use crate::InfillError;
 use crate::lexed::contexts::{ContextId, Contexts};
-use crate::lexed::graph::{Graph, NodeIndex};
+use crate::lexed::graph::{Ahead, Graph, NodeIndex};
 use crate::lexed::tables::LexedTables;
 use crate::lexed::terminals::Terminals;
 
@@ -139,9 +139,7 @@ impl Items {
     ) -> Result<bool, InfillError> {
         self.learn(item, tables, fuel)?;
         let Some(ahead) = &graph.ahead[node as usize] else { return Ok(false) };
-        let ways = self.ways(item);
-        Ok((ways.is_nullable || ways.first.intersects(&ahead.next))
-            && self.may_go_on(item, node, graph, tables))
+        Ok(self.has_future(item, node, ahead, graph, tables))
     }
 
     /// Whether an item gets past what gives the parser nothing, to node `to`.
@@ -149,11 +147,7 @@ impl Items {
         let Some(ahead) = &graph.ahead[to as usize] else { return false };
         let ways = self.ways(item);
         if graph.is_boundary[to as usize] {
-            let can_go_on = || {
-                (ways.is_nullable || ways.first.intersects(&ahead.next))
-                    && self.may_go_on(item, to, graph, tables)
-            };
-            return ways.may_skip && (ways.is_empty || can_go_on());
+            return ways.may_skip && (ways.is_empty || self.has_future(item, to, ahead, graph, tables));
         }
         (ahead.may_be_ignored && ways.may_skip || ways.direct.intersects(&ahead.current))
             && self.may_go_on(item, to, graph, tables)
@@ -251,6 +245,19 @@ impl Items {
             calls: n_calls..self.calls.len() as u32,
         });
         Ok(())
+    }
+
+    /// The same as [`Items::can_go_on`] for an item that was learnt.
+    fn has_future(
+        &self,
+        item: ItemId,
+        node: NodeIndex,
+        ahead: &Ahead,
+        graph: &Graph,
+        tables: &LexedTables,
+    ) -> bool {
+        let ways = self.ways(item);
+        (ways.is_nullable || ways.first.intersects(&ahead.next)) && self.may_go_on(item, node, graph, tables)
     }
 
     fn may_go_on(&self, item: ItemId, node: NodeIndex, graph: &Graph, tables: &LexedTables) -> bool {

@@ -11,7 +11,8 @@
 //!
 //! Masked positions make that graph large. So a part of it is asked first (`narrow`, by the steps of `walks` from one
 //! boundary that stands for many, `clear`), then one with more texts (`wide`), and the whole only for what they leave open
-//! (`parse`). A mask is made from its position outwards (`focus`), in windows of whole texts first (`examples`).
+//! (`parse`). A mask is made from its position outwards (`focus`), in windows of whole texts first (`examples`). What a search does not
+//! settle soon is settled by the whole chart at once (`sweep`), of a graph that was made small (`compact`).
 //!
 //! Where indentation makes tokens, the graph knows how wide each line is (`indentation`), and the parser what is open around a rule
 //! that it begins (`contexts`).

@@ -30,11 +30,11 @@ const WINDOWS: [&[usize]; 2] = [&[0, 2], &[8]];
 /// How much work it may be to make all facts of a narrow graph before more of them, and examples, are looked for.
 const SWEEP_WORK: u64 = 3_000_000;
 const N_MORE: usize = 200_000;
-const EXAMPLES: Patience = Patience { n_facts: N_MORE, n_wide: 0, n_failures: 1, windows: &[0] };
+const EXAMPLES: Patience = Patience { n_facts: N_MORE, n_wide: 0, n_failures: 1 };
 
 /// How much work the whole graph may be for all its facts to be made before examples are looked for hard.
 const WHOLE_WORK: u64 = 80_000_000;
-const MORE_EXAMPLES: Patience = Patience { n_facts: N_MORE, n_wide: N_WIDE, n_failures: 4, windows: &[0] };
+const MORE_EXAMPLES: Patience = Patience { n_facts: N_MORE, n_wide: N_WIDE, n_failures: 4 };
 
 /// How many masked positions before one and behind it are read as such to refuse its tokens, at first and then.
 const MASKED_AROUND: [[usize; 2]; 2] = [[0, 3], [3, 3]];
@@ -186,8 +186,9 @@ impl LexedParse {
         self.steps.iter().any(|(piece, _)| matches!(piece, Piece::Free))
     }
 
-    /// The tokens that masked position `position` can take: those that the text around it lets pass, as far as the
-    /// narrow graph has them, and of the others those that the wide one and the whole have.
+    /// The tokens that masked position `position` can take. Those that the text next to it lets pass are asked about, first in windows of a
+    /// known text, then on the narrow graph; those that are left on the whole one or, if that is large, on the wide one and by examples
+    /// before. A graph is searched for a while and then swept.
     fn decide(
         &mut self,
         position: usize,
@@ -237,9 +238,12 @@ impl LexedParse {
         if is_done(&asked) {
             return Ok(allowed);
         }
-        if let Some(mut whole) = self.small_whole(position, &mut asked, tables, fuel)? {
-            whole.sweep(position, &mut asked, &mut allowed, tables, fuel)?;
-            return Ok(allowed);
+        let mut whole = self.small_whole(position, &mut asked, tables, fuel)?;
+        if let Some(whole) = &mut whole {
+            let sweep = |part: &Fuel| whole.sweep(position, &mut asked, &mut allowed, tables, part);
+            if limited(u64::MAX, position, fuel, sweep)?.is_some() {
+                return Ok(allowed);
+            }
         }
         let wide = wide(steps, Some(position));
         let mut wide = Charted::asking((&wide, ends), &[], (position, &mut asked), tables, fuel)?;
@@ -250,7 +254,10 @@ impl LexedParse {
             by_examples((steps, ends), position, masks, MORE_EXAMPLES, tables, fuel)?;
         }
         if !is_done(&asked) {
-            let mut whole = self.refuted_whole(position, &mut asked, tables, fuel)?;
+            let mut whole = match whole {
+                Some(known) => known,
+                None => self.refuted_whole(position, &mut asked, tables, fuel)?,
+            };
             whole.sweep(position, &mut asked, &mut allowed, tables, fuel)?;
         }
         Ok(allowed)
@@ -320,7 +327,10 @@ impl LexedParse {
         rough.refute(position, &mut asked, true, tables, fuel)?;
         let mut allowed = vec![0; asked.len()];
         let mut narrow = Charted::new(&self.steps, &self.ends, usual, tables, fuel)?;
-        narrow.decide(position, &mut asked, &mut allowed, N_NARROW, tables, fuel)?;
+        if !narrow.decide(position, &mut asked, &mut allowed, N_NARROW, tables, fuel)? {
+            let sweep = |part: &Fuel| narrow.sweep(position, &mut asked, &mut allowed, tables, part);
+            limited(SWEEP_WORK, position, fuel, sweep)?;
+        }
         if asked.iter().any(|&word| word != 0) {
             rough.refuse(position, &mut asked, N_WIDE, tables, fuel)?;
         }

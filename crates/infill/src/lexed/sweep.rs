@@ -8,10 +8,13 @@
 //! Theorem. An edge is in [`Sweep::is_used`] iff it is marked in a finished chart of the same graph.
 //!
 //! Proof. Forward, s is in the set of item i at node v iff the fact (call begun at s, i, v) is in the chart: both are closed under the same
-//! steps. Nodes come in an order in which edges lead on, and the ends of calls at a node by their beginnings, the last ones first
-//! (of one beginning, those before which the others may stand), so each is followed once, when all that leads to it is known; where edges lead back within
-//! a position, the position is gone through until nothing changes. Backward the same, in reverse, for the relation "is in a derivation of
-//! a whole text": of an edge, if what is behind it is; of a call, if what waits for it is where it ends. ∎
+//! steps. Nodes come in an order in which edges lead on, so what leads to a node is known when it is visited. The calls that are over there
+//! are followed by their beginnings, the last ones first: who waits for a call was begun where that call was, or before. If it was begun there
+//! (a *corner*), its own end is taken in at once with the call's; else it comes later, with its own beginning. So each end is followed once. Where edges
+//! lead back within a position, the position is gone through until no entry changes. Backward the same, in reverse, for the
+//! relation "is in a derivation of a whole text": of an edge, if what is behind it is; of a call that is over, if what is behind it for one that waits is.
+//! What waits lies where the call begins; within a position that may be a node that was visited, so
+//! such a position is gone through until neither entries nor what waits gain. ∎
 //!
 //! Complexity: O(g n² / 64) words for n nodes and g items, and O(g n²) ends of calls.
 
@@ -116,8 +119,6 @@ struct Calls {
     corners: Vec<Corner>,
     /// Where others wait for them.
     waited: Bits,
-    /// Where one that has read nothing is used.
-    used: Bits,
 }
 
 /// A sweep in progress.
@@ -146,6 +147,8 @@ struct Sweeper<'s> {
     calls: Vec<Calls>,
     /// By item, the calls that it is behind as the caller begins with them: what they begin with, and the number of the corner.
     corners: Vec<Vec<(ItemId, usize)>>,
+    /// The number of each corner among those of its call, by what the call begins with and what is behind it.
+    corner_numbers: FxHashMap<(ItemId, ItemId), usize>,
     /// Of the node that is being visited: by item, what is there, or what of it is used.
     sets: Sets,
     /// By what calls begin with, where those begin that are over there; the same of those that waiters must be told of, or that are used.
@@ -155,6 +158,8 @@ struct Sweeper<'s> {
     begins: (Vec<u64>, usize),
     /// By item, whether it can go on at the node of that number, plus one.
     passes: Vec<(u32, bool)>,
+    /// Whether more is used of what waits at a node, by the end of a call at another.
+    has_grown: bool,
     /// What has been added to a set and must be followed.
     added: Vec<(ItemId, usize, u64)>,
 }
@@ -197,11 +202,13 @@ impl<'s> Sweeper<'s> {
             used_apart: FxHashSet::default(),
             calls: Vec::new(),
             corners: Vec::new(),
+            corner_numbers: FxHashMap::default(),
             sets: Sets::new(n_words),
             ended: Sets::new(n_words),
             open: Sets::new(n_words),
             begins: (vec![0; n_words], 0),
             passes: Vec::new(),
+            has_grown: false,
             added: Vec::new(),
         })
     }
@@ -220,8 +227,10 @@ impl<'s> Sweeper<'s> {
             loop {
                 let mut has_changed = false;
                 for &node in nodes {
-                    has_changed |= self.visit(node)?;
-                    self.lead_on(node, position, true)?;
+                    if self.visit(node)? {
+                        has_changed = true;
+                        self.lead_on(node, position, true)?;
+                    }
                 }
                 if !(*is_cyclic && has_changed) {
                     break;
@@ -242,8 +251,12 @@ impl<'s> Sweeper<'s> {
             return Ok(false);
         }
         self.spend(node, pending.len())?;
+        let mut n_words = 0;
         for &(item, row) in &pending {
-            self.unite(item, row);
+            n_words += row.len as usize;
+            for &(word, bits) in &self.words[row.range()] {
+                self.sets.add(item, word as usize, bits);
+            }
         }
         self.pending[node as usize] = pending;
         let mut calls = Vec::new();
@@ -251,7 +264,19 @@ impl<'s> Sweeper<'s> {
             self.end_calls(node)?;
             calls = self.begin_calls(node)?;
         }
-        let entries = self.seal();
+        n_words += self.sets.take_made() + self.ended.take_made() + self.open.take_made();
+        self.spend(node, n_words / WORDS_OF_UNIT)?;
+        let n_before = self.words.len();
+        let entries = self.seal(node)?;
+        let before = &self.entries[node as usize];
+        let is_same = before.len() == entries.len()
+            && before.iter().zip(&entries).all(|(left, right)| {
+                left.item == right.item && self.words[left.row.range()] == self.words[right.row.range()]
+            });
+        if is_same {
+            self.words.truncate(n_before);
+            return Ok(false);
+        }
         let first = self.waiters.len() as u32;
         self.waiters.extend(calls.into_iter().map(|(callee, item, next)| {
             let entry = entries.partition_point(|entry| entry.item < item);
@@ -262,13 +287,8 @@ impl<'s> Sweeper<'s> {
             self.waiters_at[number as usize] = (first, self.waiters.len() as u32);
         }
         self.spend(node, entries.len() + self.waiters.len() - first as usize)?;
-        let before = &self.entries[node as usize];
-        let is_same = before.len() == entries.len()
-            && before.iter().zip(&entries).all(|(left, right)| {
-                left.item == right.item && self.words[left.row.range()] == self.words[right.row.range()]
-            });
         self.entries[node as usize] = entries;
-        Ok(!is_same)
+        Ok(true)
     }
 
     /// Follows the ends of calls at a node.
@@ -284,6 +304,7 @@ impl<'s> Sweeper<'s> {
         }
         self.end_added(node)?;
         while let Some(begin) = self.last_open() {
+            self.spend(node, self.open.touched().len() / WORDS_OF_UNIT)?;
             for index in 0..self.open.touched().len() {
                 let call = self.open.touched()[index];
                 if self.open.remove(call, begin) {
@@ -348,6 +369,7 @@ impl<'s> Sweeper<'s> {
                 words[word] |= waited;
                 *high = (*high).max(word + 1);
             }
+            n_words += calls.corners.len();
             for index in 0..calls.corners.len() {
                 let corner = &self.calls[call.index()].corners[index];
                 let (next, bits) = (corner.next, new & corner.at.word(word));
@@ -381,10 +403,12 @@ impl<'s> Sweeper<'s> {
         let (number, member) = (self.number[node as usize], self.compact.member(node));
         let (word, bit) = (number as usize / 64, 1 << (number % 64));
         let mut at = 0;
+        let mut n_calls = 0;
         while let Some(&item) = self.sets.touched().get(at) {
             at += 1;
             self.items.learn(item, self.tables, self.fuel)?;
             let begins_here = self.items.is_call(item);
+            n_calls += 1 + self.items.calls(item).len();
             for place in self.items.calls(item) {
                 let (callee, next) = self.items.call_at(place);
                 if self.sets.word(callee, word) & bit == 0 {
@@ -405,6 +429,7 @@ impl<'s> Sweeper<'s> {
                 }
             }
         }
+        self.spend(node, n_calls / 4)?;
         waiters.sort_unstable();
         waiters.dedup();
         Ok(waiters)
@@ -413,31 +438,22 @@ impl<'s> Sweeper<'s> {
     /// The corner of calls that `next` is behind.
     fn corner(&mut self, callee: ItemId, next: ItemId) -> &mut Corner {
         let corners = &mut self.calls[callee.index()].corners;
-        let number = match corners.iter().position(|corner| corner.next == next) {
-            Some(known) => known,
-            None => {
-                if self.corners.len() <= next.index() {
-                    self.corners.resize_with(next.index() + 1, Vec::new);
-                }
-                self.corners[next.index()].push((callee, corners.len()));
-                corners.push(Corner { next, at: Bits::default() });
-                corners.len() - 1
+        let number = *self.corner_numbers.entry((callee, next)).or_insert(corners.len());
+        if number == corners.len() {
+            if self.corners.len() <= next.index() {
+                self.corners.resize_with(next.index() + 1, Vec::new);
             }
-        };
-        &mut self.calls[callee.index()].corners[number]
-    }
-
-    /// Adds a row to the set of an item.
-    fn unite(&mut self, item: ItemId, row: Row) {
-        for &(word, bits) in &self.words[row.range()] {
-            self.sets.add(item, word as usize, bits);
+            self.corners[next.index()].push((callee, number));
+            corners.push(Corner { next, at: Bits::default() });
         }
+        &mut corners[number]
     }
 
     /// The sets that were made, as entries; none is being made then.
-    fn seal(&mut self) -> Vec<Entry> {
+    fn seal(&mut self, node: u32) -> Result<Vec<Entry>, InfillError> {
         let mut touched = self.sets.touched().to_vec();
         touched.sort_unstable();
+        let n_before = self.words.len();
         let mut entries = Vec::with_capacity(touched.len());
         for item in touched {
             let at = self.words.len() as u32;
@@ -445,7 +461,13 @@ impl<'s> Sweeper<'s> {
             entries.push(Entry { item, row: Row { at, len: self.words.len() as u32 - at }, used: NONE });
         }
         self.sets.clear();
-        entries
+        self.keep(node, self.words.len() - n_before, self.words.len())?;
+        Ok(entries)
+    }
+
+    /// Pays for `n` words that are kept, of `n_all` of the kind; their places are numbers of 32 bits.
+    fn keep(&self, node: u32, n: usize, n_all: usize) -> Result<(), InfillError> {
+        self.spend(node, if n_all < NONE as usize { n } else { usize::MAX })
     }
 
     fn row_of(&mut self, number: u32) -> Row {
@@ -502,13 +524,13 @@ impl<'s> Sweeper<'s> {
                 continue;
             }
             before = Some((to, label));
-            self.spend(node, 1 + entries.len() / 4)?;
+            let n_before = self.pending[to as usize].len();
             for entry in &entries {
                 self.behind(entry.item, node, (label, to), &mut found)?;
-                for &item in &found {
-                    self.pending[to as usize].push((item, entry.row));
-                }
+                self.pending[to as usize].extend(found.iter().map(|&item| (item, entry.row)));
             }
+            let n_new = self.pending[to as usize].len() - n_before;
+            self.spend(node, 1 + entries.len() / 4 + n_new / 2)?;
         }
         self.entries[node as usize] = entries;
         Ok(())
@@ -520,6 +542,7 @@ impl<'s> Sweeper<'s> {
                 let mut has_changed = false;
                 for &node in nodes.iter().rev() {
                     has_changed |= self.visit_back(node)?;
+                    has_changed |= std::mem::take(&mut self.has_grown);
                 }
                 if !(*is_cyclic && has_changed) {
                     break;
@@ -535,7 +558,6 @@ impl<'s> Sweeper<'s> {
             return Ok(false);
         }
         let mut entries = std::mem::take(&mut self.entries[node as usize]);
-        let number = self.number[node as usize];
         for entry in &entries {
             if entry.used != NONE {
                 for index in 0..entry.row.len {
@@ -546,10 +568,6 @@ impl<'s> Sweeper<'s> {
                     }
                 }
             }
-            let calls = self.calls.get(entry.item.index()).filter(|_| number != NONE);
-            if calls.is_some_and(|calls| calls.used.contains(number)) {
-                self.sets.add(entry.item, number as usize / 64, 1 << (number % 64));
-            }
         }
         let mut found = Vec::new();
         for way in self.compact.ways(node) {
@@ -559,7 +577,7 @@ impl<'s> Sweeper<'s> {
                 true => entries.clone(),
                 false => std::mem::take(&mut self.entries[to as usize]),
             };
-            let mut is_used = false;
+            let (mut is_used, mut n_words) = (false, 0);
             if behind.iter().any(|entry| entry.used != NONE) {
                 for entry in &entries {
                     self.behind(entry.item, node, (label, to), &mut found)?;
@@ -567,6 +585,7 @@ impl<'s> Sweeper<'s> {
                         if let Ok(index) = behind.binary_search_by_key(&item, |entry| entry.item)
                             && behind[index].used != NONE
                         {
+                            n_words += (entry.row.len + behind[index].row.len) as usize;
                             is_used |= self.use_common(*entry, behind[index]);
                         }
                     }
@@ -575,6 +594,7 @@ impl<'s> Sweeper<'s> {
             if to != node {
                 self.entries[to as usize] = behind;
             }
+            self.spend(node, n_words / WORDS_OF_UNIT)?;
             self.used_apart.extend(way.apart().filter(|_| is_used));
         }
         if self.compact.is_boundary(node) {
@@ -582,7 +602,7 @@ impl<'s> Sweeper<'s> {
             self.use_ends(node)?;
             entries = std::mem::take(&mut self.entries[node as usize]);
         }
-        let mut has_changed = false;
+        let (mut has_changed, mut n_kept) = (false, 0);
         for entry in &mut entries {
             if self.sets.is_empty(entry.item) {
                 continue;
@@ -591,6 +611,7 @@ impl<'s> Sweeper<'s> {
             if entry.used == NONE {
                 entry.used = self.used.len() as u32;
                 self.used.resize(self.used.len() + range.len(), 0);
+                n_kept += range.len();
             }
             for (index, place) in range.enumerate() {
                 let used = &mut self.used[entry.used as usize + index];
@@ -599,6 +620,9 @@ impl<'s> Sweeper<'s> {
                 *used = all;
             }
         }
+        self.keep(node, n_kept, self.used.len())?;
+        let n_made = self.sets.take_made() + self.ended.take_made() + self.open.take_made();
+        self.spend(node, n_made / WORDS_OF_UNIT)?;
         self.sets.clear();
         self.entries[node as usize] = entries;
         Ok(has_changed)
@@ -654,6 +678,7 @@ impl<'s> Sweeper<'s> {
         self.use_added(node, &ending)?;
         let calls: Vec<ItemId> = self.ended.touched().to_vec();
         for begin in begins.iter() {
+            self.spend(node, calls.len() / WORDS_OF_UNIT)?;
             let (word, bit) = (begin as usize / 64, 1 << (begin % 64));
             for &call in &calls {
                 let is_waited =
@@ -694,16 +719,13 @@ impl<'s> Sweeper<'s> {
         let mut n_words = 0;
         while let Some((next, word, bits)) = self.added.pop() {
             n_words += 1;
-            for index in 0..self.corners.get(next.index()).map_or(0, Vec::len) {
+            let n_corners = self.corners.get(next.index()).map_or(0, Vec::len);
+            n_words += n_corners;
+            for index in 0..n_corners {
                 let (callee, number) = self.corners[next.index()][index];
                 let at = self.calls[callee.index()].corners[number].at.word(word);
                 let used = bits & at & self.ended.word(callee, word);
                 if used != 0 {
-                    let caller = self.items.call_of(next);
-                    if self.calls.len() <= caller.index() {
-                        self.calls.resize_with(caller.index() + 1, Calls::default);
-                    }
-                    self.calls[caller.index()].used.unite(word, used);
                     self.use_end(callee, word, used, ending);
                 }
             }
@@ -715,7 +737,7 @@ impl<'s> Sweeper<'s> {
     fn use_waiters(&mut self, node: u32, call: ItemId, begin: u32) -> Result<bool, InfillError> {
         let from = self.nodes[begin as usize] as usize;
         let mut is_used = false;
-        let mut n_words = 1;
+        let (mut n_words, mut n_kept) = (1, 0);
         for index in self.waiters_for(call, begin) {
             let Waiter { next, row, entry, .. } = self.waiters[index];
             if self.sets.is_empty(next) {
@@ -732,11 +754,15 @@ impl<'s> Sweeper<'s> {
             if entry.used == NONE {
                 entry.used = self.used.len() as u32;
                 self.used.resize(self.used.len() + row.len(), 0);
+                n_kept += row.len();
             }
             for (used, word) in self.used[entry.used as usize..].iter_mut().zip(row) {
-                *used |= common(word);
+                let common = common(word);
+                self.has_grown |= common & !*used != 0;
+                *used |= common;
             }
         }
+        self.keep(node, n_kept, self.used.len())?;
         self.spend(node, 1 + n_words / WORDS_OF_UNIT)?;
         Ok(is_used)
     }
