@@ -12,7 +12,8 @@
 //! that is left out can be read behind the one that simulates it; the reverse holds since nothing is added. Nodes that are
 //! made one have the same futures. ∎
 //!
-//! Where edges lead back within a position nothing is changed.
+//! Where edges lead back to other nodes of a position nothing is changed there. An edge from a node to itself is one to *this node*, so two
+//! nodes with such an edge are compared as if it led to the same.
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
@@ -26,7 +27,10 @@ use crate::lexed::tables::LexedTables;
 /// How many comparisons of edges are about as much work as one visited node.
 const COMPARISONS_OF_UNIT: usize = 16;
 
-/// An edge of a node, to another by number.
+/// Stands for the node that an edge begins at, until that has a number.
+const ITSELF: u32 = u32::MAX;
+
+/// An edge of a node, to one by number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Way {
     pub(crate) label: Option<TerminalId>,
@@ -57,12 +61,13 @@ struct Kind {
 /// See the module. Nodes are numbered from the end to the beginning, but where edges lead back.
 #[derive(Debug, Default)]
 pub(crate) struct Compact {
-    /// By node, one of the nodes of the graph that it stands for.
+    /// By node, one of the nodes of the graph that it stands for, and the position of those.
     member: Vec<NodeIndex>,
+    position: Vec<u32>,
     kinds: Vec<Kind>,
     /// By node, its edges, sorted.
     ways: Vec<Vec<Way>>,
-    /// By position, its nodes as edges lead on, and whether edges within the position lead back.
+    /// By position, its nodes as edges lead on, and whether edges within the position lead back to other nodes.
     layers: Vec<(Vec<u32>, bool)>,
     start: Option<u32>,
 }
@@ -102,7 +107,7 @@ impl Compact {
             return Ok(compact);
         }
         let goals: FxHashSet<NodeIndex> = graph.goals.iter().copied().collect();
-        let mut number = vec![u32::MAX; graph.nodes.len()];
+        let mut number = vec![ITSELF; graph.nodes.len()];
         let mut simulation = Simulation::default();
         compact.layers.resize(graph.at.len(), (Vec::new(), false));
         for position in (0..graph.at.len()).rev() {
@@ -121,7 +126,7 @@ impl Compact {
                 let ways = graph.edges_of(node).map(|(edge, way)| Way {
                     label: way.label,
                     apart: apart.binary_search(&edge).is_ok().then_some(edge),
-                    to: number[way.to as usize],
+                    to: if way.to == node && !is_cyclic { ITSELF } else { number[way.to as usize] },
                 });
                 let mut ways: Vec<Way> = ways.collect();
                 ways.sort_unstable();
@@ -165,9 +170,15 @@ impl Compact {
         simulation: &mut Simulation,
     ) -> u32 {
         let new = self.member.len() as u32;
+        let mut ways = ways;
+        for way in &mut ways {
+            way.to = if way.to == ITSELF { new } else { way.to };
+        }
+        ways.sort_unstable();
         simulation.add((layer.position, layer.nodes.len() as u32), &ways);
         layer.nodes.push(new);
         self.member.push(member);
+        self.position.push(layer.position);
         self.kinds.push(kind);
         self.ways.push(ways);
         new
@@ -183,7 +194,7 @@ impl Compact {
         self.member.len()
     }
 
-    /// By position, its nodes as edges lead on, and whether edges within the position lead back.
+    /// By position, its nodes as edges lead on, and whether edges within the position lead back to other nodes.
     pub(crate) fn layers(&self) -> &[(Vec<u32>, bool)] {
         &self.layers
     }
@@ -191,6 +202,11 @@ impl Compact {
     /// A node of the graph that a node stands for.
     pub(crate) fn member(&self, node: u32) -> NodeIndex {
         self.member[node as usize]
+    }
+
+    /// The position of a node.
+    pub(crate) fn position(&self, node: u32) -> usize {
+        self.position[node as usize] as usize
     }
 
     pub(crate) fn is_boundary(&self, node: u32) -> bool {
@@ -254,6 +270,8 @@ impl Simulation {
             n_comparisons += alike.len() * alike.len();
             let is_above = |other: &Way, way: &Way| {
                 other.to != way.to
+                    && other.to != ITSELF
+                    && way.to != ITSELF
                     && self.is_above(other.to, way.to)
                     && !(self.is_above(way.to, other.to) && way.to < other.to)
             };
@@ -271,24 +289,26 @@ impl Simulation {
                 continue;
             }
             for (below, above) in [(new, other), (other, new)] {
-                if self.labels[below as usize] & !self.labels[above as usize] == 0 {
-                    let ways = [above, below].map(|node| &compact.ways[node as usize][..]);
-                    if self.simulates(ways[0], ways[1], &mut n_comparisons) {
-                        let place = self.place[above as usize].1 as usize;
-                        let set = &mut self.above[below as usize];
-                        if set.len() <= place / 64 {
-                            set.resize(place / 64 + 1, 0);
-                        }
-                        set[place / 64] |= 1 << (place % 64);
+                if self.labels[below as usize] & !self.labels[above as usize] == 0
+                    && self.simulates([above, below], compact, &mut n_comparisons)
+                {
+                    let place = self.place[above as usize].1 as usize;
+                    let set = &mut self.above[below as usize];
+                    if set.len() <= place / 64 {
+                        set.resize(place / 64 + 1, 0);
                     }
+                    set[place / 64] |= 1 << (place % 64);
                 }
             }
         }
         n_comparisons
     }
 
-    /// Whether all that can be read on the ways `below` can be read on those `above`, as far as that was found.
-    fn simulates(&self, above: &[Way], below: &[Way], n_comparisons: &mut usize) -> bool {
+    /// Whether all that can be read from `below` can be read from `above`, as far as that was found. Where both lead to themselves
+    /// that may be taken for granted: simulation is the largest relation of its kind.
+    fn simulates(&self, [above, below]: [u32; 2], compact: &Compact, n_comparisons: &mut usize) -> bool {
+        let both = [above, below];
+        let [above, below] = both.map(|node| &compact.ways[node as usize][..]);
         let key = |way: &Way| (way.label, way.apart);
         let mut first = 0;
         below.iter().all(|way| {
@@ -299,7 +319,7 @@ impl Simulation {
             let mut alike = above[first..].iter().take_while(|other| key(other) == key(way));
             alike.any(|other| {
                 *n_comparisons += 1;
-                self.is_above(other.to, way.to)
+                [other.to, way.to] == both || self.is_above(other.to, way.to)
             })
         })
     }
@@ -313,7 +333,7 @@ fn kind(graph: &Graph, node: NodeIndex, is_goal: bool, is_alone: bool, tables: &
     Kind { is_boundary, is_goal, indent, width, alone: is_alone.then_some(node) }
 }
 
-/// The nodes of a position that are not dead, each before those that its edges lead to; and whether edges lead back all the same.
+/// The nodes of a position that are not dead, each before those that its edges lead to; and whether edges lead back to others all the same.
 fn in_order(graph: &Graph, position: usize) -> (Vec<NodeIndex>, bool) {
     let mut sorted = Vec::new();
     // By node that was entered, whether it was left.
@@ -336,7 +356,7 @@ fn in_order(graph: &Graph, position: usize) -> (Vec<NodeIndex>, bool) {
                 if graph.nodes[edge.to as usize].0.position as usize == position {
                     match is_left.get(&edge.to) {
                         Some(true) => {}
-                        Some(false) => is_cyclic = true,
+                        Some(false) => is_cyclic |= edge.to != node,
                         None => stack.push((edge.to, false)),
                     }
                 }

@@ -2,10 +2,11 @@
 //!
 //! Of what was open before a rule began only the innermost matters to it, for rules open and close in pairs
 //! ([`LexedTables::check_pairs`]). So a call of the chart is begun with one width, or within brackets, and an item
-//! knows what its own call has opened since. Of two [`WIDE`] lines either may be the wider one, and [`ANY_WIDTH`] is what one likes.
+//! knows what its own call has opened since. Most rules are part of one line outside of brackets: no width matters to
+//! them at all, so they are begun with [`Around::Line`], the same call for all widths, and are over where their line is. Of two [`WIDE`] lines either may be the wider one, and [`ANY_WIDTH`] is what one likes.
 
 use maskwright_grammar::{ExprId, Layout, RuleId, Symbol, TerminalId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use maskwright_automata::Fuel;
 
@@ -22,6 +23,8 @@ pub(crate) struct ContextId(u32);
 pub(crate) enum Around {
     /// A block of this width.
     Block(u32),
+    /// A line of a block, whatever its width.
+    Line,
     /// Brackets, in which indentation does not matter.
     Brackets,
 }
@@ -38,9 +41,12 @@ impl Contexts {
     /// That before any text.
     pub(crate) const START: ContextId = ContextId(0);
 
-    /// The context of a call that is begun within `around`.
-    pub(crate) fn begin(&mut self, around: Around) -> ContextId {
-        self.intern((around, None))
+    /// The context of a call that is begun within `around`, of a rule that is part of one line if it `is_in_line`.
+    pub(crate) fn begin(&mut self, around: Around, is_in_line: bool) -> ContextId {
+        match around {
+            Around::Block(_) if is_in_line => self.intern((Around::Line, None)),
+            _ => self.intern((around, None)),
+        }
     }
 
     /// What is innermost.
@@ -78,8 +84,11 @@ impl Contexts {
                 _ => Some(context),
             };
         }
-        let Around::Block(block) = around else {
-            return (indent == Indent::Within && label.is_none()).then_some(context);
+        let block = match around {
+            Around::Block(block) => block,
+            // A call that is over at a line's end, or the text's, is over before what follows of that; and no other gets there.
+            Around::Line => return None,
+            Around::Brackets => return (indent == Indent::Within && label.is_none()).then_some(context),
         };
         match label {
             _ if indent == Indent::Within => None,
@@ -113,7 +122,7 @@ fn is_like(left: u32, right: u32) -> bool {
 impl Default for Contexts {
     fn default() -> Contexts {
         let mut contexts = Contexts { list: Vec::new(), ids: FxHashMap::default() };
-        contexts.begin(Around::Block(0));
+        contexts.intern((Around::Block(0), None));
         contexts
     }
 }
@@ -164,6 +173,79 @@ impl LexedTables {
             }
         }
         Ok(())
+    }
+
+    /// By rule, whether it is part of one line outside of brackets: if it reads the end of a line, then last of all.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn rules_in_line(&mut self, layout: &Layout, fuel: &Fuel) -> Result<Vec<bool>, InfillError> {
+        let n_rules = self.network.n_rules();
+        let mut lines = vec![Lines::Within; n_rules];
+        // By rule, the rules that call it, and whether they read on behind the call.
+        let mut callers = vec![Vec::new(); n_rules];
+        for rule in (0..n_rules).map(RuleId::from_index) {
+            let body = self.network.body(rule);
+            let mut known = FxHashSet::from_iter([body]);
+            let mut stack = vec![body];
+            while let Some(state) = stack.pop() {
+                let moves = self.network.moves(state);
+                fuel.spend(1 + moves.len() as u64).map_err(|error| InfillError::work(0, error))?;
+                for index in moves {
+                    let step = self.network.move_at(index);
+                    let reads_on = !self.network.moves(step.next).is_empty();
+                    let read = match step.symbol {
+                        Symbol::Rule(callee) => {
+                            callers[callee.index()].push((rule, reads_on));
+                            Lines::Within
+                        }
+                        Symbol::Terminal(terminal) if terminal == layout.newline => {
+                            Lines::UpToEnd.followed(reads_on)
+                        }
+                        Symbol::Terminal(terminal) if [layout.indent, layout.dedent].contains(&terminal) => {
+                            Lines::Several
+                        }
+                        Symbol::Terminal(_) => Lines::Within,
+                    };
+                    lines[rule.index()] = lines[rule.index()].max(read);
+                    if known.insert(step.next) {
+                        stack.push(step.next);
+                    }
+                }
+            }
+        }
+        let mut changed: Vec<usize> = (0..n_rules).collect();
+        while let Some(rule) = changed.pop() {
+            for &(caller, reads_on) in &callers[rule] {
+                let read = lines[rule].followed(reads_on);
+                if lines[caller.index()] < read {
+                    lines[caller.index()] = read;
+                    changed.push(caller.index());
+                }
+            }
+        }
+        Ok(lines.into_iter().map(|lines| lines < Lines::Several).collect())
+    }
+}
+
+/// How much of a text a rule reads.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Lines {
+    /// Part of a line.
+    Within,
+    /// The end of a line too, last of all.
+    UpToEnd,
+    /// More, or blocks.
+    Several,
+}
+
+impl Lines {
+    /// What this and something behind it are, if that is read.
+    fn followed(self, is_followed: bool) -> Lines {
+        match self {
+            Lines::UpToEnd if is_followed => Lines::Several,
+            lines => lines,
+        }
     }
 }
 

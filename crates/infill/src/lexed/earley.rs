@@ -331,7 +331,7 @@ impl Earley {
             self.n_read.push(n_read);
             let is_unusual = match self.around(fact) {
                 Around::Block(width) => !graph.is_usual_width(width),
-                Around::Brackets => false,
+                Around::Line | Around::Brackets => false,
             };
             let place = i64::from(graph.progress[node as usize]) - UNUSUAL * i64::from(is_unusual);
             let merit = |(by_depth, by_length)| place - by_depth * depth - by_length * i64::from(n_read);
@@ -479,7 +479,7 @@ impl Earley {
             return Ok(());
         }
         let new = self.calls.len() as u32;
-        let context = self.contexts.begin(self.contexts.around(context));
+        let context = self.contexts.begin(self.contexts.around(context), tables.is_in_line[rule.index()]);
         let call = *self.call_ids.entry((rule, node, context)).or_insert(new);
         if call == new {
             let depth = self.calls[caller as usize].depth + 1;

@@ -216,13 +216,14 @@ impl Items {
         let call = self.intern(Item { is_top, ..begin(rule, outer, tables) });
         let (n_reads, n_calls) = (self.reads.len() as u32, self.calls.len() as u32);
         let inner = self.contexts.around(context);
-        let inner = self.contexts.begin(inner);
+        let inner = [false, true].map(|is_in_line| self.contexts.begin(inner, is_in_line));
         for index in moves {
             let step = tables.network.move_at(index);
             let next = self.intern(Item { state: step.next, is_begun: true, ..known });
             match step.symbol {
                 Symbol::Terminal(terminal) => self.reads.push((terminal, next)),
                 Symbol::Rule(callee) => {
+                    let inner = inner[usize::from(tables.is_in_line[callee.index()])];
                     let callee = self.intern(begin(callee, inner, tables));
                     self.calls.push((callee, next));
                 }

@@ -214,7 +214,7 @@ impl<'s> Sweeper<'s> {
     }
 
     fn spend(&self, node: u32, n: usize) -> Result<(), InfillError> {
-        let position = self.graph.nodes[self.compact.member(node) as usize].0.position as usize;
+        let position = self.compact.position(node);
         self.fuel.spend(n as u64).map_err(|error| InfillError::work(position, error))
     }
 
@@ -227,9 +227,17 @@ impl<'s> Sweeper<'s> {
             loop {
                 let mut has_changed = false;
                 for &node in nodes {
-                    if self.visit(node)? {
+                    let mut is_other = false;
+                    while self.visit(node)? {
+                        is_other = true;
+                        if !self.leads_to_itself(node) {
+                            break;
+                        }
+                        self.lead_on(node, |to| to == node)?;
+                    }
+                    if is_other {
                         has_changed = true;
-                        self.lead_on(node, position, true)?;
+                        self.lead_on(node, |to| to != node && compact.position(to) == position)?;
                     }
                 }
                 if !(*is_cyclic && has_changed) {
@@ -237,7 +245,7 @@ impl<'s> Sweeper<'s> {
                 }
             }
             for &node in nodes {
-                self.lead_on(node, position, false)?;
+                self.lead_on(node, |to| compact.position(to) != position)?;
                 self.pending[node as usize] = Vec::new();
             }
         }
@@ -509,8 +517,8 @@ impl<'s> Sweeper<'s> {
         Ok(())
     }
 
-    /// Takes the entries of a node to where its edges lead: within the position, or beyond.
-    fn lead_on(&mut self, node: u32, position: usize, is_within: bool) -> Result<(), InfillError> {
+    /// Takes the entries of a node to some of the nodes that its edges lead to.
+    fn lead_on(&mut self, node: u32, is_meant: impl Fn(u32) -> bool) -> Result<(), InfillError> {
         if self.entries[node as usize].is_empty() {
             return Ok(());
         }
@@ -519,8 +527,7 @@ impl<'s> Sweeper<'s> {
         let mut before = None;
         for way in self.compact.ways(node) {
             let (to, label) = (way.to, way.label);
-            let leads_within = self.layer(to) == position;
-            if leads_within != is_within || before == Some((to, label)) {
+            if !is_meant(to) || before == Some((to, label)) {
                 continue;
             }
             before = Some((to, label));
@@ -541,8 +548,14 @@ impl<'s> Sweeper<'s> {
             loop {
                 let mut has_changed = false;
                 for &node in nodes.iter().rev() {
-                    has_changed |= self.visit_back(node)?;
-                    has_changed |= std::mem::take(&mut self.has_grown);
+                    let mut is_other = false;
+                    while self.visit_back(node)? || std::mem::take(&mut self.has_grown) {
+                        is_other = true;
+                        if !self.leads_to_itself(node) {
+                            break;
+                        }
+                    }
+                    has_changed |= is_other | std::mem::take(&mut self.has_grown);
                 }
                 if !(*is_cyclic && has_changed) {
                     break;
@@ -767,8 +780,7 @@ impl<'s> Sweeper<'s> {
         Ok(is_used)
     }
 
-    /// The position of a node.
-    fn layer(&self, node: u32) -> usize {
-        self.graph.nodes[self.compact.member(node) as usize].0.position as usize
+    fn leads_to_itself(&self, node: u32) -> bool {
+        self.compact.ways(node).iter().any(|way| way.to == node)
     }
 }

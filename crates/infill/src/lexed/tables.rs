@@ -38,6 +38,8 @@ const N_AROUND: usize = 50_000;
 pub(crate) struct LexedTables {
     pub(crate) vocabulary: Arc<Vocabulary>,
     pub(crate) network: Network,
+    /// By rule, whether it is part of one line outside of brackets; none where nothing counts widths.
+    pub(crate) is_in_line: Vec<bool>,
     pub(crate) hypotheses: Hypotheses,
     pub(crate) node_sets: NodeSets,
     pub(crate) n_terminals: usize,
@@ -116,6 +118,7 @@ impl LexedTables {
             node_sets: NodeSets::new(vocabulary.trie()),
             vocabulary,
             rule_first: vec![None; network.n_rules()],
+            is_in_line: vec![false; network.n_rules()],
             network,
             hypotheses: Hypotheses::new(lexer, layout.cloned(), merge_alike)?,
             n_terminals,
@@ -138,6 +141,7 @@ impl LexedTables {
         };
         if let Some(pairs) = pairs {
             tables.check_pairs(pairs, fuel)?;
+            tables.is_in_line = tables.rules_in_line(pairs, fuel)?;
         }
         Ok(tables)
     }
