@@ -79,9 +79,18 @@ impl TokenSet {
 
     /// Whether one of the tokens is in a packed mask.
     pub(crate) fn intersects(&self, mask: &[u32]) -> bool {
+        self.common(mask).is_some()
+    }
+
+    /// One of the tokens that is in a packed mask.
+    pub(crate) fn common(&self, mask: &[u32]) -> Option<TokenId> {
         match self {
-            TokenSet::List(tokens) => tokens.iter().any(|&token| mask_contains(mask, token)),
-            TokenSet::Words(words) => mask.iter().zip(words).any(|(left, right)| left & right != 0),
+            TokenSet::List(tokens) => tokens.iter().copied().find(|&token| mask_contains(mask, token)),
+            TokenSet::Words(words) => {
+                let mut both = mask.iter().zip(words).map(|(left, right)| left & right).enumerate();
+                let (index, word) = both.find(|&(_, word)| word != 0)?;
+                Some(TokenId(index as u32 * 32 + word.trailing_zeros()))
+            }
         }
     }
 

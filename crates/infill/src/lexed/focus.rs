@@ -20,11 +20,12 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
+use maskwright_vocabulary::{TokenId, mask_contains};
 
 use crate::InfillError;
 use crate::lexed::charted::Charted;
 use crate::lexed::earley::{Earley, Fact, N_ORDERS};
-use crate::lexed::graph::{Crossing, Graph};
+use crate::lexed::graph::{Crossing, Graph, NodeIndex};
 use crate::lexed::sweep::Sweep;
 use crate::lexed::tables::LexedTables;
 use crate::node_sets::NodeSetId;
@@ -120,8 +121,25 @@ impl Earley {
 /// An edge of the position, and its tokens.
 struct Taking {
     edge: u32,
+    from: NodeIndex,
     tokens: Arc<[TokenSet]>,
     index: usize,
+    /// One of its tokens that was asked about when that was last looked at.
+    asked: Option<TokenId>,
+}
+
+impl Taking {
+    fn tokens(&self) -> &TokenSet {
+        &self.tokens[self.index]
+    }
+
+    /// Whether one of its tokens is asked about.
+    fn is_asked(&mut self, asked: &[u32]) -> bool {
+        if !self.asked.is_some_and(|token| mask_contains(asked, token)) {
+            self.asked = self.tokens().common(asked);
+        }
+        self.asked.is_some()
+    }
 }
 
 impl Charted {
@@ -141,25 +159,31 @@ impl Charted {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<bool, InfillError> {
-        let takings = self.takings(position, tables, fuel)?;
+        // Those that may have tokens that are asked about.
+        let mut takings = self.takings(position, tables, fuel)?;
         if self.chart.focus.is_none() {
             self.chart.focus_on(Focus::new(position), &self.graph);
         }
-        let mut is_taken = vec![false; takings.len()];
         let mut n_marked = usize::MAX;
         let mut has_more = true;
         loop {
             if self.chart.n_marked() != n_marked {
+                let is_first = n_marked == usize::MAX;
                 n_marked = self.chart.n_marked();
-                for (taking, is_taken) in takings.iter().zip(&mut is_taken) {
-                    if !*is_taken && self.chart.is_edge_marked(taking.edge) {
-                        *is_taken = true;
-                        taking.tokens[taking.index].move_to(asked, allowed);
-                    }
-                }
                 fuel.spend(1 + takings.len() as u64 / 8)
                     .map_err(|error| InfillError::work(position, error))?;
-                self.forget_known(position, &takings, asked);
+                let n_before = takings.len();
+                takings.retain(|taking| {
+                    let is_taken = self.chart.is_edge_marked(taking.edge);
+                    if is_taken {
+                        taking.tokens().move_to(asked, allowed);
+                    }
+                    !is_taken
+                });
+                if is_first || takings.len() < n_before {
+                    takings.retain_mut(|taking| taking.is_asked(asked));
+                    self.forget_known(position, &takings);
+                }
             }
             let is_answered = asked.iter().all(|&word| word == 0);
             if is_answered || !has_more || self.chart.n_facts() > patience {
@@ -200,12 +224,12 @@ impl Charted {
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
         let mut takings = self.takings(position, tables, fuel)?;
-        takings.retain(|taking| taking.tokens[taking.index].intersects(asked));
+        takings.retain_mut(|taking| taking.is_asked(asked));
         let mut edges: Vec<u32> = takings.iter().map(|taking| taking.edge).collect();
         edges.sort_unstable();
         let sweep = Sweep::new(&self.graph, &edges, tables, fuel)?;
         for taking in takings.iter().filter(|taking| sweep.is_used(taking.edge)) {
-            taking.tokens[taking.index].move_to(asked, allowed);
+            taking.tokens().move_to(asked, allowed);
         }
         Ok(())
     }
@@ -229,7 +253,7 @@ impl Charted {
         }
         let mut taken = vec![0; asked.len()];
         for taking in self.takings(position, tables, fuel)? {
-            taking.tokens[taking.index].add_to(&mut taken);
+            taking.tokens().add_to(&mut taken);
         }
         asked.iter_mut().zip(&taken).for_each(|(asked, taken)| *asked &= taken);
         Ok(())
@@ -271,26 +295,25 @@ impl Charted {
                 if let Crossing::Token { index } = way.crossing
                     && (index as usize) < tokens.len()
                 {
-                    takings.push(Taking { edge, tokens: tokens.clone(), index: index as usize });
+                    let (tokens, index) = (tokens.clone(), index as usize);
+                    takings.push(Taking { edge, from: node, tokens, index, asked: None });
                 }
             }
         }
         Ok(takings)
     }
 
-    /// Marks the edges of the position for skipping behind which nothing that is asked about can be taken.
-    fn forget_known(&mut self, position: usize, takings: &[Taking], asked: &[u32]) {
+    /// Marks the edges of the position for skipping behind which is none of `asked`.
+    fn forget_known(&mut self, position: usize, asked: &[Taking]) {
         let edges = self.graph.at[position].iter().flat_map(|&node| self.graph.edges_of(node));
         let edges: Vec<_> = edges.collect();
         let Some(first) = edges.iter().map(|&(edge, _)| edge as usize).min() else { return };
         let last = edges.iter().map(|&(edge, _)| edge as usize).max().unwrap_or(first);
         let mut is_known = vec![true; last + 1 - first];
         let mut is_asked = vec![false; self.graph.nodes.len()];
-        for taking in takings {
-            if taking.tokens[taking.index].intersects(asked) {
-                is_known[taking.edge as usize - first] = false;
-                is_asked[self.graph.edges[taking.edge as usize].from as usize] = true;
-            }
+        for taking in asked {
+            is_known[taking.edge as usize - first] = false;
+            is_asked[taking.from as usize] = true;
         }
         // Within a token edges lead to nodes of the same position.
         loop {
