@@ -30,6 +30,9 @@ const WINDOWS: [&[usize]; 2] = [&[0, 2], &[8]];
 /// How much work it may be to make all facts of a narrow graph before more of them, and examples, are looked for.
 const SWEEP_WORK: u64 = 3_000_000;
 const N_MORE: usize = 200_000;
+
+/// How much work that may be at all.
+const NARROW_WORK: u64 = 50_000_000;
 const EXAMPLES: Patience = Patience { n_facts: N_MORE, n_wide: 0, n_failures: 1 };
 
 /// How much work the whole graph may be for all its facts to be made before examples are looked for hard.
@@ -229,8 +232,13 @@ impl LexedParse {
                 let masks = [&mut asked, &mut allowed];
                 by_examples((steps, ends), position, masks, EXAMPLES, tables, fuel)?;
                 if !is_done(&asked) {
-                    let sweep = |part: &Fuel| narrow.sweep(position, &mut asked, &mut allowed, tables, part);
-                    limited(u64::MAX, position, fuel, sweep)?;
+                    // Of few tokens the graph is smaller.
+                    let sweep = |part: &Fuel| {
+                        let asking = (position, &mut asked[..]);
+                        narrow = Charted::asking((steps, ends), &readings, asking, tables, part)?;
+                        narrow.sweep(position, &mut asked, &mut allowed, tables, part)
+                    };
+                    limited(NARROW_WORK, position, fuel, sweep)?;
                 }
             }
         }
