@@ -57,15 +57,9 @@ impl Sets {
         new
     }
 
-    /// Takes one beginning out of a set; whether it was there.
-    pub(crate) fn remove(&mut self, item: ItemId, bit: u32) -> bool {
-        let Some(word) = self.sets.get_mut(item.index()).and_then(|set| set.words.get_mut(bit as usize / 64))
-        else {
-            return false;
-        };
-        let was_there = *word >> (bit % 64) & 1 == 1;
-        *word &= !(1 << (bit % 64));
-        was_there
+    /// Takes the beginnings of a word out of a set.
+    pub(crate) fn take_word(&mut self, item: ItemId, word: usize) -> u64 {
+        self.sets.get_mut(item.index()).and_then(|set| set.words.get_mut(word)).map_or(0, std::mem::take)
     }
 
     /// A word of a set.
@@ -122,9 +116,17 @@ impl Bits {
 
     /// The beginnings, the first ones first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
-        self.0.iter().enumerate().flat_map(|(index, &word)| {
-            let bits = (0..64).filter(move |bit| word >> bit & 1 == 1);
-            bits.map(move |bit| index as u32 * 64 + bit)
+        self.0.iter().enumerate().flat_map(|(index, &word)| Bits::of_word(index, word))
+    }
+
+    /// The beginnings of a word.
+    pub(crate) fn of_word(index: usize, mut word: u64) -> impl Iterator<Item = u32> {
+        std::iter::from_fn(move || {
+            let bit = word.trailing_zeros();
+            (word != 0).then(|| {
+                word &= word - 1;
+                index as u32 * 64 + bit
+            })
         })
     }
 }

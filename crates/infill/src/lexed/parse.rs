@@ -32,8 +32,8 @@ const SWEEP_WORK: u64 = 3_000_000;
 const N_MORE: usize = 200_000;
 
 /// How much work that may be at all.
-const NARROW_WORK: u64 = 50_000_000;
-const EXAMPLES: Patience = Patience { n_facts: N_MORE, n_wide: 0, n_failures: 1 };
+const NARROW_WORK: u64 = 45_000_000;
+const EXAMPLES: Patience = Patience { n_facts: N_MORE, n_wide: 0, n_failures: 4 };
 
 /// How much work the whole graph may be for all its facts to be made before examples are looked for hard.
 const WHOLE_WORK: u64 = 80_000_000;
@@ -438,14 +438,14 @@ impl LexedParse {
     }
 }
 
-/// What `work` gives if it takes no more than `limit` of what is left, and no more than half of that: the rest is for what comes after.
+/// What `work` gives if it takes no more than `limit` of what is left, and no more than two thirds of that: the rest is for what comes after.
 fn limited<T>(
     limit: u64,
     position: usize,
     fuel: &Fuel,
     work: impl FnOnce(&Fuel) -> Result<T, InfillError>,
 ) -> Result<Option<T>, InfillError> {
-    let limit = limit.min(fuel.left() / 2);
+    let limit = limit.min(fuel.left() / 3 * 2);
     let part = Fuel::new(limit);
     let done = work(&part);
     fuel.spend(limit - part.left()).map_err(|error| InfillError::work(position, error))?;

@@ -8,9 +8,9 @@
 //! Theorem. An edge is in [`Sweep::is_used`] iff it is marked in a finished chart of the same graph.
 //!
 //! Proof. Forward, s is in the set of item i at node v iff the fact (call begun at s, i, v) is in the chart: both are closed under the same
-//! steps. Nodes come in an order in which edges lead on, so what leads to a node is known when it is visited. The calls that are over there
-//! are followed by their beginnings, the last ones first: who waits for a call was begun where that call was, or before. If it was begun there
-//! (a *corner*), its own end is taken in at once with the call's; else it comes later, with its own beginning. So each end is followed once. Where edges
+//! steps. Nodes come in an order in which edges lead on, so what leads to a node is known when it is visited, and who waits for the calls that are
+//! over there: they were begun before, or have read nothing. Each beginning of a call that is over at a node is told once to those
+//! who wait, which may add others. One who was begun where the call was (a *corner*) is taken in with the call. Where edges
 //! lead back within a position, the position is gone through until no entry changes. Backward the same, in reverse, for the
 //! relation "is in a derivation of a whole text": of an edge, if what is behind it is; of a call that is over, if what is behind it for one that waits is.
 //! What waits lies where the call begins; within a position that may be a node that was visited, so
@@ -137,6 +137,12 @@ struct Sweeper<'s> {
     /// All that wait, those of one node next to each other and sorted; and where those are, by the node's number.
     waiters: Vec<Waiter>,
     waiters_at: Vec<(u32, u32)>,
+    /// How many beginnings are those of nodes that are not visited again.
+    n_settled: u32,
+    /// The items that go on where calls are over, for some beginnings of these in a word, and where those are.
+    joint: Vec<(ItemId, Row)>,
+    joint_at: FxHashMap<(ItemId, u32, u64), Range<u32>>,
+    joining: Sets,
     /// By node, what leads to it.
     pending: Vec<Vec<(ItemId, Row)>>,
     /// Words of all rows, each with its number.
@@ -196,6 +202,10 @@ impl<'s> Sweeper<'s> {
             entries: vec![Vec::new(); n_nodes],
             waiters: Vec::new(),
             waiters_at,
+            n_settled: 0,
+            joint: Vec::new(),
+            joint_at: FxHashMap::default(),
+            joining: Sets::new(n_words),
             pending: vec![Vec::new(); n_nodes],
             words: Vec::new(),
             used: Vec::new(),
@@ -224,9 +234,12 @@ impl<'s> Sweeper<'s> {
         let first = self.row_of(self.number[start as usize]);
         self.pending[start as usize].push((self.top, first));
         for (position, (nodes, is_cyclic)) in compact.layers().iter().enumerate() {
+            let number = |sweeper: &Self, node: &u32| sweeper.number[*node as usize];
+            let first = is_cyclic.then(|| nodes.iter().map(|node| number(self, node)).min()).flatten();
             loop {
                 let mut has_changed = false;
                 for &node in nodes {
+                    self.n_settled = first.unwrap_or(number(self, &node));
                     let mut is_other = false;
                     while self.visit(node)? {
                         is_other = true;
@@ -311,12 +324,13 @@ impl<'s> Sweeper<'s> {
             }
         }
         self.end_added(node)?;
-        while let Some(begin) = self.last_open() {
+        while let Some(word) = self.last_open() {
             self.spend(node, self.open.touched().len() / WORDS_OF_UNIT)?;
             for index in 0..self.open.touched().len() {
                 let call = self.open.touched()[index];
-                if self.open.remove(call, begin) {
-                    self.tell_waiters(node, call, begin)?;
+                let bits = self.open.take_word(call, word);
+                if bits != 0 {
+                    self.tell_waiters(node, call, word, bits)?;
                     self.end_added(node)?;
                 }
             }
@@ -324,34 +338,92 @@ impl<'s> Sweeper<'s> {
         Ok(())
     }
 
-    /// The last beginning of a call that waiters must be told of.
-    fn last_open(&mut self) -> Option<u32> {
+    /// The last word of beginnings of calls that waiters must be told of.
+    fn last_open(&mut self) -> Option<usize> {
         let (words, high) = &mut self.begins;
         while *high > 0 && words[*high - 1] == 0 {
             *high -= 1;
         }
         let word = high.checked_sub(1)?;
-        let bit = 63 - words[word].leading_zeros();
-        words[word] &= !(1 << bit);
-        Some(word as u32 * 64 + bit)
+        words[word] = 0;
+        Some(word)
     }
 
-    /// Those who wait for a call at `begin` go on at a node where it is over.
-    fn tell_waiters(&mut self, node: u32, call: ItemId, begin: u32) -> Result<(), InfillError> {
-        let mut n_words = 1;
-        for index in self.waiters_for(call, begin) {
-            let Waiter { next, row, .. } = self.waiters[index];
-            if !self.can_go_on(next, node)? {
-                continue;
+    /// Those who wait for the calls at some beginnings of a word go on at a node where those are over.
+    fn tell_waiters(&mut self, node: u32, call: ItemId, word: usize, bits: u64) -> Result<(), InfillError> {
+        // Whoever waits at a node that is still gone through may become more.
+        let n_settled = (self.n_settled as usize).saturating_sub(word * 64).min(64);
+        let settled = bits & u64::MAX.checked_shr(64 - n_settled as u32).unwrap_or(0);
+        if settled.count_ones() > 1 {
+            let joint = self.joint_waiters(node, call, word, settled)?;
+            let mut n_words = 1;
+            for index in joint {
+                let (next, row) = self.joint[index];
+                n_words += self.go_on(node, next, row)?;
             }
-            n_words += row.len as usize;
-            let ends = self.items.may_end(next).then(|| self.items.call_of(next));
-            for &(word, bits) in &self.words[row.range()] {
-                self.sets.add(next, word as usize, bits);
-                self.added.extend(ends.map(|call| (call, word as usize, bits)));
+            self.spend(node, 1 + n_words / WORDS_OF_UNIT)?;
+        }
+        let single = if settled.count_ones() > 1 { bits & !settled } else { bits };
+        for begin in Bits::of_word(word, single) {
+            let mut n_words = 1;
+            for index in self.waiters_for(call, begin) {
+                let Waiter { next, row, .. } = self.waiters[index];
+                n_words += self.go_on(node, next, row)?;
+            }
+            self.spend(node, 1 + n_words / WORDS_OF_UNIT)?;
+        }
+        Ok(())
+    }
+
+    /// An item behind a call goes on at a node, for the beginnings of a row; how many words that was.
+    fn go_on(&mut self, node: u32, next: ItemId, row: Row) -> Result<usize, InfillError> {
+        if !self.can_go_on(next, node)? {
+            return Ok(0);
+        }
+        let ends = self.items.may_end(next).then(|| self.items.call_of(next));
+        for &(word, bits) in &self.words[row.range()] {
+            self.sets.add(next, word as usize, bits);
+            self.added.extend(ends.map(|call| (call, word as usize, bits)));
+        }
+        Ok(row.len as usize)
+    }
+
+    /// All who wait for the calls at some beginnings of a word, those that go on alike as one: places in `joint`. The same beginnings are
+    /// asked for at node after node.
+    fn joint_waiters(
+        &mut self,
+        node: u32,
+        call: ItemId,
+        word: usize,
+        bits: u64,
+    ) -> Result<Range<usize>, InfillError> {
+        let key = (call, word as u32, bits);
+        if let Some(known) = self.joint_at.get(&key) {
+            return Ok(known.start as usize..known.end as usize);
+        }
+        let mut n_words = 0;
+        for begin in Bits::of_word(word, bits) {
+            for index in self.waiters_for(call, begin) {
+                let Waiter { next, row, .. } = self.waiters[index];
+                n_words += row.len as usize;
+                for &(word, bits) in &self.words[row.range()] {
+                    self.joining.add(next, word as usize, bits);
+                }
             }
         }
-        self.spend(node, 1 + n_words / WORDS_OF_UNIT)
+        let (first, n_before) = (self.joint.len(), self.words.len());
+        for &next in self.joining.touched() {
+            let at = self.words.len() as u32;
+            self.words.extend(self.joining.words(next).map(|(word, bits)| (word as u32, bits)));
+            self.joint.push((next, Row { at, len: self.words.len() as u32 - at }));
+        }
+        self.joining.clear();
+        let joint = first..self.joint.len();
+        self.joint_at.insert(key, first as u32..joint.end as u32);
+        n_words += self.joining.take_made();
+        self.spend(node, 1 + n_words / WORDS_OF_UNIT)?;
+        self.keep(node, joint.len() + self.words.len() - n_before, self.words.len())?;
+        Ok(joint)
     }
 
     /// Those who wait at `begin` for a call.
