@@ -244,6 +244,19 @@ impl Lexer {
         Ok(*known.next_bytes.get_or_init(|| bytes))
     }
 
+    /// Where a state leads, by class of bytes, in `row`: a number for each state that it leads to, and one for none.
+    ///
+    /// # Errors
+    /// A limit is reached.
+    pub fn row(&self, state: LexState, row: &mut [u32]) -> Result<(), LexError> {
+        self.cells.copy_row(state.index(), row);
+        if row.contains(&UNKNOWN) {
+            self.fill_row(state)?;
+            self.cells.copy_row(state.index(), row);
+        }
+        Ok(())
+    }
+
     /// The classes of bytes: [`step`](Lexer::step) treats bytes of one class alike in every state.
     pub fn byte_classes(&self) -> &[u8; 256] {
         &self.program.classes

@@ -12,13 +12,12 @@
 //!
 //! Hypotheses are interned, and their steps kept, independently of the grammar's rules.
 
-use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
 use maskwright_grammar::TerminalId;
 use maskwright_lexing::{Choice, Fate, Guards, LexState, Lexer};
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::LexedTables;
 use super::bits::{Bits, ones};
@@ -27,6 +26,9 @@ use crate::EngineError;
 
 /// The most hypotheses of one grammar.
 const MAX_HYPOTHESES: usize = 1 << 20;
+
+/// An odd number whose bits are spread, to multiply hashes by.
+const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A hypothesis, by number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -235,39 +237,30 @@ impl Hypotheses {
     /// Makes all steps of a hypothesis. What a byte does depends on nothing but where it leads the lexer and
     /// the guards, so classes that lead to the same places are computed once.
     fn fill(&mut self, id: HypothesisId) -> Result<(), EngineError> {
-        let lexer = self.lexer.clone();
+        let n_classes = self.n_classes;
         let Hypothesis { state, guards, .. } = self.get(id).clone();
-        let from: Vec<LexState> = std::iter::once(state).chain(guards).collect();
-        for &state in &from {
-            // Makes all steps of the state at once, where they are not known.
-            lexer.next_bytes(state)?;
+        // By state, a number for where each class leads.
+        let mut rows = vec![0u32; (1 + guards.len()) * n_classes];
+        // By class, a hash of where it leads all of them.
+        let mut hashes = vec![0u64; n_classes];
+        for (&state, row) in std::iter::once(&state).chain(&guards).zip(rows.chunks_exact_mut(n_classes)) {
+            self.lexer.row(state, row)?;
+            for (hash, &place) in hashes.iter_mut().zip(&*row) {
+                *hash = (hash.rotate_left(5) ^ u64::from(place)).wrapping_mul(HASH_FACTOR);
+            }
         }
-        // The places that classes lead to, each with its hash and the number of what is done there; few differ.
-        let mut places: Vec<Option<LexState>> = Vec::new();
-        let mut known: Vec<(u64, u32)> = Vec::new();
-        for class in 0..self.n_classes {
-            let cell = id.index() * self.n_classes + class;
+        let mut known: FxHashMap<u64, usize> = FxHashMap::default();
+        for class in 0..n_classes {
+            let cell = id.index() * n_classes + class;
             if self.cells[cell] > 0 {
                 continue;
             }
-            let byte = lexer.class_representatives()[class];
-            let start = places.len();
-            for &state in &from {
-                places.push(lexer.step(state, byte)?);
+            let alike = *known.entry(hashes[class]).or_insert(class);
+            if alike < class && rows.chunks_exact(n_classes).all(|row| row[alike] == row[class]) {
+                self.cells[cell] = self.cells[id.index() * n_classes + alike];
+            } else {
+                self.step_class(id, class)?;
             }
-            let (before, targets) = places.split_at(start);
-            let mut hasher = FxHasher::default();
-            targets.hash(&mut hasher);
-            let hash = hasher.finish();
-            let mut known_places = known.iter().zip(before.chunks_exact(from.len()));
-            let same = known_places.find(|((known, _), place)| *known == hash && *place == targets);
-            if let Some((&(_, number), _)) = same {
-                self.cells[cell] = number;
-                places.truncate(start);
-                continue;
-            }
-            self.step_class(id, class)?;
-            known.push((hash, self.cells[cell]));
         }
         Ok(())
     }
@@ -361,17 +354,16 @@ impl Hypotheses {
         let mut nodes = vec![Node { id: root, edges: Vec::new() }];
         let mut position = 0;
         while position < nodes.len() {
-            self.fill(nodes[position].id)?;
-            let mut ranges = Vec::with_capacity(self.n_classes);
-            for class in 0..self.n_classes {
-                let range = self.step_class(nodes[position].id, class)?;
-                ranges.push((range.start, range.end));
-            }
-            ranges.sort_unstable();
-            ranges.dedup();
+            let id = nodes[position].id;
+            self.fill(id)?;
+            let mut numbers =
+                self.cells[id.index() * self.n_classes..(id.index() + 1) * self.n_classes].to_vec();
+            numbers.sort_unstable();
+            numbers.dedup();
             let mut edges = Vec::new();
-            for index in ranges.into_iter().flat_map(|(start, end)| start..end) {
-                edges.push(self.outcome(index));
+            for number in numbers {
+                let Range { start, end } = self.ranges[number as usize - 1];
+                edges.extend_from_slice(&self.outcomes[start as usize..end as usize]);
             }
             edges.sort_unstable();
             edges.dedup();

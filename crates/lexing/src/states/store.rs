@@ -54,6 +54,15 @@ impl Cells {
         cells.get(offset * self.width + column).map_or(0, |cell| cell.load(Ordering::Acquire))
     }
 
+    /// The numbers of a row; 0 where one was never set. Lock-free.
+    pub(crate) fn copy_row(&self, row: usize, to: &mut [u32]) {
+        let (chunk, offset) = locate(row);
+        let Some(cells) = self.chunks.get(chunk).and_then(OnceLock::get) else { return to.fill(0) };
+        for (to, cell) in to.iter_mut().zip(&cells[offset * self.width..]) {
+            *to = cell.load(Ordering::Acquire);
+        }
+    }
+
     pub(crate) fn set(&self, row: usize, column: usize, value: u32) {
         let (chunk, offset) = locate(row);
         let cells = self.chunks[chunk]
@@ -92,6 +101,9 @@ mod tests {
         for index in 0..1_000 {
             assert_eq!(slots.get(index), Some(&index));
             assert!((0..3).all(|column| cells.get(index, column) == (index * 3 + column + 1) as u32));
+            let mut row = [0; 3];
+            cells.copy_row(index, &mut row);
+            assert_eq!(row, [1, 2, 3].map(|column| (index * 3) as u32 + column));
         }
         assert!(locate(u32::MAX as usize).0 < N_CHUNKS);
     }
