@@ -40,6 +40,8 @@ pub(crate) enum Reading {
     Near,
     /// Walks to anything, as known text may need it.
     Last,
+    /// The same, but lines that end there are as wide as usual.
+    LastOfLine,
     /// Nothing that the parser gets.
     Silent,
 }
@@ -57,13 +59,21 @@ pub(crate) fn narrow(steps: &[Step], focus: Option<usize>) -> Option<Vec<Reading
             return None;
         }
         let first = readings.len();
+        // What follows may make a line wider, or leave it empty.
+        let may_be_wider = match steps.get(first + run.len()) {
+            Some((Piece::Bytes(bytes), _)) => {
+                bytes.first().is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
+            }
+            _ => true,
+        };
         readings.extend(run.iter().enumerate().map(|(index, step)| {
             let n_behind = run.len() - 1 - index;
             let is_open = |n_between: usize| n_between < N_OPEN;
             let is_near_focus = focus.is_some_and(|focus| is_open(focus.abs_diff(first + index)));
             match n_behind {
                 _ if !is_token(step) || focus == Some(first + index) => Reading::Whole,
-                0 => Reading::Last,
+                0 if may_be_wider => Reading::Last,
+                0 => Reading::LastOfLine,
                 _ if focus == Some(first + index + 1) => Reading::Near,
                 _ if focus.is_some_and(|focus| focus.abs_diff(first + index) <= N_CLOSE) => Reading::Open,
                 _ if is_open(index) || is_open(n_behind) || is_near_focus => Reading::Inner,
@@ -126,7 +136,7 @@ impl Graph {
         let behind = Node::boundary(place.position + 1);
         let walks = tables.walks(hypothesis, fuel)?;
         let tree = match reading {
-            Reading::Last => &walks.last,
+            Reading::Last | Reading::LastOfLine => &walks.last,
             Reading::Near => &walks.near,
             Reading::Open => &walks.open,
             Reading::Whole | Reading::Inner | Reading::Silent => &walks.inner,

@@ -31,6 +31,9 @@ const WINDOWS: [&[usize]; 2] = [&[0, 2], &[8]];
 const SWEEP_WORK: u64 = 3_000_000;
 const N_MORE: usize = 200_000;
 
+/// How hard so few tokens as may fail are refused each by itself before that.
+const REFUSALS: Patience = Patience { n_facts: 1_000, n_wide: N_WIDE, n_failures: 16 };
+
 /// How much work that may be at all.
 const NARROW_WORK: u64 = 45_000_000;
 const EXAMPLES: Patience = Patience { n_facts: N_MORE, n_wide: 0, n_failures: 4 };
@@ -231,6 +234,10 @@ impl LexedParse {
                 narrow.decide(position, &mut asked, &mut allowed, N_MORE, tables, fuel)?;
                 let masks = [&mut asked, &mut allowed];
                 by_examples((steps, ends), position, masks, EXAMPLES, tables, fuel)?;
+                if asked.iter().map(|word| word.count_ones()).sum::<u32>() <= REFUSALS.n_failures as u32 {
+                    let masks = [&mut asked, &mut allowed];
+                    by_examples((steps, ends), position, masks, REFUSALS, tables, fuel)?;
+                }
                 if !is_done(&asked) {
                     // Of few tokens the graph is smaller.
                     let sweep = |part: &Fuel| {
