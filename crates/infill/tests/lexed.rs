@@ -161,6 +161,41 @@ fn what_is_used_goes_round_in_any_text() {
     }
 }
 
+/// Behind any text, calls that begin in it are over in an order that their numbers do not tell.
+#[test]
+fn calls_of_any_text_end_in_any_order() {
+    let (rule, terminal) = (Rhs::Rule, Rhs::Terminal);
+    // Rules, terminals, the token that is asked about, and what stands behind it.
+    let later = vec![
+        Rhs::Seq(vec![terminal(0), rule(1), terminal(4)]),
+        Rhs::Seq(vec![terminal(1), rule(2)]),
+        Rhs::Seq(vec![terminal(2), terminal(3)]),
+    ];
+    let of_later = vec![regexp("x+", 0), string("="), string("1"), string(";"), string(".")];
+    let alike = |first: usize| {
+        let mut ways =
+            vec![Rhs::Seq(vec![rule(2), terminal(3)]), rule(1), Rhs::Seq(vec![rule(1), terminal(4)])];
+        ways.rotate_left(first);
+        vec![Rhs::Alt(ways), Rhs::Seq(vec![terminal(2), rule(2)]), Rhs::Seq(vec![terminal(0), terminal(1)])]
+    };
+    let of_alike = || ["c", "d", "a", "w", "v"].map(string).to_vec();
+    let mut cases = vec![(later, of_later, ";", ".")];
+    cases.extend((0..3).map(|first| (alike(first), of_alike(), "d", "")));
+    for (rules, terminals, token, behind) in cases {
+        let grammar = plain(grammar(terminals, &[], None, &rules));
+        let vocabulary = vocabulary(&[token.to_owned()]);
+        for search_first in [false, true] {
+            let infiller = infiller(&grammar, &vocabulary, (false, false, search_first)).unwrap();
+            let text = Part::Text(behind.as_bytes().to_vec());
+            let parts = vec![Part::Hole(Hole::Any), Part::Hole(Hole::Exactly(1)), text];
+            let mut template = Template::new(&infiller, parts).unwrap();
+            let mut mask = vec![0; 1];
+            template.fill_next_token_bitmask(1, &[], &mut mask).unwrap();
+            assert_eq!(mask, [1], "{token} ends a call in {:?}", grammar.grammar.rules);
+        }
+    }
+}
+
 /// Terminals of which nothing says what makes them.
 #[test]
 fn declared_terminals_are_refused() {

@@ -222,6 +222,10 @@ impl Compact {
         &self.ways[node as usize]
     }
 
+    pub(crate) fn leads_to_itself(&self, node: u32) -> bool {
+        self.ways(node).iter().any(|way| way.to == node)
+    }
+
     /// Takes out of the layers what no path leads to.
     fn drop_unreached(&mut self) {
         let mut is_reached = vec![false; self.member.len()];

@@ -13,7 +13,8 @@
 //! who wait, which may add others. One who was begun where the call was (a *corner*) is taken in with the call. Where edges
 //! lead back within a position, the position is gone through until no entry changes. Backward the same, in reverse, for the
 //! relation "is in a derivation of a whole text": of an edge, if what is behind it is; of a call that is over, if what is behind it for one that waits is.
-//! What waits lies where the call begins; within a position that may be a node that was visited, so
+//! Of what waits for a call that was begun later more may be used then, so beginnings are gone through as they are numbered, along edges, and again
+//! where edges lead back. What waits lies where the call begins; within a position that may be a node that was visited, so
 //! such a position is gone through until neither entries nor what waits gain. ∎
 //!
 //! Complexity: O(g n² / 64) words for n nodes and g items, and O(g n²) ends of calls.
@@ -166,6 +167,9 @@ struct Sweeper<'s> {
     begins: (Vec<u64>, usize),
     /// By item, whether it can go on at the node of that number, plus one.
     passes: Vec<(u32, bool)>,
+    /// The beginnings from which edges lead back to them, or to ones with lower numbers; and whether more calls from there are used.
+    loops: Bits,
+    has_looped: bool,
     /// Whether more is used of what waits at a node, by the end of a call at another.
     has_grown: bool,
     /// What has been added to a set and must be followed.
@@ -184,8 +188,14 @@ impl<'s> Sweeper<'s> {
         let n_nodes = compact.len();
         let mut number = vec![NONE; n_nodes];
         let mut nodes = Vec::new();
-        for &node in compact.layers().iter().flat_map(|(nodes, _)| nodes) {
+        let mut loops = Bits::default();
+        let in_order =
+            |(nodes, is_cyclic): &'s (Vec<u32>, bool)| nodes.iter().map(|&node| (node, *is_cyclic));
+        for (node, is_cyclic) in compact.layers().iter().flat_map(in_order) {
             if compact.is_boundary(node) || Some(node) == compact.start() {
+                if is_cyclic || compact.leads_to_itself(node) {
+                    loops.insert(nodes.len() as u32);
+                }
                 number[node as usize] = nodes.len() as u32;
                 nodes.push(node);
             }
@@ -220,6 +230,8 @@ impl<'s> Sweeper<'s> {
             open: Sets::new(n_words),
             begins: (vec![0; n_words], 0),
             passes: Vec::new(),
+            loops,
+            has_looped: false,
             has_grown: false,
             added: Vec::new(),
         })
@@ -245,7 +257,7 @@ impl<'s> Sweeper<'s> {
                     let mut is_other = false;
                     while self.visit(node)? {
                         is_other = true;
-                        if !self.leads_to_itself(node) {
+                        if !self.compact.leads_to_itself(node) {
                             break;
                         }
                         self.lead_on(node, |to| to == node)?;
@@ -615,9 +627,5 @@ impl<'s> Sweeper<'s> {
         }
         self.entries[node as usize] = entries;
         Ok(())
-    }
-
-    fn leads_to_itself(&self, node: u32) -> bool {
-        self.compact.ways(node).iter().any(|way| way.to == node)
     }
 }

@@ -141,7 +141,9 @@ impl LexedTables {
         };
         if let Some(pairs) = pairs {
             tables.check_pairs(pairs, fuel)?;
-            tables.is_in_line = tables.rules_in_line(pairs, fuel)?;
+            if tables.hypotheses.layout().is_some() {
+                tables.is_in_line = tables.rules_in_line(pairs, fuel)?;
+            }
         }
         Ok(tables)
     }

@@ -16,7 +16,7 @@ impl Sweeper<'_> {
                     let mut is_other = false;
                     while self.visit_back(node)? || std::mem::take(&mut self.has_grown) {
                         is_other = true;
-                        if !self.leads_to_itself(node) {
+                        if !self.compact.leads_to_itself(node) {
                             break;
                         }
                     }
@@ -155,22 +155,28 @@ impl Sweeper<'_> {
         }
         self.use_added(node, &ending)?;
         let calls: Vec<ItemId> = self.ended.touched().to_vec();
-        for begin in begins.iter() {
-            self.spend(node, calls.len() / WORDS_OF_UNIT)?;
-            let (word, bit) = (begin as usize / 64, 1 << (begin % 64));
-            for &call in &calls {
-                let is_waited =
-                    self.calls.get(call.index()).is_some_and(|calls| calls.waited.contains(begin));
-                if is_waited
-                    && self.ended.word(call, word) & bit != 0
-                    && self.use_waiters(node, call, begin)?
-                {
-                    self.use_end(call, word, bit, &ending);
-                    self.use_added(node, &ending)?;
+        // Who waits for a call was begun before it, so one pass is enough, but where edges lead back.
+        loop {
+            self.has_looped = false;
+            for begin in begins.iter() {
+                self.spend(node, calls.len() / WORDS_OF_UNIT)?;
+                let (word, bit) = (begin as usize / 64, 1 << (begin % 64));
+                for &call in &calls {
+                    let is_waited =
+                        self.calls.get(call.index()).is_some_and(|calls| calls.waited.contains(begin));
+                    if is_waited
+                        && self.ended.word(call, word) & bit != 0
+                        && self.use_waiters(node, call, begin)?
+                    {
+                        self.use_end(call, word, bit, &ending);
+                        self.use_added(node, &ending)?;
+                    }
                 }
             }
+            if !self.has_looped {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     /// Uses calls that are over: the items that they may end in.
@@ -179,6 +185,7 @@ impl Sweeper<'_> {
         if new == 0 {
             return;
         }
+        self.has_looped |= new & self.loops.word(word) != 0;
         for entry in ending.get(&call).into_iter().flatten() {
             let row = &self.words[entry.row.range()];
             let Ok(at) = row.binary_search_by_key(&(word as u32), |&(word, _)| word) else { continue };
