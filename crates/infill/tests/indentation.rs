@@ -15,11 +15,11 @@ use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillLimits, Infiller, Part
 use maskwright_vocabulary::TokenId;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::sample::select;
+use proptest::sample::{Index, select};
 
 use common::lexed::{
-    Judge, Options, Rhs, Subject, TemplateCase, arb_canvas, arb_template, cases, check_canvas,
-    check_template, grammar, infiller, regexp, string, vocabulary,
+    Judge, Options, Rhs, Subject, TemplateCase, arb_canvas, arb_parts, arb_template, cases, check_canvas,
+    check_template, check_ways, grammar, infiller, regexp, string, vocabulary,
 };
 
 /// The terminals of the grammars here, by number.
@@ -148,6 +148,21 @@ proptest! {
     #[test]
     fn counted_templates_equal_the_definition(subject in arb_grammar(&OTHERS), texts in arb_tokens(), case in arb_template(), options in any::<Options>()) {
         check_template(&subject, &vocabulary(&texts), &counted(case), options)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn masks_are_the_same_either_way(
+        subject in arb_grammar(&STRETCHABLE),
+        texts in arb_tokens(),
+        parts in arb_parts("[ab\n ()]{1,3}"),
+        options in any::<(bool, bool)>(),
+        choices in vec(any::<Index>(), 2),
+    ) {
+        check_ways(&subject, &vocabulary(&texts), &parts, options, &choices)?;
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, GrammarBuilder, Layout, LexedGrammar, RuleId, TerminalId};
-use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillLimits, Infiller, Part};
+use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillLimits, Infiller, Part, Template};
 use maskwright_lexing::{Flags, LarkTerminal, Pattern, parse_python};
 use maskwright_oracle::LexedOracle;
 use maskwright_vocabulary::{TokenId, Vocabulary};
@@ -30,7 +30,12 @@ pub(crate) struct Subject {
 }
 
 pub(crate) fn cases() -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(200);
+    cases_or(200)
+}
+
+/// So many cases, if the environment does not say how many.
+pub(crate) fn cases_or(n: u32) -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(n);
     ProptestConfig {
         cases,
         max_shrink_iters: 2_000,
@@ -346,4 +351,46 @@ pub(crate) fn check_template(
     let is_word = |text: &[u8]| judge.is_word(text);
     let is_possible = checked(&infiller, &is_word, &words, &parts)?;
     write_hole(&infiller, &is_word, &words, &parts, is_possible, &case.choices)
+}
+
+pub(crate) fn arb_parts(text: &'static str) -> impl Strategy<Value = Vec<Part>> {
+    let part = prop_oneof![
+        2 => text.prop_map(|text| Part::Text(text.into_bytes())),
+        3 => arb_hole().prop_map(Part::Hole),
+    ];
+    vec(part, 1..=5)
+}
+
+/// Whether masks that are searched for are those of sweeps, hole by hole, and behind some tokens in each.
+pub(crate) fn check_ways(
+    subject: &Subject,
+    vocabulary: &Arc<Vocabulary>,
+    parts: &[Part],
+    (merge_alike, narrow_first): (bool, bool),
+    choices: &[Index],
+) -> Result<(), TestCaseError> {
+    let infillers = [true, false]
+        .map(|search_first| infiller(subject, vocabulary, (merge_alike, narrow_first, search_first)));
+    let [Some(searching), Some(sweeping)] = infillers else { return Ok(()) };
+    let mut templates =
+        [searching, sweeping].map(|infiller| Template::new(&infiller, parts.to_vec()).unwrap());
+    let n_holes = parts.iter().filter(|part| matches!(part, Part::Hole(_))).count();
+    for hole in 0..n_holes {
+        let mut prefix: Vec<TokenId> = Vec::new();
+        for choice in choices {
+            let [found, swept] = templates.each_mut().map(|template| {
+                mask_of(vocabulary, |mask| {
+                    template.fill_next_token_bitmask(hole, &prefix, mask).unwrap();
+                })
+            });
+            prop_assert_eq!(&found, &swept, "behind {:?} in hole {}", &prefix, hole);
+            let is_allowed = |token: &TokenId| found[token.index()] && !vocabulary.is_eos(*token);
+            let allowed: Vec<TokenId> = tokens(vocabulary).filter(is_allowed).collect();
+            if allowed.is_empty() {
+                break;
+            }
+            prefix.push(*choice.get(&allowed));
+        }
+    }
+    Ok(())
 }
