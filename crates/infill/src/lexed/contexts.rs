@@ -3,7 +3,8 @@
 //! Of what was open before a rule began only the innermost matters to it, for rules open and close in pairs
 //! ([`LexedTables::check_pairs`]). So a call of the chart is begun with one width, or within brackets, and an item
 //! knows what its own call has opened since. Most rules are part of one line outside of brackets: no width matters to
-//! them at all, so they are begun with [`Around::Line`], the same call for all widths, and are over where their line is. Of two [`WIDE`] lines either may be the wider one, and [`ANY_WIDTH`] is what one likes.
+//! them at all, so they are begun with [`Around::Line`], the same call for all widths, and are over where their line is. Of two
+//! [`WIDE`] lines either may be the wider one, and [`ANY_WIDTH`] is what one likes.
 
 use maskwright_grammar::{ExprId, Layout, RuleId, Symbol, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -11,6 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use maskwright_automata::Fuel;
 
 use crate::InfillError;
+use crate::lexed::graph::{Graph, NodeIndex};
 use crate::lexed::indentation::{ANY_WIDTH, Indent, WIDE};
 use crate::lexed::tables::LexedTables;
 
@@ -63,9 +65,23 @@ impl Contexts {
         outermost
     }
 
+    /// The context behind an edge from `node`; `None` if the edge is not for it.
+    pub(crate) fn behind(
+        &mut self,
+        context: ContextId,
+        node: NodeIndex,
+        label: Option<TerminalId>,
+        graph: &Graph,
+        tables: &LexedTables,
+    ) -> Option<ContextId> {
+        let Some(layout) = tables.hypotheses.layout() else { return Some(context) };
+        let indent = tables.hypotheses.indent(graph.nodes[node as usize].1);
+        self.after(context, (indent, graph.widths[node as usize]), label, layout)
+    }
+
     /// The context behind what the parser gets, a terminal or none, where the text is at `indent` and so wide; `None` if it cannot get
     /// that there.
-    pub(crate) fn after(
+    fn after(
         &mut self,
         context: ContextId,
         (indent, width): (Indent, u32),

@@ -18,7 +18,7 @@
 use std::collections::BinaryHeap;
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{ExprId, RuleId, Symbol, TerminalId};
+use maskwright_grammar::{ExprId, RuleId, Symbol};
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
@@ -381,20 +381,6 @@ impl Earley {
         Ok(())
     }
 
-    /// What is open around an item behind an edge from `node`; `None` if the edge is not for it.
-    fn context_behind(
-        &mut self,
-        context: ContextId,
-        node: NodeIndex,
-        label: Option<TerminalId>,
-        graph: &Graph,
-        tables: &LexedTables,
-    ) -> Option<ContextId> {
-        let Some(layout) = tables.hypotheses.layout() else { return Some(context) };
-        let indent = tables.hypotheses.indent(graph.nodes[node as usize].1);
-        self.contexts.after(context, (indent, graph.widths[node as usize]), label, layout)
-    }
-
     /// All that follows from an item at once.
     fn expand(
         &mut self,
@@ -430,7 +416,7 @@ impl Earley {
             spend()?;
             let Edge { to, label, .. } = edge;
             let back = Back { pred: item, edge: index, ..START };
-            let Some(context) = self.context_behind(context, node, label, graph, tables) else { continue };
+            let Some(context) = self.contexts.behind(context, node, label, graph, tables) else { continue };
             if let Some(terminal) = label {
                 for index in tables.network.moves(state) {
                     let step = tables.network.move_at(index);

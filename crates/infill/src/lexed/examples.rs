@@ -207,7 +207,7 @@ fn known(vocabulary: &Vocabulary, token: TokenId) -> Piece {
     vocabulary.token_bytes(token).map_or(Piece::Stop, |bytes| Piece::Bytes(bytes.into()))
 }
 
-fn count(mask: &[u32]) -> usize {
+pub(crate) fn count(mask: &[u32]) -> usize {
     mask.iter().map(|word| word.count_ones() as usize).sum()
 }
 

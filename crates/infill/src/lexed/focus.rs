@@ -225,6 +225,9 @@ impl Charted {
     ) -> Result<(), InfillError> {
         let mut takings = self.takings(position, tables, fuel)?;
         takings.retain_mut(|taking| taking.is_asked(asked));
+        if takings.is_empty() {
+            return Ok(());
+        }
         let mut edges: Vec<u32> = takings.iter().map(|taking| taking.edge).collect();
         edges.sort_unstable();
         let sweep = Sweep::new(&self.graph, &edges, tables, fuel)?;

@@ -153,7 +153,7 @@ impl Items {
             && self.may_go_on(item, to, graph, tables)
     }
 
-    /// The item with what is open around it behind an edge from `node`; `None` if the edge is not for it.
+    /// What is open around an item behind an edge from `node`; `None` if the edge is not for it.
     pub(crate) fn behind(
         &mut self,
         item: ItemId,
@@ -163,9 +163,7 @@ impl Items {
         tables: &LexedTables,
     ) -> Option<ContextId> {
         let context = self.list[item.index()].context;
-        let Some(layout) = tables.hypotheses.layout() else { return Some(context) };
-        let indent = tables.hypotheses.indent(graph.nodes[node as usize].1);
-        self.contexts.after(context, (indent, graph.widths[node as usize]), label, layout)
+        self.contexts.behind(context, node, label, graph, tables)
     }
 
     /// An item in another context.

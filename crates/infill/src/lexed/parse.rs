@@ -13,7 +13,7 @@ use crate::derivation::Filling;
 use crate::lattice::{Piece, Step};
 use crate::lexed::charted::Charted;
 use crate::lexed::earley::Earley;
-use crate::lexed::examples::{Patience, by_examples, by_windows, text_like};
+use crate::lexed::examples::{Patience, by_examples, by_windows, count, text_like};
 use crate::lexed::graph::Graph;
 use crate::lexed::narrow::{Reading, narrow, usual};
 use crate::lexed::tables::LexedTables;
@@ -30,13 +30,13 @@ const WINDOWS: [&[usize]; 2] = [&[0, 2], &[8]];
 /// How much work it may be to make all facts of a narrow graph before more of them, and examples, are looked for.
 const SWEEP_WORK: u64 = 3_000_000;
 const N_MORE: usize = 200_000;
+const EXAMPLES: Patience = Patience { n_facts: N_MORE, n_wide: 0, n_failures: 4 };
 
-/// How hard so few tokens as may fail are refused each by itself before that.
+/// How hard the tokens that are left are refused, each by itself, if they are no more than may fail.
 const REFUSALS: Patience = Patience { n_facts: 1_000, n_wide: N_WIDE, n_failures: 16 };
 
-/// How much work that may be at all.
+/// How much work it may be to make all facts of a narrow graph behind that.
 const NARROW_WORK: u64 = 45_000_000;
-const EXAMPLES: Patience = Patience { n_facts: N_MORE, n_wide: 0, n_failures: 4 };
 
 /// How much work the whole graph may be for all its facts to be made before examples are looked for hard.
 const WHOLE_WORK: u64 = 80_000_000;
@@ -212,9 +212,7 @@ impl LexedParse {
         let text = self.some_text(position, tables, fuel)?;
         let (steps, ends) = (&self.steps, &self.ends);
         let n_vocab = tables.vocabulary.n_vocab();
-        let are_few = |asked: &[u32]| {
-            asked.iter().map(|word| word.count_ones() as usize).sum::<usize>() * FEW <= n_vocab
-        };
+        let are_few = |asked: &[u32]| count(asked) * FEW <= n_vocab;
         for (windows, n_masked) in WINDOWS.into_iter().zip(MASKED_AROUND) {
             if let Some(text) = &text {
                 by_windows(steps, text, (position, windows), [&mut asked, &mut allowed], tables, fuel)?;
@@ -234,7 +232,7 @@ impl LexedParse {
                 narrow.decide(position, &mut asked, &mut allowed, N_MORE, tables, fuel)?;
                 let masks = [&mut asked, &mut allowed];
                 by_examples((steps, ends), position, masks, EXAMPLES, tables, fuel)?;
-                if asked.iter().map(|word| word.count_ones()).sum::<u32>() <= REFUSALS.n_failures as u32 {
+                if count(&asked) <= REFUSALS.n_failures {
                     let masks = [&mut asked, &mut allowed];
                     by_examples((steps, ends), position, masks, REFUSALS, tables, fuel)?;
                 }

@@ -62,6 +62,18 @@ struct Entry {
     used: u32,
 }
 
+impl Entry {
+    /// Makes place in `words` for which of them are used, if none are yet; how many words that was.
+    fn begin_use(&mut self, words: &mut Vec<u64>) -> usize {
+        if self.used != NONE {
+            return 0;
+        }
+        self.used = words.len() as u32;
+        words.resize(words.len() + self.row.len as usize, 0);
+        self.row.len as usize
+    }
+}
+
 /// An item at a node that waits for a call.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
@@ -245,7 +257,8 @@ impl<'s> Sweeper<'s> {
     fn forward(&mut self) -> Result<(), InfillError> {
         let compact = self.compact;
         let Some(start) = compact.start() else { return Ok(()) };
-        let first = self.row_of(self.number[start as usize]);
+        let number = self.number[start as usize] as usize;
+        let first = row_of(&mut self.words, [(number / 64, 1 << (number % 64))].into_iter());
         self.pending[start as usize].push((self.top, first));
         for (position, (nodes, is_cyclic)) in compact.layers().iter().enumerate() {
             let number = |sweeper: &Self, node: &u32| sweeper.number[*node as usize];
@@ -427,9 +440,7 @@ impl<'s> Sweeper<'s> {
         }
         let (first, n_before) = (self.joint.len(), self.words.len());
         for &next in self.joining.touched() {
-            let at = self.words.len() as u32;
-            self.words.extend(self.joining.words(next).map(|(word, bits)| (word as u32, bits)));
-            self.joint.push((next, Row { at, len: self.words.len() as u32 - at }));
+            self.joint.push((next, row_of(&mut self.words, self.joining.words(next))));
         }
         self.joining.clear();
         let joint = first..self.joint.len();
@@ -550,9 +561,8 @@ impl<'s> Sweeper<'s> {
         let n_before = self.words.len();
         let mut entries = Vec::with_capacity(touched.len());
         for item in touched {
-            let at = self.words.len() as u32;
-            self.words.extend(self.sets.words(item).map(|(word, bits)| (word as u32, bits)));
-            entries.push(Entry { item, row: Row { at, len: self.words.len() as u32 - at }, used: NONE });
+            let row = row_of(&mut self.words, self.sets.words(item));
+            entries.push(Entry { item, row, used: NONE });
         }
         self.sets.clear();
         self.keep(node, self.words.len() - n_before, self.words.len())?;
@@ -562,12 +572,6 @@ impl<'s> Sweeper<'s> {
     /// Pays for `n` words that are kept, of `n_all` of the kind; their places are numbers of 32 bits.
     fn keep(&self, node: u32, n: usize, n_all: usize) -> Result<(), InfillError> {
         self.spend(node, if n_all < NONE as usize { n } else { usize::MAX })
-    }
-
-    fn row_of(&mut self, number: u32) -> Row {
-        let at = self.words.len() as u32;
-        self.words.push((number / 64, 1 << (number % 64)));
-        Row { at, len: 1 }
     }
 
     /// The items that an entry's item becomes on the edges of `node` with `label`, to `to`.
@@ -628,4 +632,11 @@ impl<'s> Sweeper<'s> {
         self.entries[node as usize] = entries;
         Ok(())
     }
+}
+
+/// Keeps the words of a set, by number.
+fn row_of(words: &mut Vec<(u32, u64)>, set: impl Iterator<Item = (usize, u64)>) -> Row {
+    let at = words.len() as u32;
+    words.extend(set.map(|(word, bits)| (word as u32, bits)));
+    Row { at, len: words.len() as u32 - at }
 }

@@ -85,13 +85,8 @@ impl Sweeper<'_> {
             if self.sets.is_empty(entry.item) {
                 continue;
             }
-            let range = entry.row.at as usize..(entry.row.at + entry.row.len) as usize;
-            if entry.used == NONE {
-                entry.used = self.used.len() as u32;
-                self.used.resize(self.used.len() + range.len(), 0);
-                n_kept += range.len();
-            }
-            for (index, place) in range.enumerate() {
+            n_kept += entry.begin_use(&mut self.used);
+            for (index, place) in entry.row.range().enumerate() {
                 let used = &mut self.used[entry.used as usize + index];
                 let all = *used | self.sets.word(entry.item, self.words[place].0 as usize);
                 has_changed |= all != *used;
@@ -236,11 +231,7 @@ impl Sweeper<'_> {
             }
             is_used = true;
             let entry = &mut self.entries[from][entry as usize];
-            if entry.used == NONE {
-                entry.used = self.used.len() as u32;
-                self.used.resize(self.used.len() + row.len(), 0);
-                n_kept += row.len();
-            }
+            n_kept += entry.begin_use(&mut self.used);
             for (used, word) in self.used[entry.used as usize..].iter_mut().zip(row) {
                 let common = common(word);
                 self.has_grown |= common & !*used != 0;
