@@ -87,6 +87,9 @@ pub(crate) struct Graph {
     pub(crate) progress: Vec<u32>,
     /// The same by position, and whether it is known.
     progress_at: Vec<(u32, bool)>,
+    /// By position, the byte that all texts have at its beginning, if that is known and matters: where texts end nowhere, all that can
+    /// be read is kept.
+    first_bytes: Vec<Option<u8>>,
     /// By node, how wide its line is, if the hypothesis asks.
     pub(crate) widths: Vec<u32>,
     ids: FxHashMap<(Node, HypothesisId, u32), NodeIndex>,
@@ -153,6 +156,16 @@ impl Graph {
             progress += length.map_or(1, |length| (length / BYTES_OF_TOKEN).max(1));
         }
         graph.progress_at.push((progress, false));
+        if !ends.is_empty() {
+            graph.first_bytes = steps
+                .iter()
+                .enumerate()
+                .map(|(position, step)| match step {
+                    (Piece::Bytes(bytes), None) if !ends.contains(&position) => bytes.first().copied(),
+                    _ => None,
+                })
+                .collect();
+        }
         graph.counted = tables.counted(steps)?;
         graph.node(Node::boundary(0), (HypothesisId::START, 0), tables);
         let over = (Piece::Stop, None);
@@ -206,17 +219,20 @@ impl Graph {
         self.futures = Vec::new();
     }
 
-    /// Adds an edge, and the node that it leads to if it is new.
+    /// Adds an edge, and the node that it leads to if it is new; none to where the next byte is known and cannot be read.
+    ///
+    /// # Errors
+    /// If a limit is reached.
     pub(crate) fn lead(
         &mut self,
         from: NodeIndex,
         (label, hypothesis): Leap,
         place: Node,
         crossing: Crossing,
-        tables: &LexedTables,
-    ) {
+        tables: &mut LexedTables,
+    ) -> Result<(), InfillError> {
         let on = tables.hypotheses.on(hypothesis, self.widths[from as usize]);
-        self.lead_on(from, label, on, place, crossing, tables);
+        self.lead_on(from, label, on, place, crossing, tables)
     }
 
     /// The same, to a hypothesis that stands for all widths, and the width.
@@ -227,13 +243,21 @@ impl Graph {
         (hypothesis, width): (HypothesisId, u32),
         place: Node,
         crossing: Crossing,
-        tables: &LexedTables,
-    ) {
+        tables: &mut LexedTables,
+    ) -> Result<(), InfillError> {
+        let first_byte = self.first_bytes.get(place.position as usize).copied().flatten();
+        if let Some(byte) = first_byte
+            && place.inner == 0
+            && !tables.hypotheses.may_read(hypothesis, byte)?
+        {
+            return Ok(());
+        }
         let width = if width > self.counted && width <= MAX_WIDTH { WIDE } else { width };
         let to = self.node(place, (hypothesis, width), tables);
         // The token in progress of a walk's beginning is over where the walk goes on.
         self.is_boundary[to as usize] |= label.is_some();
         self.edges.push(Edge { from, to, label, crossing });
+        Ok(())
     }
 
     fn node(
@@ -271,7 +295,7 @@ impl Graph {
         if place.inner == 0
             && let Some(target) = *way_round
         {
-            self.lead(from, (None, hypothesis), Node::boundary(target), Crossing::Skip, tables);
+            self.lead(from, (None, hypothesis), Node::boundary(target), Crossing::Skip, tables)?;
         }
         if is_end
             && place.inner == 0
@@ -279,12 +303,12 @@ impl Graph {
             && tables.may_end(hypothesis, fuel)?
         {
             let at_end = tables.hypotheses.at_end(Indent::TextEnded)?;
-            self.lead(from, (None, at_end), place, Crossing::Indent, tables);
+            self.lead(from, (None, at_end), place, Crossing::Indent, tables)?;
         }
         match piece {
             _ if !tables.hypotheses.indent(hypothesis).is_read_on() => {
                 for (label, target) in tables.hypotheses.moves(hypothesis)? {
-                    self.lead(from, (label, target), place, Crossing::Indent, tables);
+                    self.lead(from, (label, target), place, Crossing::Indent, tables)?;
                 }
             }
             Piece::Token if reading != Reading::Whole => self.walk(from, reading, tables, fuel)?,
@@ -294,7 +318,7 @@ impl Graph {
             Piece::Token => {
                 let scan = tables.scan(NodeSetId(place.inner), hypothesis, fuel)?;
                 for &(leap, set) in &scan.exits {
-                    self.lead(from, leap, Node { inner: set.0, ..place }, Crossing::Bytes, tables);
+                    self.lead(from, leap, Node { inner: set.0, ..place }, Crossing::Bytes, tables)?;
                 }
                 let asked = self.asked.as_ref().filter(|(position, _)| *position == place.position as usize);
                 let tokens = match asked {
@@ -309,7 +333,7 @@ impl Graph {
                 };
                 let wanted: Vec<bool> = (0..scan.ends.len()).map(is_asked).collect();
                 for (index, &leap) in scan.ends.iter().enumerate().filter(|(index, _)| wanted[*index]) {
-                    self.lead(from, leap, behind, Crossing::Token { index: index as u32 }, tables);
+                    self.lead(from, leap, behind, Crossing::Token { index: index as u32 }, tables)?;
                 }
             }
             Piece::Free | Piece::Rough => {
@@ -318,12 +342,12 @@ impl Graph {
                 let is_all = reading == Reading::Whole;
                 for &(leap, _) in &scan.exits {
                     if is_all || self.is_usual(from, leap.1, tables) {
-                        self.lead(from, leap, place, Crossing::Text { target: leap.1 }, tables);
+                        self.lead(from, leap, place, Crossing::Text { target: leap.1 }, tables)?;
                     }
                 }
                 for &inside in &scan.inside {
                     if is_all || self.is_usual(from, inside, tables) {
-                        self.lead(from, (None, inside), behind, Crossing::Text { target: inside }, tables);
+                        self.lead(from, (None, inside), behind, Crossing::Text { target: inside }, tables)?;
                     }
                 }
             }
@@ -364,8 +388,11 @@ impl Graph {
                     let on = tables.hypotheses.on(outcome.next, width);
                     if is_inside && outcome.terminal.is_none() {
                         within.push(on);
-                    } else {
-                        self.lead_on(from, tables.label(outcome), on, behind, Crossing::Bytes, tables);
+                    } else if !is_inside
+                        || self.first_bytes.is_empty()
+                        || tables.hypotheses.may_read(on.0, bytes[offset + 1])?
+                    {
+                        self.lead_on(from, tables.label(outcome), on, behind, Crossing::Bytes, tables)?;
                     }
                 }
             }
@@ -402,19 +429,20 @@ impl Graph {
             self.ahead[goal as usize] = Some(Ahead { next, current, may_be_ignored: true });
         }
         for position in (0..self.at.len()).rev() {
-            // Only within a free piece, and within a token, can an edge lead to a node that was done before.
+            // Within a position edges mostly lead to nodes that were made later, and those are done.
             loop {
-                let mut has_changed = false;
+                let (mut has_changed, mut goes_back) = (false, false);
                 for index in (0..self.at[position].len()).rev() {
                     let node = self.at[position][index];
                     let (start, end) = self.out[node as usize];
                     fuel.spend(u64::from(end - start) + 1)
                         .map_err(|error| InfillError::work(position, error))?;
-                    for edge in start..end {
-                        has_changed |= self.look_over(edge as usize, position, n_terminals);
-                    }
+                    has_changed |= self.look_over(node, n_terminals);
+                    goes_back |= self.edges[start as usize..end as usize].iter().any(|edge| {
+                        edge.to <= node && self.nodes[edge.to as usize].0.position as usize == position
+                    });
                 }
-                if !has_changed {
+                if !(has_changed && goes_back) {
                     break;
                 }
             }
@@ -474,39 +502,47 @@ impl Graph {
         self.out[node as usize] = (start, kept as u32);
     }
 
-    /// Adds what lies ahead of an edge to its beginning; whether something within `position` depends on that.
-    fn look_over(&mut self, edge: usize, position: usize, n_terminals: usize) -> bool {
-        let Edge { from, to, label, crossing } = self.edges[edge];
-        if from == to && label.is_none() {
-            return false;
-        }
-        let Some(behind) = self.ahead[to as usize].clone() else { return false };
-        let is_new = self.ahead[from as usize].is_none();
-        let before = self.ahead[from as usize].get_or_insert_with(|| Ahead {
-            next: Terminals::new(n_terminals),
-            current: Terminals::new(n_terminals),
-            may_be_ignored: false,
-        });
-        let mut has_changed = is_new;
-        match label {
-            Some(terminal) => {
-                has_changed |=
-                    !before.next.contains(terminal.index()) || !before.current.contains(terminal.index());
-                before.next.insert(terminal.index());
-                before.current.insert(terminal.index());
+    /// Adds what lies ahead of a node's edges to what lies ahead of it; whether that is more than was known.
+    fn look_over(&mut self, node: NodeIndex, n_terminals: usize) -> bool {
+        let mut here = self.ahead[node as usize].take();
+        let mut has_changed = false;
+        let (start, end) = self.out[node as usize];
+        for &Edge { to, label, crossing, .. } in &self.edges[start as usize..end as usize] {
+            let is_loop = to == node;
+            let behind = self.ahead[to as usize].as_ref();
+            let is_alive = if is_loop { here.is_some() && label.is_some() } else { behind.is_some() };
+            if !is_alive {
+                continue;
             }
-            None => {
-                has_changed |= before.next.unite(&behind.next);
-                if matches!(crossing, Crossing::Skip | Crossing::Indent) || !self.is_boundary[to as usize] {
-                    has_changed |= before.current.unite(&behind.current);
-                    has_changed |= behind.may_be_ignored && !before.may_be_ignored;
-                    before.may_be_ignored |= behind.may_be_ignored;
-                } else {
-                    has_changed |= !before.may_be_ignored;
-                    before.may_be_ignored = true;
+            let before = here.get_or_insert_with(|| {
+                has_changed = true;
+                Ahead {
+                    next: Terminals::new(n_terminals),
+                    current: Terminals::new(n_terminals),
+                    may_be_ignored: false,
                 }
+            });
+            match (label, behind) {
+                (Some(terminal), _) => {
+                    has_changed |= before.next.insert(terminal.index());
+                    has_changed |= before.current.insert(terminal.index());
+                }
+                (None, Some(behind)) => {
+                    has_changed |= before.next.unite(&behind.next);
+                    let is_within = matches!(crossing, Crossing::Skip | Crossing::Indent)
+                        || !self.is_boundary[to as usize];
+                    if is_within {
+                        has_changed |= before.current.unite(&behind.current);
+                    }
+                    let may_be_ignored = !is_within || behind.may_be_ignored;
+                    has_changed |= may_be_ignored && !before.may_be_ignored;
+                    before.may_be_ignored |= may_be_ignored;
+                }
+                // A node is no more than itself.
+                (None, None) => {}
             }
         }
-        has_changed && self.nodes[from as usize].0.position as usize == position
+        self.ahead[node as usize] = here;
+        has_changed
     }
 }

@@ -308,6 +308,18 @@ impl Hypotheses {
         &self.outcomes[number as usize]
     }
 
+    /// Whether anything can come of a hypothesis where `byte` is next; `true` also where it is not read yet.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn may_read(&mut self, id: HypothesisId, byte: u8) -> Result<bool, InfillError> {
+        if id == HypothesisId::CLEAR || !self.indent(id).is_read_on() {
+            return Ok(true);
+        }
+        let number = self.step(id, byte)?;
+        Ok(!self.outcomes(number).is_empty())
+    }
+
     /// The bytes after which the hypothesis is the same and no token has ended.
     pub(crate) fn loop_bytes(&mut self, id: HypothesisId) -> Result<ByteSet, InfillError> {
         if let Some(known) = self.loops[id.0 as usize] {

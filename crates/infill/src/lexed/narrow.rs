@@ -149,13 +149,13 @@ impl Graph {
                 _ => self.is_usual(from, to, tables),
             };
             if is_read {
-                self.lead(from, (label, to), behind, Crossing::Walk { target: to }, tables);
+                self.lead(from, (label, to), behind, Crossing::Walk { target: to }, tables)?;
             }
         }
         if reading != Reading::Silent {
             for &(label, child) in &node.exits {
                 let inside = Node { inner: child, ..place };
-                self.lead(from, (Some(label), hypothesis), inside, Crossing::Bytes, tables);
+                self.lead(from, (Some(label), hypothesis), inside, Crossing::Bytes, tables)?;
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
-use maskwright_vocabulary::{TokenId, Trie, TrieNodeId};
+use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, mask_words};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
@@ -126,8 +126,11 @@ impl LexedTables {
         let tokens: Arc<[TokenSet]> = ends
             .into_iter()
             .map(|(_, mut tokens)| {
-                tokens.sort_unstable();
-                tokens.dedup();
+                // Many are packed in any order.
+                if tokens.len() <= mask_words(n_vocab) {
+                    tokens.sort_unstable();
+                    tokens.dedup();
+                }
                 TokenSet::new(tokens, n_vocab)
             })
             .collect();

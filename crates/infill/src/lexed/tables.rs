@@ -258,7 +258,9 @@ impl LexedTables {
             let mut rules = Vec::new();
             for index in self.network.moves(state) {
                 match self.network.move_at(index).symbol {
-                    Symbol::Terminal(terminal) => direct.insert(terminal.index()),
+                    Symbol::Terminal(terminal) => {
+                        direct.insert(terminal.index());
+                    }
                     Symbol::Rule(rule) => rules.push(rule),
                 }
             }
@@ -287,7 +289,9 @@ impl LexedTables {
             let n_known = stack.len();
             for index in moves {
                 match self.network.move_at(index).symbol {
-                    Symbol::Terminal(terminal) => first.insert(terminal.index()),
+                    Symbol::Terminal(terminal) => {
+                        first.insert(terminal.index());
+                    }
                     Symbol::Rule(callee) => match &self.rule_first[callee.index()] {
                         Some(known) => {
                             first.unite(known);

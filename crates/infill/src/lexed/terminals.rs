@@ -15,8 +15,11 @@ impl Terminals {
         Terminals(vec![u64::MAX; (n_terminals + 1).div_ceil(64)].into())
     }
 
-    pub(crate) fn insert(&mut self, terminal: usize) {
+    /// Adds one; whether it is new.
+    pub(crate) fn insert(&mut self, terminal: usize) -> bool {
+        let is_new = !self.contains(terminal);
         self.0[terminal / 64] |= 1 << (terminal % 64);
+        is_new
     }
 
     /// Adds `other`; whether something in it is new.
