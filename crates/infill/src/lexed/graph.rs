@@ -245,11 +245,7 @@ impl Graph {
         crossing: Crossing,
         tables: &mut LexedTables,
     ) -> Result<(), InfillError> {
-        let first_byte = self.first_bytes.get(place.position as usize).copied().flatten();
-        if let Some(byte) = first_byte
-            && place.inner == 0
-            && !tables.hypotheses.may_read(hypothesis, byte)?
-        {
+        if place.inner == 0 && self.is_hopeless(hypothesis, place.position as usize, tables)? {
             return Ok(());
         }
         let width = if width > self.counted && width <= MAX_WIDTH { WIDE } else { width };
@@ -258,6 +254,21 @@ impl Graph {
         self.is_boundary[to as usize] |= label.is_some();
         self.edges.push(Edge { from, to, label, crossing });
         Ok(())
+    }
+
+    /// Whether nothing comes of a hypothesis at the beginning of a position: the next byte is known and cannot be read, or
+    /// there is none and no text ends so.
+    fn is_hopeless(
+        &self,
+        hypothesis: HypothesisId,
+        position: usize,
+        tables: &mut LexedTables,
+    ) -> Result<bool, InfillError> {
+        match self.first_bytes.get(position) {
+            Some(&Some(byte)) => Ok(!tables.hypotheses.may_read(hypothesis, byte)?),
+            None if !self.first_bytes.is_empty() => Ok(!tables.hypotheses.is_ending(hypothesis)),
+            _ => Ok(false),
+        }
     }
 
     fn node(

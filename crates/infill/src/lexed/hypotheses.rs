@@ -320,6 +320,11 @@ impl Hypotheses {
         Ok(!self.outcomes(number).is_empty())
     }
 
+    /// Whether a text may end at a hypothesis, as far as it says itself; `true` also where blocks are opened and closed first.
+    pub(crate) fn is_ending(&self, id: HypothesisId) -> bool {
+        id == HypothesisId::CLEAR || !self.indent(id).is_read_on() || self.ends_here(id)
+    }
+
     /// The bytes after which the hypothesis is the same and no token has ended.
     pub(crate) fn loop_bytes(&mut self, id: HypothesisId) -> Result<ByteSet, InfillError> {
         if let Some(known) = self.loops[id.0 as usize] {
