@@ -28,7 +28,7 @@ const N_WIDE: usize = 500_000;
 const WINDOWS: [&[usize]; 2] = [&[0, 2], &[8]];
 
 /// How much work it may be to make all facts of a narrow graph before more of them, and examples, are looked for.
-const SWEEP_WORK: u64 = 3_000_000;
+const SWEEP_WORK: u64 = 5_000_000;
 const N_MORE: usize = 200_000;
 const EXAMPLES: Patience = Patience { n_facts: N_MORE, n_wide: 0, n_failures: 4 };
 
@@ -227,8 +227,8 @@ impl LexedParse {
         let mut narrow = Charted::asking((steps, ends), &readings, (position, &mut asked), tables, fuel)?;
         narrow.decide(position, &mut asked, &mut allowed, N_NARROW, tables, fuel)?;
         if !is_done(&asked) {
-            let sweep = |part: &Fuel| narrow.sweep(position, &mut asked, &mut allowed, tables, part);
-            if limited(SWEEP_WORK, position, fuel, sweep)?.is_none() {
+            let sweep = |part: &Fuel| narrow.sweep_if_soon(position, &mut asked, &mut allowed, tables, part);
+            if !limited(SWEEP_WORK, position, fuel, sweep)?.unwrap_or(false) {
                 narrow.decide(position, &mut asked, &mut allowed, N_MORE, tables, fuel)?;
                 let masks = [&mut asked, &mut allowed];
                 by_examples((steps, ends), position, masks, EXAMPLES, tables, fuel)?;
@@ -241,7 +241,7 @@ impl LexedParse {
                     let sweep = |part: &Fuel| {
                         let asking = (position, &mut asked[..]);
                         narrow = Charted::asking((steps, ends), &readings, asking, tables, part)?;
-                        narrow.sweep(position, &mut asked, &mut allowed, tables, part)
+                        narrow.sweep_if_soon(position, &mut asked, &mut allowed, tables, part)
                     };
                     limited(NARROW_WORK, position, fuel, sweep)?;
                 }
@@ -253,8 +253,8 @@ impl LexedParse {
         }
         let mut whole = self.small_whole(position, &mut asked, tables, fuel)?;
         if let Some(whole) = &mut whole {
-            let sweep = |part: &Fuel| whole.sweep(position, &mut asked, &mut allowed, tables, part);
-            if limited(u64::MAX, position, fuel, sweep)?.is_some() {
+            let sweep = |part: &Fuel| whole.sweep_if_soon(position, &mut asked, &mut allowed, tables, part);
+            if limited(u64::MAX, position, fuel, sweep)?.unwrap_or(false) {
                 return Ok(allowed);
             }
         }
@@ -341,7 +341,7 @@ impl LexedParse {
         let mut allowed = vec![0; asked.len()];
         let mut narrow = Charted::new(&self.steps, &self.ends, usual, tables, fuel)?;
         if !narrow.decide(position, &mut asked, &mut allowed, N_NARROW, tables, fuel)? {
-            let sweep = |part: &Fuel| narrow.sweep(position, &mut asked, &mut allowed, tables, part);
+            let sweep = |part: &Fuel| narrow.sweep_if_soon(position, &mut asked, &mut allowed, tables, part);
             limited(SWEEP_WORK, position, fuel, sweep)?;
         }
         if asked.iter().any(|&word| word != 0) {
