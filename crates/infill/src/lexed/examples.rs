@@ -73,7 +73,9 @@ pub(crate) fn by_examples(
         remove(&mut untried, token);
         let mut with_token = steps.to_vec();
         with_token[position] = (known(&vocabulary, token), None);
-        if let Some((end, fillings)) = example(&with_token, &ends, patience.n_facts, tables, fuel)? {
+        if let Some((end, fillings)) =
+            example(&with_token, (position, &ends), patience.n_facts, tables, fuel)?
+        {
             by_windows(steps, &(end, fillings), (position, &[0]), [asked, allowed], tables, fuel)?;
             // The example is a text of the lattice, however much of the window was looked at.
             remove(asked, token);
@@ -187,15 +189,15 @@ fn filled(steps: &[Step], end: usize, fillings: &[Filling], vocabulary: &Vocabul
     text
 }
 
-/// A text of the narrow graph, if about so many facts give one.
+/// A text of the narrow graph, if about so many facts give one. The known token of the position may begin or end within a character.
 fn example(
     steps: &[Step],
-    ends: &[usize],
+    (position, ends): (usize, &[usize]),
     n_facts: usize,
     tables: &mut LexedTables,
     fuel: &Fuel,
 ) -> Result<Option<(usize, Vec<Filling>)>, InfillError> {
-    let Some(readings) = narrow(steps, None) else { return Ok(None) };
+    let Some(readings) = narrow(steps, Some(position)) else { return Ok(None) };
     let mut narrow = Charted::new(steps, ends, &readings, tables, fuel)?;
     match narrow.has_text(n_facts, tables, fuel)? {
         Some(true) => narrow.fillings(steps, tables, fuel),

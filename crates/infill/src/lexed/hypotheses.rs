@@ -240,8 +240,14 @@ impl Hypotheses {
 
     /// Whether a token is in progress that can go on as it is after some byte, and nothing before it is watched.
     pub(crate) fn is_settled(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
+        Ok(self.list[id.0 as usize].guards.is_empty() && self.is_steady(id)?)
+    }
+
+    /// Whether a token is in progress that can go on as it is after some byte, watched or not: as in a comment at the end of a text, behind
+    /// which no newline may come.
+    pub(crate) fn is_steady(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
         let hypothesis = &self.list[id.0 as usize];
-        if hypothesis.is_boundary || !hypothesis.guards.is_empty() || hypothesis.indent != Indent::None {
+        if hypothesis.is_boundary || hypothesis.indent != Indent::None {
             return Ok(false);
         }
         for class in 0..self.representatives.len() {

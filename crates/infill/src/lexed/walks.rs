@@ -113,7 +113,7 @@ impl LexedTables {
                 inner.push(walk);
                 open.push(walk);
                 near.push(walk);
-            } else if self.hypotheses.is_nearly_settled(*to)? {
+            } else if self.hypotheses.is_steady(*to)? || self.hypotheses.is_nearly_settled(*to)? {
                 open.push(walk);
                 near.push(walk);
             }
@@ -141,7 +141,9 @@ impl LexedTables {
                 labels.iter().copied().chain(label).collect()
             };
             for &(label, to) in &scan.ends {
-                if found.len() < MAX_WALKS && !self.hypotheses.is_watched_on(to)? {
+                if found.len() < MAX_WALKS
+                    && (!self.hypotheses.is_watched_on(to)? || self.hypotheses.is_steady(to)?)
+                {
                     found.insert((with(label).into(), to));
                 }
             }
