@@ -264,22 +264,21 @@ impl Hypotheses {
         matches!(self.indent(id), Indent::Blanks(_) | Indent::Ended(_) | Indent::Within)
     }
 
-    /// Whether a token is in progress that cannot end here, as within a character, nothing before it is watched, and a few
-    /// bytes lead to where it is settled.
-    pub(crate) fn is_nearly_settled(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
+    /// Whether a token is in progress that cannot end here, as within a character, and a few bytes lead to where it is steady.
+    pub(crate) fn is_nearly_steady(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
         let mut reached = vec![id];
         for _ in 0..MAX_UNSETTLED {
             let mut next = Vec::new();
             for at in reached {
                 let hypothesis = &self.list[at.0 as usize];
                 let can_end = !self.lexer.accepts(hypothesis.state).is_empty();
-                if hypothesis.is_boundary || can_end || !hypothesis.guards.is_empty() {
+                if hypothesis.is_boundary || can_end {
                     continue;
                 }
                 for class in 0..self.representatives.len() {
                     let number = self.step_class(at, class)?;
                     if let Some(&Outcome { terminal: None, next: to }) = self.outcomes(number).first() {
-                        if self.is_settled(to)? {
+                        if self.is_steady(to)? {
                             return Ok(true);
                         }
                         next.push(to);

@@ -92,12 +92,17 @@ pub(crate) fn usual(steps: &[Step]) -> Option<Vec<Reading>> {
     readings.contains(&Reading::Inner).then_some(readings)
 }
 
-/// The widths of the lines whose beginnings are known, and some more; sorted.
+/// The widths of the lines whose beginnings are known, or known up to a masked position, and some more; sorted.
 pub(crate) fn usual_widths(steps: &[Step], tab_width: u32) -> Vec<u32> {
     let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
     let mut width = None;
     for (piece, _) in steps {
         let Piece::Bytes(bytes) = piece else {
+            if let Some(known) = width.filter(|_| matches!(piece, Piece::Token)) {
+                // The token may begin with the line's first character, or with its last blank.
+                counts.entry(known).or_default();
+                counts.entry(known.saturating_add(1)).or_default();
+            }
             // Any text may have begun a line that is blank up to its end.
             width = matches!(piece, Piece::Free).then_some(0);
             continue;
@@ -113,6 +118,9 @@ pub(crate) fn usual_widths(steps: &[Step], tab_width: u32) -> Vec<u32> {
                 (_, None) => {}
             }
         }
+    }
+    if let Some(known) = width {
+        counts.entry(known).or_default();
     }
     let mut widths: Vec<(usize, u32)> = counts.into_iter().map(|(width, count)| (count, width)).collect();
     widths.sort_unstable_by(|left, right| right.cmp(left));

@@ -113,7 +113,7 @@ impl LexedTables {
                 inner.push(walk);
                 open.push(walk);
                 near.push(walk);
-            } else if self.hypotheses.is_steady(*to)? || self.hypotheses.is_nearly_settled(*to)? {
+            } else if self.hypotheses.is_steady(*to)? || self.hypotheses.is_nearly_steady(*to)? {
                 open.push(walk);
                 near.push(walk);
             }
@@ -142,7 +142,9 @@ impl LexedTables {
             };
             for &(label, to) in &scan.ends {
                 if found.len() < MAX_WALKS
-                    && (!self.hypotheses.is_watched_on(to)? || self.hypotheses.is_steady(to)?)
+                    && (!self.hypotheses.is_watched_on(to)?
+                        || self.hypotheses.is_steady(to)?
+                        || self.hypotheses.is_nearly_steady(to)?)
                 {
                     found.insert((with(label).into(), to));
                 }
