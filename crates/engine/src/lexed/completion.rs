@@ -143,17 +143,14 @@ impl Lexed {
         let mut places = Vec::new();
         let tables = self.tables.clone();
         if let (Some(rules), Some(mut after)) = (&tables.layout, self.shift(parser, config, newline)?) {
-            let mut state = self.layouts.get(layout).clone();
-            let deeper = state.widths.last().copied().unwrap_or(0).saturating_add(1);
+            let mut state = *self.layouts.get(layout);
+            let deeper = self.layouts.width(state.blocks).saturating_add(1);
             places.extend(self.indent(parser, after, layout, deeper)?);
             loop {
-                places.push((after, self.layouts.intern(state.clone())));
-                let n_around = state.widths.len() - 1;
-                if n_around == 0 {
-                    break;
-                }
+                places.push((after, self.layouts.intern(state)));
+                let Some(around) = self.layouts.around(state.blocks) else { break };
                 let Some(next) = self.shift(parser, after, rules.dedent)? else { break };
-                (after, state.widths) = (next, state.widths[..n_around].into());
+                (after, state.blocks) = (next, around);
             }
         }
         let places: Places = places.into();

@@ -12,11 +12,29 @@ impl LayoutId {
     pub(crate) const START: LayoutId = LayoutId(0);
 }
 
+/// The blocks around, by number: the innermost, in those around it. Layouts are many where blocks are few.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct BlocksId(u32);
+
+impl BlocksId {
+    /// No block but the text itself.
+    const TEXT: BlocksId = BlocksId(0);
+}
+
+/// The innermost of some blocks.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    width: u32,
+    /// `None` of the text.
+    around: Option<BlocksId>,
+    /// How many blocks it is in.
+    n_around: u32,
+}
+
 /// Where a thread stands in its layout.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct LayoutState {
-    /// The widths of the blocks around, outermost (0) first, ascending.
-    pub(crate) widths: Box<[u32]>,
+    pub(crate) blocks: BlocksId,
     /// How many brackets are open.
     pub(crate) depth: u32,
     /// The blanks since the last newline character of the token in progress, if it has one.
@@ -25,14 +43,21 @@ pub(crate) struct LayoutState {
 
 /// All layouts met so far.
 pub(crate) struct Layouts {
+    blocks: Vec<Block>,
+    block_ids: FxHashMap<(BlocksId, u32), BlocksId>,
     list: Vec<LayoutState>,
     ids: FxHashMap<LayoutState, LayoutId>,
 }
 
 impl Layouts {
     pub(crate) fn new() -> Layouts {
-        let mut layouts = Layouts { list: Vec::new(), ids: FxHashMap::default() };
-        layouts.intern(LayoutState { widths: [0].into(), depth: 0, line: None });
+        let mut layouts = Layouts {
+            blocks: vec![Block { width: 0, around: None, n_around: 0 }],
+            block_ids: FxHashMap::default(),
+            list: Vec::new(),
+            ids: FxHashMap::default(),
+        };
+        layouts.intern(LayoutState { blocks: BlocksId::TEXT, depth: 0, line: None });
         layouts
     }
 
@@ -45,7 +70,7 @@ impl Layouts {
             return known;
         }
         let id = LayoutId(self.list.len() as u32);
-        self.list.push(layout.clone());
+        self.list.push(layout);
         self.ids.insert(layout, id);
         id
     }
@@ -55,11 +80,44 @@ impl Layouts {
         if self.get(id).line == line {
             return id;
         }
-        let layout = LayoutState { line, ..self.get(id).clone() };
-        self.intern(layout)
+        self.intern(LayoutState { line, ..*self.get(id) })
+    }
+
+    /// How wide the innermost block is; the text is 0 wide.
+    pub(crate) fn width(&self, blocks: BlocksId) -> u32 {
+        self.blocks[blocks.0 as usize].width
+    }
+
+    /// The blocks around the innermost; `None` if that is the text.
+    pub(crate) fn around(&self, blocks: BlocksId) -> Option<BlocksId> {
+        self.blocks[blocks.0 as usize].around
+    }
+
+    /// How many blocks there are besides the text.
+    pub(crate) fn n_blocks(&self, blocks: BlocksId) -> u32 {
+        self.blocks[blocks.0 as usize].n_around
+    }
+
+    /// The same blocks with one more in them, which is wider.
+    pub(crate) fn within(&mut self, around: BlocksId, width: u32) -> BlocksId {
+        let next = BlocksId(self.blocks.len() as u32);
+        let id = *self.block_ids.entry((around, width)).or_insert(next);
+        if id == next {
+            let n_around = self.n_blocks(around) + 1;
+            self.blocks.push(Block { width, around: Some(around), n_around });
+        }
+        id
+    }
+
+    /// The widths of the blocks, outermost (0) first, ascending.
+    pub(crate) fn widths(&self, blocks: BlocksId) -> Box<[u32]> {
+        let all = std::iter::successors(Some(blocks), |&blocks| self.around(blocks));
+        let mut widths: Vec<u32> = all.map(|blocks| self.width(blocks)).collect();
+        widths.reverse();
+        widths.into()
     }
 
     pub(crate) fn memory_usage(&self) -> usize {
-        self.list.iter().map(|layout| 2 * (size_of::<LayoutState>() + layout.widths.len() * 4) + 8).sum()
+        self.list.len() * (2 * size_of::<LayoutState>() + 8) + self.blocks.len() * (size_of::<Block>() + 16)
     }
 }

@@ -341,7 +341,7 @@ impl Lexed {
             return Ok(Some((config, layout)));
         };
         let Some(depth) = depth_after else { return Ok(None) };
-        let layout = LayoutState { depth, ..self.layouts.get(layout).clone() };
+        let layout = LayoutState { depth, ..*self.layouts.get(layout) };
         Ok(Some((config, self.layouts.intern(layout))))
     }
 
@@ -355,24 +355,21 @@ impl Lexed {
     ) -> Result<Option<(ConfigId, LayoutId)>, EngineError> {
         let tables = self.tables.clone();
         let Some(rules) = &tables.layout else { return Ok(Some((config, layout))) };
-        let mut state = self.layouts.get(layout).clone();
-        let mut widths = state.widths.to_vec();
-        let top = |widths: &[u32]| widths.last().copied().unwrap_or(0);
-        if width > top(&widths) {
-            widths.push(width);
+        let mut state = *self.layouts.get(layout);
+        if width > self.layouts.width(state.blocks) {
             let Some(next) = self.shift(parser, config, rules.indent)? else { return Ok(None) };
-            config = next;
+            (config, state.blocks) = (next, self.layouts.within(state.blocks, width));
         } else {
-            while width < top(&widths) {
-                widths.pop();
+            while width < self.layouts.width(state.blocks)
+                && let Some(around) = self.layouts.around(state.blocks)
+            {
                 let Some(next) = self.shift(parser, config, rules.dedent)? else { return Ok(None) };
-                config = next;
+                (config, state.blocks) = (next, around);
             }
-            if width != top(&widths) {
+            if width != self.layouts.width(state.blocks) {
                 return Ok(None);
             }
         }
-        state.widths = widths.into();
         Ok(Some((config, self.layouts.intern(state))))
     }
 
@@ -384,7 +381,7 @@ impl Lexed {
         layout: LayoutId,
     ) -> Result<bool, EngineError> {
         if let Some(dedent) = self.tables.layout.as_ref().map(|layout| layout.dedent) {
-            for _ in 1..self.layouts.get(layout).widths.len() {
+            for _ in 0..self.layouts.n_blocks(self.layouts.get(layout).blocks) {
                 match self.shift(parser, config, dedent)? {
                     Some(next) => config = next,
                     None => return Ok(false),

@@ -55,7 +55,7 @@ impl Lexed {
             readings.push(Reading {
                 point: Point { hypothesis: thread.hypothesis, line: layout.line },
                 parser: thread.parser,
-                widths: layout.widths.clone(),
+                widths: self.layouts.widths(layout.blocks),
                 depth: layout.depth,
                 can_end,
             });
