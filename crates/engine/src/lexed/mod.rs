@@ -155,6 +155,8 @@ pub(crate) struct Lexed {
     has_met_hole: bool,
     /// By configuration of the parser and layout: where a newline can lead, and whether some shift returned into a hole.
     newlines: FxHashMap<(ConfigId, LayoutId), (Places, bool)>,
+    /// Whether the text may end at a configuration of the parser with so many blocks, and whether that met a hole.
+    closings: FxHashMap<(ConfigId, u32), (bool, bool)>,
     /// What searches have found.
     searched: FxHashMap<LexedThread, Result<bool, GivenUp>>,
     /// Configurations with a thread whose completion only a search finds, and what is left of them; unknown where no
@@ -211,6 +213,7 @@ impl Lexed {
             shifts: FxHashMap::default(),
             has_met_hole: false,
             newlines: FxHashMap::default(),
+            closings: FxHashMap::default(),
             searched: FxHashMap::default(),
             unsettled: FxHashMap::default(),
             masks: FxHashMap::default(),
@@ -380,15 +383,34 @@ impl Lexed {
         mut config: ConfigId,
         layout: LayoutId,
     ) -> Result<bool, EngineError> {
-        if let Some(dedent) = self.tables.layout.as_ref().map(|layout| layout.dedent) {
-            for _ in 0..self.layouts.n_blocks(self.layouts.get(layout).blocks) {
-                match self.shift(parser, config, dedent)? {
-                    Some(next) => config = next,
-                    None => return Ok(false),
-                }
+        let Some(dedent) = self.tables.layout.as_ref().map(|layout| layout.dedent) else {
+            return Ok(parser.configs.is_accepting(config));
+        };
+        let had_met_hole = std::mem::take(&mut self.has_met_hole);
+        let mut n_left = self.layouts.n_blocks(self.layouts.get(layout).blocks);
+        // Where a block was closed, and whether that met a hole.
+        let mut closed: Vec<((ConfigId, u32), bool)> = Vec::new();
+        let (can_end, mut meets_hole) = loop {
+            if let Some(&known) = self.closings.get(&(config, n_left)) {
+                break known;
+            }
+            if n_left == 0 {
+                break (parser.configs.is_accepting(config), false);
+            }
+            let next = self.shift(parser, config, dedent)?;
+            closed.push(((config, n_left), std::mem::take(&mut self.has_met_hole)));
+            let Some(next) = next else { break (false, false) };
+            (config, n_left) = (next, n_left - 1);
+        };
+        for (place, meets_here) in closed.into_iter().rev() {
+            meets_hole |= meets_here;
+            if parser.shared.options.use_memo {
+                self.closings.insert(place, (can_end, meets_hole));
+                self.memo_bytes += 24;
             }
         }
-        Ok(parser.configs.is_accepting(config))
+        self.has_met_hole = had_met_hole | meets_hole;
+        Ok(can_end)
     }
 
     /// The parser's configuration after one more terminal.
@@ -420,6 +442,7 @@ impl Lexed {
         self.shifts = FxHashMap::default();
         self.scopes.iter_mut().for_each(Scope::clear_memo);
         self.newlines = FxHashMap::default();
+        self.closings = FxHashMap::default();
         self.searched = FxHashMap::default();
         self.unsettled = FxHashMap::default();
         self.masks = FxHashMap::default();
