@@ -14,11 +14,11 @@ impl LayoutId {
 
 /// The blocks around, by number: the innermost, in those around it. Layouts are many where blocks are few.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct BlocksId(u32);
+pub(crate) struct BlockStackId(u32);
 
-impl BlocksId {
+impl BlockStackId {
     /// No block but the text itself.
-    const TEXT: BlocksId = BlocksId(0);
+    const TEXT: BlockStackId = BlockStackId(0);
 }
 
 /// The innermost of some blocks.
@@ -26,15 +26,16 @@ impl BlocksId {
 struct Block {
     width: u32,
     /// `None` of the text.
-    around: Option<BlocksId>,
-    /// How many blocks it is in.
-    n_around: u32,
+    around: Option<BlockStackId>,
+    /// How many blocks there are besides the text.
+    n_blocks: u32,
 }
 
 /// Where a thread stands in its layout.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct LayoutState {
-    pub(crate) blocks: BlocksId,
+    /// The blocks around.
+    pub(crate) blocks: BlockStackId,
     /// How many brackets are open.
     pub(crate) depth: u32,
     /// The blanks since the last newline character of the token in progress, if it has one.
@@ -44,7 +45,7 @@ pub(crate) struct LayoutState {
 /// All layouts met so far.
 pub(crate) struct Layouts {
     blocks: Vec<Block>,
-    block_ids: FxHashMap<(BlocksId, u32), BlocksId>,
+    block_ids: FxHashMap<(BlockStackId, u32), BlockStackId>,
     list: Vec<LayoutState>,
     ids: FxHashMap<LayoutState, LayoutId>,
 }
@@ -52,12 +53,12 @@ pub(crate) struct Layouts {
 impl Layouts {
     pub(crate) fn new() -> Layouts {
         let mut layouts = Layouts {
-            blocks: vec![Block { width: 0, around: None, n_around: 0 }],
+            blocks: vec![Block { width: 0, around: None, n_blocks: 0 }],
             block_ids: FxHashMap::default(),
             list: Vec::new(),
             ids: FxHashMap::default(),
         };
-        layouts.intern(LayoutState { blocks: BlocksId::TEXT, depth: 0, line: None });
+        layouts.intern(LayoutState { blocks: BlockStackId::TEXT, depth: 0, line: None });
         layouts
     }
 
@@ -84,33 +85,33 @@ impl Layouts {
     }
 
     /// How wide the innermost block is; the text is 0 wide.
-    pub(crate) fn width(&self, blocks: BlocksId) -> u32 {
+    pub(crate) fn width(&self, blocks: BlockStackId) -> u32 {
         self.blocks[blocks.0 as usize].width
     }
 
     /// The blocks around the innermost; `None` if that is the text.
-    pub(crate) fn around(&self, blocks: BlocksId) -> Option<BlocksId> {
+    pub(crate) fn around(&self, blocks: BlockStackId) -> Option<BlockStackId> {
         self.blocks[blocks.0 as usize].around
     }
 
     /// How many blocks there are besides the text.
-    pub(crate) fn n_blocks(&self, blocks: BlocksId) -> u32 {
-        self.blocks[blocks.0 as usize].n_around
+    pub(crate) fn n_blocks(&self, blocks: BlockStackId) -> u32 {
+        self.blocks[blocks.0 as usize].n_blocks
     }
 
     /// The same blocks with one more in them, which is wider.
-    pub(crate) fn within(&mut self, around: BlocksId, width: u32) -> BlocksId {
-        let next = BlocksId(self.blocks.len() as u32);
+    pub(crate) fn within(&mut self, around: BlockStackId, width: u32) -> BlockStackId {
+        let next = BlockStackId(self.blocks.len() as u32);
         let id = *self.block_ids.entry((around, width)).or_insert(next);
         if id == next {
-            let n_around = self.n_blocks(around) + 1;
-            self.blocks.push(Block { width, around: Some(around), n_around });
+            let n_blocks = self.n_blocks(around) + 1;
+            self.blocks.push(Block { width, around: Some(around), n_blocks });
         }
         id
     }
 
     /// The widths of the blocks, outermost (0) first, ascending.
-    pub(crate) fn widths(&self, blocks: BlocksId) -> Box<[u32]> {
+    pub(crate) fn widths(&self, blocks: BlockStackId) -> Box<[u32]> {
         let all = std::iter::successors(Some(blocks), |&blocks| self.around(blocks));
         let mut widths: Vec<u32> = all.map(|blocks| self.width(blocks)).collect();
         widths.reverse();

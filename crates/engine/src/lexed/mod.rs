@@ -391,11 +391,11 @@ impl Lexed {
         // Where a block was closed, and whether that met a hole.
         let mut closed: Vec<((ConfigId, u32), bool)> = Vec::new();
         let (can_end, mut meets_hole) = loop {
-            if let Some(&known) = self.closings.get(&(config, n_left)) {
-                break known;
-            }
             if n_left == 0 {
                 break (parser.configs.is_accepting(config), false);
+            }
+            if let Some(&known) = self.closings.get(&(config, n_left)) {
+                break known;
             }
             let next = self.shift(parser, config, dedent)?;
             closed.push(((config, n_left), std::mem::take(&mut self.has_met_hole)));

@@ -223,13 +223,7 @@ impl Charted {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
-        let (takings, edges) = self.asked_takings(position, asked, tables, fuel)?;
-        if takings.is_empty() {
-            return Ok(());
-        }
-        let sweep = Sweep::new(&self.graph, &edges, tables, fuel)?;
-        move_used(&takings, &sweep, asked, allowed);
-        Ok(())
+        self.swept((position, false), [asked, allowed], tables, fuel).map(|_| ())
     }
 
     /// The same if `fuel` does; false, and nothing else, as soon as it can be seen that it does not.
@@ -244,30 +238,28 @@ impl Charted {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<bool, InfillError> {
-        let (takings, edges) = self.asked_takings(position, asked, tables, fuel)?;
+        self.swept((position, true), [asked, allowed], tables, fuel)
+    }
+
+    fn swept(
+        &mut self,
+        (position, soon): (usize, bool),
+        [asked, allowed]: [&mut [u32]; 2],
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<bool, InfillError> {
+        let mut takings = self.takings(position, tables, fuel)?;
+        takings.retain_mut(|taking| taking.is_asked(asked));
         if takings.is_empty() {
             return Ok(true);
         }
-        let sweep = Sweep::if_soon(&self.graph, &edges, tables, fuel)?;
-        if let Some(sweep) = &sweep {
-            move_used(&takings, sweep, asked, allowed);
-        }
-        Ok(sweep.is_some())
-    }
-
-    /// The edges of the position with tokens that are asked about, and their numbers; sorted.
-    fn asked_takings(
-        &mut self,
-        position: usize,
-        asked: &[u32],
-        tables: &mut LexedTables,
-        fuel: &Fuel,
-    ) -> Result<(Vec<Taking>, Vec<u32>), InfillError> {
-        let mut takings = self.takings(position, tables, fuel)?;
-        takings.retain_mut(|taking| taking.is_asked(asked));
         let mut edges: Vec<u32> = takings.iter().map(|taking| taking.edge).collect();
         edges.sort_unstable();
-        Ok((takings, edges))
+        let Some(sweep) = Sweep::new(&self.graph, &edges, soon, tables, fuel)? else { return Ok(false) };
+        for taking in takings.iter().filter(|taking| sweep.is_used(taking.edge)) {
+            taking.tokens().move_to(asked, allowed);
+        }
+        Ok(true)
     }
 
     /// Takes out of the graph what is on no path that the grammar's approximation lets pass and, if the graph `has_all` texts of the
@@ -366,13 +358,6 @@ impl Charted {
             }
         }
         self.chart.skip(first, is_known);
-    }
-}
-
-/// Moves the tokens of the edges that a sweep found used.
-fn move_used(takings: &[Taking], sweep: &Sweep, asked: &mut [u32], allowed: &mut [u32]) {
-    for taking in takings.iter().filter(|taking| sweep.is_used(taking.edge)) {
-        taking.tokens().move_to(asked, allowed);
     }
 }
 

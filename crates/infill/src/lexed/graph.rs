@@ -90,6 +90,8 @@ pub(crate) struct Graph {
     /// By position, the byte that all texts have at its beginning, if that is known and matters: where texts end nowhere, all that can
     /// be read is kept.
     first_bytes: Vec<Option<u8>>,
+    /// How many edges were not added for what comes next.
+    n_hopeless: u64,
     /// By node, how wide its line is, if the hypothesis asks.
     pub(crate) widths: Vec<u32>,
     ids: FxHashMap<(Node, HypothesisId, u32), NodeIndex>,
@@ -219,7 +221,8 @@ impl Graph {
         self.futures = Vec::new();
     }
 
-    /// Adds an edge, and the node that it leads to if it is new; none to where the next byte is known and cannot be read.
+    /// Adds an edge, and the node that it leads to if it is new; none to where the next byte is known and cannot be read, or
+    /// the text ends and none may end so.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -246,6 +249,7 @@ impl Graph {
         tables: &mut LexedTables,
     ) -> Result<(), InfillError> {
         if place.inner == 0 && self.is_hopeless(hypothesis, place.position as usize, tables)? {
+            self.n_hopeless += 1;
             return Ok(());
         }
         let width = if width > self.counted && width <= MAX_WIDTH { WIDE } else { width };
@@ -301,7 +305,7 @@ impl Graph {
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
         let (place, hypothesis) = self.nodes[from as usize];
-        let (first, n_nodes) = (self.edges.len() as u32, self.nodes.len());
+        let (first, n_nodes, n_hopeless) = (self.edges.len() as u32, self.nodes.len(), self.n_hopeless);
         let behind = Node::boundary(place.position + 1);
         if place.inner == 0
             && let Some(target) = *way_round
@@ -366,7 +370,8 @@ impl Graph {
         let n_edges = self.edges.len() as u32 - first;
         // Nodes and edges are kept, so they cost what they take in memory, some ten bytes a unit.
         let n_new = (self.nodes.len() - n_nodes) as u64;
-        fuel.spend(1 + 4 * u64::from(n_edges) + 32 * n_new)
+        let n_dropped = self.n_hopeless - n_hopeless;
+        fuel.spend(1 + 4 * u64::from(n_edges) + 32 * n_new + n_dropped / 4)
             .map_err(|error| InfillError::work(place.position as usize, error))?;
         self.out.resize(self.nodes.len(), (0, 0));
         self.out[from as usize] = (first, first + n_edges);

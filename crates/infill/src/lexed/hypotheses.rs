@@ -19,8 +19,8 @@ use crate::lexed::indentation::{Indent, Width};
 /// The most hypotheses of one grammar.
 const MAX_HYPOTHESES: usize = 1 << 20;
 
-/// How many bytes away from where it is settled a hypothesis is nearly so: a character has at most three more.
-const MAX_UNSETTLED: usize = 3;
+/// How many bytes away from where it is steady a hypothesis is nearly so: a character has at most three more.
+const MAX_UNSTEADY: usize = 3;
 
 /// A hypothesis, by number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -267,7 +267,7 @@ impl Hypotheses {
     /// Whether a token is in progress that cannot end here, as within a character, and a few bytes lead to where it is steady.
     pub(crate) fn is_nearly_steady(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
         let mut reached = vec![id];
-        for _ in 0..MAX_UNSETTLED {
+        for _ in 0..MAX_UNSTEADY {
             let mut next = Vec::new();
             for at in reached {
                 let hypothesis = &self.list[at.0 as usize];
@@ -290,6 +290,11 @@ impl Hypotheses {
             reached = next;
         }
         Ok(false)
+    }
+
+    /// The same where nothing before it is watched.
+    pub(crate) fn is_nearly_settled(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
+        Ok(self.list[id.0 as usize].guards.is_empty() && self.is_nearly_steady(id)?)
     }
 
     /// Whether the text may end here: no token is in progress, and the end refutes none before.

@@ -34,7 +34,7 @@ pub(crate) enum Reading {
     Whole,
     /// Walks to where another masked position goes on; of any text, lines that are as wide as usual.
     Inner,
-    /// The same, and into characters and the like.
+    /// The same, and into characters and the like, and into what is watched while it goes on.
     Open,
     /// The same, each boundary apart.
     Near,
@@ -47,7 +47,7 @@ pub(crate) enum Reading {
 }
 
 /// How the narrow graph reads each position; `None` if the lattice has other pieces than texts and tokens. Position `focus` is read as
-/// a whole, from boundaries that are apart to any.
+/// a whole, from boundaries that are apart to any, or is known.
 pub(crate) fn narrow(steps: &[Step], focus: Option<usize>) -> Option<Vec<Reading>> {
     let is_token = |step: &Step| matches!(step.0, Piece::Token);
     let mut readings: Vec<Reading> = Vec::with_capacity(steps.len());

@@ -40,9 +40,13 @@ const NONE: u32 = u32::MAX;
 /// How many words of sets are about as much work as a fact that is made by itself.
 const WORDS_OF_UNIT: usize = 8;
 
-/// Both sweeps are about 9/4 times the work of the one forward, and that grows with the square of how far it is; what would take more than
-/// 5/4 of what is left is given up, once a sixteenth of it is spent. Over C++ canvases that told after a sixteenth what came of it.
-const FORESIGHT: [u128; 3] = [9, 5, 16];
+/// Both sweeps are about so many quarters of the work of the one forward, and that grows with the square of how far it is.
+const QUARTERS_OF_FORWARD: u128 = 9;
+
+/// What would take more than so many quarters of the work that there is for it is given up, once one part of so many of that is spent. Over
+/// C++ canvases that told after a sixteenth what came of it.
+const QUARTERS_OF_HOPE: u128 = 5;
+const LEAST_PART: u128 = 16;
 
 /// A set of beginnings: words of the arena.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,37 +102,21 @@ pub(crate) struct Sweep {
 }
 
 impl Sweep {
-    /// Sweeps over a graph, for the edges `apart`; sorted.
+    /// Sweeps over a graph, for the edges `apart`; sorted. If it is to be done `soon`, `None` as soon as it can be seen that
+    /// `fuel` will not do.
     ///
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn new(
         graph: &Graph,
         apart: &[u32],
-        tables: &mut LexedTables,
-        fuel: &Fuel,
-    ) -> Result<Sweep, InfillError> {
-        let compact = Compact::new(graph, apart, tables, fuel)?;
-        let mut sweeper = Sweeper::new(graph, &compact, tables, fuel)?;
-        sweeper.forward(false)?;
-        sweeper.backward()?;
-        let Sweeper { used_apart, .. } = sweeper;
-        Ok(Sweep { used_apart })
-    }
-
-    /// The same; `None` as soon as it can be seen that `fuel` will not do.
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn if_soon(
-        graph: &Graph,
-        apart: &[u32],
+        soon: bool,
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<Option<Sweep>, InfillError> {
         let compact = Compact::new(graph, apart, tables, fuel)?;
         let mut sweeper = Sweeper::new(graph, &compact, tables, fuel)?;
-        if !sweeper.forward(true)? {
+        if !sweeper.forward(soon)? {
             return Ok(None);
         }
         sweeper.backward()?;
@@ -283,6 +271,7 @@ impl<'s> Sweeper<'s> {
         let compact = self.compact;
         let Some(start) = compact.start() else { return Ok(true) };
         let n_units = self.fuel.left();
+        let n_nodes = compact.layers().iter().map(|(nodes, _)| nodes.len()).sum();
         let mut n_visited = 0;
         let number = self.number[start as usize] as usize;
         let first = row_of(&mut self.words, [(number / 64, 1 << (number % 64))].into_iter());
@@ -316,20 +305,20 @@ impl<'s> Sweeper<'s> {
                 self.pending[node as usize] = Vec::new();
             }
             n_visited += nodes.len();
-            if soon && !self.is_hopeful(n_units, n_visited) {
+            if soon && !self.is_hopeful(n_units, (n_visited, n_nodes)) {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Whether it can be hoped that the sweeps do with `n_units`, after so many nodes.
-    fn is_hopeful(&self, n_units: u64, n_visited: usize) -> bool {
-        let [total, limit, least] = FORESIGHT;
+    /// Whether it can be hoped that the sweeps do with `n_units`, after so many nodes of so many.
+    fn is_hopeful(&self, n_units: u64, (n_visited, n_nodes): (usize, usize)) -> bool {
         let (n_units, n_spent) = (u128::from(n_units), u128::from(n_units - self.fuel.left()));
         let square = |n: usize| (n as u128).pow(2);
-        n_spent * least < n_units
-            || total * n_spent * square(self.compact.len()) <= limit * n_units * square(n_visited)
+        n_spent * LEAST_PART < n_units
+            || QUARTERS_OF_FORWARD * n_spent * square(n_nodes)
+                <= QUARTERS_OF_HOPE * n_units * square(n_visited)
     }
 
     /// Makes the entries of a node from what leads to it; whether they are others than before.

@@ -38,7 +38,7 @@ pub(crate) type Walk = (Box<[TerminalId]>, HypothesisId);
 pub(crate) struct Walks {
     /// Those to [`HypothesisId::CLEAR`] and to what can go on as long as one likes.
     pub(crate) inner: WalkTree,
-    /// The same, and into characters and the like.
+    /// The same, and into characters and the like, and into what is watched while it goes on.
     pub(crate) open: WalkTree,
     /// The same, but to each of the boundaries that the clear one stands for.
     pub(crate) near: WalkTree,
@@ -113,7 +113,7 @@ impl LexedTables {
                 inner.push(walk);
                 open.push(walk);
                 near.push(walk);
-            } else if self.hypotheses.is_steady(*to)? || self.hypotheses.is_nearly_steady(*to)? {
+            } else if self.hypotheses.is_nearly_settled(*to)? || self.goes_on_watched(*to)? {
                 open.push(walk);
                 near.push(walk);
             }
@@ -129,6 +129,13 @@ impl LexedTables {
         Ok(walks)
     }
 
+    /// Whether a walk may lead into a token in progress while tokens before it are watched. With indentation a comment at the end of a text
+    /// is one, behind which no newline may come; elsewhere there are as many as ways to read comments as something else.
+    fn goes_on_watched(&mut self, to: HypothesisId) -> Result<bool, InfillError> {
+        Ok(self.hypotheses.layout().is_some()
+            && (self.hypotheses.is_steady(to)? || self.hypotheses.is_nearly_steady(to)?))
+    }
+
     /// All walks from a hypothesis, or many of them: sorted and distinct.
     pub(crate) fn all_walks(&mut self, from: HypothesisId, fuel: &Fuel) -> Result<Vec<Walk>, InfillError> {
         let mut found: FxHashSet<Walk> = FxHashSet::default();
@@ -142,9 +149,7 @@ impl LexedTables {
             };
             for &(label, to) in &scan.ends {
                 if found.len() < MAX_WALKS
-                    && (!self.hypotheses.is_watched_on(to)?
-                        || self.hypotheses.is_steady(to)?
-                        || self.hypotheses.is_nearly_steady(to)?)
+                    && (!self.hypotheses.is_watched_on(to)? || self.goes_on_watched(to)?)
                 {
                     found.insert((with(label).into(), to));
                 }
