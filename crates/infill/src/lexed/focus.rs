@@ -378,3 +378,56 @@ impl Earley {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use maskwright_lark::{LarkConfig, LexerKind, parse_lark};
+    use maskwright_vocabulary::{Vocabulary, mask_words};
+
+    use super::*;
+    use crate::lattice::Piece;
+
+    /// A sweep that is given up says nothing; one that is not says the same as with all the work that it may take.
+    #[test]
+    fn sweeps_that_are_given_up_say_nothing() {
+        let source =
+            "start: group+\ngroup: \"(\" group* \")\" | \"[\" group+ \"]\" | \"x\" group \"y\" | \"z\"\n";
+        let config = LarkConfig { lexer: LexerKind::Basic, ..LarkConfig::default() };
+        let read = parse_lark(source, "grammar.lark", &config, &Fuel::unlimited()).unwrap();
+        let texts = ["(", ")", "[", "]", "x", "y", "z", "()", "](", "zy", "xz"];
+        let texts = texts.iter().map(|text| Some(text.as_bytes().to_vec())).collect();
+        let vocabulary = Vocabulary::from_tokens(texts, &[], None).unwrap().shared();
+        let n_words = mask_words(vocabulary.n_vocab());
+        let mut tables = LexedTables::new(&read.lexed, None, vocabulary, true, &Fuel::unlimited()).unwrap();
+        let mut steps = vec![(Piece::Token, None); 48];
+        steps[20] = (Piece::Bytes(b"xz"[..].into()), None);
+        let position = 21;
+        let mut sweep = |work: u64, soon: bool| {
+            let fuel = Fuel::unlimited();
+            let mut charted = Charted::new(&steps, &[steps.len()], &[], &mut tables, &fuel).unwrap();
+            let (mut asked, mut allowed) = (vec![u32::MAX; n_words], vec![0; n_words]);
+            let masks = [&mut asked[..], &mut allowed[..]];
+            let outcome = charted.swept((position, soon), masks, &mut tables, &Fuel::new(work));
+            (outcome.map_err(|error| error.is_limit()), asked, allowed)
+        };
+        let whole = sweep(u64::MAX, false);
+        assert_eq!(whole.0, Ok(true));
+        assert!(whole.2[0] != 0 && whole.1[0] & !whole.2[0] != 0, "some tokens can be taken");
+        let (mut n_done, mut n_given_up) = (0, 0);
+        for work in (4..24).map(|power| 1 << power) {
+            let (outcome, asked, allowed) = sweep(work, true);
+            match outcome {
+                Ok(true) => {
+                    assert_eq!((&asked, &allowed), (&whole.1, &whole.2), "{work} units");
+                    n_done += 1;
+                }
+                Ok(false) | Err(true) => {
+                    assert_eq!((asked, allowed), (vec![u32::MAX; n_words], vec![0; n_words]), "{work} units");
+                    n_given_up += u32::from(outcome == Ok(false));
+                }
+                Err(false) => panic!("no other error"),
+            }
+        }
+        assert!(n_done > 0 && n_given_up > 0, "{n_done} done, {n_given_up} given up");
+    }
+}
