@@ -213,6 +213,11 @@ impl Graph {
             .filter(|(_, edge)| self.ahead[edge.to as usize].is_some())
     }
 
+    /// Whether an edge of `node` leads back within its position: to a node that was made before, or to itself.
+    pub(crate) fn leads_back(&self, node: NodeIndex, to: NodeIndex) -> bool {
+        to <= node && self.nodes[to as usize].0.position == self.nodes[node as usize].0.position
+    }
+
     /// Takes no node for dead, and anything to be ahead of it.
     pub(crate) fn forget_ahead(&mut self, n_terminals: usize) {
         let all = Terminals::all(n_terminals);
@@ -454,9 +459,8 @@ impl Graph {
                     fuel.spend(u64::from(end - start) + 1)
                         .map_err(|error| InfillError::work(position, error))?;
                     has_changed |= self.look_over(node, n_terminals);
-                    goes_back |= self.edges[start as usize..end as usize].iter().any(|edge| {
-                        edge.to <= node && self.nodes[edge.to as usize].0.position as usize == position
-                    });
+                    let edges = &self.edges[start as usize..end as usize];
+                    goes_back |= edges.iter().any(|edge| self.leads_back(node, edge.to));
                 }
                 if !(has_changed && goes_back) {
                     break;

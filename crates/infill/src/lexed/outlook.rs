@@ -48,7 +48,7 @@ impl Graph {
                     let mut all = self.futures[node as usize];
                     for &Edge { to, label, .. } in &self.edges[start as usize..end as usize] {
                         // Within a position edges mostly lead to nodes that were made later, and those are done.
-                        goes_back |= to <= node && self.nodes[to as usize].0.position as usize == position;
+                        goes_back |= self.leads_back(node, to);
                         let behind = self.futures[to as usize];
                         if behind != StatesId::NONE {
                             let before = match label {
@@ -106,8 +106,7 @@ impl Graph {
                             None => from,
                         };
                         let all = approximation.union(reached[to as usize], behind, fuel)?;
-                        let goes_back = to <= node && self.nodes[to as usize].0.position as usize == position;
-                        is_settled &= all == reached[to as usize] || !goes_back;
+                        is_settled &= all == reached[to as usize] || !self.leads_back(node, to);
                         reached[to as usize] = all;
                     }
                 }
