@@ -216,19 +216,26 @@ impl MaskBuilder {
             }
             MaskForm::Delta { base, removed, added } => {
                 let mut removed = removed.to_vec();
-                removed.extend(without.iter().filter(|&&token| is_set(base, token)));
-                removed.sort_unstable();
-                removed.dedup();
+                if !without.is_empty() {
+                    removed.extend(without.iter().filter(|&&token| is_set(base, token)));
+                    removed.sort_unstable();
+                    removed.dedup();
+                }
                 self.union_packed(base, removed, None);
-                self.tokens.extend(added.iter().filter(|token| without.binary_search(token).is_err()));
-                self.flush_many();
+                self.insert_listed(added, without);
             }
         }
     }
 
     /// Adds `tokens` but for `without` (ascending) one by one.
     fn insert_listed(&mut self, tokens: &[u32], without: &[u32]) {
-        self.tokens.extend(tokens.iter().filter(|token| without.binary_search(token).is_err()));
+        match &mut self.packed {
+            _ if !without.is_empty() => {
+                self.tokens.extend(tokens.iter().filter(|token| without.binary_search(token).is_err()));
+            }
+            Packed::Own(words) => set_all(words, tokens),
+            _ => self.tokens.extend_from_slice(tokens),
+        }
         self.flush_many();
     }
 

@@ -21,6 +21,13 @@ pub(crate) fn remove(set: &mut [u64], bit: usize) {
     set[bit / 64] &= !(1 << (bit % 64));
 }
 
+/// Takes `other` out of `set`.
+pub(crate) fn subtract(set: &mut [u64], other: &[u64]) {
+    for (word, other) in set.iter_mut().zip(other) {
+        *word &= !other;
+    }
+}
+
 pub(crate) fn contains(set: &[u64], bit: usize) -> bool {
     set[bit / 64] >> (bit % 64) & 1 == 1
 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use maskwright_grammar::TerminalId;
 use rustc_hash::FxHashSet;
 
-use super::bits::{Bits, contains, intersects, ones};
+use super::bits::{Bits, contains, intersects, ones, subtract};
 use super::hypotheses::{HypothesisId, Outcome};
 use super::layout::LayoutId;
 use super::scope::Scope;
@@ -79,11 +79,14 @@ impl Lexed {
         let (end, bad) = (viability.adjacency.end(), viability.adjacency.bad());
         let newline = tables.layout.as_ref().map(|layout| layout.newline.index());
         let reads: Bits = viability.reads(&mut self.hypotheses, hypothesis, regime)?.into();
-        let mut readable = self.scopes[scope].readable(parser, config, &tables.hidden).clone();
+        let mut readable: Bits = self.scopes[scope].readable(parser, config).into();
         // What cannot be finished without doubtful terminals may be with them.
         let mut is_open = false;
         if !self.scopes[scope].is_complete {
-            readable = self.scopes[0].readable(parser, config, &tables.hidden).clone();
+            readable = self.scopes[0].readable(parser, config).into();
+        }
+        subtract(&mut readable, &tables.hidden);
+        if !self.scopes[scope].is_complete {
             is_open = intersects(&reads, &readable);
         }
         if ![Some(end), Some(bad), newline].into_iter().flatten().any(|bit| contains(&reads, bit)) {
@@ -102,9 +105,8 @@ impl Lexed {
                 let is_text =
                     |terminal: usize| terminal != rules.indent.index() && terminal != rules.dedent.index();
                 let can_end = self.can_end(parser, config, layout)?;
-                let mut breaks = |scope: usize| {
-                    can_end || ones(self.scopes[scope].readable(parser, config, &[])).any(is_text)
-                };
+                let mut breaks =
+                    |scope: usize| can_end || ones(self.scopes[scope].readable(parser, config)).any(is_text);
                 breaks_well |= breaks(scope);
                 may_break |= breaks(0);
                 if breaks_well && may_break {

@@ -22,7 +22,7 @@ use maskwright_grammar::TerminalId;
 use maskwright_vocabulary::{TokenId, Trie, mask_words};
 use rustc_hash::FxHashMap;
 
-use super::bits::{Bits, contains, insert, intersects, ones, remove};
+use super::bits::{Bits, contains, insert, intersects, subtract};
 use super::hypotheses::HypothesisId;
 use super::layout::LayoutId;
 use super::readings::{Context, Readings};
@@ -161,9 +161,7 @@ impl Lexed {
         for own in parser.configs.threads(thread.parser) {
             insert(&mut unfinished, own.terminal.index());
         }
-        for terminal in ones(self.scopes[self.main].readable(parser, thread.parser, &[])) {
-            remove(&mut unfinished, terminal);
-        }
+        subtract(&mut unfinished, self.scopes[self.main].readable(parser, thread.parser));
         // What ends within a token may end the text or the line too, which no thread of the parser says.
         for end in &row.inside {
             if found.is_allowed[end.class as usize]
@@ -199,7 +197,7 @@ impl Lexed {
                 continue;
             }
             if last.replace(terminal) != Some(terminal)
-                && !self.tables.hidden.contains(&terminal.index())
+                && !contains(&self.tables.hidden, terminal.index())
                 && !contains(&unfinished, terminal.index())
             {
                 self.add_inside(parser, thread, terminal, &row, mask)?;
@@ -235,10 +233,7 @@ impl Lexed {
 
     /// The same of all threads of a configuration.
     fn can_cut_all(&mut self, parser: &mut Machine, config: ConfigId) -> bool {
-        (0..parser.configs.threads(config).len()).all(|index| {
-            let node = parser.configs.threads(config)[index].node;
-            self.can_cut(parser, node)
-        })
+        self.scopes[self.main].all_always_finish(parser, config)
     }
 
     /// Adds the tokens after which `terminal` is the next that may end.

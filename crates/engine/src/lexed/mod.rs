@@ -32,6 +32,7 @@
 //! byte, and nothing is shared between stacks); tables of terminal pairs that fit together (wrong where munch
 //! looks further than one token, `1..2`).
 
+mod answers;
 pub(crate) mod bits;
 mod competition;
 mod completion;
@@ -87,7 +88,7 @@ pub(crate) struct LexedTables {
     pub(crate) ignored: Vec<TerminalId>,
     pub(crate) layout: Option<Layout>,
     /// The terminals that are read in a way of their own: those of the layout.
-    pub(crate) hidden: Vec<usize>,
+    pub(crate) hidden: Bits,
     /// Whether only those terminals compete that the parser can read; otherwise all do.
     pub(crate) is_contextual: bool,
     /// Of the contextual discipline: [`Lexer::rivals`].
@@ -106,11 +107,11 @@ impl LexedTables {
         layout: Option<Layout>,
         is_contextual: bool,
     ) -> Result<LexedTables, EngineError> {
-        let hidden = match &layout {
-            Some(layout) => [layout.newline, layout.indent, layout.dedent].map(TerminalId::index).to_vec(),
-            None => Vec::new(),
-        };
         let (lexer, n_terminals) = (Arc::new(lexer), names.len());
+        let mut hidden: Bits = vec![0; Adjacency::n_words(n_terminals)].into();
+        for terminal in layout.iter().flat_map(|layout| [layout.newline, layout.indent, layout.dedent]) {
+            insert(&mut hidden, terminal.index());
+        }
         let rivals = if is_contextual { lexer.rivals()?.into() } else { Arc::default() };
         Ok(LexedTables { lexer, n_terminals, names, ignored, layout, hidden, is_contextual, rivals })
     }
@@ -318,11 +319,10 @@ impl Lexed {
         terminal: TerminalId,
         line: Option<u32>,
     ) -> Result<Option<(ConfigId, LayoutId)>, EngineError> {
-        let tables = self.tables.clone();
-        if tables.ignored.contains(&terminal) {
+        if self.tables.ignored.contains(&terminal) {
             return Ok(Some((config, layout)));
         }
-        let Some(rules) = &tables.layout else {
+        let Some(rules) = &self.tables.layout else {
             return Ok(self.shift(parser, config, terminal)?.map(|config| (config, layout)));
         };
         let depth = self.layouts.get(layout).depth;
@@ -335,10 +335,11 @@ impl Lexed {
             };
             return self.indent(parser, config, layout, width);
         }
+        let (opens, closes) = (rules.open.contains(&terminal), rules.close.contains(&terminal));
         let Some(config) = self.shift(parser, config, terminal)? else { return Ok(None) };
-        let depth_after = if rules.open.contains(&terminal) {
+        let depth_after = if opens {
             depth.checked_add(1)
-        } else if rules.close.contains(&terminal) {
+        } else if closes {
             depth.checked_sub(1)
         } else {
             return Ok(Some((config, layout)));

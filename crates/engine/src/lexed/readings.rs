@@ -90,6 +90,10 @@ const MAX_READINGS: usize = 256;
 impl SetId {
     /// Stands for all sets of more readings, whatever bytes follow: nothing is known of them.
     pub(super) const TOO_MANY: SetId = SetId(0);
+
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 const UNKNOWN: u32 = 0;

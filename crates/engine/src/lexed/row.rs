@@ -146,13 +146,19 @@ impl LexedRow {
         mut alike: impl FnMut(&mut Context<'_>, HypothesisId) -> Result<HypothesisId, EngineError>,
     ) -> Result<LexedRow, EngineError> {
         let n_words = mask_words(vocabulary.n_vocab());
-        let mut numbers: FxHashMap<SetId, u32> = FxHashMap::default();
+        // By set, one more than the number of its class; 0 where it has none.
+        let mut numbers: Vec<u32> = Vec::new();
         let mut classes: Vec<(SetId, MaskBuilder)> = Vec::new();
         let mut number_of = |set: SetId, classes: &mut Vec<(SetId, MaskBuilder)>| {
-            *numbers.entry(set).or_insert_with(|| {
+            if numbers.len() <= set.index() {
+                numbers.resize(set.index() + 1, 0);
+            }
+            let number = &mut numbers[set.index()];
+            if *number == 0 {
                 classes.push((set, MaskBuilder::new(n_words)));
-                classes.len() as u32 - 1
-            }) as usize
+                *number = classes.len() as u32;
+            }
+            *number as usize - 1
         };
         let trie = vocabulary.trie();
         let mut stack = vec![(Trie::ROOT, start)];
@@ -192,7 +198,7 @@ impl LexedRow {
         }
         let inside = ends.remove(&SequenceId::EMPTY).unwrap_or_default();
         let tree = tree(readings, &ends);
-        let unread = numbers.get(&SetId::TOO_MANY).copied();
+        let unread = classes.iter().position(|&(set, _)| set == SetId::TOO_MANY).map(|class| class as u32);
         let classes = classes.into_iter().map(|(_, tokens)| tokens.finish()).collect();
         Ok(LexedRow { classes, inside, tree, unread })
     }

@@ -7,9 +7,9 @@
 //! boundaries are good within that scope, it is at none ([`viability`](super::viability)).
 
 use maskwright_grammar::{Expr, ExprId, Network, RuleId, Seen, TerminalId};
-use rustc_hash::FxHashMap;
 
-use super::bits::{Bits, contains, insert, intersects, ones, remove, unite};
+use super::answers::Answers;
+use super::bits::{Bits, contains, insert, ones, unite};
 use super::hypotheses::{Hypotheses, HypothesisId};
 use super::viability::Viability;
 use crate::EngineError;
@@ -25,11 +25,13 @@ pub(super) struct Scope {
     /// Whether it has all that can come where it is asked; otherwise doubtful terminals are left out.
     pub(super) is_complete: bool,
     /// By parser configuration: the terminals that it can read and then finish within the scope.
-    readable: FxHashMap<ConfigId, Bits>,
+    readable: Readable,
     /// By stack node: whether some stack of it can be finished within the scope.
-    nodes: FxHashMap<NodeId, bool>,
+    nodes: Answers,
     /// By stack node: whether all of its stacks can.
-    finishing: FxHashMap<NodeId, bool>,
+    finishing: Answers,
+    /// The same by parser configuration.
+    all_finishing: Answers,
 }
 
 impl Scope {
@@ -39,16 +41,16 @@ impl Scope {
             rules,
             is_everything,
             is_complete: is_everything,
-            readable: FxHashMap::default(),
-            nodes: FxHashMap::default(),
-            finishing: FxHashMap::default(),
+            readable: Readable::default(),
+            nodes: Answers::default(),
+            finishing: Answers::default(),
+            all_finishing: Answers::default(),
         }
     }
 
-    /// The terminals that the parser can read in `config` and then finish within the scope; those of `hidden`
-    /// left out.
-    pub(super) fn readable(&mut self, parser: &mut Machine, config: ConfigId, hidden: &[usize]) -> &Bits {
-        if !self.readable.contains_key(&config) {
+    /// The terminals that the parser can read in `config` and then finish within the scope.
+    pub(super) fn readable(&mut self, parser: &mut Machine, config: ConfigId) -> &[u64] {
+        if !self.readable.has(config) {
             let mut readable: Bits = vec![0; self.rules.terminals.len()].into();
             for index in 0..parser.configs.threads(config).len() {
                 let thread = parser.configs.threads(config)[index];
@@ -60,34 +62,36 @@ impl Scope {
                     insert(&mut readable, thread.terminal.index());
                 }
             }
-            for &terminal in hidden {
-                remove(&mut readable, terminal);
-            }
-            self.readable.insert(config, readable);
+            self.readable.insert(config, &readable);
         }
-        &self.readable[&config]
+        self.readable.get(config, self.rules.terminals.len())
     }
 
-    /// Whether the parser in `config` can read, and then finish, what a hypothesis reads next.
+    /// Whether the parser in `config` can read, and then finish, what a hypothesis reads next, those of `hidden` left out.
     pub(super) fn meets(
         &mut self,
         parser: &mut Machine,
         config: ConfigId,
-        hidden: &[usize],
+        hidden: &[u64],
         hypotheses: &mut Hypotheses,
         hypothesis: HypothesisId,
         regime: usize,
     ) -> Result<bool, EngineError> {
-        self.readable(parser, config, hidden);
+        self.readable(parser, config);
         let reads = self.viability.reads(hypotheses, hypothesis, regime)?;
-        Ok(intersects(reads, &self.readable[&config]))
+        let readable = self.readable.get(config, self.rules.terminals.len());
+        Ok(reads
+            .iter()
+            .zip(readable)
+            .zip(hidden)
+            .any(|((reads, readable), hidden)| reads & readable & !hidden != 0))
     }
 
     /// Whether some stack of `node` can be finished. Nodes have no cycles.
     fn can_finish(&mut self, parser: &mut Machine, node: NodeId) -> bool {
         let mut work = vec![node];
         while let Some(&top) = work.last() {
-            if self.nodes.contains_key(&top) {
+            if self.nodes.get(top.0).is_some() {
                 work.pop();
                 continue;
             }
@@ -102,7 +106,7 @@ impl Scope {
                 if !self.rules.is_productive(&mut parser.network, frame.ret) {
                     continue;
                 }
-                match self.nodes.get(&frame.parent) {
+                match self.nodes.get(frame.parent.0) {
                     Some(true) => {
                         answer = Some(true);
                         break;
@@ -116,11 +120,11 @@ impl Scope {
                 }
             }
             if let Some(answer) = answer {
-                self.nodes.insert(top, answer);
+                self.nodes.set(top.0, answer);
                 work.pop();
             }
         }
-        self.nodes.get(&node).copied().unwrap_or(false)
+        self.nodes.get(node.0).unwrap_or(false)
     }
 
     /// Whether all stacks of `node` can be finished, wherever they are returned to.
@@ -130,7 +134,7 @@ impl Scope {
         }
         let mut work = vec![node];
         while let Some(&top) = work.last() {
-            if self.finishing.contains_key(&top) {
+            if self.finishing.get(top.0).is_some() {
                 work.pop();
                 continue;
             }
@@ -141,7 +145,7 @@ impl Scope {
                     continue;
                 }
                 let is_productive = self.rules.is_productive(&mut parser.network, frame.ret);
-                match self.finishing.get(&frame.parent) {
+                match self.finishing.get(frame.parent.0) {
                     _ if !is_productive => answer = Some(false),
                     Some(false) => answer = Some(false),
                     Some(true) => continue,
@@ -153,24 +157,80 @@ impl Scope {
                 break;
             }
             if let Some(answer) = answer {
-                self.finishing.insert(top, answer);
+                self.finishing.set(top.0, answer);
                 work.pop();
             }
         }
-        self.finishing.get(&node).copied().unwrap_or(false)
+        self.finishing.get(node.0).unwrap_or(false)
+    }
+
+    /// The same of all threads of a configuration.
+    pub(super) fn all_always_finish(&mut self, parser: &mut Machine, config: ConfigId) -> bool {
+        if self.is_everything {
+            return true;
+        }
+        if let Some(known) = self.all_finishing.get(config.0) {
+            return known;
+        }
+        let all = (0..parser.configs.threads(config).len()).all(|index| {
+            let node = parser.configs.threads(config)[index].node;
+            self.always_finishes(parser, node)
+        });
+        self.all_finishing.set(config.0, all);
+        all
     }
 
     pub(super) fn clear_memo(&mut self) {
-        self.finishing = FxHashMap::default();
-        self.readable = FxHashMap::default();
-        self.nodes = FxHashMap::default();
+        self.readable = Readable::default();
+        self.nodes.clear();
+        self.finishing.clear();
+        self.all_finishing.clear();
     }
 
     pub(super) fn memory_usage(&self) -> usize {
         self.viability.memory_usage()
-            + self.readable.len() * (24 + self.rules.terminals.len() * 8)
-            + (self.nodes.len() + self.finishing.len()) * 12
+            + self.readable.memory_usage()
+            + self.nodes.memory_usage()
+            + self.finishing.memory_usage()
+            + self.all_finishing.memory_usage()
             + self.rules.states.len()
+    }
+}
+
+/// Sets of terminals by parser configuration.
+#[derive(Default)]
+struct Readable {
+    /// By configuration, one more than the number of its set; 0 where that is not known.
+    numbers: Vec<u32>,
+    sets: Vec<u64>,
+    n_sets: u32,
+}
+
+impl Readable {
+    #[inline]
+    fn has(&self, config: ConfigId) -> bool {
+        self.numbers.get(config.0 as usize).is_some_and(|&number| number > 0)
+    }
+
+    /// The set of a configuration that has one, of `n_words` words.
+    #[inline]
+    fn get(&self, config: ConfigId, n_words: usize) -> &[u64] {
+        let start = (self.numbers[config.0 as usize] as usize - 1) * n_words;
+        &self.sets[start..start + n_words]
+    }
+
+    fn insert(&mut self, config: ConfigId, set: &[u64]) {
+        let index = config.0 as usize;
+        if self.numbers.len() <= index {
+            self.numbers.resize(index + 1, 0);
+        }
+        self.n_sets += 1;
+        self.numbers[index] = self.n_sets;
+        self.sets.extend_from_slice(set);
+    }
+
+    fn memory_usage(&self) -> usize {
+        self.numbers.capacity() * 4 + self.sets.capacity() * 8
     }
 }
 
