@@ -32,10 +32,10 @@ pub(super) struct Prepared {
 pub(super) fn prepare(
     tables: &LexedTables,
     network: &mut Network,
-    everything: &Scope,
+    everything: &mut Scope,
     mut hypotheses: Hypotheses,
 ) -> Result<Prepared, EngineError> {
-    let needed = &everything.viability.adjacency.needed[0];
+    let needed = everything.viability.adjacency.needed[0].clone();
     let mut doubtful: Bits = vec![0; Adjacency::n_words(tables.n_terminals)].into();
     if !tables.is_contextual {
         return Ok(Prepared { hypotheses, main: None, doubtful });
@@ -45,39 +45,38 @@ pub(super) fn prepare(
     let mut following: Vec<Option<Bits>> = vec![None; needed.len()];
     for (terminal, needed) in needed.iter().enumerate() {
         let hidden = hypotheses.hidden(None, needed)?;
-        let still_hidden = hypotheses.hidden(Some(needed), needed)?;
-        if still_hidden.len() < hidden.len() {
+        if !hidden.is_empty() && hypotheses.hidden(Some(needed), needed)?.len() < hidden.len() {
             following[terminal] = Some(needed.clone());
         }
     }
-    hypotheses = hypotheses.following(&following).unwrap_or(hypotheses);
+    hypotheses.follow(&following);
     for (terminal, needed) in needed.iter().enumerate() {
         for hidden in hypotheses.hidden(following[terminal].as_ref(), needed)? {
             insert(&mut doubtful, hidden);
         }
     }
     let mut main = main_scope(tables, network, &doubtful);
+    let scope = main.as_mut().unwrap_or(everything);
     // The same where it is not the first match but what must come behind it that cannot be read.
     let start = hypotheses.start()?;
-    let reads: Bits = main.viability.reads(&mut hypotheses, start, 0)?.into();
-    for (terminal, needed) in main.viability.adjacency.needed[0].iter().enumerate() {
-        if !is_subset(needed, &reads) {
-            following[terminal] = Some(everything.viability.adjacency.needed[0][terminal].clone());
+    let reads: Bits = scope.viability.reads(&mut hypotheses, start, 0)?.into();
+    for (terminal, of_scope) in scope.viability.adjacency.needed[0].iter().enumerate() {
+        if !is_subset(of_scope, &reads) {
+            following[terminal] = Some(needed[terminal].clone());
         }
     }
-    if let Some(changed) = hypotheses.following(&following) {
-        hypotheses = changed;
-        main = main_scope(tables, network, &doubtful);
+    if hypotheses.follow(&following) {
+        scope.viability.forget();
     }
-    let main = ones(&doubtful).next().map(|_| main);
     Ok(Prepared { hypotheses, main, doubtful })
 }
 
-fn main_scope(tables: &LexedTables, network: &mut Network, doubtful: &Bits) -> Scope {
-    let is_everything = ones(doubtful).next().is_none();
+/// The scope without doubtful terminals; `None` if there are none.
+fn main_scope(tables: &LexedTables, network: &mut Network, doubtful: &Bits) -> Option<Scope> {
+    ones(doubtful).next()?;
     let mut terminals: Bits = vec![u64::MAX; doubtful.len()].into();
     ones(doubtful).for_each(|terminal| remove(&mut terminals, terminal));
-    scope(tables, network, terminals, doubtful, is_everything)
+    Some(scope(tables, network, terminals, doubtful, false))
 }
 
 impl Lexed {

@@ -141,9 +141,9 @@ impl Contexts {
         terminal < self.follow.len()
     }
 
-    /// Lets only those terminals compete behind some that may follow, where `following` says which; whether that
-    /// changed anything.
-    pub(crate) fn follow(&mut self, following: &[Option<Bits>]) -> bool {
+    /// Lets only those terminals compete behind some that may follow, where `following` says which. The terminals behind
+    /// which that changed anything.
+    pub(crate) fn follow(&mut self, following: &[Option<Bits>]) -> TerminalSet {
         let n_sets = self.sets.len();
         let mut follow = self.follow.clone();
         for (terminal, following) in following.iter().enumerate() {
@@ -152,11 +152,12 @@ impl Contexts {
             }
         }
         if self.sets.len() - n_sets > MAX_FOLLOW_SETS {
-            return false;
+            return TerminalSet::new();
         }
-        let has_changed = follow != self.follow;
+        let changed = (0..follow.len()).filter(|&terminal| follow[terminal] != self.follow[terminal]);
+        let changed = changed.map(|terminal| terminal as u32).collect();
         self.follow = follow;
-        has_changed
+        changed
     }
 
     /// Whether a token of one of `terminals` may be a kept one.

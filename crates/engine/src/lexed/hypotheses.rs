@@ -111,10 +111,22 @@ impl Hypotheses {
         }
     }
 
-    /// The same with other sets behind some terminals ([`Contexts::follow`]); `None` if nothing is different.
-    pub(crate) fn following(&self, following: &[Option<Bits>]) -> Option<Hypotheses> {
-        let mut contexts = self.contexts.clone()?;
-        contexts.follow(following).then(|| Hypotheses::within(self.lexer.clone(), Some(contexts)))
+    /// Lets other sets compete behind some terminals ([`Contexts::follow`]); whether anything is different. Steps that end
+    /// one of those are forgotten, all others stay.
+    pub(crate) fn follow(&mut self, following: &[Option<Bits>]) -> bool {
+        let Some(contexts) = &mut self.contexts else { return false };
+        let changed = contexts.follow(following);
+        let ends_changed =
+            |outcome: &Outcome| outcome.terminal.is_some_and(|ended| changed.contains(ended.index() as u32));
+        let is_stale: Vec<bool> = (self.ranges.iter())
+            .map(|range| self.outcomes[range.start as usize..range.end as usize].iter().any(ends_changed))
+            .collect();
+        for cell in self.cells.iter_mut().filter(|cell| **cell > 0) {
+            if is_stale[*cell as usize - 1] {
+                *cell = 0;
+            }
+        }
+        !changed.is_empty()
     }
 
     /// The hypothesis before any text, with all terminals.
@@ -238,26 +250,18 @@ impl Hypotheses {
     /// the guards, so classes that lead to the same places are computed once.
     fn fill(&mut self, id: HypothesisId) -> Result<(), EngineError> {
         let n_classes = self.n_classes;
+        if self.cells[id.index() * n_classes..(id.index() + 1) * n_classes].iter().all(|&cell| cell > 0) {
+            return Ok(());
+        }
         let Hypothesis { state, guards, .. } = self.get(id).clone();
         // By state, a number for where each class leads.
         let mut rows = vec![0u32; (1 + guards.len()) * n_classes];
-        // By class, a hash of where it leads all of them.
-        let mut hashes = vec![0u64; n_classes];
         for (&state, row) in std::iter::once(&state).chain(&guards).zip(rows.chunks_exact_mut(n_classes)) {
             self.lexer.row(state, row)?;
-            for (hash, &place) in hashes.iter_mut().zip(&*row) {
-                *hash = (hash.rotate_left(5) ^ u64::from(place)).wrapping_mul(HASH_FACTOR);
-            }
         }
-        let mut known: FxHashMap<u64, usize> = FxHashMap::default();
-        for class in 0..n_classes {
-            let cell = id.index() * n_classes + class;
-            if self.cells[cell] > 0 {
-                continue;
-            }
-            let alike = *known.entry(hashes[class]).or_insert(class);
-            if alike < class && rows.chunks_exact(n_classes).all(|row| row[alike] == row[class]) {
-                self.cells[cell] = self.cells[id.index() * n_classes + alike];
+        for (class, first) in first_alike(&rows, n_classes).into_iter().enumerate() {
+            if first < class {
+                self.cells[id.index() * n_classes + class] = self.cells[id.index() * n_classes + first];
             } else {
                 self.step_class(id, class)?;
             }
@@ -352,18 +356,19 @@ impl Hypotheses {
     ) -> Result<Vec<Node>, EngineError> {
         let mut seen = FxHashSet::from_iter([root]);
         let mut nodes = vec![Node { id: root, edges: Vec::new() }];
+        // By range of outcomes, the last node that has it.
+        let mut last_at: Vec<usize> = Vec::new();
         let mut position = 0;
         while position < nodes.len() {
             let id = nodes[position].id;
             self.fill(id)?;
-            let mut numbers =
-                self.cells[id.index() * self.n_classes..(id.index() + 1) * self.n_classes].to_vec();
-            numbers.sort_unstable();
-            numbers.dedup();
             let mut edges = Vec::new();
-            for number in numbers {
-                let Range { start, end } = self.ranges[number as usize - 1];
-                edges.extend_from_slice(&self.outcomes[start as usize..end as usize]);
+            last_at.resize(self.ranges.len(), usize::MAX);
+            for &number in &self.cells[id.index() * self.n_classes..(id.index() + 1) * self.n_classes] {
+                if std::mem::replace(&mut last_at[number as usize - 1], position) != position {
+                    let Range { start, end } = self.ranges[number as usize - 1];
+                    edges.extend_from_slice(&self.outcomes[start as usize..end as usize]);
+                }
             }
             edges.sort_unstable();
             edges.dedup();
@@ -385,5 +390,52 @@ impl Hypotheses {
             + self.ranges.len() * 32
             + self.guards.memory_usage()
             + self.contexts.as_ref().map_or(0, Contexts::memory_usage)
+    }
+}
+
+/// By column of some rows of `n_columns`, the first that is the same in all of them.
+fn first_alike(rows: &[u32], n_columns: usize) -> Vec<usize> {
+    let mut hashes = vec![0u64; n_columns];
+    for row in rows.chunks_exact(n_columns) {
+        for (hash, &value) in hashes.iter_mut().zip(row) {
+            *hash = (hash.rotate_left(5) ^ u64::from(value)).wrapping_mul(HASH_FACTOR);
+        }
+    }
+    // Columns by hash, the next place for those that meet; a multiplied hash is best in its upper bits.
+    let last_place = (2 * n_columns).next_power_of_two() - 1;
+    let mut places: Vec<u32> = vec![u32::MAX; last_place + 1];
+    let find = |column: usize| {
+        let mut place = (hashes[column] >> 32) as usize & last_place;
+        while places[place] != u32::MAX {
+            let known = places[place] as usize;
+            if rows.chunks_exact(n_columns).all(|row| row[known] == row[column]) {
+                return known;
+            }
+            place = (place + 1) & last_place;
+        }
+        places[place] = column as u32;
+        column
+    };
+    (0..n_columns).map(find).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::first_alike;
+
+    proptest! {
+        #[test]
+        fn columns_are_alike_if_they_are_equal(rows in (1usize..9).prop_flat_map(|n_columns| {
+            let row = proptest::collection::vec(0u32..3, n_columns);
+            proptest::collection::vec(row, 1..4)
+        })) {
+            let n_columns = rows[0].len();
+            let column = |index: usize| rows.iter().map(|row| row[index]).collect::<Vec<u32>>();
+            let first = |index: usize| (0..=index).find(|&known| column(known) == column(index));
+            let expected: Vec<usize> = (0..n_columns).filter_map(first).collect();
+            prop_assert_eq!(first_alike(&rows.concat(), n_columns), expected);
+        }
     }
 }

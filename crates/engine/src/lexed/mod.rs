@@ -188,9 +188,9 @@ impl Lexed {
     pub(crate) fn new(tables: Arc<LexedTables>, parser: &mut Machine) -> Result<Lexed, EngineError> {
         let n_words = Adjacency::n_words(tables.n_terminals);
         let (everything, nothing): (Bits, Bits) = (vec![u64::MAX; n_words].into(), vec![0; n_words].into());
-        let everything = scope(&tables, &mut parser.network, everything, &nothing, true);
+        let mut everything = scope(&tables, &mut parser.network, everything, &nothing, true);
         let hypotheses = Hypotheses::new(&tables);
-        let prepared = prepare(&tables, &mut parser.network, &everything, hypotheses)?;
+        let prepared = prepare(&tables, &mut parser.network, &mut everything, hypotheses)?;
         let Prepared { mut hypotheses, main, doubtful } = prepared;
         let follow = everything.viability.adjacency.needed[0].as_slice().into();
         let scopes: Vec<Scope> = [everything].into_iter().chain(main).collect();

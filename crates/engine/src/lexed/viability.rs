@@ -75,6 +75,13 @@ impl Viability {
         Viability { adjacency, reads: Vec::new(), is_solved: Vec::new(), bad: FxHashSet::default() }
     }
 
+    /// Forgets what is known, because steps of hypotheses have changed.
+    pub(crate) fn forget(&mut self) {
+        self.reads.clear();
+        self.is_solved.clear();
+        self.bad.clear();
+    }
+
     /// reads(h), in a regime.
     pub(crate) fn reads(
         &mut self,
