@@ -41,6 +41,7 @@ mod horizon;
 mod hypotheses;
 mod layout;
 mod mask;
+mod parts;
 mod reach;
 mod readings;
 mod row;

@@ -15,11 +15,13 @@
 
 use maskwright_automata::ByteSet;
 use maskwright_grammar::{TerminalId, blanks_after};
+use maskwright_vocabulary::{Trie, TrieNodeId};
 use rustc_hash::FxHashMap;
 
 use super::LexedTables;
 use super::bits::{Bits, contains, intersects};
 use super::hypotheses::{Hypotheses, HypothesisId};
+use super::parts::{Part, walk};
 use super::viability::Viability;
 use crate::EngineError;
 
@@ -115,6 +117,9 @@ pub(super) struct Readings {
     cells: Vec<u32>,
     /// Per set, the bytes that lead back to it, once asked for.
     loops: FxHashMap<SetId, ByteSet>,
+    /// What is below a node of the trie from a set.
+    parts: FxHashMap<(TrieNodeId, SetId), Part>,
+    part_bytes: usize,
 }
 
 impl Readings {
@@ -144,6 +149,8 @@ impl Readings {
             rows: vec![u32::MAX],
             cells: Vec::new(),
             loops: FxHashMap::default(),
+            parts: FxHashMap::default(),
+            part_bytes: 0,
         }
     }
 
@@ -270,6 +277,22 @@ impl Readings {
         Ok(bytes)
     }
 
+    /// What `set` makes of the tokens below `node`, walked when first asked for.
+    pub(super) fn part(
+        &mut self,
+        context: &mut Context<'_>,
+        trie: &Trie,
+        node: TrieNodeId,
+        set: SetId,
+    ) -> Result<&Part, EngineError> {
+        if !self.parts.contains_key(&(node, set)) {
+            let part = walk(self, context, trie, node, set)?;
+            self.part_bytes += part.memory_usage();
+            self.parts.insert((node, set), part);
+        }
+        Ok(&self.parts[&(node, set)])
+    }
+
     /// Whether some sentence has `terminal` behind the last terminal of `sequence`. Where brackets hide a newline
     /// that is not known, so it may always.
     fn may_follow(&self, context: &Context<'_>, sequence: SequenceId, terminal: TerminalId) -> bool {
@@ -327,6 +350,8 @@ impl Readings {
             + n_readings * 2 * size_of::<Reading>()
             + self.sets.len() * 64
             + self.cells.capacity() * 4
+            + self.part_bytes
+            + self.parts.capacity() * (size_of::<Part>() + 16)
     }
 }
 

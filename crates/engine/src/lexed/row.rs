@@ -12,12 +12,10 @@ use maskwright_vocabulary::{Trie, Vocabulary, mask_words};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::hypotheses::HypothesisId;
+use super::parts::stays_below;
 use super::readings::{Context, Readings, SequenceId, SetId, Symbol};
 use crate::EngineError;
 use crate::mask_form::{MaskBuilder, MaskForm};
-
-/// Subtrees of the token trie with fewer nodes are walked rather than asked whether all their bytes lead back.
-const MIN_SUBTREE: usize = 8;
 
 /// What one hypothesis says about the vocabulary.
 pub(super) struct LexedRow {
@@ -161,24 +159,25 @@ impl LexedRow {
             *number as usize - 1
         };
         let trie = vocabulary.trie();
-        let mut stack = vec![(Trie::ROOT, start)];
-        while let Some((node, set)) = stack.pop() {
-            for (byte, child) in trie.children(node) {
-                let Some(next) = readings.step(context, set, byte)? else { continue };
-                if next == set
-                    && trie.subtree_nodes(child) >= MIN_SUBTREE
-                    && trie.bytes_below(child).is_subset(&readings.loops(context, set)?)
-                {
-                    let class = number_of(next, &mut classes);
-                    classes[class].1.insert_all(trie.subtree_tokens(child));
-                    continue;
-                }
-                if !trie.tokens(child).is_empty() {
-                    let class = number_of(next, &mut classes);
-                    classes[class].1.insert_all(trie.tokens(child));
-                }
-                if trie.n_children(child) > 0 {
-                    stack.push((child, next));
+        let tokens = trie.subtree_tokens(Trie::ROOT);
+        for (byte, child) in trie.children(Trie::ROOT) {
+            let Some(next) = readings.step(context, start, byte)? else { continue };
+            if stays_below(readings, context, trie, child, next)? {
+                let class = number_of(next, &mut classes);
+                classes[class].1.insert_all(trie.subtree_tokens(child));
+                continue;
+            }
+            if !trie.tokens(child).is_empty() {
+                let class = number_of(next, &mut classes);
+                classes[class].1.insert_all(trie.tokens(child));
+            }
+            if trie.n_children(child) == 0 {
+                continue;
+            }
+            for (set, runs) in readings.part(context, trie, child, next)?.sets() {
+                let class = number_of(set, &mut classes);
+                for run in runs {
+                    classes[class].1.insert_all(&tokens[run.start as usize..run.end as usize]);
                 }
             }
         }
