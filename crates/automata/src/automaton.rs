@@ -365,6 +365,37 @@ impl Automaton {
         }
     }
 
+    /// Whether all words of `state` are words of `other` too, as far as that shows at once: equal states, a state and its
+    /// [`base`](Automaton::base), and counts between the same units of which one leaves less.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    ///
+    /// ```
+    /// use maskwright_automata::{Automaton, AutomatonLimits, CountedUnits, Fuel, Regex};
+    /// let (units, limits, fuel) = (CountedUnits::default(), AutomatonLimits::default(), Fuel::new(10_000));
+    /// let text = Regex::concat([Regex::literal("a").repeat(2, Some(9)), Regex::literal(".")]);
+    /// let counted = Automaton::counted(&text, &units, &limits, &fuel)?.expect("a counted repetition");
+    /// let after = |text: &[u8]| {
+    ///     text.iter().try_fold(counted.start().expect("a word"), |state, &byte| counted.step(state, byte).ok().flatten())
+    /// };
+    /// let (two, three) = (after(b"aa").expect("fits"), after(b"aaa").expect("fits"));
+    /// assert!(counted.is_within(three, two)? && !counted.is_within(two, three)?);
+    /// # Ok::<(), maskwright_automata::AutomatonError>(())
+    /// ```
+    pub fn is_within(&self, state: StateId, other: StateId) -> Result<bool, AutomatonError> {
+        if state == other {
+            return Ok(true);
+        }
+        match &self.kind {
+            Kind::Counted(counted) => Ok(match (counted.window(state.0), counted.window(other.0)) {
+                (Some(window), Some(other)) => window.is_within(&other),
+                _ => false,
+            }),
+            _ => Ok(self.base(state)? == Some(other)),
+        }
+    }
+
     /// A state for `x*e`, e being a set of bytes, such that `state` goes on after any word of `x*`, and none of its words
     /// but the empty one ends with other bytes than those of e; and e. `None` if no such state is easily found.
     ///

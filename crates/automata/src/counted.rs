@@ -138,6 +138,19 @@ pub struct Window {
     pub max_left: Option<u32>,
 }
 
+impl Window {
+    /// Whether whatever goes on from here goes on from `other` too, both of one family: from the same state of the unit at least
+    /// as many units must, and at most as many may be completed.
+    pub(crate) fn is_within(&self, other: &Window) -> bool {
+        let fits = match (self.max_left, other.max_left) {
+            (_, None) => true,
+            (Some(left), Some(other)) => left <= other,
+            (None, Some(_)) => false,
+        };
+        self.unit_state == other.unit_state && self.min_left >= other.min_left && fits
+    }
+}
+
 impl Counted {
     /// The automaton of `regex`, if it has the form and fits.
     pub(crate) fn new(

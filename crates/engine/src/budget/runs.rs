@@ -41,6 +41,10 @@ type RunKey = ((u64, StateId), FutureId, ByteSet);
 pub(super) const MAX_STEPS: u64 = 100_000_000;
 /// So many steps any run may take: one walk over the whole vocabulary, and some more.
 pub(super) const MIN_STEPS: u64 = 1_000_000;
+/// Walks of at most so many steps are made again rather than kept.
+const MAX_FORGOTTEN: u64 = 64;
+/// So many residues are compared with one to see whether they read all that it does.
+const MAX_COMPARED: usize = 64;
 /// The most runs and walks that are kept.
 const MAX_KEPT: usize = 200_000;
 /// Bytes that partitions may take before they are dropped.
@@ -70,6 +74,7 @@ pub(crate) struct Spelling {
 }
 
 /// What can be reached without ending a token, and by ending one.
+#[derive(Default)]
 struct Walk {
     /// Futures at which the terminal can be left.
     exits: Vec<FutureId>,
@@ -77,6 +82,40 @@ struct Walk {
     ends: Vec<StateId>,
     /// Whether the terminal can be left at the end of a token.
     is_end: bool,
+}
+
+impl Walk {
+    /// Adds what it is to come to `residue` and `future`; whether the token goes on from there.
+    fn add(&mut self, automaton: &Automaton, futures: &Futures, residue: StateId, future: FutureId) -> bool {
+        let goes_on = !futures.edges(future).is_empty();
+        let is_accepting = automaton.is_accepting(residue);
+        if is_accepting && goes_on {
+            self.exits.push(future);
+        }
+        if futures.is_end(future) {
+            self.is_end |= is_accepting;
+            if self.ends.last() != Some(&residue) {
+                self.ends.push(residue);
+            }
+        }
+        goes_on
+    }
+
+    /// Leaves everything once, and ends that nothing goes on from out.
+    fn finish(&mut self, automaton: &Automaton) -> Result<(), AutomatonError> {
+        self.exits.sort_unstable();
+        self.exits.dedup();
+        self.ends.sort_unstable();
+        self.ends.dedup();
+        let mut going_on = Vec::with_capacity(self.ends.len());
+        for &end in &self.ends {
+            if !automaton.next_bytes(end)?.is_empty() {
+                going_on.push(end);
+            }
+        }
+        self.ends = going_on;
+        Ok(())
+    }
 }
 
 impl Spelling {
@@ -227,6 +266,7 @@ impl Spelling {
         let mut root_cost = NEVER;
         let mut seen: FxHashSet<StateId> = FxHashSet::default();
         let mut keys: FxHashSet<StateId> = FxHashSet::default();
+        let mut walked: FxHashSet<StateId> = FxHashSet::default();
         let mut frontier = vec![(residue, future)];
         if future == root {
             seen.insert(residue);
@@ -237,7 +277,13 @@ impl Spelling {
             let is_last = is_beyond(cost + 1, root_cost, worst);
             let mut left = Vec::new();
             let mut next = Vec::new();
+            // What another residue reads too, and did no later, adds nothing.
+            let begins: Vec<StateId> = frontier.iter().filter(|at| at.1 == root).map(|at| at.0).collect();
+            walked.extend(widest(automaton, &walked, &begins)?);
             for (residue, future) in frontier {
+                if future == root && !walked.contains(&residue) {
+                    continue;
+                }
                 if future == root && !automaton.is_literal_like() {
                     let key = automaton.row_key(residue, self.max_token_bytes)?;
                     if !keys.insert(key) && is_last {
@@ -281,16 +327,63 @@ impl Spelling {
         if let Some(known) = self.walks.get(&key) {
             return Ok(known.clone());
         }
+        let (walk, n_visited) = if future == self.futures.root() {
+            self.walk_by_first_byte(automaton, residue)?
+        } else {
+            self.search(automaton, residue, future)?
+        };
+        self.n_steps += n_visited;
+        let walk = Arc::new(walk);
+        if n_visited > MAX_FORGOTTEN {
+            if self.walks.len() >= MAX_KEPT {
+                self.walks.clear();
+            }
+            self.walks.insert(key, walk.clone());
+        }
+        Ok(walk)
+    }
+
+    /// The walk from `residue` at the start of a token, put together from those behind each first byte: "any key but these
+    /// names" is any key, and walks are shared, behind most of them. With how many steps are new here.
+    fn walk_by_first_byte(
+        &mut self,
+        automaton: &Automaton,
+        residue: StateId,
+    ) -> Result<(Walk, u64), AutomatonError> {
+        let mut walk = Walk::default();
+        let mut n_visited = 0;
+        let root = self.futures.root();
+        for index in 0..self.futures.edges(root).len() {
+            let (byte, future) = self.futures.edges(root)[index];
+            let Some(next) = automaton.step(residue, byte)? else { continue };
+            n_visited += 1;
+            if walk.add(automaton, &self.futures, next, future) {
+                let behind = self.walk(automaton, next, future)?;
+                walk.exits.extend_from_slice(&behind.exits);
+                walk.ends.extend_from_slice(&behind.ends);
+                walk.is_end |= behind.is_end;
+            }
+        }
+        walk.finish(automaton)?;
+        Ok((walk, n_visited))
+    }
+
+    /// The walk from `residue` inside a token with `future`, by search. With how many pairs it visited.
+    fn search(
+        &mut self,
+        automaton: &Automaton,
+        residue: StateId,
+        future: FutureId,
+    ) -> Result<(Walk, u64), AutomatonError> {
         let futures = &self.futures;
-        let mut walk = Walk { exits: Vec::new(), ends: Vec::new(), is_end: false };
+        let mut walk = Walk::default();
         self.walk_number += 1;
         let number = self.walk_number;
         // The residue that each future was last seen with. Where several residues take turns at one future, pairs are
         // visited again, at most once for each path: as in the trie.
         let seen = &mut self.seen;
         seen.resize(futures.len(), (0, residue));
-        let mut n_visited = 0u64;
-        let mut ends: Vec<StateId> = Vec::new();
+        let mut n_visited = 0;
         let mut stack = vec![(residue, future)];
         while let Some((residue, future)) = stack.pop() {
             for &(byte, next_future) in futures.edges(future) {
@@ -301,40 +394,13 @@ impl Spelling {
                 }
                 *mark = (number, next);
                 n_visited += 1;
-                let goes_on = !futures.edges(next_future).is_empty();
-                let is_accepting = automaton.is_accepting(next);
-                if is_accepting && goes_on {
-                    walk.exits.push(next_future);
-                }
-                if futures.is_end(next_future) {
-                    walk.is_end |= is_accepting;
-                    if ends.last() != Some(&next) {
-                        ends.push(next);
-                    }
-                }
-                if goes_on {
+                if walk.add(automaton, futures, next, next_future) {
                     stack.push((next, next_future));
                 }
             }
         }
-        self.n_steps += n_visited;
-        walk.exits.sort_unstable();
-        walk.exits.dedup();
-        ends.sort_unstable();
-        ends.dedup();
-        for end in ends {
-            if !automaton.next_bytes(end)?.is_empty() {
-                walk.ends.push(end);
-            }
-        }
-        let walk = Arc::new(walk);
-        if n_visited > 64 {
-            if self.walks.len() >= MAX_KEPT {
-                self.walks.clear();
-            }
-            self.walks.insert(key, walk.clone());
-        }
-        Ok(walk)
+        walk.finish(automaton)?;
+        Ok((walk, n_visited))
     }
 
     /// The partition of a residue, if it is known.
@@ -367,6 +433,38 @@ impl Spelling {
         let runs: usize = runs.map(|exits| exits.len() * 8 + 80).sum();
         self.futures.memory_usage() + walks + runs + self.partition_bytes
     }
+}
+
+/// Of `begins`, those whose words are not all words of one of `walked`, or of another of them.
+fn widest(
+    automaton: &Automaton,
+    walked: &FxHashSet<StateId>,
+    begins: &[StateId],
+) -> Result<Vec<StateId>, AutomatonError> {
+    let mut widest: Vec<StateId> = Vec::new();
+    for &begin in begins {
+        let mut is_new = true;
+        for &known in walked.iter().chain(&widest).take(MAX_COMPARED) {
+            if automaton.is_within(begin, known)? {
+                is_new = false;
+                break;
+            }
+        }
+        if !is_new {
+            continue;
+        }
+        if widest.len() < MAX_COMPARED {
+            let mut kept = Vec::with_capacity(widest.len() + 1);
+            for known in widest {
+                if !automaton.is_within(known, begin)? {
+                    kept.push(known);
+                }
+            }
+            widest = kept;
+        }
+        widest.push(begin);
+    }
+    Ok(widest)
 }
 
 /// Whether no begun token at `cost` can be better than no token begun at `root_cost`, if the rests of begun
