@@ -42,6 +42,8 @@ pub(crate) struct Machine {
     transitions: FxHashMap<u64, Option<ConfigId>>,
     closures: FxHashMap<Seed, Closure>,
     closure_threads: Vec<Thread>,
+    /// Of a lexed grammar, by the seeds behind a terminal: where they lead, and whether some reading returned into a hole.
+    shifts: FxHashMap<Box<[Seed]>, (Option<ConfigId>, bool)>,
     pub(crate) masks: FxHashMap<ConfigId, Arc<MaskForm>>,
     /// By the address of a trie of exits, and place.
     pub(crate) found_behind: FxHashMap<(usize, Seed), FoundBehind>,
@@ -104,6 +106,7 @@ impl Machine {
             transitions: FxHashMap::default(),
             closures: FxHashMap::default(),
             closure_threads: Vec::new(),
+            shifts: FxHashMap::default(),
             masks: FxHashMap::default(),
             found_behind: FxHashMap::default(),
             memo_bytes: 0,
@@ -182,9 +185,22 @@ impl Machine {
             .filter(|thread| thread.terminal == terminal)
             .map(|thread| (thread.next, thread.node))
             .collect();
+        if seeds.is_empty() {
+            return Ok((None, false));
+        }
+        // Configurations differ in other terminals more often than in this one.
+        if let Some(&known) = self.shifts.get(seeds.as_slice()) {
+            return Ok(known);
+        }
+        let key: Box<[Seed]> = seeds.as_slice().into();
         let mut behind = Vec::new();
         let is_accepting = self.close(&mut seeds, &mut behind)?;
-        Ok((self.intern(&mut behind, is_accepting)?, self.has_met_hole))
+        let after = (self.intern(&mut behind, is_accepting)?, self.has_met_hole);
+        if self.shared.options.use_memo {
+            self.memo_bytes += 48 + size_of_val(&*key);
+            self.shifts.insert(key, after);
+        }
+        Ok(after)
     }
 
     /// The configuration after one more byte; `None` if no word of the language goes on so.
@@ -509,6 +525,7 @@ impl Machine {
         self.transitions = FxHashMap::default();
         self.closures = FxHashMap::default();
         self.closure_threads = Vec::new();
+        self.shifts = FxHashMap::default();
         self.masks = FxHashMap::default();
         self.found_behind = FxHashMap::default();
         self.parting = PartingTokens::default();

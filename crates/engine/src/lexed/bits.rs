@@ -36,6 +36,11 @@ pub(crate) fn intersects(set: &[u64], other: &[u64]) -> bool {
     set.iter().zip(other).any(|(word, other)| word & other != 0)
 }
 
+/// Whether both have something that is not in `excluded`.
+pub(crate) fn intersects_outside(set: &[u64], other: &[u64], excluded: &[u64]) -> bool {
+    set.iter().zip(other).zip(excluded).any(|((word, other), excluded)| word & other & !excluded != 0)
+}
+
 pub(crate) fn is_subset(set: &[u64], other: &[u64]) -> bool {
     set.iter().zip(other).all(|(word, other)| word & !other == 0)
 }

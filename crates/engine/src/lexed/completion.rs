@@ -9,10 +9,9 @@ use std::collections::VecDeque;
 use maskwright_grammar::TerminalId;
 use rustc_hash::FxHashSet;
 
-use super::bits::{Bits, contains, intersects, ones, subtract};
+use super::bits::{contains, intersects_outside, is_subset, ones};
 use super::hypotheses::{HypothesisId, Outcome};
 use super::layout::LayoutId;
-use super::scope::Scope;
 use super::{Lexed, LexedThread, Places};
 use crate::EngineError;
 use crate::configuration::ConfigId;
@@ -71,30 +70,33 @@ impl Lexed {
         let LexedThread { hypothesis, parser: config, layout } = thread;
         let regime = usize::from(self.layouts.get(layout).depth > 0);
         let hidden = &self.tables.hidden;
-        if self.scopes[scope].meets(parser, config, hidden, &mut self.hypotheses, hypothesis, regime)? {
+        let newline = self.tables.layout.as_ref().map(|layout| layout.newline.index());
+        let within = &mut self.scopes[scope];
+        let is_complete = within.is_complete;
+        let (end, bad) = (within.viability.adjacency.end(), within.viability.adjacency.bad());
+        let (reads, readable) =
+            within.reads_and_readable(parser, config, &mut self.hypotheses, hypothesis, regime)?;
+        if intersects_outside(reads, readable, hidden) {
             return Ok(Some(true));
         }
-        let tables = self.tables.clone();
-        let Scope { viability, .. } = &mut self.scopes[scope];
-        let (end, bad) = (viability.adjacency.end(), viability.adjacency.bad());
-        let newline = tables.layout.as_ref().map(|layout| layout.newline.index());
-        let reads: Bits = viability.reads(&mut self.hypotheses, hypothesis, regime)?.into();
-        let mut readable: Bits = self.scopes[scope].readable(parser, config).into();
-        // What cannot be finished without doubtful terminals may be with them.
+        let (reads_end, reads_bad) = (contains(reads, end), contains(reads, bad));
+        let reads_newline = newline.is_some_and(|newline| contains(reads, newline));
+        let mut may_continue = !is_subset(readable, hidden);
         let mut is_open = false;
-        if !self.scopes[scope].is_complete {
-            readable = self.scopes[0].readable(parser, config).into();
+        if !is_complete {
+            // What cannot be finished without doubtful terminals may be with them.
+            let (everything, others) = self.scopes.split_at_mut(1);
+            let reads = others[scope - 1].viability.reads(&mut self.hypotheses, hypothesis, regime)?;
+            let readable = everything[0].readable(parser, config);
+            is_open = intersects_outside(reads, readable, hidden);
+            may_continue = !is_subset(readable, hidden);
         }
-        subtract(&mut readable, &tables.hidden);
-        if !self.scopes[scope].is_complete {
-            is_open = intersects(&reads, &readable);
-        }
-        if ![Some(end), Some(bad), newline].into_iter().flatten().any(|bit| contains(&reads, bit)) {
+        if !(reads_end || reads_bad || reads_newline) {
             return Ok((!is_open).then_some(false));
         }
-        let may_continue = readable.iter().any(|&word| word != 0);
+        let tables = self.tables.clone();
         let can_end = self.can_end(parser, config, layout)?;
-        if contains(&reads, end) && can_end {
+        if reads_end && can_end {
             return Ok(Some(true));
         }
         let (mut breaks_well, mut may_break) = (false, false);
@@ -113,17 +115,15 @@ impl Lexed {
                     break;
                 }
             }
-            if breaks_well && contains(&reads, rules.newline.index()) {
+            if breaks_well && reads_newline {
                 return Ok(Some(true));
             }
         }
-        if self.scopes[scope].is_complete {
+        if is_complete {
             may_break = breaks_well;
         }
         let may_finish = may_continue || can_end || may_break;
-        let is_open = is_open
-            || (may_finish && contains(&reads, bad))
-            || (may_break && !breaks_well && newline.is_some_and(|newline| contains(&reads, newline)));
+        let is_open = is_open || (may_finish && reads_bad) || (may_break && !breaks_well && reads_newline);
         Ok((!is_open).then_some(false))
     }
 

@@ -15,6 +15,7 @@
 //! hides something that the rules need there (`"a" /[^"]+/`: a pattern that takes all), they take those that may
 //! follow.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use maskwright_grammar::TerminalId;
@@ -144,14 +145,15 @@ impl Contexts {
     /// Lets only those terminals compete behind some that may follow, where `following` says which. The terminals behind
     /// which that changed anything.
     pub(crate) fn follow(&mut self, following: &[Option<Bits>]) -> TerminalSet {
-        let n_sets = self.sets.len();
         let mut follow = self.follow.clone();
+        let mut narrowed = BTreeSet::new();
         for (terminal, following) in following.iter().enumerate() {
             if let Some(following) = following {
                 follow[terminal] = self.following(following);
+                narrowed.insert(follow[terminal]);
             }
         }
-        if self.sets.len() - n_sets > MAX_FOLLOW_SETS {
+        if narrowed.len() > MAX_FOLLOW_SETS {
             return TerminalSet::new();
         }
         let changed = (0..follow.len()).filter(|&terminal| follow[terminal] != self.follow[terminal]);

@@ -1,7 +1,7 @@
 //! What sets of readings make of the tokens below a node of the trie.
 //!
 //! After the first byte of a token most hypotheses are alike: in a name, in a number, in a string. So the set there and
-//! the node are all that the rest of a walk depends on, and rows share those walks: a third to a sixth of the nodes are
+//! the node are all that the rest of a walk depends on, and rows share those walks: a third to a fifth of the nodes are
 //! left to visit (Python, Go and Java, 128,000 tokens).
 
 use std::ops::Range;

@@ -54,6 +54,9 @@ impl Scope {
             let mut readable: Bits = vec![0; self.rules.terminals.len()].into();
             for index in 0..parser.configs.threads(config).len() {
                 let thread = parser.configs.threads(config)[index];
+                if contains(&readable, thread.terminal.index()) {
+                    continue;
+                }
                 if self.is_everything
                     || (contains(&self.rules.terminals, thread.terminal.index())
                         && self.rules.is_productive(&mut parser.network, thread.next)
@@ -67,24 +70,18 @@ impl Scope {
         self.readable.get(config, self.rules.terminals.len())
     }
 
-    /// Whether the parser in `config` can read, and then finish, what a hypothesis reads next, those of `hidden` left out.
-    pub(super) fn meets(
+    /// What a hypothesis reads next, and what the parser in `config` can read and then finish.
+    pub(super) fn reads_and_readable(
         &mut self,
         parser: &mut Machine,
         config: ConfigId,
-        hidden: &[u64],
         hypotheses: &mut Hypotheses,
         hypothesis: HypothesisId,
         regime: usize,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<(&[u64], &[u64]), EngineError> {
         self.readable(parser, config);
-        let reads = self.viability.reads(hypotheses, hypothesis, regime)?;
         let readable = self.readable.get(config, self.rules.terminals.len());
-        Ok(reads
-            .iter()
-            .zip(readable)
-            .zip(hidden)
-            .any(|((reads, readable), hidden)| reads & readable & !hidden != 0))
+        Ok((self.viability.reads(hypotheses, hypothesis, regime)?, readable))
     }
 
     /// Whether some stack of `node` can be finished. Nodes have no cycles.
