@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::counted::{Counted, CountedFamily, CountedUnits, Window};
 use crate::lazy::Lazy;
-use crate::store::Store;
+use crate::store::{Effort, Store};
 use crate::{AutomatonError, ByteSet, Fuel, Node, Regex, Steps};
 
 /// A state of an [`Automaton`]: a residue with at least one word. Only good for automata of the store that
@@ -204,11 +204,26 @@ impl Automaton {
     /// If the transition is new and a limit is reached; then the automaton is as it was.
     #[inline]
     pub fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, AutomatonError> {
+        self.step_with(state, byte, Effort::Full)
+    }
+
+    /// As [`step`](Automaton::step), for callers that hold a lock of their own: a step that takes a long search for a
+    /// word is left to `step`.
+    ///
+    /// # Errors
+    /// As [`step`](Automaton::step), and [`AutomatonError::is_unsearched`] where such a search is needed.
+    #[inline]
+    pub fn try_step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, AutomatonError> {
+        self.step_with(state, byte, Effort::AtOnce)
+    }
+
+    #[inline]
+    fn step_with(&self, state: StateId, byte: u8, effort: Effort) -> Result<Option<StateId>, AutomatonError> {
         match &self.kind {
             Kind::Word => Ok((self.word().get(state.index()) == Some(&byte)).then(|| StateId(state.0 + 1))),
             Kind::Set(set) => Ok((state.0 == 0 && set.contains(byte)).then_some(StateId(1))),
             Kind::Lazy(lazy) => match lazy.row(state.0) {
-                Some(row) => Ok(lazy.step(row, byte)?.map(|(next, _)| StateId(next))),
+                Some(row) => Ok(lazy.step_with(row, byte, effort)?.map(|(next, _)| StateId(next))),
                 None => Ok(None),
             },
             Kind::Counted(counted) => Ok(counted.step(state.0, byte).map(StateId)),
@@ -245,10 +260,22 @@ impl Automaton {
     /// # Errors
     /// If a limit is reached.
     pub fn next_bytes(&self, state: StateId) -> Result<ByteSet, AutomatonError> {
+        self.next_bytes_with(state, Effort::Full)
+    }
+
+    /// As [`next_bytes`](Automaton::next_bytes), without long searches; see [`try_step`](Automaton::try_step).
+    ///
+    /// # Errors
+    /// As [`next_bytes`](Automaton::next_bytes), and [`AutomatonError::is_unsearched`] where such a search is needed.
+    pub fn try_next_bytes(&self, state: StateId) -> Result<ByteSet, AutomatonError> {
+        self.next_bytes_with(state, Effort::AtOnce)
+    }
+
+    fn next_bytes_with(&self, state: StateId, effort: Effort) -> Result<ByteSet, AutomatonError> {
         match &self.kind {
             Kind::Word => Ok(self.word().get(state.index()).copied().into_iter().collect()),
             Kind::Set(set) => Ok(if state.0 == 0 { *set } else { ByteSet::EMPTY }),
-            Kind::Lazy(lazy) => lazy.next_bytes(state.0),
+            Kind::Lazy(lazy) => lazy.next_bytes(state.0, effort),
             Kind::Counted(counted) => Ok(counted.next_bytes(state.0)),
         }
     }

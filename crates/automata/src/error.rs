@@ -22,7 +22,15 @@ pub struct AutomatonError(Kind);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    Limit { what: &'static str, limit: u64 },
+    Limit {
+        what: &'static str,
+        limit: u64,
+    },
+    /// The limit of a search for a word.
+    Search {
+        limit: u64,
+    },
+    Unsearched,
     Fuel(FuelError),
 }
 
@@ -32,9 +40,32 @@ impl AutomatonError {
         AutomatonError(Kind::Limit { what, limit })
     }
 
+    /// A search for a word took more than `limit` node visits.
+    pub(crate) fn search(limit: u64) -> AutomatonError {
+        AutomatonError(Kind::Search { limit })
+    }
+
+    /// A long search is needed, and was not made.
+    pub(crate) fn unsearched() -> AutomatonError {
+        AutomatonError(Kind::Unsearched)
+    }
+
+    /// Whether a search for a word took too many visits.
+    pub(crate) fn is_search(&self) -> bool {
+        matches!(self.0, Kind::Search { .. })
+    }
+
+    /// Whether the call was one that does not wait for long searches ([`Automaton::try_step`]
+    /// and the like), and needs one. The call that does wait makes it.
+    ///
+    /// [`Automaton::try_step`]: crate::Automaton::try_step
+    pub fn is_unsearched(&self) -> bool {
+        self.0 == Kind::Unsearched
+    }
+
     /// Whether a limit was reached, the caller's fuel included.
     pub fn is_limit(&self) -> bool {
-        !self.is_cancelled()
+        !self.is_cancelled() && !self.is_unsearched()
     }
 
     /// Whether the caller's [`CancelToken`](crate::CancelToken) ended the work.
@@ -49,6 +80,13 @@ impl fmt::Display for AutomatonError {
             Kind::Limit { what, limit } => {
                 write!(f, "the expression needs more than the {limit} {what} allowed")
             }
+            Kind::Search { limit } => {
+                write!(
+                    f,
+                    "the expression needs more than the {limit} node visits in one search for a word allowed"
+                )
+            }
+            Kind::Unsearched => f.write_str("a search for a word of the expression is still to be made"),
             Kind::Fuel(error) => error.fmt(f),
         }
     }

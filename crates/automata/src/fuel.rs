@@ -108,20 +108,27 @@ impl Fuel {
         self
     }
 
-    /// Takes `units` from the supply.
+    /// Takes `units` from the supply. The watch of a [`CancelToken::watching`] may be called, so no lock may be held
+    /// that it could need.
     ///
     /// # Errors
     /// [`FuelError::Exhausted`] if fewer are left (then none are left), [`FuelError::Cancelled`] if the
     /// token was cancelled.
     #[inline]
     pub fn spend(&self, units: u64) -> Result<(), FuelError> {
+        self.spend_unwatched(units)?;
+        self.look()
+    }
+
+    /// Takes `units` from the supply and calls nothing: for work under a lock, which lets [`look`](Fuel::look) be called
+    /// once the lock is free.
+    ///
+    /// # Errors
+    /// As [`spend`](Fuel::spend).
+    #[inline]
+    pub fn spend_unwatched(&self, units: u64) -> Result<(), FuelError> {
         if let Some(cancel) = &self.cancel {
-            let unwatched = self.unwatched.get().saturating_add(units);
-            let is_due = unwatched >= WATCH_INTERVAL;
-            self.unwatched.set(if is_due { 0 } else { unwatched });
-            if is_due {
-                cancel.look();
-            }
+            self.unwatched.set(self.unwatched.get().saturating_add(units));
             if cancel.is_cancelled() {
                 return Err(FuelError::Cancelled);
             }
@@ -135,6 +142,37 @@ impl Fuel {
                 self.left.set(0);
                 Err(FuelError::Exhausted { limit: self.limit })
             }
+        }
+    }
+
+    /// Calls the watch of a [`CancelToken::watching`], if so much was spent since the last time that it is due.
+    ///
+    /// # Errors
+    /// [`FuelError::Cancelled`] if the token was cancelled.
+    #[inline]
+    pub fn look(&self) -> Result<(), FuelError> {
+        if self.is_look_due() { self.look_now() } else { Ok(()) }
+    }
+
+    /// Whether [`look`](Fuel::look) would call the watch.
+    #[inline]
+    pub(crate) fn is_look_due(&self) -> bool {
+        self.unwatched.get() >= WATCH_INTERVAL
+    }
+
+    /// Calls the watch, however little was spent: for who has waited.
+    ///
+    /// # Errors
+    /// [`FuelError::Cancelled`] if the token was cancelled.
+    #[cold]
+    pub(crate) fn look_now(&self) -> Result<(), FuelError> {
+        self.unwatched.set(0);
+        match &self.cancel {
+            Some(cancel) => {
+                cancel.look();
+                if cancel.is_cancelled() { Err(FuelError::Cancelled) } else { Ok(()) }
+            }
+            None => Ok(()),
         }
     }
 

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::store::{Account, Row, Step, Store};
+use crate::locked::Account;
+use crate::store::{Effort, Row, Step, Store};
 use crate::{AutomatonError, ByteSet, Fuel, Regex};
 
 pub(crate) struct Lazy {
@@ -36,9 +37,19 @@ impl Lazy {
     /// The next state and whether it accepts.
     #[inline]
     pub(crate) fn step(&self, row: &Row, byte: u8) -> Result<Option<(u32, bool)>, AutomatonError> {
+        self.step_with(row, byte, Effort::Full)
+    }
+
+    #[inline]
+    pub(crate) fn step_with(
+        &self,
+        row: &Row,
+        byte: u8,
+        effort: Effort,
+    ) -> Result<Option<(u32, bool)>, AutomatonError> {
         match row.known(byte) {
             Some(step) => Ok(step.next()),
-            None => self.store.fill(row, byte, &self.account).map(Step::next),
+            None => self.store.fill(row, byte, &self.account, effort).map(Step::next),
         }
     }
 
@@ -47,8 +58,8 @@ impl Lazy {
         self.store.is_accepting(state)
     }
 
-    pub(crate) fn next_bytes(&self, state: u32) -> Result<ByteSet, AutomatonError> {
-        self.store.next_bytes(state, &self.account)
+    pub(crate) fn next_bytes(&self, state: u32, effort: Effort) -> Result<ByteSet, AutomatonError> {
+        self.store.next_bytes(state, &self.account, effort)
     }
 
     pub(crate) fn loop_bytes(&self, state: u32) -> Result<ByteSet, AutomatonError> {

@@ -10,6 +10,7 @@
 //! * [`AutomatonStore`]: where many automata keep their states, equal residues being one.
 //! * [`Fuel`]: counts work, so that hostile input ends in an error that is the same on every machine.
 
+mod access;
 mod arena;
 mod automaton;
 mod byte_set;
@@ -19,6 +20,7 @@ mod error;
 mod fuel;
 mod lazy;
 mod liveness;
+mod locked;
 mod regex;
 mod rests;
 mod saturate;

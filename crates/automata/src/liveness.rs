@@ -19,60 +19,38 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::access::Access;
 use crate::arena::{Arena, EMPTY, Node, NodeId};
+use crate::saturate::Saturated;
 use crate::{AutomatonError, Fuel};
+
+/// Node visits of a search between two pauses, in which others may use the residues.
+const SLICE: u64 = 1 << 12;
 
 /// What searches walk on.
 pub(crate) struct Residues {
     pub(crate) arena: Arena,
+    pub(crate) saturated: Saturated,
     liveness_fuel: u64,
+    /// Derivatives that searches took.
+    #[cfg(test)]
+    pub(crate) n_visits: u64,
 }
 
 impl Residues {
     pub(crate) fn new(arena: Arena, liveness_fuel: u64) -> Residues {
-        Residues { arena, liveness_fuel }
-    }
-
-    /// A fresh supply of fuel for one search.
-    pub(crate) fn search_fuel(&self) -> SearchFuel {
-        SearchFuel { limit: self.liveness_fuel, left: self.liveness_fuel }
-    }
-
-    /// Whether the language of `node` has a word. Amortised over all calls, each residue is decided once.
-    ///
-    /// # Errors
-    /// If deciding takes more than the limit, or `fuel` (the caller's, of a compilation) runs out.
-    pub(crate) fn is_alive(&mut self, node: NodeId, fuel: Option<&Fuel>) -> Result<bool, AutomatonError> {
-        if let Some(known) = self.known(node) {
-            self.arena.set_alive(node, known);
-            return Ok(known);
+        Residues {
+            arena,
+            saturated: Saturated::default(),
+            liveness_fuel,
+            #[cfg(test)]
+            n_visits: 0,
         }
-        let alive = match self.arena.node(node).clone() {
-            Node::Cons(..) => {
-                let mut rest = node;
-                loop {
-                    let &Node::Cons(head, tail) = self.arena.node(rest) else {
-                        break self.is_alive(rest, fuel)?;
-                    };
-                    if !self.is_alive(head, fuel)? {
-                        break false;
-                    }
-                    rest = tail;
-                }
-            }
-            Node::Union(list) => {
-                let mut alive = false;
-                for &member in &*list {
-                    alive = alive || self.is_alive(member, fuel)?;
-                }
-                alive
-            }
-            // A repeat that has ε is known already.
-            Node::Repeat { inner, .. } => self.is_alive(inner, fuel)?,
-            _ => return self.search(node, fuel),
-        };
-        self.arena.set_alive(node, alive);
-        Ok(alive)
+    }
+
+    /// The most node visits of one search.
+    pub(crate) fn liveness_fuel(&self) -> u64 {
+        self.liveness_fuel
     }
 
     /// What is known about `node` without a search.
@@ -123,57 +101,6 @@ impl Residues {
         }
     }
 
-    /// As [`is_alive`](Residues::is_alive), with at most `limit` node visits a search.
-    pub(crate) fn is_alive_within(&mut self, node: NodeId, limit: u64) -> Result<bool, AutomatonError> {
-        let usual = std::mem::replace(&mut self.liveness_fuel, limit);
-        let alive = self.is_alive(node, None);
-        self.liveness_fuel = usual;
-        alive
-    }
-
-    fn search(&mut self, root: NodeId, fuel: Option<&Fuel>) -> Result<bool, AutomatonError> {
-        let mut search_fuel = self.search_fuel();
-        // Members of intersections, and what complements leave out, that were paid for.
-        let mut members = FxHashSet::default();
-        // Each visited residue and the one that it was reached from.
-        let mut parents: FxHashMap<NodeId, NodeId> = FxHashMap::default();
-        let mut queue = BinaryHeap::new();
-        parents.insert(root, root);
-        queue.push(Reverse((self.arena.entry(root).min_length, root)));
-        while let Some(Reverse((_, mut node))) = queue.pop() {
-            let cost = self.cost(node, &mut members);
-            let classes = self.arena.classes(node)?;
-            for class in classes.iter() {
-                search_fuel.spend(cost)?;
-                if let Some(fuel) = fuel {
-                    fuel.spend(cost)?;
-                }
-                let next = self.arena.derivative(node, classes.representative(class))?;
-                match self.known(next) {
-                    Some(false) => {}
-                    Some(true) => loop {
-                        self.arena.set_alive(node, true);
-                        let parent = parents[&node];
-                        if parent == node {
-                            return Ok(true);
-                        }
-                        node = parent;
-                    },
-                    None => {
-                        parents.entry(next).or_insert_with(|| {
-                            queue.push(Reverse((self.arena.entry(next).min_length, next)));
-                            node
-                        });
-                    }
-                }
-            }
-        }
-        for &node in parents.keys() {
-            self.arena.set_alive(node, false);
-        }
-        Ok(false)
-    }
-
     /// What a derivative of `node` costs in a search, in node visits. Derivatives of members are remembered, so each
     /// member is paid for once. (Whether it was met before the search does not count: limits are to be the same
     /// whatever others did.)
@@ -197,13 +124,137 @@ impl Residues {
     }
 }
 
+/// Whether the language of `node` has a word. Amortised over all calls, each residue is decided once.
+///
+/// # Errors
+/// If a search takes more than `limit` node visits, or `fuel` (the caller's, of a compilation) runs out.
+pub(crate) fn is_alive(
+    on: &mut impl Access,
+    node: NodeId,
+    limit: u64,
+    fuel: Option<&Fuel>,
+) -> Result<bool, AutomatonError> {
+    if let Some(known) = on.residues().known(node) {
+        on.residues().arena.set_alive(node, known);
+        return Ok(known);
+    }
+    let alive = match on.residues().arena.node(node).clone() {
+        Node::Cons(..) => {
+            let mut rest = node;
+            loop {
+                let &Node::Cons(head, tail) = on.residues().arena.node(rest) else {
+                    break is_alive(on, rest, limit, fuel)?;
+                };
+                if !is_alive(on, head, limit, fuel)? {
+                    break false;
+                }
+                rest = tail;
+            }
+        }
+        Node::Union(list) => {
+            let mut alive = false;
+            for &member in &*list {
+                alive = alive || is_alive(on, member, limit, fuel)?;
+            }
+            alive
+        }
+        // A repeat that has ε is known already.
+        Node::Repeat { inner, .. } => is_alive(on, inner, limit, fuel)?,
+        _ => {
+            // Another thread may be searching for the same word, and find it.
+            on.claim(node, fuel)?;
+            let alive = match on.residues().known(node) {
+                Some(known) => Ok(known),
+                None => search(on, node, limit, fuel),
+            };
+            on.release();
+            return alive;
+        }
+    };
+    on.residues().arena.set_alive(node, alive);
+    Ok(alive)
+}
+
+fn search(
+    on: &mut impl Access,
+    root: NodeId,
+    limit: u64,
+    fuel: Option<&Fuel>,
+) -> Result<bool, AutomatonError> {
+    let mut search_fuel = SearchFuel::new(limit);
+    // Members of intersections, and what complements leave out, that were paid for.
+    let mut members = FxHashSet::default();
+    // Each visited residue and the one that it was reached from.
+    let mut parents: FxHashMap<NodeId, NodeId> = FxHashMap::default();
+    let mut queue = BinaryHeap::new();
+    parents.insert(root, root);
+    queue.push(Reverse((on.residues().arena.entry(root).min_length, root)));
+    while let Some(Reverse((_, mut node))) = queue.pop() {
+        let cost = on.residues().cost(node, &mut members);
+        let classes = on.residues().arena.classes(node)?;
+        for class in classes.iter() {
+            search_fuel.spend(cost)?;
+            if let Some(fuel) = fuel {
+                fuel.spend_unwatched(cost)?;
+            }
+            if search_fuel.ends_slice() {
+                on.pause(fuel)?;
+            }
+            let residues = on.residues();
+            #[cfg(test)]
+            {
+                residues.n_visits += 1;
+            }
+            let next = residues.arena.derivative(node, classes.representative(class))?;
+            match residues.known(next) {
+                Some(false) => {}
+                Some(true) => loop {
+                    residues.arena.set_alive(node, true);
+                    let parent = parents[&node];
+                    if parent == node {
+                        return Ok(true);
+                    }
+                    node = parent;
+                },
+                None => {
+                    parents.entry(next).or_insert_with(|| {
+                        queue.push(Reverse((residues.arena.entry(next).min_length, next)));
+                        node
+                    });
+                }
+            }
+        }
+    }
+    for &node in parents.keys() {
+        on.residues().arena.set_alive(node, false);
+    }
+    Ok(false)
+}
+
 /// The supply of one search.
 pub(crate) struct SearchFuel {
     limit: u64,
     left: u64,
+    /// What is left when the present slice ends.
+    slice_end: u64,
 }
 
 impl SearchFuel {
+    /// A supply of `limit` node visits.
+    pub(crate) fn new(limit: u64) -> SearchFuel {
+        SearchFuel { limit, left: limit, slice_end: limit.saturating_sub(SLICE) }
+    }
+
+    /// Whether so much was spent since the last slice ended that the next one begins.
+    #[inline]
+    pub(crate) fn ends_slice(&mut self) -> bool {
+        let is_over = self.left < self.slice_end;
+        if is_over {
+            self.slice_end = self.left.saturating_sub(SLICE);
+        }
+        is_over
+    }
+
     /// Takes `units`, in visited nodes.
     ///
     /// # Errors
@@ -214,7 +265,7 @@ impl SearchFuel {
                 self.left = left;
                 Ok(())
             }
-            None => Err(AutomatonError::limit("node visits in one search for a word", self.limit)),
+            None => Err(AutomatonError::search(self.limit)),
         }
     }
 }

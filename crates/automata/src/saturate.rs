@@ -2,8 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::access::Access;
 use crate::arena::{EPSILON, Node, NodeId};
-use crate::liveness::Residues;
+use crate::liveness::{Residues, is_alive};
 use crate::{AutomatonError, ByteSet};
 
 /// What was found before.
@@ -21,85 +22,100 @@ const INCLUSION_FUEL: u64 = 400_000;
 /// As many copies a wider language still counts.
 const FEW_COPIES: u32 = 4;
 
-impl Residues {
-    /// `node` with what strings of at most `max_bytes` bytes cannot reach cut off; see
-    /// [`Automaton::row_key`](crate::Automaton::row_key) for what that is and what it keeps.
-    pub(crate) fn saturate(
-        &mut self,
-        node: NodeId,
-        max_bytes: u32,
-        memo: &mut Saturated,
-    ) -> Result<NodeId, AutomatonError> {
-        if self.arena.entry(node).span <= u64::from(max_bytes) {
-            return Ok(node);
-        }
-        if let Some(&known) = memo.cut.get(&(node, max_bytes)) {
-            return Ok(known);
-        }
-        let result = match self.arena.node(node).clone() {
-            Node::Cons(..) => self.saturate_sequence(node, max_bytes, memo)?,
-            Node::Union(list) => {
-                let mut members = Vec::with_capacity(list.len());
-                for &member in &*list {
-                    members.push(self.saturate(member, max_bytes, memo)?);
-                }
-                self.drop_hidden(&mut members, max_bytes);
-                self.arena.union(members)?
+/// `node` with what strings of at most `max_bytes` bytes cannot reach cut off; see
+/// [`Automaton::row_key`](crate::Automaton::row_key) for what that is and what it keeps.
+pub(crate) fn saturate(on: &mut impl Access, node: NodeId, max_bytes: u32) -> Result<NodeId, AutomatonError> {
+    let residues = on.residues();
+    if residues.arena.entry(node).span <= u64::from(max_bytes) {
+        return Ok(node);
+    }
+    if let Some(&known) = residues.saturated.cut.get(&(node, max_bytes)) {
+        return Ok(known);
+    }
+    let result = match residues.arena.node(node).clone() {
+        Node::Cons(..) => saturate_sequence(on, node, max_bytes)?,
+        Node::Union(list) => {
+            let mut members = Vec::with_capacity(list.len());
+            for &member in &*list {
+                members.push(saturate(on, member, max_bytes)?);
             }
-            Node::Repeat { inner, min, max } => {
-                let length = self.arena.entry(inner).min_length.max(1);
-                let cap = u32::try_from(u64::from(max_bytes) / length + 1).unwrap_or(u32::MAX);
-                let inner = self.saturate(inner, max_bytes, memo)?;
-                self.arena.repeat(inner, min.min(cap), max.map(|max| max.min(cap)))?
-            }
-            Node::Intersection(list) => match *list {
-                [a, b] if self.is_far_from_bound(a, b, max_bytes, memo)? => {
-                    self.saturate(a, max_bytes, memo)?
-                }
-                [a, b] if self.is_far_from_bound(b, a, max_bytes, memo)? => {
-                    self.saturate(b, max_bytes, memo)?
-                }
-                _ => node,
-            },
+            on.residues().drop_hidden(&mut members, max_bytes);
+            on.residues().arena.union(members)?
+        }
+        Node::Repeat { inner, min, max } => {
+            let length = residues.arena.entry(inner).min_length.max(1);
+            let cap = u32::try_from(u64::from(max_bytes) / length + 1).unwrap_or(u32::MAX);
+            let inner = saturate(on, inner, max_bytes)?;
+            on.residues().arena.repeat(inner, min.min(cap), max.map(|max| max.min(cap)))?
+        }
+        Node::Intersection(list) => match *list {
+            [a, b] if is_far_from_bound(on, a, b, max_bytes)? => saturate(on, a, max_bytes)?,
+            [a, b] if is_far_from_bound(on, b, a, max_bytes)? => saturate(on, b, max_bytes)?,
             _ => node,
-        };
-        memo.cut.insert((node, max_bytes), result);
-        Ok(result)
-    }
+        },
+        _ => node,
+    };
+    on.residues().saturated.cut.insert((node, max_bytes), result);
+    Ok(result)
+}
 
-    fn saturate_sequence(
-        &mut self,
-        node: NodeId,
-        max_bytes: u32,
-        memo: &mut Saturated,
-    ) -> Result<NodeId, AutomatonError> {
-        // Each head with the most bytes that it can see.
-        let mut heads = Vec::new();
-        let (mut rest, mut left) = (node, max_bytes);
-        while let &Node::Cons(head, tail) = self.arena.node(rest) {
-            if self.arena.entry(rest).span <= u64::from(left) {
-                break;
-            }
-            heads.push((head, left));
-            let length = self.arena.entry(head).min_length;
-            if length > u64::from(left) && !self.arena.entry(tail).extended {
-                rest = self.ending_of(tail)?;
-                break;
-            }
-            left = left.saturating_sub(u32::try_from(length).unwrap_or(u32::MAX));
-            rest = tail;
+fn saturate_sequence(on: &mut impl Access, node: NodeId, max_bytes: u32) -> Result<NodeId, AutomatonError> {
+    let residues = on.residues();
+    // Each head with the most bytes that it can see.
+    let mut heads = Vec::new();
+    let (mut rest, mut left) = (node, max_bytes);
+    while let &Node::Cons(head, tail) = residues.arena.node(rest) {
+        if residues.arena.entry(rest).span <= u64::from(left) {
+            break;
         }
-        let mut result = match self.arena.node(rest) {
-            Node::Cons(..) => rest,
-            _ => self.saturate(rest, left, memo)?,
-        };
-        for &(head, left) in heads.iter().rev() {
-            let head = self.saturate(head, left, memo)?;
-            result = self.arena.concat(head, result)?;
+        heads.push((head, left));
+        let length = residues.arena.entry(head).min_length;
+        if length > u64::from(left) && !residues.arena.entry(tail).extended {
+            rest = residues.ending_of(tail)?;
+            break;
         }
-        Ok(result)
+        left = left.saturating_sub(u32::try_from(length).unwrap_or(u32::MAX));
+        rest = tail;
     }
+    let mut result = match residues.arena.node(rest) {
+        Node::Cons(..) => rest,
+        _ => saturate(on, rest, left)?,
+    };
+    for &(head, left) in heads.iter().rev() {
+        let head = saturate(on, head, left)?;
+        result = on.residues().arena.concat(head, result)?;
+    }
+    Ok(result)
+}
 
+/// Whether `counted` is m to n units (or m at least) and a suffix, all of `pattern` has at least m units and the
+/// suffix, and n is so great that no string of `max_bytes` bytes comes near it.
+fn is_far_from_bound(
+    on: &mut impl Access,
+    pattern: NodeId,
+    counted: NodeId,
+    max_bytes: u32,
+) -> Result<bool, AutomatonError> {
+    let residues = on.residues();
+    let (head, suffix) = match *residues.arena.node(counted) {
+        Node::Cons(head, suffix) => (head, suffix),
+        _ => (counted, EPSILON),
+    };
+    let &Node::Repeat { inner, min, max } = residues.arena.node(head) else { return Ok(false) };
+    let entry = residues.arena.entry(pattern);
+    let furthest = entry.completion.max(entry.min_length).saturating_add(u64::from(max_bytes));
+    if entry.extended || max.is_some_and(|max| u64::from(max) <= furthest) {
+        return Ok(false);
+    }
+    let units = residues.arena.repeat(inner, min, None)?;
+    let unbounded = residues.arena.concat(units, suffix)?;
+    let outside = residues.arena.complement(unbounded)?;
+    let wider = residues.relax(pattern)?;
+    let difference = residues.arena.intersection(vec![wider, outside])?;
+    Ok(!is_alive(on, difference, INCLUSION_FUEL, None).unwrap_or(true))
+}
+
+impl Residues {
     /// Drops members whose words are all longer than `max_bytes`, where another member goes on after any string of the
     /// bytes that they begin with: what a search is in the middle of, far from its end.
     fn drop_hidden(&self, members: &mut Vec<NodeId>, max_bytes: u32) {
@@ -138,37 +154,10 @@ impl Residues {
         }
     }
 
-    /// Whether `counted` is m to n units (or m at least) and a suffix, all of `pattern` has at least m units and the
-    /// suffix, and n is so great that no string of `max_bytes` bytes comes near it.
-    fn is_far_from_bound(
-        &mut self,
-        pattern: NodeId,
-        counted: NodeId,
-        max_bytes: u32,
-        memo: &mut Saturated,
-    ) -> Result<bool, AutomatonError> {
-        let (head, suffix) = match *self.arena.node(counted) {
-            Node::Cons(head, suffix) => (head, suffix),
-            _ => (counted, EPSILON),
-        };
-        let &Node::Repeat { inner, min, max } = self.arena.node(head) else { return Ok(false) };
-        let entry = self.arena.entry(pattern);
-        let furthest = entry.completion.max(entry.min_length).saturating_add(u64::from(max_bytes));
-        if entry.extended || max.is_some_and(|max| u64::from(max) <= furthest) {
-            return Ok(false);
-        }
-        let units = self.arena.repeat(inner, min, None)?;
-        let unbounded = self.arena.concat(units, suffix)?;
-        let outside = self.arena.complement(unbounded)?;
-        let wider = self.relax(pattern, memo)?;
-        let difference = self.arena.intersection(vec![wider, outside])?;
-        Ok(!self.is_alive_within(difference, INCLUSION_FUEL).unwrap_or(true))
-    }
-
     /// A language around that of `node`, with fewer residues: of many copies no more is known than that there is one.
     /// Few copies stay, since so are the bytes of one character written.
-    fn relax(&mut self, node: NodeId, memo: &mut Saturated) -> Result<NodeId, AutomatonError> {
-        if let Some(&known) = memo.relaxed.get(&node) {
+    fn relax(&mut self, node: NodeId) -> Result<NodeId, AutomatonError> {
+        if let Some(&known) = self.saturated.relaxed.get(&node) {
             return Ok(known);
         }
         let relaxed = match self.arena.node(node).clone() {
@@ -178,20 +167,20 @@ impl Residues {
                     heads.push(head);
                     rest = tail;
                 }
-                let mut result = self.relax(rest, memo)?;
+                let mut result = self.relax(rest)?;
                 for &head in heads.iter().rev() {
-                    let head = self.relax(head, memo)?;
+                    let head = self.relax(head)?;
                     result = self.arena.concat(head, result)?;
                 }
                 result
             }
             Node::Union(list) => {
-                let members = list.iter().map(|&member| self.relax(member, memo));
+                let members = list.iter().map(|&member| self.relax(member));
                 let members = members.collect::<Result<_, _>>()?;
                 self.arena.union(members)?
             }
             Node::Repeat { inner, min, max } => {
-                let inner = self.relax(inner, memo)?;
+                let inner = self.relax(inner)?;
                 match max {
                     Some(max) if max <= FEW_COPIES => self.arena.repeat(inner, min, Some(max))?,
                     _ => self.arena.repeat(inner, min.min(1), None)?,
@@ -199,7 +188,7 @@ impl Residues {
             }
             _ => node,
         };
-        memo.relaxed.insert(node, relaxed);
+        self.saturated.relaxed.insert(node, relaxed);
         Ok(relaxed)
     }
 }

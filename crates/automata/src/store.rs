@@ -11,23 +11,29 @@
 //!
 //! Isolation: what an automaton makes is charged to its own [`Account`]; where that is full, its steps to
 //! new states fail and those of the others do not. What hostile automata leave behind goes with the store.
-//! Only time is shared: a long search for a word holds the lock, and the liveness limit bounds it.
+//!
+//! Long work (a search for a word, a large expression) holds the lock for a slice at a time (`access`), and only those
+//! who need the same word wait for the search. Nothing foreign is called while the lock is held: fuel only reads the
+//! flag of its token then, and looks in the pauses.
 //!
 //! Rejected: rows of one width for the whole store (byte classes that suit every expression come close to
 //! 256); a lock per automaton (two threads could make one residue twice); counting what each automaton uses
 //! rather than what it made (whether an automaton works would depend on what others did, and warm steps
 //! would have to count).
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use rustc_hash::FxHashMap;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use crate::arena::{Arena, NodeId};
+use crate::access::Access;
+use crate::arena::{Arena, NodeId, lower};
 use crate::automaton::next_id;
 use crate::classes::Classes;
-use crate::liveness::Residues;
-use crate::saturate::Saturated;
+use crate::liveness::{Residues, is_alive};
+use crate::locked::{Account, Locked, Shared};
+use crate::saturate::saturate;
+use crate::shortest::shortest_word;
 use crate::table::Rows;
 use crate::{Automaton, AutomatonError, AutomatonLimits, ByteSet, Fuel, Regex, StateId};
 
@@ -44,6 +50,18 @@ const MAX_STATES: u32 = (u32::MAX >> 1) - 1;
 const MEMORY_PER_STATE: usize = 512;
 /// Bytes of memory that an expression itself may take beside.
 const BASE_MEMORY: usize = 1 << 24;
+
+/// Node visits of a search that a caller makes who cannot wait ([`Effort::AtOnce`]): some tenths of a millisecond.
+const AT_ONCE: u64 = 4_096;
+
+/// How much a call may do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// What the limits allow.
+    Full,
+    /// No long search: the call fails with [`AutomatonError::is_unsearched`] where one is needed.
+    AtOnce,
+}
 
 /// A place where many automata keep their states, so that equal residues are one state.
 ///
@@ -130,7 +148,9 @@ pub(crate) struct Store {
     byte_sets: Rows<OnceLock<ByteSet>>,
     /// The `max_bytes` that the rows' keys are for; `u32::MAX` before the first.
     key_bytes: AtomicU32,
-    shared: Mutex<Shared>,
+    pub(crate) shared: Mutex<Shared>,
+    /// A search has ended.
+    searched: Condvar,
 }
 
 /// What is known about one state.
@@ -179,44 +199,6 @@ impl Step {
     }
 }
 
-/// What one automaton has added to its store.
-#[derive(Default)]
-pub(crate) struct Account {
-    n_states: AtomicU32,
-    memory: AtomicUsize,
-}
-
-impl Account {
-    pub(crate) fn n_states(&self) -> usize {
-        self.n_states.load(Ordering::Relaxed) as usize
-    }
-
-    pub(crate) fn memory(&self) -> usize {
-        self.memory.load(Ordering::Relaxed)
-    }
-}
-
-struct Shared {
-    residues: Residues,
-    n_states: u32,
-    byte_set_ids: FxHashMap<ByteSet, u32>,
-    saturated: Saturated,
-}
-
-/// The store's one lock, held on behalf of one automaton.
-struct Locked<'a> {
-    shared: MutexGuard<'a, Shared>,
-    account: &'a Account,
-    memory_before: usize,
-}
-
-impl Drop for Locked<'_> {
-    fn drop(&mut self) {
-        let added = self.shared.residues.arena.memory() - self.memory_before;
-        self.account.memory.fetch_add(added, Ordering::Relaxed);
-    }
-}
-
 impl Store {
     pub(crate) fn new(limits: &AutomatonLimits) -> Store {
         let max_memory =
@@ -228,12 +210,8 @@ impl Store {
             rows: Rows::new(),
             byte_sets: Rows::new(),
             key_bytes: AtomicU32::new(u32::MAX),
-            shared: Mutex::new(Shared {
-                residues: Residues::new(arena, limits.liveness_fuel),
-                n_states: 0,
-                byte_set_ids: FxHashMap::default(),
-                saturated: Saturated::default(),
-            }),
+            shared: Mutex::new(Shared::new(Residues::new(arena, limits.liveness_fuel))),
+            searched: Condvar::new(),
         }
     }
 
@@ -259,13 +237,17 @@ impl Store {
         account: &Account,
         fuel: &Fuel,
     ) -> Result<Option<u32>, AutomatonError> {
-        let mut locked = self.lock(account);
-        let residues = &mut locked.shared.residues;
-        let root = residues.arena.lower(regex, fuel)?;
-        match residues.is_alive(root, Some(fuel))? {
-            true => self.state_of(&mut locked, root).map(Some),
-            false => Ok(None),
-        }
+        let start = {
+            let mut locked = self.lock(account);
+            let root = lower(&mut locked, regex, fuel)?;
+            let limit = locked.residues().liveness_fuel();
+            match is_alive(&mut locked, root, limit, Some(fuel))? {
+                true => Some(self.state_of(&mut locked, root)?),
+                false => None,
+            }
+        };
+        fuel.look()?;
+        Ok(start)
     }
 
     #[inline]
@@ -280,19 +262,40 @@ impl Store {
 
     /// The transition of `row` by `byte`, made if it is not known.
     #[cold]
-    pub(crate) fn fill(&self, row: &Row, byte: u8, account: &Account) -> Result<Step, AutomatonError> {
-        self.fill_class(&mut self.lock(account), row, row.classes.of(byte))
+    pub(crate) fn fill(
+        &self,
+        row: &Row,
+        byte: u8,
+        account: &Account,
+        effort: Effort,
+    ) -> Result<Step, AutomatonError> {
+        self.fill_class(&mut self.lock(account), row, row.classes.of(byte), effort)
     }
 
-    fn fill_class(&self, locked: &mut Locked<'_>, row: &Row, class: u8) -> Result<Step, AutomatonError> {
+    fn fill_class(
+        &self,
+        locked: &mut Locked<'_>,
+        row: &Row,
+        class: u8,
+        effort: Effort,
+    ) -> Result<Step, AutomatonError> {
         let cell = &row.cells[usize::from(class)];
         let known = cell.load(Ordering::Acquire);
         if known != UNKNOWN {
             return Ok(Step(known));
         }
-        let residues = &mut locked.shared.residues;
+        let residues = &mut locked.residues();
         let next = residues.arena.derivative(row.node, row.classes.representative(class))?;
-        let step = match residues.is_alive(next, None)? {
+        let limit = residues.liveness_fuel();
+        let is_alive = match effort {
+            Effort::AtOnce if limit > AT_ONCE => match is_alive(locked.residues(), next, AT_ONCE, None) {
+                Err(error) if error.is_search() => return Err(AutomatonError::unsearched()),
+                decided => decided?,
+            },
+            _ => is_alive(locked, next, limit, None)?,
+        };
+        let residues = locked.residues();
+        let step = match is_alive {
             true => {
                 let is_accepting = residues.arena.is_nullable(next);
                 (self.state_of(locked, next)? + 1) << 1 | u32::from(is_accepting)
@@ -303,15 +306,20 @@ impl Store {
         Ok(Step(step))
     }
 
-    pub(crate) fn next_bytes(&self, state: u32, account: &Account) -> Result<ByteSet, AutomatonError> {
+    pub(crate) fn next_bytes(
+        &self,
+        state: u32,
+        account: &Account,
+        effort: Effort,
+    ) -> Result<ByteSet, AutomatonError> {
         let Some(row) = self.row(state) else { return Ok(ByteSet::EMPTY) };
-        self.bytes_where(row, &row.next_bytes, account, |_| true)
+        self.bytes_where(row, &row.next_bytes, account, effort, |_| true)
     }
 
     /// The bytes that lead from a state to itself.
     pub(crate) fn loop_bytes(&self, state: u32, account: &Account) -> Result<ByteSet, AutomatonError> {
         let Some(row) = self.row(state) else { return Ok(ByteSet::EMPTY) };
-        self.bytes_where(row, &row.loop_bytes, account, |next| next == state)
+        self.bytes_where(row, &row.loop_bytes, account, Effort::Full, |next| next == state)
     }
 
     /// The bytes that lead to a state of which `holds` holds, remembered in `memo`.
@@ -320,6 +328,7 @@ impl Store {
         row: &Row,
         memo: &AtomicU32,
         account: &Account,
+        effort: Effort,
         holds: impl Fn(u32) -> bool,
     ) -> Result<ByteSet, AutomatonError> {
         let known = memo.load(Ordering::Acquire);
@@ -328,10 +337,10 @@ impl Store {
             return Ok(*set.expect("a set is stored before its number is"));
         }
         let mut locked = self.lock(account);
-        self.adopt_transitions(&mut locked, row)?;
+        self.adopt_transitions(&mut locked, row, effort)?;
         let mut bytes = ByteSet::EMPTY;
         for class in row.classes.iter() {
-            let next = self.fill_class(&mut locked, row, class)?.next();
+            let next = self.fill_class(&mut locked, row, class, effort)?.next();
             if next.is_some_and(|(next, _)| holds(next)) {
                 bytes = bytes.union(row.classes.set(class));
             }
@@ -364,8 +373,7 @@ impl Store {
             }
         }
         let mut locked = self.lock(account);
-        let Shared { residues, saturated, .. } = &mut *locked.shared;
-        let key = residues.saturate(row.node, max_bytes, saturated)?;
+        let key = saturate(&mut locked, row.node, max_bytes)?;
         let key = self.state_of(&mut locked, key)?;
         if is_first {
             row.key.store(key + 2, Ordering::Release);
@@ -381,7 +389,7 @@ impl Store {
             known => return Ok(Some(known - 2)),
         }
         let mut locked = self.lock(account);
-        let arena = &mut locked.shared.residues.arena;
+        let arena = &mut locked.residues().arena;
         let base = match arena.base(row.node)? {
             Some(base) => {
                 // It contains the residue of a state, which has a word.
@@ -402,7 +410,7 @@ impl Store {
     ) -> Result<Option<(u32, ByteSet)>, AutomatonError> {
         let Some(row) = self.row(state) else { return Ok(None) };
         let mut locked = self.lock(account);
-        let arena = &mut locked.shared.residues.arena;
+        let arena = &mut locked.residues().arena;
         let Some((core, ends)) = arena.core(row.node)? else { return Ok(None) };
         arena.set_alive(core, true);
         Ok(Some((self.state_of(&mut locked, core)?, ends)))
@@ -410,15 +418,20 @@ impl Store {
 
     /// Fills those transitions of a residue with exceptions that no exception can read: they are its base's. Whoever
     /// needs all transitions is spared most derivatives, where the base is a state already; none is made for it.
-    fn adopt_transitions(&self, locked: &mut Locked<'_>, row: &Row) -> Result<(), AutomatonError> {
-        let arena = &mut locked.shared.residues.arena;
+    fn adopt_transitions(
+        &self,
+        locked: &mut Locked<'_>,
+        row: &Row,
+        effort: Effort,
+    ) -> Result<(), AutomatonError> {
+        let arena = &mut locked.residues().arena;
         let Some(exceptions) = arena.exception_bytes(row.node) else { return Ok(()) };
         let Some(base) = arena.base(row.node)?.and_then(|base| arena.state(base)) else { return Ok(()) };
         let Some(base) = self.row(base) else { return Ok(()) };
         for class in row.classes.iter() {
             let byte = row.classes.representative(class);
             if !exceptions.contains(byte) {
-                let Step(step) = self.fill_class(locked, base, base.classes.of(byte))?;
+                let Step(step) = self.fill_class(locked, base, base.classes.of(byte), effort)?;
                 row.cells[usize::from(class)].store(step, Ordering::Release);
             }
         }
@@ -427,7 +440,7 @@ impl Store {
 
     pub(crate) fn shortest_word(&self, from: u32, account: &Account) -> Result<Vec<u8>, AutomatonError> {
         let Some(row) = self.row(from) else { return Ok(Vec::new()) };
-        let word = self.lock(account).shared.residues.shortest_word(row.node)?;
+        let word = shortest_word(&mut self.lock(account), row.node)?;
         Ok(word.expect("a state's residue has a word"))
     }
 
@@ -437,19 +450,17 @@ impl Store {
     }
 
     fn lock<'a>(&'a self, account: &'a Account) -> Locked<'a> {
-        let mut shared = self.lock_shared();
-        shared.residues.arena.allow(account.memory());
-        Locked { memory_before: shared.residues.arena.memory(), shared, account }
+        Locked::new(self.lock_shared(), &self.searched, account)
     }
 
     /// A panic of another thread leaves nothing half-done that matters: nodes and states are appended whole.
     fn lock_shared(&self) -> MutexGuard<'_, Shared> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.lock()
     }
 
     /// The state of a living residue.
     fn state_of(&self, locked: &mut Locked<'_>, node: NodeId) -> Result<u32, AutomatonError> {
-        if let Some(state) = locked.shared.residues.arena.state(node) {
+        if let Some(state) = locked.residues().arena.state(node) {
             return Ok(state);
         }
         let state = locked.shared.n_states;
@@ -459,7 +470,7 @@ impl Store {
         if state >= MAX_STATES {
             return Err(AutomatonError::limit("states in its store", u64::from(MAX_STATES)));
         }
-        let arena = &mut locked.shared.residues.arena;
+        let arena = &mut locked.residues().arena;
         let classes = arena.classes(node)?;
         arena.charge(size_of::<OnceLock<Row>>() + classes.len() * size_of::<AtomicU32>() + 16)?;
         arena.set_state(node, state);

@@ -28,6 +28,8 @@ mod show;
 mod union;
 mod words;
 
+pub(crate) use lower::lower;
+
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
