@@ -630,7 +630,7 @@ impl CompiledGrammar {
         let fresh = {
             let machine = lock(&current);
             if machine.memory_usage() > 2 * self.shared.limits.machine_bytes {
-                let (shared, network) = (self.shared.clone(), machine.network.clone());
+                let (shared, network) = (self.shared.clone(), machine.parser.network.clone());
                 match &self.lexed {
                     Some(tables) => Machine::new_lexed(shared, network, tables.clone()),
                     None => Machine::new(shared, network),

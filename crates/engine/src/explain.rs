@@ -93,14 +93,14 @@ impl Matcher {
 }
 
 fn expected_at(machine: &mut Machine, config: ConfigId) -> Result<Vec<String>, EngineError> {
-    let mut expected: Vec<String> = match machine.with_lexed(|lexed, machine| lexed.expected(machine, config))
-    {
-        Some(names) => names?,
+    let mut expected: Vec<String> = match machine.lexed_mut() {
+        Some((lexed, parser)) => lexed.expected(parser, config)?,
         None => machine
+            .parser
             .configs
             .threads(config)
             .iter()
-            .map(|thread| machine.automaton(thread.terminal).describe(thread.residue))
+            .map(|thread| machine.parser.automaton(thread.terminal).describe(thread.residue))
             .collect(),
     };
     // Inside of a lexer's token that no terminal can end as it stands.

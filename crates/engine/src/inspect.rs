@@ -162,21 +162,19 @@ impl CompiledGrammar {
     pub fn inspect_spans(&self, text: &[u8]) -> Result<Option<Vec<SpanView>>, EngineError> {
         let machine = self.machine();
         let mut machine = lock(&machine);
-        let spans = machine.with_lexed(|lexed, machine| {
-            let origins = lexed.origins(machine, text)?;
-            if origins.is_empty() {
-                return Ok(None);
-            }
-            Ok(Some(lexed.spans(machine, &origins)?))
-        });
-        spans.unwrap_or(Ok(None))
+        let Some((lexed, parser)) = machine.lexed_mut() else { return Ok(None) };
+        let origins = lexed.origins(parser, text)?;
+        if origins.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(lexed.spans(parser, &origins)?))
     }
 
     /// The rules after all passes, each with at most `max_states` of its states.
     pub fn inspect_rules(&self, max_states: usize) -> Vec<RuleView> {
         let machine = self.machine();
         let mut machine = lock(&machine);
-        let network = &mut machine.network;
+        let network = &mut machine.parser.network;
         let start = network.start();
         (0..network.n_rules())
             .map(|index| {
@@ -221,7 +219,7 @@ impl CompiledGrammar {
         }
         let machine = self.machine();
         let machine = lock(&machine);
-        machine.network.terminals().iter().map(|regex| format!("{regex:?}")).collect()
+        machine.parser.network.terminals().iter().map(|regex| format!("{regex:?}")).collect()
     }
 
     /// The automaton of a terminal, at most `max_states` of its states by breadth; whether there are more.
@@ -237,8 +235,8 @@ impl CompiledGrammar {
         let machine = self.machine();
         let automaton = {
             let machine = lock(&machine);
-            let Some(regex) = machine.network.terminals().get(terminal) else { return Ok(None) };
-            machine.shared.automaton(regex, &Fuel::new(machine.shared.limits.compile_fuel))?
+            let Some(regex) = machine.parser.network.terminals().get(terminal) else { return Ok(None) };
+            machine.parser.shared.automaton(regex, &Fuel::new(machine.parser.shared.limits.compile_fuel))?
         };
         let located = |error| EngineError::automaton(format!("{:?}", automaton.regex()), error);
         let (mut seen, mut queue) = (Seen::new(), VecDeque::new());
@@ -294,11 +292,11 @@ impl Matcher {
         if machine.lexed().is_some() {
             return Ok(Vec::new());
         }
-        let threads = machine.configs.threads(self.state.config);
+        let threads = machine.parser.configs.threads(self.state.config);
         threads
             .chunk_by(|a, b| (a.terminal, a.residue) == (b.terminal, b.residue))
             .map(|group| {
-                let automaton = machine.automaton(group[0].terminal);
+                let automaton = machine.parser.automaton(group[0].terminal);
                 let (n_inside, n_exits) = row_counts(&machine, automaton, group[0].residue)?;
                 Ok(RowView {
                     terminal: group[0].terminal.index(),
@@ -323,14 +321,14 @@ fn row_counts(
         return Ok((None, None));
     }
     let located = |error| EngineError::automaton(format!("{:?}", automaton.regex()), error);
-    let vocabulary = &machine.shared.vocabulary;
+    let vocabulary = &machine.parser.shared.vocabulary;
     let max_bytes = vocabulary.max_token_bytes() as u32;
     let residue = automaton.row_key(residue, max_bytes).map_err(located)?;
-    let row = machine.shared.row(automaton, residue).map_err(located)?;
+    let row = machine.parser.shared.row(automaton, residue).map_err(located)?;
     let mut inside = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
     row.add_inside(&mut inside);
     let n_inside = inside.finish().len();
-    let max_exits = machine.shared.options.max_exits;
+    let max_exits = machine.parser.shared.options.max_exits;
     let exits = row.exits_on(ByteSet::FULL, vocabulary, automaton, residue, max_exits).map_err(located)?;
     Ok((Some(n_inside), exits.map(|exits| exits.len())))
 }

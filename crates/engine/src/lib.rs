@@ -25,6 +25,7 @@ mod machine;
 mod mask;
 mod mask_form;
 mod matcher;
+mod parser;
 mod rows;
 mod stack;
 mod watched;

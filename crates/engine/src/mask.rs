@@ -19,8 +19,9 @@ use rustc_hash::FxHashMap;
 use crate::EngineError;
 use crate::configuration::{ConfigId, Thread};
 use crate::limits::ExitRows;
-use crate::machine::{Machine, Seed};
+use crate::machine::Machine;
 use crate::mask_form::{MaskBuilder, MaskForm};
+use crate::parser::Seed;
 use crate::rows::{BeyondExits, Row};
 
 /// The most rows over exits that one row's exits ask for.
@@ -66,11 +67,12 @@ impl Machine {
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn mask(&mut self, config: ConfigId) -> Result<Arc<MaskForm>, EngineError> {
-        if let Some(mask) = self.with_lexed(|lexed, machine| lexed.mask(machine, config)) {
+        if let Some((lexed, parser)) = self.lexed_mut() {
+            let mask = lexed.mask(parser, config);
             self.trim();
             return mask;
         }
-        if !self.shared.options.use_memo {
+        if !self.parser.shared.options.use_memo {
             return Ok(Arc::new(self.compute_mask(config)?));
         }
         let key = self.mask_key(config)?;
@@ -88,14 +90,14 @@ impl Machine {
     /// alike (`Automaton::row_key`), so their masks are equal, and a counted repetition far from its bounds
     /// has one mask at all counts.
     fn mask_key(&mut self, config: ConfigId) -> Result<ConfigId, EngineError> {
-        if let Some(key) = self.configs.mask_key(config) {
+        if let Some(key) = self.parser.configs.mask_key(config) {
             return Ok(key);
         }
-        let max_bytes = self.shared.vocabulary.max_token_bytes() as u32;
-        let mut threads = self.configs.threads(config).to_vec();
+        let max_bytes = self.parser.shared.vocabulary.max_token_bytes() as u32;
+        let mut threads = self.parser.configs.threads(config).to_vec();
         let mut is_same = true;
         for thread in &mut threads {
-            let automaton = self.automaton(thread.terminal);
+            let automaton = self.parser.automaton(thread.terminal);
             if automaton.is_literal_like() {
                 continue;
             }
@@ -108,25 +110,25 @@ impl Machine {
         let key = if is_same {
             config
         } else {
-            let is_accepting = self.configs.is_accepting(config);
-            self.intern(&mut threads, is_accepting)?.unwrap_or(config)
+            let is_accepting = self.parser.configs.is_accepting(config);
+            self.parser.intern(&mut threads, is_accepting)?.unwrap_or(config)
         };
-        self.configs.set_mask_key(config, key);
+        self.parser.configs.set_mask_key(config, key);
         Ok(key)
     }
 
     fn compute_mask(&mut self, config: ConfigId) -> Result<MaskForm, EngineError> {
-        let vocabulary = self.shared.vocabulary.clone();
+        let vocabulary = self.parser.shared.vocabulary.clone();
         let mut mask = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
-        if self.configs.is_accepting(config) {
+        if self.parser.configs.is_accepting(config) {
             let eos: Vec<TokenId> = vocabulary.eos_token_ids().iter().map(|&id| TokenId(id)).collect();
             mask.insert_all(&eos);
         }
-        if !self.shared.options.use_rows {
+        if !self.parser.shared.options.use_rows {
             self.walk(vocabulary.trie(), Trie::ROOT, config, |tokens| mask.insert_all(tokens))?;
             return Ok(mask.finish());
         }
-        let threads = self.configs.threads(config).to_vec();
+        let threads = self.parser.configs.threads(config).to_vec();
         let mut light: Vec<Thread> = Vec::new();
         for group in threads.chunk_by(Thread::reads_alike) {
             let Thread { terminal, residue, .. } = group[0];
@@ -147,7 +149,7 @@ impl Machine {
     /// Adds the tokens that begin with words which no byte has been read of, and takes those out of `light`. Keys that may come stay
     /// the same from one place in an object to the next, so what lies along them is kept.
     fn find_words(&mut self, light: &mut Vec<Thread>, mask: &mut MaskBuilder) -> Result<(), EngineError> {
-        let vocabulary = self.shared.vocabulary.clone();
+        let vocabulary = self.parser.shared.vocabulary.clone();
         let mut others: Vec<Thread> = Vec::new();
         for group in light.chunk_by(Thread::reads_alike) {
             let Some(word) = self.word_at_start(group[0]) else {
@@ -165,13 +167,13 @@ impl Machine {
 
     /// Where the word lies that `thread` is at the start of, if it is.
     fn word_at_start(&mut self, thread: Thread) -> Option<&WordPath> {
-        let terminal = self.terminals[thread.terminal.index()].as_mut()?;
+        let terminal = self.parser.terminals[thread.terminal.index()].as_mut()?;
         if terminal.start != Some(thread.residue) {
             return None;
         }
         if terminal.word.is_none() {
             let word = terminal.automaton.rest_of_word(thread.residue)?;
-            terminal.word = Some(Box::new(WordPath::new(self.shared.vocabulary.trie(), word)));
+            terminal.word = Some(Box::new(WordPath::new(self.parser.shared.vocabulary.trie(), word)));
         }
         terminal.word.as_deref()
     }
@@ -190,12 +192,18 @@ impl Machine {
         }
         let follow = if row.lists_all_exits() { ByteSet::FULL } else { self.bytes_of(&behind)? };
         let Thread { terminal, residue, .. } = group[0];
-        let automaton = self.automaton(terminal).clone();
+        let automaton = self.parser.automaton(terminal).clone();
         let exits = row
-            .exits_on(follow, &self.shared.vocabulary, &automaton, residue, self.shared.options.max_exits)
+            .exits_on(
+                follow,
+                &self.parser.shared.vocabulary,
+                &automaton,
+                residue,
+                self.parser.shared.options.max_exits,
+            )
             .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
         let Some(exits) = exits else { return Ok(false) };
-        let mut n_rows = match self.shared.options.exit_rows {
+        let mut n_rows = match self.parser.shared.options.exit_rows {
             ExitRows::Never => 0,
             ExitRows::IfKnown if !exits.are_known => 0,
             _ => MAX_EXIT_ROWS,
@@ -219,13 +227,14 @@ impl Machine {
     ) -> Result<(), EngineError> {
         let mut others: Vec<Thread> = Vec::new();
         for group in threads.chunk_by(Thread::reads_alike) {
-            let automaton = self.automaton(group[0].terminal).clone();
+            let automaton = self.parser.automaton(group[0].terminal).clone();
             if *n_rows == 0 || automaton.is_literal_like() {
                 others.extend(group);
                 continue;
             }
             *n_rows -= 1;
             let row = self
+                .parser
                 .shared
                 .beyond(exits, &automaton, group[0].residue)
                 .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
@@ -251,7 +260,7 @@ impl Machine {
         found: &mut Vec<TokenId>,
     ) -> Result<(), EngineError> {
         let key = match group {
-            &[thread] if self.shared.options.use_memo => {
+            &[thread] if self.parser.shared.options.use_memo => {
                 Some((Arc::as_ptr(exits).addr(), (thread.next, thread.node)))
             }
             _ => None,
@@ -277,9 +286,9 @@ impl Machine {
 
     /// The row of a residue, from the compiler's cache; `None` if few tokens can match it.
     pub(crate) fn row(&self, terminal: TerminalId, residue: StateId) -> Result<Option<Row>, EngineError> {
-        let automaton = self.automaton(terminal);
+        let automaton = self.parser.automaton(terminal);
         let located = |error| EngineError::automaton(format!("{:?}", automaton.regex()), error);
-        self.shared.row_if_heavy(automaton, residue).map_err(located)
+        self.parser.shared.row_if_heavy(automaton, residue).map_err(located)
     }
 
     /// Finds the tokens of `trie` that `threads` (sorted) can read, some more than once. As [`walk`](Machine::walk), but threads that
@@ -296,7 +305,7 @@ impl Machine {
     ) -> Result<(), EngineError> {
         let mut others: Vec<Thread> = Vec::new();
         for group in threads.chunk_by(Thread::reads_alike) {
-            let automaton = self.automaton(group[0].terminal);
+            let automaton = self.parser.automaton(group[0].terminal);
             let Some(rest) = automaton.rest_of_word(group[0].residue) else {
                 others.extend(group);
                 continue;
@@ -305,7 +314,7 @@ impl Machine {
                 self.walk_behind(trie, end, group, &mut found)?;
             }
         }
-        match self.intern(&mut others, false)? {
+        match self.parser.intern(&mut others, false)? {
             Some(others) => self.walk(trie, Trie::ROOT, others, found),
             None => Ok(()),
         }
@@ -315,10 +324,10 @@ impl Machine {
     fn threads_behind(&mut self, group: &[Thread]) -> Result<Vec<Thread>, EngineError> {
         let mut seeds: Vec<Seed> = group.iter().map(|thread| (thread.next, thread.node)).collect();
         let mut behind = Vec::new();
-        self.close(&mut seeds, &mut behind)?;
+        self.parser.close(&mut seeds, &mut behind)?;
         behind.sort_unstable();
         behind.dedup();
-        self.check_threads(behind.len())?;
+        self.parser.check_threads(behind.len())?;
         Ok(behind)
     }
 
@@ -331,7 +340,7 @@ impl Machine {
         found: impl FnMut(&[TokenId]),
     ) -> Result<(), EngineError> {
         let mut behind = self.threads_behind(group)?;
-        match self.intern(&mut behind, false)? {
+        match self.parser.intern(&mut behind, false)? {
             Some(behind) => self.walk(trie, start, behind, found),
             None => Ok(()),
         }

@@ -113,17 +113,17 @@ pub(crate) type WaysOut = FxHashMap<ConfigId, Arc<[u8]>>;
 impl Machine {
     /// The place before any text; `None` if the grammar has no watch.
     pub(crate) fn watch_start(&self) -> Option<Arc<dyn Watching>> {
-        self.network.watched().map(|watched| watched.watch.start())
+        self.parser.network.watched().map(|watched| watched.watch.start())
     }
 
     fn marks(&mut self, config: ConfigId) -> Marks {
-        if let Some(known) = self.configs.marks(config) {
+        if let Some(known) = self.parser.configs.marks(config) {
             return known;
         }
-        let watched = self.network.watched();
+        let watched = self.parser.network.watched();
         let of = |thread: &Thread| watched.and_then(|watched| watched.mark(thread.terminal));
-        let marks: Marks = self.configs.threads(config).iter().filter_map(of).collect();
-        self.configs.set_marks(config, marks);
+        let marks: Marks = self.parser.configs.threads(config).iter().filter_map(of).collect();
+        self.parser.configs.set_marks(config, marks);
         marks
     }
 
@@ -136,16 +136,17 @@ impl Machine {
             let mark = watched.and_then(|watched| watched.mark(thread.terminal));
             mark.is_some_and(Mark::can_be_refused)
         };
-        let watched = self.network.watched();
+        let watched = self.parser.network.watched();
         let mut threads: Vec<Thread> = self
+            .parser
             .configs
             .threads(place.config)
             .iter()
             .filter(|thread| !may_be_refused(watched, thread))
             .copied()
             .collect();
-        let is_accepting = self.configs.is_accepting(place.config);
-        self.intern(&mut threads, is_accepting)
+        let is_accepting = self.parser.configs.is_accepting(place.config);
+        self.parser.intern(&mut threads, is_accepting)
     }
 
     /// Reads one more byte: whether the watch has changed; `None` if no reading goes on, then the place is as it was.
@@ -223,7 +224,7 @@ impl Machine {
         let mut n_tried = 0;
         while let Some((place, group, path)) = queue.pop_front() {
             let Some(config) = self.admitted(&place)? else { continue };
-            if self.configs.is_accepting(config) {
+            if self.parser.configs.is_accepting(config) {
                 return Ok(true);
             }
             let bytes = self.next_bytes(config)?;
@@ -282,7 +283,7 @@ impl Machine {
             return self.mask(config);
         }
         let place = &Place { config, watching: watching.clone() };
-        let vocabulary = self.shared.vocabulary.clone();
+        let vocabulary = self.parser.shared.vocabulary.clone();
         let n_words = mask_words(vocabulary.n_vocab());
         let Some(config) = self.admitted(place)? else {
             return Ok(Arc::new(MaskBuilder::new(n_words).finish()));
@@ -329,7 +330,7 @@ impl Machine {
         token: TokenId,
         refused: &mut Vec<u32>,
     ) -> Result<(), EngineError> {
-        let vocabulary = self.shared.vocabulary.clone();
+        let vocabulary = self.parser.shared.vocabulary.clone();
         let bytes = vocabulary.token_bytes(token).unwrap_or_default();
         if self.watched_advance(place, bytes)?.0 < bytes.len() {
             refused.push(token.0);
@@ -367,8 +368,8 @@ impl Machine {
         if let Some(known) = &self.doubtful {
             return known.clone();
         }
-        let Some(watched) = self.network.watched() else { return Arc::default() };
-        let doubtful = self.shared.doubtful_tokens(&*watched.watch);
+        let Some(watched) = self.parser.network.watched() else { return Arc::default() };
+        let doubtful = self.parser.shared.doubtful_tokens(&*watched.watch);
         self.doubtful.insert(doubtful).clone()
     }
 
@@ -377,10 +378,11 @@ impl Machine {
         if let Some(known) = self.parting.get(&config) {
             return Ok(known.clone());
         }
-        let Some(parting_bytes) = self.network.watched().map(|watched| watched.watch.parting_bytes()) else {
+        let Some(parting_bytes) = self.parser.network.watched().map(|watched| watched.watch.parting_bytes())
+        else {
             return Ok(Arc::default());
         };
-        let vocabulary = self.shared.vocabulary.clone();
+        let vocabulary = self.parser.shared.vocabulary.clone();
         let trie = vocabulary.trie();
         let mut tokens = Vec::new();
         let mut stack = vec![(Trie::ROOT, config, false)];
@@ -413,10 +415,14 @@ impl Machine {
     /// Bytes with which a configuration stays inside its only terminal, at the same place of it; texts of other
     /// configurations, and of terminals that [part](Mark::parts), have none.
     fn loops_inside(&self, config: ConfigId) -> Result<ByteSet, EngineError> {
-        let [thread] = self.configs.threads(config) else { return Ok(ByteSet::EMPTY) };
-        let automaton = self.automaton(thread.terminal);
-        let is_marked =
-            self.network.watched().and_then(|watched| watched.mark(thread.terminal)).is_some_and(Mark::parts);
+        let [thread] = self.parser.configs.threads(config) else { return Ok(ByteSet::EMPTY) };
+        let automaton = self.parser.automaton(thread.terminal);
+        let is_marked = self
+            .parser
+            .network
+            .watched()
+            .and_then(|watched| watched.mark(thread.terminal))
+            .is_some_and(Mark::parts);
         if is_marked || automaton.is_accepting(thread.residue) {
             return Ok(ByteSet::EMPTY);
         }
@@ -427,12 +433,12 @@ impl Machine {
 
     /// Whether a thread at a terminal that [parts](Mark::parts) reads `byte`.
     fn parts_at(&self, config: ConfigId, byte: u8) -> Result<bool, EngineError> {
-        let Some(watched) = self.network.watched() else { return Ok(false) };
-        for thread in self.configs.threads(config) {
+        let Some(watched) = self.parser.network.watched() else { return Ok(false) };
+        for thread in self.parser.configs.threads(config) {
             if !watched.mark(thread.terminal).is_some_and(Mark::parts) {
                 continue;
             }
-            let automaton = self.automaton(thread.terminal);
+            let automaton = self.parser.automaton(thread.terminal);
             let bytes = automaton
                 .next_bytes(thread.residue)
                 .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;

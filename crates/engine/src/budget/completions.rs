@@ -130,11 +130,11 @@ impl Budget {
         if let Some(&known) = self.configs.get(&config) {
             return Ok(known);
         }
-        let mut least = if machine.configs.is_accepting(config) { self.eos_cost } else { NEVER };
-        for thread in machine.configs.threads(config).to_vec() {
+        let mut least = if machine.parser.configs.is_accepting(config) { self.eos_cost } else { NEVER };
+        for thread in machine.parser.configs.threads(config).to_vec() {
             least = least.min(self.thread(machine, thread)?);
         }
-        if machine.shared.options.use_memo {
+        if machine.parser.shared.options.use_memo {
             self.configs.insert(config, least);
         }
         Ok(least)
@@ -151,7 +151,7 @@ impl Budget {
             return Ok(known);
         }
         if self.summaries.avoids(thread.terminal)
-            && machine.terminal_start(thread.terminal)? == Some(thread.residue)
+            && machine.parser.terminal_start(thread.terminal)? == Some(thread.residue)
         {
             self.threads.insert(thread, NEVER);
             return Ok(NEVER);
@@ -159,7 +159,7 @@ impl Budget {
         let below = self.follow(machine, thread.node)?;
         let follow = self.summaries.follow_of(machine, thread.next, below)?;
         let exits = {
-            let automaton = machine.automaton(thread.terminal);
+            let automaton = machine.parser.automaton(thread.terminal);
             let mut spelling = lock(&self.spelling);
             let root = spelling.futures.root();
             spelling.exits(automaton, thread.residue, root, follow, self.effort())?
@@ -185,11 +185,11 @@ impl Budget {
             }
             let n_open = stack.len();
             let mut bytes = ByteSet::EMPTY;
-            for frame in machine.stacks.frames(top).to_vec() {
+            for frame in machine.parser.stacks.frames(top).to_vec() {
                 if frame == Frame::BOTTOM {
                     continue;
                 }
-                let below = if machine.network.is_nullable(frame.ret) {
+                let below = if machine.parser.network.is_nullable(frame.ret) {
                     match self.follows.get(&frame.parent) {
                         Some(&known) => known,
                         None => {
@@ -227,7 +227,7 @@ impl Budget {
                 if cost >= least {
                     break;
                 }
-                for frame in machine.stacks.frames(node) {
+                for frame in machine.parser.stacks.frames(node) {
                     if *frame == Frame::BOTTOM {
                         if left == root {
                             least = least.min(cost + self.eos_cost);

@@ -88,7 +88,7 @@ impl Parts {
             }
             let n_open = work.len();
             let mut most = 0;
-            for &frame in machine.stacks.frames(top) {
+            for &frame in machine.parser.stacks.frames(top) {
                 if frame == Frame::BOTTOM {
                     continue;
                 }
@@ -133,7 +133,7 @@ impl Machine {
             },
         };
         let mut below = (n_left > parts.top).then_some(0);
-        for thread in self.configs.threads(config) {
+        for thread in self.parser.configs.threads(config) {
             below = below.and_then(|below| Some(below.max(parts.below(self, thread.node)?)));
         }
         // The token itself is one of those that are left.
@@ -146,11 +146,12 @@ impl Machine {
 
     /// What bounds are made of, if the grammar has one and is not too large to know.
     fn parts(&mut self) -> Option<Parts> {
-        let vocabulary = self.shared.vocabulary.clone();
+        let vocabulary = self.parser.shared.vocabulary.clone();
         let is_token = single_bytes(&vocabulary);
         let (states, steps) = self.steps()?;
         let (moves, longest_rest) = self.ways(steps, &is_token)?;
-        let nullable: Vec<bool> = states.iter().map(|&state| self.network.is_nullable(state)).collect();
+        let nullable: Vec<bool> =
+            states.iter().map(|&state| self.parser.network.is_nullable(state)).collect();
         let n_states = states.len();
         let rests = settled(
             n_states,
@@ -211,20 +212,20 @@ impl Machine {
 impl Machine {
     /// The states that the network can come to, the start's first, and by state its moves.
     fn steps(&mut self) -> Option<(Vec<ExprId>, Moves<Read>)> {
-        let body = self.network.body(self.network.start());
+        let body = self.parser.network.body(self.parser.network.start());
         let mut states: Vec<ExprId> = vec![body];
         let mut ids: FxHashMap<ExprId, usize> = FxHashMap::from_iter([(body, 0)]);
         let mut steps: Moves<Read> = Vec::new();
         let mut n_moves = 0;
         while let Some(&state) = states.get(steps.len()) {
-            let range = self.network.moves(state);
+            let range = self.parser.network.moves(state);
             n_moves += range.len();
             if states.len() > MAX_STATES || n_moves > MAX_MOVES {
                 return None;
             }
             let mut its = Vec::new();
             for index in range {
-                let step = self.network.move_at(index);
+                let step = self.parser.network.move_at(index);
                 let mut id = |state: ExprId| {
                     let next = states.len();
                     let id = *ids.entry(state).or_insert(next);
@@ -235,7 +236,7 @@ impl Machine {
                 };
                 let next = id(step.next);
                 its.push(match step.symbol {
-                    Symbol::Rule(rule) => (Read::Rule { body: id(self.network.body(rule)) }, next),
+                    Symbol::Rule(rule) => (Read::Rule { body: id(self.parser.network.body(rule)) }, next),
                     Symbol::Terminal(terminal) => (Read::Terminal(terminal), next),
                 });
             }
@@ -276,8 +277,8 @@ impl Machine {
 
     /// Bounds on what completes a terminal's words; `n_residues` may still be looked at one by one.
     fn rests(&mut self, terminal: TerminalId, is_token: &ByteSet, n_residues: &mut usize) -> Option<Rests> {
-        let regex = &self.network.terminals()[terminal.index()];
-        if let Some(watched) = self.network.watched() {
+        let regex = &self.parser.network.terminals()[terminal.index()];
+        if let Some(watched) = self.parser.network.watched() {
             let apart = watched.watch.apart()?;
             match watched.mark(terminal) {
                 Some(Mark::Begins) => return regex.rests_but(KEPT_BITS, is_token, &apart),
@@ -287,8 +288,8 @@ impl Machine {
         }
         match regex.rests(is_token) {
             None if regex.size() <= MAX_SIZE => {
-                let start = self.terminal_start(terminal).ok()??;
-                rests_of(self.automaton(terminal), start, is_token, n_residues)
+                let start = self.parser.terminal_start(terminal).ok()??;
+                rests_of(self.parser.automaton(terminal), start, is_token, n_residues)
             }
             rests => rests,
         }

@@ -154,16 +154,16 @@ impl Budget {
         if let Some(known) = self.profiles.get(&config) {
             return Ok(known.clone());
         }
-        let vocabulary = machine.shared.vocabulary.clone();
+        let vocabulary = machine.parser.shared.vocabulary.clone();
         let mut groups: BTreeMap<u32, MaskBuilder> = BTreeMap::new();
         let n_words = mask_words(vocabulary.n_vocab());
-        if machine.configs.is_accepting(config) {
+        if machine.parser.configs.is_accepting(config) {
             let eos: Vec<TokenId> = vocabulary.eos_token_ids().iter().map(|&id| TokenId(id)).collect();
             groups.entry(0).or_insert_with(|| MaskBuilder::new(n_words)).insert_all(&eos);
         }
-        let threads = machine.configs.threads(config).to_vec();
+        let threads = machine.parser.configs.threads(config).to_vec();
         for same in threads.chunk_by(|a, b| (a.terminal, a.residue) == (b.terminal, b.residue)) {
-            let automaton = machine.automaton(same[0].terminal).clone();
+            let automaton = machine.parser.automaton(same[0].terminal).clone();
             let partition = self.partition(&vocabulary, &automaton, same[0].residue)?;
             for (residue, tokens) in &partition.inside {
                 let goes_on =
@@ -185,8 +185,8 @@ impl Budget {
             }
             let mut seeds = same.iter().map(|thread| (thread.next, thread.node)).collect();
             let mut behind = Vec::new();
-            machine.close(&mut seeds, &mut behind)?;
-            let Some(behind) = machine.intern(&mut behind, false)? else { continue };
+            machine.parser.close(&mut seeds, &mut behind)?;
+            let Some(behind) = machine.parser.intern(&mut behind, false)? else { continue };
             let follow = machine.next_bytes(behind)?;
             let key = (automaton.residue_key(same[0].residue), follow);
             let exits = self.partition_exits(&vocabulary, &partition, key);
@@ -211,7 +211,7 @@ impl Budget {
         }
         let groups = groups.into_iter().map(|(cost, mask)| (cost, mask.finish())).collect();
         let profile = Arc::new(Profile::new(groups));
-        if machine.shared.options.use_memo {
+        if machine.parser.shared.options.use_memo {
             self.profile_bytes += profile.memory_usage();
             if self.profile_bytes > MAX_BYTES {
                 self.profile_bytes = 0;

@@ -14,6 +14,7 @@ use crate::lexed::Lexed;
 use crate::machine::Machine;
 use crate::mask_form::MaskForm;
 use crate::matcher::State;
+use crate::parser::Parser;
 use crate::{CompiledGrammar, EngineError, Matcher};
 
 /// Whether a number of tokens is the least.
@@ -199,7 +200,7 @@ impl Machine {
             // Tokens ahead are read strictly there, so there may be shorter texts.
             let is_contextual = lexed.tables.is_contextual;
             let (least, status) =
-                self.with_lexed_budget(|budget, lexed, machine| budget.least(lexed, machine, config))?;
+                self.with_lexed_budget(|budget, lexed, parser| budget.least(lexed, parser, config))?;
             return Ok((least, if is_contextual { TokenCountStatus::Upper } else { status }));
         }
         self.least(Ways::All, config)
@@ -237,7 +238,7 @@ impl Machine {
         }
         if self.lexed().is_some() {
             return self
-                .with_lexed_budget(|budget, lexed, machine| budget.fits(lexed, machine, config, n_left))
+                .with_lexed_budget(|budget, lexed, parser| budget.fits(lexed, parser, config, n_left))
                 .map(Some);
         }
         if self.is_far(config, None, n_left) {
@@ -319,7 +320,7 @@ impl Machine {
         }
         if self.lexed().is_some() {
             let mask =
-                self.with_lexed_budget(|budget, lexed, machine| budget.mask(lexed, machine, config, n_left))?;
+                self.with_lexed_budget(|budget, lexed, parser| budget.mask(lexed, parser, config, n_left))?;
             return mask.map_or_else(|| self.mask(config), Ok);
         }
         if self.is_far(config, None, n_left) {
@@ -327,13 +328,16 @@ impl Machine {
         }
         let (mut profile, status) = self.profile_within(Ways::All, config, n_left)?;
         let is_empty = |profile: &Profile| profile.least().is_none_or(|least| least >= n_left);
-        if status == TokenCountStatus::Upper && is_empty(&profile) && !self.configs.is_accepting(config) {
+        if status == TokenCountStatus::Upper
+            && is_empty(&profile)
+            && !self.parser.configs.is_accepting(config)
+        {
             profile = self.profile_at_length(Ways::All, config)?;
         }
         if profile.most().is_some_and(|most| most < n_left) {
             return self.mask(config);
         }
-        Ok(Arc::new(profile.mask(n_left, mask_words(self.shared.vocabulary.n_vocab()))))
+        Ok(Arc::new(profile.mask(n_left, mask_words(self.parser.shared.vocabulary.n_vocab()))))
     }
 
     /// The exact profile of a configuration, with more patience than usual: no token is left otherwise, and a text that could be
@@ -343,7 +347,7 @@ impl Machine {
         ways: Ways,
         config: ConfigId,
     ) -> Result<Arc<Profile>, EngineError> {
-        let mut items = self.shared.limits.budget_items.max(1);
+        let mut items = self.parser.shared.limits.budget_items.max(1);
         let most = items.saturating_mul(MAX_ESCALATION).max(MIN_ESCALATED);
         loop {
             if let Some(budget) = &mut self.budgets[ways as usize].exact {
@@ -366,7 +370,7 @@ impl Machine {
         ways: Ways,
         mut ask: impl FnMut(&mut Budget, &mut Machine) -> Result<T, EngineError>,
     ) -> Result<(T, TokenCountStatus), EngineError> {
-        let shared = self.shared.clone();
+        let shared = self.parser.shared.clone();
         let which = ways as usize;
         let mut budget = match self.budgets[which].exact.take() {
             Some(budget) => budget,
@@ -396,7 +400,7 @@ impl Machine {
         ways: Ways,
         ask: impl FnOnce(&mut Budget, &mut Machine) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        let shared = self.shared.clone();
+        let shared = self.parser.shared.clone();
         let mut budget = match self.budgets[ways as usize].upper.take() {
             Some(budget) => budget,
             None => Box::new(Budget::new_upper(&shared.vocabulary, shared.spelling(), self.avoided(ways))),
@@ -412,25 +416,21 @@ impl Machine {
 
     /// By terminal, whether completions must not enter it.
     fn avoided(&self, ways: Ways) -> Arc<[bool]> {
-        let watched = self.network.watched().filter(|_| ways == Ways::Safe);
+        let watched = self.parser.network.watched().filter(|_| ways == Ways::Safe);
         watched.map_or_else(Arc::default, |watched| watched.beginning().into())
     }
 
     /// Runs `ask` for a lexed grammar.
     fn with_lexed_budget<T>(
         &mut self,
-        ask: impl FnOnce(&mut LexedBudget, &mut Lexed, &mut Machine) -> Result<T, EngineError>,
+        ask: impl FnOnce(&mut LexedBudget, &mut Lexed, &mut Parser) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        let answer = self.with_lexed(|lexed, machine| {
-            let mut budget = match lexed.budget.take() {
-                Some(budget) => budget,
-                None => Box::new(LexedBudget::new(machine)),
-            };
-            let answer = ask(&mut budget, lexed, machine);
-            budget.trim();
-            lexed.budget = Some(budget);
-            answer
-        });
-        answer.unwrap_or_else(|| Err(EngineError::cannot_be_spelled()))
+        let Some((lexed, budget, parser)) = self.lexed_budget_mut() else {
+            return Err(EngineError::cannot_be_spelled());
+        };
+        let budget = budget.get_or_insert_with(|| Box::new(LexedBudget::new(parser)));
+        let answer = ask(budget, lexed, parser);
+        budget.trim();
+        answer
     }
 }

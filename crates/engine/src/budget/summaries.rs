@@ -112,18 +112,18 @@ impl Summaries {
             }
             let mut bytes = ByteSet::EMPTY;
             let n_open = stack.len();
-            for index in machine.network.moves(top) {
-                match machine.network.move_at(index).symbol {
+            for index in machine.parser.network.moves(top) {
+                match machine.parser.network.move_at(index).symbol {
                     Symbol::Terminal(terminal) => {
-                        if let Some(start) = machine.terminal_start(terminal)? {
-                            let automaton = machine.automaton(terminal);
+                        if let Some(start) = machine.parser.terminal_start(terminal)? {
+                            let automaton = machine.parser.automaton(terminal);
                             let next =
                                 automaton.next_bytes(start).map_err(|error| located(automaton, error))?;
                             bytes = bytes.union(&next);
                         }
                     }
                     Symbol::Rule(rule) => {
-                        let body = machine.network.body(rule);
+                        let body = machine.parser.network.body(rule);
                         match self.first_bytes.get(&body) {
                             Some(known) => bytes = bytes.union(known),
                             None => stack.push(body),
@@ -150,7 +150,7 @@ impl Summaries {
             return Ok(follow);
         }
         let first = self.first_bytes(machine, next)?;
-        Ok(if machine.network.is_nullable(next) { first.union(&follow) } else { first })
+        Ok(if machine.parser.network.is_nullable(next) { first.union(&follow) } else { first })
     }
 
     /// The summary of a state.
@@ -296,17 +296,17 @@ impl Summaries {
             }
         }
         let follow = self.follows[self.summaries[id.0 as usize].follow.0 as usize].0;
-        if machine.network.is_nullable(state) {
+        if machine.parser.network.is_nullable(state) {
             self.leave(spelling, id, cost, future, follow);
         }
-        for index in machine.network.moves(state) {
-            let step = machine.network.move_at(index);
+        for index in machine.parser.network.moves(state) {
+            let step = machine.parser.network.move_at(index);
             let behind = self.follow_of(machine, step.next, follow)?;
             match step.symbol {
                 Symbol::Terminal(terminal) if self.avoids(terminal) => {}
                 Symbol::Terminal(terminal) => {
-                    let Some(start) = machine.terminal_start(terminal)? else { continue };
-                    let automaton = machine.automaton(terminal);
+                    let Some(start) = machine.parser.terminal_start(terminal)? else { continue };
+                    let automaton = machine.parser.automaton(terminal);
                     let run = spelling.exits(automaton, start, future, behind, effort)?;
                     for &(left, more) in run.iter() {
                         self.offer(cost.saturating_add(more), (id, step.next, left));
@@ -314,7 +314,7 @@ impl Summaries {
                 }
                 Symbol::Rule(rule) => {
                     let behind = self.follow(spelling, behind);
-                    let callee = self.summary(machine.network.body(rule), future, behind);
+                    let callee = self.summary(machine.parser.network.body(rule), future, behind);
                     self.summaries[callee.0 as usize].callers.push((id, step.next, cost));
                     self.unpark(callee);
                     for at in 0..self.summaries[callee.0 as usize].exits.len() {

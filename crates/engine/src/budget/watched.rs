@@ -131,7 +131,7 @@ impl Machine {
         is_last: bool,
     ) -> Result<Arc<MaskForm>, EngineError> {
         let watching = &place.watching;
-        let vocabulary = self.shared.vocabulary.clone();
+        let vocabulary = self.parser.shared.vocabulary.clone();
         let n_words = mask_words(vocabulary.n_vocab());
         let Some(admitted) = self.admitted(place)? else {
             return Ok(Arc::new(MaskBuilder::new(n_words).finish()));
@@ -195,7 +195,7 @@ impl Machine {
             }
         }
         self.trim();
-        if refused.is_empty() && (safe.len() > 0 || self.configs.is_accepting(admitted)) {
+        if refused.is_empty() && (safe.len() > 0 || self.parser.configs.is_accepting(admitted)) {
             return Ok(safe);
         }
         let mut refused: Vec<u32> = refused.into_iter().collect();
@@ -205,7 +205,7 @@ impl Machine {
         allowed.sort_unstable();
         mask.insert_all(&allowed.into_iter().map(TokenId).collect::<Vec<_>>());
         let form = mask.finish();
-        if form.len() > 0 || self.configs.is_accepting(admitted) {
+        if form.len() > 0 || self.parser.configs.is_accepting(admitted) {
             return Ok(Arc::new(form));
         }
         // It was found before that there is a way: with more patience, first for the bounds, then for the search.
@@ -235,7 +235,7 @@ impl Machine {
         if profile.most().is_some_and(|most| most < n_left) {
             return self.mask(config);
         }
-        Ok(Arc::new(profile.mask(n_left, mask_words(self.shared.vocabulary.n_vocab()))))
+        Ok(Arc::new(profile.mask(n_left, mask_words(self.parser.shared.vocabulary.n_vocab()))))
     }
 
     /// The tokens that are known to fit or not only one by one.
@@ -292,7 +292,7 @@ impl Machine {
         if !self.has_completion(place)? {
             return Ok(false);
         }
-        let vocabulary = self.shared.vocabulary.clone();
+        let vocabulary = self.parser.shared.vocabulary.clone();
         for (path, start) in self.found_ways.get(&place.config).cloned().unwrap_or_default() {
             let way = &path[start..];
             let Some(left) = n_left.checked_sub(way.len() as u32) else { continue };
@@ -358,7 +358,7 @@ impl Machine {
             tokens: std::vec::IntoIter<TokenId>,
             are_cut: bool,
         }
-        let vocabulary = self.shared.vocabulary.clone();
+        let vocabulary = self.parser.shared.vocabulary.clone();
         if self.is_safe_within(start, n_left, bounds)? {
             return Ok(Some(Vec::new()));
         }
@@ -426,7 +426,7 @@ impl Machine {
             are_cut |= offered.len() >= MAX_CANDIDATES;
             tokens.extend(offered);
         }
-        let eos = self.shared.vocabulary.eos_token_ids();
+        let eos = self.parser.shared.vocabulary.eos_token_ids();
         let mut met = FxHashSet::default();
         tokens.retain(|token| !eos.contains(&token.0) && met.insert(*token));
         Ok((tokens.into_iter(), are_cut))

@@ -15,7 +15,7 @@ use super::viability::Adjacency;
 use super::{Lexed, LexedTables, scope};
 use crate::EngineError;
 use crate::configuration::ConfigId;
-use crate::machine::Machine;
+use crate::parser::Parser;
 
 /// What [`prepare`] finds out about a grammar.
 pub(super) struct Prepared {
@@ -84,7 +84,7 @@ impl Lexed {
     /// those that it can read, and a line end that it does not get.
     pub(super) fn exact(
         &mut self,
-        parser: &Machine,
+        parser: &Parser,
         hypothesis: HypothesisId,
         config: ConfigId,
         layout: LayoutId,
@@ -112,7 +112,7 @@ impl Lexed {
     /// The scope of what can come after a hypothesis, doubtful terminals left out.
     pub(super) fn scope_behind(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         hypothesis: HypothesisId,
     ) -> Result<usize, EngineError> {
         let over = self.reach.over(&mut self.hypotheses, hypothesis)?;

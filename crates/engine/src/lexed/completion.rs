@@ -15,7 +15,7 @@ use super::layout::LayoutId;
 use super::{Lexed, LexedThread, Places};
 use crate::EngineError;
 use crate::configuration::ConfigId;
-use crate::machine::Machine;
+use crate::parser::Parser;
 
 /// The most places that one search for a completion visits.
 const MAX_SEARCH: usize = 20_000;
@@ -37,7 +37,7 @@ impl Lexed {
     /// If that depends on the stack, and the search for a completion reaches its limit.
     pub(super) fn is_viable(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         thread: LexedThread,
     ) -> Result<bool, EngineError> {
         match self.is_viable_at_once(parser, thread)? {
@@ -49,7 +49,7 @@ impl Lexed {
     /// The same where no search is needed.
     pub(super) fn is_viable_at_once(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         thread: LexedThread,
     ) -> Result<Option<bool>, EngineError> {
         let answer = self.is_viable_within(parser, thread, self.main)?;
@@ -63,7 +63,7 @@ impl Lexed {
     /// The same by what is known of one scope, which has all that can come.
     pub(super) fn is_viable_within(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         thread: LexedThread,
         scope: usize,
     ) -> Result<Option<bool>, EngineError> {
@@ -131,7 +131,7 @@ impl Lexed {
     /// first asked.
     fn after_any_newline(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         config: ConfigId,
         layout: LayoutId,
         newline: TerminalId,
@@ -165,7 +165,7 @@ impl Lexed {
     }
 
     /// Looks for a completion token by token, as far as ends of tokens are not good or not known to be.
-    fn search(&mut self, parser: &mut Machine, root: LexedThread) -> Result<bool, EngineError> {
+    fn search(&mut self, parser: &mut Parser, root: LexedThread) -> Result<bool, EngineError> {
         let known = match self.searched.get(&root) {
             Some(&known) => known,
             None => {
@@ -181,7 +181,7 @@ impl Lexed {
     /// The same, not kept; given up where a limit on searches is reached.
     fn look_for_completion(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         root: LexedThread,
     ) -> Result<Result<bool, GivenUp>, EngineError> {
         let mut seen = FxHashSet::from_iter([root]);
@@ -263,7 +263,7 @@ impl Lexed {
 
     fn after_any_token(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         thread: LexedThread,
         terminal: TerminalId,
     ) -> Result<Vec<(ConfigId, LayoutId)>, EngineError> {

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::EngineError;
 use crate::configuration::ConfigId;
-use crate::machine::Machine;
+use crate::parser::Parser;
 use crate::stack::{Frame, NodeId};
 
 /// How far down stacks are seen, in costs of frames.
@@ -30,16 +30,12 @@ pub(super) struct Horizon {
 
 impl Horizon {
     /// `node` with the frames beyond the horizon replaced by [`Frame::HOLE`].
-    pub(super) fn cut(&mut self, parser: &mut Machine, node: NodeId) -> NodeId {
+    pub(super) fn cut(&mut self, parser: &mut Parser, node: NodeId) -> NodeId {
         self.cut_below(parser, node, DEPTH)
     }
 
     /// The configuration with all stacks cut off.
-    pub(super) fn cut_all(
-        &mut self,
-        parser: &mut Machine,
-        config: ConfigId,
-    ) -> Result<ConfigId, EngineError> {
+    pub(super) fn cut_all(&mut self, parser: &mut Parser, config: ConfigId) -> Result<ConfigId, EngineError> {
         if let Some(&known) = self.configs.get(&config) {
             return Ok(known);
         }
@@ -54,7 +50,7 @@ impl Horizon {
     }
 
     /// [`cut`](Horizon::cut) with `depth` left; recursion is no deeper than that.
-    fn cut_below(&mut self, parser: &mut Machine, node: NodeId, depth: u32) -> NodeId {
+    fn cut_below(&mut self, parser: &mut Parser, node: NodeId, depth: u32) -> NodeId {
         if let Some(&known) = self.cut.get(&(node, depth)) {
             return known;
         }

@@ -31,8 +31,8 @@ use super::viability::Adjacency;
 use super::{Lexed, LexedThread};
 use crate::EngineError;
 use crate::configuration::{ConfigId, Thread};
-use crate::machine::Machine;
 use crate::mask_form::{MaskBuilder, MaskForm};
+use crate::parser::Parser;
 use crate::stack::NodeId;
 
 /// Bytes that sets of readings may take before they are dropped; rows do not need them once they are made.
@@ -82,7 +82,7 @@ impl Lexed {
     /// If a limit is reached.
     pub(crate) fn mask(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         config: ConfigId,
     ) -> Result<Arc<MaskForm>, EngineError> {
         if let Some(known) = self.masks.get(&config) {
@@ -102,7 +102,7 @@ impl Lexed {
         Ok(form)
     }
 
-    fn compute_mask(&mut self, parser: &mut Machine, config: ConfigId) -> Result<MaskForm, EngineError> {
+    fn compute_mask(&mut self, parser: &mut Parser, config: ConfigId) -> Result<MaskForm, EngineError> {
         let vocabulary = parser.shared.vocabulary.clone();
         let mut mask = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
         if self.configs.is_accepting(config) {
@@ -123,7 +123,7 @@ impl Lexed {
     /// Adds the tokens that some reading of `config` goes on with, byte by byte.
     fn walk(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         config: ConfigId,
         mask: &mut MaskBuilder,
     ) -> Result<(), EngineError> {
@@ -149,7 +149,7 @@ impl Lexed {
     /// Adds the tokens that `thread`, which is one of `config`, goes on with.
     fn add_thread(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         config: ConfigId,
         thread: LexedThread,
         mask: &mut MaskBuilder,
@@ -227,19 +227,19 @@ impl Lexed {
     }
 
     /// Whether what is found with the stacks of `node` cut off holds for them as they are.
-    fn can_cut(&mut self, parser: &mut Machine, node: NodeId) -> bool {
+    fn can_cut(&mut self, parser: &mut Parser, node: NodeId) -> bool {
         self.scopes[self.main].always_finishes(parser, node)
     }
 
     /// The same of all threads of a configuration.
-    fn can_cut_all(&mut self, parser: &mut Machine, config: ConfigId) -> bool {
+    fn can_cut_all(&mut self, parser: &mut Parser, config: ConfigId) -> bool {
         self.scopes[self.main].all_always_finish(parser, config)
     }
 
     /// Adds the tokens after which `terminal` is the next that may end.
     fn add_inside(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         thread: LexedThread,
         terminal: TerminalId,
         row: &LexedRow,
@@ -273,7 +273,7 @@ impl Lexed {
     #[allow(clippy::too_many_arguments, reason = "what is judged, and where the result goes")]
     fn add_judged(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         thread: LexedThread,
         cut: ConfigId,
         terminal: TerminalId,
@@ -290,7 +290,7 @@ impl Lexed {
     /// Adds those of `tokens` that `config` goes on with. That takes searches.
     fn add_one_by_one(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         config: ConfigId,
         tokens: &MaskForm,
         mask: &mut MaskBuilder,
@@ -307,7 +307,7 @@ impl Lexed {
 
     /// Whether a thread at the end of a token has a completion, where that is said at once of all hypotheses that read
     /// the same.
-    fn verdict(&mut self, parser: &mut Machine, thread: LexedThread) -> Result<Option<bool>, EngineError> {
+    fn verdict(&mut self, parser: &mut Parser, thread: LexedThread) -> Result<Option<bool>, EngineError> {
         if self.scopes[self.main].is_complete {
             self.is_viable_at_once(parser, thread)
         } else {
@@ -335,7 +335,7 @@ impl Lexed {
     }
 
     /// The row of a hypothesis, made if it is not there.
-    fn row(&mut self, parser: &mut Machine, hypothesis: HypothesisId) -> Result<Arc<LexedRow>, EngineError> {
+    fn row(&mut self, parser: &mut Parser, hypothesis: HypothesisId) -> Result<Arc<LexedRow>, EngineError> {
         if let Some(row) = self.rows.get(&hypothesis) {
             return Ok(row.clone());
         }
@@ -385,7 +385,7 @@ impl Lexed {
     /// sequence begins with `terminal`.
     fn judgement(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         thread: LexedThread,
         cut: ConfigId,
         terminal: TerminalId,
@@ -417,7 +417,7 @@ impl Lexed {
     /// cut off (`is_cut`), those that cannot be judged are left open.
     fn judge(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         tree: &SequenceTree,
         nodes: Range<usize>,
         place: LexedThread,

@@ -59,10 +59,9 @@ use maskwright_lexing::{Lexer, TerminalSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
-use crate::budget::LexedBudget;
 use crate::configuration::{ConfigId, Configurations};
-use crate::machine::Machine;
 use crate::mask_form::MaskForm;
+use crate::parser::Parser;
 use bits::{Bits, contains, insert, remove};
 use competition::{Prepared, prepare};
 use completion::GivenUp;
@@ -165,8 +164,6 @@ pub(crate) struct Lexed {
     /// search was made yet.
     unsettled: FxHashMap<ConfigId, Option<Option<ConfigId>>>,
     masks: FxHashMap<ConfigId, Arc<MaskForm>>,
-    /// Made when a first budget is asked for.
-    pub(crate) budget: Option<Box<LexedBudget>>,
     /// The masks of `masks`, each once.
     forms: FxHashSet<Arc<MaskForm>>,
     judgements: FxHashMap<JudgementKey, Arc<Judgement>>,
@@ -186,7 +183,7 @@ impl Lexed {
     ///
     /// # Errors
     /// If no text is in the language, or a limit is reached.
-    pub(crate) fn new(tables: Arc<LexedTables>, parser: &mut Machine) -> Result<Lexed, EngineError> {
+    pub(crate) fn new(tables: Arc<LexedTables>, parser: &mut Parser) -> Result<Lexed, EngineError> {
         let n_words = Adjacency::n_words(tables.n_terminals);
         let (everything, nothing): (Bits, Bits) = (vec![u64::MAX; n_words].into(), vec![0; n_words].into());
         let mut everything = scope(&tables, &mut parser.network, everything, &nothing, true);
@@ -219,7 +216,6 @@ impl Lexed {
             searched: FxHashMap::default(),
             unsettled: FxHashMap::default(),
             masks: FxHashMap::default(),
-            budget: None,
             forms: FxHashSet::default(),
             judgements: FxHashMap::default(),
             insides: FxHashMap::default(),
@@ -230,8 +226,8 @@ impl Lexed {
             alike: FxHashMap::default(),
             horizon: Horizon::default(),
         };
-        let hypothesis = lexed.exact(parser, first, parser.own_start(), LayoutId::START)?;
-        let thread = LexedThread { hypothesis, parser: parser.own_start(), layout: LayoutId::START };
+        let hypothesis = lexed.exact(parser, first, parser.start(), LayoutId::START)?;
+        let thread = LexedThread { hypothesis, parser: parser.start(), layout: LayoutId::START };
         if !lexed.is_viable(parser, thread)? {
             return Err(EngineError::no_text());
         }
@@ -247,7 +243,7 @@ impl Lexed {
     /// The bytes that can come next.
     pub(crate) fn next_bytes(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         config: ConfigId,
     ) -> Result<ByteSet, EngineError> {
         if let Some(known) = self.configs.next_bytes(config) {
@@ -265,7 +261,7 @@ impl Lexed {
 
     fn intern(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         threads: &mut Vec<LexedThread>,
     ) -> Result<Option<ConfigId>, EngineError> {
         if threads.is_empty() {
@@ -286,7 +282,7 @@ impl Lexed {
     /// has a completion is not asked.
     fn after(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         thread: LexedThread,
         outcome: Outcome,
         byte: u8,
@@ -314,7 +310,7 @@ impl Lexed {
     /// What the parser is in after a token, its layout with it; `line` is that of the token.
     fn after_token(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         config: ConfigId,
         layout: LayoutId,
         terminal: TerminalId,
@@ -353,7 +349,7 @@ impl Lexed {
     /// The tokens that a line of the given width makes.
     fn indent(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         mut config: ConfigId,
         layout: LayoutId,
         width: u32,
@@ -381,7 +377,7 @@ impl Lexed {
     /// Whether the text may end where the parser is in `config`: all blocks are closed.
     fn can_end(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         mut config: ConfigId,
         layout: LayoutId,
     ) -> Result<bool, EngineError> {
@@ -418,7 +414,7 @@ impl Lexed {
     /// The parser's configuration after one more terminal.
     fn shift(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         config: ConfigId,
         terminal: TerminalId,
     ) -> Result<Option<ConfigId>, EngineError> {
@@ -448,7 +444,6 @@ impl Lexed {
         self.searched = FxHashMap::default();
         self.unsettled = FxHashMap::default();
         self.masks = FxHashMap::default();
-        self.budget = None;
         self.forms = FxHashSet::default();
         self.judgements = FxHashMap::default();
         self.insides = FxHashMap::default();
@@ -469,18 +464,13 @@ impl Lexed {
             + self.reach.memory_usage()
             + self.scopes.iter().map(Scope::memory_usage).sum::<usize>()
             + self.layouts.memory_usage()
-            + self.budget.as_ref().map_or(0, |budget| budget.memory_usage())
             + self.readings.memory_usage()
             + self.row_bytes
             + self.horizon.memory_usage()
     }
 
     /// The names of the terminals that the next token may be of, for messages.
-    pub(crate) fn expected(
-        &mut self,
-        parser: &Machine,
-        config: ConfigId,
-    ) -> Result<Vec<String>, EngineError> {
+    pub(crate) fn expected(&mut self, parser: &Parser, config: ConfigId) -> Result<Vec<String>, EngineError> {
         let mut names = Vec::new();
         for thread in self.configs.threads(config) {
             let regime = usize::from(self.layouts.get(thread.layout).depth > 0);

@@ -14,7 +14,7 @@ use super::hypotheses::{Hypotheses, HypothesisId};
 use super::viability::Viability;
 use crate::EngineError;
 use crate::configuration::ConfigId;
-use crate::machine::Machine;
+use crate::parser::Parser;
 use crate::stack::{Frame, NodeId};
 
 /// The rules restricted to a set of terminals, and what is known of hypotheses under that.
@@ -49,7 +49,7 @@ impl Scope {
     }
 
     /// The terminals that the parser can read in `config` and then finish within the scope.
-    pub(super) fn readable(&mut self, parser: &mut Machine, config: ConfigId) -> &[u64] {
+    pub(super) fn readable(&mut self, parser: &mut Parser, config: ConfigId) -> &[u64] {
         if !self.readable.has(config) {
             let mut readable: Bits = vec![0; self.rules.terminals.len()].into();
             for index in 0..parser.configs.threads(config).len() {
@@ -73,7 +73,7 @@ impl Scope {
     /// What a hypothesis reads next, and what the parser in `config` can read and then finish.
     pub(super) fn reads_and_readable(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         config: ConfigId,
         hypotheses: &mut Hypotheses,
         hypothesis: HypothesisId,
@@ -85,7 +85,7 @@ impl Scope {
     }
 
     /// Whether some stack of `node` can be finished. Nodes have no cycles.
-    fn can_finish(&mut self, parser: &mut Machine, node: NodeId) -> bool {
+    fn can_finish(&mut self, parser: &mut Parser, node: NodeId) -> bool {
         let mut work = vec![node];
         while let Some(&top) = work.last() {
             if self.nodes.get(top.0).is_some() {
@@ -125,7 +125,7 @@ impl Scope {
     }
 
     /// Whether all stacks of `node` can be finished, wherever they are returned to.
-    pub(super) fn always_finishes(&mut self, parser: &mut Machine, node: NodeId) -> bool {
+    pub(super) fn always_finishes(&mut self, parser: &mut Parser, node: NodeId) -> bool {
         if self.is_everything {
             return true;
         }
@@ -162,7 +162,7 @@ impl Scope {
     }
 
     /// The same of all threads of a configuration.
-    pub(super) fn all_always_finish(&mut self, parser: &mut Machine, config: ConfigId) -> bool {
+    pub(super) fn all_always_finish(&mut self, parser: &mut Parser, config: ConfigId) -> bool {
         if self.is_everything {
             return true;
         }

@@ -17,7 +17,7 @@ use super::{Lexed, LexedThread};
 use crate::EngineError;
 use crate::configuration::ConfigId;
 use crate::inspect::{SpanView, StackVerdict};
-use crate::machine::Machine;
+use crate::parser::Parser;
 
 /// The most readings of one token.
 const MAX_READINGS: usize = 10_000;
@@ -36,7 +36,7 @@ impl Lexed {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn origins(&mut self, parser: &mut Machine, text: &[u8]) -> Result<Vec<Origin>, EngineError> {
+    pub(crate) fn origins(&mut self, parser: &mut Parser, text: &[u8]) -> Result<Vec<Origin>, EngineError> {
         let Some((&last, before)) = text.split_last() else {
             let threads = self.configs.threads(self.start).to_vec();
             return Ok(threads.into_iter().map(|thread| Origin { ended: None, thread }).collect());
@@ -64,7 +64,7 @@ impl Lexed {
     /// If a limit is reached.
     pub(crate) fn spans(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         origins: &[Origin],
     ) -> Result<Vec<SpanView>, EngineError> {
         let vocabulary = parser.shared.vocabulary.clone();
@@ -163,7 +163,7 @@ impl Lexed {
     /// What the parser says of a sequence behind `thread`.
     fn stack_verdict(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         thread: LexedThread,
         sequence: &[TerminalId],
     ) -> Result<StackVerdict, EngineError> {
@@ -186,7 +186,7 @@ impl Lexed {
     /// Whether the parser reads a sequence, and whether some reading returned into a hole.
     fn reads(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         mut config: ConfigId,
         sequence: &[TerminalId],
     ) -> Result<(bool, bool), EngineError> {

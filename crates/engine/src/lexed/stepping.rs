@@ -14,7 +14,7 @@
 use super::{Lexed, LexedThread};
 use crate::EngineError;
 use crate::configuration::ConfigId;
-use crate::machine::Machine;
+use crate::parser::Parser;
 
 /// Of bytes read at once, searches are made after so many, so that dead threads do not pile up.
 const MAX_LOOSE: usize = 64;
@@ -26,7 +26,7 @@ impl Lexed {
     /// If a limit is reached: of searches, if none of the threads is known to have a completion.
     pub(crate) fn step(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         config: ConfigId,
         byte: u8,
     ) -> Result<Option<ConfigId>, EngineError> {
@@ -42,7 +42,7 @@ impl Lexed {
     /// As those of [`step`](Lexed::step) with the last byte.
     pub(crate) fn step_all(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         mut config: ConfigId,
         bytes: &[u8],
     ) -> Result<Option<ConfigId>, EngineError> {
@@ -67,7 +67,7 @@ impl Lexed {
     /// The threads after one more byte but those that are known to have no completion.
     pub(super) fn step_loosely(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         config: ConfigId,
         byte: u8,
     ) -> Result<Option<ConfigId>, EngineError> {
@@ -110,7 +110,7 @@ impl Lexed {
     /// If a search is given up, and no thread is known to have a completion.
     pub(super) fn settle(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         config: ConfigId,
     ) -> Result<Option<ConfigId>, EngineError> {
         match self.unsettled.get(&config) {

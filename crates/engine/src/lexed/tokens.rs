@@ -8,7 +8,7 @@ use super::Lexed;
 use super::hypotheses::{HypothesisId, Outcome};
 use crate::EngineError;
 use crate::configuration::ConfigId;
-use crate::machine::Machine;
+use crate::parser::Parser;
 
 /// Where the lexer stands: a hypothesis, and the blanks since the last newline character of the token in
 /// progress, if that may become a token that ends a line.
@@ -44,7 +44,7 @@ impl Lexed {
     /// If a limit is reached.
     pub(crate) fn readings(
         &mut self,
-        parser: &mut Machine,
+        parser: &mut Parser,
         config: ConfigId,
     ) -> Result<Vec<Reading>, EngineError> {
         let threads = self.configs.threads(config).to_vec();

@@ -23,7 +23,7 @@ use super::neighbours::Neighbours;
 use crate::EngineError;
 use crate::lexed::bits::{Bits, contains};
 use crate::lexed::{HypothesisId, Lexed};
-use crate::machine::Machine;
+use crate::parser::Parser;
 use crate::stack::{Frame, NodeId};
 
 /// With more tables than this nothing more is found out: floors are 0.
@@ -162,43 +162,43 @@ impl Floors {
     }
 
     /// The floor of a state in a context.
-    pub(super) fn of_state(&mut self, machine: &mut Machine, state: ExprId, context: ContextId) -> u32 {
-        let table = self.table(machine, state, context);
+    pub(super) fn of_state(&mut self, parser: &mut Parser, state: ExprId, context: ContextId) -> u32 {
+        let table = self.table(parser, state, context);
         self.floor_of(table)
     }
 
     /// The floor of a rule by its body in a context, and the least floor of `next` behind it.
     pub(super) fn of_call(
         &mut self,
-        machine: &mut Machine,
+        parser: &mut Parser,
         (body, next): (ExprId, ExprId),
         context: ContextId,
     ) -> (u32, u32) {
-        let inside = self.table(machine, body, context);
+        let inside = self.table(parser, body, context);
         let exits = self.exits_of(inside);
-        let behind = exits.into_iter().map(|(behind, _)| self.of_state(machine, next, behind)).min();
+        let behind = exits.into_iter().map(|(behind, _)| self.of_state(parser, next, behind)).min();
         (self.floor_of(inside), behind.unwrap_or(0))
     }
 
     /// The floor of what is left of the text behind a state and below a node, both.
     pub(super) fn of_place(
         &mut self,
-        machine: &mut Machine,
+        parser: &mut Parser,
         (state, node): (ExprId, NodeId),
         context: ContextId,
     ) -> u32 {
-        let table = self.table(machine, state, context);
+        let table = self.table(parser, state, context);
         if self.known.is_none() {
             return 0;
         }
         let mut least = if table.is_none() || self.is_nullable(table) {
-            self.of_node(machine, node, context)
+            self.of_node(parser, node, context)
         } else {
             UNKNOWN
         };
         for (behind, cost) in self.exits_of(table) {
             if cost < least {
-                least = least.min(cost.saturating_add(self.of_node(machine, node, behind)));
+                least = least.min(cost.saturating_add(self.of_node(parser, node, behind)));
             }
         }
         least
@@ -207,23 +207,23 @@ impl Floors {
     /// The least floor of what is left of the text below a node, however a state ends.
     pub(super) fn below(
         &mut self,
-        machine: &mut Machine,
+        parser: &mut Parser,
         (state, node): (ExprId, NodeId),
         context: ContextId,
     ) -> u32 {
-        let table = self.table(machine, state, context);
+        let table = self.table(parser, state, context);
         if self.known.is_none() {
             return 0;
         }
-        let mut least = if self.is_nullable(table) { self.of_node(machine, node, context) } else { UNKNOWN };
+        let mut least = if self.is_nullable(table) { self.of_node(parser, node, context) } else { UNKNOWN };
         for (behind, _) in self.exits_of(table) {
-            least = least.min(self.of_node(machine, node, behind));
+            least = least.min(self.of_node(parser, node, behind));
         }
         least
     }
 
     /// The floor of what is left of the text below a node.
-    fn of_node(&mut self, machine: &mut Machine, node: NodeId, context: ContextId) -> u32 {
+    fn of_node(&mut self, parser: &mut Parser, node: NodeId, context: ContextId) -> u32 {
         let mut stack = vec![(node, context)];
         while let Some(&top) = stack.last() {
             if self.of_nodes.contains_key(&top) {
@@ -233,12 +233,12 @@ impl Floors {
             let n_open = stack.len();
             let (node, context) = top;
             let mut least = UNKNOWN;
-            for frame in machine.stacks.frames(node).to_vec() {
+            for frame in parser.stacks.frames(node).to_vec() {
                 if frame == Frame::BOTTOM {
                     least = 0;
                     continue;
                 }
-                let table = self.table(machine, frame.ret, context);
+                let table = self.table(parser, frame.ret, context);
                 let mut ways = self.exits_of(table);
                 if table.is_none() || self.is_nullable(table) {
                     ways.push((context, 0));
@@ -259,7 +259,7 @@ impl Floors {
     }
 
     /// The table of a state; `None` for what takes nothing, or if nothing is known.
-    fn table(&mut self, machine: &mut Machine, state: ExprId, context: ContextId) -> Option<u32> {
+    fn table(&mut self, parser: &mut Parser, state: ExprId, context: ContextId) -> Option<u32> {
         if state == ExprPool::EPSILON {
             return None;
         }
@@ -268,8 +268,8 @@ impl Floors {
             return Some(table);
         }
         let mut work = Vec::new();
-        let table = known.table(machine, state, context, &mut work);
-        if known.solve(machine, work) {
+        let table = known.table(parser, state, context, &mut work);
+        if known.solve(parser, work) {
             return Some(table);
         }
         self.known = None;
@@ -323,17 +323,11 @@ impl Known {
     }
 
     /// The number of a table; if it is new, it is added to `work`.
-    fn table(
-        &mut self,
-        machine: &mut Machine,
-        state: ExprId,
-        context: ContextId,
-        work: &mut Vec<u32>,
-    ) -> u32 {
+    fn table(&mut self, parser: &mut Parser, state: ExprId, context: ContextId, work: &mut Vec<u32>) -> u32 {
         let fresh = self.tables.len() as u32;
         let id = *self.table_ids.entry((state, context)).or_insert(fresh);
         if id == fresh {
-            let is_nullable = machine.network.is_nullable(state);
+            let is_nullable = parser.network.is_nullable(state);
             let (exits, used_by) = (Vec::new(), Vec::new());
             self.tables.push(Table { state, context, is_nullable, exits, used_by, is_due: true });
             work.push(id);
@@ -342,7 +336,7 @@ impl Known {
     }
 
     /// Makes tables anew until none changes; whether that ended within the limit.
-    fn solve(&mut self, machine: &mut Machine, mut work: Vec<u32>) -> bool {
+    fn solve(&mut self, parser: &mut Parser, mut work: Vec<u32>) -> bool {
         while let Some(id) = work.pop() {
             if self.tables.len() > MAX_TABLES {
                 return false;
@@ -351,8 +345,8 @@ impl Known {
             table.is_due = false;
             let (state, context) = (table.state, table.context);
             let mut exits = Vec::new();
-            for index in machine.network.moves(state) {
-                let step = machine.network.move_at(index);
+            for index in parser.network.moves(state) {
+                let step = parser.network.move_at(index);
                 let ways = match step.symbol {
                     Symbol::Terminal(terminal) => {
                         let is_free = self.made.contains(&terminal)
@@ -360,16 +354,16 @@ impl Known {
                         vec![(self.of_terminal[terminal.index()], u32::from(!is_free))]
                     }
                     Symbol::Rule(rule) => {
-                        let body = machine.network.body(rule);
-                        self.use_table(machine, id, (body, context), &mut work)
+                        let body = parser.network.body(rule);
+                        self.use_table(parser, id, (body, context), &mut work)
                     }
                 };
                 for (behind, cost) in ways {
-                    if machine.network.is_nullable(step.next) {
+                    if parser.network.is_nullable(step.next) {
                         exits.push((behind, cost));
                     }
                     if step.next != ExprPool::EPSILON {
-                        let rest = self.use_table(machine, id, (step.next, behind), &mut work);
+                        let rest = self.use_table(parser, id, (step.next, behind), &mut work);
                         exits.extend(
                             rest.into_iter().map(|(behind, more)| (behind, cost.saturating_add(more))),
                         );
@@ -394,12 +388,12 @@ impl Known {
     /// The exits of a table so far, for `user`, which is told when there are more.
     fn use_table(
         &mut self,
-        machine: &mut Machine,
+        parser: &mut Parser,
         user: u32,
         (state, context): (ExprId, ContextId),
         work: &mut Vec<u32>,
     ) -> Vec<(ContextId, u32)> {
-        let used = self.table(machine, state, context, work);
+        let used = self.table(parser, state, context, work);
         let table = &mut self.tables[used as usize];
         if !table.used_by.contains(&user) {
             table.used_by.push(user);

@@ -14,8 +14,8 @@ use super::search::Least;
 use crate::EngineError;
 use crate::configuration::ConfigId;
 use crate::lexed::Lexed;
-use crate::machine::Machine;
 use crate::mask_form::{MaskBuilder, MaskForm};
+use crate::parser::Parser;
 
 /// How many times as many items a search may take when no token is left otherwise.
 const MAX_ESCALATION: u64 = 256;
@@ -30,15 +30,15 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    fn new(lexed: &mut Lexed, machine: &mut Machine, config: ConfigId) -> Result<Groups, EngineError> {
-        let vocabulary = machine.shared.vocabulary.clone();
+    fn new(lexed: &mut Lexed, parser: &mut Parser, config: ConfigId) -> Result<Groups, EngineError> {
+        let vocabulary = parser.shared.vocabulary.clone();
         let n_words = mask_words(vocabulary.n_vocab());
         let mut groups: FxHashMap<ConfigId, MaskBuilder> = FxHashMap::default();
         let trie = vocabulary.trie();
         let mut stack = vec![(Trie::ROOT, config)];
         while let Some((node, config)) = stack.pop() {
             for (byte, child) in trie.children(node) {
-                let Some(next) = lexed.step(machine, config, byte)? else { continue };
+                let Some(next) = lexed.step(parser, config, byte)? else { continue };
                 if !trie.tokens(child).is_empty() {
                     let group = groups.entry(next).or_insert_with(|| MaskBuilder::new(n_words));
                     group.insert_all(trie.tokens(child));
@@ -67,12 +67,12 @@ impl LexedBudget {
     pub(in super::super) fn mask(
         &mut self,
         lexed: &mut Lexed,
-        machine: &mut Machine,
+        parser: &mut Parser,
         config: ConfigId,
         n_left: u32,
     ) -> Result<Option<Arc<MaskForm>>, EngineError> {
         if !self.groups.contains_key(&config) {
-            let groups = Groups::new(lexed, machine, config)?;
+            let groups = Groups::new(lexed, parser, config)?;
             self.group_bytes += groups.memory_usage();
             self.groups.insert(config, groups);
         }
@@ -85,7 +85,7 @@ impl LexedBudget {
             None => return Ok(None),
         };
         let limit = n_left.saturating_sub(1);
-        let vocabulary = machine.shared.vocabulary.clone();
+        let vocabulary = parser.shared.vocabulary.clone();
         let mut mask = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
         let mut is_empty = true;
         if lexed.configs.is_accepting(config) && n_left >= self.eos_cost {
@@ -96,7 +96,7 @@ impl LexedBudget {
         // As long as all groups fit by their upper bounds: the highest of these.
         let mut highest = Some(self.eos_cost);
         for (next, tokens) in list.iter() {
-            if self.fits(lexed, machine, *next, limit)? {
+            if self.fits(lexed, parser, *next, limit)? {
                 mask.union(tokens);
                 is_empty = false;
                 let upper = self.known_upper(lexed, *next);
@@ -106,10 +106,10 @@ impl LexedBudget {
             }
         }
         if is_empty && !lexed.configs.is_accepting(config) {
-            mask.union(self.find_any(lexed, machine, &list, limit)?);
+            mask.union(self.find_any(lexed, parser, &list, limit)?);
         }
         let mask = Arc::new(mask.finish());
-        if !machine.shared.options.use_memo {
+        if !parser.shared.options.use_memo {
             self.groups.remove(&config);
         } else if let Some(groups) = self.groups.get_mut(&config) {
             match highest {
@@ -133,23 +133,23 @@ impl LexedBudget {
     fn find_any<'a>(
         &mut self,
         lexed: &mut Lexed,
-        machine: &mut Machine,
+        parser: &mut Parser,
         list: &'a [(ConfigId, MaskForm)],
         limit: u32,
     ) -> Result<&'a MaskForm, EngineError> {
         let mut order = Vec::with_capacity(list.len());
         for (index, &(config, _)) in list.iter().enumerate() {
-            order.push((self.floor(lexed, machine, config)?, index));
+            order.push((self.floor(lexed, parser, config)?, index));
         }
         order.retain(|&(floor, _)| floor <= limit);
         order.sort_unstable();
-        let items = machine.shared.limits.budget_items.max(1);
+        let items = parser.shared.limits.budget_items.max(1);
         let mut factor = 1;
         let mut given_up = EngineError::budget_search(items);
         while factor <= MAX_ESCALATION {
             for &(_, index) in &order {
                 let (config, tokens) = &list[index];
-                match self.exact_within(lexed, machine, *config, limit, items.saturating_mul(factor))? {
+                match self.exact_within(lexed, parser, *config, limit, items.saturating_mul(factor))? {
                     Ok(Some(least)) => {
                         // What a token was allowed for is known when it comes.
                         let least = Least::Exactly(least - self.eos_cost);

@@ -49,7 +49,7 @@ use crate::EngineError;
 use crate::compiler::lock;
 use crate::configuration::ConfigId;
 use crate::lexed::Lexed;
-use crate::machine::Machine;
+use crate::parser::Parser;
 use ends::{Ends, Explored};
 use floors::Floors;
 use groups::Groups;
@@ -92,9 +92,9 @@ pub(crate) struct LexedBudget {
 
 impl LexedBudget {
     /// Nothing is known yet; `spelling` is what grammars share.
-    pub(super) fn new(machine: &Machine) -> LexedBudget {
+    pub(super) fn new(parser: &Parser) -> LexedBudget {
         LexedBudget {
-            spelling: machine.shared.spelling(),
+            spelling: parser.shared.spelling(),
             runs: Runs::default(),
             floors: Floors::default(),
             aligned_floors: Floors::default(),
@@ -103,9 +103,9 @@ impl LexedBudget {
             upper: Search::new(true),
             groups: FxHashMap::default(),
             group_bytes: 0,
-            patience: machine.shared.limits.budget_items,
+            patience: parser.shared.limits.budget_items,
             next_look: LOOK_EVERY,
-            eos_cost: u32::from(!machine.shared.vocabulary.eos_token_ids().is_empty()),
+            eos_cost: u32::from(!parser.shared.vocabulary.eos_token_ids().is_empty()),
         }
     }
 
@@ -156,7 +156,7 @@ impl LexedBudget {
     fn ask<T>(
         &mut self,
         lexed: &mut Lexed,
-        machine: &mut Machine,
+        parser: &mut Parser,
         is_upper: bool,
         ask: impl FnOnce(&mut Search, &mut Parts<'_>) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
@@ -174,17 +174,17 @@ impl LexedBudget {
         }
         let LexedBudget { runs, floors, aligned_floors, exact, upper, .. } = self;
         let (search, floors) = if is_upper { (upper, aligned_floors) } else { (exact, floors) };
-        ask(search, &mut Parts { machine, lexed, futures: &mut spelling.futures, runs, floors })
+        ask(search, &mut Parts { parser, lexed, futures: &mut spelling.futures, runs, floors })
     }
 
     /// A lower bound on the number of tokens of a text that is not complete.
     fn floor(
         &mut self,
         lexed: &mut Lexed,
-        machine: &mut Machine,
+        parser: &mut Parser,
         config: ConfigId,
     ) -> Result<u32, EngineError> {
-        Ok(self.ask(lexed, machine, false, |_, parts| floor(parts, config))? + self.eos_cost)
+        Ok(self.ask(lexed, parser, false, |_, parts| floor(parts, config))? + self.eos_cost)
     }
 
     /// The number of tokens of some completion of a text that is not complete, if one of at most `limit` is found in
@@ -192,13 +192,13 @@ impl LexedBudget {
     fn upper_within(
         &mut self,
         lexed: &mut Lexed,
-        machine: &mut Machine,
+        parser: &mut Parser,
         config: ConfigId,
         limit: u32,
     ) -> Result<Option<u32>, EngineError> {
         let Some(room) = limit.checked_sub(self.eos_cost) else { return Ok(None) };
         let found = self
-            .ask(lexed, machine, true, |search, parts| search.within(parts, config, room, MAX_UPPER_ITEMS));
+            .ask(lexed, parser, true, |search, parts| search.within(parts, config, room, MAX_UPPER_ITEMS));
         if found.is_err() {
             self.upper.clear();
         }
@@ -210,7 +210,7 @@ impl LexedBudget {
     fn exact_within(
         &mut self,
         lexed: &mut Lexed,
-        machine: &mut Machine,
+        parser: &mut Parser,
         config: ConfigId,
         limit: u32,
         max_items: u64,
@@ -218,7 +218,7 @@ impl LexedBudget {
         let Some(room) = limit.checked_sub(self.eos_cost) else { return Ok(Ok(None)) };
         let before = self.exact.work();
         let found =
-            self.ask(lexed, machine, false, |search, parts| search.within(parts, config, room, max_items));
+            self.ask(lexed, parser, false, |search, parts| search.within(parts, config, room, max_items));
         match found {
             Err(error) if error.is_budget_search() => {
                 self.exact.clear();
@@ -228,7 +228,7 @@ impl LexedBudget {
             }
             found => {
                 if self.exact.work() > before {
-                    self.patience = (self.patience + REGAINED).min(machine.shared.limits.budget_items);
+                    self.patience = (self.patience + REGAINED).min(parser.shared.limits.budget_items);
                 }
                 Ok(Ok(found?.map(|found| found + self.eos_cost)))
             }
@@ -243,15 +243,15 @@ impl LexedBudget {
     pub(super) fn least(
         &mut self,
         lexed: &mut Lexed,
-        machine: &mut Machine,
+        parser: &mut Parser,
         config: ConfigId,
     ) -> Result<(u32, TokenCountStatus), EngineError> {
         if lexed.configs.is_accepting(config) {
             return Ok((self.eos_cost, TokenCountStatus::Exact));
         }
-        let upper = self.upper_within(lexed, machine, config, MAX_BOUND)?;
+        let upper = self.upper_within(lexed, parser, config, MAX_BOUND)?;
         let better = upper.map_or(MAX_BOUND, |upper| upper - 1);
-        match self.exact_within(lexed, machine, config, better, self.patience)? {
+        match self.exact_within(lexed, parser, config, better, self.patience)? {
             Ok(exact) => Ok((exact.or(upper).unwrap_or(NEVER), TokenCountStatus::Exact)),
             Err(error) => Ok((upper.ok_or(error)?, TokenCountStatus::Upper)),
         }
@@ -264,7 +264,7 @@ impl LexedBudget {
     pub(super) fn fits(
         &mut self,
         lexed: &mut Lexed,
-        machine: &mut Machine,
+        parser: &mut Parser,
         config: ConfigId,
         limit: u32,
     ) -> Result<bool, EngineError> {
@@ -275,10 +275,10 @@ impl LexedBudget {
         let room = limit.saturating_sub(self.eos_cost);
         let known = self.upper.configs.get(&config).and_then(|known| known.known());
         if known.is_some_and(|known| known <= room)
-            || self.upper_within(lexed, machine, config, limit)?.is_some()
+            || self.upper_within(lexed, parser, config, limit)?.is_some()
         {
             return Ok(true);
         }
-        Ok(matches!(self.exact_within(lexed, machine, config, limit, self.patience)?, Ok(Some(_))))
+        Ok(matches!(self.exact_within(lexed, parser, config, limit, self.patience)?, Ok(Some(_))))
     }
 }

@@ -97,7 +97,7 @@ impl Search {
             tried = (tried + if n_tried < MAX_STEPS { 1 } else { tried }).min(limit);
             least = self.config_within(parts, config, tried)?;
         }
-        if parts.machine.shared.options.use_memo {
+        if parts.parser.shared.options.use_memo {
             let known = least.map_or(Least::MoreThan(tried.max(limit)), Least::Exactly);
             self.configs.insert(config, known);
         }
@@ -112,17 +112,17 @@ impl Search {
         bound: u32,
     ) -> Result<Option<u32>, EngineError> {
         let mut found: Option<u32> = None;
-        for reading in parts.lexed.readings(parts.machine, config)? {
+        for reading in parts.lexed.readings(parts.parser, config)? {
             let start =
                 RunStart { point: reading.point, future: parts.futures.root(), is_nested: reading.depth > 0 };
             let run = parts.runs.run(parts.lexed, parts.futures, start)?;
             let blocks = self.summaries.blocks.of(&reading.widths, reading.depth);
-            let threads = parts.machine.configs.threads(reading.parser).to_vec();
+            let threads = parts.parser.configs.threads(reading.parser).to_vec();
             let mut ways = Vec::with_capacity(threads.len());
             for Thread { terminal, next, node, .. } in threads {
                 let floors = &mut *parts.floors;
                 let context = floors.behind(terminal);
-                let floor = floors.of_place(parts.machine, (next, node), context);
+                let floor = floors.of_place(parts.parser, (next, node), context);
                 ways.push((terminal, (next, node), floor));
             }
             let mut can_end = reading.can_end;
@@ -180,7 +180,7 @@ impl Search {
             }
             let (state, node, control) = top;
             let context = self.summaries.context(parts, control)?;
-            let floor = parts.floors.of_place(parts.machine, (state, node), context);
+            let floor = parts.floors.of_place(parts.parser, (state, node), context);
             if floor > bound {
                 self.places.insert(top, Least::MoreThan(bound));
                 stack.pop();
@@ -189,13 +189,13 @@ impl Search {
             let exits = if state == ExprPool::EPSILON {
                 vec![(control, 0)]
             } else {
-                let below = parts.floors.below(parts.machine, (state, node), context);
+                let below = parts.floors.below(parts.parser, (state, node), context);
                 self.summaries.exits(parts, state, control, bound.saturating_sub(below))?
             };
             let n_open = stack.len();
             let mut least: Option<u32> = None;
             for (left, cost) in exits {
-                for frame in parts.machine.stacks.frames(node).to_vec() {
+                for frame in parts.parser.stacks.frames(node).to_vec() {
                     let room = least.map_or(bound, |least| least.min(bound));
                     if cost > room {
                         break;
@@ -257,13 +257,13 @@ pub(super) fn floor(parts: &mut Parts<'_>, config: ConfigId) -> Result<u32, Engi
     let floors = &mut *parts.floors;
     let mut least = u32::MAX;
 
-    for reading in parts.lexed.readings(parts.machine, config)? {
+    for reading in parts.lexed.readings(parts.parser, config)? {
         if reading.can_end {
             return Ok(1);
         }
-        for Thread { terminal, next, node, .. } in parts.machine.configs.threads(reading.parser).to_vec() {
+        for Thread { terminal, next, node, .. } in parts.parser.configs.threads(reading.parser).to_vec() {
             let context = floors.behind(terminal);
-            least = least.min(floors.of_place(parts.machine, (next, node), context));
+            least = least.min(floors.of_place(parts.parser, (next, node), context));
         }
     }
     Ok(least.saturating_add(1))

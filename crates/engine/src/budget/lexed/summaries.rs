@@ -17,7 +17,7 @@ use super::floors::{ContextId, Floors};
 use super::runs::{Exit, RunId, RunStart, Runs};
 use crate::EngineError;
 use crate::lexed::{HypothesisId, Lexed, Point};
-use crate::machine::Machine;
+use crate::parser::Parser;
 
 /// A summary.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -31,7 +31,7 @@ type Spot = (SummaryId, ExprId, HypothesisId, BlocksId);
 
 /// What is asked of all parts in turn: the parser's rules, what reads bytes, and what tokens there are.
 pub(super) struct Parts<'a> {
-    pub(super) machine: &'a mut Machine,
+    pub(super) parser: &'a mut Parser,
     pub(super) lexed: &'a mut Lexed,
     pub(super) futures: &'a mut Futures,
     pub(super) runs: &'a mut Runs,
@@ -212,7 +212,7 @@ impl Summaries {
             return Ok(());
         }
         let context = self.context(parts, place.1)?;
-        let floor = parts.floors.of_state(parts.machine, place.0, context);
+        let floor = parts.floors.of_state(parts.parser, place.0, context);
         let needed = cost.saturating_add(floor);
         let summary = &mut self.summaries[id.0 as usize];
         if needed > summary.bound {
@@ -301,7 +301,7 @@ impl Summaries {
             }
             is_at_bound = is_root && cost >= self.summaries[id.0 as usize].bound;
         }
-        if parts.machine.network.is_nullable(state) {
+        if parts.parser.network.is_nullable(state) {
             self.leave(parts, id, cost, control)?;
         }
         if is_at_bound {
@@ -334,8 +334,8 @@ impl Summaries {
         (state, control): Place,
     ) -> Result<(), EngineError> {
         let mut terminals = Vec::new();
-        for index in parts.machine.network.moves(state) {
-            let step = parts.machine.network.move_at(index);
+        for index in parts.parser.network.moves(state) {
+            let step = parts.parser.network.move_at(index);
             match step.symbol {
                 Symbol::Terminal(terminal) => {
                     terminals.push((terminal, step.next));
@@ -344,7 +344,7 @@ impl Summaries {
                     }
                 }
                 Symbol::Rule(rule) => {
-                    let body = parts.machine.network.body(rule);
+                    let body = parts.parser.network.body(rule);
                     self.call(parts, id, Call { body, control, next: step.next, cost })?;
                 }
             }
@@ -352,7 +352,7 @@ impl Summaries {
         let Control::Text(text) = self.controls.get(control) else { return Ok(()) };
         let ends = (self.blocks.n_open(text.blocks) > 0).then_some((None, state, 0));
         let ways = terminals.into_iter().map(|(terminal, next)| {
-            let floor = parts.floors.of_state(parts.machine, next, parts.floors.behind(terminal));
+            let floor = parts.floors.of_state(parts.parser, next, parts.floors.behind(terminal));
             (Some(terminal), next, floor)
         });
         let ways: Vec<_> = ends.into_iter().chain(ways).collect();
@@ -371,7 +371,7 @@ impl Summaries {
     fn call(&mut self, parts: &mut Parts<'_>, id: SummaryId, call: Call) -> Result<(), EngineError> {
         let Call { body, control, next, cost } = call;
         let context = self.context(parts, control)?;
-        let (inside, behind) = parts.floors.of_call(parts.machine, (body, next), context);
+        let (inside, behind) = parts.floors.of_call(parts.parser, (body, next), context);
         let needed = cost.saturating_add(behind);
         let summary = &mut self.summaries[id.0 as usize];
         let bound = summary.bound;
