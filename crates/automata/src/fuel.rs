@@ -165,7 +165,7 @@ impl Fuel {
     /// # Errors
     /// [`FuelError::Cancelled`] if the token was cancelled.
     #[cold]
-    pub(crate) fn look_now(&self) -> Result<(), FuelError> {
+    pub fn look_now(&self) -> Result<(), FuelError> {
         self.unwatched.set(0);
         match &self.cancel {
             Some(cancel) => {

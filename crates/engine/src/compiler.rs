@@ -1,33 +1,27 @@
 //! Compiling grammars for one vocabulary.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::Arc;
 
-use maskwright_automata::{
-    Automaton, AutomatonError, AutomatonStore, CountedUnits, Fuel, Node, Regex, StateId,
-};
+use maskwright_automata::{Automaton, AutomatonStore, CountedUnits, Fuel, Node, Regex, StateId};
 use maskwright_grammar::{Grammar, Layout, LexedGrammar, Network, TerminalFacts, TerminalId, Watch, reduce};
 use maskwright_lexing::{
     Choice, Discipline, LarkTerminal, Lexer, LexerLimits, TerminalSet, lark_contextual_terminals,
     lark_terminals,
 };
-use maskwright_vocabulary::{Trie, Vocabulary};
+use maskwright_vocabulary::Vocabulary;
+use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::budget::Spelling;
 use crate::lexed::LexedTables;
 use crate::machine::Machine;
-use crate::rows::{
-    BeyondRow, CountedKey, CountedRow, LongTokens, MAX_RESIDUE, MAX_TREE, MinusRow, PlainRow, ReadRow, Row,
-    SavedError, SavedRows, Writer,
-};
+use crate::rows::{KnownRow, MAX_RESIDUE, MAX_TREE, ReadRow, Rows, SavedError, SavedRows, Writer};
+use crate::shared_machine::SharedMachine;
 use crate::watched::DoubtfulTokens;
 use crate::{EngineError, Limits, Options};
 
 /// The most residues of one terminal that are prepared for.
 const MAX_WARM_RESIDUES: usize = 32;
-
-/// How often the key of a key is taken.
-const MAX_KEYS: usize = 2;
 
 /// The most automata that are kept for grammars to come.
 const MAX_AUTOMATA: usize = 8_192;
@@ -59,8 +53,7 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     automata: Mutex<AutomatonCache>,
     units: CountedUnits,
-    rows: Mutex<RowCache>,
-    long_tokens: OnceLock<LongTokens>,
+    pub(crate) rows: Rows,
     /// By the family of a watch.
     doubtful: Mutex<FxHashMap<&'static str, Arc<DoubtfulTokens>>>,
     /// What budgets share; made when a first budget is asked for.
@@ -73,16 +66,6 @@ struct AutomatonCache {
     known: FxHashMap<Regex, Arc<Automaton>>,
 }
 
-#[derive(Default)]
-struct RowCache {
-    /// By residue.
-    rows: FxHashMap<(u64, StateId), Row>,
-    counted: FxHashMap<CountedKey, Arc<CountedRow>>,
-    /// By the address of the trie of exits, which the row keeps from being another's, and residue.
-    beyond: FxHashMap<(usize, (u64, StateId)), Arc<BeyondRow>>,
-    n_bytes: usize,
-}
-
 impl Compiler {
     /// A compiler for `vocabulary` with all optimisations on.
     pub fn new(vocabulary: Arc<Vocabulary>, limits: Limits) -> Compiler {
@@ -91,14 +74,14 @@ impl Compiler {
 
     /// A compiler with the given optimisations; masks are the same whichever are on.
     pub fn with_options(vocabulary: Arc<Vocabulary>, limits: Limits, options: Options) -> Compiler {
+        let rows = Rows::new(vocabulary.clone(), options, limits.row_cache_bytes);
         Compiler(Arc::new(Shared {
             vocabulary,
             automata: Mutex::new(AutomatonCache::new(&limits)),
             limits,
             options,
             units: CountedUnits::default(),
-            rows: Mutex::default(),
-            long_tokens: OnceLock::new(),
+            rows,
             doubtful: Mutex::default(),
             spelling: Mutex::default(),
         }))
@@ -125,11 +108,7 @@ impl Compiler {
         let grammar = reduce(grammar, |terminal: TerminalId| facts[terminal.index()], fuel)?;
         let network = Network::new(grammar, fuel)?;
         let machine = Machine::new(self.0.clone(), network)?;
-        Ok(Arc::new(CompiledGrammar {
-            shared: self.0.clone(),
-            lexed: None,
-            machine: Mutex::new(Arc::new(Mutex::new(machine))),
-        }))
+        Ok(CompiledGrammar::new(self.0.clone(), None, machine))
     }
 
     /// Compiles a grammar over the tokens of Lark's basic lexer: a text is in the language iff that lexer
@@ -261,11 +240,7 @@ impl Compiler {
         let names = terminals.into_iter().map(|terminal| terminal.name).chain(declared).collect();
         let tables = Arc::new(LexedTables::new(lexer, names, ignored, layout, is_contextual)?);
         let machine = Machine::new_lexed(self.0.clone(), network, tables.clone())?;
-        Ok(Arc::new(CompiledGrammar {
-            shared: self.0.clone(),
-            lexed: Some(tables),
-            machine: Mutex::new(Arc::new(Mutex::new(machine))),
-        }))
+        Ok(CompiledGrammar::new(self.0.clone(), Some(tables), machine))
     }
 
     /// Makes the rows of `terminals` now, those of all residues if they are few, so that no mask has to wait for
@@ -285,7 +260,7 @@ impl Compiler {
             while let Some(&residue) = residues.get(position).filter(|_| position < MAX_WARM_RESIDUES) {
                 position += 1;
                 fuel.spend(1)?;
-                self.0.row_if_heavy(&automaton, residue).map_err(located)?;
+                self.0.rows.get_if_heavy(&automaton, residue, Some(fuel)).map_err(located)?;
                 for byte in automaton.next_bytes(residue).map_err(located)?.iter() {
                     let next = automaton.step(residue, byte).map_err(located)?;
                     residues.extend(next.filter(|next| !residues.contains(next)));
@@ -301,16 +276,8 @@ impl Compiler {
     pub fn save_rows(&self) -> Vec<u8> {
         let vocabulary = &self.0.vocabulary;
         // What is locked is looked up and let go: writing takes long.
-        let store = lock(&self.0.automata).store.clone();
-        let (rows, counted) = {
-            let cache = lock(&self.0.rows);
-            let rows = cache.rows.iter().filter_map(|(&(store_id, state), row)| match row {
-                Row::Plain(row) if store_id == store.id() => Some((state, row.clone())),
-                _ => None,
-            });
-            let counted = cache.counted.iter().map(|(key, row)| (key.clone(), row.clone()));
-            (rows.collect::<Vec<_>>(), counted.collect::<Vec<_>>())
-        };
+        let store = self.0.automata.lock().store.clone();
+        let (rows, counted) = self.0.rows.plain_and_counted(store.id());
         let mut writer = Writer::default();
         for (state, row) in rows {
             let residue = store.residue(state, MAX_RESIDUE);
@@ -353,7 +320,7 @@ impl Compiler {
     pub fn load_rows(&self, saved: &[u8], fuel: &Fuel) -> Result<usize, EngineError> {
         let shared = &self.0;
         let refused = |error: SavedError| EngineError::saved_rows(error.reason());
-        let store = lock(&shared.automata).store.clone();
+        let store = shared.automata.lock().store.clone();
         let saved = SavedRows::read(saved, &shared.vocabulary).map_err(refused)?;
         let mut n_rows = 0;
         for row in saved.rows(&shared.vocabulary).map_err(refused)? {
@@ -371,10 +338,10 @@ impl Compiler {
                 ReadRow::Counted(key, row) => Some(KnownRow::Counted(key, Arc::new(row))),
             };
             let Some(row) = row else { continue };
-            match lock(&shared.rows).insert(row, shared.limits.row_cache_bytes) {
-                Some(is_new) => n_rows += usize::from(is_new),
-                None => break,
+            if shared.rows.is_full() {
+                break;
             }
+            n_rows += usize::from(shared.rows.add(row));
             if store.memory_usage() > shared.limits.automaton_bytes / 2 {
                 break;
             }
@@ -384,14 +351,14 @@ impl Compiler {
 
     /// Drops all shared automata and rows; grammars compiled before keep working.
     pub fn clear_caches(&self) {
-        *lock(&self.0.rows) = RowCache::default();
-        *lock(&self.0.automata) = AutomatonCache::new(&self.0.limits);
+        self.0.rows.clear();
+        *self.0.automata.lock() = AutomatonCache::new(&self.0.limits);
     }
 
     /// Approximate memory of the shared caches, in bytes.
     pub fn memory_usage(&self) -> usize {
-        let automata = lock(&self.0.automata).store.memory_usage();
-        automata + lock(&self.0.rows).n_bytes
+        let automata = self.0.automata.lock().store.memory_usage();
+        automata + self.0.rows.memory_usage()
     }
 }
 
@@ -423,7 +390,7 @@ impl Shared {
             return Automaton::new(regex, limits, fuel).map(Arc::new).map_err(located);
         }
         let store = {
-            let mut automata = lock(&self.automata);
+            let mut automata = self.automata.lock();
             if let Some(known) = automata.known.get(regex) {
                 return Ok(known.clone());
             }
@@ -439,162 +406,31 @@ impl Shared {
             Some(automaton) => automaton,
             None => store.automaton(regex, fuel).map_err(located)?,
         };
-        Ok(lock(&self.automata).known.entry(regex.clone()).or_insert(Arc::new(automaton)).clone())
+        Ok(self.automata.lock().known.entry(regex.clone()).or_insert(Arc::new(automaton)).clone())
     }
 
     /// What the budgets of all grammars share. One that has grown beyond the limit is left to those that hold it, and a
     /// fresh one takes its place.
     pub(crate) fn spelling(&self) -> Arc<Mutex<Spelling>> {
-        let mut current = lock(&self.spelling);
-        let is_full = |known: &Arc<Mutex<Spelling>>| {
-            lock(known).memory_usage() > self.limits.row_cache_bytes.max(64 << 20)
-        };
-        match current.as_ref().filter(|known| !is_full(known)) {
-            Some(known) => known.clone(),
-            None => current.insert(Arc::new(Mutex::new(Spelling::new(self.vocabulary.clone())))).clone(),
-        }
-    }
-
-    /// The row of a residue, made if it is not there; `None` if few tokens can match it, so that walking the
-    /// token trie is cheaper.
-    pub(crate) fn row_if_heavy(
-        &self,
-        automaton: &Automaton,
-        residue: StateId,
-    ) -> Result<Option<Row>, AutomatonError> {
-        if automaton.is_literal_like() {
-            return Ok(None);
-        }
-        if let Some(row) = lock(&self.rows).rows.get(&automaton.residue_key(residue)) {
-            return Ok(Some(row.clone()));
-        }
-        let trie = self.vocabulary.trie();
-        let n_nodes: usize = automaton
-            .next_bytes(residue)?
-            .iter()
-            .filter_map(|byte| trie.child(Trie::ROOT, byte))
-            .map(|child| trie.subtree_nodes(child))
-            .sum();
-        if n_nodes <= self.options.light_nodes {
-            return Ok(None);
-        }
-        self.row(automaton, residue).map(Some)
-    }
-
-    /// The row of a residue, made if it is not there.
-    pub(crate) fn row(&self, automaton: &Automaton, residue: StateId) -> Result<Row, AutomatonError> {
-        if let Some((family, window)) = automaton.window(residue) {
-            let (unit, suffix) = family.key();
-            let key = (unit.clone(), suffix.into(), window.unit_state);
-            if let Some(row) = lock(&self.rows).counted.get(&key) {
-                return Ok(Row::Counted(row.clone(), window.into()));
+        let is_full =
+            |known: &Mutex<Spelling>| known.lock().memory_usage() > self.limits.row_cache_bytes.max(64 << 20);
+        let known = self.spelling.lock().clone();
+        match known.filter(|known| !is_full(known)) {
+            Some(known) => known,
+            None => {
+                let fresh = Arc::new(Mutex::new(Spelling::new(self.vocabulary.clone())));
+                self.spelling.lock().insert(fresh).clone()
             }
-            let row = Arc::new(CountedRow::new(&self.vocabulary, &family, window.unit_state));
-            let mut cache = self.room_for(row.memory_usage());
-            let row = cache.counted.entry(key).or_insert(row).clone();
-            return Ok(Row::Counted(row, window.into()));
         }
-        let key = automaton.residue_key(residue);
-        if let Some(row) = lock(&self.rows).rows.get(&key) {
-            return Ok(row.clone());
-        }
-        let row = match self.row_from_base(automaton, residue)? {
-            Some(row) => row,
-            None => Row::Plain(Arc::new(match self.row_from_near(automaton, residue)? {
-                Some(row) => row,
-                None => PlainRow::new(&self.vocabulary, automaton, residue, self.options.max_exits)?,
-            })),
-        };
-        let mut cache = self.room_for(row.memory_usage());
-        Ok(cache.rows.entry(key).or_insert(row).clone())
-    }
-
-    /// What a residue says about the exits of a row, made if it is not there.
-    pub(crate) fn beyond(
-        &self,
-        exits: &Arc<Trie>,
-        automaton: &Automaton,
-        residue: StateId,
-    ) -> Result<Arc<BeyondRow>, AutomatonError> {
-        let key = (Arc::as_ptr(exits).addr(), automaton.residue_key(residue));
-        if let Some(row) = lock(&self.rows).beyond.get(&key) {
-            return Ok(row.clone());
-        }
-        let row = BeyondRow::new(&self.vocabulary, exits, automaton, residue, self.options.max_exits)?;
-        let mut cache = self.room_for(row.memory_usage());
-        Ok(cache.beyond.entry(key).or_insert(Arc::new(row)).clone())
     }
 
     /// The tokens that `watch` doubts.
     pub(crate) fn doubtful_tokens(&self, watch: &dyn Watch) -> Arc<DoubtfulTokens> {
-        let find = || Arc::new(DoubtfulTokens::of(watch, &self.vocabulary));
-        lock(&self.doubtful).entry(watch.family()).or_insert_with(find).clone()
-    }
-
-    /// The row of a residue from that of its key for short tokens.
-    fn row_from_near(
-        &self,
-        automaton: &Automaton,
-        residue: StateId,
-    ) -> Result<Option<PlainRow>, AutomatonError> {
-        let short_bytes = self.options.short_bytes;
-        let mut near_state = automaton.row_key(residue, short_bytes)?;
-        // A key is mostly its own key; what a cut leaves may be counted together and cut again.
-        for _ in 0..MAX_KEYS {
-            near_state = automaton.row_key(near_state, short_bytes)?;
+        if let Some(known) = self.doubtful.lock().get(watch.family()) {
+            return known.clone();
         }
-        if near_state == residue || automaton.row_key(near_state, short_bytes)? != near_state {
-            return Ok(None);
-        }
-        let Row::Plain(near) = self.row(automaton, near_state)? else { return Ok(None) };
-        let long = self.long_tokens.get_or_init(|| LongTokens::new(&self.vocabulary, short_bytes));
-        PlainRow::from_near(&self.vocabulary, automaton, residue, &near, long, self.options.max_exits)
-    }
-
-    /// The row of a residue as a difference from a known one.
-    fn row_from_base(&self, automaton: &Automaton, residue: StateId) -> Result<Option<Row>, AutomatonError> {
-        let Some(base_state) = automaton.base(residue)? else { return Ok(None) };
-        let Row::Plain(base) = self.row(automaton, base_state)? else { return Ok(None) };
-        let row = MinusRow::new(self.vocabulary.trie(), automaton, residue, base_state, &base)?;
-        Ok(row.map(|row| Row::Minus(Arc::new(row))))
-    }
-
-    /// The cache, emptied if `n_bytes` more would be over the limit.
-    fn room_for(&self, n_bytes: usize) -> MutexGuard<'_, RowCache> {
-        let mut cache = lock(&self.rows);
-        if cache.n_bytes + n_bytes > self.limits.row_cache_bytes {
-            *cache = RowCache::default();
-        }
-        cache.n_bytes += n_bytes;
-        cache
-    }
-}
-
-/// A row to be kept, by what it is found.
-enum KnownRow {
-    Plain((u64, StateId), Arc<PlainRow>),
-    Counted(CountedKey, Arc<CountedRow>),
-}
-
-impl RowCache {
-    /// Adds a row if there is none, and says whether there was none; `None` if there is no room for it.
-    fn insert(&mut self, row: KnownRow, max_bytes: usize) -> Option<bool> {
-        let (is_known, n_bytes) = match &row {
-            KnownRow::Plain(key, row) => (self.rows.contains_key(key), row.memory_usage()),
-            KnownRow::Counted(key, row) => (self.counted.contains_key(key), row.memory_usage()),
-        };
-        if is_known {
-            return Some(false);
-        }
-        if self.n_bytes + n_bytes > max_bytes {
-            return None;
-        }
-        self.n_bytes += n_bytes;
-        match row {
-            KnownRow::Plain(key, row) => drop(self.rows.insert(key, Row::Plain(row))),
-            KnownRow::Counted(key, row) => drop(self.counted.insert(key, row)),
-        }
-        Some(true)
+        let found = Arc::new(DoubtfulTokens::of(watch, &self.vocabulary));
+        self.doubtful.lock().entry(watch.family()).or_insert(found).clone()
     }
 }
 
@@ -608,11 +444,16 @@ impl AutomatonCache {
 pub struct CompiledGrammar {
     shared: Arc<Shared>,
     lexed: Option<Arc<LexedTables>>,
-    /// The machine that new sessions start on. Sessions lock the inner mutex for each step.
-    machine: Mutex<Arc<Mutex<Machine>>>,
+    /// The machine that new sessions start on. Locked to be copied or replaced only.
+    machine: Mutex<Arc<SharedMachine>>,
 }
 
 impl CompiledGrammar {
+    fn new(shared: Arc<Shared>, lexed: Option<Arc<LexedTables>>, machine: Machine) -> Arc<CompiledGrammar> {
+        let machine = Mutex::new(Arc::new(SharedMachine::new(machine)));
+        Arc::new(CompiledGrammar { shared, lexed, machine })
+    }
+
     /// The vocabulary that masks are over.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.shared.vocabulary
@@ -623,41 +464,51 @@ impl CompiledGrammar {
         self.lexed.as_deref()
     }
 
-    /// The machine for a new session. One that has grown beyond the limit is left to the sessions that are
-    /// on it, and a fresh one takes its place.
-    pub(crate) fn machine(&self) -> Arc<Mutex<Machine>> {
-        let mut current = lock(&self.machine);
-        let fresh = {
-            let machine = lock(&current);
-            if machine.memory_usage() > 2 * self.shared.limits.machine_bytes {
-                let (shared, network) = (self.shared.clone(), machine.parser.network.clone());
-                match &self.lexed {
-                    Some(tables) => Machine::new_lexed(shared, network, tables.clone()),
-                    None => Machine::new(shared, network),
-                }
-                .ok()
-            } else {
-                None
+    /// What the grammars of its compiler share.
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// The machine for a new session, which does not wait for those that are on it. One that has grown beyond the limit
+    /// is left to them, and a fresh one takes its place.
+    pub(crate) fn machine(&self) -> Arc<SharedMachine> {
+        let current = self.machine.lock().clone();
+        match self.fresh(&current) {
+            Some(fresh) => {
+                self.machine.lock().clone_from(&fresh);
+                fresh
             }
-        };
-        if let Some(fresh) = fresh {
-            *current = Arc::new(Mutex::new(fresh));
+            None => current,
         }
-        current.clone()
+    }
+
+    /// The same if it is to be had at once.
+    pub(crate) fn try_machine(&self) -> Option<Arc<SharedMachine>> {
+        let current = self.machine.try_lock()?.clone();
+        let is_full = current.try_lock().is_some_and(|machine| self.is_full(&machine));
+        (!is_full).then_some(current)
+    }
+
+    fn fresh(&self, current: &SharedMachine) -> Option<Arc<SharedMachine>> {
+        let network = current.try_lock().filter(|machine| self.is_full(machine))?.parser.network.clone();
+        let machine = match &self.lexed {
+            Some(tables) => Machine::new_lexed(self.shared.clone(), network, tables.clone()),
+            None => Machine::new(self.shared.clone(), network),
+        };
+        machine.ok().map(|machine| Arc::new(SharedMachine::new(machine)))
+    }
+
+    fn is_full(&self, machine: &Machine) -> bool {
+        machine.memory_usage() > 2 * self.shared.limits.machine_bytes
     }
 
     /// Drops the memoised transitions and masks; sessions go on with the same answers.
     pub fn clear_caches(&self) {
-        lock(&lock(&self.machine)).clear_memo();
+        self.machine().lock().clear_memo();
     }
 
     /// Approximate memory of the lazily built tables, in bytes.
     pub fn memory_usage(&self) -> usize {
-        lock(&lock(&self.machine)).memory_usage()
+        self.machine().lock().memory_usage()
     }
-}
-
-/// Locks a mutex; what a panicking thread left behind is a cache in a consistent state.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

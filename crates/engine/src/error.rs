@@ -1,8 +1,9 @@
 //! What can go wrong while compiling or while serving masks.
 
 use std::fmt;
+use std::sync::Arc;
 
-use maskwright_automata::{AutomatonError, FuelError};
+use maskwright_automata::{Automaton, AutomatonError, FuelError, StateId};
 use maskwright_grammar::GrammarError;
 use maskwright_lexing::LexError;
 
@@ -13,20 +14,73 @@ pub struct EngineError(Kind);
 #[derive(Clone, Debug)]
 enum Kind {
     Grammar(GrammarError),
-    Automaton { terminal: String, error: AutomatonError },
+    Automaton {
+        terminal: String,
+        error: AutomatonError,
+    },
     Lexer(LexError),
-    LexedLimit { what: &'static str, limit: usize },
+    LexedLimit {
+        what: &'static str,
+        limit: usize,
+    },
     NoText,
-    WatchSearch { limit: usize },
-    TooManyThreads { n_threads: usize, limit: usize },
-    TooManyCalls { limit: usize },
-    Terminated,
-    MaskTooShort { given: usize, needed: usize },
-    BudgetTooSmall { limit: usize, least: u32 },
-    BudgetSearch { limit: u64 },
+    WatchSearch {
+        limit: usize,
+    },
+    TooManyThreads {
+        n_threads: usize,
+        limit: usize,
+    },
+    TooManyCalls {
+        limit: usize,
+    },
+    MaskTooShort {
+        given: usize,
+        needed: usize,
+    },
+    BudgetTooSmall {
+        limit: usize,
+        least: u32,
+    },
+    BudgetSearch {
+        limit: u64,
+    },
     CannotBeSpelled,
-    NotThatLong { asked: usize, accepted: usize },
-    SavedRows { reason: &'static str },
+    NotThatLong {
+        asked: usize,
+        accepted: usize,
+    },
+    SavedRows {
+        reason: &'static str,
+    },
+    Broken,
+    /// Never leaves the engine.
+    Search(Box<Search>),
+    /// Never leaves the engine.
+    Unknown,
+}
+
+/// A search for a word that a call needs, to be made without the lock of its machine; then the call is made again.
+#[derive(Clone, Debug)]
+pub(crate) struct Search {
+    pub(crate) automaton: Arc<Automaton>,
+    pub(crate) residue: StateId,
+    /// The byte after which there may be a word; if there is none, each of those that may come.
+    pub(crate) byte: Option<u8>,
+}
+
+impl Search {
+    /// Makes the search.
+    ///
+    /// # Errors
+    /// If it reaches a limit.
+    pub(crate) fn make(&self) -> Result<(), EngineError> {
+        let made = match self.byte {
+            Some(byte) => self.automaton.step(self.residue, byte).map(|_| ()),
+            None => self.automaton.next_bytes(self.residue).map(|_| ()),
+        };
+        made.map_err(|error| EngineError::automaton(format!("{:?}", self.automaton.regex()), error))
+    }
 }
 
 impl EngineError {
@@ -83,16 +137,45 @@ impl EngineError {
         EngineError(Kind::CannotBeSpelled)
     }
 
-    pub(crate) fn terminated() -> EngineError {
-        EngineError(Kind::Terminated)
-    }
-
     pub(crate) fn mask_too_short(given: usize, needed: usize) -> EngineError {
         EngineError(Kind::MaskTooShort { given, needed })
     }
 
     pub(crate) fn not_that_long(asked: usize, accepted: usize) -> EngineError {
         EngineError(Kind::NotThatLong { asked, accepted })
+    }
+
+    /// A call of the session panicked.
+    pub(crate) fn broken() -> EngineError {
+        EngineError(Kind::Broken)
+    }
+
+    /// The call needs a search for a word.
+    pub(crate) fn search(search: Search) -> EngineError {
+        EngineError(Kind::Search(Box::new(search)))
+    }
+
+    /// The search that the call needs before it is made again, or the error itself.
+    pub(crate) fn into_search(self) -> Result<Search, EngineError> {
+        match self.0 {
+            Kind::Search(search) => Ok(*search),
+            kind => Err(EngineError(kind)),
+        }
+    }
+
+    /// The answer is not known, and the call may not work it out.
+    pub(crate) fn unknown() -> EngineError {
+        EngineError(Kind::Unknown)
+    }
+
+    /// Whether the call could not be made as it was, and says nothing of its answer.
+    pub(crate) fn is_postponed(&self) -> bool {
+        matches!(self.0, Kind::Unknown | Kind::Search(_))
+    }
+
+    /// Whether an earlier call of the session panicked, so that nothing can be said of its state.
+    pub fn is_broken(&self) -> bool {
+        matches!(self.0, Kind::Broken)
     }
 
     /// Whether a limit on work or size was reached; raising [`Limits`](crate::Limits) may help.
@@ -107,11 +190,13 @@ impl EngineError {
             | Kind::LexedLimit { .. }
             | Kind::WatchSearch { .. } => true,
             Kind::NoText
-            | Kind::Terminated
             | Kind::MaskTooShort { .. }
             | Kind::NotThatLong { .. }
             | Kind::BudgetTooSmall { .. }
             | Kind::SavedRows { .. }
+            | Kind::Broken
+            | Kind::Search(_)
+            | Kind::Unknown
             | Kind::CannotBeSpelled => false,
         }
     }
@@ -134,10 +219,6 @@ impl EngineError {
         }
     }
 
-    /// Whether the call came after the end-of-sequence token.
-    pub fn is_terminated(&self) -> bool {
-        matches!(self.0, Kind::Terminated)
-    }
 }
 
 impl fmt::Display for EngineError {
@@ -177,7 +258,6 @@ impl fmt::Display for EngineError {
             Kind::CannotBeSpelled => {
                 write!(f, "the vocabulary's tokens spell no completion of the text")
             }
-            Kind::Terminated => write!(f, "the text has ended: its end-of-sequence token was accepted"),
             Kind::MaskTooShort { given, needed } => {
                 write!(f, "the mask has {given} words of 32 bits, the vocabulary needs {needed}")
             }
@@ -185,6 +265,11 @@ impl fmt::Display for EngineError {
                 write!(f, "cannot roll back {asked} tokens: only {accepted} were accepted")
             }
             Kind::SavedRows { reason } => f.write_str(reason),
+            Kind::Broken => f.write_str(
+                "an earlier call of this session ended in an internal error, so its state is lost; start a new session",
+            ),
+            Kind::Search(_) => f.write_str("a search for a word is still to be made"),
+            Kind::Unknown => f.write_str("the answer is not known yet"),
         }
     }
 }

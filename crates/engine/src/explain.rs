@@ -3,7 +3,6 @@
 use maskwright_automata::Regex;
 use maskwright_vocabulary::TokenId;
 
-use crate::compiler::lock;
 use crate::configuration::ConfigId;
 use crate::machine::Machine;
 use crate::{EngineError, Matcher};
@@ -22,8 +21,7 @@ impl Matcher {
         if self.is_terminated() {
             return Ok(Vec::new());
         }
-        let mut machine = lock(&self.machine);
-        expected_at(&mut machine, self.state.config)
+        self.ask(|machine| expected_at(machine, self.state.config))
     }
 
     /// Why `token` is allowed or refused here: the bytes of it that some text goes on with, the first that
@@ -36,11 +34,9 @@ impl Matcher {
         if self.is_terminated() {
             return Ok(format!("token {} is refused: the text has ended", token.0));
         }
-        let mut machine = lock(&self.machine);
-        let mut config = self.state.config;
+        let config = self.state.config;
         if vocabulary.is_eos(token) {
-            return Ok(if machine.is_accepting(config) {
-                drop(machine);
+            return Ok(if self.ask(|machine| Ok(machine.is_accepting(config)))? {
                 if self.validate_tokens(&[token])? == 1 {
                     format!("token {} (end of text) is allowed: the text is complete", token.0)
                 } else {
@@ -50,7 +46,7 @@ impl Matcher {
                 format!(
                     "token {} (end of text) is refused: the text is not complete, expected {}",
                     token.0,
-                    expected_at(&mut machine, config)?.join(" or ")
+                    self.ask(|machine| expected_at(machine, config))?.join(" or ")
                 )
             });
         }
@@ -61,29 +57,31 @@ impl Matcher {
             ));
         };
         let shown = format!("token {} \"{}\"", token.0, bytes.escape_ascii());
-        drop(machine);
         // First the token as a whole: what may follow a part of it can be harder to say.
         if self.validate_tokens(&[token])? == 1 {
             return Ok(format!("{shown} is allowed"));
         }
-        let mut machine = lock(&self.machine);
-        for (position, &byte) in bytes.iter().enumerate() {
-            match machine.step(config, byte)? {
-                Some(next) => config = next,
-                None => {
-                    let read = match position {
-                        0 => String::new(),
-                        _ => format!(" after \"{}\"", bytes[..position].escape_ascii()),
-                    };
-                    return Ok(format!(
-                        "{shown} is refused: '{}'{read} cannot come here, expected {}",
-                        byte.escape_ascii(),
-                        expected_at(&mut machine, config)?.join(" or ")
-                    ));
+        let refused = self.ask(|machine| {
+            let mut config = config;
+            for (position, &byte) in bytes.iter().enumerate() {
+                match machine.step(config, byte)? {
+                    Some(next) => config = next,
+                    None => return Ok(Some((position, byte, expected_at(machine, config)?))),
                 }
             }
+            Ok(None)
+        })?;
+        if let Some((position, byte, expected)) = refused {
+            let read = match position {
+                0 => String::new(),
+                _ => format!(" after \"{}\"", bytes[..position].escape_ascii()),
+            };
+            return Ok(format!(
+                "{shown} is refused: '{}'{read} cannot come here, expected {}",
+                byte.escape_ascii(),
+                expected.join(" or ")
+            ));
         }
-        drop(machine);
         let reason = match self.fork().accept_unbudgeted(token)? {
             true => "the text could not be completed within the tokens that are left",
             false => "with it no text is left whose items and keys all differ",

@@ -2,7 +2,6 @@
 
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 
-use crate::compiler::lock;
 use crate::{EngineError, Matcher};
 
 /// The longest run of forced bytes that is looked for at once.
@@ -18,14 +17,16 @@ impl Matcher {
         if self.is_terminated() {
             return Ok(forced);
         }
-        let mut machine = lock(&self.machine);
         let mut config = self.state.config;
-        while forced.len() < MAX_FORCED && !machine.is_accepting(config) {
-            let Some(byte) = machine.next_bytes(config)?.as_singleton() else { break };
-            let Some(next) = machine.step(config, byte)? else { break };
-            forced.push(byte);
-            config = next;
-        }
+        self.ask(|machine| {
+            while forced.len() < MAX_FORCED && !machine.is_accepting(config) {
+                let Some(byte) = machine.next_bytes(config)?.as_singleton() else { break };
+                let Some(next) = machine.step(config, byte)? else { break };
+                forced.push(byte);
+                config = next;
+            }
+            Ok(())
+        })?;
         Ok(forced)
     }
 
@@ -42,18 +43,17 @@ impl Matcher {
         let vocabulary = self.grammar().vocabulary().clone();
         let forced = self.forced_bytes()?;
         if forced.is_empty() {
-            let is_end = !self.is_terminated() && {
-                let mut machine = lock(&self.machine);
-                machine.is_accepting(self.state.config) && machine.next_bytes(self.state.config)?.is_empty()
-            };
+            let config = self.state.config;
+            let is_end = !self.is_terminated()
+                && self.ask(|machine| {
+                    Ok(machine.is_accepting(config) && machine.next_bytes(config)?.is_empty())
+                })?;
             let eos = vocabulary.eos_token_ids().first().filter(|_| is_end);
             return Ok(eos.map(|&id| TokenId(id)).into_iter().collect());
         }
         let mut ends_text = self.fork();
-        let is_end = ends_text.accept_bytes(&forced)? && {
-            let mut machine = lock(&ends_text.machine);
-            machine.next_bytes(ends_text.state.config)?.is_empty()
-        };
+        let is_end = ends_text.accept_bytes(&forced)?
+            && ends_text.ask(|machine| Ok(machine.next_bytes(ends_text.state.config)?.is_empty()))?;
         let n_stable = if is_end { forced.len() } else { stable_prefix(&vocabulary, &forced) };
         let mut tokens = Vec::new();
         let mut position = 0;

@@ -9,10 +9,10 @@ use maskwright_automata::{Automaton, ByteSet, Fuel, StateId};
 use maskwright_grammar::{ExprId, Seen, Symbol};
 use maskwright_vocabulary::{Mask, mask_words};
 
-use crate::compiler::{CompiledGrammar, lock};
+use crate::configuration::ConfigId;
 use crate::machine::Machine;
 use crate::mask_form::MaskBuilder;
-use crate::{EngineError, Matcher};
+use crate::{CompiledGrammar, EngineError, Matcher};
 
 /// A rule of the normalised grammar, as a network of states.
 ///
@@ -161,7 +161,7 @@ impl CompiledGrammar {
     /// If a limit is reached.
     pub fn inspect_spans(&self, text: &[u8]) -> Result<Option<Vec<SpanView>>, EngineError> {
         let machine = self.machine();
-        let mut machine = lock(&machine);
+        let mut machine = machine.lock();
         let Some((lexed, parser)) = machine.lexed_mut() else { return Ok(None) };
         let origins = lexed.origins(parser, text)?;
         if origins.is_empty() {
@@ -173,7 +173,7 @@ impl CompiledGrammar {
     /// The rules after all passes, each with at most `max_states` of its states.
     pub fn inspect_rules(&self, max_states: usize) -> Vec<RuleView> {
         let machine = self.machine();
-        let mut machine = lock(&machine);
+        let mut machine = machine.lock();
         let network = &mut machine.parser.network;
         let start = network.start();
         (0..network.n_rules())
@@ -218,7 +218,7 @@ impl CompiledGrammar {
             return tables.names.clone();
         }
         let machine = self.machine();
-        let machine = lock(&machine);
+        let machine = machine.lock();
         machine.parser.network.terminals().iter().map(|regex| format!("{regex:?}")).collect()
     }
 
@@ -234,7 +234,7 @@ impl CompiledGrammar {
     ) -> Result<Option<(Vec<AutomatonStateView>, bool)>, EngineError> {
         let machine = self.machine();
         let automaton = {
-            let machine = lock(&machine);
+            let machine = machine.lock();
             let Some(regex) = machine.parser.network.terminals().get(terminal) else { return Ok(None) };
             machine.parser.shared.automaton(regex, &Fuel::new(machine.parser.shared.limits.compile_fuel))?
         };
@@ -288,27 +288,30 @@ impl Matcher {
         if self.is_terminated() {
             return Ok(Vec::new());
         }
-        let machine = lock(&self.machine);
-        if machine.lexed().is_some() {
-            return Ok(Vec::new());
-        }
-        let threads = machine.parser.configs.threads(self.state.config);
-        threads
-            .chunk_by(|a, b| (a.terminal, a.residue) == (b.terminal, b.residue))
-            .map(|group| {
-                let automaton = machine.parser.automaton(group[0].terminal);
-                let (n_inside, n_exits) = row_counts(&machine, automaton, group[0].residue)?;
-                Ok(RowView {
-                    terminal: group[0].terminal.index(),
-                    regex: format!("{:?}", automaton.regex()),
-                    residue: automaton.describe(group[0].residue),
-                    n_threads: group.len(),
-                    n_inside,
-                    n_exits,
-                })
-            })
-            .collect()
+        self.ask(|machine| rows_at(machine, self.state.config))
     }
+}
+
+fn rows_at(machine: &Machine, config: ConfigId) -> Result<Vec<RowView>, EngineError> {
+    if machine.lexed().is_some() {
+        return Ok(Vec::new());
+    }
+    let threads = machine.parser.configs.threads(config);
+    threads
+        .chunk_by(|a, b| (a.terminal, a.residue) == (b.terminal, b.residue))
+        .map(|group| {
+            let automaton = machine.parser.automaton(group[0].terminal);
+            let (n_inside, n_exits) = row_counts(machine, automaton, group[0].residue)?;
+            Ok(RowView {
+                terminal: group[0].terminal.index(),
+                regex: format!("{:?}", automaton.regex()),
+                residue: automaton.describe(group[0].residue),
+                n_threads: group.len(),
+                n_inside,
+                n_exits,
+            })
+        })
+        .collect()
 }
 
 /// Inside tokens and exits of the row of `residue`.
@@ -324,7 +327,7 @@ fn row_counts(
     let vocabulary = &machine.parser.shared.vocabulary;
     let max_bytes = vocabulary.max_token_bytes() as u32;
     let residue = automaton.row_key(residue, max_bytes).map_err(located)?;
-    let row = machine.parser.shared.row(automaton, residue).map_err(located)?;
+    let row = machine.parser.shared.rows.get(automaton, residue).map_err(located)?;
     let mut inside = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
     row.add_inside(&mut inside);
     let n_inside = inside.finish().len();

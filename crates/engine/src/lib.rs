@@ -27,10 +27,11 @@ mod mask_form;
 mod matcher;
 mod parser;
 mod rows;
+mod shared_machine;
 mod stack;
 mod watched;
 
-pub use budget::{TokenCountStatus, TokensToFinish};
+pub use budget::{MaskStatus, TokenCountStatus, TokensToFinish};
 pub use compiler::{CompiledGrammar, Compiler};
 pub use error::EngineError;
 pub use limits::{ExitRows, Limits, Options};

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use maskwright_automata::ByteSet;
+use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
 use maskwright_grammar::Network;
 use rustc_hash::FxHashMap;
 
@@ -19,6 +19,7 @@ use crate::EngineError;
 use crate::budget::{Budgets, Far, FoundWays, LexedBudget};
 use crate::compiler::Shared;
 use crate::configuration::{ConfigId, Thread};
+use crate::error::Search;
 use crate::lexed::{Lexed, LexedTables};
 use crate::mask::FoundBehind;
 use crate::mask_form::MaskForm;
@@ -133,6 +134,7 @@ impl Machine {
         if let Some(&known) = self.transitions.get(&key) {
             return Ok(known);
         }
+        self.parser.begin_work()?;
         let next = self.compute_step(config, byte)?;
         if self.parser.shared.options.use_memo {
             self.transitions.insert(key, next);
@@ -210,12 +212,14 @@ impl Machine {
     ) -> Result<(), EngineError> {
         for &thread in self.parser.configs.threads(config) {
             let automaton = loaded(&self.parser.terminals, thread.terminal);
-            let located = |error| EngineError::automaton(format!("{:?}", automaton.regex()), error);
-            let Some(residue) = automaton.step(thread.residue, byte).map_err(located)? else { continue };
+            let next = automaton.try_step(thread.residue, byte);
+            let next = next.map_err(|error| unless_searched(automaton, thread.residue, Some(byte), error))?;
+            let Some(residue) = next else { continue };
             if automaton.is_accepting(residue) {
                 seeds.push((thread.next, thread.node));
             }
-            if !automaton.next_bytes(residue).map_err(located)?.is_empty() {
+            let bytes = automaton.try_next_bytes(residue);
+            if !bytes.map_err(|error| unless_searched(automaton, residue, None, error))?.is_empty() {
                 threads.push(Thread { residue, ..thread });
             }
         }
@@ -230,6 +234,7 @@ impl Machine {
         if let Some(known) = self.parser.configs.next_bytes(config) {
             return Ok(known);
         }
+        self.parser.begin_work()?;
         let bytes = self.bytes_of(self.parser.configs.threads(config))?;
         self.parser.configs.set_next_bytes(config, bytes);
         Ok(bytes)
@@ -240,9 +245,8 @@ impl Machine {
         let mut bytes = ByteSet::EMPTY;
         for thread in threads {
             let automaton = loaded(&self.parser.terminals, thread.terminal);
-            let next = automaton
-                .next_bytes(thread.residue)
-                .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
+            let next = automaton.try_next_bytes(thread.residue);
+            let next = next.map_err(|error| unless_searched(automaton, thread.residue, None, error))?;
             bytes = bytes.union(&next);
         }
         Ok(bytes)
@@ -274,6 +278,20 @@ impl Machine {
         self.far.clear();
     }
 
+    /// Makes a machine that a panic left in the middle of a call usable again. What only grows (configurations, stacks,
+    /// a lexer's hypotheses) is whole up to its last entry; all else is dropped.
+    pub(crate) fn recover(&mut self) {
+        self.clear_memo();
+        self.parser.recover();
+        self.budgets = Default::default();
+        self.far = Far::default();
+        self.doubtful = None;
+        self.scratch = Scratch::default();
+        if let Some(lexed) = &mut self.lexed {
+            lexed.recover();
+        }
+    }
+
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
         let budget: usize = self.budgets.iter().map(Budgets::memory_usage).sum::<usize>()
@@ -281,6 +299,19 @@ impl Machine {
             + self.lexed_budget.as_ref().map_or(0, |budget| budget.memory_usage());
         let lexed = self.lexed.as_ref().map_or(0, |lexed| lexed.memory_usage());
         self.parser.memory_usage() + self.memo_bytes + budget + lexed
+    }
+}
+
+/// The error of a step by `byte`, or of a question for the next bytes: that a search for a word is to be made first, if that is what it is.
+fn unless_searched(
+    automaton: &Arc<Automaton>,
+    residue: StateId,
+    byte: Option<u8>,
+    error: AutomatonError,
+) -> EngineError {
+    match error.is_unsearched() {
+        true => EngineError::search(Search { automaton: automaton.clone(), residue, byte }),
+        false => EngineError::automaton(format!("{:?}", automaton.regex()), error),
     }
 }
 

@@ -11,21 +11,46 @@
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Weak};
 
-use maskwright_automata::{ByteSet, StateId};
+use maskwright_automata::{Automaton, ByteSet, StateId};
 use maskwright_grammar::TerminalId;
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, mask_words};
 use rustc_hash::FxHashMap;
 
 use crate::EngineError;
+use crate::compiler::Shared;
 use crate::configuration::{ConfigId, Thread};
 use crate::limits::ExitRows;
 use crate::machine::Machine;
 use crate::mask_form::{MaskBuilder, MaskForm};
 use crate::parser::Seed;
-use crate::rows::{BeyondExits, Row};
+use crate::rows::{BeyondExits, Lookup, Row};
 
 /// The most rows over exits that one row's exits ask for.
 const MAX_EXIT_ROWS: usize = 64;
+
+/// A row that a mask needs, and the bytes that may come after its terminal.
+pub(crate) struct WantedRow {
+    automaton: Arc<Automaton>,
+    residue: StateId,
+    follow: ByteSet,
+}
+
+impl WantedRow {
+    /// Makes the row, and those of its exits that the mask asks for; waits if another thread is doing so.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn make(&self, shared: &Shared) -> Result<Option<Row>, EngineError> {
+        let WantedRow { automaton, residue, follow } = self;
+        let located = |error| EngineError::automaton(format!("{:?}", automaton.regex()), error);
+        let row = shared.rows.get_if_heavy(automaton, *residue, None).map_err(located)?;
+        if let Some(row) = row.as_ref().filter(|row| !row.lists_all_exits()) {
+            let max_exits = shared.options.max_exits;
+            row.exits_on(*follow, &shared.vocabulary, automaton, *residue, max_exits).map_err(located)?;
+        }
+        Ok(row)
+    }
+}
 
 /// The tokens of a trie of exits that can be read at some place.
 pub(crate) struct FoundBehind {
@@ -73,17 +98,54 @@ impl Machine {
             return mask;
         }
         if !self.parser.shared.options.use_memo {
+            self.parser.begin_work()?;
             return Ok(Arc::new(self.compute_mask(config)?));
         }
         let key = self.mask_key(config)?;
         if let Some(known) = self.masks.get(&key) {
             return Ok(known.clone());
         }
+        self.parser.begin_work()?;
         let form = Arc::new(self.compute_mask(key)?);
         self.memo_bytes += form.memory_usage() + 64;
         self.masks.insert(key, form.clone());
         self.trim();
         Ok(form)
+    }
+
+    /// The rows that the mask of `config` would have to wait for. They are to be [made](WantedRow::make) beforehand, without
+    /// the lock of the machine, so that other sessions need not wait; a mask that finds some missing makes them itself.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn wanted_rows(&mut self, config: ConfigId) -> Result<Vec<WantedRow>, EngineError> {
+        let options = self.parser.shared.options;
+        if self.lexed().is_some() || !options.use_rows {
+            return Ok(Vec::new());
+        }
+        let key = if options.use_memo { self.mask_key(config)? } else { config };
+        if self.masks.contains_key(&key) {
+            return Ok(Vec::new());
+        }
+        let mut wanted = Vec::new();
+        let threads = self.parser.configs.threads(key).to_vec();
+        for group in threads.chunk_by(Thread::reads_alike) {
+            let Thread { terminal, residue, .. } = group[0];
+            let automaton = self.parser.automaton(terminal).clone();
+            let known = match self.parser.shared.rows.look_up(&automaton, residue) {
+                Ok(Lookup::Light) => continue,
+                Ok(Lookup::Known(row)) if row.lists_all_exits() => continue,
+                Ok(Lookup::Known(row)) => Some(row),
+                Ok(Lookup::Missing) => None,
+                Err(error) => return Err(EngineError::automaton(format!("{:?}", automaton.regex()), error)),
+            };
+            let behind = self.threads_behind(group)?;
+            let follow = self.bytes_of(&behind)?;
+            if known.is_none_or(|row| !row.knows_exits_on(follow)) {
+                wanted.push(WantedRow { automaton, residue, follow });
+            }
+        }
+        Ok(wanted)
     }
 
     /// The configuration with every residue cut to its row key. Over the bytes of any one token both read
@@ -93,6 +155,7 @@ impl Machine {
         if let Some(key) = self.parser.configs.mask_key(config) {
             return Ok(key);
         }
+        self.parser.begin_work()?;
         let max_bytes = self.parser.shared.vocabulary.max_token_bytes() as u32;
         let mut threads = self.parser.configs.threads(config).to_vec();
         let mut is_same = true;
@@ -236,6 +299,7 @@ impl Machine {
             let row = self
                 .parser
                 .shared
+                .rows
                 .beyond(exits, &automaton, group[0].residue)
                 .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
             match &row.exits {
@@ -288,7 +352,7 @@ impl Machine {
     pub(crate) fn row(&self, terminal: TerminalId, residue: StateId) -> Result<Option<Row>, EngineError> {
         let automaton = self.parser.automaton(terminal);
         let located = |error| EngineError::automaton(format!("{:?}", automaton.regex()), error);
-        self.parser.shared.row_if_heavy(automaton, residue).map_err(located)
+        self.parser.shared.rows.get_if_heavy(automaton, residue, None).map_err(located)
     }
 
     /// Finds the tokens of `trie` that `threads` (sorted) can read, some more than once. As [`walk`](Machine::walk), but threads that

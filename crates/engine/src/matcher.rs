@@ -1,21 +1,34 @@
 //! Sessions: the state of one sequence.
+//!
+//! All sessions of a grammar share its machine, behind a lock, and have it only while they read and fill its tables
+//! ([`Matcher::ask`]). What takes long is done between two such turns: rows are made before a mask is
+//! ([`Matcher::make_rows`]), and a search for a word before the step that needs it. So sessions of one grammar work at the same
+//! time. (Those of lexed grammars take turns at what is not known yet: their rows are part of their machine. Masks under a
+//! limit on tokens take turns at their searches.)
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use maskwright_grammar::Watching;
 use maskwright_vocabulary::{Mask, TokenId, mask_words};
 
-use crate::compiler::lock;
 use crate::configuration::ConfigId;
 use crate::machine::Machine;
+use crate::mask_form::MaskForm;
+use crate::rows::Row;
+use crate::shared_machine::SharedMachine;
 use crate::watched::Place;
-use crate::{CompiledGrammar, EngineError};
+use crate::{CompiledGrammar, EngineError, MaskStatus};
 
 /// The state of one sequence under a grammar: which tokens may come next, and what was accepted.
 ///
 /// Holds a configuration id and a shared history, so cloning ([`fork`](Matcher::fork)) and rolling back cost
-/// nothing that depends on the length of the text. A refused or failed call leaves the state unchanged.
+/// nothing that depends on the length of the text. A refused or failed call leaves the state unchanged. A call that
+/// panics leaves the session [broken](EngineError::is_broken): every later call fails, but for [`reset`](Matcher::reset),
+/// which begins anew. Other sessions go on.
+///
+/// Sessions of one grammar may be used from several threads at once, each session from one at a time.
 ///
 /// ```
 /// use maskwright_automata::{Fuel, Regex};
@@ -34,11 +47,14 @@ use crate::{CompiledGrammar, EngineError};
 /// matcher.rollback(2).unwrap();
 /// assert!(!matcher.is_accepting());
 /// ```
-#[derive(Clone)]
 pub struct Matcher {
     grammar: Arc<CompiledGrammar>,
-    pub(crate) machine: Arc<Mutex<Machine>>,
+    machine: Arc<SharedMachine>,
     pub(crate) state: State,
+    /// Of the last mask.
+    mask_status: MaskStatus,
+    /// Whether a call has panicked.
+    is_broken: AtomicBool,
     /// The most tokens of the whole text, EOS included.
     max_tokens: Option<usize>,
     history: Option<Arc<Step>>,
@@ -58,6 +74,11 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// The state after an end-of-sequence token.
+    fn ended(&self) -> State {
+        State { is_terminated: true, n_tokens: self.n_tokens + 1, ..self.clone() }
+    }
+
     /// Where the sequence stands, if the grammar has a watch.
     pub(crate) fn place(&self) -> Option<Place> {
         let watching = self.watching.clone()?;
@@ -69,6 +90,34 @@ impl State {
 struct Step {
     before: State,
     previous: Option<Arc<Step>>,
+}
+
+impl Clone for Matcher {
+    fn clone(&self) -> Matcher {
+        Matcher {
+            grammar: self.grammar.clone(),
+            machine: self.machine.clone(),
+            state: self.state.clone(),
+            mask_status: self.mask_status,
+            is_broken: AtomicBool::new(self.is_broken()),
+            max_tokens: self.max_tokens,
+            history: self.history.clone(),
+        }
+    }
+}
+
+/// Marks a session broken where the call that holds this panics.
+struct BreaksOnPanic<'a> {
+    is_broken: &'a AtomicBool,
+    was_panicking: bool,
+}
+
+impl Drop for BreaksOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() && !self.was_panicking {
+            self.is_broken.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 impl fmt::Debug for Matcher {
@@ -97,13 +146,31 @@ impl Drop for Step {
 impl Matcher {
     /// A session at the beginning of a text.
     pub fn new(grammar: &Arc<CompiledGrammar>) -> Matcher {
-        let machine = grammar.machine();
-        let (config, watching) = {
-            let machine = lock(&machine);
-            (machine.start(), machine.watch_start())
+        Matcher::on(grammar, grammar.machine())
+    }
+
+    /// The same if it is to be had at once: `None` if it would have to wait for another thread, or to work.
+    pub fn try_new(grammar: &Arc<CompiledGrammar>) -> Option<Matcher> {
+        Some(Matcher::on(grammar, grammar.try_machine()?))
+    }
+
+    fn on(grammar: &Arc<CompiledGrammar>, machine: Arc<SharedMachine>) -> Matcher {
+        let state = State {
+            config: machine.start(),
+            watching: machine.watching().cloned(),
+            n_steps: 0,
+            n_tokens: 0,
+            is_terminated: false,
         };
-        let state = State { config, watching, n_steps: 0, n_tokens: 0, is_terminated: false };
-        Matcher { grammar: grammar.clone(), machine, state, max_tokens: None, history: None }
+        Matcher {
+            grammar: grammar.clone(),
+            machine,
+            state,
+            mask_status: MaskStatus::Exact,
+            is_broken: AtomicBool::new(false),
+            max_tokens: None,
+            history: None,
+        }
     }
 
     /// The grammar.
@@ -114,23 +181,82 @@ impl Matcher {
     /// Writes the mask over `words`, packed 32 tokens to a word; extra words are cleared. Returns whether
     /// some token is *not* allowed.
     ///
+    /// After the end of the text the end-of-sequence tokens are allowed, or all tokens if there are none: something for a
+    /// sampler to take, though [`accept_token`](Matcher::accept_token) refuses it.
+    ///
     /// # Errors
-    /// If `words` is too short, the text has ended, or a limit is reached; then `words` is unchanged.
+    /// If `words` is too short, or a limit is reached; then `words` is unchanged.
     pub fn fill_mask(&mut self, words: &mut [u32]) -> Result<bool, EngineError> {
-        let n_vocab = self.grammar.vocabulary().n_vocab();
-        if words.len() < mask_words(n_vocab) {
-            return Err(EngineError::mask_too_short(words.len(), mask_words(n_vocab)));
-        }
+        self.check_width(words)?;
         if self.state.is_terminated {
-            return Err(EngineError::terminated());
+            self.check()?;
+            return Ok(self.fill_after_end(words));
         }
-        let form = match (self.tokens_left(&self.state), &self.state.watching) {
-            (Some(left), _) => lock(&self.machine).mask_within(&self.state, left)?,
-            (None, Some(watching)) => lock(&self.machine).watched_mask(self.state.config, watching)?,
-            (None, None) => lock(&self.machine).mask(self.state.config)?,
+        let (form, status) = match self.tokens_left(&self.state) {
+            Some(left) => {
+                let _rows = self.make_rows(self.state.config)?;
+                self.ask(|machine| machine.mask_within(&self.state, left))?
+            }
+            None => (self.unlimited_mask()?, MaskStatus::Exact),
         };
+        self.mask_status = status;
         form.write(words);
-        Ok(!form.is_full(n_vocab))
+        Ok(!form.is_full(self.grammar.vocabulary().n_vocab()))
+    }
+
+    /// As [`fill_mask`](Matcher::fill_mask), at once or not at all: `None`, with `words` as it was, if the mask is not known
+    /// yet, another thread is using the grammar's tables, or there is a limit on tokens.
+    ///
+    /// # Errors
+    /// As [`fill_mask`](Matcher::fill_mask).
+    pub fn try_fill_mask(&mut self, words: &mut [u32]) -> Option<Result<bool, EngineError>> {
+        if self.max_tokens.is_some() || self.state.is_terminated {
+            return None;
+        }
+        let form = match self.ask_known(|machine| machine.mask_at(&self.state))? {
+            Ok(form) => form,
+            Err(error) => return Some(Err(error)),
+        };
+        if let Err(error) = self.check_width(words) {
+            return Some(Err(error));
+        }
+        self.mask_status = MaskStatus::Exact;
+        form.write(words);
+        Some(Ok(!form.is_full(self.grammar.vocabulary().n_vocab())))
+    }
+
+    fn check_width(&self, words: &[u32]) -> Result<(), EngineError> {
+        let needed = mask_words(self.grammar.vocabulary().n_vocab());
+        match words.len() < needed {
+            true => Err(EngineError::mask_too_short(words.len(), needed)),
+            false => Ok(()),
+        }
+    }
+
+    fn fill_after_end(&mut self, words: &mut [u32]) -> bool {
+        let vocabulary = self.grammar.vocabulary();
+        let (n_vocab, eos) = (vocabulary.n_vocab(), vocabulary.eos_token_ids());
+        words.fill(0);
+        match eos {
+            [] => (0..n_vocab).for_each(|token| words[token / 32] |= 1 << (token % 32)),
+            _ => eos.iter().for_each(|&token| words[token as usize / 32] |= 1 << (token % 32)),
+        }
+        self.mask_status = MaskStatus::Exact;
+        !eos.is_empty() && eos.len() < n_vocab
+    }
+
+    /// The mask without a limit on tokens.
+    fn unlimited_mask(&self) -> Result<Arc<MaskForm>, EngineError> {
+        if let Some(known) = self.ask_known(|machine| machine.mask_at(&self.state)) {
+            return known;
+        }
+        let _rows = self.make_rows(self.state.config)?;
+        self.ask(|machine| machine.mask_at(&self.state))
+    }
+
+    /// Whether the last mask had all tokens that are allowed. Masks without a limit on tokens are exact.
+    pub fn mask_status(&self) -> MaskStatus {
+        self.mask_status
     }
 
     /// The mask.
@@ -155,6 +281,37 @@ impl Matcher {
             }
             None => Ok(false),
         }
+    }
+
+    /// As [`accept_token`](Matcher::accept_token), at once or not at all: `None`, with the session as it was, if what comes
+    /// after the token is not known yet, another thread is using the grammar's tables, or there is a limit on tokens.
+    ///
+    /// # Errors
+    /// As [`accept_token`](Matcher::accept_token).
+    pub fn try_accept_token(&mut self, token: TokenId) -> Option<Result<bool, EngineError>> {
+        if self.max_tokens.is_some() {
+            return None;
+        }
+        let vocabulary = self.grammar.vocabulary().clone();
+        let state = &self.state;
+        let next = self.ask_known(|machine| {
+            if state.is_terminated {
+                return Ok(None);
+            }
+            if vocabulary.is_eos(token) {
+                return Ok(machine.is_accepting(state.config).then(|| state.ended()));
+            }
+            let Some(bytes) = vocabulary.token_bytes(token) else { return Ok(None) };
+            let next = machine.after_bytes(state, bytes)?;
+            Ok(next.map(|next| State { n_tokens: next.n_tokens + 1, ..next }))
+        })?;
+        Some(next.map(|next| match next {
+            Some(state) => {
+                self.push(state);
+                true
+            }
+            None => false,
+        }))
     }
 
     /// Accepts tokens until one is refused; how many were accepted.
@@ -219,6 +376,7 @@ impl Matcher {
     /// # Errors
     /// If fewer were accepted.
     pub fn rollback(&mut self, n_steps: usize) -> Result<(), EngineError> {
+        self.check()?;
         if n_steps > self.state.n_steps {
             return Err(EngineError::not_that_long(n_steps, self.state.n_steps));
         }
@@ -237,14 +395,29 @@ impl Matcher {
         self.clone()
     }
 
-    /// Goes back to the beginning of the text.
+    /// Goes back to the beginning of the text, also from a broken session.
     pub fn reset(&mut self) {
         *self = Matcher { max_tokens: self.max_tokens, ..Matcher::new(&self.grammar) };
     }
 
-    /// Whether the text may end here.
+    /// Whether the text may end here. A broken session's may not.
     pub fn is_accepting(&self) -> bool {
-        self.state.is_terminated || lock(&self.machine).is_accepting(self.state.config)
+        let is_accepting = |machine: &mut Machine| Ok(machine.is_accepting(self.state.config));
+        self.state.is_terminated || self.ask(is_accepting).unwrap_or(false)
+    }
+
+    /// The same at once or not at all: `None` if another thread is using the grammar's tables.
+    pub fn try_is_accepting(&self) -> Option<bool> {
+        if self.state.is_terminated {
+            return Some(true);
+        }
+        let is_accepting = |machine: &mut Machine| Ok(machine.is_accepting(self.state.config));
+        self.ask_known(is_accepting).map(|is_accepting| is_accepting.unwrap_or(false))
+    }
+
+    /// Whether a call has panicked, so that nothing can be said of the session's state.
+    pub fn is_broken(&self) -> bool {
+        self.is_broken.load(Ordering::Relaxed)
     }
 
     /// Whether an end-of-sequence token was accepted.
@@ -276,7 +449,7 @@ impl Matcher {
     fn fits(&self, state: &State) -> Result<Option<bool>, EngineError> {
         let Some(limit) = self.max_tokens else { return Ok(Some(true)) };
         let Some(left) = limit.checked_sub(state.n_tokens) else { return Ok(Some(false)) };
-        lock(&self.machine).fits(state, u32::try_from(left).unwrap_or(u32::MAX - 1))
+        self.ask(|machine| machine.fits(state, u32::try_from(left).unwrap_or(u32::MAX - 1)))
     }
 
     /// Accepts a token without a look at the limit.
@@ -297,14 +470,9 @@ impl Matcher {
             return Ok(None);
         }
         if vocabulary.is_eos(token) {
-            let is_accepting = lock(&self.machine).is_accepting(state.config);
+            let is_accepting = self.ask(|machine| Ok(machine.is_accepting(state.config)))?;
             let has_room = self.max_tokens.is_none_or(|limit| state.n_tokens < limit);
-            let n_tokens = state.n_tokens + 1;
-            return Ok((is_accepting && has_room).then_some(State {
-                is_terminated: true,
-                n_tokens,
-                ..state.clone()
-            }));
+            return Ok((is_accepting && has_room).then(|| state.ended()));
         }
         let Some(bytes) = vocabulary.token_bytes(token) else { return Ok(None) };
         let Some(mut next) = self.after_bytes(state, bytes)? else { return Ok(None) };
@@ -314,7 +482,7 @@ impl Matcher {
             // The mask was searched for with more patience if no token was left otherwise.
             None => {
                 let left = self.tokens_left(state).unwrap_or(0);
-                lock(&self.machine).mask_within(state, left)?.contains(token)
+                self.ask(|machine| machine.mask_within(state, left))?.0.contains(token)
             }
         };
         Ok(fits.then_some(next))
@@ -322,33 +490,100 @@ impl Matcher {
 
     /// The state after `bytes`, read at once; `None` if no text goes on so.
     fn after_bytes(&self, state: &State, bytes: &[u8]) -> Result<Option<State>, EngineError> {
-        if state.watching.is_some() {
-            let (n_viable, next) = self.advance(state, bytes)?;
-            return Ok((n_viable == bytes.len()).then_some(next));
-        }
-        let mut machine = lock(&self.machine);
-        let next = machine.step_all(state.config, bytes)?;
-        machine.trim();
-        Ok(next.map(|config| State { config, ..state.clone() }))
+        self.ask(|machine| machine.after_bytes(state, bytes))
     }
 
     /// How far `bytes` can be read behind `state`, and the state there.
     fn advance(&self, state: &State, bytes: &[u8]) -> Result<(usize, State), EngineError> {
-        let mut machine = lock(&self.machine);
+        self.ask(|machine| machine.advance(state, bytes))
+    }
+
+    /// Asks the machine, which other sessions have between two calls of `ask`. Where it says that a search for a word is
+    /// needed, makes that and asks again.
+    ///
+    /// # Errors
+    /// What `ask` gives, or if the session is broken.
+    pub(crate) fn ask<T>(
+        &self,
+        mut ask: impl FnMut(&mut Machine) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        self.check()?;
+        let _breaks = self.breaks_on_panic();
+        loop {
+            let answer = ask(&mut self.machine.lock());
+            match answer {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error.into_search()?.make()?,
+            }
+        }
+    }
+
+    /// Asks the machine for what it knows; `None` if it does not, or if another thread has it.
+    fn ask_known<T>(
+        &self,
+        ask: impl FnOnce(&mut Machine) -> Result<T, EngineError>,
+    ) -> Option<Result<T, EngineError>> {
+        if let Err(error) = self.check() {
+            return Some(Err(error));
+        }
+        let _breaks = self.breaks_on_panic();
+        let answer = ask(&mut *self.machine.try_lock_known()?);
+        if answer.as_ref().is_err_and(EngineError::is_postponed) { None } else { Some(answer) }
+    }
+
+    /// Makes the rows that the mask of `config` would have to wait for, without the machine. They are given so that no one
+    /// drops them before they are used.
+    fn make_rows(&self, config: ConfigId) -> Result<Vec<Option<Row>>, EngineError> {
+        let wanted = self.ask(|machine| machine.wanted_rows(config))?;
+        let _breaks = self.breaks_on_panic();
+        wanted.iter().map(|row| row.make(self.grammar.shared())).collect()
+    }
+
+    fn check(&self) -> Result<(), EngineError> {
+        if self.is_broken() { Err(EngineError::broken()) } else { Ok(()) }
+    }
+
+    fn breaks_on_panic(&self) -> BreaksOnPanic<'_> {
+        BreaksOnPanic { is_broken: &self.is_broken, was_panicking: std::thread::panicking() }
+    }
+}
+
+impl Machine {
+    /// The mask of a state without a limit on tokens.
+    fn mask_at(&mut self, state: &State) -> Result<Arc<MaskForm>, EngineError> {
+        match &state.watching {
+            Some(watching) => self.watched_mask(state.config, watching),
+            None => self.mask(state.config),
+        }
+    }
+
+    /// The state after `bytes`, read at once; `None` if no text goes on so.
+    fn after_bytes(&mut self, state: &State, bytes: &[u8]) -> Result<Option<State>, EngineError> {
+        if state.watching.is_some() {
+            let (n_viable, next) = self.advance(state, bytes)?;
+            return Ok((n_viable == bytes.len()).then_some(next));
+        }
+        let next = self.step_all(state.config, bytes)?;
+        self.trim();
+        Ok(next.map(|config| State { config, ..state.clone() }))
+    }
+
+    /// How far `bytes` can be read after `state`, and the state there.
+    fn advance(&mut self, state: &State, bytes: &[u8]) -> Result<(usize, State), EngineError> {
         if let Some(place) = state.place() {
-            let (n_viable, place) = machine.watched_advance(&place, bytes)?;
-            machine.trim();
+            let (n_viable, place) = self.watched_advance(&place, bytes)?;
+            self.trim();
             let watching = Some(place.watching);
             return Ok((n_viable, State { config: place.config, watching, ..state.clone() }));
         }
         let mut config = state.config;
         for (position, &byte) in bytes.iter().enumerate() {
-            match machine.step(config, byte)? {
+            match self.step(config, byte)? {
                 Some(next) => config = next,
                 None => return Ok((position, State { config, ..state.clone() })),
             }
         }
-        machine.trim();
+        self.trim();
         Ok((bytes.len(), State { config, ..state.clone() }))
     }
 }

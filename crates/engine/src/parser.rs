@@ -25,6 +25,15 @@ use crate::stack::{Frame, NodeId, Stacks};
 /// A state of the network with the stack it returns to: where a reading stands between terminals.
 pub(crate) type Seed = (ExprId, NodeId);
 
+/// How much a call of the machine may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Effort {
+    /// What the limits allow.
+    Full,
+    /// Nothing but look up what is known.
+    Known,
+}
+
 /// The rules of one grammar, and what was built of them.
 pub(crate) struct Parser {
     pub(crate) shared: Arc<Shared>,
@@ -39,6 +48,8 @@ pub(crate) struct Parser {
     shifts: FxHashMap<Box<[Seed]>, (Option<ConfigId>, bool)>,
     memo_bytes: usize,
     scratch: Scratch,
+    /// What the present call may do. Set by whoever locks the machine.
+    pub(crate) effort: Effort,
 }
 
 /// A terminal that some text has come to.
@@ -93,6 +104,7 @@ impl Parser {
             shifts: FxHashMap::default(),
             memo_bytes: 0,
             scratch: Scratch::default(),
+            effort: Effort::Full,
         };
         let start_rule = parser.network.start();
         let is_nullable = parser.network.is_rule_nullable(start_rule);
@@ -102,6 +114,17 @@ impl Parser {
         parser.enter_rules(&mut calls, &mut threads)?;
         parser.start = parser.intern(&mut threads, is_nullable)?.unwrap_or(ConfigId(0));
         Ok(parser)
+    }
+
+    /// To be called where an answer is not known and must be worked out.
+    ///
+    /// # Errors
+    /// If the present call may not work.
+    pub(crate) fn begin_work(&self) -> Result<(), EngineError> {
+        match self.effort {
+            Effort::Full => Ok(()),
+            Effort::Known => Err(EngineError::unknown()),
+        }
     }
 
     /// The configuration before any text.

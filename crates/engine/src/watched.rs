@@ -216,6 +216,7 @@ impl Machine {
         {
             return Ok(true);
         }
+        self.parser.begin_work()?;
         // Bytes that change nothing for the watch (white space) lead round in circles: a configuration is
         // met once with each thing that the watch remembers, which `group` numbers.
         let start = place.config;
@@ -276,12 +277,13 @@ impl Machine {
         config: ConfigId,
         watching: &Arc<dyn Watching>,
     ) -> Result<Arc<MaskForm>, EngineError> {
-        let doubtful = self.doubtful_tokens();
+        let doubtful = self.doubtful_tokens()?;
         let is_plain = doubtful.doubted(watching.is_idle()).next().is_none() && !watching.keeps_parts();
         let may_refuse = self.marks(config).can_refuse() && watching.refuses();
         if is_plain && !may_refuse && !watching.is_at_risk() {
             return self.mask(config);
         }
+        self.parser.begin_work()?;
         let place = &Place { config, watching: watching.clone() };
         let vocabulary = self.parser.shared.vocabulary.clone();
         let n_words = mask_words(vocabulary.n_vocab());
@@ -364,13 +366,17 @@ impl Machine {
     }
 
     /// The tokens that the watch doubts, found once a vocabulary.
-    pub(crate) fn doubtful_tokens(&mut self) -> Arc<DoubtfulTokens> {
+    ///
+    /// # Errors
+    /// If the present call may not look for them.
+    pub(crate) fn doubtful_tokens(&mut self) -> Result<Arc<DoubtfulTokens>, EngineError> {
         if let Some(known) = &self.doubtful {
-            return known.clone();
+            return Ok(known.clone());
         }
-        let Some(watched) = self.parser.network.watched() else { return Arc::default() };
+        let Some(watched) = self.parser.network.watched() else { return Ok(Arc::default()) };
+        self.parser.begin_work()?;
         let doubtful = self.parser.shared.doubtful_tokens(&*watched.watch);
-        self.doubtful.insert(doubtful).clone()
+        Ok(self.doubtful.insert(doubtful).clone())
     }
 
     /// The tokens with a byte that some thread at a terminal that [parts](Mark::parts) reads.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::Grammar;
@@ -95,11 +95,10 @@ impl CompiledGrammar {
     /// # Ok::<(), maskwright::Error>(())
     /// ```
     pub fn infiller(&self, options: &CompileOptions) -> Result<Infiller, Error> {
-        // A panic leaves either no infiller or a whole one.
-        let mut infiller = self.infiller.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(infiller) = &*infiller {
+        if let Some(infiller) = &*self.lock_infiller() {
             return Ok(infiller.clone());
         }
+        // Made without the lock: `options` may have a token whose watch calls foreign code.
         let fuel = options.fuel(self.compile_fuel);
         let (vocabulary, limits) = (self.vocabulary().clone(), InfillLimits::default());
         let made = match &self.source {
@@ -111,7 +110,13 @@ impl CompiledGrammar {
                 Infiller::lexed(&grammar.lexed, grammar.indentation.as_ref(), vocabulary, limits, &fuel)
             }
         };
-        Ok(infiller.insert(made.map_err(Error::infiller)?).clone())
+        let made = made.map_err(Error::infiller)?;
+        Ok(self.lock_infiller().get_or_insert(made).clone())
+    }
+
+    /// A panic of another thread leaves either no infiller or a whole one.
+    fn lock_infiller(&self) -> MutexGuard<'_, Option<Infiller>> {
+        self.infiller.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the grammar reads the tokens of a lexer (Lark).

@@ -5,7 +5,9 @@
 //! shared by the configurations of a text (and of others), so as a text goes on only its newest nodes are
 //! looked at.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use maskwright_automata::{ByteSet, StateId};
 use maskwright_grammar::{ExprId, ExprPool};
@@ -18,7 +20,6 @@ use super::profile::Profile;
 use super::runs::{Effort, MAX_STEPS, MIN_STEPS, Spelling};
 use super::summaries::Summaries;
 use crate::EngineError;
-use crate::compiler::lock;
 use crate::configuration::{ConfigId, Thread};
 use crate::machine::Machine;
 use crate::stack::{Frame, NodeId};
@@ -160,7 +161,7 @@ impl Budget {
         let follow = self.summaries.follow_of(machine, thread.next, below)?;
         let exits = {
             let automaton = machine.parser.automaton(thread.terminal);
-            let mut spelling = lock(&self.spelling);
+            let mut spelling = self.spelling.lock();
             let root = spelling.futures.root();
             spelling.exits(automaton, thread.residue, root, follow, self.effort())?
         };
@@ -220,7 +221,7 @@ impl Budget {
             }
             let (state, node, future) = top;
             let exits = self.exits(machine, state, node, future)?;
-            let root = lock(&self.spelling).futures.root();
+            let root = self.spelling.lock().futures.root();
             let n_open = stack.len();
             let mut least = NEVER;
             for &(left, cost) in &exits {
@@ -262,7 +263,7 @@ impl Budget {
         }
         let follow = self.follow(machine, node)?;
         let spelling = self.spelling.clone();
-        let mut spelling = lock(&spelling);
+        let mut spelling = spelling.lock();
         let follow = self.summaries.follow(&mut spelling, follow);
         let summary = self.summaries.summary(state, future, follow);
         let effort = self.effort();

@@ -66,6 +66,6 @@ mod watched;
 pub(crate) use far::Far;
 pub(crate) use lexed::LexedBudget;
 pub(crate) use runs::Spelling;
-pub(crate) use session::Budgets;
-pub use session::{TokenCountStatus, TokensToFinish};
+pub(crate) use session::{Budgets, MaskWithin};
+pub use session::{MaskStatus, TokenCountStatus, TokensToFinish};
 pub(crate) use watched::FoundWays;

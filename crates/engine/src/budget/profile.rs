@@ -16,7 +16,6 @@ use super::completions::Budget;
 use super::futures::NEVER;
 use super::summaries::located;
 use crate::EngineError;
-use crate::compiler::lock;
 use crate::configuration::{ConfigId, Thread};
 use crate::machine::Machine;
 use crate::mask_form::{MaskBuilder, MaskForm};
@@ -174,7 +173,7 @@ impl Budget {
                         least = least.min(self.thread(machine, Thread { residue: *residue, ..*thread })?);
                     }
                     if automaton.is_accepting(*residue) {
-                        let root = lock(&self.spelling).futures.root();
+                        let root = self.spelling.lock().futures.root();
                         least = least.min(self.place(machine, (thread.next, thread.node, root))?);
                     }
                 }
@@ -229,12 +228,12 @@ impl Budget {
         automaton: &Automaton,
         residue: StateId,
     ) -> Result<Arc<Partition>, EngineError> {
-        if let Some(known) = lock(&self.spelling).partition(automaton, residue) {
+        if let Some(known) = self.spelling.lock().partition(automaton, residue) {
             return Ok(known);
         }
         let partition = Partition::new(vocabulary, automaton, residue);
         let partition = Arc::new(partition.map_err(|error| located(automaton, error))?);
-        lock(&self.spelling).keep_partition(automaton, residue, partition.clone());
+        self.spelling.lock().keep_partition(automaton, residue, partition.clone());
         Ok(partition)
     }
 

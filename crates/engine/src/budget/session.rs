@@ -8,7 +8,6 @@ use super::completions::Budget;
 use super::futures::NEVER;
 use super::lexed::LexedBudget;
 use super::profile::Profile;
-use crate::compiler::lock;
 use crate::configuration::ConfigId;
 use crate::lexed::Lexed;
 use crate::machine::Machine;
@@ -25,6 +24,20 @@ pub enum TokenCountStatus {
     /// So many tokens do complete it; fewer may, a limit on work stopped the search.
     Upper,
 }
+
+/// Whether a mask has all tokens that are allowed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MaskStatus {
+    /// It has just those.
+    Exact,
+    /// All of its tokens are allowed; others may be too. Only masks under a limit on tokens can be such: whether the text can
+    /// still be completed in time after some token was not found out, because the search reached a limit on work, or
+    /// because the grammar has the contextual lexer, of which an upper bound is known.
+    Bound,
+}
+
+/// A mask and whether it is exact.
+pub(crate) type MaskWithin = (Arc<MaskForm>, MaskStatus);
 
 /// How many tokens complete a text.
 ///
@@ -46,6 +59,15 @@ pub struct TokensToFinish {
     pub n_tokens: usize,
     /// Whether fewer could do.
     pub status: TokenCountStatus,
+}
+
+impl From<TokenCountStatus> for MaskStatus {
+    fn from(status: TokenCountStatus) -> MaskStatus {
+        match status {
+            TokenCountStatus::Exact => MaskStatus::Exact,
+            TokenCountStatus::Upper => MaskStatus::Bound,
+        }
+    }
 }
 
 /// How many times as many items a search may take when no token is left otherwise.
@@ -81,15 +103,13 @@ impl Matcher {
     ) -> Result<Matcher, EngineError> {
         let mut matcher = Matcher::new(grammar);
         if let Some(limit) = max_tokens {
-            let mut machine = lock(&matcher.machine);
             let n_left = u32::try_from(limit).unwrap_or(u32::MAX - 1);
-            if machine.fits(&matcher.state, n_left)? != Some(true) {
-                let (least, _) = machine.least_at(&matcher.state)?;
+            if matcher.ask(|machine| machine.fits(&matcher.state, n_left))? != Some(true) {
+                let (least, _) = matcher.ask(|machine| machine.least_at(&matcher.state))?;
                 if least == NEVER || least as usize > limit {
                     return Err(EngineError::budget_too_small(limit, least));
                 }
             }
-            drop(machine);
             matcher.set_max_tokens(limit);
         }
         Ok(matcher)
@@ -104,8 +124,7 @@ impl Matcher {
         if self.is_terminated() {
             return Ok(TokensToFinish { n_tokens: 0, status: TokenCountStatus::Exact });
         }
-        let mut machine = lock(&self.machine);
-        let (n_tokens, status) = machine.least_at(&self.state)?;
+        let (n_tokens, status) = self.ask(|machine| machine.least_at(&self.state))?;
         if n_tokens == NEVER {
             return Err(EngineError::cannot_be_spelled());
         }
@@ -128,7 +147,7 @@ impl Matcher {
         let end = usize::from(!vocabulary.eos_token_ids().is_empty());
         // An upper bound may leave tokens over at the end of the text.
         while left > end && !matcher.is_accepting() {
-            let form = lock(&matcher.machine).mask_within(&matcher.state, left as u32)?;
+            let (form, _) = matcher.ask(|machine| machine.mask_within(&matcher.state, left as u32))?;
             let mut words = vec![0; mask_words(vocabulary.n_vocab())];
             form.write(&mut words);
             let first = words.iter().position(|&word| word != 0);
@@ -239,7 +258,8 @@ impl Machine {
         if self.lexed().is_some() {
             return self
                 .with_lexed_budget(|budget, lexed, parser| budget.fits(lexed, parser, config, n_left))
-                .map(Some);
+                // A mask takes for no what is not known, but for the one token that it has to find.
+                .map(|fits| Some(fits.unwrap_or(false)));
         }
         if self.is_far(config, None, n_left) {
             return Ok(Some(true));
@@ -261,7 +281,7 @@ impl Machine {
     ) -> Result<(u32, TokenCountStatus), EngineError> {
         let exact = self.budgets[ways as usize].exact.as_deref();
         if exact.is_none_or(|budget| budget.known_least(config).is_none()) {
-            let least = self.upper_least(ways, config);
+            let least = self.upper_least(ways, config)?;
             if least <= n_left {
                 return Ok((least, TokenCountStatus::Upper));
             }
@@ -270,14 +290,30 @@ impl Machine {
     }
 
     /// An upper bound on the least number of tokens of some of the completions; [`NEVER`] if none is known.
-    pub(super) fn upper_least(&mut self, ways: Ways, config: ConfigId) -> u32 {
+    ///
+    /// # Errors
+    /// If the call is to be made again.
+    pub(super) fn upper_least(&mut self, ways: Ways, config: ConfigId) -> Result<u32, EngineError> {
         // Whatever stops this search need not stop the exact one.
-        self.with_upper(ways, |budget, machine| budget.least(machine, config)).unwrap_or(NEVER)
+        match self.with_upper(ways, |budget, machine| budget.least(machine, config)) {
+            Err(error) if !error.is_postponed() => Ok(NEVER),
+            least => least,
+        }
     }
 
     /// The profile by upper bounds; empty if none are known.
-    pub(super) fn upper_profile(&mut self, ways: Ways, config: ConfigId) -> Arc<Profile> {
-        self.with_upper(ways, |budget, machine| budget.profile(machine, config)).unwrap_or_default()
+    ///
+    /// # Errors
+    /// If the call is to be made again.
+    pub(super) fn upper_profile(
+        &mut self,
+        ways: Ways,
+        config: ConfigId,
+    ) -> Result<Arc<Profile>, EngineError> {
+        match self.with_upper(ways, |budget, machine| budget.profile(machine, config)) {
+            Err(error) if !error.is_postponed() => Ok(Arc::default()),
+            profile => profile,
+        }
     }
 
     /// The profile of a configuration, or upper bounds on it that tell of each token whether some of the completions fit: those are
@@ -299,8 +335,10 @@ impl Machine {
                 };
                 Ok(tells.then_some(profile))
             });
-            if let Ok(Some(profile)) = seen {
-                return Ok((profile, TokenCountStatus::Exact));
+            match seen {
+                Ok(Some(profile)) => return Ok((profile, TokenCountStatus::Exact)),
+                Err(error) if error.is_postponed() => return Err(error),
+                _ => {}
             }
         }
         self.profile(ways, config)
@@ -310,34 +348,37 @@ impl Machine {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn mask_within(&mut self, state: &State, n_left: u32) -> Result<Arc<MaskForm>, EngineError> {
+    pub(crate) fn mask_within(&mut self, state: &State, n_left: u32) -> Result<MaskWithin, EngineError> {
+        let exact = |mask| (mask, MaskStatus::Exact);
         let config = state.config;
         if let Some(watching) = &state.watching {
             if self.is_far(config, Some(&**watching), n_left) {
-                return self.watched_mask(config, watching);
+                return self.watched_mask(config, watching).map(exact);
             }
             return self.watched_mask_within(config, watching, n_left);
         }
         if self.lexed().is_some() {
             let mask =
                 self.with_lexed_budget(|budget, lexed, parser| budget.mask(lexed, parser, config, n_left))?;
-            return mask.map_or_else(|| self.mask(config), Ok);
+            return mask.map_or_else(|| self.mask(config).map(exact), Ok);
         }
         if self.is_far(config, None, n_left) {
-            return self.mask(config);
+            return self.mask(config).map(exact);
         }
-        let (mut profile, status) = self.profile_within(Ways::All, config, n_left)?;
+        let (mut profile, mut status) = self.profile_within(Ways::All, config, n_left)?;
         let is_empty = |profile: &Profile| profile.least().is_none_or(|least| least >= n_left);
         if status == TokenCountStatus::Upper
             && is_empty(&profile)
             && !self.parser.configs.is_accepting(config)
         {
             profile = self.profile_at_length(Ways::All, config)?;
+            status = TokenCountStatus::Exact;
         }
         if profile.most().is_some_and(|most| most < n_left) {
-            return self.mask(config);
+            return self.mask(config).map(exact);
         }
-        Ok(Arc::new(profile.mask(n_left, mask_words(self.parser.shared.vocabulary.n_vocab()))))
+        let mask = profile.mask(n_left, mask_words(self.parser.shared.vocabulary.n_vocab()));
+        Ok((Arc::new(mask), status.into()))
     }
 
     /// The exact profile of a configuration, with more patience than usual: no token is left otherwise, and a text that could be

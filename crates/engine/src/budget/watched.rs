@@ -21,10 +21,11 @@ use maskwright_grammar::Watching;
 use maskwright_vocabulary::{TokenId, mask_words};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::TokenCountStatus;
 use super::futures::NEVER;
 use super::profile::Profile;
+use super::session::MaskWithin;
 use super::session::Ways;
+use super::{MaskStatus, TokenCountStatus};
 use crate::EngineError;
 use crate::configuration::ConfigId;
 use crate::machine::Machine;
@@ -120,7 +121,7 @@ impl Machine {
         config: ConfigId,
         watching: &Arc<dyn Watching>,
         n_left: u32,
-    ) -> Result<Arc<MaskForm>, EngineError> {
+    ) -> Result<MaskWithin, EngineError> {
         self.mask_of_watched(&Place { config, watching: watching.clone() }, n_left, false)
     }
 
@@ -129,15 +130,16 @@ impl Machine {
         place: &Place,
         n_left: u32,
         is_last: bool,
-    ) -> Result<Arc<MaskForm>, EngineError> {
+    ) -> Result<MaskWithin, EngineError> {
         let watching = &place.watching;
         let vocabulary = self.parser.shared.vocabulary.clone();
         let n_words = mask_words(vocabulary.n_vocab());
         let Some(admitted) = self.admitted(place)? else {
-            return Ok(Arc::new(MaskBuilder::new(n_words).finish()));
+            return Ok((Arc::new(MaskBuilder::new(n_words).finish()), MaskStatus::Exact));
         };
-        let possible = self.bounded_mask(Ways::All, admitted, n_left)?;
-        let safe = self.bounded_mask(Ways::Safe, admitted, n_left)?;
+        let (possible, mut status) = self.bounded_mask(Ways::All, admitted, n_left)?;
+        // What the safe completions leave open is asked token by token.
+        let (safe, _) = self.bounded_mask(Ways::Safe, admitted, n_left)?;
         let (keeps_names_only, is_at_risk) = (!watching.keeps_parts(), watching.is_at_risk());
         let mut patience = Patience::new(MAX_TRIED, MAX_TRIED_BY_MASK);
         // What is known of single tokens, and what must be found out.
@@ -149,7 +151,7 @@ impl Machine {
         // Where only names are kept, and what a token has read ends before another one, what was there is all that
         // matters, so one answer holds for all tokens that lead to the same configuration.
         let mut alike: FxHashMap<ConfigId, bool> = FxHashMap::default();
-        let doubtful = self.doubtful_tokens();
+        let doubtful = self.doubtful_tokens()?;
         if is_at_risk {
             let risky = self.risky_tokens(place, vocabulary.trie())?;
             refused.extend(risky.refused);
@@ -195,8 +197,11 @@ impl Machine {
             }
         }
         self.trim();
+        if patience.is_given_up {
+            status = MaskStatus::Bound;
+        }
         if refused.is_empty() && (safe.len() > 0 || self.parser.configs.is_accepting(admitted)) {
-            return Ok(safe);
+            return Ok((safe, status));
         }
         let mut refused: Vec<u32> = refused.into_iter().collect();
         refused.sort_unstable();
@@ -206,7 +211,7 @@ impl Machine {
         mask.insert_all(&allowed.into_iter().map(TokenId).collect::<Vec<_>>());
         let form = mask.finish();
         if form.len() > 0 || self.parser.configs.is_accepting(admitted) {
-            return Ok(Arc::new(form));
+            return Ok((Arc::new(form), status));
         }
         // It was found before that there is a way: with more patience, first for the bounds, then for the search.
         if !is_last {
@@ -221,21 +226,18 @@ impl Machine {
         if first.is_none() && patience.is_given_up {
             return Err(EngineError::watch_search(MAX_TRIED_AT_LENGTH));
         }
-        Ok(Arc::new(MaskForm::Sparse(first.iter().map(|token| token.0).collect())))
+        let form = MaskForm::Sparse(first.iter().map(|token| token.0).collect());
+        Ok((Arc::new(form), MaskStatus::Bound))
     }
 
     /// The tokens that `ways` within the limit come behind.
-    fn bounded_mask(
-        &mut self,
-        ways: Ways,
-        config: ConfigId,
-        n_left: u32,
-    ) -> Result<Arc<MaskForm>, EngineError> {
-        let (profile, _): (Arc<Profile>, _) = self.profile_within(ways, config, n_left)?;
+    fn bounded_mask(&mut self, ways: Ways, config: ConfigId, n_left: u32) -> Result<MaskWithin, EngineError> {
+        let (profile, status): (Arc<Profile>, _) = self.profile_within(ways, config, n_left)?;
         if profile.most().is_some_and(|most| most < n_left) {
-            return self.mask(config);
+            return Ok((self.mask(config)?, MaskStatus::Exact));
         }
-        Ok(Arc::new(profile.mask(n_left, mask_words(self.parser.shared.vocabulary.n_vocab()))))
+        let mask = profile.mask(n_left, mask_words(self.parser.shared.vocabulary.n_vocab()));
+        Ok((Arc::new(mask), status.into()))
     }
 
     /// The tokens that are known to fit or not only one by one.
@@ -245,7 +247,7 @@ impl Machine {
         if watching.keeps_parts() {
             tokens.extend(self.parting_tokens(admitted)?.iter());
         }
-        let doubtful = self.doubtful_tokens();
+        let doubtful = self.doubtful_tokens()?;
         tokens.extend(doubtful.doubted(watching.is_idle()));
         tokens.extend(doubtful.beginning(watching.is_idle()));
         Ok(tokens)
@@ -260,7 +262,7 @@ impl Machine {
         n_left: u32,
     ) -> Result<u32, EngineError> {
         Ok(match bounds {
-            TokenCountStatus::Upper => self.upper_least(ways, config),
+            TokenCountStatus::Upper => self.upper_least(ways, config)?,
             TokenCountStatus::Exact => self.least_within(ways, config, n_left)?.0,
         })
     }
@@ -418,7 +420,7 @@ impl Machine {
         let mut are_cut = false;
         for ways in [Ways::Safe, Ways::All] {
             let (profile, status) = match bounds {
-                TokenCountStatus::Upper => (self.upper_profile(ways, config), bounds),
+                TokenCountStatus::Upper => (self.upper_profile(ways, config)?, bounds),
                 TokenCountStatus::Exact => self.profile_within(ways, config, n_left)?,
             };
             are_cut |= ways == Ways::All && status == TokenCountStatus::Upper;

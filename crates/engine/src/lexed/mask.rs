@@ -88,6 +88,7 @@ impl Lexed {
         if let Some(known) = self.masks.get(&config) {
             return Ok(known.clone());
         }
+        parser.begin_work()?;
         let mut form = Arc::new(self.compute_mask(parser, config)?);
         if parser.shared.options.use_memo {
             if let Some(known) = self.forms.get(&form) {

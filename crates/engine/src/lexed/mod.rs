@@ -249,6 +249,7 @@ impl Lexed {
         if let Some(known) = self.configs.next_bytes(config) {
             return Ok(known);
         }
+        parser.begin_work()?;
         let mut bytes = ByteSet::EMPTY;
         for byte in 0..=255 {
             if self.step(parser, config, byte)?.is_some() {
@@ -450,6 +451,14 @@ impl Lexed {
         self.competing = FxHashMap::default();
         self.horizon.clear();
         self.memo_bytes = 0;
+    }
+
+    /// Makes what a panic left in the middle of a call usable again; called after [`clear_memo`](Lexed::clear_memo).
+    pub(crate) fn recover(&mut self) {
+        self.readings = Readings::new(&self.tables);
+        self.rows = FxHashMap::default();
+        self.row_bytes = 0;
+        self.has_met_hole = false;
     }
 
     pub(crate) fn memo_bytes(&self) -> usize {

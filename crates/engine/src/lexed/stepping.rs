@@ -75,6 +75,7 @@ impl Lexed {
         if let Some(&known) = self.transitions.get(&key) {
             return Ok(known);
         }
+        parser.begin_work()?;
         let mut after = Vec::new();
         let mut is_settled = true;
         for index in 0..self.configs.threads(config).len() {
@@ -118,6 +119,7 @@ impl Lexed {
             Some(&Some(known)) => return Ok(known),
             Some(None) => {}
         }
+        parser.begin_work()?;
         let mut left: Vec<LexedThread> = Vec::new();
         let (mut has_completion, mut failure) = (false, None);
         for index in 0..self.configs.threads(config).len() {

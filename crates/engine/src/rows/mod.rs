@@ -19,12 +19,15 @@
 //!
 //! What terminals say about the exits of a row, one after the other, is kept like rows (`beyond`).
 //!
-//! Rows can be written down for the next process (`saved`).
+//! The rows of a compiler are kept, and made once however many threads ask (`cache`, `once`). They can be written down
+//! for the next process (`saved`).
 
 mod beyond;
+mod cache;
 mod counted;
 mod minus;
 mod near;
+mod once;
 mod plain;
 mod saved;
 mod spell;
@@ -36,10 +39,11 @@ use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 
 pub(crate) use beyond::{BeyondExits, BeyondRow};
+pub(crate) use cache::{KnownRow, Lookup, Rows};
 pub(crate) use counted::{CountedRow, UnitBounds};
-pub(crate) use minus::MinusRow;
-pub(crate) use near::LongTokens;
-pub(crate) use plain::PlainRow;
+use minus::MinusRow;
+use near::LongTokens;
+use plain::PlainRow;
 pub(crate) use saved::{CountedKey, MAX_RESIDUE, MAX_TREE, ReadRow, SavedError, SavedRows, Writer};
 
 use crate::mask_form::MaskBuilder;
@@ -80,6 +84,14 @@ impl Row {
     pub(crate) fn lists_all_exits(&self) -> bool {
         match self {
             Row::Plain(row) => row.lists_all_exits(),
+            Row::Minus(_) | Row::Counted(..) => true,
+        }
+    }
+
+    /// Whether [`exits_on`](Row::exits_on) has its answer already.
+    pub(crate) fn knows_exits_on(&self, follow: ByteSet) -> bool {
+        match self {
+            Row::Plain(row) => row.knows_exits_on(follow),
             Row::Minus(_) | Row::Counted(..) => true,
         }
     }

@@ -5,11 +5,12 @@
 //! even those are too many, the mask is found by walking the token trie with the whole configuration.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary, mask_words};
+use parking_lot::Mutex;
 
 use super::walk::{Found, walk};
 use crate::mask_form::{MaskBuilder, MaskForm};
@@ -25,9 +26,13 @@ pub(crate) struct PlainRow {
     exits: Option<Arc<Trie>>,
     has_single_exits: bool,
     n_exit_uses: AtomicU32,
-    /// Exits by the set of first bytes that they were asked for; `None` where still too many.
-    limited: Mutex<Vec<(ByteSet, Option<Arc<Trie>>)>>,
+    /// Exits by the set of first bytes that they were asked for.
+    limited: Mutex<Vec<(ByteSet, LimitedExits)>>,
 }
+
+/// Exits that begin with some bytes, or `None` where they are still too many. Locked while they are looked for, so that one thread
+/// does for all.
+type LimitedExits = Arc<Mutex<Option<Option<Arc<Trie>>>>>;
 
 impl PlainRow {
     /// The row of `residue`: one walk over the part of the token trie that the residue can read.
@@ -93,24 +98,35 @@ impl PlainRow {
         if let Some(exits) = &self.exits {
             return Ok(Some(exits.clone()));
         }
-        let known = |limited: &[(ByteSet, Option<Arc<Trie>>)]| {
-            limited.iter().find(|(bytes, _)| *bytes == follow).map(|(_, exits)| exits.clone())
-        };
-        if let Some(exits) = known(&self.limited.lock().unwrap_or_else(PoisonError::into_inner)) {
-            return Ok(exits);
+        let exits = self.limited_to(follow);
+        let mut exits = exits.lock();
+        if let Some(known) = &*exits {
+            return Ok(known.clone());
         }
-        let mut exits = Exits::new(vocabulary, follow, max_exits);
-        walk(vocabulary.trie(), automaton, residue, |found| {
-            if let Found::Node(node, depth, true) = found {
-                exits.add(vocabulary.trie(), node, depth);
+        let mut found = Exits::new(vocabulary, follow, max_exits);
+        walk(vocabulary.trie(), automaton, residue, |place| {
+            if let Found::Node(node, depth, true) = place {
+                found.add(vocabulary.trie(), node, depth);
             }
         })?;
-        let exits = exits.finish();
-        let mut limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
-        if known(&limited).is_none() {
-            limited.push((follow, exits.clone()));
+        Ok(exits.insert(found.finish()).clone())
+    }
+
+    /// Whether [`exits_on`](PlainRow::exits_on) has its answer already.
+    pub(crate) fn knows_exits_on(&self, follow: ByteSet) -> bool {
+        self.lists_all_exits() || self.limited_to(follow).try_lock().is_some_and(|exits| exits.is_some())
+    }
+
+    fn limited_to(&self, follow: ByteSet) -> LimitedExits {
+        let mut limited = self.limited.lock();
+        match limited.iter().find(|(bytes, _)| *bytes == follow) {
+            Some((_, exits)) => exits.clone(),
+            None => {
+                let exits = LimitedExits::default();
+                limited.push((follow, exits.clone()));
+                exits
+            }
         }
-        Ok(exits)
     }
 
     /// All exits, unless there are too many.
@@ -133,11 +149,10 @@ impl PlainRow {
         self.has_single_exits
     }
 
-    /// Approximate memory, in bytes.
+    /// Approximate memory, in bytes; the same as long as the row lives, so without the exits that are listed later.
     pub(crate) fn memory_usage(&self) -> usize {
-        let limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
-        let tries = limited.iter().filter_map(|(_, exits)| exits.as_ref()).chain(&self.exits);
-        self.inside.memory_usage() + tries.map(|trie| trie.memory_usage()).sum::<usize>() + 128
+        let exits = self.exits.as_ref().map_or(0, |trie| trie.memory_usage());
+        self.inside.memory_usage() + exits + 128
     }
 }
 

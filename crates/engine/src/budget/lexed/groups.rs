@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use super::LexedBudget;
 use super::search::Least;
 use crate::EngineError;
+use crate::budget::{MaskStatus, MaskWithin};
 use crate::configuration::ConfigId;
 use crate::lexed::Lexed;
 use crate::mask_form::{MaskBuilder, MaskForm};
@@ -26,7 +27,7 @@ pub(super) struct Groups {
     /// With more tokens left than this all are allowed.
     highest: u32,
     /// The mask that was made last, and the number of tokens left that it was made for.
-    last: Option<(u32, Arc<MaskForm>)>,
+    last: Option<(u32, MaskWithin)>,
 }
 
 impl Groups {
@@ -70,7 +71,7 @@ impl LexedBudget {
         parser: &mut Parser,
         config: ConfigId,
         n_left: u32,
-    ) -> Result<Option<Arc<MaskForm>>, EngineError> {
+    ) -> Result<Option<MaskWithin>, EngineError> {
         if !self.groups.contains_key(&config) {
             let groups = Groups::new(lexed, parser, config)?;
             self.group_bytes += groups.memory_usage();
@@ -88,6 +89,7 @@ impl LexedBudget {
         let vocabulary = parser.shared.vocabulary.clone();
         let mut mask = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
         let mut is_empty = true;
+        let mut status = MaskStatus::Exact;
         if lexed.configs.is_accepting(config) && n_left >= self.eos_cost {
             let eos: Vec<TokenId> = vocabulary.eos_token_ids().iter().map(|&id| TokenId(id)).collect();
             mask.insert_all(&eos);
@@ -96,7 +98,11 @@ impl LexedBudget {
         // As long as all groups fit by their upper bounds: the highest of these.
         let mut highest = Some(self.eos_cost);
         for (next, tokens) in list.iter() {
-            if self.fits(lexed, parser, *next, limit)? {
+            let fits = self.fits(lexed, parser, *next, limit)?;
+            if fits.is_none() || lexed.tables.is_contextual && fits == Some(false) {
+                status = MaskStatus::Bound;
+            }
+            if fits == Some(true) {
                 mask.union(tokens);
                 is_empty = false;
                 let upper = self.known_upper(lexed, *next);
@@ -107,8 +113,9 @@ impl LexedBudget {
         }
         if is_empty && !lexed.configs.is_accepting(config) {
             mask.union(self.find_any(lexed, parser, &list, limit)?);
+            status = MaskStatus::Bound;
         }
-        let mask = Arc::new(mask.finish());
+        let mask = (Arc::new(mask.finish()), status);
         if !parser.shared.options.use_memo {
             self.groups.remove(&config);
         } else if let Some(groups) = self.groups.get_mut(&config) {

@@ -46,7 +46,6 @@ use super::futures::NEVER;
 use super::runs::Spelling;
 use super::session::TokenCountStatus;
 use crate::EngineError;
-use crate::compiler::lock;
 use crate::configuration::ConfigId;
 use crate::lexed::Lexed;
 use crate::parser::Parser;
@@ -72,7 +71,7 @@ const MAX_BOUND: u32 = 1 << 20;
 
 /// What is known about the budgets of one lexed grammar's texts.
 pub(crate) struct LexedBudget {
-    spelling: Arc<std::sync::Mutex<Spelling>>,
+    spelling: Arc<parking_lot::Mutex<Spelling>>,
     runs: Runs,
     floors: Floors,
     /// Those of the upper search.
@@ -161,7 +160,7 @@ impl LexedBudget {
         ask: impl FnOnce(&mut Search, &mut Parts<'_>) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
         let spelling = self.spelling.clone();
-        let mut spelling = lock(&spelling);
+        let mut spelling = spelling.lock();
         if !std::mem::replace(&mut self.has_floors, true) {
             self.aligned_floors = Floors::aligned(lexed);
             // Under the contextual discipline neighbours depend on the place.
@@ -257,7 +256,7 @@ impl LexedBudget {
         }
     }
 
-    /// Whether at most `limit` tokens complete the text, as far as that can be found out.
+    /// Whether at most `limit` tokens complete the text; `None` if the search was given up.
     ///
     /// # Errors
     /// If a limit is reached before any completion is found.
@@ -267,18 +266,19 @@ impl LexedBudget {
         parser: &mut Parser,
         config: ConfigId,
         limit: u32,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<Option<bool>, EngineError> {
         let limit = limit.min(MAX_BOUND);
         if lexed.configs.is_accepting(config) {
-            return Ok(self.eos_cost <= limit);
+            return Ok(Some(self.eos_cost <= limit));
         }
         let room = limit.saturating_sub(self.eos_cost);
         let known = self.upper.configs.get(&config).and_then(|known| known.known());
         if known.is_some_and(|known| known <= room)
             || self.upper_within(lexed, parser, config, limit)?.is_some()
         {
-            return Ok(true);
+            return Ok(Some(true));
         }
-        Ok(matches!(self.exact_within(lexed, parser, config, limit, self.patience)?, Ok(Some(_))))
+        let exact = self.exact_within(lexed, parser, config, limit, self.patience)?;
+        Ok(exact.ok().map(|least| least.is_some()))
     }
 }
