@@ -2,81 +2,145 @@
 //!
 //! Warm masks take a microsecond, less than starting a thread. So the calling thread starts alone, and calls
 //! for help once it has worked for [`ALONE`] and rows are left: a batch of warm masks never pays for
-//! threads, and one cold mask does not keep the others waiting. Threads take the next row when they are done
-//! with one.
+//! threads, and one cold mask does not keep the others waiting, of its own grammar or of others. Threads take the next row
+//! when they are done with one.
 //!
 //! Rejected: a pool of threads kept for the process (as rayon has). Its threads are gone after `os.fork`,
 //! and the next call in the child would wait for ever.
 
 use std::num::NonZero;
-use std::sync::{Mutex, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use maskwright::{Error, mask_words};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use maskwright::mask_words;
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
+use crate::errors::BatchError;
 use crate::matcher::Matcher;
+use crate::work::detached;
 use crate::{bitmask, errors, raw_rows};
 
 /// How long the calling thread works alone.
 const ALONE: Duration = Duration::from_micros(50);
 
-/// Writes the mask of `matchers[i]` into row `i` of `mask`, in parallel, without holding the interpreter.
+/// A row to be filled, by its index in the mask.
+struct Job<'a> {
+    row: usize,
+    matcher: &'a Matcher,
+    words: &'a mut [u32],
+}
+
+/// Why a row failed.
+enum Failure {
+    Error(maskwright::Error),
+    Panic(Box<dyn std::any::Any + Send>),
+}
+
+/// Writes the mask of `matchers[i]` into row `rows[i]` of `mask` (row `i`, if there are no `rows`), in parallel, without
+/// holding the interpreter. Other rows are left as they are.
 ///
-/// `mask`: an int32 array (or torch CPU tensor) of at least as many rows; further rows are left as they are.
-/// Or the address of such memory, with `stride`, the bytes from one row to the next; then the caller answers
-/// for the memory being there and unused by others.
+/// `mask`: an int32 array (or torch CPU tensor) with all of these rows. Or the address of such memory, with `stride`, the bytes
+/// from one row to the next; then the caller answers for the memory being there and unused by others.
 ///
-/// Returns a list with None for each row that was written, and for others the exception that
-/// `fill_next_token_bitmask` would have raised; those rows are as before.
+/// Fills all rows that it can. If some cannot be filled, raises BatchError then; `errors` is a dict from
+/// their rows to the exceptions that `fill_next_token_bitmask` would have raised. Those rows allow no token.
 #[pyfunction]
-#[pyo3(signature = (matchers, mask, stride=None))]
+#[pyo3(signature = (matchers, mask, rows=None, *, stride=None))]
 pub(crate) fn fill_next_token_bitmask_batch(
     py: Python<'_>,
     matchers: Vec<Py<Matcher>>,
     mask: &Bound<'_, PyAny>,
+    rows: Option<Vec<i64>>,
     stride: Option<usize>,
-) -> PyResult<Vec<Option<Py<PyAny>>>> {
+) -> PyResult<()> {
     let matchers: Vec<&Matcher> = matchers.iter().map(Py::get).collect();
-    let mut failed = if mask.is_exact_instance_of::<pyo3::types::PyInt>() {
+    let rows = row_indices(rows, matchers.len())?;
+    let n_needed = rows.iter().max().map_or(0, |last| last + 1);
+    let failed = if mask.is_exact_instance_of::<pyo3::types::PyInt>() {
         let stride = stride.ok_or_else(|| {
             PyTypeError::new_err("a mask given as a pointer needs its stride, the bytes from row to row")
         })?;
         let n_words = matchers.iter().map(|matcher| mask_words(matcher.n_vocab())).max().unwrap_or(0);
-        let rows = raw_rows::rows(mask.extract()?, stride, matchers.len(), n_words)?;
-        py.detach(|| fill(&matchers, rows))
+        let all = raw_rows::rows(mask.extract()?, stride, n_needed, n_words)?;
+        let jobs = jobs(&matchers, &rows, all);
+        detached(py, || fill(jobs))?
     } else if stride.is_some() {
         return Err(PyTypeError::new_err("a stride goes with a pointer; an array knows its own"));
     } else {
         let mut mask = bitmask::borrow(mask)?;
-        let rows = bitmask::rows(&mut mask)?;
-        if rows.len() < matchers.len() {
-            return Err(PyValueError::new_err(format!(
-                "the mask has {} rows for {} matchers",
-                rows.len(),
-                matchers.len()
-            )));
+        let all = bitmask::rows(&mut mask)?;
+        if all.len() < n_needed {
+            let (n_rows, n_matchers) = (all.len(), matchers.len());
+            return Err(PyValueError::new_err(match n_needed == n_matchers {
+                true => format!("the mask has {n_rows} rows for {n_matchers} matchers"),
+                false => format!("the mask has {n_rows} rows, but row {} is asked for", n_needed - 1),
+            }));
         }
-        py.detach(|| fill(&matchers, rows))
+        let jobs = jobs(&matchers, &rows, all);
+        detached(py, || fill(jobs))?
     };
-    failed.sort_unstable_by_key(|&(row, _)| row);
-    let mut outcome: Vec<Option<Py<PyAny>>> = matchers.iter().map(|_| None).collect();
-    for (row, error) in failed {
-        outcome[row] = Some(errors::exception(&error).into_value(py).into_any());
-    }
-    Ok(outcome)
+    if failed.is_empty() { Ok(()) } else { Err(batch_error(py, failed)?) }
 }
 
-/// Fills one row a matcher; the rows that failed, in no order.
-fn fill(matchers: &[&Matcher], rows: Vec<&mut [u32]>) -> Vec<(usize, Error)> {
-    let n_threads = matchers.iter().map(|matcher| matcher.n_threads()).max().map_or(1, NonZero::get);
-    let mut jobs = matchers.iter().copied().zip(rows).enumerate();
+/// The rows as indices, each once.
+fn row_indices(rows: Option<Vec<i64>>, n_matchers: usize) -> PyResult<Vec<usize>> {
+    let Some(rows) = rows else { return Ok((0..n_matchers).collect()) };
+    if rows.len() != n_matchers {
+        return Err(PyValueError::new_err(format!("{} rows for {n_matchers} matchers", rows.len())));
+    }
+    let negative = |&row: &i64| PyIndexError::new_err(format!("row {row} is negative, expected 0 or more"));
+    let rows: Vec<usize> =
+        rows.iter().map(|row| usize::try_from(*row).map_err(|_| negative(row))).collect::<PyResult<_>>()?;
+    let mut sorted = rows.clone();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(PyValueError::new_err(format!("row {} is asked for twice", pair[0]))),
+        None => Ok(rows),
+    }
+}
+
+/// What is to be done, in the order of the matchers. All rows are in `all`, each once.
+fn jobs<'a>(matchers: &[&'a Matcher], rows: &[usize], all: Vec<&'a mut [u32]>) -> Vec<Job<'a>> {
+    let mut all: Vec<Option<&mut [u32]>> = all.into_iter().map(Some).collect();
+    let jobs = matchers.iter().zip(rows);
+    jobs.filter_map(|(&matcher, &row)| Some(Job { row, matcher, words: all[row].take()? })).collect()
+}
+
+fn batch_error(py: Python<'_>, mut failed: Vec<(usize, Failure)>) -> PyResult<PyErr> {
+    failed.sort_unstable_by_key(|&(row, _)| row);
+    let errors = PyDict::new(py);
+    let mut first = String::new();
+    for (row, failure) in &failed {
+        let exception = match failure {
+            Failure::Error(error) => errors::exception(error),
+            Failure::Panic(panic) => errors::internal(&**panic),
+        };
+        if first.is_empty() {
+            first = format!("row {row}: {}", exception.value(py));
+        }
+        errors.set_item(row, exception.into_value(py))?;
+    }
+    let more = match failed.len() {
+        1 => String::new(),
+        n => format!(" (and {} more; see `errors`)", n - 1),
+    };
+    let error = BatchError::new_err(format!("{first}{more}"));
+    error.value(py).setattr("errors", errors)?;
+    Ok(error)
+}
+
+/// Fills all rows; those that failed, in no order.
+fn fill(jobs: Vec<Job<'_>>) -> Vec<(usize, Failure)> {
+    let n_threads = jobs.iter().map(|job| job.matcher.n_threads()).max().map_or(1, NonZero::get);
+    let mut jobs = jobs.into_iter();
     let mut failed = Vec::new();
     let start = Instant::now();
-    for (row, (matcher, words)) in jobs.by_ref() {
-        failed.extend(matcher.fill(words).err().map(|error| (row, error)));
+    for job in jobs.by_ref() {
+        failed.extend(fill_row(job));
         if n_threads > 1 && start.elapsed() > ALONE {
             break;
         }
@@ -85,9 +149,9 @@ fn fill(matchers: &[&Matcher], rows: Vec<&mut [u32]>) -> Vec<(usize, Error)> {
     let (jobs, failed) = (Mutex::new(jobs), Mutex::new(failed));
     let work = || {
         // A statement of its own, so that the queue is free while the row is filled.
-        while let Some((row, (matcher, words))) = { lock(&jobs).next() } {
-            if let Err(error) = matcher.fill(words) {
-                lock(&failed).push((row, error));
+        while let Some(job) = { lock(&jobs).next() } {
+            if let Some(failure) = fill_row(job) {
+                lock(&failed).push(failure);
             }
         }
     };
@@ -101,7 +165,18 @@ fn fill(matchers: &[&Matcher], rows: Vec<&mut [u32]>) -> Vec<(usize, Error)> {
     failed.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn fill_row(job: Job<'_>) -> Option<(usize, Failure)> {
+    let Job { row, matcher, words } = job;
+    let failure = match catch_unwind(AssertUnwindSafe(|| matcher.fill(words))) {
+        Ok(Ok(_)) => return None,
+        Ok(Err(error)) => Failure::Error(error),
+        Err(panic) => Failure::Panic(panic),
+    };
+    words.fill(0);
+    Some((row, failure))
+}
+
 /// Locks; a queue and a list are in order whatever a panicking thread did.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

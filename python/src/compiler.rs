@@ -17,6 +17,7 @@ use pyo3::types::{PyDict, PyString};
 use crate::errors::OrRaise;
 use crate::interrupt;
 use crate::tokenizer::Tokenizer;
+use crate::work::detached;
 
 /// Ends compilations from another thread: give it to `compile_*` as `cancel`, and call `cancel()`.
 ///
@@ -78,7 +79,8 @@ impl Compiler {
                 .ok_or_else(|| PyValueError::new_err("threads is 0, expected at least 1 (or None)"))?,
             None => available_parallelism().unwrap_or(NonZero::<usize>::MIN),
         };
-        let compiler = maskwright::Compiler::with_limits(&tokenizer.get().0, limits);
+        let tokenizer_of = &tokenizer.get().0;
+        let compiler = detached(tokenizer.py(), || maskwright::Compiler::with_limits(tokenizer_of, limits))?;
         Ok(Compiler { compiler, n_threads })
     }
 
@@ -223,7 +225,7 @@ impl Compiler {
     /// Raises OSError if it cannot be written.
     fn save_rows(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         static N_SAVED: AtomicU64 = AtomicU64::new(0);
-        py.detach(|| {
+        detached(py, || {
             let mut beside = path.clone().into_os_string();
             let number = N_SAVED.fetch_add(1, Ordering::Relaxed);
             beside.push(format!(".{}.{number}.part", std::process::id()));
@@ -234,7 +236,7 @@ impl Compiler {
                 let _ = std::fs::remove_file(&beside);
             }
             Ok(result?)
-        })
+        })?
     }
 
     /// Reads what `save_rows` wrote, and returns how many rows were new. Changes no answer. Take such files only from where
@@ -242,20 +244,20 @@ impl Compiler {
     ///
     /// Raises ValueError if the file is damaged, of another version or for another vocabulary, OSError if it cannot be read.
     fn load_rows(&self, py: Python<'_>, path: PathBuf) -> PyResult<usize> {
-        py.detach(|| {
+        detached(py, || {
             let saved = std::fs::read(&path)?;
             self.compiler.load_rows(&saved).or_raise()
-        })
+        })?
     }
 
     /// Drops the shared caches; grammars compiled before keep working.
-    fn clear_caches(&self, py: Python<'_>) {
-        py.detach(|| self.compiler.clear_caches());
+    fn clear_caches(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || self.compiler.clear_caches())
     }
 
     /// Approximate memory of the shared caches, in bytes.
-    fn memory_usage(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.compiler.memory_usage())
+    fn memory_usage(&self, py: Python<'_>) -> PyResult<usize> {
+        detached(py, || self.compiler.memory_usage())
     }
 
     fn __repr__(&self) -> String {
@@ -324,8 +326,8 @@ impl CompiledGrammar {
     }
 
     /// Approximate memory of the tables that the grammar has built so far, in bytes.
-    fn memory_usage(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.grammar.memory_usage())
+    fn memory_usage(&self, py: Python<'_>) -> PyResult<usize> {
+        detached(py, || self.grammar.memory_usage())
     }
 
     fn __repr__(&self) -> String {

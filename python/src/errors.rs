@@ -1,33 +1,53 @@
 //! Errors of the library as Python exceptions.
 
-use maskwright::{Error, ErrorKind};
+use std::any::Any;
+
+use maskwright::ErrorKind;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 create_exception!(
     maskwright,
-    GrammarError,
+    Error,
     PyValueError,
+    "What is wrong with the input of a call; the base of the package's errors."
+);
+create_exception!(
+    maskwright,
+    GrammarError,
+    Error,
     "The grammar (regular expression, GBNF, Lark, choice) is wrong, no text fits it, or what was asked is not known for its kind."
 );
 create_exception!(
     maskwright,
     SchemaError,
-    PyValueError,
+    Error,
     "The JSON Schema is wrong, no text fits it, or it has a keyword that cannot be enforced."
 );
 create_exception!(
     maskwright,
     TokenizerError,
-    PyValueError,
+    Error,
     "The tokenizer is wrong, or a text cannot be written with it."
 );
 create_exception!(
     maskwright,
     LimitError,
-    PyValueError,
+    Error,
     "A limit on work or size was reached; raising the compiler's limits may help."
+);
+create_exception!(
+    maskwright,
+    BatchError,
+    Error,
+    "Some rows of a batch of masks failed. `errors` is a dict from the row of the mask to its exception. These rows allow no token; all others are filled."
+);
+create_exception!(
+    maskwright,
+    InternalError,
+    PyRuntimeError,
+    "A bug in this package: the call failed, and so does every later call of the same Matcher, but for `reset`. Others are not affected."
 );
 create_exception!(
     maskwright,
@@ -37,7 +57,7 @@ create_exception!(
 );
 
 /// The exception for an error. A call that does not fit the state of its matcher is a plain `ValueError`.
-pub(crate) fn exception(error: &Error) -> PyErr {
+pub(crate) fn exception(error: &maskwright::Error) -> PyErr {
     let message = error.to_string();
     match error.kind() {
         ErrorKind::Grammar => GrammarError::new_err(message),
@@ -45,8 +65,16 @@ pub(crate) fn exception(error: &Error) -> PyErr {
         ErrorKind::Tokenizer => TokenizerError::new_err(message),
         ErrorKind::Limit => LimitError::new_err(message),
         ErrorKind::Cancelled => CancelledError::new_err(message),
+        ErrorKind::Internal => InternalError::new_err(message),
         _ => PyValueError::new_err(message),
     }
+}
+
+/// The exception for a panic.
+pub(crate) fn internal(panic: &(dyn Any + Send)) -> PyErr {
+    let message = panic.downcast_ref::<&str>().copied();
+    let message = message.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    InternalError::new_err(format!("a bug in maskwright: {}", message.unwrap_or("a panic without a message")))
 }
 
 /// Turns a result of the library into one for Python.
@@ -55,7 +83,7 @@ pub(crate) trait OrRaise<T> {
     fn or_raise(self) -> PyResult<T>;
 }
 
-impl<T, E: Into<Error>> OrRaise<T> for Result<T, E> {
+impl<T, E: Into<maskwright::Error>> OrRaise<T> for Result<T, E> {
     fn or_raise(self) -> PyResult<T> {
         self.map_err(|error| exception(&error.into()))
     }

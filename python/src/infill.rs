@@ -1,7 +1,5 @@
 //! `maskwright.Template`, `Hole` and `Canvas`: texts of which some parts are known.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use maskwright::{CanvasConfig, CompileOptions, InfillError, Part, TokenId, mask_contains, mask_words};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -11,6 +9,7 @@ use crate::bitmask;
 use crate::compiler::CompiledGrammar;
 use crate::errors::OrRaise;
 use crate::matcher::{token_id, token_ids};
+use crate::work::{Guarded, detached, with, work_on};
 
 /// A part of a Template that is to be filled: with any text, with at most `max_tokens` tokens, or with exactly
 /// `tokens` tokens.
@@ -82,7 +81,7 @@ impl From<HoleKind> for maskwright::Hole {
 /// (False, True)
 #[pyclass(frozen, module = "maskwright")]
 pub(crate) struct Template {
-    template: Mutex<maskwright::Template>,
+    template: Guarded<maskwright::Template>,
     n_holes: usize,
     n_vocab: usize,
 }
@@ -96,31 +95,31 @@ impl Template {
         let parts = parts.iter().map(part).collect::<PyResult<Vec<Part>>>()?;
         let n_holes = parts.iter().filter(|part| matches!(part, Part::Hole(_))).count();
         let infiller = infiller(grammar)?;
-        let template = maskwright::Template::new(&infiller, parts).or_raise()?;
-        Ok(Template { template: Mutex::new(template), n_holes, n_vocab: infiller.vocabulary().n_vocab() })
+        let made = detached(grammar.py(), || maskwright::Template::new(&infiller, parts))?;
+        let template = Guarded::new(made.or_raise()?);
+        Ok(Template { template, n_holes, n_vocab: infiller.vocabulary().n_vocab() })
     }
 
     /// Whether the open holes can be filled.
     fn is_possible(&self, py: Python<'_>) -> PyResult<bool> {
-        py.detach(|| lock(&self.template).is_possible()).or_raise()
+        work_on(py, &self.template, |template| template.is_possible())?.or_raise()
     }
 
     /// Why the open holes cannot be filled, in words; None if they can.
     fn why_impossible(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        py.detach(|| lock(&self.template).why_impossible()).or_raise()
+        work_on(py, &self.template, |template| template.why_impossible())?.or_raise()
     }
 
     /// The whole text, with the open holes filled in some way.
     ///
     /// Raises ValueError, which says why, if that is impossible.
     fn complete<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let completed = py.detach(|| {
-            let mut template = lock(&self.template);
+        let completed = work_on(py, &self.template, |template| {
             Ok::<_, InfillError>(match template.complete()? {
                 Some(text) => Ok(text),
                 None => Err(template.why_impossible()?.unwrap_or_default()),
             })
-        });
+        })?;
         match completed.or_raise()? {
             Ok(text) => Ok(PyBytes::new(py, &text)),
             Err(why) => Err(PyValueError::new_err(format!("the template cannot be completed: {why}"))),
@@ -147,7 +146,7 @@ impl Template {
         let words = bitmask::row(&mut mask, row)?;
         let prefix = token_ids(prefix_ids);
         fill(py, words, self.n_vocab, |words| {
-            lock(&self.template).fill_next_token_bitmask(hole, &prefix, words)
+            self.template.lock().fill_next_token_bitmask(hole, &prefix, words)
         })
     }
 
@@ -161,7 +160,7 @@ impl Template {
         if ids.iter().any(|id| id.index() >= self.n_vocab) {
             return Ok(false);
         }
-        py.detach(|| lock(&self.template).fix(hole, &ids)).or_raise()
+        work_on(py, &self.template, |template| template.fix(hole, &ids))?.or_raise()
     }
 
     fn __repr__(&self) -> String {
@@ -184,7 +183,7 @@ impl Template {
 /// (False, True)
 #[pyclass(frozen, module = "maskwright")]
 pub(crate) struct Canvas {
-    canvas: Mutex<maskwright::Canvas>,
+    canvas: Guarded<maskwright::Canvas>,
     n_positions: usize,
     n_vocab: usize,
 }
@@ -203,14 +202,15 @@ impl Canvas {
         let positions: Vec<Option<TokenId>> = positions.into_iter().map(|id| id.map(token_id)).collect();
         let config = CanvasConfig { padding: padding_id.map(token_id) };
         let infiller = infiller(grammar)?;
-        let canvas = maskwright::Canvas::new(&infiller, &positions, config).or_raise()?;
+        let made = detached(grammar.py(), || maskwright::Canvas::new(&infiller, &positions, config))?;
+        let canvas = Guarded::new(made.or_raise()?);
         let n_vocab = infiller.vocabulary().n_vocab();
-        Ok(Canvas { canvas: Mutex::new(canvas), n_positions: positions.len(), n_vocab })
+        Ok(Canvas { canvas, n_positions: positions.len(), n_vocab })
     }
 
     /// Whether the masked positions can be filled.
     fn is_possible(&self, py: Python<'_>) -> PyResult<bool> {
-        py.detach(|| lock(&self.canvas).is_possible()).or_raise()
+        work_on(py, &self.canvas, |canvas| canvas.is_possible())?.or_raise()
     }
 
     /// Puts a token at position `i`, masked or known before. Returns False, and nothing changes, if the rest can
@@ -223,20 +223,20 @@ impl Canvas {
         if id.index() >= self.n_vocab {
             return Ok(false);
         }
-        py.detach(|| lock(&self.canvas).set(position, id)).or_raise()
+        work_on(py, &self.canvas, |canvas| canvas.set(position, id))?.or_raise()
     }
 
     /// Masks position `i` again.
     ///
     /// Raises IndexError if there is no such position.
-    fn unset(&self, i: i64) -> PyResult<()> {
+    fn unset(&self, py: Python<'_>, i: i64) -> PyResult<()> {
         let position = index(i, self.n_positions, "position", "canvas")?;
-        lock(&self.canvas).unset(position).or_raise()
+        with(py, &self.canvas, |canvas| canvas.unset(position))?.or_raise()
     }
 
     /// Takes the last `set` or `unset` that is not taken back yet back. Returns False if there is none.
-    fn undo(&self) -> bool {
-        lock(&self.canvas).undo()
+    fn undo(&self, py: Python<'_>) -> PyResult<bool> {
+        with(py, &self.canvas, |canvas| canvas.undo())
     }
 
     /// Writes into a row of `mask` the tokens that position `i` can take so that the rest can still be filled with
@@ -249,14 +249,14 @@ impl Canvas {
         let position = index(i, self.n_positions, "position", "canvas")?;
         let mut mask = bitmask::borrow(mask)?;
         let words = bitmask::row(&mut mask, row)?;
-        fill(py, words, self.n_vocab, |words| lock(&self.canvas).fill_bitmask(position, words))
+        fill(py, words, self.n_vocab, |words| self.canvas.lock().fill_bitmask(position, words))
     }
 
     /// The whole canvas as tokens, filled in some way.
     ///
     /// Raises ValueError if that is impossible.
     fn complete(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
-        match py.detach(|| lock(&self.canvas).complete()).or_raise()? {
+        match work_on(py, &self.canvas, |canvas| canvas.complete())?.or_raise()? {
             Some(ids) => Ok(ids.into_iter().map(|id| id.0).collect()),
             None => {
                 Err(PyValueError::new_err("the canvas cannot be completed: no text has these tokens here"))
@@ -266,23 +266,26 @@ impl Canvas {
 
     /// The tokens of the positions as they are now; None where masked. The list is made anew at each access.
     #[getter]
-    fn positions(&self) -> Vec<Option<u32>> {
-        lock(&self.canvas).positions().iter().map(|position| position.map(|id| id.0)).collect()
+    fn positions(&self, py: Python<'_>) -> PyResult<Vec<Option<u32>>> {
+        with(py, &self.canvas, |canvas| {
+            canvas.positions().iter().map(|position| position.map(|id| id.0)).collect()
+        })
     }
 
     fn __len__(&self) -> usize {
         self.n_positions
     }
 
-    fn __repr__(&self) -> String {
-        format!("Canvas(positions={}, masked={})", self.n_positions, lock(&self.canvas).n_masked())
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let n_masked = with(py, &self.canvas, |canvas| canvas.n_masked())?;
+        Ok(format!("Canvas(positions={}, masked={n_masked})", self.n_positions))
     }
 }
 
 /// The infiller of a grammar; made now, without the interpreter, if this is the first use.
 fn infiller(grammar: &Bound<'_, CompiledGrammar>) -> PyResult<maskwright::Infiller> {
     let compiled = &grammar.get().grammar;
-    grammar.py().detach(|| compiled.infiller(&CompileOptions::default())).or_raise()
+    detached(grammar.py(), || compiled.infiller(&CompileOptions::default()))?.or_raise()
 }
 
 fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
@@ -314,7 +317,7 @@ fn fill(
         )));
     }
     let mut made = vec![0; n_words];
-    py.detach(|| write(&mut made)).or_raise()?;
+    detached(py, || write(&mut made))?.or_raise()?;
     words.fill(0);
     words[..n_words].copy_from_slice(&made);
     Ok((0..n_vocab as u32).any(|id| !mask_contains(&made, TokenId(id))))
@@ -326,9 +329,4 @@ fn index(given: i64, n: usize, what: &str, whole: &str) -> PyResult<usize> {
         Ok(index) if index < n => Ok(index),
         _ => Err(PyIndexError::new_err(format!("{what} {given} is not in the {whole}: it has {n}"))),
     }
-}
-
-/// Locks; a call of the library that panics leaves what it was asked of in a state that calls can go on from.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

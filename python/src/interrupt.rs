@@ -1,7 +1,7 @@
 //! Work that Ctrl-C ends.
 //!
 //! Python runs signal handlers on its main thread only, and only when that thread asks for them. So work
-//! asks itself, through its [`CancelToken`]: every 50 ms it takes the interpreter for a moment and looks for signals.
+//! asks itself, through its [`CancelToken`]: every 10 ms it takes the interpreter for a moment and looks for signals.
 //! On other threads than the main one there never are any.
 //!
 //! When a handler raises, the work is cancelled, and what was raised comes out once it has ended. Work that ends between
@@ -12,11 +12,13 @@
 //! and its first mask was 4.0 ms, of which 0.1 ms was work). Rejected: one worker thread kept for the process. It would be
 //! gone after `os.fork`, and the first compilation in the child would wait for ever.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use maskwright::CancelToken;
 use pyo3::prelude::*;
+
+use crate::work::{detached, outside};
 
 /// How long a signal may wait.
 const INTERVAL: Duration = Duration::from_millis(10);
@@ -34,18 +36,18 @@ pub(crate) fn run<T: Send>(
     let raised: Arc<Mutex<Option<PyErr>>> = Arc::default();
     let (outcome, last_look) = (raised.clone(), Mutex::new(Instant::now()));
     let token = cancel.watching(move || {
-        let mut last_look = last_look.lock().unwrap_or_else(PoisonError::into_inner);
-        if last_look.elapsed() < INTERVAL {
+        if lock(&last_look).elapsed() < INTERVAL {
             return false;
         }
-        *last_look = Instant::now();
-        let signals = Python::attach(|py| py.check_signals());
+        *lock(&last_look) = Instant::now();
+        // A handler may run here, and do whatever Python code does: no lock is held.
+        let signals = outside(|| Python::attach(|py| py.check_signals()));
         let is_interrupted = signals.is_err();
-        *outcome.lock().unwrap_or_else(PoisonError::into_inner) = signals.err();
+        *lock(&outcome) = signals.err();
         is_interrupted
     });
-    let result = py.detach(|| work(token));
-    let error = raised.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let result = detached(py, || work(token))?;
+    let error = lock(&raised).take();
     // A signal that came after the last look came during the work all the same.
     match error.or_else(|| py.check_signals().err()) {
         Some(error) => {
@@ -54,4 +56,9 @@ pub(crate) fn run<T: Send>(
         }
         None => Ok(result),
     }
+}
+
+/// Locks for a moment; what is there is whole whoever panicked.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

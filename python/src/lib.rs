@@ -7,15 +7,15 @@
 //! * `tokenizer`, `compiler`, `matcher`: one class each, with what it returns. `infill`: templates and canvases.
 //! * `bitmask`: mask arguments, checked. `batch`: many masks at once. `raw_rows`: a mask given as an address,
 //!   the one module with unsafe code. `apply`: masks onto logits.
-//! * `interrupt`: work that Ctrl-C ends. `errors`: the exceptions.
+//! * `work`: work without the interpreter, and the rules for locks, forks and panics. `interrupt`: work that Ctrl-C ends.
+//!   `errors`: the exceptions.
 //!
 //! Every class is frozen and has its mutable state behind a mutex, so that use from several threads is
-//! orderly. No mutex is held while waiting for the interpreter, and each call takes at most one at a time,
-//! so they cannot deadlock.
+//! orderly.
 //!
-//! Rejected: releasing the interpreter for single masks and tokens. Giving it up and taking it back costs
-//! as much as a whole warm call (under a microsecond), and under load far more; the batch call, which
-//! amortises that, releases it.
+//! Rejected: releasing the interpreter for all single masks and tokens. Giving it up and taking it back costs
+//! as much as a whole warm call (under a microsecond), and under load far more. So what is known is looked up with the
+//! interpreter held, and it is released for all else.
 
 #![allow(
     rustdoc::broken_intra_doc_links,
@@ -33,6 +33,7 @@ mod interrupt;
 mod matcher;
 mod raw_rows;
 mod tokenizer;
+mod work;
 
 use pyo3::prelude::*;
 
@@ -40,7 +41,7 @@ use pyo3::prelude::*;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Constrained decoding, the compiled part. Use the package `maskwright`, which re-exports it.
-#[pymodule]
+#[pymodule(gil_used = true)]
 mod _maskwright {
     #[pymodule_export]
     use crate::apply::apply_rows;
@@ -51,11 +52,16 @@ mod _maskwright {
     #[pymodule_export]
     use crate::compiler::{CancelToken, CompiledGrammar, Compiler, ReportEntry};
     #[pymodule_export]
-    use crate::errors::{CancelledError, GrammarError, LimitError, SchemaError, TokenizerError};
+    use crate::errors::{
+        BatchError, CancelledError, Error, GrammarError, InternalError, LimitError, SchemaError,
+        TokenizerError,
+    };
     #[pymodule_export]
     use crate::infill::{Canvas, Hole, Template};
     #[pymodule_export]
     use crate::matcher::Matcher;
     #[pymodule_export]
     use crate::tokenizer::Tokenizer;
+    #[pymodule_export]
+    use crate::work::{after_fork, before_fork};
 }

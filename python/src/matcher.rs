@@ -1,9 +1,8 @@
 //! `maskwright.Matcher`: the state of one sequence.
 
 use std::num::NonZero;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use maskwright::{Error, TokenCountStatus, TokenId};
+use maskwright::{EngineError, Error, MaskStatus, TokenCountStatus, TokenId};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -11,6 +10,7 @@ use pyo3::types::PyBytes;
 use crate::bitmask;
 use crate::compiler::CompiledGrammar;
 use crate::errors::OrRaise;
+use crate::work::{Guarded, caught, detached, with, work_on};
 
 /// The state of one sequence under a grammar: which tokens may come next, and what was accepted.
 ///
@@ -19,7 +19,8 @@ use crate::errors::OrRaise;
 /// no text has so few.
 ///
 /// A refused token, or a call that raises, leaves the state as it was. LimitError is raised where a text is
-/// too ambiguous to go on with. Meant for one thread at a time; calls from several are done one by one.
+/// too ambiguous to go on with. Meant for one thread at a time; calls from several are done one by one. Matchers of one
+/// grammar can be used in parallel.
 ///
 /// >>> tokenizer = Tokenizer.from_tokens([b"yes", b"n", b"o", b"</s>"], eos=[3])
 /// >>> matcher = Matcher(Compiler(tokenizer).compile_choice(["yes", "no"]))
@@ -31,7 +32,7 @@ use crate::errors::OrRaise;
 /// (2, [2, 3])
 #[pyclass(frozen, module = "maskwright")]
 pub(crate) struct Matcher {
-    matcher: Mutex<maskwright::Matcher>,
+    matcher: Guarded<maskwright::Matcher>,
     tokenizer: maskwright::Tokenizer,
     n_threads: NonZero<usize>,
 }
@@ -49,94 +50,129 @@ impl Matcher {
                 return Err(PyValueError::new_err(format!("max_tokens is {given}, expected 0 or more")));
             }
         };
-        let start = || maskwright::Matcher::with_max_tokens(&compiled.grammar, max_tokens);
-        let matcher = match max_tokens {
-            None => start(),
-            Some(_) => grammar.py().detach(start),
+        let at_once = match max_tokens {
+            None => caught(|| maskwright::Matcher::try_new(&compiled.grammar))?,
+            Some(_) => None,
         };
-        Ok(Matcher {
-            matcher: Mutex::new(matcher.or_raise()?),
-            tokenizer: compiled.tokenizer.clone(),
-            n_threads: compiled.n_threads,
-        })
+        let matcher = match at_once {
+            Some(matcher) => matcher,
+            None => {
+                let start = || maskwright::Matcher::with_max_tokens(&compiled.grammar, max_tokens);
+                detached(grammar.py(), start)?.or_raise()?
+            }
+        };
+        let (tokenizer, n_threads) = (compiled.tokenizer.clone(), compiled.n_threads);
+        Ok(Matcher { matcher: Guarded::new(matcher), tokenizer, n_threads })
     }
 
     /// Writes the mask of the tokens that may come next into a row of `mask`, a numpy int32 array or torch
     /// CPU tensor of shape (rows, words). Words beyond the vocabulary are cleared.
     ///
+    /// After the end of the text the end-of-sequence tokens are allowed: something for a sampler to take, though
+    /// `accept_token` refuses it. If there are none, the text has ended where it is complete and nothing can follow, and
+    /// then all tokens are allowed.
+    ///
     /// Returns False if every token is allowed, so that the mask need not be applied.
     ///
-    /// Raises ValueError if the text has ended or the mask is too narrow.
+    /// Raises ValueError if the mask is too narrow.
     #[pyo3(signature = (mask, row=0))]
-    fn fill_next_token_bitmask(&self, mask: &Bound<'_, PyAny>, row: isize) -> PyResult<bool> {
+    fn fill_next_token_bitmask(&self, py: Python<'_>, mask: &Bound<'_, PyAny>, row: isize) -> PyResult<bool> {
         let mut mask = bitmask::borrow(mask)?;
-        self.fill(bitmask::row(&mut mask, row)?).or_raise()
+        let words = bitmask::row(&mut mask, row)?;
+        if let Some(mut matcher) = self.matcher.try_lock()
+            && let Some(filled) = caught(|| matcher.try_fill_mask(words))?
+        {
+            return filled.or_raise();
+        }
+        self.work(py, |matcher| matcher.fill_mask(words))
+    }
+
+    /// Whether the last mask had all tokens that are allowed: "exact"; or "bound", if some more may be allowed. Only masks
+    /// under `max_tokens` can be such: whether the text can still be completed in time after some token was not found
+    /// out, because the search reached a limit on work, or because the grammar has the contextual lexer.
+    #[getter]
+    fn mask_status(&self, py: Python<'_>) -> PyResult<&'static str> {
+        let status = self.look(py, |matcher| Ok(matcher.mask_status()))?;
+        Ok(match status {
+            MaskStatus::Exact => "exact",
+            MaskStatus::Bound => "bound",
+        })
     }
 
     /// Accepts a token if it is allowed, and returns whether it is.
-    fn accept_token(&self, id: i64) -> PyResult<bool> {
-        self.lock().accept_token(token_id(id)).or_raise()
+    fn accept_token(&self, py: Python<'_>, id: i64) -> PyResult<bool> {
+        let id = token_id(id);
+        if let Some(mut matcher) = self.matcher.try_lock()
+            && let Some(accepted) = caught(|| matcher.try_accept_token(id))?
+        {
+            return accepted.or_raise();
+        }
+        self.work(py, |matcher| matcher.accept_token(id))
     }
 
     /// Accepts tokens until one is refused, and returns how many were accepted.
-    fn accept_tokens(&self, ids: Vec<i64>) -> PyResult<usize> {
-        self.lock().accept_tokens(&token_ids(ids)).or_raise()
+    fn accept_tokens(&self, py: Python<'_>, ids: Vec<i64>) -> PyResult<usize> {
+        self.work(py, |matcher| matcher.accept_tokens(&token_ids(ids)))
     }
 
     /// How many of the tokens would be accepted, one after the other.
-    fn validate_tokens(&self, ids: Vec<i64>) -> PyResult<usize> {
-        self.lock().validate_tokens(&token_ids(ids)).or_raise()
+    fn validate_tokens(&self, py: Python<'_>, ids: Vec<i64>) -> PyResult<usize> {
+        self.work(py, |matcher| matcher.validate_tokens(&token_ids(ids)))
     }
 
     /// Accepts a run of bytes if some text goes on so, and returns whether one does. It counts as one step
     /// for `rollback`.
-    fn accept_bytes(&self, text: &[u8]) -> PyResult<bool> {
-        self.lock().accept_bytes(text).or_raise()
+    fn accept_bytes(&self, py: Python<'_>, text: &[u8]) -> PyResult<bool> {
+        self.work(py, |matcher| matcher.accept_bytes(text))
     }
 
     /// Undoes the last `n` accepted tokens (or runs of bytes), past the end of the text too.
     ///
     /// Raises ValueError if fewer were accepted.
-    fn rollback(&self, n: i64) -> PyResult<()> {
+    fn rollback(&self, py: Python<'_>, n: i64) -> PyResult<()> {
         let n_steps = usize::try_from(n)
             .map_err(|_| PyValueError::new_err(format!("cannot roll back {n} tokens, expected 0 or more")))?;
-        self.lock().rollback(n_steps).or_raise()
+        self.look(py, |matcher| matcher.rollback(n_steps))
     }
 
     /// An independent matcher in the same state. Its cost does not depend on the length of the text.
-    fn fork(&self) -> Matcher {
-        Matcher {
-            matcher: Mutex::new(self.lock().fork()),
-            tokenizer: self.tokenizer.clone(),
-            n_threads: self.n_threads,
-        }
+    fn fork(&self, py: Python<'_>) -> PyResult<Matcher> {
+        let matcher = Guarded::new(self.look(py, |matcher| Ok(matcher.fork()))?);
+        Ok(Matcher { matcher, tokenizer: self.tokenizer.clone(), n_threads: self.n_threads })
     }
 
     /// Goes back to the beginning of the text.
-    fn reset(&self) {
-        self.lock().reset();
+    fn reset(&self, py: Python<'_>) -> PyResult<()> {
+        work_on(py, &self.matcher, |matcher| matcher.reset())
     }
 
     /// Whether the text may end here.
-    fn is_accepting(&self) -> bool {
-        self.lock().is_accepting()
+    fn is_accepting(&self, py: Python<'_>) -> PyResult<bool> {
+        let known = self
+            .matcher
+            .try_lock()
+            .and_then(|matcher| if matcher.is_broken() { None } else { matcher.try_is_accepting() });
+        match known {
+            Some(is_accepting) => Ok(is_accepting),
+            None => self.work(py, |matcher| Ok(matcher.is_accepting())),
+        }
     }
 
     /// Whether an end-of-sequence token was accepted.
-    fn is_terminated(&self) -> bool {
-        self.lock().is_terminated()
+    fn is_terminated(&self, py: Python<'_>) -> PyResult<bool> {
+        self.look(py, |matcher| Ok(matcher.is_terminated()))
     }
 
     /// The least number of tokens, end-of-sequence token included, that complete the text; 0 if it has ended.
     /// `tokens_to_finish_status` says whether it is known to be the least.
     fn tokens_to_finish(&self, py: Python<'_>) -> PyResult<usize> {
-        py.detach(|| self.lock().tokens_to_finish()).or_raise().map(|least| least.n_tokens)
+        self.work(py, |matcher| matcher.tokens_to_finish()).map(|least| least.n_tokens)
     }
 
     /// Whether `tokens_to_finish` is "exact", or "upper": a completion has so many tokens, but a limit on work stopped
     /// the search for one with fewer.
     fn tokens_to_finish_status(&self, py: Python<'_>) -> PyResult<&'static str> {
-        let least = py.detach(|| self.lock().tokens_to_finish()).or_raise()?;
+        let least = self.work(py, |matcher| matcher.tokens_to_finish())?;
         Ok(match least.status {
             TokenCountStatus::Exact => "exact",
             TokenCountStatus::Upper => "upper",
@@ -146,13 +182,13 @@ impl Matcher {
     /// A completion of the text with as few tokens as `tokens_to_finish` says, end-of-sequence token included. The
     /// state does not change.
     fn finish(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
-        let tokens = py.detach(|| self.lock().finish()).or_raise()?;
+        let tokens = self.work(py, |matcher| matcher.finish())?;
         Ok(tokens.into_iter().map(|token| token.0).collect())
     }
 
     /// The longest run of bytes that every completion goes on with, up to 64 KiB.
     fn forced_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let forced = py.detach(|| self.lock().forced_bytes()).or_raise()?;
+        let forced = self.work(py, |matcher| matcher.forced_bytes())?;
         Ok(PyBytes::new(py, &forced))
     }
 
@@ -162,15 +198,15 @@ impl Matcher {
     fn forced_tokens(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         // Bytes that no tokens spell (which takes a vocabulary that lacks single bytes) force no token.
         let encode = |bytes: &[u8]| self.tokenizer.encode_bytes(bytes).unwrap_or_default();
-        let tokens = py.detach(|| self.lock().forced_tokens(encode)).or_raise()?;
+        let tokens = self.work(py, |matcher| matcher.forced_tokens(encode))?;
         Ok(tokens.into_iter().map(|token| token.0).collect())
     }
 
     /// Why a token is allowed or refused here, in words: the first byte that cannot come, and what was
     /// expected there.
-    fn explain(&self, id: i64) -> PyResult<String> {
+    fn explain(&self, py: Python<'_>, id: i64) -> PyResult<String> {
         match u32::try_from(id) {
-            Ok(id) if (id as usize) < self.n_vocab() => self.lock().explain(TokenId(id)).or_raise(),
+            Ok(id) if (id as usize) < self.n_vocab() => self.work(py, |matcher| matcher.explain(TokenId(id))),
             _ => Ok(format!("token {id} is refused: the vocabulary has {} tokens", self.n_vocab())),
         }
     }
@@ -178,8 +214,8 @@ impl Matcher {
     /// The masks of a draft tree, for speculative decoding: row `i` of `mask` is the mask after node `i`.
     ///
     /// Node `i` is the token `ids[i]` after node `parents[i]`, which is before it in the list; parent -1 is
-    /// this matcher's present state, which does not change. A node that is refused, or whose parent is, and a
-    /// node after which nothing may follow (an end-of-sequence token) have a row of zeros.
+    /// this matcher's present state, which does not change. A node that is refused, or whose parent is, has a row of
+    /// zeros.
     ///
     /// Returns, for each node, whether it was accepted. Raises ValueError if lengths or parents are wrong.
     fn fill_draft_tree(
@@ -208,29 +244,52 @@ impl Matcher {
                 ids.len()
             )));
         }
-        let root = self.lock().fork();
-        py.detach(|| fill_draft_tree(root, &parents, &token_ids(ids), rows)).or_raise()
+        let root = self.look(py, |matcher| Ok(matcher.fork()))?;
+        detached(py, || fill_draft_tree(root, &parents, &token_ids(ids), rows))?.or_raise()
     }
 
-    fn __copy__(&self) -> Matcher {
-        self.fork()
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Matcher> {
+        self.fork(py)
     }
 
-    fn __repr__(&self) -> String {
-        let matcher = self.lock();
-        format!(
-            "Matcher(accepted={}, is_accepting={}, is_terminated={})",
-            matcher.n_steps(),
-            if matcher.is_accepting() { "True" } else { "False" },
-            if matcher.is_terminated() { "True" } else { "False" }
-        )
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        if with(py, &self.matcher, |matcher| matcher.is_broken())? {
+            return Ok("Matcher(is_broken=True)".to_owned());
+        }
+        let shown = |is: bool| if is { "True" } else { "False" };
+        self.work(py, |matcher| {
+            Ok(format!(
+                "Matcher(accepted={}, is_accepting={}, is_terminated={})",
+                matcher.n_steps(),
+                shown(matcher.is_accepting()),
+                shown(matcher.is_terminated())
+            ))
+        })
     }
 }
 
 impl Matcher {
-    /// Writes the mask over `words`; whether some token is not allowed.
+    /// Writes the mask over `words`; called without the interpreter.
     pub(crate) fn fill(&self, words: &mut [u32]) -> Result<bool, Error> {
-        Ok(self.lock().fill_mask(words)?)
+        Ok(self.matcher.lock().fill_mask(words)?)
+    }
+
+    /// Works with the matcher, without the interpreter.
+    fn work<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut maskwright::Matcher) -> Result<R, EngineError> + Send,
+    ) -> PyResult<R> {
+        work_on(py, &self.matcher, |matcher| unless_broken(matcher, work))?.or_raise()
+    }
+
+    /// Looks something up in the matcher.
+    fn look<R: Send>(
+        &self,
+        py: Python<'_>,
+        look: impl FnOnce(&mut maskwright::Matcher) -> Result<R, EngineError> + Send,
+    ) -> PyResult<R> {
+        with(py, &self.matcher, |matcher| unless_broken(matcher, look))?.or_raise()
     }
 
     /// The width of the model's logits, in tokens.
@@ -242,11 +301,15 @@ impl Matcher {
     pub(crate) fn n_threads(&self) -> NonZero<usize> {
         self.n_threads
     }
+}
 
-    /// Locks; a call of the library that panics has not replaced the state yet.
-    fn lock(&self) -> MutexGuard<'_, maskwright::Matcher> {
-        self.matcher.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Every call of a broken session fails, those that the library itself lets pass included.
+fn unless_broken<R>(
+    matcher: &mut maskwright::Matcher,
+    call: impl FnOnce(&mut maskwright::Matcher) -> Result<R, EngineError>,
+) -> Result<R, Error> {
+    matcher.check()?;
+    Ok(call(matcher)?)
 }
 
 /// A token id from Python. What is no id at all becomes one beyond every vocabulary, which is refused.
@@ -278,10 +341,10 @@ fn fill_draft_tree(
             node = None;
         }
         match &mut node {
-            Some(matcher) if !matcher.is_terminated() => {
+            Some(matcher) => {
                 matcher.fill_mask(words)?;
             }
-            _ => words.fill(0),
+            None => words.fill(0),
         }
         nodes.push(node);
     }

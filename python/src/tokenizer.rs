@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyType};
 
 use crate::errors::{LimitError, OrRaise, TokenizerError};
+use crate::work::detached;
 
 /// The most tokens that are taken from a `tiktoken.Encoding`; the widest models have some 260,000.
 const MAX_TOKENS: usize = 1 << 22;
@@ -42,7 +43,7 @@ impl Tokenizer {
         vocab_size: Option<usize>,
     ) -> PyResult<Tokenizer> {
         let options = TokenizerOptions { eos_token_ids, vocab_size };
-        py.detach(|| maskwright::Tokenizer::from_file(&path, &options)).or_raise().map(Tokenizer)
+        detached(py, || maskwright::Tokenizer::from_file(&path, &options))?.or_raise().map(Tokenizer)
     }
 
     /// Takes a fast tokenizer of `transformers`, or a `tokenizers.Tokenizer`.
@@ -70,7 +71,9 @@ impl Tokenizer {
         };
         let json: String = to_str.call0()?.extract()?;
         let options = TokenizerOptions { eos_token_ids, vocab_size };
-        py.detach(|| maskwright::Tokenizer::from_json(json.as_bytes(), &options)).or_raise().map(Tokenizer)
+        detached(py, || maskwright::Tokenizer::from_json(json.as_bytes(), &options))?
+            .or_raise()
+            .map(Tokenizer)
     }
 
     /// Takes the name of one of OpenAI's encodings (`gpt2`, `r50k_base`, `p50k_base`, `cl100k_base`,
@@ -93,8 +96,7 @@ impl Tokenizer {
         let name: String = if is_name { encoding.extract()? } else { encoding.getattr("name")?.extract()? };
         let options = TokenizerOptions { eos_token_ids, vocab_size };
         if is_name || BUILT_IN.contains(&name.as_str()) {
-            return py
-                .detach(|| maskwright::Tokenizer::from_tiktoken(&name, &options))
+            return detached(py, || maskwright::Tokenizer::from_tiktoken(&name, &options))?
                 .or_raise()
                 .map(Tokenizer);
         }
@@ -114,7 +116,7 @@ impl Tokenizer {
         vocab_size: Option<usize>,
     ) -> PyResult<Tokenizer> {
         let options = TokenizerOptions { eos_token_ids, vocab_size };
-        py.detach(|| maskwright::Tokenizer::from_gguf(&path, &options)).or_raise().map(Tokenizer)
+        detached(py, || maskwright::Tokenizer::from_gguf(&path, &options))?.or_raise().map(Tokenizer)
     }
 
     /// A vocabulary of the given byte strings; `encode` cuts text greedily. An empty one never matches.
@@ -128,7 +130,7 @@ impl Tokenizer {
         tokens: Vec<Vec<u8>>,
         eos: Vec<u32>,
     ) -> PyResult<Tokenizer> {
-        py.detach(|| maskwright::Tokenizer::from_tokens(tokens, &eos)).or_raise().map(Tokenizer)
+        detached(py, || maskwright::Tokenizer::from_tokens(tokens, &eos))?.or_raise().map(Tokenizer)
     }
 
     /// The width of the model's logits, in tokens.
@@ -165,7 +167,7 @@ impl Tokenizer {
     fn encode(&self, py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
         if text.is_instance_of::<PyString>() {
             let text: String = text.extract()?;
-            return py.detach(|| self.0.encode(&text)).or_raise();
+            return detached(py, || self.0.encode(&text))?.or_raise();
         }
         let bytes: Vec<u8> = match text.cast::<PyBytes>() {
             Ok(bytes) => bytes.as_bytes().to_vec(),
@@ -176,7 +178,7 @@ impl Tokenizer {
                 )));
             }
         };
-        py.detach(|| self.0.encode_bytes(&bytes)).or_raise()
+        detached(py, || self.0.encode_bytes(&bytes))?.or_raise()
     }
 
     /// The bytes of tokens, one after the other; special tokens have none.
@@ -234,5 +236,5 @@ fn from_ranks(py: Python<'_>, encoding: &Bound<'_, PyAny>, options: TokenizerOpt
                 )
             })?,
     };
-    py.detach(|| maskwright::Tokenizer::from_tokens(tokens, &eos)).or_raise().map(Tokenizer)
+    detached(py, || maskwright::Tokenizer::from_tokens(tokens, &eos))?.or_raise().map(Tokenizer)
 }

@@ -17,6 +17,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+/// The mutable part of an object. A panic leaves no trace on the mutex: the library marks what it may have left half-done.
+pub(crate) use parking_lot::Mutex as Guarded;
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -63,6 +65,34 @@ pub(crate) fn outside<T>(call: impl FnOnce() -> T) -> T {
     let result = call();
     enter();
     result
+}
+
+/// Runs `call`, which only looks something up, on what a mutex guards: with the interpreter held, if nobody has the
+/// mutex.
+///
+/// # Errors
+/// InternalError if `call` panics.
+pub(crate) fn with<T: Send, R: Send>(
+    py: Python<'_>,
+    guarded: &Guarded<T>,
+    call: impl FnOnce(&mut T) -> R + Send,
+) -> PyResult<R> {
+    match guarded.try_lock() {
+        Some(mut value) => caught(|| call(&mut value)),
+        None => detached(py, || call(&mut guarded.lock())),
+    }
+}
+
+/// Runs `work`, which may take long, on what a mutex guards.
+///
+/// # Errors
+/// InternalError if `work` panics.
+pub(crate) fn work_on<T: Send, R: Send>(
+    py: Python<'_>,
+    guarded: &Guarded<T>,
+    work: impl FnOnce(&mut T) -> R + Send,
+) -> PyResult<R> {
+    detached(py, || work(&mut guarded.lock()))
 }
 
 struct AtWork;

@@ -179,6 +179,7 @@ class Server:
             except ValueError:
                 pass
             except KeyboardInterrupt:
+                self.calls.is_alive()
                 took = time.perf_counter() - self.interrupted_at
                 self.calls.n["interrupt"] = self.calls.n.get("interrupt", 0) + 1
                 self.calls.slowest["interrupt"] = max(self.calls.slowest.get("interrupt", 0.0), took)
@@ -225,14 +226,15 @@ class Server:
             "fork": self.fork_in_a_loop,
         }.get(scenario, self.replay_in_a_loop)
         self.calls.is_alive()
-        try:
-            for thread in threads:
-                thread.start()
-            main(0)
-        except KeyboardInterrupt:  # The last one may come when all is over.
-            pass
         for thread in threads:
-            thread.join()
+            thread.start()
+        main(0)
+        while any(thread.is_alive() for thread in threads):
+            try:
+                for thread in threads:
+                    thread.join()
+            except KeyboardInterrupt:  # The last one may come when all is over.
+                pass
 
 
 def read(path):

@@ -126,14 +126,44 @@ def test_explain_says_what_was_expected(compiler):
         assert str(no_id) in matcher.explain(no_id)
 
 
-def test_no_mask_after_the_end(compiler, tokenizer):
+def test_after_the_end_a_mask_has_the_ends_of_sequence(compiler, tokenizer):
     matcher = maskwright.Matcher(compiler.compile_choice(["no"]))
     matcher.accept_tokens([*tokenizer.encode("no"), 270])
-    mask = np.full((1, 9), 7, dtype=np.int32)
-    with pytest.raises(ValueError, match="ended"):
-        matcher.fill_next_token_bitmask(mask)
-    assert (mask == 7).all()
+    mask = np.full((1, 12), 7, dtype=np.int32)
+    assert matcher.fill_next_token_bitmask(mask)
+    assert unpack(mask[0], 271) == [270] and matcher.mask_status == "exact"
+    assert not matcher.accept_token(270), "the text has ended"
     assert matcher.forced_bytes() == b"" and matcher.forced_tokens() == []
+
+
+def test_without_ends_of_sequence_all_tokens_come_after_the_end():
+    endless = maskwright.Tokenizer.from_tokens([b"n", b"o", b"no"], eos=[])
+    matcher = maskwright.Matcher(maskwright.Compiler(endless).compile_choice(["no"]))
+    assert allowed(matcher, 3) == [0, 2]
+    matcher.accept_token(2)
+    mask = maskwright.allocate_token_bitmask(1, 3)
+    assert not matcher.fill_next_token_bitmask(mask), "every token is allowed"
+    assert unpack(mask[0], 3) == [0, 1, 2]
+    assert not matcher.accept_token(0)
+
+
+@pytest.mark.parametrize("limit", [8, 60])
+def test_masks_say_whether_they_are_exact(compiler, tokenizer, limit):
+    grammar = compiler.compile_json_schema({"type": "array", "items": {"type": "integer"}})
+    matcher = maskwright.Matcher(grammar, max_tokens=limit)
+    for _ in range(3):
+        allowed(matcher, tokenizer.vocab_size)
+        assert matcher.mask_status == "exact"
+        matcher.accept_token(matcher.finish()[0])
+    # Of the contextual lexer an upper bound is known.
+    contextual = compiler.compile_lark('start: "a"+ "b"')
+    matcher = maskwright.Matcher(contextual, max_tokens=3)
+    allowed(matcher, tokenizer.vocab_size)
+    assert matcher.mask_status == "exact", "all tokens fit"
+    matcher.accept_token(ord("a"))
+    allowed(matcher, tokenizer.vocab_size)
+    assert matcher.mask_status == "bound"
+    assert maskwright.Matcher(contextual).mask_status == "exact"
 
 
 def test_mask_arguments_are_checked(compiler, tokenizer):

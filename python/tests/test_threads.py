@@ -71,21 +71,42 @@ def test_batch_equals_single(tokenizer, compiler):
     ended.accept_tokens([*tokenizer.encode("no"), 270])
     matchers[7] = ended
     mask = np.full((52, (n + 31) // 32), 7, dtype=np.int32)
-    errors = maskwright.fill_next_token_bitmask_batch(matchers, mask)
-    assert len(errors) == 50
-    assert isinstance(errors[7], ValueError) and "ended" in str(errors[7])
-    assert all(error is None for row, error in enumerate(errors) if row != 7)
-    assert (mask[[7, 50, 51]] == 7).all(), "a failed row and rows without a matcher are left alone"
+    assert maskwright.fill_next_token_bitmask_batch(matchers, mask) is None
+    assert (mask[[50, 51]] == 7).all(), "rows without a matcher are left alone"
+    assert unpack(mask[7], n) == [270], "a text that has ended"
     for row, matcher in enumerate(matchers):
-        if row != 7:
-            assert unpack(mask[row], n) == allowed(matcher, n)
+        assert unpack(mask[row], n) == allowed(matcher, n)
+    # Into rows of one's choice.
+    rows = list(range(51, 1, -1))
+    scattered = np.full_like(mask, 7)
+    maskwright.fill_next_token_bitmask_batch(matchers, scattered, rows)
+    assert (scattered[rows] == mask[:50]).all() and (scattered[:2] == 7).all()
     # The same by address, with room between the rows.
     n_words = (n + 31) // 32
     memory = np.full((50, n_words + 3), 7, dtype=np.int32)
-    errors = maskwright.fill_next_token_bitmask_batch(matchers, memory.ctypes.data, memory.strides[0])
-    assert [row for row, error in enumerate(errors) if error] == [7]
+    maskwright.fill_next_token_bitmask_batch(matchers, memory.ctypes.data, stride=memory.strides[0])
     assert (memory[:, :n_words] == mask[:50]).all() and (memory[:, n_words:] == 7).all()
-    assert maskwright.fill_next_token_bitmask_batch([], mask) == []
+    maskwright.fill_next_token_bitmask_batch([], mask)
+
+
+def test_a_batch_fills_what_it_can(tokenizer):
+    """A row that fails allows nothing, and the error says which and why; all others are filled."""
+    tight = maskwright.Compiler(tokenizer, limits={"max_threads": 8})
+    ambiguous = maskwright.Matcher(tight.compile_gbnf('root ::= (([a-z] | [a-y] | [a-x])+ "x"?)+ "!"'))
+    good = maskwright.Matcher(tight.compile_choice(["yes", "no"]))
+    n = tokenizer.vocab_size
+    with pytest.raises(maskwright.LimitError) as alone:
+        for _ in range(50):
+            allowed(ambiguous, n)
+            ambiguous.accept_token(ord("x"))
+    mask = np.full((4, (n + 31) // 32), 7, dtype=np.int32)
+    with pytest.raises(maskwright.BatchError, match="row 2: .*") as raised:
+        maskwright.fill_next_token_bitmask_batch([good, ambiguous, good], mask, rows=[0, 2, 3])
+    assert isinstance(raised.value, maskwright.Error) and isinstance(raised.value, ValueError)
+    (row, error), = raised.value.errors.items()
+    assert row == 2 and isinstance(error, maskwright.LimitError) and str(error) == str(alone.value)
+    assert not mask[2].any() and (mask[1] == 7).all()
+    assert unpack(mask[0], n) == unpack(mask[3], n) == allowed(good, n)
 
 
 def test_cold_batch_in_parallel(real_tokenizer):
@@ -95,10 +116,10 @@ def test_cold_batch_in_parallel(real_tokenizer):
     patterns = [f"[a-{chr(ord('b') + i)}]+ {i}" for i in range(12)]
     mask = maskwright.allocate_token_bitmask(12, real_tokenizer.vocab_size)
     matchers = [maskwright.Matcher(compiler.compile_regex(pattern)) for pattern in patterns]
-    assert maskwright.fill_next_token_bitmask_batch(matchers, mask) == [None] * 12
+    maskwright.fill_next_token_bitmask_batch(matchers, mask)
     expected = np.zeros_like(mask)
     matchers = [maskwright.Matcher(single.compile_regex(pattern)) for pattern in patterns]
-    assert maskwright.fill_next_token_bitmask_batch(matchers, expected) == [None] * 12
+    maskwright.fill_next_token_bitmask_batch(matchers, expected)
     assert (mask == expected).all() and mask.any(axis=1).all()
 
 
@@ -109,18 +130,24 @@ def test_batch_arguments_are_checked(tokenizer, compiler):
     address = ctypes.addressof(memory)
     for wrong in ((0, 36), (address + 1, 36), (address, 35), (address, 32), (address, 2**63)):
         with pytest.raises(ValueError):
-            batch(matchers, *wrong)
+            batch(matchers, wrong[0], stride=wrong[1])
     with pytest.raises(TypeError):
         batch(matchers, address)
     with pytest.raises(TypeError):
-        batch(matchers, maskwright.allocate_token_bitmask(2, 271), 36)
+        batch(matchers, maskwright.allocate_token_bitmask(2, 271), stride=36)
+    for rows in ([0], [0, 0], [0, 2], [0, 1, 2]):
+        with pytest.raises(ValueError):
+            batch(matchers, maskwright.allocate_token_bitmask(2, 271), rows)
+    with pytest.raises(IndexError):
+        batch(matchers, maskwright.allocate_token_bitmask(2, 271), [0, -1])
     with pytest.raises(TypeError):
         batch([None], maskwright.allocate_token_bitmask(2, 271))
     with pytest.raises(ValueError, match="1 rows for 2"):
         batch(matchers, maskwright.allocate_token_bitmask(1, 271))
     assert not any(memory)
-    errors = batch(matchers, np.zeros((2, 3), dtype=np.int32))
-    assert all(isinstance(error, ValueError) for error in errors), "too narrow, row by row"
+    with pytest.raises(maskwright.BatchError, match="3 words.*1 more") as narrow:
+        batch(matchers, np.ones((2, 3), dtype=np.int32))
+    assert list(narrow.value.errors) == [0, 1], "too narrow, row by row"
 
 
 def cancelled_while_compiling(compiler):
@@ -198,8 +225,8 @@ def test_a_forked_process_can_compile_and_fill(tokenizer, compiler):
     if child == 0:
         matchers = [maskwright.Matcher(compiler.compile_regex(f"a{{{i}}}b")) for i in range(1, 30)]
         mask = maskwright.allocate_token_bitmask(30, tokenizer.vocab_size)
-        errors = maskwright.fill_next_token_bitmask_batch(matchers, mask)
-        os._exit(0 if not any(errors) and mask.any() else 1)
+        maskwright.fill_next_token_bitmask_batch(matchers, mask)
+        os._exit(0 if mask.any() else 1)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         done, status = os.waitpid(child, os.WNOHANG)

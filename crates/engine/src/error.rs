@@ -218,7 +218,6 @@ impl EngineError {
             _ => false,
         }
     }
-
 }
 
 impl fmt::Display for EngineError {

@@ -18,6 +18,7 @@ mod configuration;
 mod error;
 mod explain;
 mod forced;
+mod hooks;
 pub mod inspect;
 mod lexed;
 mod limits;

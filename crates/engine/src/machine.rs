@@ -20,6 +20,7 @@ use crate::budget::{Budgets, Far, FoundWays, LexedBudget};
 use crate::compiler::Shared;
 use crate::configuration::{ConfigId, Thread};
 use crate::error::Search;
+use crate::hooks;
 use crate::lexed::{Lexed, LexedTables};
 use crate::mask::FoundBehind;
 use crate::mask_form::MaskForm;
@@ -178,6 +179,7 @@ impl Machine {
     }
 
     fn compute_step(&mut self, config: ConfigId, byte: u8) -> Result<Option<ConfigId>, EngineError> {
+        hooks::reach("step");
         self.after(config, byte, |machine, threads, is_accepting| {
             machine.parser.intern(threads, is_accepting)
         })

@@ -19,6 +19,7 @@ use rustc_hash::FxHashMap;
 use crate::EngineError;
 use crate::compiler::Shared;
 use crate::configuration::{ConfigId, Thread};
+use crate::hooks;
 use crate::limits::ExitRows;
 use crate::machine::Machine;
 use crate::mask_form::{MaskBuilder, MaskForm};
@@ -181,6 +182,7 @@ impl Machine {
     }
 
     fn compute_mask(&mut self, config: ConfigId) -> Result<MaskForm, EngineError> {
+        hooks::reach("mask");
         let vocabulary = self.parser.shared.vocabulary.clone();
         let mut mask = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
         if self.parser.configs.is_accepting(config) {

@@ -181,8 +181,9 @@ impl Matcher {
     /// Writes the mask over `words`, packed 32 tokens to a word; extra words are cleared. Returns whether
     /// some token is *not* allowed.
     ///
-    /// After the end of the text the end-of-sequence tokens are allowed, or all tokens if there are none: something for a
-    /// sampler to take, though [`accept_token`](Matcher::accept_token) refuses it.
+    /// After the end of the text the end-of-sequence tokens are allowed: something for a sampler to take, though
+    /// [`accept_token`](Matcher::accept_token) refuses it. If there are none, the text has ended where it is complete and
+    /// nothing can follow, and then all tokens are allowed.
     ///
     /// # Errors
     /// If `words` is too short, or a limit is reached; then `words` is unchanged.
@@ -199,18 +200,23 @@ impl Matcher {
             }
             None => (self.unlimited_mask()?, MaskStatus::Exact),
         };
+        if self.grammar.vocabulary().eos_token_ids().is_empty() && form.len() == 0 && self.is_accepting() {
+            return Ok(self.fill_after_end(words));
+        }
         self.mask_status = status;
         form.write(words);
         Ok(!form.is_full(self.grammar.vocabulary().n_vocab()))
     }
 
     /// As [`fill_mask`](Matcher::fill_mask), at once or not at all: `None`, with `words` as it was, if the mask is not known
-    /// yet, another thread is using the grammar's tables, or there is a limit on tokens.
+    /// yet, another thread is using the grammar's tables, or the session needs a closer look (a limit on tokens, the end of
+    /// the text).
     ///
     /// # Errors
     /// As [`fill_mask`](Matcher::fill_mask).
     pub fn try_fill_mask(&mut self, words: &mut [u32]) -> Option<Result<bool, EngineError>> {
-        if self.max_tokens.is_some() || self.state.is_terminated {
+        let has_eos = !self.grammar.vocabulary().eos_token_ids().is_empty();
+        if self.max_tokens.is_some() || self.state.is_terminated || !has_eos {
             return None;
         }
         let form = match self.ask_known(|machine| machine.mask_at(&self.state))? {
@@ -539,7 +545,11 @@ impl Matcher {
         wanted.iter().map(|row| row.make(self.grammar.shared())).collect()
     }
 
-    fn check(&self) -> Result<(), EngineError> {
+    /// Fails if the session is [broken](Matcher::is_broken).
+    ///
+    /// # Errors
+    /// That it is.
+    pub fn check(&self) -> Result<(), EngineError> {
         if self.is_broken() { Err(EngineError::broken()) } else { Ok(()) }
     }
 

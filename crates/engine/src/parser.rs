@@ -19,6 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::EngineError;
 use crate::compiler::Shared;
 use crate::configuration::{ConfigId, Configurations, Thread};
+use crate::hooks;
 use crate::mask::WordPath;
 use crate::stack::{Frame, NodeId, Stacks};
 
@@ -168,6 +169,7 @@ impl Parser {
         seeds: &mut Vec<Seed>,
         threads: &mut Vec<Thread>,
     ) -> Result<Closed, EngineError> {
+        hooks::reach("close");
         let single = match seeds.as_slice() {
             [] => return Ok(Closed::default()),
             &[seed] => Some(seed),

@@ -32,10 +32,12 @@ pub enum ErrorKind {
     Limit,
     /// The caller cancelled the work.
     Cancelled,
-    /// The call does not fit the state of the session: a mask after the end of the text, a rollback beyond
+    /// The call does not fit the state of the session: a rollback beyond
     /// its beginning, a buffer that is too short, a limit on tokens that no text keeps, a position or hole that is not
     /// there.
     State,
+    /// An earlier call of the session panicked: a bug in this library.
+    Internal,
 }
 
 impl Error {
@@ -133,7 +135,11 @@ impl From<InfillError> for Error {
 
 impl From<EngineError> for Error {
     fn from(error: EngineError) -> Error {
-        let otherwise = if error.is_unproductive() { ErrorKind::Grammar } else { ErrorKind::State };
+        let otherwise = match &error {
+            error if error.is_unproductive() => ErrorKind::Grammar,
+            error if error.is_broken() => ErrorKind::Internal,
+            _ => ErrorKind::State,
+        };
         Error::new(compile_kind(error.is_limit(), error.is_cancelled(), otherwise), error)
     }
 }

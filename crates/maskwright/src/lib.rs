@@ -38,7 +38,7 @@ pub use error::{Error, ErrorKind};
 pub use lark::LarkOptions;
 pub use maskwright_automata::{CancelToken, Regex};
 pub use maskwright_engine::{
-    EngineError, Limits, Matcher, Options, TokenCountStatus, TokensToFinish, inspect,
+    EngineError, Limits, MaskStatus, Matcher, Options, TokenCountStatus, TokensToFinish, inspect,
 };
 pub use maskwright_grammar::{Grammar, GrammarBuilder, LrConflict, LrProduction, LrState, LrSymbol, LrTable};
 pub use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillError, Infiller, Part, Template};

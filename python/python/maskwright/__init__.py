@@ -17,19 +17,28 @@ True
 A `Matcher` with `max_tokens` is complete within them. A `Template` (fixed pieces and holes) and a `Canvas` (known and
 masked tokens) fill in texts of which some parts are known.
 
-Bad input raises `GrammarError`, `SchemaError`, `TokenizerError` or `LimitError`, which are `ValueError`s whose
-message has the place; a cancelled compilation raises `CancelledError`, which is a `RuntimeError`.
+Bad input raises `GrammarError`, `SchemaError`, `TokenizerError`, `LimitError` or `BatchError`: `Error`s, which are
+`ValueError`s whose message has the place. A cancelled compilation raises `CancelledError`, and a bug of this package
+`InternalError`, which are `RuntimeError`s.
+
+Compile and fill masks on as many threads as you like; a process that forks meanwhile leaves its child able to go on.
 """
 
+import os
+
+from maskwright import _maskwright
 from maskwright._apply import apply_token_bitmask_inplace
 from maskwright._maskwright import (
+    BatchError,
     CancelledError,
     CancelToken,
     Canvas,
     CompiledGrammar,
     Compiler,
+    Error,
     GrammarError,
     Hole,
+    InternalError,
     LimitError,
     Matcher,
     ReportEntry,
@@ -42,13 +51,16 @@ from maskwright._maskwright import (
 )
 
 __all__ = [
+    "BatchError",
     "CancelToken",
     "CancelledError",
     "Canvas",
     "CompiledGrammar",
     "Compiler",
+    "Error",
     "GrammarError",
     "Hole",
+    "InternalError",
     "LimitError",
     "Matcher",
     "ReportEntry",
@@ -60,3 +72,11 @@ __all__ = [
     "apply_token_bitmask_inplace",
     "fill_next_token_bitmask_batch",
 ]
+
+# A thread that holds a lock of ours when the process forks would be missing in the child.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_maskwright.before_fork,
+        after_in_parent=_maskwright.after_fork,
+        after_in_child=_maskwright.after_fork,
+    )

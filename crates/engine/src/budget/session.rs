@@ -9,6 +9,7 @@ use super::futures::NEVER;
 use super::lexed::LexedBudget;
 use super::profile::Profile;
 use crate::configuration::ConfigId;
+use crate::hooks;
 use crate::lexed::Lexed;
 use crate::machine::Machine;
 use crate::mask_form::MaskForm;
@@ -420,6 +421,7 @@ impl Machine {
                 Box::new(Budget::new(&shared.vocabulary, shared.spelling(), self.avoided(ways), max_items))
             }
         };
+        hooks::reach("budget");
         let answer = ask(&mut budget, self);
         let is_given_up = answer.as_ref().is_err_and(EngineError::is_budget_search);
         if is_given_up {
@@ -470,6 +472,7 @@ impl Machine {
             return Err(EngineError::cannot_be_spelled());
         };
         let budget = budget.get_or_insert_with(|| Box::new(LexedBudget::new(parser)));
+        hooks::reach("lexed budget");
         let answer = ask(budget, lexed, parser);
         budget.trim();
         answer

@@ -31,6 +31,7 @@ use super::viability::Adjacency;
 use super::{Lexed, LexedThread};
 use crate::EngineError;
 use crate::configuration::{ConfigId, Thread};
+use crate::hooks;
 use crate::mask_form::{MaskBuilder, MaskForm};
 use crate::parser::Parser;
 use crate::stack::NodeId;
@@ -104,6 +105,7 @@ impl Lexed {
     }
 
     fn compute_mask(&mut self, parser: &mut Parser, config: ConfigId) -> Result<MaskForm, EngineError> {
+        hooks::reach("lexed mask");
         let vocabulary = parser.shared.vocabulary.clone();
         let mut mask = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
         if self.configs.is_accepting(config) {
@@ -375,6 +377,7 @@ impl Lexed {
             },
         )?;
         let row = Arc::new(row);
+        hooks::reach("lexed row");
         if parser.shared.options.use_memo {
             self.row_bytes += row.memory_usage();
             self.rows.insert(hypothesis, row.clone());

@@ -14,6 +14,7 @@
 use super::{Lexed, LexedThread};
 use crate::EngineError;
 use crate::configuration::ConfigId;
+use crate::hooks;
 use crate::parser::Parser;
 
 /// Of bytes read at once, searches are made after so many, so that dead threads do not pile up.
@@ -76,6 +77,7 @@ impl Lexed {
             return Ok(known);
         }
         parser.begin_work()?;
+        hooks::reach("lexed step");
         let mut after = Vec::new();
         let mut is_settled = true;
         for index in 0..self.configs.threads(config).len() {

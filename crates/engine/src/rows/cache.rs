@@ -7,7 +7,7 @@ use maskwright_vocabulary::{Trie, Vocabulary};
 
 use super::once::{OncePerKey, Weigh};
 use super::{BeyondRow, CountedKey, CountedRow, LongTokens, MinusRow, PlainRow, Row};
-use crate::Options;
+use crate::{Options, hooks};
 
 /// How often the key of a key is taken.
 const MAX_KEYS: usize = 2;
@@ -145,12 +145,16 @@ impl Rows {
             let row = self.counted.get_or_make::<AutomatonError>(&key, fuel, make)?;
             return Ok(Row::Counted(row, window.into()));
         }
-        let make = || match self.from_base(automaton, residue)? {
-            Some(row) => Ok(row),
-            None => Ok(Row::Plain(Arc::new(match self.from_near(automaton, residue)? {
+        let make = || {
+            hooks::reach("row");
+            if let Some(row) = self.from_base(automaton, residue)? {
+                return Ok(row);
+            }
+            let row = match self.from_near(automaton, residue)? {
                 Some(row) => row,
                 None => PlainRow::new(&self.vocabulary, automaton, residue, self.options.max_exits)?,
-            }))),
+            };
+            Ok(Row::Plain(Arc::new(row)))
         };
         self.residues.get_or_make::<AutomatonError>(&automaton.residue_key(residue), fuel, make)
     }
