@@ -193,7 +193,9 @@ class Server:
             self.calls.is_alive()
             child = self.calls("fork", os.fork)
             if child == 0:
-                faulthandler.dump_traceback_later(self.arguments.watchdog, exit=True)
+                # The thread of faulthandler's timer is gone; a child that hangs is ended by a signal.
+                self.calls.is_alive = lambda: None
+                signal.alarm(int(self.arguments.watchdog))
                 status = 1
                 try:
                     self.end = time.monotonic() + 60

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use maskwright_automata::{Automaton, AutomatonStore, CountedUnits, Fuel, Node, Regex, StateId};
+use maskwright_automata::{Automaton, AutomatonStore, CountedUnits, Fuel, FuelError, Node, Regex, StateId};
 use maskwright_grammar::{Grammar, Layout, LexedGrammar, Network, TerminalFacts, TerminalId, Watch, reduce};
 use maskwright_lexing::{
     Choice, Discipline, LarkTerminal, Lexer, LexerLimits, TerminalSet, lark_contextual_terminals,
@@ -15,13 +15,18 @@ use rustc_hash::FxHashMap;
 use crate::budget::Spelling;
 use crate::lexed::LexedTables;
 use crate::machine::Machine;
-use crate::rows::{KnownRow, MAX_RESIDUE, MAX_TREE, ReadRow, Rows, SavedError, SavedRows, Writer};
+use crate::rows::{
+    KnownRow, MAX_RESIDUE, MAX_TREE, OncePerKey, ReadRow, Rows, SavedError, SavedRows, Writer,
+};
 use crate::shared_machine::SharedMachine;
 use crate::watched::DoubtfulTokens;
 use crate::{EngineError, Limits, Options};
 
 /// The most residues of one terminal that are prepared for.
 const MAX_WARM_RESIDUES: usize = 32;
+
+/// Bytes that the doubtful tokens of all families of watches, of which there are few, may take.
+const MAX_DOUBTFUL_BYTES: usize = 64 << 20;
 
 /// The most automata that are kept for grammars to come.
 const MAX_AUTOMATA: usize = 8_192;
@@ -55,7 +60,7 @@ pub(crate) struct Shared {
     units: CountedUnits,
     pub(crate) rows: Rows,
     /// By the family of a watch.
-    doubtful: Mutex<FxHashMap<&'static str, Arc<DoubtfulTokens>>>,
+    doubtful: OncePerKey<&'static str, Arc<DoubtfulTokens>>,
     /// What budgets share; made when a first budget is asked for.
     spelling: Mutex<Option<Arc<Mutex<Spelling>>>>,
 }
@@ -82,7 +87,7 @@ impl Compiler {
             options,
             units: CountedUnits::default(),
             rows,
-            doubtful: Mutex::default(),
+            doubtful: OncePerKey::new(MAX_DOUBTFUL_BYTES),
             spelling: Mutex::default(),
         }))
     }
@@ -426,11 +431,8 @@ impl Shared {
 
     /// The tokens that `watch` doubts.
     pub(crate) fn doubtful_tokens(&self, watch: &dyn Watch) -> Arc<DoubtfulTokens> {
-        if let Some(known) = self.doubtful.lock().get(watch.family()) {
-            return known.clone();
-        }
-        let found = Arc::new(DoubtfulTokens::of(watch, &self.vocabulary));
-        self.doubtful.lock().entry(watch.family()).or_insert(found).clone()
+        let find = || Ok(Arc::new(DoubtfulTokens::of(watch, &self.vocabulary)));
+        self.doubtful.get_or_make::<FuelError>(&watch.family(), None, find).unwrap_or_default()
     }
 }
 

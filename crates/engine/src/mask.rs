@@ -12,7 +12,7 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Weak};
 
 use maskwright_automata::{Automaton, ByteSet, StateId};
-use maskwright_grammar::TerminalId;
+use maskwright_grammar::{TerminalId, Watch};
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, mask_words};
 use rustc_hash::FxHashMap;
 
@@ -29,27 +29,40 @@ use crate::rows::{BeyondExits, Lookup, Row};
 /// The most rows over exits that one row's exits ask for.
 const MAX_EXIT_ROWS: usize = 64;
 
-/// A row that a mask needs, and the bytes that may come after its terminal.
-pub(crate) struct WantedRow {
+/// What a mask would have to wait for.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    rows: Vec<WantedRow>,
+    /// Whose [`DoubtfulTokens`](crate::watched::DoubtfulTokens) are not known.
+    watch: Option<Arc<dyn Watch>>,
+}
+
+/// A row, and the bytes that may come after its terminal.
+struct WantedRow {
     automaton: Arc<Automaton>,
     residue: StateId,
     follow: ByteSet,
 }
 
-impl WantedRow {
-    /// Makes the row, and those of its exits that the mask asks for; waits if another thread is doing so.
+impl Wanted {
+    /// Makes the rows, and those of their exits that the mask asks for; waits if another thread is doing so.
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn make(&self, shared: &Shared) -> Result<Option<Row>, EngineError> {
-        let WantedRow { automaton, residue, follow } = self;
-        let located = |error| EngineError::automaton(format!("{:?}", automaton.regex()), error);
-        let row = shared.rows.get_if_heavy(automaton, *residue, None).map_err(located)?;
-        if let Some(row) = row.as_ref().filter(|row| !row.lists_all_exits()) {
-            let max_exits = shared.options.max_exits;
-            row.exits_on(*follow, &shared.vocabulary, automaton, *residue, max_exits).map_err(located)?;
+    pub(crate) fn make(&self, shared: &Shared) -> Result<Vec<Row>, EngineError> {
+        if let Some(watch) = &self.watch {
+            shared.doubtful_tokens(&**watch);
         }
-        Ok(row)
+        let mut rows = Vec::with_capacity(self.rows.len());
+        for WantedRow { automaton, residue, follow } in &self.rows {
+            let located = |error| EngineError::automaton(format!("{:?}", automaton.regex()), error);
+            if let Some(row) = shared.rows.get_if_heavy(automaton, *residue, None).map_err(located)? {
+                let max_exits = shared.options.max_exits;
+                row.exits_on(*follow, &shared.vocabulary, automaton, *residue, max_exits).map_err(located)?;
+                rows.push(row);
+            }
+        }
+        Ok(rows)
     }
 }
 
@@ -114,21 +127,22 @@ impl Machine {
         Ok(form)
     }
 
-    /// The rows that the mask of `config` would have to wait for. They are to be [made](WantedRow::make) beforehand, without
-    /// the lock of the machine, so that other sessions need not wait; a mask that finds some missing makes them itself.
+    /// What the mask of `config` would have to wait for. It is to be [made](Wanted::make) beforehand, without
+    /// the lock of the machine, so that other sessions need not wait; a mask that misses something makes it itself.
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn wanted_rows(&mut self, config: ConfigId) -> Result<Vec<WantedRow>, EngineError> {
+    pub(crate) fn wanted(&mut self, config: ConfigId) -> Result<Wanted, EngineError> {
         let options = self.parser.shared.options;
         if self.lexed().is_some() || !options.use_rows {
-            return Ok(Vec::new());
+            return Ok(Wanted::default());
         }
+        let watched = self.parser.network.watched().filter(|_| self.doubtful.is_none());
+        let mut wanted = Wanted { rows: Vec::new(), watch: watched.map(|watched| watched.watch.clone()) };
         let key = if options.use_memo { self.mask_key(config)? } else { config };
         if self.masks.contains_key(&key) {
-            return Ok(Vec::new());
+            return Ok(wanted);
         }
-        let mut wanted = Vec::new();
         let threads = self.parser.configs.threads(key).to_vec();
         for group in threads.chunk_by(Thread::reads_alike) {
             let Thread { terminal, residue, .. } = group[0];
@@ -143,7 +157,7 @@ impl Machine {
             let behind = self.threads_behind(group)?;
             let follow = self.bytes_of(&behind)?;
             if known.is_none_or(|row| !row.knows_exits_on(follow)) {
-                wanted.push(WantedRow { automaton, residue, follow });
+                wanted.rows.push(WantedRow { automaton, residue, follow });
             }
         }
         Ok(wanted)

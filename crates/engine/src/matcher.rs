@@ -539,10 +539,10 @@ impl Matcher {
 
     /// Makes the rows that the mask of `config` would have to wait for, without the machine. They are given so that no one
     /// drops them before they are used.
-    fn make_rows(&self, config: ConfigId) -> Result<Vec<Option<Row>>, EngineError> {
-        let wanted = self.ask(|machine| machine.wanted_rows(config))?;
+    fn make_rows(&self, config: ConfigId) -> Result<Vec<Row>, EngineError> {
+        let wanted = self.ask(|machine| machine.wanted(config))?;
         let _breaks = self.breaks_on_panic();
-        wanted.iter().map(|row| row.make(self.grammar.shared())).collect()
+        wanted.make(self.grammar.shared())
     }
 
     /// Fails if the session is [broken](Matcher::is_broken).

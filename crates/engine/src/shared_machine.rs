@@ -2,7 +2,7 @@
 //!
 //! The lock is held while tables are read and filled, not while rows are made or words are searched for: such
 //! work is asked for by an error ([`EngineError::into_search`]) or beforehand
-//! ([`Machine::wanted_rows`](crate::machine::Machine::wanted_rows)), and done by the session without the lock.
+//! ([`Machine::wanted`]), and done by the session without the lock.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;

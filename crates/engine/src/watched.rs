@@ -24,6 +24,7 @@ use crate::EngineError;
 use crate::configuration::{ConfigId, Thread};
 use crate::machine::Machine;
 use crate::mask_form::{MaskBuilder, MaskForm};
+use crate::rows::Weigh;
 
 /// How many places one search for a completion may try.
 const MAX_SEARCH: usize = 20_000;
@@ -65,6 +66,13 @@ impl ByDoubt {
     fn tokens(&self, is_idle: bool) -> impl Iterator<Item = &TokenId> {
         let kept = if is_idle { &[][..] } else { &self.kept };
         self.always.iter().chain(kept)
+    }
+}
+
+impl Weigh for Arc<DoubtfulTokens> {
+    fn weight(&self) -> usize {
+        let lists = [&self.doubted, &self.beginning].map(|by| by.always.capacity() + by.kept.capacity());
+        lists.iter().sum::<usize>() * size_of::<TokenId>() + size_of::<DoubtfulTokens>()
     }
 }
 

@@ -43,6 +43,7 @@ pub(crate) use cache::{KnownRow, Lookup, Rows};
 pub(crate) use counted::{CountedRow, UnitBounds};
 use minus::MinusRow;
 use near::LongTokens;
+pub(crate) use once::{OncePerKey, Weigh};
 use plain::PlainRow;
 pub(crate) use saved::{CountedKey, MAX_RESIDUE, MAX_TREE, ReadRow, SavedError, SavedRows, Writer};
 
