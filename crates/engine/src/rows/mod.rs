@@ -98,7 +98,7 @@ impl Row {
             Row::Plain(row) => row
                 .exits_on(follow, vocabulary, automaton, residue, max_exits)?
                 .map(|trie| Exits { trie, are_known: row.note_exit_use(), filter: ExitFilter::All }),
-            Row::Minus(row) => row.base.all_exits().map(|trie| Exits {
+            Row::Minus(row) => row.base.all_exits(vocabulary).map(|trie| Exits {
                 trie,
                 are_known: row.base.note_exit_use(),
                 filter: ExitFilter::Minus(row.clone()),

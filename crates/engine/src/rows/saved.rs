@@ -148,8 +148,8 @@ impl Writer {
             true => Tokens::new(all.filter(|&token| !is_inside[token as usize])),
             false => Tokens::new(inside.iter().map(|token| token.0)),
         };
-        let exits = row.listed_exits(vocabulary);
-        let exits = exits.map(|exits| exits.into_iter().map(|(token, depth)| (token.0, depth)).collect());
+        let exits = row.listed_exits();
+        let exits = exits.map(|exits| exits.iter().map(|&(token, depth)| (token.0, depth)).collect());
         let residue = self.part(residue);
         self.rows.plain.push(SavedPlain { residue, inside, is_complement, exits });
     }
