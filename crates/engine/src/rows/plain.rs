@@ -25,7 +25,7 @@ const BYTES_PER_EXIT: usize = 64;
 pub(crate) struct PlainRow {
     pub(crate) inside: MaskForm,
     /// All exits, unless there are too many.
-    exits: Option<AllExits>,
+    exits: Option<Arc<AllExits>>,
     n_exit_uses: AtomicU32,
     /// Exits by the set of first bytes that they were asked for; `None` where still too many.
     limited: Mutex<Vec<(ByteSet, Option<Arc<Trie>>)>>,
@@ -56,24 +56,13 @@ impl PlainRow {
 
     /// The row with this inside and all of these exits.
     pub(super) fn with(inside: MaskForm, exits: Exits<'_>) -> PlainRow {
-        PlainRow {
-            inside: inside.into_base(mask_words(exits.vocabulary.n_vocab())),
-            n_exit_uses: AtomicU32::new(0),
-            exits: (!exits.is_overfull).then(|| AllExits::new(exits.found)),
-            limited: Mutex::default(),
-        }
+        let inside = inside.into_base(mask_words(exits.vocabulary.n_vocab()));
+        PlainRow::from_parts(inside, (!exits.is_overfull).then(|| Arc::new(AllExits::new(exits.found))))
     }
 
-    /// The row with this inside and these exits, or too many. All exits have a remainder.
-    pub(super) fn from_lists(
-        inside: MaskForm,
-        exits: Option<Vec<(TokenId, u32)>>,
-        vocabulary: &Vocabulary,
-    ) -> PlainRow {
-        let is_overfull = exits.is_none();
-        let found = exits.unwrap_or_default();
-        let exits = Exits { is_overfull, ..Exits::of(vocabulary, found, ByteSet::FULL, usize::MAX) };
-        PlainRow::with(inside, exits)
+    /// The row with this inside, in the form of a base, and these exits, or too many.
+    pub(super) fn from_parts(inside: MaskForm, exits: Option<Arc<AllExits>>) -> PlainRow {
+        PlainRow { inside, n_exit_uses: AtomicU32::new(0), exits, limited: Mutex::default() }
     }
 
     /// All exits, unless there are too many, each with the length of the part before its remainder.
@@ -131,7 +120,7 @@ impl PlainRow {
 
     /// Whether all exits are listed, and every token is listed at one place at most.
     pub(crate) fn has_single_exits(&self) -> bool {
-        self.exits.as_ref().is_some_and(AllExits::are_single)
+        self.exits.as_ref().is_some_and(|exits| exits.are_single())
     }
 
     /// Approximate memory, in bytes.
@@ -140,13 +129,13 @@ impl PlainRow {
         let tries = limited.iter().filter_map(|(_, exits)| exits.as_ref());
         self.inside.memory_usage()
             + tries.map(|trie| trie.memory_usage()).sum::<usize>()
-            + self.exits.as_ref().map_or(0, AllExits::memory_usage)
+            + self.exits.as_ref().map_or(0, |exits| exits.memory_usage())
             + 128
     }
 }
 
-/// All exits of a row. Many rows are never asked for them, so the trie is made when it first is.
-struct AllExits {
+/// All exits of a row, or of several. Many rows are never asked for them, so the trie is made when it first is.
+pub(super) struct AllExits {
     /// Tokens, each with the length of the part before its remainder.
     list: Box<[(TokenId, u32)]>,
     trie: OnceLock<Arc<Trie>>,
@@ -154,7 +143,8 @@ struct AllExits {
 }
 
 impl AllExits {
-    fn new(list: Vec<(TokenId, u32)>) -> AllExits {
+    /// All of `list` have a remainder.
+    pub(super) fn new(list: Vec<(TokenId, u32)>) -> AllExits {
         AllExits { list: list.into(), trie: OnceLock::new(), are_single: OnceLock::new() }
     }
 
