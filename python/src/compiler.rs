@@ -52,7 +52,8 @@ impl CancelToken {
 /// `limits`: a dict with any of `compile_fuel` (work units of one compilation), `max_threads` (readings of an
 /// ambiguous text that are followed at once), `row_cache_bytes` (memory of the shared caches),
 /// `machine_bytes` (memory of one grammar's tables). `threads`: the most threads that a batch of masks uses;
-/// by default one per core.
+/// by default one per core. `rows`: a file that `save_rows` wrote; the compiler then starts with what is known in it instead
+/// of finding that out, and raises what `load_rows` raises.
 ///
 /// Every `compile_*` raises LimitError if a limit is reached, and CancelledError if `cancel` is cancelled.
 #[pyclass(frozen, module = "maskwright")]
@@ -64,11 +65,12 @@ pub(crate) struct Compiler {
 #[pymethods]
 impl Compiler {
     #[new]
-    #[pyo3(signature = (tokenizer, limits=None, threads=None))]
+    #[pyo3(signature = (tokenizer, limits=None, threads=None, *, rows=None))]
     fn new(
         tokenizer: &Bound<'_, Tokenizer>,
         limits: Option<&Bound<'_, PyDict>>,
         threads: Option<usize>,
+        rows: Option<PathBuf>,
     ) -> PyResult<Compiler> {
         let limits = match limits {
             Some(given) => read_limits(given)?,
@@ -79,8 +81,14 @@ impl Compiler {
                 .ok_or_else(|| PyValueError::new_err("threads is 0, expected at least 1 (or None)"))?,
             None => available_parallelism().unwrap_or(NonZero::<usize>::MIN),
         };
-        let tokenizer_of = &tokenizer.get().0;
-        let compiler = detached(tokenizer.py(), || maskwright::Compiler::with_limits(tokenizer_of, limits))?;
+        let (py, tokenizer) = (tokenizer.py(), &tokenizer.get().0);
+        let compiler = detached(py, || match rows {
+            None => Ok(maskwright::Compiler::with_limits(tokenizer, limits)),
+            Some(path) => {
+                let saved = std::fs::read(&path)?;
+                maskwright::Compiler::with_saved_rows(tokenizer, limits, &saved).or_raise()
+            }
+        })??;
         Ok(Compiler { compiler, n_threads })
     }
 

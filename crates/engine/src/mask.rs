@@ -149,7 +149,9 @@ impl Machine {
             let automaton = self.parser.automaton(terminal).clone();
             let known = match self.parser.shared.rows.look_up(&automaton, residue) {
                 Ok(Lookup::Light) => continue,
-                Ok(Lookup::Known(row)) if row.lists_all_exits() => continue,
+                Ok(Lookup::Known(row)) if row.lists_all_exits() && row.knows_exits_on(ByteSet::FULL) => {
+                    continue;
+                }
                 Ok(Lookup::Known(row)) => Some(row),
                 Ok(Lookup::Missing) => None,
                 Err(error) => return Err(EngineError::automaton(format!("{:?}", automaton.regex()), error)),

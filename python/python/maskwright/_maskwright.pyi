@@ -107,7 +107,14 @@ class CancelToken:
 
 @final
 class Compiler:
-    def __new__(cls, tokenizer: Tokenizer, limits: _Limits | None = None, threads: int | None = None) -> Compiler: ...
+    def __new__(
+        cls,
+        tokenizer: Tokenizer,
+        limits: _Limits | None = None,
+        threads: int | None = None,
+        *,
+        rows: str | PathLike[str] | None = None,
+    ) -> Compiler: ...
     def compile_json_schema(
         self,
         schema: str | dict[str, Any] | bool,

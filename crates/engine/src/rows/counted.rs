@@ -12,7 +12,6 @@ use maskwright_automata::{CountedFamily, UnitStep, Window};
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary, mask_words};
 use rustc_hash::FxHashMap;
 
-use super::plain::listed_exits;
 use crate::mask_form::{MaskBuilder, MaskForm};
 
 /// Tokens inside, tokens that end, and exits, as [`CountedRow::from_lists`] has them.
@@ -188,6 +187,18 @@ impl CountedRow {
         let listed: usize = self.inside.iter().map(|tokens| tokens.capacity() * 4).sum();
         made + listed + self.exits.memory_usage() + self.exit_units.capacity() * 9 + 128
     }
+}
+
+/// Exits by remainder, as tokens, each with the length of the part before its remainder.
+fn listed_exits(exits: &Trie, vocabulary: &Vocabulary) -> Vec<(TokenId, u32)> {
+    let mut found = Vec::new();
+    let mut stack = vec![(Trie::ROOT, 0)];
+    while let Some((node, depth)) = stack.pop() {
+        let length = |token| vocabulary.token_bytes(token).map_or(0, <[u8]>::len);
+        found.extend(exits.tokens(node).iter().map(|&token| (token, (length(token) - depth) as u32)));
+        stack.extend(exits.children(node).map(|(_, child)| (child, depth + 1)));
+    }
+    found
 }
 
 /// Follows the suffix, whose first byte led to `node`; calls `visit` at each node on the way with its depth in bytes and

@@ -93,7 +93,8 @@ impl Row {
     pub(crate) fn knows_exits_on(&self, follow: ByteSet) -> bool {
         match self {
             Row::Plain(row) => row.knows_exits_on(follow),
-            Row::Minus(_) | Row::Counted(..) => true,
+            Row::Minus(row) => row.base.knows_exits_on(follow),
+            Row::Counted(..) => true,
         }
     }
 
@@ -111,7 +112,7 @@ impl Row {
             Row::Plain(row) => row
                 .exits_on(follow, vocabulary, automaton, residue, max_exits)?
                 .map(|trie| Exits { trie, are_known: row.note_exit_use(), filter: ExitFilter::All }),
-            Row::Minus(row) => row.base.all_exits().map(|trie| Exits {
+            Row::Minus(row) => row.base.all_exits(vocabulary).map(|trie| Exits {
                 trie,
                 are_known: row.base.note_exit_use(),
                 filter: ExitFilter::Minus(row.clone()),

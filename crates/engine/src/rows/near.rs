@@ -7,7 +7,7 @@
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary, mask_words};
 
-use super::plain::{Exits, PlainRow, listed_exits};
+use super::plain::{Exits, PlainRow};
 use super::walk::{Found, walk};
 use crate::mask_form::MaskBuilder;
 
@@ -47,9 +47,8 @@ impl PlainRow {
     ) -> Result<Option<PlainRow>, AutomatonError> {
         let mut inside = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
         inside.union_without(&near.inside, &long.ids);
-        let Some(near_exits) = near.all_exits() else { return Ok(None) };
-        let mut short = listed_exits(&near_exits, vocabulary);
-        short.retain(|(token, _)| !long.contains(*token));
+        let Some(near_exits) = near.listed_exits() else { return Ok(None) };
+        let short = near_exits.iter().filter(|(token, _)| !long.contains(*token)).copied().collect();
         let mut exits = Exits::of(vocabulary, short, ByteSet::FULL, max_exits);
         walk(&long.trie, automaton, residue, |found| match found {
             Found::Subtree(node) => inside.insert_all(long.trie.subtree_tokens(node)),
@@ -130,7 +129,7 @@ mod tests {
                 let whole = PlainRow::new(&vocabulary, &automaton, residue, 1_000).unwrap();
                 assert_eq!(row.inside.tokens(), whole.inside.tokens(), "{regex:?}");
                 let sorted = |row: &PlainRow| {
-                    let mut found = row.listed_exits(&vocabulary).unwrap();
+                    let mut found = row.listed_exits().unwrap().to_vec();
                     found.sort_unstable();
                     found
                 };

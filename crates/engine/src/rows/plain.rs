@@ -5,8 +5,8 @@
 //! even those are too many, the mask is found by walking the token trie with the whole configuration.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary, mask_words};
@@ -19,12 +19,14 @@ use crate::mask_form::{MaskBuilder, MaskForm};
 /// grammars, those of a place in a pattern by one, and once.
 const KNOWN_USES: u32 = 16;
 
+/// What an exit takes in a trie, in bytes: about one node; 17 behind numbers, 125 behind white space.
+const BYTES_PER_EXIT: usize = 64;
+
 /// A row with nothing left out.
 pub(crate) struct PlainRow {
     pub(crate) inside: MaskForm,
     /// All exits, unless there are too many.
-    exits: Option<Arc<Trie>>,
-    has_single_exits: bool,
+    exits: Option<Arc<AllExits>>,
     n_exit_uses: AtomicU32,
     /// Exits by the set of first bytes that they were asked for.
     limited: Mutex<Vec<(ByteSet, LimitedExits)>>,
@@ -59,30 +61,18 @@ impl PlainRow {
 
     /// The row with this inside and all of these exits.
     pub(super) fn with(inside: MaskForm, exits: Exits<'_>) -> PlainRow {
-        PlainRow {
-            inside: inside.into_base(mask_words(exits.vocabulary.n_vocab())),
-            has_single_exits: exits.are_single(),
-            n_exit_uses: AtomicU32::new(0),
-            exits: exits.finish(),
-            limited: Mutex::default(),
-        }
+        let inside = inside.into_base(mask_words(exits.vocabulary.n_vocab()));
+        PlainRow::from_parts(inside, (!exits.is_overfull).then(|| Arc::new(AllExits::new(exits.found))))
     }
 
-    /// The row with this inside and these exits, or too many. All exits have a remainder.
-    pub(super) fn from_lists(
-        inside: MaskForm,
-        exits: Option<Vec<(TokenId, u32)>>,
-        vocabulary: &Vocabulary,
-    ) -> PlainRow {
-        let is_overfull = exits.is_none();
-        let found = exits.unwrap_or_default();
-        let exits = Exits { is_overfull, ..Exits::of(vocabulary, found, ByteSet::FULL, usize::MAX) };
-        PlainRow::with(inside, exits)
+    /// The row with this inside, in the form of a base, and these exits, or too many.
+    pub(super) fn from_parts(inside: MaskForm, exits: Option<Arc<AllExits>>) -> PlainRow {
+        PlainRow { inside, n_exit_uses: AtomicU32::new(0), exits, limited: Mutex::default() }
     }
 
     /// All exits, unless there are too many, each with the length of the part before its remainder.
-    pub(super) fn listed_exits(&self, vocabulary: &Vocabulary) -> Option<Vec<(TokenId, u32)>> {
-        self.exits.as_ref().map(|exits| listed_exits(exits, vocabulary))
+    pub(super) fn listed_exits(&self) -> Option<&[(TokenId, u32)]> {
+        self.exits.as_ref().map(|exits| &*exits.list)
     }
 
     /// The exits whose remainder begins with a byte of `follow` (others may be there too); `None` if there
@@ -95,8 +85,8 @@ impl PlainRow {
         residue: StateId,
         max_exits: usize,
     ) -> Result<Option<Arc<Trie>>, AutomatonError> {
-        if let Some(exits) = &self.exits {
-            return Ok(Some(exits.clone()));
+        if let Some(exits) = self.all_exits(vocabulary) {
+            return Ok(Some(exits));
         }
         let exits = self.limited_to(follow);
         let mut exits = exits.lock();
@@ -114,7 +104,10 @@ impl PlainRow {
 
     /// Whether [`exits_on`](PlainRow::exits_on) has its answer already.
     pub(crate) fn knows_exits_on(&self, follow: ByteSet) -> bool {
-        self.lists_all_exits() || self.limited_to(follow).try_lock().is_some_and(|exits| exits.is_some())
+        match &self.exits {
+            Some(exits) => exits.trie.get().is_some(),
+            None => self.limited_to(follow).try_lock().is_some_and(|exits| exits.is_some()),
+        }
     }
 
     fn limited_to(&self, follow: ByteSet) -> LimitedExits {
@@ -130,8 +123,8 @@ impl PlainRow {
     }
 
     /// All exits, unless there are too many.
-    pub(crate) fn all_exits(&self) -> Option<Arc<Trie>> {
-        self.exits.clone()
+    pub(crate) fn all_exits(&self, vocabulary: &Vocabulary) -> Option<Arc<Trie>> {
+        self.exits.as_ref().map(|exits| exits.trie(vocabulary))
     }
 
     /// Whether there are not too many exits to list them all.
@@ -146,26 +139,54 @@ impl PlainRow {
 
     /// Whether all exits are listed, and every token is listed at one place at most.
     pub(crate) fn has_single_exits(&self) -> bool {
-        self.has_single_exits
+        self.exits.as_ref().is_some_and(|exits| exits.are_single())
     }
 
     /// Approximate memory, in bytes; the same as long as the row lives, so without the exits that are listed later.
     pub(crate) fn memory_usage(&self) -> usize {
-        let exits = self.exits.as_ref().map_or(0, |trie| trie.memory_usage());
-        self.inside.memory_usage() + exits + 128
+        self.inside.memory_usage() + self.exits.as_ref().map_or(0, |exits| exits.memory_usage()) + 128
     }
 }
 
-/// Exits by remainder, as tokens, each with the length of the part before its remainder.
-pub(super) fn listed_exits(exits: &Trie, vocabulary: &Vocabulary) -> Vec<(TokenId, u32)> {
-    let mut found = Vec::new();
-    let mut stack = vec![(Trie::ROOT, 0)];
-    while let Some((node, depth)) = stack.pop() {
-        let length = |token| vocabulary.token_bytes(token).map_or(0, <[u8]>::len);
-        found.extend(exits.tokens(node).iter().map(|&token| (token, (length(token) - depth) as u32)));
-        stack.extend(exits.children(node).map(|(_, child)| (child, depth + 1)));
+/// All exits of a row, or of several. Many rows are never asked for them, so the trie is made when it first is.
+pub(super) struct AllExits {
+    /// Tokens, each with the length of the part before its remainder.
+    list: Box<[(TokenId, u32)]>,
+    trie: OnceLock<Arc<Trie>>,
+    are_single: OnceLock<bool>,
+}
+
+impl AllExits {
+    /// All of `list` have a remainder.
+    pub(super) fn new(list: Vec<(TokenId, u32)>) -> AllExits {
+        AllExits { list: list.into(), trie: OnceLock::new(), are_single: OnceLock::new() }
     }
-    found
+
+    fn trie(&self, vocabulary: &Vocabulary) -> Arc<Trie> {
+        self.trie.get_or_init(|| remainders(&self.list, vocabulary)).clone()
+    }
+
+    /// Whether every token is listed at one place at most.
+    fn are_single(&self) -> bool {
+        *self.are_single.get_or_init(|| {
+            let mut tokens: Vec<TokenId> = self.list.iter().map(|&(token, _)| token).collect();
+            tokens.sort_unstable();
+            tokens.windows(2).all(|pair| pair[0] != pair[1])
+        })
+    }
+
+    /// Approximate memory, in bytes, the same whether the trie is made yet or not.
+    fn memory_usage(&self) -> usize {
+        size_of_val(&*self.list) + self.list.len() * BYTES_PER_EXIT
+    }
+}
+
+/// The trie of what tokens have behind a part of this length.
+fn remainders(exits: &[(TokenId, u32)], vocabulary: &Vocabulary) -> Arc<Trie> {
+    let remainder = |(token, depth): &(TokenId, u32)| {
+        vocabulary.token_bytes(*token).map(|bytes| (&bytes[*depth as usize..], *token))
+    };
+    Arc::new(Trie::new(exits.iter().filter_map(remainder)))
 }
 
 /// Tokens inside being collected, as a packed set of places among the trie's tokens.
@@ -266,23 +287,11 @@ impl<'a> Exits<'a> {
         }
     }
 
-    fn are_single(&self) -> bool {
-        let mut tokens: Vec<TokenId> = self.found.iter().map(|&(token, _)| token).collect();
-        tokens.sort_unstable();
-        !self.is_overfull && tokens.windows(2).all(|pair| pair[0] != pair[1])
-    }
-
     pub(super) fn is_overfull(&self) -> bool {
         self.is_overfull
     }
 
     fn finish(self) -> Option<Arc<Trie>> {
-        if self.is_overfull {
-            return None;
-        }
-        let remainder = |(token, depth): &(TokenId, u32)| {
-            self.vocabulary.token_bytes(*token).map(|bytes| (&bytes[*depth as usize..], *token))
-        };
-        Some(Arc::new(Trie::new(self.found.iter().filter_map(remainder))))
+        (!self.is_overfull).then(|| remainders(&self.found, self.vocabulary))
     }
 }

@@ -10,20 +10,21 @@
 //! single words and of states that are numbers (they belong to one automaton), residues that are long to write, and those
 //! with a complement inside (an expression's is relative to text, a residue's is not).
 
+use std::hash::Hash;
 use std::sync::Arc;
 
 use maskwright_automata::{ByteSet, Node, Regex};
-use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
+use maskwright_vocabulary::{TokenId, Trie, Vocabulary, mask_words};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::CountedRow;
-use super::plain::PlainRow;
+use super::plain::{AllExits, PlainRow};
 use crate::mask_form::MaskForm;
 
 /// What the bytes begin with: a name and the version of the form.
-const MAGIC: [u8; 8] = *b"mwrows\x00\x01";
+const MAGIC: [u8; 8] = *b"mwrows\x00\x02";
 const N_DIGEST: usize = 32;
 
 /// Residues with more operations and bytes of words are not written.
@@ -66,6 +67,10 @@ impl SavedError {
 pub(crate) struct SavedRows {
     /// Operations, each after those that it has inside.
     parts: Vec<Part>,
+    /// What rows have inside, each set once.
+    sets: Vec<Set>,
+    /// The exits of rows, each list once: tokens with the length of the part before what they go on with.
+    exits: Vec<Vec<(u32, u32)>>,
     plain: Vec<SavedPlain>,
     counted: Vec<SavedCounted>,
 }
@@ -87,11 +92,17 @@ enum Part {
 #[derive(Serialize, Deserialize)]
 struct SavedPlain {
     residue: u32,
-    /// The tokens inside, or those that are not, if they are fewer.
-    inside: Tokens,
+    /// A place in the list of sets.
+    inside: u32,
+    /// A place in the list of exits, unless there are too many.
+    exits: Option<u32>,
+}
+
+/// These tokens, or all others, if they are fewer.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Hash)]
+struct Set {
+    tokens: Tokens,
     is_complement: bool,
-    /// Tokens with the length of the part before what they go on with, unless there are too many.
-    exits: Option<Vec<(u32, u32)>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -106,7 +117,7 @@ struct SavedCounted {
 }
 
 /// Token ids, ascending, each as the difference from the one before.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Hash)]
 struct Tokens(Vec<u32>);
 
 impl Tokens {
@@ -117,12 +128,13 @@ impl Tokens {
 
     fn ids(&self, vocabulary: &Vocabulary) -> Option<Vec<u32>> {
         let mut id = 0u32;
+        let text = vocabulary.text_tokens();
         let ids = self.0.iter().enumerate().map(|(index, &difference)| {
             if index > 0 && difference == 0 {
                 return None;
             }
             id = id.checked_add(difference)?;
-            vocabulary.token_bytes(TokenId(id)).map(|_| id)
+            (text.get(id as usize / 32)? >> (id % 32) & 1 == 1).then_some(id)
         });
         ids.collect()
     }
@@ -133,6 +145,16 @@ impl Tokens {
 pub(crate) struct Writer {
     rows: SavedRows,
     known: FxHashMap<Regex, u32>,
+    known_sets: FxHashMap<Set, u32>,
+    known_exits: FxHashMap<Vec<(u32, u32)>, u32>,
+}
+
+/// The place of `item` in `all`, where it is put if it is not there.
+fn place<T: Clone + Eq + Hash>(item: T, all: &mut Vec<T>, known: &mut FxHashMap<T, u32>) -> u32 {
+    *known.entry(item).or_insert_with_key(|item| {
+        all.push(item.clone());
+        all.len() as u32 - 1
+    })
 }
 
 impl Writer {
@@ -144,14 +166,18 @@ impl Writer {
         let all = (0..vocabulary.n_vocab() as u32)
             .filter(|&token| text[token as usize / 32] >> (token % 32) & 1 == 1);
         let is_complement = inside.len() * 2 > vocabulary.trie().subtree_tokens(Trie::ROOT).len();
-        let inside = match is_complement {
+        let tokens = match is_complement {
             true => Tokens::new(all.filter(|&token| !is_inside[token as usize])),
             false => Tokens::new(inside.iter().map(|token| token.0)),
         };
-        let exits = row.listed_exits(vocabulary);
-        let exits = exits.map(|exits| exits.into_iter().map(|(token, depth)| (token.0, depth)).collect());
+        let inside = place(Set { tokens, is_complement }, &mut self.rows.sets, &mut self.known_sets);
+        let exits = row.listed_exits().map(|exits| {
+            let mut exits: Vec<(u32, u32)> = exits.iter().map(|&(token, depth)| (token.0, depth)).collect();
+            exits.sort_unstable();
+            place(exits, &mut self.rows.exits, &mut self.known_exits)
+        });
         let residue = self.part(residue);
-        self.rows.plain.push(SavedPlain { residue, inside, is_complement, exits });
+        self.rows.plain.push(SavedPlain { residue, inside, exits });
     }
 
     pub(crate) fn counted(
@@ -242,13 +268,17 @@ impl SavedRows {
     ) -> Result<impl Iterator<Item = Result<ReadRow, SavedError>>, SavedError> {
         let regexes = expressions(&self.parts).ok_or(SavedError::Malformed)?;
         let regex = move |part: u32| regexes.get(part as usize).cloned();
-        // Sets that rows have in common are one.
-        let mut dense: FxHashMap<Vec<u32>, Arc<[u32]>> = FxHashMap::default();
+        let sets = self.sets.iter().map(|set| inside(set, vocabulary)).collect::<Option<Vec<_>>>();
+        let sets = sets.ok_or(SavedError::Malformed)?;
+        let exits = self.exits.iter().map(|list| all_exits(list, vocabulary)).collect::<Option<Vec<_>>>();
+        let exits = exits.ok_or(SavedError::Malformed)?;
         let other = regex.clone();
         let plain = self.plain.into_iter().map(move |row| {
-            let (residue, row) =
-                plain_row(row, &regex, &mut dense, vocabulary).ok_or(SavedError::Malformed)?;
-            Ok(ReadRow::Plain(residue, row))
+            let listed =
+                row.exits.map(|place| exits.get(place as usize).cloned().ok_or(SavedError::Malformed));
+            let inside = sets.get(row.inside as usize).cloned().ok_or(SavedError::Malformed)?;
+            let residue = regex(row.residue).ok_or(SavedError::Malformed)?;
+            Ok(ReadRow::Plain(residue, PlainRow::from_parts(inside, listed.transpose()?)))
         });
         let counted = self.counted.into_iter().map(move |row| {
             let (key, row) = counted_row(row, &other, vocabulary).ok_or(SavedError::Malformed)?;
@@ -258,31 +288,20 @@ impl SavedRows {
     }
 }
 
-fn plain_row(
-    row: SavedPlain,
-    regex: impl Fn(u32) -> Option<Regex>,
-    dense: &mut FxHashMap<Vec<u32>, Arc<[u32]>>,
-    vocabulary: &Vocabulary,
-) -> Option<(Regex, PlainRow)> {
-    let tokens = row.inside.ids(vocabulary)?;
-    let inside = if row.is_complement {
-        let words = dense.entry(tokens).or_insert_with_key(|without| {
-            let mut words = vocabulary.text_tokens().to_vec();
-            without.iter().for_each(|token| words[*token as usize / 32] &= !(1 << (token % 32)));
-            words.into()
-        });
-        MaskForm::Dense(words.clone())
-    } else {
-        MaskForm::Sparse(tokens.into())
-    };
-    let exits = match row.exits {
-        Some(exits) => {
-            let exits = exits.into_iter().map(|(token, depth)| remainder(token, depth, vocabulary));
-            Some(exits.collect::<Option<Vec<_>>>()?)
-        }
-        None => None,
-    };
-    Some((regex(row.residue)?, PlainRow::from_lists(inside, exits, vocabulary)))
+/// The form of a set as the inside of rows.
+fn inside(set: &Set, vocabulary: &Vocabulary) -> Option<MaskForm> {
+    let tokens = set.tokens.ids(vocabulary)?;
+    if !set.is_complement {
+        return Some(MaskForm::Sparse(tokens.into()).into_base(mask_words(vocabulary.n_vocab())));
+    }
+    let mut words = vocabulary.text_tokens().to_vec();
+    tokens.iter().for_each(|token| words[*token as usize / 32] &= !(1 << (token % 32)));
+    Some(MaskForm::Dense(words.into()))
+}
+
+fn all_exits(list: &[(u32, u32)], vocabulary: &Vocabulary) -> Option<Arc<AllExits>> {
+    let exits = list.iter().map(|&(token, depth)| remainder(token, depth, vocabulary));
+    Some(Arc::new(AllExits::new(exits.collect::<Option<_>>()?)))
 }
 
 fn counted_row(
@@ -387,7 +406,7 @@ mod tests {
     /// Whether rows of a crafted file, digest and all, are refused.
     fn is_refused(rows: SavedRows) -> bool {
         let vocabulary = vocabulary();
-        let bytes = Writer { rows, known: FxHashMap::default() }.finish(&vocabulary);
+        let bytes = Writer { rows, ..Writer::default() }.finish(&vocabulary);
         let read = SavedRows::read(&bytes, &vocabulary).unwrap();
         match read.rows(&vocabulary) {
             Ok(mut rows) => rows.any(|row| row.is_err()),
@@ -396,15 +415,17 @@ mod tests {
     }
 
     fn plain(inside: Vec<u32>, exits: Option<Vec<(u32, u32)>>) -> SavedRows {
-        let row = SavedPlain { residue: 0, inside: Tokens(inside), is_complement: false, exits };
-        SavedRows { parts: vec![Part::Bytes(vec![b'a'])], plain: vec![row], counted: vec![] }
+        let row = SavedPlain { residue: 0, inside: 0, exits: exits.is_some().then_some(0) };
+        let sets = vec![Set { tokens: Tokens(inside), is_complement: false }];
+        let exits = exits.into_iter().collect();
+        SavedRows { parts: vec![Part::Bytes(vec![b'a'])], sets, exits, plain: vec![row], counted: vec![] }
     }
 
     fn counted(inside: Vec<Tokens>, suffix: &[u8]) -> SavedRows {
         let suffix = suffix.to_vec();
         let row =
             SavedCounted { unit: 0, suffix, unit_state: 0, inside, ending: vec![], exits: vec![(1, 1, 1)] };
-        SavedRows { parts: vec![Part::Bytes(vec![b'a'])], plain: vec![], counted: vec![row] }
+        SavedRows { parts: vec![Part::Bytes(vec![b'a'])], counted: vec![row], ..SavedRows::default() }
     }
 
     #[test]
@@ -430,6 +451,10 @@ mod tests {
             (vec![], Some(vec![(9, 1)])),
         ] {
             assert!(is_refused(plain(inside, exits)));
+        }
+        for (inside, exits) in [(1, None), (0, Some(1))] {
+            let row = SavedPlain { residue: 0, inside, exits };
+            assert!(is_refused(SavedRows { plain: vec![row], ..plain(vec![0], Some(vec![(1, 1)])) }));
         }
         let lists = |n: usize| (0..n).map(|_| Tokens(vec![])).collect();
         assert!(!is_refused(counted(lists(2), b"\"")));
