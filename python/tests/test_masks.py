@@ -266,9 +266,16 @@ def test_rows_are_saved_and_loaded(tokenizer_file, tmp_path):
     second = maskwright.Compiler(tokenizer)
     assert second.load_rows(path) > 0
     assert (masks(second) == expected).all()
+    third = maskwright.Compiler(tokenizer, rows=path)
+    assert third.load_rows(path) == 0, "it has them all"
+    assert (masks(third) == expected).all()
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(ValueError, match="damaged"):
         second.load_rows(path)
+    with pytest.raises(ValueError, match="damaged"):
+        maskwright.Compiler(tokenizer, rows=path)
+    with pytest.raises(OSError):
+        maskwright.Compiler(tokenizer, rows=tmp_path / "none")
     with pytest.raises(OSError):
         second.load_rows(tmp_path / "none")
     assert list(tmp_path.iterdir()) == [path]

@@ -15,18 +15,27 @@ import time
 import maskwright
 
 
-N_COLD = 64
+#: The kinds that schemas have: anchored, searched for, counted, with alternatives.
+PATTERNS = [
+    r"%s",
+    r"^https?://%s[a-z0-9./-]*$",
+    r"^%s-[0-9a-f]{8}-[0-9a-f]{4}$",
+    r"^([A-Za-z0-9+/]{4})*%s$",
+    r"^[a-z0-9._-]+@%s\.(com|org)$",
+    r"^[0-9]{1,3}(\.[0-9]{1,3})*-%s$",
+    r"^(%s|[A-Z][a-z]+)( [A-Z][a-z]+)*$",
+    r"^v?[0-9]+\.[0-9]+(-%s[0-9A-Za-z.-]+)?$",
+]
+WORDS = ["north", "river", "stone", "amber", "cloud", "maple", "delta", "orbit"]
+N_COLD = len(PATTERNS) * len(WORDS)
 RUNS = 7
 
 
 def cold_batch(tokenizer, n_threads):
     """Seconds that the batch takes, and its masks."""
     compiler = maskwright.Compiler(tokenizer, threads=n_threads)
-    classes = ["a-z", "A-Z", "0-9a-f", "A-Za-z", "a-z0-9_", "A-Z0-9", "a-f", "a-zA-Z0-9"]
-    properties = {
-        f"p{i}": {"type": "string", "pattern": f"^[{classes[i % 8]}]{{{2 + i % 5},{9 + i}}}-[{classes[i // 8]}]+$"}
-        for i in range(N_COLD)
-    }
+    patterns = [pattern % word for word in WORDS for pattern in PATTERNS]
+    properties = {f"p{i}": {"type": "string", "pattern": patterns[i]} for i in range(N_COLD)}
     grammar = compiler.compile_json_schema({"type": "object", "properties": properties, "additionalProperties": False})
     matchers = []
     for i in range(N_COLD):
