@@ -4,14 +4,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test, inside of macros too")]
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use maskwright_automata::{ByteSet, Fuel, Regex};
-use maskwright_engine::{CompiledGrammar, Compiler, EngineError, Limits, Matcher, Options, TokenCountStatus};
+use maskwright_engine::{
+    CompiledGrammar, Compiler, EngineError, Limits, MaskStatus, Matcher, Options, TokenCountStatus,
+};
 use maskwright_grammar::{Grammar, collapse_regular};
 use maskwright_oracle::{Oracle, TextWalk, arb_grammar, arb_text_walk, arb_vocabulary};
 use maskwright_vocabulary::{TokenId, Vocabulary};
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 
 fn cases() -> ProptestConfig {
     let mut config = ProptestConfig::default();
@@ -195,19 +199,23 @@ proptest! {
             prop_assert!(oracle.is_word(&text));
         }
     }
+}
 
-    /// Exact searches are given up now and then, so some answers are upper bounds. A session that was accepted is never
-    /// left without a token, and what an answer promises can be done.
-    #[test]
-    fn searches_that_are_given_up(
-        grammar in arb_grammar(),
-        vocabulary in arb_vocabulary(),
-        choices in proptest::collection::vec(any::<u16>(), 1..40),
-        spare in 0usize..6,
-        budget_items in 0u64..60,
-    ) {
+/// Exact searches are given up now and then, so some answers are upper bounds. A session that was accepted is never
+/// left without a token, what an answer promises can be done, and a mask says whether tokens may be missing.
+#[test]
+fn searches_that_are_given_up() {
+    let (n_exact, n_bound) = (Cell::new(0), Cell::new(0));
+    let strategy = (
+        arb_grammar(),
+        arb_vocabulary(),
+        proptest::collection::vec(any::<u16>(), 1..40),
+        0usize..6,
+        0u64..60,
+    );
+    let judge = |(grammar, vocabulary, choices, spare, budget_items): (Grammar, _, Vec<u16>, _, _)| {
         let limits = Limits { budget_items, ..limits() };
-        let compiler = Compiler::new(vocabulary.clone(), limits);
+        let compiler = Compiler::new(Arc::clone(&vocabulary), limits);
         let Ok(compiled) = compiler.compile(grammar.clone(), &Fuel::unlimited()) else { return Ok(()) };
         let oracle = Oracle::new(&grammar);
         let exact = oracle.tokens_to_finish(&vocabulary, &[]);
@@ -219,15 +227,37 @@ proptest! {
         prop_assert!(is_right, "{:?} instead of {:?}", least, exact);
         let limit = least.n_tokens + spare;
         let mut matcher = done(Matcher::with_max_tokens(&compiled, Some(limit)))?;
+        let mut text = Vec::new();
         for n_tokens in 0..=limit {
             if matcher.is_terminated() {
                 break;
             }
             prop_assert!(n_tokens < limit, "the text is not complete in time");
-            let allowed: Vec<TokenId> = done(matcher.mask())?.iter().collect();
+            let mask = done(matcher.mask())?;
+            let expected = oracle.mask_within(&vocabulary, &text, limit - n_tokens);
+            match matcher.mask_status() {
+                MaskStatus::Exact => n_exact.set(n_exact.get() + 1),
+                MaskStatus::Bound => n_bound.set(n_bound.get() + 1),
+            }
+            for (id, &is_allowed) in expected.iter().enumerate() {
+                let is_given = mask.contains(TokenId(id as u32));
+                let is_missing = is_allowed && !is_given;
+                prop_assert!(is_allowed || !is_given, "token {} cannot be completed in time", id);
+                prop_assert!(
+                    !is_missing || matcher.mask_status() == MaskStatus::Bound,
+                    "token {} is missing",
+                    id
+                );
+            }
+            let allowed: Vec<TokenId> = mask.iter().collect();
             prop_assert!(!allowed.is_empty(), "dead end within {} of {} tokens", n_tokens, limit);
             let token = allowed[usize::from(choices[n_tokens % choices.len()]) % allowed.len()];
             prop_assert!(done(matcher.accept_token(token))?);
+            text.extend_from_slice(vocabulary.token_bytes(token).unwrap_or_default());
         }
-    }
+        Ok(())
+    };
+    TestRunner::new(cases()).run(&strategy, judge).unwrap();
+    let (n_exact, n_bound) = (n_exact.get(), n_bound.get());
+    assert!(n_exact >= 200 && n_bound >= 20, "{n_exact} exact masks and {n_bound} bounds were judged");
 }

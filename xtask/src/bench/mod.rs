@@ -3,6 +3,8 @@
 //! * `maskbench`: compile, first mask, masks and commits over MaskBench, with the verdicts checked.
 //! * `pains`: what other engines fall over, with the answers checked.
 //! * `instructions`: instructions instead of time, of a small fixed set; without Python.
+//! * `parallel`: how sessions of one grammar share two cores.
+//! * `serving`: threads that compile while others fill masks, for minutes; a freeze or a call over 5 s fails.
 //! * `programs`: compile, first mask, masks, commits and memory over programs, with the verdicts checked.
 //!
 //! Each engine runs in a process of its own, one thread, with the programs in `xtask/bench`. Figures are ratios
@@ -23,6 +25,9 @@ use crate::python_env;
 /// What the benchmarks measure against.
 const PEERS: [&str; 3] = ["llguidance==1.9.1", "glrmask==0.5.0", "tokenizers>=0.20"];
 
+/// What `python/tests/serving.py` can play.
+const SCENARIOS: [&str; 6] = ["one", "eight", "batch", "cancel", "interrupt", "fork"];
+
 #[derive(clap::Subcommand)]
 pub(crate) enum Bench {
     /// Replay MaskBench through our engine and the peers.
@@ -35,6 +40,24 @@ pub(crate) enum Bench {
     },
     /// Count the instructions of a small fixed set, and compare them with those recorded.
     Instructions(instructions::Arguments),
+    /// Fill masks of one grammar on one thread and on two.
+    Parallel {
+        /// A tokenizer.json.
+        #[arg(long)]
+        tokenizer: PathBuf,
+    },
+    /// Compile hard schemas on some threads while others fill masks, in each of six scenarios.
+    Serving {
+        /// The folder with the .jsonl files of MaskBench.
+        #[arg(long)]
+        data: PathBuf,
+        /// A tokenizer.json.
+        #[arg(long)]
+        tokenizer: PathBuf,
+        /// How long each scenario runs.
+        #[arg(long, default_value_t = 120)]
+        seconds: u32,
+    },
     /// Replay Go, Java, Python and SQL under Lark grammars through our engine and the peers.
     Programs(programs::Arguments),
 }
@@ -46,6 +69,22 @@ pub(crate) fn run_bench(bench: &Bench) -> anyhow::Result<()> {
             let tokenizer = tokenizer.canonicalize()?;
             let python = python_env::with_peers(&PEERS)?;
             run(Command::new(python).arg(root().join("xtask/bench/pains.py")).arg(tokenizer))
+        }
+        Bench::Parallel { tokenizer } => {
+            let tokenizer = tokenizer.canonicalize()?;
+            let python = python_env::with_peers(&PEERS)?;
+            run(Command::new(python).arg(root().join("xtask/bench/parallel.py")).arg(tokenizer))
+        }
+        Bench::Serving { data, tokenizer, seconds } => {
+            let (data, tokenizer) = (data.canonicalize()?, tokenizer.canonicalize()?);
+            let python = python_env::with_peers(&PEERS)?;
+            for scenario in SCENARIOS {
+                let mut program = Command::new(&python);
+                program.arg(root().join("python/tests/serving.py")).arg(scenario);
+                program.arg("--data").arg(&data).arg("--tokenizer").arg(&tokenizer);
+                run(program.arg("--seconds").arg(seconds.to_string()))?;
+            }
+            Ok(())
         }
         Bench::Instructions(arguments) => instructions::run_instructions(arguments),
         Bench::Programs(arguments) => programs::run_programs(arguments),
