@@ -172,7 +172,9 @@ mod tests {
                 let both = both.clone();
                 scope.spawn(move || {
                     // Ends only if the other one makes its row meanwhile.
-                    set("row", move || drop(both.wait()));
+                    set("row", move || {
+                        both.wait();
+                    });
                     assert!(session.mask().unwrap().len() > 10);
                 });
             }

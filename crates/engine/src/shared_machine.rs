@@ -1,7 +1,7 @@
 //! The machine of a grammar, shared by its sessions behind a lock.
 //!
 //! The lock is held while tables are read and filled, not while rows are made or words are searched for: such
-//! work is asked for by an error ([`EngineError::into_search`]) or beforehand
+//! work is asked for by an error ([`EngineError::into_search`](crate::EngineError::into_search)) or beforehand
 //! ([`Machine::wanted`]), and done by the session without the lock.
 
 use std::ops::{Deref, DerefMut};

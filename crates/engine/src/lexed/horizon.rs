@@ -2,7 +2,7 @@
 //!
 //! What the bytes of one token can do to the parser depends on few frames of its stack. A node whose far frames are
 //! replaced by one hole stands for all nodes that look alike so far: what is found with it holds for each of
-//! them, unless a reading returned into the hole, which the machine tells ([`Machine::has_met_hole`]). So
+//! them, unless a reading returned into the hole, which the parser tells ([`Parser::shift`]). So
 //! answers are shared by all places of a text, however deep they are nested. (Paper 2 tells apart what is
 //! always accepted, always rejected, or depends on the stack; here the horizon says how much of it is seen.)
 

@@ -147,10 +147,10 @@ impl Rows {
         }
         let make = || {
             hooks::reach("row");
-            if let Some(row) = self.from_base(automaton, residue)? {
+            if let Some(row) = self.minus_base(automaton, residue)? {
                 return Ok(row);
             }
-            let row = match self.from_near(automaton, residue)? {
+            let row = match self.near_row(automaton, residue)? {
                 Some(row) => row,
                 None => PlainRow::new(&self.vocabulary, automaton, residue, self.options.max_exits)?,
             };
@@ -160,7 +160,7 @@ impl Rows {
     }
 
     /// The row of a residue as a difference from that of its base. Bases have fewer exceptions, so no row asks for itself.
-    fn from_base(&self, automaton: &Automaton, residue: StateId) -> Result<Option<Row>, AutomatonError> {
+    fn minus_base(&self, automaton: &Automaton, residue: StateId) -> Result<Option<Row>, AutomatonError> {
         let Some(base_state) = automaton.base(residue)? else { return Ok(None) };
         let Row::Plain(base) = self.get(automaton, base_state)? else { return Ok(None) };
         let row = MinusRow::new(self.vocabulary.trie(), automaton, residue, base_state, &base)?;
@@ -168,7 +168,7 @@ impl Rows {
     }
 
     /// The row of a residue from that of its key for short tokens, which is its own key.
-    fn from_near(&self, automaton: &Automaton, residue: StateId) -> Result<Option<PlainRow>, AutomatonError> {
+    fn near_row(&self, automaton: &Automaton, residue: StateId) -> Result<Option<PlainRow>, AutomatonError> {
         let short_bytes = self.options.short_bytes;
         let mut near_state = automaton.row_key(residue, short_bytes)?;
         // A key is mostly its own key; what a cut leaves may be counted together and cut again.
