@@ -2,8 +2,8 @@
 //!
 //! Warm masks take a microsecond, less than starting a thread. So the calling thread starts alone, and calls
 //! for help once it has worked for [`ALONE`] and rows are left: a batch of warm masks never pays for
-//! threads, and one cold mask does not keep the others waiting, of its own grammar or of others. Threads take the next row
-//! when they are done with one.
+//! threads, and from the second cold mask on they are made in parallel, of one grammar or of several. Threads take
+//! the next row when they are done with one.
 //!
 //! Rejected: a pool of threads kept for the process (as rayon has). Its threads are gone after `os.fork`,
 //! and the next call in the child would wait for ever.

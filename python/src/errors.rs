@@ -70,6 +70,11 @@ pub(crate) fn exception(error: &maskwright::Error) -> PyErr {
     }
 }
 
+/// The exception for a call of an object of which an earlier call has panicked.
+pub(crate) fn broken() -> PyErr {
+    InternalError::new_err("an earlier call of this object ended in an internal error, so its state is lost")
+}
+
 /// The exception for a panic.
 pub(crate) fn internal(panic: &(dyn Any + Send)) -> PyErr {
     let message = panic.downcast_ref::<&str>().copied();

@@ -145,8 +145,8 @@ impl Template {
         let mut mask = bitmask::borrow(mask)?;
         let words = bitmask::row(&mut mask, row)?;
         let prefix = token_ids(prefix_ids);
-        fill(py, words, self.n_vocab, |words| {
-            self.template.lock().fill_next_token_bitmask(hole, &prefix, words)
+        fill(py, &self.template, words, self.n_vocab, |template, words| {
+            template.fill_next_token_bitmask(hole, &prefix, words)
         })
     }
 
@@ -249,7 +249,7 @@ impl Canvas {
         let position = index(i, self.n_positions, "position", "canvas")?;
         let mut mask = bitmask::borrow(mask)?;
         let words = bitmask::row(&mut mask, row)?;
-        fill(py, words, self.n_vocab, |words| self.canvas.lock().fill_bitmask(position, words))
+        fill(py, &self.canvas, words, self.n_vocab, |canvas, words| canvas.fill_bitmask(position, words))
     }
 
     /// The whole canvas as tokens, filled in some way.
@@ -303,11 +303,12 @@ fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
 
 /// Lets `write` make a mask, without the interpreter, and copies it to `words` if it succeeds; whether some token
 /// is not allowed.
-fn fill(
+fn fill<T: Send>(
     py: Python<'_>,
+    infilling: &Guarded<T>,
     words: &mut [u32],
     n_vocab: usize,
-    write: impl FnOnce(&mut [u32]) -> Result<(), InfillError> + Send,
+    write: impl FnOnce(&mut T, &mut [u32]) -> Result<(), InfillError> + Send,
 ) -> PyResult<bool> {
     let n_words = mask_words(n_vocab);
     if words.len() < n_words {
@@ -317,7 +318,7 @@ fn fill(
         )));
     }
     let mut made = vec![0; n_words];
-    detached(py, || write(&mut made))?.or_raise()?;
+    work_on(py, infilling, |infilling| write(infilling, &mut made))?.or_raise()?;
     words.fill(0);
     words[..n_words].copy_from_slice(&made);
     Ok((0..n_vocab as u32).any(|id| !mask_contains(&made, TokenId(id))))

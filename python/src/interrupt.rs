@@ -58,7 +58,7 @@ pub(crate) fn run<T: Send>(
     }
 }
 
-/// Locks for a moment; what is there is whole whoever panicked.
+/// Locks for a moment; the value is whole even after a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

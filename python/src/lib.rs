@@ -63,5 +63,5 @@ mod _maskwright {
     #[pymodule_export]
     use crate::tokenizer::Tokenizer;
     #[pymodule_export]
-    use crate::work::{after_fork, before_fork};
+    use crate::work::{after_fork_in_child, after_fork_in_parent, before_fork};
 }

@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 use crate::bitmask;
 use crate::compiler::CompiledGrammar;
 use crate::errors::OrRaise;
-use crate::work::{Guarded, caught, detached, with, work_on};
+use crate::work::{Guarded, caught, detached, renew, with, work_on};
 
 /// The state of one sequence under a grammar: which tokens may come next, and what was accepted.
 ///
@@ -88,8 +88,8 @@ impl Matcher {
     }
 
     /// Whether the last mask had all tokens that are allowed: "exact"; or "bound", if some more may be allowed. Only masks
-    /// under `max_tokens` can be such: whether the text can still be completed in time after some token was not found
-    /// out, because the search reached a limit on work, or because the grammar has the contextual lexer.
+    /// under `max_tokens` can be bounds: the search could not decide whether some token leaves enough room to finish
+    /// the text. It reached a limit on work, or the grammar has the contextual lexer, for which only upper bounds are known.
     #[getter]
     fn mask_status(&self, py: Python<'_>) -> PyResult<&'static str> {
         let status = self.look(py, |matcher| Ok(matcher.mask_status()))?;
@@ -143,15 +143,15 @@ impl Matcher {
 
     /// Goes back to the beginning of the text.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
-        work_on(py, &self.matcher, |matcher| matcher.reset())
+        renew(py, &self.matcher, |matcher| matcher.reset())
     }
 
     /// Whether the text may end here.
     fn is_accepting(&self, py: Python<'_>) -> PyResult<bool> {
-        let known = self
-            .matcher
-            .try_lock()
-            .and_then(|matcher| if matcher.is_broken() { None } else { matcher.try_is_accepting() });
+        let known = match self.matcher.try_lock().filter(|matcher| !matcher.is_broken()) {
+            Some(matcher) => caught(|| matcher.try_is_accepting())?,
+            None => None,
+        };
         match known {
             Some(is_accepting) => Ok(is_accepting),
             None => self.work(py, |matcher| Ok(matcher.is_accepting())),

@@ -1,24 +1,23 @@
-//! Work without the interpreter, and what a process that forks needs to know of it.
+//! Work without the interpreter, and how it behaves when the process forks.
 //!
 //! **Locks.** A call that holds the interpreter lock takes a lock of the engine only if it is free, and keeps it for as long as it
-//! takes to look something up. To wait or to work it gives the interpreter up first ([`detached`]). Work calls no
-//! Python while it holds a lock; where it looks for signals ([`interrupt`](crate::interrupt)), it holds none. So nobody who
-//! has the interpreter waits for anybody who needs it.
+//! takes to look something up. To wait or to work it releases the interpreter first ([`detached`]). Work calls no
+//! Python while it holds a lock; where it looks for signals ([`interrupt`](crate::interrupt)), it holds none. So no thread
+//! that holds the interpreter lock waits for one that needs it.
 //!
 //! **Forks.** A child of `os.fork` has the thread that forked and no other. A lock that another thread held then would stay
 //! locked in it for ever. So a fork waits until no thread is at work ([`before_fork`], which `os.register_at_fork` calls), and
 //! work that comes waits until the fork is over. Work that looks for signals counts as none, so compilations of
 //! seconds do not keep a fork waiting.
 //!
-//! **Panics.** A panic is a bug of ours. It ends the call with `InternalError`, not the server.
+//! **Panics.** A panic is a bug of ours. It ends the call with `InternalError`, not the server, and breaks the object that
+//! was called: its later calls fail too.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The mutable part of an object. A panic leaves no trace on the mutex: the library marks what it may have left half-done.
-pub(crate) use parking_lot::Mutex as Guarded;
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -55,16 +54,53 @@ pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send)
 /// # Errors
 /// InternalError if it panics.
 pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> PyResult<T> {
-    // What is left behind is marked (sessions are broken then) or whole (caches).
+    // After a panic, objects are broken and caches are whole.
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| errors::internal(&*panic))
 }
 
 /// Runs `call`, on a thread that is at work, as one that is not: it may take the interpreter, and the process may fork.
 pub(crate) fn outside<T>(call: impl FnOnce() -> T) -> T {
+    /// Enters again, also after a panic.
+    struct Enters;
+    impl Drop for Enters {
+        fn drop(&mut self) {
+            enter();
+        }
+    }
     leave();
-    let result = call();
-    enter();
-    result
+    let _enters = Enters;
+    call()
+}
+
+/// The mutable part of an object.
+pub(crate) struct Guarded<T> {
+    value: parking_lot::Mutex<T>,
+    /// Whether a call panicked, and may have left the value half-changed.
+    is_broken: AtomicBool,
+}
+
+impl<T> Guarded<T> {
+    pub(crate) fn new(value: T) -> Guarded<T> {
+        Guarded { value: parking_lot::Mutex::new(value), is_broken: AtomicBool::new(false) }
+    }
+
+    /// Waits for the value. Not to be called with the interpreter held.
+    pub(crate) fn lock(&self) -> parking_lot::MutexGuard<'_, T> {
+        self.value.lock()
+    }
+
+    /// The value if nobody has it.
+    pub(crate) fn try_lock(&self) -> Option<parking_lot::MutexGuard<'_, T>> {
+        self.value.try_lock()
+    }
+
+    /// Runs `call`, unless an earlier one has panicked.
+    fn unless_broken<R>(&self, call: impl FnOnce() -> PyResult<R>) -> PyResult<R> {
+        if self.is_broken.load(Ordering::Relaxed) {
+            return Err(errors::broken());
+        }
+        call().inspect_err(|_| self.is_broken.store(true, Ordering::Relaxed))
+    }
 }
 
 /// Runs `call`, which only looks something up, on what a mutex guards: with the interpreter held, if nobody has the
@@ -77,10 +113,10 @@ pub(crate) fn with<T: Send, R: Send>(
     guarded: &Guarded<T>,
     call: impl FnOnce(&mut T) -> R + Send,
 ) -> PyResult<R> {
-    match guarded.try_lock() {
+    guarded.unless_broken(|| match guarded.try_lock() {
         Some(mut value) => caught(|| call(&mut value)),
         None => detached(py, || call(&mut guarded.lock())),
-    }
+    })
 }
 
 /// Runs `work`, which may take long, on what a mutex guards.
@@ -92,7 +128,20 @@ pub(crate) fn work_on<T: Send, R: Send>(
     guarded: &Guarded<T>,
     work: impl FnOnce(&mut T) -> R + Send,
 ) -> PyResult<R> {
-    detached(py, || work(&mut guarded.lock()))
+    guarded.unless_broken(|| detached(py, || work(&mut guarded.lock())))
+}
+
+/// As [`work_on`], for work that makes the value anew, which mends a broken one.
+///
+/// # Errors
+/// InternalError if `work` panics.
+pub(crate) fn renew<T: Send, R: Send>(
+    py: Python<'_>,
+    guarded: &Guarded<T>,
+    work: impl FnOnce(&mut T) -> R + Send,
+) -> PyResult<R> {
+    guarded.is_broken.store(false, Ordering::Relaxed);
+    work_on(py, guarded, work)
 }
 
 struct AtWork;
@@ -147,13 +196,21 @@ pub(crate) fn before_fork(py: Python<'_>) {
     });
 }
 
-/// Called after a fork, in both processes.
+/// Called after a fork, in the parent.
 #[pyfunction]
-pub(crate) fn after_fork() {
-    // Nothing to do where the package was imported between the two.
+pub(crate) fn after_fork_in_parent() {
+    // There is none if the package was imported after the fork began.
     if let Some(lock) = HELD.take() {
         STATE.fetch_and(!FORKING, Ordering::AcqRel);
         drop(lock);
         CHANGED.notify_all();
     }
+}
+
+/// Called after a fork, in the child: its one thread is not at work. Threads of the parent that were about to
+/// begin may have been counted.
+#[pyfunction]
+pub(crate) fn after_fork_in_child() {
+    STATE.store(0, Ordering::Release);
+    drop(HELD.take());
 }

@@ -88,8 +88,10 @@ class Server:
                 self.calls("compile", lambda: self.compiler.compile_json_schema(schema, property_order="any", strict=False, cancel=cancel))
             except maskwright.CancelledError:
                 self.calls("cancelled", lambda: None)
-            except ValueError:
+            except maskwright.Error:
                 self.calls("refused", lambda: None)
+            except Exception as error:
+                self.failures.append(f"a compilation raised {error!r}")
 
     def cancel_in_a_loop(self, seed):
         pause = random.Random(seed)

@@ -1,4 +1,4 @@
-//! Work on residues that lets others in.
+//! Long searches on shared residues, in slices.
 //!
 //! A search for a word may take tenths of a second. It works on residues that all threads share, behind a lock, and so
 //! it comes in slices: between two of them the lock is free, and the caller's [`Fuel`] looks for signals and
@@ -9,7 +9,7 @@ use crate::arena::NodeId;
 use crate::liveness::Residues;
 use crate::{Fuel, FuelError};
 
-/// Residues, behind a lock or not.
+/// Residues, locked or owned.
 pub(crate) trait Access {
     /// The residues, until the next pause.
     fn residues(&mut self) -> &mut Residues;
@@ -20,7 +20,7 @@ pub(crate) trait Access {
     /// If the work was cancelled.
     fn pause(&mut self, fuel: Option<&Fuel>) -> Result<(), FuelError>;
 
-    /// Waits until nobody else searches for a word of `node`, and claims the search. One claim at a time.
+    /// Waits until no other thread searches for a word of `node`, and claims the search. One claim at a time.
     ///
     /// # Errors
     /// If the work was cancelled.

@@ -160,7 +160,7 @@ impl Fuel {
         self.unwatched.get() >= WATCH_INTERVAL
     }
 
-    /// Calls the watch, however little was spent: for who has waited.
+    /// Calls the watch, however little was spent: for a caller that has waited.
     ///
     /// # Errors
     /// [`FuelError::Cancelled`] if the token was cancelled.

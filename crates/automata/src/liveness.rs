@@ -35,6 +35,9 @@ pub(crate) struct Residues {
     /// Derivatives that searches took.
     #[cfg(test)]
     pub(crate) n_visits: u64,
+    /// After so many the search panics, once.
+    #[cfg(test)]
+    pub(crate) panics_at: Option<u64>,
 }
 
 impl Residues {
@@ -45,6 +48,8 @@ impl Residues {
             liveness_fuel,
             #[cfg(test)]
             n_visits: 0,
+            #[cfg(test)]
+            panics_at: None,
         }
     }
 
@@ -204,6 +209,10 @@ fn search(
             #[cfg(test)]
             {
                 residues.n_visits += 1;
+                if residues.panics_at.is_some_and(|at| residues.n_visits >= at) {
+                    residues.panics_at = None;
+                    panic!("on purpose");
+                }
             }
             let next = residues.arena.derivative(node, classes.representative(class))?;
             match residues.known(next) {

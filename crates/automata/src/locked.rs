@@ -3,21 +3,23 @@
 //! One caller at a time has the residues ([`Locked`]). In a [pause](Access::pause) others may, and foreign code may be
 //! called. A search for a word is claimed, so that whoever needs the same word waits for it instead of searching too.
 //!
-//! Invariant: while the lock is free or foreign code runs, every node in `searching` belongs to a thread that is
-//! in a pause without foreign code, so a process that forks leaves no claim behind.
+//! Invariant: every claim of the present process is of a thread that is in [`is_alive`](crate::liveness::is_alive), and is
+//! given up however that ends. A claim of another process was copied by a fork, and nobody holds it. A thread does not
+//! wait for its own claim: foreign code that runs in a pause may ask for the same word.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use parking_lot::{Condvar, MutexGuard};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::access::Access;
 use crate::arena::NodeId;
 use crate::liveness::Residues;
 use crate::{ByteSet, Fuel, FuelError};
 
-/// How often a caller who waits for another's search looks for signals.
+/// How often a caller that waits for another thread's search looks for signals.
 const WAIT: Duration = Duration::from_millis(10);
 
 /// What one automaton has added to its store.
@@ -42,13 +44,29 @@ pub(crate) struct Shared {
     pub(crate) residues: Residues,
     pub(crate) n_states: u32,
     pub(crate) byte_set_ids: FxHashMap<ByteSet, u32>,
-    /// The residues of which somebody searches for a word.
-    searching: FxHashSet<NodeId>,
+    /// The residues whose word some thread is searching for.
+    searching: FxHashMap<NodeId, Owner>,
+}
+
+/// A process and a thread of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Owner(u32, ThreadId);
+
+impl Owner {
+    fn present() -> Owner {
+        Owner(std::process::id(), thread::current().id())
+    }
+
+    /// Whether the present thread has to wait for this one.
+    fn is_another(self) -> bool {
+        let Owner(process, thread) = Owner::present();
+        self.0 == process && self.1 != thread
+    }
 }
 
 impl Shared {
     pub(crate) fn new(residues: Residues) -> Shared {
-        Shared { residues, n_states: 0, byte_set_ids: FxHashMap::default(), searching: FxHashSet::default() }
+        Shared { residues, n_states: 0, byte_set_ids: FxHashMap::default(), searching: FxHashMap::default() }
     }
 }
 
@@ -58,7 +76,8 @@ pub(crate) struct Locked<'a> {
     /// Notified when a search ends.
     searched: &'a Condvar,
     pub(crate) account: &'a Account,
-    memory_before: usize,
+    /// The arena's memory when the account was opened, unless it is closed.
+    memory_before: Option<usize>,
     claimed: Option<NodeId>,
 }
 
@@ -68,22 +87,29 @@ impl<'a> Locked<'a> {
         searched: &'a Condvar,
         account: &'a Account,
     ) -> Locked<'a> {
-        let mut locked = Locked { shared, searched, account, memory_before: 0, claimed: None };
+        let mut locked = Locked { shared, searched, account, memory_before: None, claimed: None };
         locked.open_account();
         locked
+    }
+
+    /// Whether another thread searches for a word of `node`.
+    fn is_claimed(&self, node: NodeId) -> bool {
+        self.shared.searching.get(&node).is_some_and(|owner| owner.is_another())
     }
 
     /// Begins to charge the account for what is added.
     fn open_account(&mut self) {
         let arena = &mut self.shared.residues.arena;
         arena.allow(self.account.memory());
-        self.memory_before = arena.memory();
+        self.memory_before = Some(arena.memory());
     }
 
     /// Charges the account, before others have the lock.
     fn close_account(&mut self) {
-        let added = self.shared.residues.arena.memory() - self.memory_before;
-        self.account.memory.fetch_add(added, Ordering::Relaxed);
+        if let Some(before) = self.memory_before.take() {
+            let added = self.shared.residues.arena.memory() - before;
+            self.account.memory.fetch_add(added, Ordering::Relaxed);
+        }
     }
 }
 
@@ -95,15 +121,7 @@ impl Access for Locked<'_> {
     fn pause(&mut self, fuel: Option<&Fuel>) -> Result<(), FuelError> {
         self.close_account();
         let looked = match fuel.filter(|fuel| fuel.is_look_due()) {
-            Some(fuel) => {
-                // The process may fork while foreign code runs: nothing may be left that this thread alone can end.
-                let claimed = self.claimed;
-                self.release();
-                let looked = MutexGuard::unlocked_fair(&mut self.shared, || fuel.look());
-                self.claimed = claimed;
-                self.shared.searching.extend(claimed);
-                looked
-            }
+            Some(fuel) => MutexGuard::unlocked_fair(&mut self.shared, || fuel.look()),
             None => {
                 MutexGuard::bump(&mut self.shared);
                 Ok(())
@@ -115,9 +133,9 @@ impl Access for Locked<'_> {
 
     fn claim(&mut self, node: NodeId, fuel: Option<&Fuel>) -> Result<(), FuelError> {
         let mut looked = Ok(());
-        if self.shared.searching.contains(&node) {
+        if self.is_claimed(node) {
             self.close_account();
-            while looked.is_ok() && self.shared.searching.contains(&node) {
+            while looked.is_ok() && self.is_claimed(node) {
                 let waited = self.searched.wait_for(&mut self.shared, WAIT);
                 if let Some(fuel) = fuel.filter(|_| waited.timed_out()) {
                     looked = MutexGuard::unlocked(&mut self.shared, || fuel.look_now());
@@ -126,7 +144,7 @@ impl Access for Locked<'_> {
             self.open_account();
         }
         looked?;
-        self.shared.searching.insert(node);
+        self.shared.searching.insert(node, Owner::present());
         self.claimed = Some(node);
         Ok(())
     }
@@ -140,7 +158,7 @@ impl Access for Locked<'_> {
 }
 
 impl Drop for Locked<'_> {
-    /// Also where the work failed or panicked: who waits for its search must not wait for ever.
+    /// Also where the work failed or panicked: otherwise the threads that wait for this search would never wake.
     fn drop(&mut self) {
         self.release();
         self.close_account();
@@ -185,7 +203,11 @@ mod tests {
             store.shared.lock().residues.n_visits
         };
         let starts: Vec<Option<u32>> = thread::scope(|scope| {
-            let enter = || store.enter(&hard(&[7, 11, 13]), &Account::default(), &Fuel::unlimited()).unwrap();
+            let enter = || {
+                // A token that is watched, as all compilations in Python have.
+                let fuel = Fuel::unlimited().with_cancel(CancelToken::new().watching(|| false));
+                store.enter(&hard(&[7, 11, 13]), &Account::default(), &fuel).unwrap()
+            };
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(enter)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
@@ -202,17 +224,19 @@ mod tests {
         let searcher = thread::spawn({
             let (store, is_over) = (store.clone(), is_over.clone());
             move || {
-                let start = store.enter(&hard(&[17, 19, 23]), &Account::default(), &Fuel::unlimited());
+                let start = store.enter(&hard(&[19, 23, 29]), &Account::default(), &Fuel::unlimited());
                 is_over.store(true, Ordering::Release);
                 start
             }
         });
-        let (mut n_during, mut n) = (0, 0);
+        while searching(&store) == 0 {
+            thread::yield_now();
+        }
+        let mut n_during = 0;
         while !is_over.load(Ordering::Acquire) {
-            let quick = Regex::literal("x").repeat(2, Some(3 + n % 100));
+            let quick = Regex::literal("x").repeat(2, Some(3 + n_during % 100));
             store.enter(&quick, &Account::default(), &Fuel::unlimited()).unwrap();
-            n_during += usize::from(searching(&store) > 0);
-            n += 1;
+            n_during += 1;
         }
         assert_eq!(searcher.join().unwrap(), Ok(None));
         assert!(n_during >= 5, "the store was used {n_during} times during the search");
@@ -254,30 +278,65 @@ mod tests {
             while searching(&store) == 0 {
                 thread::yield_now();
             }
-            let cancelled_at = Instant::now();
-            second.cancel();
-            let fuel = Fuel::unlimited().with_cancel(second.watching(|| false));
-            // Of the whole expression, whose lowering does not look: it is small.
+            let began = Instant::now();
+            // Asked while it waits, since what it spends by itself is too little for a look.
+            let fuel = Fuel::unlimited().with_cancel(second.watching(|| true));
             let waited = store.enter(&hard(&[29, 31, 37]), &Account::default(), &fuel);
             assert!(waited.unwrap_err().is_cancelled());
-            assert!(cancelled_at.elapsed() < Duration::from_secs(2));
+            assert!(began.elapsed() < Duration::from_secs(2));
+            assert_eq!(searching(&store), 1, "the first goes on");
             first.cancel();
             let _ = searcher.join().unwrap();
         });
     }
 
     #[test]
-    fn a_panicking_search_wakes_who_waits_for_it() {
+    fn a_search_that_panics_is_made_by_a_thread_that_waits() {
         let store = store();
         let regex = hard(&[7, 11, 13]);
+        store.shared.lock().residues.panics_at = Some(900);
+        thread::scope(|scope| {
+            let enter = || store.enter(&regex, &Account::default(), &Fuel::unlimited());
+            let threads: Vec<_> = (0..3).map(|_| scope.spawn(enter)).collect();
+            let ended: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
+            assert_eq!(ended.iter().filter(|ended| ended.is_err()).count(), 1);
+            assert!(ended.into_iter().flatten().all(|start| start == Ok(None)));
+        });
+        assert_eq!(searching(&store), 0);
+    }
+
+    #[test]
+    fn a_watch_that_panics_leaves_no_claim() {
+        let store = store();
+        let account = Account::default();
         let is_panicking = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let watch = || panic!("in a watch");
             let fuel = Fuel::unlimited().with_cancel(CancelToken::new().watching(watch));
-            store.enter(&regex, &Account::default(), &fuel)
+            store.enter(&hard(&[7, 11, 13]), &account, &fuel)
         }));
         assert!(is_panicking.is_err());
         assert_eq!(searching(&store), 0);
-        assert_eq!(store.enter(&regex, &Account::default(), &Fuel::unlimited()), Ok(None));
+        assert_eq!(store.enter(&hard(&[7, 11, 13]), &account, &Fuel::unlimited()), Ok(None));
+    }
+
+    /// As a signal handler may, in the middle of a compilation.
+    #[test]
+    fn a_watch_may_ask_for_the_same_word() {
+        let store = Arc::new(store());
+        let asked = Arc::new(AtomicU32::new(0));
+        let watch = {
+            let (store, asked) = (store.clone(), asked.clone());
+            move || {
+                if asked.fetch_add(1, Ordering::Relaxed) == 0 {
+                    let nested = store.enter(&hard(&[7, 11, 13]), &Account::default(), &Fuel::unlimited());
+                    assert_eq!(nested, Ok(None));
+                }
+                false
+            }
+        };
+        let fuel = Fuel::unlimited().with_cancel(CancelToken::new().watching(watch));
+        assert_eq!(store.enter(&hard(&[7, 11, 13]), &Account::default(), &fuel), Ok(None));
+        assert!(asked.load(Ordering::Relaxed) > 0);
     }
 
     /// What a watch may do: all that needs the store.
@@ -288,7 +347,7 @@ mod tests {
         let watch = {
             let (store, n_looks) = (store.clone(), n_looks.clone());
             move || {
-                assert!(store.shared.try_lock().is_some_and(|shared| shared.searching.is_empty()));
+                assert!(store.shared.try_lock().is_some());
                 n_looks.fetch_add(1, Ordering::Relaxed);
                 false
             }

@@ -25,7 +25,7 @@ use crate::{EngineError, Limits, Options};
 /// The most residues of one terminal that are prepared for.
 const MAX_WARM_RESIDUES: usize = 32;
 
-/// Bytes that the doubtful tokens of all families of watches, of which there are few, may take.
+/// Bytes that the doubtful tokens of all watch families may take; there are few.
 const MAX_DOUBTFUL_BYTES: usize = 64 << 20;
 
 /// The most automata that are kept for grammars to come.
@@ -343,10 +343,10 @@ impl Compiler {
                 ReadRow::Counted(key, row) => Some(KnownRow::Counted(key, Arc::new(row))),
             };
             let Some(row) = row else { continue };
-            if shared.rows.is_full() {
-                break;
+            match shared.rows.add(row) {
+                Some(is_new) => n_rows += usize::from(is_new),
+                None => break,
             }
-            n_rows += usize::from(shared.rows.add(row));
             if store.memory_usage() > shared.limits.automaton_bytes / 2 {
                 break;
             }
@@ -484,7 +484,7 @@ impl CompiledGrammar {
         }
     }
 
-    /// The same if it is to be had at once.
+    /// The same, or `None` if that would wait or work.
     pub(crate) fn try_machine(&self) -> Option<Arc<SharedMachine>> {
         let current = self.machine.try_lock()?.clone();
         let is_full = current.try_lock().is_some_and(|machine| self.is_full(&machine));

@@ -205,6 +205,7 @@ impl EngineError {
     pub fn is_cancelled(&self) -> bool {
         match &self.0 {
             Kind::Grammar(error) => error.is_cancelled(),
+            Kind::Automaton { error, .. } => error.is_cancelled(),
             Kind::Lexer(error) => error.is_cancelled(),
             _ => false,
         }

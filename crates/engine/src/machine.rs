@@ -304,7 +304,8 @@ impl Machine {
     }
 }
 
-/// The error of a step by `byte`, or of a question for the next bytes: that a search for a word is to be made first, if that is what it is.
+/// The error of a step by `byte`, or of a question for the next bytes. If the search was postponed, an error that asks the
+/// caller to make it.
 fn unless_searched(
     automaton: &Arc<Automaton>,
     residue: StateId,

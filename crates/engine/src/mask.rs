@@ -29,7 +29,7 @@ use crate::rows::{BeyondExits, Lookup, Row};
 /// The most rows over exits that one row's exits ask for.
 const MAX_EXIT_ROWS: usize = 64;
 
-/// What a mask would have to wait for.
+/// The rows and token lists that a mask lacks.
 #[derive(Default)]
 pub(crate) struct Wanted {
     rows: Vec<WantedRow>,
@@ -37,11 +37,11 @@ pub(crate) struct Wanted {
     watch: Option<Arc<dyn Watch>>,
 }
 
-/// A row, and the bytes that may come after its terminal.
+/// A row, and the bytes that may come after its terminal, if any may.
 struct WantedRow {
     automaton: Arc<Automaton>,
     residue: StateId,
-    follow: ByteSet,
+    follow: Option<ByteSet>,
 }
 
 impl Wanted {
@@ -49,20 +49,19 @@ impl Wanted {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn make(&self, shared: &Shared) -> Result<Vec<Row>, EngineError> {
+    pub(crate) fn make(&self, shared: &Shared) -> Result<(), EngineError> {
         if let Some(watch) = &self.watch {
             shared.doubtful_tokens(&**watch);
         }
-        let mut rows = Vec::with_capacity(self.rows.len());
         for WantedRow { automaton, residue, follow } in &self.rows {
             let located = |error| EngineError::automaton(format!("{:?}", automaton.regex()), error);
-            if let Some(row) = shared.rows.get_if_heavy(automaton, *residue, None).map_err(located)? {
+            let row = shared.rows.get_if_heavy(automaton, *residue, None).map_err(located)?;
+            if let (Some(row), Some(follow)) = (row, *follow) {
                 let max_exits = shared.options.max_exits;
-                row.exits_on(*follow, &shared.vocabulary, automaton, *residue, max_exits).map_err(located)?;
-                rows.push(row);
+                row.exits_on(follow, &shared.vocabulary, automaton, *residue, max_exits).map_err(located)?;
             }
         }
-        Ok(rows)
+        Ok(())
     }
 }
 
@@ -127,7 +126,7 @@ impl Machine {
         Ok(form)
     }
 
-    /// What the mask of `config` would have to wait for. It is to be [made](Wanted::make) beforehand, without
+    /// What the mask of `config` lacks. It is to be [made](Wanted::make) beforehand, without
     /// the lock of the machine, so that other sessions need not wait; a mask that misses something makes it itself.
     ///
     /// # Errors
@@ -157,8 +156,9 @@ impl Machine {
                 Err(error) => return Err(EngineError::automaton(format!("{:?}", automaton.regex()), error)),
             };
             let behind = self.threads_behind(group)?;
-            let follow = self.bytes_of(&behind)?;
-            if known.is_none_or(|row| !row.knows_exits_on(follow)) {
+            let follow = if behind.is_empty() { None } else { Some(self.bytes_of(&behind)?) };
+            let knows_exits = |row: Row| follow.is_none_or(|follow| row.knows_exits_on(follow));
+            if !known.is_some_and(knows_exits) {
                 wanted.rows.push(WantedRow { automaton, residue, follow });
             }
         }

@@ -3,8 +3,7 @@
 //! All sessions of a grammar share its machine, behind a lock, and have it only while they read and fill its tables
 //! ([`Matcher::ask`]). What takes long is done between two such turns: rows are made before a mask is
 //! ([`Matcher::make_rows`]), and a search for a word before the step that needs it. So sessions of one grammar work at the same
-//! time. (Those of lexed grammars take turns at what is not known yet: their rows are part of their machine. Masks under a
-//! limit on tokens take turns at their searches.)
+//! time. ARCHITECTURE.md ("Locks") says at what they still take turns.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +15,6 @@ use maskwright_vocabulary::{Mask, TokenId, mask_words};
 use crate::configuration::ConfigId;
 use crate::machine::Machine;
 use crate::mask_form::MaskForm;
-use crate::rows::Row;
 use crate::shared_machine::SharedMachine;
 use crate::watched::Place;
 use crate::{CompiledGrammar, EngineError, MaskStatus};
@@ -149,7 +147,7 @@ impl Matcher {
         Matcher::on(grammar, grammar.machine())
     }
 
-    /// The same if it is to be had at once: `None` if it would have to wait for another thread, or to work.
+    /// The same, or `None` if that would have to wait for another thread, or to work.
     pub fn try_new(grammar: &Arc<CompiledGrammar>) -> Option<Matcher> {
         Some(Matcher::on(grammar, grammar.try_machine()?))
     }
@@ -195,7 +193,7 @@ impl Matcher {
         }
         let (form, status) = match self.tokens_left(&self.state) {
             Some(left) => {
-                let _rows = self.make_rows(self.state.config)?;
+                self.make_rows(self.state.config)?;
                 self.ask(|machine| machine.mask_within(&self.state, left))?
             }
             None => (self.unlimited_mask()?, MaskStatus::Exact),
@@ -256,7 +254,7 @@ impl Matcher {
         if let Some(known) = self.ask_known(|machine| machine.mask_at(&self.state)) {
             return known;
         }
-        let _rows = self.make_rows(self.state.config)?;
+        self.make_rows(self.state.config)?;
         self.ask(|machine| machine.mask_at(&self.state))
     }
 
@@ -499,7 +497,7 @@ impl Matcher {
         self.ask(|machine| machine.after_bytes(state, bytes))
     }
 
-    /// How far `bytes` can be read behind `state`, and the state there.
+    /// How far `bytes` can be read after `state`, and the state there.
     fn advance(&self, state: &State, bytes: &[u8]) -> Result<(usize, State), EngineError> {
         self.ask(|machine| machine.advance(state, bytes))
     }
@@ -537,9 +535,8 @@ impl Matcher {
         if answer.as_ref().is_err_and(EngineError::is_postponed) { None } else { Some(answer) }
     }
 
-    /// Makes the rows that the mask of `config` would have to wait for, without the machine. They are given so that no one
-    /// drops them before they are used.
-    fn make_rows(&self, config: ConfigId) -> Result<Vec<Row>, EngineError> {
+    /// Makes the rows that the mask of `config` lacks, without the machine.
+    fn make_rows(&self, config: ConfigId) -> Result<(), EngineError> {
         let wanted = self.ask(|machine| machine.wanted(config))?;
         let _breaks = self.breaks_on_panic();
         wanted.make(self.grammar.shared())

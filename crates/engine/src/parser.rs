@@ -31,7 +31,7 @@ pub(crate) type Seed = (ExprId, NodeId);
 pub(crate) enum Effort {
     /// What the limits allow.
     Full,
-    /// Nothing but look up what is known.
+    /// Look up known answers only.
     Known,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Parser {
     pub(crate) effort: Effort,
 }
 
-/// A terminal that some text has come to.
+/// A terminal that has been reached.
 pub(crate) struct Terminal {
     pub(crate) automaton: Arc<Automaton>,
     pub(crate) start: Option<StateId>,
@@ -133,8 +133,8 @@ impl Parser {
         self.start
     }
 
-    /// The configuration after one more terminal, and whether there
-    /// are readings that return into a hole ([`Frame::HOLE`]), which it has not.
+    /// The configuration after one more terminal; and whether there are readings that return into a hole
+    /// ([`Frame::HOLE`]), which are left out of the configuration.
     pub(crate) fn shift(
         &mut self,
         config: ConfigId,

@@ -73,14 +73,14 @@ impl Compiler {
     }
 
     /// A compiler with the given limits and optimisations; masks are the same whichever are on. The rows of JSON's own
-    /// terminals are made now, in some ten milliseconds.
+    /// terminals are made now, in about 10 ms.
     pub fn with_options(tokenizer: &Tokenizer, limits: Limits, options: Options) -> Compiler {
         let compiler = Compiler::cold(tokenizer, limits, options);
         compiler.warm();
         compiler
     }
 
-    /// A compiler that starts with what [`save_rows`](Compiler::save_rows) gave, of which it need not make anything anew.
+    /// A compiler that starts with what [`save_rows`](Compiler::save_rows) gave, and does not make those rows again.
     /// Changes no answer. As with [`load_rows`](Compiler::load_rows), take rows only from where you would take a program.
     ///
     /// # Errors

@@ -77,6 +77,6 @@ __all__ = [
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_maskwright.before_fork,
-        after_in_parent=_maskwright.after_fork,
-        after_in_child=_maskwright.after_fork,
+        after_in_parent=_maskwright.after_fork_in_parent,
+        after_in_child=_maskwright.after_fork_in_child,
     )

@@ -31,9 +31,9 @@ pub enum TokenCountStatus {
 pub enum MaskStatus {
     /// It has just those.
     Exact,
-    /// All of its tokens are allowed; others may be too. Only masks under a limit on tokens can be such: whether the text can
-    /// still be completed in time after some token was not found out, because the search reached a limit on work, or
-    /// because the grammar has the contextual lexer, of which an upper bound is known.
+    /// All of its tokens are allowed; others may be too. Only masks under a limit on tokens can be bounds: the search
+    /// could not decide whether some token leaves enough room to finish the text. It reached a limit on work, or the grammar
+    /// has the contextual lexer, for which only upper bounds are known.
     Bound,
 }
 

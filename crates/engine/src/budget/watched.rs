@@ -260,11 +260,11 @@ impl Machine {
         ways: Ways,
         config: ConfigId,
         n_left: u32,
-    ) -> Result<u32, EngineError> {
-        Ok(match bounds {
-            TokenCountStatus::Upper => self.upper_least(ways, config)?,
-            TokenCountStatus::Exact => self.least_within(ways, config, n_left)?.0,
-        })
+    ) -> Result<(u32, TokenCountStatus), EngineError> {
+        match bounds {
+            TokenCountStatus::Upper => Ok((self.upper_least(ways, config)?, bounds)),
+            TokenCountStatus::Exact => self.least_within(ways, config, n_left),
+        }
     }
 
     /// Whether a safe completion fits; no, where the text is at risk. With upper bounds, whether these say so.
@@ -274,7 +274,10 @@ impl Machine {
         n_left: u32,
         bounds: TokenCountStatus,
     ) -> Result<bool, EngineError> {
-        Ok(!place.watching.is_at_risk() && self.least_by(bounds, Ways::Safe, place.config, n_left)? <= n_left)
+        if place.watching.is_at_risk() {
+            return Ok(false);
+        }
+        Ok(self.least_by(bounds, Ways::Safe, place.config, n_left)?.0 <= n_left)
     }
 
     fn fits_watched(
@@ -397,10 +400,15 @@ impl Machine {
             if path.len() >= MAX_PATH {
                 patience.is_given_up = true;
                 path.pop();
-            } else if self.least_by(bounds, Ways::All, next.config, left)? <= left {
+                continue;
+            }
+            let (least, status) = self.least_by(bounds, Ways::All, next.config, left)?;
+            if least <= left {
                 let (tokens, are_cut) = self.candidates(&next, left, bounds)?;
                 steps.push(Step { place: next, n_left: left, tokens, are_cut });
             } else {
+                // An upper bound does not say that no completion is that short.
+                patience.is_given_up |= status == TokenCountStatus::Upper;
                 path.pop();
             }
         }

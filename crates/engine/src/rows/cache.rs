@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use maskwright_automata::{Automaton, AutomatonError, Fuel, StateId};
+use maskwright_automata::{Automaton, AutomatonError, ByteSet, Fuel, StateId};
 use maskwright_vocabulary::{Trie, Vocabulary};
 
 use super::once::{OncePerKey, Weigh};
@@ -88,7 +88,7 @@ impl Rows {
         if let Some(row) = self.residues.get(&automaton.residue_key(residue)) {
             return Ok(Some(row));
         }
-        match self.is_heavy(automaton, residue)? {
+        match self.is_heavy_after(automaton.next_bytes(residue)?) {
             true => self.get_with(automaton, residue, fuel).map(Some),
             false => Ok(None),
         }
@@ -102,7 +102,7 @@ impl Rows {
         self.get_with(automaton, residue, None)
     }
 
-    /// What is there for a residue.
+    /// What is known of a residue's row. A long search for a word is left to the thread that makes the row.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -118,18 +118,18 @@ impl Rows {
             let known = self.counted.get(&(unit.clone(), suffix.into(), window.unit_state));
             return Ok(known.map_or(Lookup::Missing, |row| Lookup::Known(Row::Counted(row, window.into()))));
         }
-        Ok(if self.is_heavy(automaton, residue)? { Lookup::Missing } else { Lookup::Light })
+        match automaton.try_next_bytes(residue) {
+            Ok(bytes) if !self.is_heavy_after(bytes) => Ok(Lookup::Light),
+            Err(error) if !error.is_unsearched() => Err(error),
+            _ => Ok(Lookup::Missing),
+        }
     }
 
-    fn is_heavy(&self, automaton: &Automaton, residue: StateId) -> Result<bool, AutomatonError> {
+    /// Whether tokens that begin with `bytes` are so many that a residue with these next bytes has a row.
+    fn is_heavy_after(&self, bytes: ByteSet) -> bool {
         let trie = self.vocabulary.trie();
-        let n_nodes: usize = automaton
-            .next_bytes(residue)?
-            .iter()
-            .filter_map(|byte| trie.child(Trie::ROOT, byte))
-            .map(|child| trie.subtree_nodes(child))
-            .sum();
-        Ok(n_nodes > self.options.light_nodes)
+        let children = bytes.iter().filter_map(|byte| trie.child(Trie::ROOT, byte));
+        children.map(|child| trie.subtree_nodes(child)).sum::<usize>() > self.options.light_nodes
     }
 
     fn get_with(
@@ -213,17 +213,12 @@ impl Rows {
         (plain.collect(), self.counted.all())
     }
 
-    /// Adds a row if there is none and it fits; whether it was added.
-    pub(crate) fn add(&self, row: KnownRow) -> bool {
+    /// Adds a row; whether there was none. `None` if there is no room for it.
+    pub(crate) fn add(&self, row: KnownRow) -> Option<bool> {
         match row {
             KnownRow::Plain(key, row) => self.residues.add(key, Row::Plain(row)),
             KnownRow::Counted(key, row) => self.counted.add(key, row),
         }
-    }
-
-    /// Whether no more rows of residues fit.
-    pub(crate) fn is_full(&self) -> bool {
-        self.residues.is_full(0)
     }
 
     pub(crate) fn clear(&self) {

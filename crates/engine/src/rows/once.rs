@@ -1,7 +1,7 @@
 //! Values that are made once per key, outside of any lock.
 //!
-//! Who asks for a value that another thread is making waits for that value alone, and looks for signals and cancellation
-//! meanwhile. Where the maker fails or panics, one of those who wait makes the value instead. Values that do not fit the limit on memory
+//! A thread that asks for a value in the making waits for that value only, and looks for signals and cancellation
+//! meanwhile. If the maker fails or panics, one of the waiting threads makes the value instead. Values that do not fit the limit on memory
 //! are dropped, the least used first, and made anew when they are asked for.
 
 use std::hash::Hash;
@@ -12,12 +12,12 @@ use quick_cache::sync::{Cache, DefaultLifecycle, GuardResult};
 use quick_cache::{OptionsBuilder, Weighter};
 use rustc_hash::FxBuildHasher;
 
-/// How often a caller who waits looks for signals.
+/// How often a waiting caller looks for signals.
 const WAIT: Duration = Duration::from_millis(10);
 /// How many values there usually are.
 const USUAL_VALUES: usize = 1_024;
 
-/// What tells its memory, in bytes.
+/// A value that knows its size in bytes.
 pub(crate) trait Weigh {
     fn weight(&self) -> usize;
 }
@@ -52,7 +52,7 @@ impl<K: Hash + Eq + Clone, V: Weigh + Clone> OncePerKey<K, V> {
         self.0.get(key)
     }
 
-    /// The value of `key`, which `make` makes if nobody has or does. `make` may ask for values of other keys, but not
+    /// The value of `key`, made by `make` if it is missing and no other thread is making it. `make` may ask for values of other keys, but not
     /// of those that ask for this one. Where another thread makes the value, `fuel` looks while this one waits; `make` must not let
     /// it look.
     ///
@@ -78,24 +78,22 @@ impl<K: Hash + Eq + Clone, V: Weigh + Clone> OncePerKey<K, V> {
         }
     }
 
-    /// Adds a value that was made elsewhere, if there is none and it fits; whether it was added.
-    pub(crate) fn add(&self, key: K, value: V) -> bool {
-        let has_room = self.0.weight() + value.weight() as u64 <= self.0.capacity();
-        if !has_room || self.0.contains_key(&key) {
-            return false;
+    /// Adds a value that was made elsewhere; whether there was none. `None` if there is no room for it.
+    pub(crate) fn add(&self, key: K, value: V) -> Option<bool> {
+        if self.0.contains_key(&key) {
+            return Some(false);
         }
-        self.0.insert(key, value);
-        true
+        if self.0.weight() + value.weight() as u64 > self.0.capacity() {
+            return None;
+        }
+        self.0.insert(key.clone(), value);
+        // It may be too much for its part of the cache.
+        self.0.contains_key(&key).then_some(true)
     }
 
     /// All that are there.
     pub(crate) fn all(&self) -> Vec<(K, V)> {
         self.0.iter().collect()
-    }
-
-    /// Whether nothing more fits.
-    pub(crate) fn is_full(&self, n_bytes: usize) -> bool {
-        self.0.weight() + n_bytes as u64 > self.0.capacity()
     }
 
     pub(crate) fn clear(&self) {
@@ -170,7 +168,7 @@ mod tests {
         });
     }
 
-    /// What becomes of one who waits while the maker does `fails`.
+    /// The result of a thread that waits while the maker does `fails`.
     fn after(fails: impl FnOnce() -> Made + Send) -> Made {
         let (cache, is_making) = (cache(), Barrier::new(2));
         thread::scope(|scope| {

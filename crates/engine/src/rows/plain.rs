@@ -19,7 +19,7 @@ use crate::mask_form::{MaskBuilder, MaskForm};
 /// grammars, those of a place in a pattern by one, and once.
 const KNOWN_USES: u32 = 16;
 
-/// What an exit takes in a trie, in bytes: about one node; 17 behind numbers, 125 behind white space.
+/// What an exit takes in a trie, in bytes: about one node; 17 after numbers, 125 after white space.
 const BYTES_PER_EXIT: usize = 64;
 
 /// A row with nothing left out.
@@ -181,7 +181,7 @@ impl AllExits {
     }
 }
 
-/// The trie of what tokens have behind a part of this length.
+/// The trie of the tokens' remainders after these lengths.
 fn remainders(exits: &[(TokenId, u32)], vocabulary: &Vocabulary) -> Arc<Trie> {
     let remainder = |(token, depth): &(TokenId, u32)| {
         vocabulary.token_bytes(*token).map(|bytes| (&bytes[*depth as usize..], *token))
