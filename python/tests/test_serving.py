@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import maskwright
@@ -82,10 +83,27 @@ print(n_compiled, n_masks)
 """
 
 
+def test_a_cancelled_search_for_a_word_is_a_cancellation(tokenizer):
+    """Wherever in the compilation the token is cancelled; the search takes most of the time."""
+    parts = [{"pattern": f"^(?:a{{{n}}})+$"} for n in (7, 17, 19, 23)]
+    n_cancelled = 0
+    for attempt in range(24):
+        compiler = maskwright.Compiler(tokenizer)
+        cancel = maskwright.CancelToken()
+        timer = threading.Timer(0.002 * attempt, cancel.cancel)
+        timer.start()
+        try:
+            compiler.compile_json_schema({"type": "string", "allOf": parts}, cancel=cancel)
+        except maskwright.CancelledError:
+            n_cancelled += 1
+        finally:
+            timer.cancel()
+            timer.join()
+    assert n_cancelled >= 2
+
+
 def test_matchers_of_one_grammar_in_many_threads(real_tokenizer):
     """Each thread's masks are those of a thread alone, cold and warm."""
-    import threading
-
     schema = {"type": "object", "properties": {f"p{i}": {"type": "string", "pattern": f"^[a-{chr(98 + i)}]+-{i}"} for i in range(12)}}
     texts = [json.dumps({f"p{i}": "aa-%d!" % i}) for i in range(12)]
 
