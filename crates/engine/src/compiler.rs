@@ -265,7 +265,11 @@ impl Compiler {
             while let Some(&residue) = residues.get(position).filter(|_| position < MAX_WARM_RESIDUES) {
                 position += 1;
                 fuel.spend(1)?;
-                self.0.rows.get_if_heavy(&automaton, residue, Some(fuel)).map_err(located)?;
+                if let Some(row) =
+                    self.0.rows.get_if_heavy(&automaton, residue, Some(fuel)).map_err(located)?
+                {
+                    row.prepare(&self.0.vocabulary);
+                }
                 for byte in automaton.next_bytes(residue).map_err(located)?.iter() {
                     let next = automaton.step(residue, byte).map_err(located)?;
                     residues.extend(next.filter(|next| !residues.contains(next)));

@@ -81,6 +81,13 @@ impl Row {
         }
     }
 
+    /// Makes what is otherwise made when a mask first asks for it.
+    pub(crate) fn prepare(&self, vocabulary: &Vocabulary) {
+        if let Row::Plain(row) = self {
+            row.all_exits(vocabulary);
+        }
+    }
+
     /// Whether exits are listed whatever follows.
     pub(crate) fn lists_all_exits(&self) -> bool {
         match self {
