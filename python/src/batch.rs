@@ -133,7 +133,7 @@ fn batch_error(py: Python<'_>, mut failed: Vec<(usize, Failure)>) -> PyResult<Py
     Ok(error)
 }
 
-/// Fills all rows; those that failed, in no order.
+/// Fills all rows. Returns the rows that failed, in no particular order.
 fn fill(jobs: Vec<Job<'_>>) -> Vec<(usize, Failure)> {
     let n_threads = jobs.iter().map(|job| job.matcher.n_threads()).max().map_or(1, NonZero::get);
     let mut jobs = jobs.into_iter();

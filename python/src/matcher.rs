@@ -19,7 +19,7 @@ use crate::work::{Guarded, caught, detached, renew, with, work_on};
 /// no text has so few.
 ///
 /// A refused token, or a call that raises, leaves the state as it was. LimitError is raised where a text is
-/// too ambiguous to go on with. Meant for one thread at a time; calls from several are done one by one. Matchers of one
+/// too ambiguous to go on with. Use a matcher from one thread at a time; calls from several run one after another. Matchers of one
 /// grammar can be used in parallel.
 ///
 /// >>> tokenizer = Tokenizer.from_tokens([b"yes", b"n", b"o", b"</s>"], eos=[3])

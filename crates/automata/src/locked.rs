@@ -229,7 +229,7 @@ mod tests {
                 start
             }
         });
-        while searching(&store) == 0 {
+        while searching(&store) == 0 && !is_over.load(Ordering::Acquire) {
             thread::yield_now();
         }
         let mut n_during = 0;

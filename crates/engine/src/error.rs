@@ -65,7 +65,7 @@ enum Kind {
 pub(crate) struct Search {
     pub(crate) automaton: Arc<Automaton>,
     pub(crate) residue: StateId,
-    /// The byte after which there may be a word; if there is none, each of those that may come.
+    /// Search after this byte; if `None`, after each byte.
     pub(crate) byte: Option<u8>,
 }
 

@@ -206,7 +206,7 @@ impl Matcher {
         Ok(!form.is_full(self.grammar.vocabulary().n_vocab()))
     }
 
-    /// As [`fill_mask`](Matcher::fill_mask), at once or not at all: `None`, with `words` as it was, if the mask is not known
+    /// [`fill_mask`](Matcher::fill_mask) without waiting or working: `None`, with `words` as it was, if the mask is not known
     /// yet, another thread is using the grammar's tables, or the session needs a closer look (a limit on tokens, the end of
     /// the text).
     ///
@@ -287,7 +287,7 @@ impl Matcher {
         }
     }
 
-    /// As [`accept_token`](Matcher::accept_token), at once or not at all: `None`, with the session as it was, if what comes
+    /// [`accept_token`](Matcher::accept_token) without waiting or working: `None`, with the session as it was, if what comes
     /// after the token is not known yet, another thread is using the grammar's tables, or there is a limit on tokens.
     ///
     /// # Errors

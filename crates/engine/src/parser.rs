@@ -61,7 +61,7 @@ pub(crate) struct Terminal {
     pub(crate) word: Option<Box<WordPath>>,
 }
 
-/// What is known of some seeds beside the terminals that can come next.
+/// Facts about some seeds, beside the terminals that can come next.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Closed {
     /// Whether the text may end at one of them.

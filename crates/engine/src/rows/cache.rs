@@ -159,7 +159,7 @@ impl Rows {
         self.residues.get_or_make::<AutomatonError>(&automaton.residue_key(residue), fuel, make)
     }
 
-    /// The row of a residue as a difference from that of its base. Bases have fewer exceptions, so no row asks for itself.
+    /// The row of a residue as a difference from its base's row. A base has fewer exceptions, so no row needs itself.
     fn minus_base(&self, automaton: &Automaton, residue: StateId) -> Result<Option<Row>, AutomatonError> {
         let Some(base_state) = automaton.base(residue)? else { return Ok(None) };
         let Row::Plain(base) = self.get(automaton, base_state)? else { return Ok(None) };
