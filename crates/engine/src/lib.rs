@@ -31,6 +31,7 @@ mod rows;
 mod shared_machine;
 mod stack;
 mod watched;
+mod watched_search;
 
 pub use budget::{MaskStatus, TokenCountStatus, TokensToFinish};
 pub use compiler::{CompiledGrammar, Compiler};

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use maskwright_grammar::Watching;
 use maskwright_vocabulary::{Mask, TokenId, mask_words};
 
+use crate::budget::MaskWithin;
 use crate::configuration::ConfigId;
 use crate::machine::Machine;
-use crate::mask_form::MaskForm;
 use crate::shared_machine::SharedMachine;
 use crate::watched::Place;
 use crate::{CompiledGrammar, EngineError, MaskStatus};
@@ -196,7 +196,7 @@ impl Matcher {
                 self.make_rows(self.state.config)?;
                 self.ask(|machine| machine.mask_within(&self.state, left))?
             }
-            None => (self.unlimited_mask()?, MaskStatus::Exact),
+            None => self.unlimited_mask()?,
         };
         if self.grammar.vocabulary().eos_token_ids().is_empty() && form.len() == 0 && self.is_accepting() {
             return Ok(self.fill_after_end(words));
@@ -217,14 +217,14 @@ impl Matcher {
         if self.max_tokens.is_some() || self.state.is_terminated || !has_eos {
             return None;
         }
-        let form = match self.ask_known(|machine| machine.mask_at(&self.state))? {
-            Ok(form) => form,
+        let (form, status) = match self.ask_known(|machine| machine.mask_at(&self.state))? {
+            Ok(mask) => mask,
             Err(error) => return Some(Err(error)),
         };
         if let Err(error) = self.check_width(words) {
             return Some(Err(error));
         }
-        self.mask_status = MaskStatus::Exact;
+        self.mask_status = status;
         form.write(words);
         Some(Ok(!form.is_full(self.grammar.vocabulary().n_vocab())))
     }
@@ -250,7 +250,7 @@ impl Matcher {
     }
 
     /// The mask without a limit on tokens.
-    fn unlimited_mask(&self) -> Result<Arc<MaskForm>, EngineError> {
+    fn unlimited_mask(&self) -> Result<MaskWithin, EngineError> {
         if let Some(known) = self.ask_known(|machine| machine.mask_at(&self.state)) {
             return known;
         }
@@ -258,7 +258,7 @@ impl Matcher {
         self.ask(|machine| machine.mask_at(&self.state))
     }
 
-    /// Whether the last mask had all tokens that are allowed. Masks without a limit on tokens are exact.
+    /// Whether the last mask had all tokens that are allowed.
     pub fn mask_status(&self) -> MaskStatus {
         self.mask_status
     }
@@ -557,10 +557,10 @@ impl Matcher {
 
 impl Machine {
     /// The mask of a state without a limit on tokens.
-    fn mask_at(&mut self, state: &State) -> Result<Arc<MaskForm>, EngineError> {
+    fn mask_at(&mut self, state: &State) -> Result<MaskWithin, EngineError> {
         match &state.watching {
             Some(watching) => self.watched_mask(state.config, watching),
-            None => self.mask(state.config),
+            None => Ok((self.mask(state.config)?, MaskStatus::Exact)),
         }
     }
 

@@ -12,22 +12,20 @@
 //! Rejected: configurations that carry what was there (each text would have its own, and masks and transitions
 //! would never be met again).
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
 use maskwright_grammar::{Doubt, Mark, Marks, Watch, Watched, Watching};
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary, mask_words};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
-use crate::EngineError;
+use crate::budget::MaskStatus;
 use crate::configuration::{ConfigId, Thread};
 use crate::machine::Machine;
 use crate::mask_form::{MaskBuilder, MaskForm};
 use crate::rows::Weigh;
-
-/// How many places one search for a completion may try.
-const MAX_SEARCH: usize = 20_000;
+use crate::watched_search::{Completion, Numbered, Search};
+use crate::EngineError;
 
 /// Where a session of a watched grammar stands: a configuration, and what the watch remembers.
 #[derive(Clone, Debug)]
@@ -112,7 +110,7 @@ pub(crate) struct RiskyTokens {
     /// Those of which it refuses some readings.
     pub(crate) unclear: Vec<TokenId>,
     /// Those that end at risk, and where.
-    pub(crate) at_risk: Vec<(TokenId, Place)>,
+    pub(crate) at_risk: Vec<(TokenId, Numbered)>,
 }
 
 /// Bytes that led out of risk before, by the configuration where they began.
@@ -124,7 +122,7 @@ impl Machine {
         self.parser.network.watched().map(|watched| watched.watch.start())
     }
 
-    fn marks(&mut self, config: ConfigId) -> Marks {
+    pub(crate) fn marks(&mut self, config: ConfigId) -> Marks {
         if let Some(known) = self.parser.configs.marks(config) {
             return known;
         }
@@ -157,15 +155,15 @@ impl Machine {
         self.parser.intern(&mut threads, is_accepting)
     }
 
-    /// Reads one more byte: whether the watch has changed; `None` if no reading goes on, then the place is as it was.
-    fn watched_step(&mut self, place: &mut Place, byte: u8) -> Result<Option<bool>, EngineError> {
-        let Some(config) = self.admitted(place)? else { return Ok(None) };
-        let Some(next) = self.step(config, byte)? else { return Ok(None) };
+    /// Reads one more byte: whether some reading goes on; else the place is as it was.
+    fn watched_step(&mut self, place: &mut Place, byte: u8) -> Result<bool, EngineError> {
+        let Some(config) = self.admitted(place)? else { return Ok(false) };
+        let Some(next) = self.step(config, byte)? else { return Ok(false) };
         place.config = next;
-        if place.watching.ignores(byte) {
-            return Ok(Some(false));
+        if !place.watching.ignores(byte) {
+            <dyn Watching>::make_mut(&mut place.watching).read(byte, self.marks(config));
         }
-        Ok(Some(<dyn Watching>::make_mut(&mut place.watching).read(byte, self.marks(config))))
+        Ok(true)
     }
 
     /// How many of `bytes` can be read with a completion behind them, and the place there.
@@ -185,7 +183,7 @@ impl Machine {
         let mut places = vec![start.clone()];
         for &byte in bytes {
             let mut place = places[places.len() - 1].clone();
-            if self.watched_step(&mut place, byte)?.is_none() {
+            if !self.watched_step(&mut place, byte)? {
                 break;
             }
             places.push(place);
@@ -205,78 +203,17 @@ impl Machine {
     pub(crate) fn watched_run(&mut self, start: &Place, bytes: &[u8]) -> Result<Option<Place>, EngineError> {
         let mut place = start.clone();
         for &byte in bytes {
-            if self.watched_step(&mut place, byte)?.is_none() {
+            if !self.watched_step(&mut place, byte)? {
                 return Ok(None);
             }
         }
         Ok(Some(place))
     }
 
-    /// Whether the watch lets pass some completion of the text: breadth first, through what is at risk. What led out of
-    /// risk at a configuration is tried first when it is met again: it mostly does so whatever was there before.
-    pub(crate) fn has_completion(&mut self, place: &Place) -> Result<bool, EngineError> {
-        if !place.watching.is_at_risk() || self.safe_byte(place)?.is_some() {
-            return Ok(true);
-        }
-        if let Some(way_out) = self.ways_out.get(&place.config).cloned()
-            && let Some(end) = self.watched_run(place, &way_out)?
-            && !end.watching.is_at_risk()
-        {
-            return Ok(true);
-        }
-        self.parser.begin_work()?;
-        // Bytes that change nothing for the watch (white space) lead round in circles: a configuration is
-        // met once with each thing that the watch remembers, which `group` numbers.
-        let start = place.config;
-        let mut queue = VecDeque::from([(place.clone(), 0usize, Vec::new())]);
-        let mut met = FxHashSet::from_iter([(start, 0usize)]);
-        let mut n_tried = 0;
-        while let Some((place, group, path)) = queue.pop_front() {
-            let Some(config) = self.admitted(&place)? else { continue };
-            if self.parser.configs.is_accepting(config) {
-                return Ok(true);
-            }
-            let bytes = self.next_bytes(config)?;
-            if let Some(byte) = self.safe_byte(&place)? {
-                self.memo_bytes += path.len() + 64;
-                self.ways_out.insert(start, path.iter().copied().chain([byte]).collect());
-                return Ok(true);
-            }
-            for byte in bytes.iter() {
-                n_tried += 1;
-                if n_tried > MAX_SEARCH {
-                    return Err(EngineError::watch_search(MAX_SEARCH));
-                }
-                let mut next = place.clone();
-                let Some(has_changed) = self.watched_step(&mut next, byte)? else { continue };
-                let next_path = || path.iter().copied().chain([byte]);
-                if !next.watching.is_at_risk() {
-                    self.memo_bytes += path.len() + 64;
-                    self.ways_out.insert(start, next_path().collect());
-                    return Ok(true);
-                }
-                let group = if has_changed { n_tried } else { group };
-                if met.insert((next.config, group)) {
-                    let path = next_path().collect();
-                    queue.push_back((next, group, path));
-                }
-            }
-        }
-        Ok(false)
-    }
-
-    /// A byte that leads out of risk.
-    fn safe_byte(&mut self, place: &Place) -> Result<Option<u8>, EngineError> {
-        let risky = place.watching.risky_bytes();
-        if risky == ByteSet::FULL {
-            return Ok(None);
-        }
-        let Some(config) = self.admitted(place)? else { return Ok(None) };
-        Ok(self.next_bytes(config)?.intersection(&risky.complement()).first())
-    }
-
     /// The mask of a place. Where the machine's mask is memoised, takes time linear in the tokens that are doubtful or read
     /// into a marked terminal, and in the beginnings of tokens that keep the text at risk; next to none where nothing is kept.
+    /// Tokens of which the searches of this call could not find out are left out, and the mask is a bound then; but it is not
+    /// empty where the text has a completion.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -284,84 +221,106 @@ impl Machine {
         &mut self,
         config: ConfigId,
         watching: &Arc<dyn Watching>,
-    ) -> Result<Arc<MaskForm>, EngineError> {
+    ) -> Result<(Arc<MaskForm>, MaskStatus), EngineError> {
         let doubtful = self.doubtful_tokens()?;
         let is_plain = doubtful.doubted(watching.is_idle()).next().is_none() && !watching.keeps_parts();
         let may_refuse = self.marks(config).can_refuse() && watching.refuses();
         if is_plain && !may_refuse && !watching.is_at_risk() {
-            return self.mask(config);
+            return Ok((self.mask(config)?, MaskStatus::Exact));
         }
         self.parser.begin_work()?;
         let place = &Place { config, watching: watching.clone() };
         let vocabulary = self.parser.shared.vocabulary.clone();
         let n_words = mask_words(vocabulary.n_vocab());
         let Some(config) = self.admitted(place)? else {
-            return Ok(Arc::new(MaskBuilder::new(n_words).finish()));
+            return Ok((Arc::new(MaskBuilder::new(n_words).finish()), MaskStatus::Exact));
         };
         let form = self.mask(config)?;
+        let mut search = Search::new();
+        let root = search.root(place);
         let mut refused: Vec<u32> = Vec::new();
+        let mut asked: Vec<(TokenId, Option<Numbered>)> = Vec::new();
         if watching.keeps_parts() {
-            for &token in self.parting_tokens(config)?.iter() {
-                self.refuse_dead(place, token, &mut refused)?;
-            }
+            asked.extend(self.parting_tokens(config)?.iter().map(|&token| (token, None)));
         }
-        for &token in doubtful.doubted(watching.is_idle()) {
-            if form.contains(token) {
-                self.refuse_dead(place, token, &mut refused)?;
-            }
-        }
+        let doubted = doubtful.doubted(watching.is_idle()).filter(|&&token| form.contains(token));
+        asked.extend(doubted.map(|&token| (token, None)));
         if watching.is_at_risk() {
-            let risky = self.risky_tokens(place, vocabulary.trie())?;
+            let risky = self.risky_tokens(&mut search, &root, vocabulary.trie())?;
             refused.extend(risky.refused);
-            for token in risky.unclear {
-                self.refuse_dead(place, token, &mut refused)?;
-            }
-            for (token, place) in risky.at_risk {
-                if !self.has_completion(&place)? {
-                    refused.push(token.0);
+            asked.extend(risky.unclear.into_iter().map(|token| (token, None)));
+            asked.extend(risky.at_risk.into_iter().map(|(token, place)| (token, Some(place))));
+        }
+        let mut status = MaskStatus::Exact;
+        for (token, behind) in asked {
+            let behind = match behind {
+                Some(behind) => Some(behind),
+                None => {
+                    let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+                    self.numbered_run(&mut search, &root, bytes)?
                 }
+            };
+            let found = match &behind {
+                Some(behind) => self.completion(&mut search, behind)?,
+                None => Completion::None,
+            };
+            if found.is_found() != Some(true) {
+                refused.push(token.0);
+            }
+            if found == Completion::Unknown {
+                status = MaskStatus::Bound;
             }
         }
         self.trim();
         if refused.is_empty() {
-            return Ok(form);
+            return Ok((form, status));
         }
         refused.sort_unstable();
         refused.dedup();
         let mut mask = MaskBuilder::new(n_words);
         mask.union_without(&form, &refused);
-        Ok(Arc::new(mask.finish()))
+        let mut mask = mask.finish();
+        if status == MaskStatus::Bound && mask.len() == 0 {
+            mask = self.mask_along_completion(place)?;
+        }
+        Ok((Arc::new(mask), status))
     }
 
-    /// Adds `token` if no text that the watch lets pass goes on with it.
-    fn refuse_dead(
-        &mut self,
-        place: &Place,
-        token: TokenId,
-        refused: &mut Vec<u32>,
-    ) -> Result<(), EngineError> {
+    /// The tokens that spell the beginning of a completion.
+    fn mask_along_completion(&mut self, place: &Place) -> Result<MaskForm, EngineError> {
+        let bytes = self.begun_completion(place)?;
         let vocabulary = self.parser.shared.vocabulary.clone();
-        let bytes = vocabulary.token_bytes(token).unwrap_or_default();
-        if self.watched_advance(place, bytes)?.0 < bytes.len() {
-            refused.push(token.0);
+        let trie = vocabulary.trie();
+        let (mut node, mut tokens) = (Trie::ROOT, Vec::new());
+        for byte in bytes {
+            let Some(child) = trie.child(node, byte) else { break };
+            node = child;
+            tokens.extend(trie.tokens(node).iter().map(|token| token.0));
         }
-        Ok(())
+        tokens.sort_unstable();
+        Ok(MaskForm::Sparse(tokens.into()))
     }
 
     /// What becomes of tokens along which the text stays at risk. Takes time in their beginnings.
-    pub(crate) fn risky_tokens(&mut self, place: &Place, trie: &Trie) -> Result<RiskyTokens, EngineError> {
+    pub(crate) fn risky_tokens(
+        &mut self,
+        search: &mut Search,
+        root: &Numbered,
+        trie: &Trie,
+    ) -> Result<RiskyTokens, EngineError> {
         let mut risky = RiskyTokens::default();
-        let mut stack = vec![(Trie::ROOT, place.clone())];
-        while let Some((node, place)) = stack.pop() {
+        let mut stack = vec![(Trie::ROOT, root.clone())];
+        while let Some((node, at)) = stack.pop() {
+            let place = &at.place;
             let bytes = self.next_bytes(place.config)?.intersection(&place.watching.risky_bytes());
-            let are_all_admitted = self.admitted(&place)? == Some(place.config);
+            let are_all_admitted = self.admitted(place)? == Some(place.config);
             for (byte, child) in trie.children(node).filter(|(byte, _)| bytes.contains(*byte)) {
-                let mut next = place.clone();
-                if self.watched_step(&mut next, byte)?.is_none() {
+                let mut next = at.clone();
+                if !self.numbered_step(search, &mut next, byte)? {
                     risky.refused.extend(trie.subtree_tokens(child).iter().map(|token| token.0));
                 } else if !are_all_admitted {
                     risky.unclear.extend(trie.subtree_tokens(child));
-                } else if next.watching.is_at_risk() {
+                } else if next.place.watching.is_at_risk() {
                     let tokens = trie.tokens(child).iter().map(|&token| (token, next.clone()));
                     risky.at_risk.extend(tokens);
                     if trie.n_children(child) > 0 {

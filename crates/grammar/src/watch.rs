@@ -60,7 +60,7 @@ impl Mark {
 }
 
 /// The marks of the terminals that could be read at a place.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Marks(u8);
 
 impl Marks {

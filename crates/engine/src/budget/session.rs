@@ -31,9 +31,10 @@ pub enum TokenCountStatus {
 pub enum MaskStatus {
     /// It has just those.
     Exact,
-    /// All of its tokens are allowed; others may be too. Only masks under a limit on tokens can be bounds: the search
-    /// could not decide whether some token leaves enough room to finish the text. It reached a limit on work, or the grammar
-    /// has the contextual lexer, for which only upper bounds are known.
+    /// All of its tokens are allowed; others may be too. Two kinds of masks can be bounds. Under a limit on tokens, the search
+    /// could not decide whether some token leaves enough room to finish the text: it reached a limit on work, or the grammar
+    /// has the contextual lexer, for which only upper bounds are known. And where items or keys must differ, the search could
+    /// not decide whether some token leaves a way to finish the text.
     Bound,
 }
 
@@ -354,7 +355,7 @@ impl Machine {
         let config = state.config;
         if let Some(watching) = &state.watching {
             if self.is_far(config, Some(&**watching), n_left) {
-                return self.watched_mask(config, watching).map(exact);
+                return self.watched_mask(config, watching);
             }
             return self.watched_mask_within(config, watching, n_left);
         }

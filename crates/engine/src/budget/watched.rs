@@ -31,6 +31,7 @@ use crate::configuration::ConfigId;
 use crate::machine::Machine;
 use crate::mask_form::{MaskBuilder, MaskForm};
 use crate::watched::Place;
+use crate::watched_search::{Numbered, Search};
 
 /// How many tokens one search for a completion may try.
 const MAX_TRIED: usize = 2_000;
@@ -108,7 +109,9 @@ impl Machine {
     /// If a limit is reached.
     pub(crate) fn watched_fits(&mut self, place: &Place, n_left: u32) -> Result<Option<bool>, EngineError> {
         let mut patience = Patience::new(MAX_TRIED, MAX_TRIED);
-        let fits = self.fits_watched(place, n_left, &mut patience)?;
+        let mut search = Search::new();
+        let root = search.root(place);
+        let fits = self.fits_watched(&mut search, &root, n_left, &mut patience)?;
         Ok((fits || !patience.is_given_up).then_some(fits))
     }
 
@@ -142,10 +145,12 @@ impl Machine {
         let (safe, _) = self.bounded_mask(Ways::Safe, admitted, n_left)?;
         let (keeps_names_only, is_at_risk) = (!watching.keeps_parts(), watching.is_at_risk());
         let mut patience = Patience::new(MAX_TRIED, MAX_TRIED_BY_MASK);
+        let mut search = Search::new();
+        let root = search.root(place);
         // What is known of single tokens, and what must be found out.
         let mut refused: FxHashSet<u32> = FxHashSet::default();
         let mut allowed: Vec<u32> = Vec::new();
-        let mut asked: Vec<(TokenId, Option<Place>)> = Vec::new();
+        let mut asked: Vec<(TokenId, Option<Numbered>)> = Vec::new();
         let listed = self.listed_tokens(place, admitted)?;
         asked.extend(listed.into_iter().filter(|&token| possible.contains(token)).map(|token| (token, None)));
         // Where only names are kept, and what a token has read ends before another one, what was there is all that
@@ -153,7 +158,7 @@ impl Machine {
         let mut alike: FxHashMap<ConfigId, bool> = FxHashMap::default();
         let doubtful = self.doubtful_tokens()?;
         if is_at_risk {
-            let risky = self.risky_tokens(place, vocabulary.trie())?;
+            let risky = self.risky_tokens(&mut search, &root, vocabulary.trie())?;
             refused.extend(risky.refused);
             asked.extend(risky.unclear.into_iter().map(|token| (token, None)));
             asked.extend(risky.at_risk.into_iter().map(|(token, place)| (token, Some(place))));
@@ -179,18 +184,18 @@ impl Machine {
             let bytes = vocabulary.token_bytes(token).unwrap_or_default();
             let behind = match behind {
                 Some(behind) => Some(behind),
-                None => self.watched_run(place, bytes)?,
+                None => self.numbered_run(&mut search, &root, bytes)?,
             };
             let Some(behind) = behind else { continue };
             // So do tokens of which the watch has read nothing that it keeps.
-            let is_alike = Arc::ptr_eq(&behind.watching, watching)
+            let is_alike = Arc::ptr_eq(&behind.place.watching, watching)
                 || keeps_names_only && !is_at_risk && doubtful.merely_begins(token);
-            let fits = match alike.get(&behind.config) {
+            let fits = match alike.get(&behind.place.config) {
                 Some(&known) if is_alike => known,
-                _ => self.fits_watched(&behind, n_left - 1, &mut patience)?,
+                _ => self.fits_watched(&mut search, &behind, n_left - 1, &mut patience)?,
             };
             if is_alike {
-                alike.insert(behind.config, fits);
+                alike.insert(behind.place.config, fits);
             }
             if fits {
                 allowed.push(token.0);
@@ -282,10 +287,12 @@ impl Machine {
 
     fn fits_watched(
         &mut self,
-        place: &Place,
+        search: &mut Search,
+        at: &Numbered,
         n_left: u32,
         patience: &mut Patience,
     ) -> Result<bool, EngineError> {
+        let place = &at.place;
         let (least, status) = self.least_within(Ways::All, place.config, n_left)?;
         if least > n_left {
             patience.is_given_up |= status == TokenCountStatus::Upper;
@@ -294,8 +301,12 @@ impl Machine {
         if self.is_safe_within(place, n_left, TokenCountStatus::Exact)? {
             return Ok(true);
         }
-        if !self.has_completion(place)? {
-            return Ok(false);
+        match self.completion(search, at)?.is_found() {
+            Some(true) => {}
+            found => {
+                patience.is_given_up |= found.is_none();
+                return Ok(false);
+            }
         }
         let vocabulary = self.parser.shared.vocabulary.clone();
         for (path, start) in self.found_ways.get(&place.config).cloned().unwrap_or_default() {
