@@ -121,7 +121,7 @@ impl Matcher {
     }
 
     /// Accepts a run of bytes if some text goes on so, and returns whether one does. It counts as one step
-    /// for `rollback`.
+    /// for `rollback`, and against `max_tokens` as the fewest tokens that spell it.
     fn accept_bytes(&self, py: Python<'_>, text: &[u8]) -> PyResult<bool> {
         self.work(py, |matcher| matcher.accept_bytes(text))
     }

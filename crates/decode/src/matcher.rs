@@ -92,7 +92,7 @@ impl Constraint for GrammarConstraint {
     }
 
     fn accepts_bytes(&mut self, bytes: &[u8]) -> Result<bool, ConstraintError> {
-        Ok(!self.matcher.is_terminated() && self.matcher.validate_bytes(bytes)? == bytes.len())
+        Ok(self.matcher.fork().accept_bytes(bytes)?)
     }
 
     fn accept_bytes(&mut self, bytes: &[u8]) -> Result<bool, ConstraintError> {

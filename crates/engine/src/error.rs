@@ -45,6 +45,8 @@ enum Kind {
     BudgetSearch {
         limit: u64,
     },
+    BudgetOrders,
+    TooManyTokens,
     CannotBeSpelled,
     NotThatLong {
         asked: usize,
@@ -118,15 +120,31 @@ impl EngineError {
 
     /// `least` is `u32::MAX` if no text can be spelled at all.
     pub(crate) fn budget_too_small(limit: usize, least: u32) -> EngineError {
-        if least == u32::MAX {
-            EngineError::cannot_be_spelled()
-        } else {
-            EngineError(Kind::BudgetTooSmall { limit, least })
+        match least {
+            u32::MAX => EngineError::cannot_be_spelled(),
+            _ => EngineError(Kind::BudgetTooSmall { limit, least }),
+        }
+    }
+
+    /// No tokens spell the rest of any text, if `least` is `u32::MAX`; else those of all texts are too many to be counted.
+    pub(crate) fn no_tokens(least: u32) -> EngineError {
+        match least {
+            u32::MAX => EngineError::cannot_be_spelled(),
+            _ => EngineError(Kind::TooManyTokens),
         }
     }
 
     pub(crate) fn budget_search(limit: u64) -> EngineError {
         EngineError(Kind::BudgetSearch { limit })
+    }
+
+    /// There are too many orders of a list's items for an exact least number.
+    pub(crate) fn budget_orders() -> EngineError {
+        EngineError(Kind::BudgetOrders)
+    }
+
+    pub(crate) fn is_budget_orders(&self) -> bool {
+        matches!(self.0, Kind::BudgetOrders)
     }
 
     pub(crate) fn is_budget_search(&self) -> bool {
@@ -187,6 +205,8 @@ impl EngineError {
             Kind::TooManyThreads { .. }
             | Kind::TooManyCalls { .. }
             | Kind::BudgetSearch { .. }
+            | Kind::BudgetOrders
+            | Kind::TooManyTokens
             | Kind::LexedLimit { .. }
             | Kind::WatchSearch { .. } => true,
             Kind::NoText
@@ -254,6 +274,12 @@ impl fmt::Display for EngineError {
             ),
             Kind::BudgetSearch { limit } => {
                 write!(f, "the search for the shortest completion took more than {limit} steps")
+            }
+            Kind::BudgetOrders => {
+                write!(f, "a list in any order has too many orders to find its shortest completion")
+            }
+            Kind::TooManyTokens => {
+                write!(f, "every completion of the text takes more than {} tokens", u32::MAX - 2)
             }
             Kind::CannotBeSpelled => {
                 write!(f, "the vocabulary's tokens spell no completion of the text")

@@ -346,8 +346,9 @@ impl Matcher {
         Ok(tokens.len())
     }
 
-    /// Accepts a run of bytes, if some text goes on so; it counts as one step for
-    /// [`rollback`](Matcher::rollback).
+    /// Accepts a run of bytes, if some text goes on so. It counts as one step for [`rollback`](Matcher::rollback), and
+    /// against a limit on tokens as the fewest tokens that [spell](maskwright_vocabulary::Vocabulary::fewest_tokens) it (as many as it has bytes, if
+    /// none do).
     ///
     /// # Errors
     /// If a limit is reached.
@@ -355,13 +356,13 @@ impl Matcher {
         if self.state.is_terminated {
             return Ok(false);
         }
-        match self.after_bytes(&self.state, bytes)? {
-            Some(next) if self.fits(&next)?.unwrap_or(false) => {
-                self.push(next);
-                Ok(true)
-            }
-            _ => Ok(false),
+        let Some(mut next) = self.after_bytes(&self.state, bytes)? else { return Ok(false) };
+        next.n_tokens += self.grammar.vocabulary().fewest_tokens(bytes).unwrap_or(bytes.len());
+        let fits = self.fits(&next)?.unwrap_or(false);
+        if fits {
+            self.push(next);
         }
+        Ok(fits)
     }
 
     /// How many of `bytes`, from the first on, some text goes on with.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::{Shuffle, ShuffleList, ShufflePhase};
+use crate::{Offer, Shuffle, ShuffleList, ShufflePhase};
 
 /// Declares a `u32` id type.
 macro_rules! id {
@@ -223,10 +223,16 @@ impl ExprPool {
     /// A place in a list of this pool from which the list can be completed.
     pub(crate) fn shuffle_place(&mut self, place: Shuffle) -> ExprId {
         let list = self.shuffle_list(&place);
-        let has_ended = place.phase != ShufflePhase::AfterSeparator
-            && list.may_end(&place)
-            && list.offers(&place).is_empty();
+        let has_ended = place.phase != ShufflePhase::AfterSeparator && list.left(&place).has_ended(list);
         if has_ended { Self::EPSILON } else { self.intern(Expr::Shuffle(place)) }
+    }
+
+    /// The place in a list of this pool after `place` and what the list offers there.
+    pub(crate) fn shuffle_after(&mut self, place: &Shuffle, list: &ShuffleList, offer: Offer) -> ExprId {
+        match offer.is_last {
+            true => Self::EPSILON,
+            false => self.intern(Expr::Shuffle(place.after(list, offer.index))),
+        }
     }
 
     /// The list that `place` is a place of.

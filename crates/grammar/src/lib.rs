@@ -35,5 +35,5 @@ pub use layout::{Layout, blanks_after};
 pub use lexed::LexedGrammar;
 pub use network::{Move, Network, Symbol};
 pub use reduce::{ReducedGrammar, TerminalFacts, reduce};
-pub use shuffle::{Shuffle, ShuffleItem, ShuffleList, ShufflePhase};
+pub use shuffle::{ListLeft, Offer, Shuffle, ShuffleItem, ShuffleList, ShufflePhase};
 pub use watch::{Doubt, Mark, Marks, Watch, Watched, Watching};

@@ -18,8 +18,8 @@ use rustc_hash::FxHashSet;
 
 use crate::left_recursion::{eliminate, topological_ranks};
 use crate::{
-    Expr, ExprId, ExprPool, GrammarError, ReducedGrammar, RuleId, Seen, Shuffle, ShufflePhase, TerminalId,
-    Watched,
+    Expr, ExprId, ExprPool, GrammarError, ListLeft, Offer, ReducedGrammar, RuleId, Seen, Shuffle, ShuffleList,
+    ShufflePhase, TerminalId, Watched,
 };
 
 /// A grammar symbol.
@@ -158,6 +158,52 @@ impl Network {
         self.moves[index]
     }
 
+    /// Where `state` begins with a list in any order of which more must come, its next members, each after a separator
+    /// where there is one before it, with the state after it. With `max_sets`, only one of them where all orders of what must
+    /// come would take more than so many sets of members ([`ListLeft::n_sets`](crate::ListLeft::n_sets)): the first required
+    /// item that is missing, if one is.
+    pub fn needed_members(
+        &mut self,
+        state: ExprId,
+        max_sets: Option<u32>,
+    ) -> Option<Vec<(ExprId, ExprId)>> {
+        let (head, tail) = match *self.pool.get(state) {
+            Expr::Seq(head, tail) => (head, tail),
+            _ => (state, ExprPool::EPSILON),
+        };
+        let Expr::Shuffle(place) = self.pool.get(head).clone() else { return None };
+        let list = self.pool.shared_list(&place);
+        let left = list.left(&place);
+        let separator = match place.phase {
+            ShufflePhase::AfterItem => list.separator,
+            ShufflePhase::Start | ShufflePhase::AfterSeparator => ExprPool::EPSILON,
+        };
+        if left.n_needed(&list) == 0 {
+            return None;
+        }
+        let is_long = max_sets.is_some_and(|max| left.n_sets(&list) > max);
+        let offers = match is_long {
+            true => list.offer_in_order(&place).into_iter().collect(),
+            false => list.offers(&place),
+        };
+        let after = offers.into_iter().map(|offer| {
+            let rest = self.pool.shuffle_after(&place, &list, offer);
+            (self.pool.seq2(separator, offer.member), self.pool.seq2(rest, tail))
+        });
+        Some(after.collect())
+    }
+
+    /// At the beginning of `state`, the list in any order and what must still come of it.
+    pub fn list_at(&self, state: ExprId) -> Option<(&ShuffleList, ListLeft)> {
+        let head = match *self.pool.get(state) {
+            Expr::Seq(head, _) => head,
+            _ => state,
+        };
+        let Expr::Shuffle(place) = self.pool.get(head) else { return None };
+        let list = self.pool.shuffle_list(place);
+        Some((list, list.left(place)))
+    }
+
     /// Whether `state` may end here.
     pub fn is_nullable(&mut self, state: ExprId) -> bool {
         if self.nullable.len() < self.pool.len() {
@@ -166,15 +212,21 @@ impl Network {
         if let Some(known) = self.nullable[state.index()] {
             return known;
         }
-        // Only states made by `linear_form` come here, and those are sequences of known parts; a long one is
-        // walked, not recursed into.
-        let mut seen = Seen::new();
-        for id in self.pool.post_order(state, &mut seen) {
-            if self.nullable[id.index()].is_none() {
-                self.nullable[id.index()] = Some(self.nullable_from_children(id));
+        // Only states made by `linear_form` come here: a new first part, or a known one of fewer copies, before known parts.
+        let mut rest = state;
+        let is_nullable = loop {
+            if let Some(known) = self.nullable[rest.index()] {
+                break known;
             }
-        }
-        self.nullable[state.index()].unwrap_or(false)
+            let &Expr::Seq(head, tail) = self.pool.get(rest) else { break self.nullable_from_children(rest) };
+            let known = self.nullable[head.index()];
+            if !known.unwrap_or_else(|| self.nullable_from_children(head)) {
+                break false;
+            }
+            rest = tail;
+        };
+        self.nullable[state.index()] = Some(is_nullable);
+        is_nullable
     }
 
     /// Computes nullability bottom-up for all rules' expressions, so that later questions are shallow.
@@ -255,17 +307,16 @@ impl Network {
         let list = self.pool.shared_list(place);
         match place.phase {
             ShufflePhase::AfterItem => {
-                if list.offers(place).is_empty() {
+                if list.left(place).has_ended(&list) {
                     return Vec::new();
                 }
                 let next = Shuffle { phase: ShufflePhase::AfterSeparator, ..place.clone() };
                 vec![(list.separator, self.pool.shuffle_place(next))]
             }
-            ShufflePhase::Start | ShufflePhase::AfterSeparator => list
-                .offers(place)
-                .into_iter()
-                .map(|(member, behind)| (member, self.pool.shuffle_place(behind)))
-                .collect(),
+            ShufflePhase::Start | ShufflePhase::AfterSeparator => {
+                let step = |offer: Offer| (offer.member, self.pool.shuffle_after(place, &list, offer));
+                list.offers(place).into_iter().map(step).collect()
+            }
         }
     }
 

@@ -64,17 +64,68 @@ impl Shuffle {
         self.seen[index / 64] >> (index % 64) & 1 == 1
     }
 
-    /// The same place behind one more member: item `index` or (`None`) another.
-    fn behind(&self, list: &ShuffleList, index: Option<usize>) -> Shuffle {
+    /// The same place after one more member: item `index` or (`None`) another.
+    pub fn after(&self, list: &ShuffleList, index: Option<usize>) -> Shuffle {
         let mut seen = self.seen.clone();
         if let Some(index) = index {
             seen[index / 64] |= 1 << (index % 64);
         }
-        let count = match list.max {
-            Some(_) => self.count.saturating_add(1),
-            None => self.count.saturating_add(1).min(list.min),
-        };
-        Shuffle { list: self.list, seen, count, phase: ShufflePhase::AfterItem }
+        Shuffle { list: self.list, seen, count: list.counted(self.count), phase: ShufflePhase::AfterItem }
+    }
+}
+
+/// A member that may come next in a list.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer {
+    /// What it is.
+    pub member: ExprId,
+    /// Which item; `None` for [others](ShuffleList::others).
+    pub index: Option<usize>,
+    /// Whether nothing can follow it in the list.
+    pub is_last: bool,
+}
+
+/// What is still to come at a place of a list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ListLeft {
+    /// How many members were there, as far as that still matters.
+    count: u32,
+    /// How many required items are missing.
+    pub n_required: u32,
+    /// How many items may still come that are not required.
+    pub n_optional: u32,
+}
+
+impl ListLeft {
+    fn number_of(&mut self, item: &ShuffleItem) -> &mut u32 {
+        if item.is_required { &mut self.n_required } else { &mut self.n_optional }
+    }
+
+    fn room(&self, list: &ShuffleList) -> u32 {
+        list.max.map_or(u32::MAX, |max| max.saturating_sub(self.count))
+    }
+
+    fn may_end(&self, list: &ShuffleList) -> bool {
+        self.count >= list.min && self.n_required == 0
+    }
+
+    /// At least as many sets of members are met, up to a million, where all orders of what must still come are tried.
+    pub fn n_sets(&self, list: &ShuffleList) -> u32 {
+        let of_required = 1u32.checked_shl(self.n_required).unwrap_or(u32::MAX);
+        let n_more = self.n_needed(list) - self.n_required;
+        let of_more = self.n_optional.max(1).saturating_pow(n_more);
+        of_required.saturating_mul(of_more).min(1 << 20)
+    }
+
+    /// The least number of members that must still come.
+    pub fn n_needed(&self, list: &ShuffleList) -> u32 {
+        self.n_required.max(list.min.saturating_sub(self.count))
+    }
+
+    /// Whether the list must end.
+    pub(crate) fn has_ended(&self, list: &ShuffleList) -> bool {
+        let has_more = list.others != ExprPool::NEVER || self.n_optional > 0;
+        self.may_end(list) && (self.room(list) == 0 || !has_more)
     }
 }
 
@@ -87,32 +138,56 @@ impl ShuffleList {
 
     /// Whether the list may end at `place`, as far as the number of its members goes.
     pub fn may_end(&self, place: &Shuffle) -> bool {
-        place.count >= self.min && self.n_missing(place) == 0
+        self.left(place).may_end(self)
     }
 
-    /// The members that may come next at `place` (at its start or behind a separator), each with the place
-    /// behind it. From each of those places the list can be completed. Linear in the number of items.
-    pub fn offers(&self, place: &Shuffle) -> Vec<(ExprId, Shuffle)> {
-        let n_missing = self.n_missing(place);
-        let room = self.max.map_or(u32::MAX, |max| max.saturating_sub(place.count));
-        let mut offers = Vec::new();
+    /// What is still to come at `place`. Linear in the number of items.
+    pub fn left(&self, place: &Shuffle) -> ListLeft {
+        let mut left = ListLeft { count: place.count, n_required: 0, n_optional: 0 };
         for (i, item) in self.items.iter().enumerate() {
-            let needed = n_missing + u32::from(!item.is_required);
-            if !place.has_seen(i) && needed <= room {
-                offers.push((item.expr, place.behind(self, Some(i))));
+            if !place.has_seen(i) {
+                *left.number_of(item) += 1;
             }
         }
-        if self.others != ExprPool::NEVER && n_missing < room {
-            offers.push((self.others, place.behind(self, None)));
+        left
+    }
+
+    /// The members that may come next at `place` (at its start or after a separator). From the place after each of them
+    /// the list can be completed. Linear in the number of items.
+    pub fn offers(&self, place: &Shuffle) -> Vec<Offer> {
+        let left = self.left(place);
+        let room = left.room(self);
+        let counted = ListLeft { count: self.counted(left.count), ..left };
+        let mut offers = Vec::new();
+        for (i, item) in self.items.iter().enumerate() {
+            let needed = left.n_required + u32::from(!item.is_required);
+            if !place.has_seen(i) && needed <= room {
+                let mut after = counted;
+                *after.number_of(item) -= 1;
+                offers.push(Offer { member: item.expr, index: Some(i), is_last: after.has_ended(self) });
+            }
+        }
+        if self.others != ExprPool::NEVER && left.n_required < room {
+            offers.push(Offer { member: self.others, index: None, is_last: counted.has_ended(self) });
         }
         offers
     }
 
-    /// How many required items are still to come.
-    fn n_missing(&self, place: &Shuffle) -> u32 {
-        let missing =
-            self.items.iter().enumerate().filter(|(i, item)| item.is_required && !place.has_seen(*i));
-        missing.count() as u32
+    /// Of the members that may come next, one with which a short way to the end begins: the first required item that is
+    /// missing, else another member. From the place after it the list can be completed.
+    pub(crate) fn offer_in_order(&self, place: &Shuffle) -> Option<Offer> {
+        let offers = self.offers(place);
+        let is_required = |offer: &&Offer| offer.index.is_some_and(|i| self.items[i].is_required);
+        let is_other = |offer: &&Offer| offer.index.is_none();
+        offers.iter().find(is_required).or_else(|| offers.iter().find(is_other)).or(offers.first()).copied()
+    }
+
+    /// A number of members and one more, as far as that still matters.
+    fn counted(&self, count: u32) -> u32 {
+        match self.max {
+            Some(_) => count.saturating_add(1),
+            None => count.saturating_add(1).min(self.min),
+        }
     }
 
     /// Whether no more than the empty word need be read at `place`, where it may be read as what `is_empty`
@@ -131,7 +206,7 @@ impl ShuffleList {
         if unseen().any(|item| item.is_required && !is_empty(item.expr)) {
             return false;
         }
-        let n_needed = self.n_missing(place).max(self.min.saturating_sub(place.count)).max(1);
+        let n_needed = self.left(place).n_needed(self).max(1);
         let n_empty = match is_empty(self.others) {
             true => u32::MAX,
             false => unseen().filter(|item| is_empty(item.expr)).count() as u32,
@@ -154,9 +229,14 @@ impl ShuffleList {
             && (n_needed <= 1 || has_word(self.separator))
     }
 
+    /// All that may be a member.
+    pub fn members(&self) -> impl Iterator<Item = ExprId> + '_ {
+        self.items.iter().map(|item| item.expr).chain([self.others])
+    }
+
     /// The expressions of the list.
     pub(crate) fn parts(&self) -> impl Iterator<Item = ExprId> + '_ {
-        self.items.iter().map(|item| item.expr).chain([self.others, self.separator])
+        self.members().chain([self.separator])
     }
 
     /// The list with each expression replaced.

@@ -15,17 +15,17 @@ use maskwright_vocabulary::{Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use super::far::single_bytes;
-use super::futures::{FutureId, NEVER};
+use super::futures::{FutureId, NEVER, plus};
 use super::profile::Profile;
 use super::runs::{Effort, MAX_STEPS, MIN_STEPS, Spelling};
-use super::summaries::Summaries;
+use super::summaries::{Extent, Summaries};
 use crate::EngineError;
 use crate::configuration::{ConfigId, Thread};
 use crate::machine::Machine;
 use crate::stack::{Frame, NodeId};
 
 /// Items that the search for one upper bound may take.
-const MAX_UPPER_ITEMS: u64 = 400_000;
+pub(super) const MAX_UPPER_ITEMS: u64 = 400_000;
 /// After searches that were given up, the next may take at least so many items.
 const MIN_ITEMS: u64 = 1_000;
 /// Bytes that the memoised answers may take before they are dropped.
@@ -50,8 +50,7 @@ pub(crate) struct Budget {
     eos_cost: u32,
     /// Whether each byte is a token.
     pub(super) spells_all: bool,
-    /// Whether tokens that span terminals are left out: the answers are then upper bounds.
-    is_upper: bool,
+    extent: Extent,
     /// Items that a search may take.
     max_items: u64,
     /// Items that the next search may take: fewer after searches that were given up.
@@ -60,16 +59,17 @@ pub(crate) struct Budget {
 
 impl Budget {
     /// Nothing is known yet; `spelling` is what grammars share. The search for one answer may take `max_items` items. Only
-    /// completions count that enter none of the terminals that are `avoided`.
+    /// completions in the extent count that enter none of the terminals that are `avoided`.
     pub(crate) fn new(
         vocabulary: &Vocabulary,
         spelling: Arc<Mutex<Spelling>>,
         avoided: Arc<[bool]>,
+        extent: Extent,
         max_items: u64,
     ) -> Budget {
         Budget {
             spelling,
-            summaries: Summaries::new(avoided),
+            summaries: Summaries::new(avoided, extent),
             places: FxHashMap::default(),
             follows: FxHashMap::default(),
             configs: FxHashMap::default(),
@@ -79,21 +79,10 @@ impl Budget {
             profile_bytes: 0,
             eos_cost: u32::from(!vocabulary.eos_token_ids().is_empty()),
             spells_all: single_bytes(vocabulary) == ByteSet::FULL,
-            is_upper: false,
+            extent,
             max_items,
             patience: max_items,
         }
-    }
-
-    /// The same without tokens that span terminals, so that every answer is an upper bound, found fast.
-    pub(crate) fn new_upper(
-        vocabulary: &Vocabulary,
-        spelling: Arc<Mutex<Spelling>>,
-        avoided: Arc<[bool]>,
-    ) -> Budget {
-        let mut budget = Budget::new(vocabulary, spelling, avoided, MAX_UPPER_ITEMS);
-        budget.is_upper = true;
-        budget
     }
 
     /// Drops the search itself, which an error may have left in the middle of something.
@@ -103,7 +92,7 @@ impl Budget {
 
     /// What one run may take, by patience.
     fn effort(&self) -> Effort {
-        if self.is_upper {
+        if self.extent == Extent::Aligned {
             return Effort::Upper;
         }
         let steps = u128::from(MAX_STEPS) * u128::from(self.patience) / u128::from(self.max_items.max(1));
@@ -115,6 +104,11 @@ impl Budget {
     pub(crate) fn give_up(&mut self) {
         self.forget_search();
         self.patience = (self.patience / 4).max(MIN_ITEMS.min(self.patience));
+    }
+
+    /// A new question, whose searches may take as many items together as there is patience.
+    pub(crate) fn begin(&mut self) {
+        self.summaries.begin(self.patience);
     }
 
     /// The next search may take so many items.
@@ -169,7 +163,7 @@ impl Budget {
         for &(future, cost) in exits.iter() {
             if cost < least {
                 least =
-                    least.min(cost.saturating_add(self.place(machine, (thread.next, thread.node, future))?));
+                    least.min(plus(cost, self.place(machine, (thread.next, thread.node, future))?));
             }
         }
         self.threads.insert(thread, least);
@@ -231,13 +225,13 @@ impl Budget {
                 for frame in machine.parser.stacks.frames(node) {
                     if *frame == Frame::BOTTOM {
                         if left == root {
-                            least = least.min(cost + self.eos_cost);
+                            least = least.min(plus(cost, self.eos_cost));
                         }
                         continue;
                     }
                     let below = (frame.ret, frame.parent, left);
                     match self.places.get(&below) {
-                        Some(&known) => least = least.min(cost.saturating_add(known)),
+                        Some(&known) => least = least.min(plus(cost, known)),
                         None => stack.push(below),
                     }
                 }

@@ -34,6 +34,11 @@ impl FutureId {
 /// A number of tokens that no text has: there is no such way.
 pub(super) const NEVER: u32 = u32::MAX;
 
+/// The sum of two numbers of tokens: as many as can be counted, where there are more; [`NEVER`] if one of them is.
+pub(super) fn plus(a: u32, b: u32) -> u32 {
+    if a == NEVER || b == NEVER { NEVER } else { a.saturating_add(b).min(NEVER - 1) }
+}
+
 /// Sets with more strings than this are not searched one by one.
 const MAX_LISTED: u32 = 4_096;
 

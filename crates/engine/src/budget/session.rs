@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use maskwright_vocabulary::{TokenId, mask_words};
 
-use super::completions::Budget;
+use super::completions::{Budget, MAX_UPPER_ITEMS};
 use super::futures::NEVER;
 use super::lexed::LexedBudget;
 use super::profile::Profile;
+use super::summaries::Extent;
 use crate::configuration::ConfigId;
 use crate::hooks;
 use crate::lexed::Lexed;
@@ -127,8 +128,8 @@ impl Matcher {
             return Ok(TokensToFinish { n_tokens: 0, status: TokenCountStatus::Exact });
         }
         let (n_tokens, status) = self.ask(|machine| machine.least_at(&self.state))?;
-        if n_tokens == NEVER {
-            return Err(EngineError::cannot_be_spelled());
+        if n_tokens >= NEVER - 1 {
+            return Err(EngineError::no_tokens(n_tokens));
         }
         Ok(TokensToFinish { n_tokens: n_tokens as usize, status })
     }
@@ -179,21 +180,32 @@ pub(crate) enum Ways {
 pub(crate) struct Budgets {
     /// Made when first asked for.
     exact: Option<Box<Budget>>,
-    /// For upper bounds.
+    /// For upper bounds where lists in any order are long.
+    in_order: Option<Box<Budget>>,
+    /// For upper bounds that are found fast.
     upper: Option<Box<Budget>>,
 }
 
 impl Budgets {
+    fn of(&mut self, extent: Extent) -> &mut Option<Box<Budget>> {
+        match extent {
+            Extent::All => &mut self.exact,
+            Extent::InOrder => &mut self.in_order,
+            Extent::Aligned => &mut self.upper,
+        }
+    }
+
     /// Drops what is memoised.
     pub(crate) fn clear(&mut self) {
-        for budget in [&mut self.exact, &mut self.upper].into_iter().flatten() {
+        for budget in [&mut self.exact, &mut self.in_order, &mut self.upper].into_iter().flatten() {
             budget.clear();
         }
     }
 
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
-        [&self.exact, &self.upper].into_iter().flatten().map(|budget| budget.memory_usage()).sum()
+        let budgets = [&self.exact, &self.in_order, &self.upper];
+        budgets.into_iter().flatten().map(|budget| budget.memory_usage()).sum()
     }
 }
 
@@ -297,7 +309,7 @@ impl Machine {
     /// If the call is to be made again.
     pub(super) fn upper_least(&mut self, ways: Ways, config: ConfigId) -> Result<u32, EngineError> {
         // Whatever stops this search need not stop the exact one.
-        match self.with_upper(ways, |budget, machine| budget.least(machine, config)) {
+        match self.ask_budget(ways, Extent::Aligned, |budget, machine| budget.least(machine, config)) {
             Err(error) if !error.is_postponed() => Ok(NEVER),
             least => least,
         }
@@ -312,7 +324,7 @@ impl Machine {
         ways: Ways,
         config: ConfigId,
     ) -> Result<Arc<Profile>, EngineError> {
-        match self.with_upper(ways, |budget, machine| budget.profile(machine, config)) {
+        match self.ask_budget(ways, Extent::Aligned, |budget, machine| budget.profile(machine, config)) {
             Err(error) if !error.is_postponed() => Ok(Arc::default()),
             profile => profile,
         }
@@ -328,7 +340,7 @@ impl Machine {
     ) -> Result<(Arc<Profile>, TokenCountStatus), EngineError> {
         let is_known = |budget: &Budget| budget.profiles.contains_key(&config);
         if !self.budgets[ways as usize].exact.as_deref().is_some_and(is_known) {
-            let seen = self.with_upper(ways, |budget, machine| {
+            let seen = self.ask_budget(ways, Extent::Aligned, |budget, machine| {
                 let profile = budget.profile(machine, config)?;
                 // What no words complete other tokens do not either, if there is a token for each byte.
                 let tells = match budget.spells_all {
@@ -413,48 +425,59 @@ impl Machine {
         ways: Ways,
         mut ask: impl FnMut(&mut Budget, &mut Machine) -> Result<T, EngineError>,
     ) -> Result<(T, TokenCountStatus), EngineError> {
-        let shared = self.parser.shared.clone();
-        let which = ways as usize;
-        let mut budget = match self.budgets[which].exact.take() {
-            Some(budget) => budget,
-            None => {
-                let max_items = shared.limits.budget_items;
-                Box::new(Budget::new(&shared.vocabulary, shared.spelling(), self.avoided(ways), max_items))
-            }
-        };
         hooks::reach("budget");
-        let answer = ask(&mut budget, self);
-        let is_given_up = answer.as_ref().is_err_and(EngineError::is_budget_search);
-        if is_given_up {
-            budget.give_up();
-        } else if answer.is_err() {
-            budget.forget_search();
-        }
-        budget.trim();
-        self.budgets[which].exact = Some(budget);
-        if !is_given_up {
-            return Ok((answer?, TokenCountStatus::Exact));
-        }
-        Ok((self.with_upper(ways, ask)?, TokenCountStatus::Upper))
+        let exact = self.ask_budget(ways, Extent::All, &mut ask);
+        let in_order = match exact {
+            Err(error) if error.is_budget_orders() => self.ask_budget(ways, Extent::InOrder, &mut ask),
+            exact => return self.or_upper(exact, TokenCountStatus::Exact, ways, ask),
+        };
+        self.or_upper(in_order, TokenCountStatus::Upper, ways, ask)
     }
 
-    /// Runs `ask` for upper bounds.
-    fn with_upper<T>(
+    /// An answer, or an upper bound if its search was given up.
+    fn or_upper<T>(
+        &mut self,
+        answer: Result<T, EngineError>,
+        status: TokenCountStatus,
+        ways: Ways,
+        ask: impl FnMut(&mut Budget, &mut Machine) -> Result<T, EngineError>,
+    ) -> Result<(T, TokenCountStatus), EngineError> {
+        match answer {
+            Err(error) if error.is_budget_search() => {
+                Ok((self.ask_budget(ways, Extent::Aligned, ask)?, TokenCountStatus::Upper))
+            }
+            answer => Ok((answer?, status)),
+        }
+    }
+
+    /// Runs `ask` for the completions of a extent.
+    fn ask_budget<T>(
         &mut self,
         ways: Ways,
-        ask: impl FnOnce(&mut Budget, &mut Machine) -> Result<T, EngineError>,
+        extent: Extent,
+        mut ask: impl FnMut(&mut Budget, &mut Machine) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
         let shared = self.parser.shared.clone();
-        let mut budget = match self.budgets[ways as usize].upper.take() {
+        let mut budget = match self.budgets[ways as usize].of(extent).take() {
             Some(budget) => budget,
-            None => Box::new(Budget::new_upper(&shared.vocabulary, shared.spelling(), self.avoided(ways))),
+            None => {
+                let max_items = match extent {
+                    Extent::Aligned => MAX_UPPER_ITEMS,
+                    Extent::All | Extent::InOrder => shared.limits.budget_items,
+                };
+                let avoided = self.avoided(ways);
+                Box::new(Budget::new(&shared.vocabulary, shared.spelling(), avoided, extent, max_items))
+            }
         };
+        budget.begin();
         let answer = ask(&mut budget, self);
-        if answer.is_err() {
-            budget.forget_search();
+        match &answer {
+            Err(error) if error.is_budget_search() && extent != Extent::Aligned => budget.give_up(),
+            Err(_) => budget.forget_search(),
+            Ok(_) => {}
         }
         budget.trim();
-        self.budgets[ways as usize].upper = Some(budget);
+        *self.budgets[ways as usize].of(extent) = Some(budget);
         answer
     }
 

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
-use maskwright_grammar::{ExprId, ExprPool, Symbol, TerminalId};
+use maskwright_grammar::{Expr, ExprId, ExprPool, ShufflePhase, Symbol, TerminalId};
 use rustc_hash::FxHashMap;
 
-use super::futures::{FutureId, NEVER};
+use super::futures::{FutureId, NEVER, plus};
 use super::runs::{Effort, Spelling, is_beyond};
 use crate::EngineError;
 use crate::machine::Machine;
@@ -52,8 +52,8 @@ struct Summary {
 pub(super) struct Summaries {
     summaries: Vec<Summary>,
     ids: FxHashMap<(ExprId, FutureId, FollowId), SummaryId>,
-    /// Items that are to be taken, by cost; no list is empty.
-    queue: BTreeMap<u32, Vec<Item>>,
+    /// Items that are to be taken, by cost, those at the end of their summary first; no list is empty.
+    queue: BTreeMap<(u32, bool), Vec<Item>>,
     /// The least cost at which each item was offered.
     costs: FxHashMap<Item, u32>,
     root_costs: FxHashMap<(SummaryId, ExprId), u32>,
@@ -64,17 +64,37 @@ pub(super) struct Summaries {
     first_bytes: FxHashMap<ExprId, ByteSet>,
     /// Terminals that are not entered, by index.
     avoided: Arc<[bool]>,
+    extent: Extent,
+    /// How much work the present question may have led to at its end.
+    last_work: u64,
     n_items: u64,
     n_offers: u64,
+    n_moves: u64,
+}
+
+/// Which completions are looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) enum Extent {
+    /// All; the search is given up where a list in any order has too many orders.
+    #[default]
+    All,
+    /// Long lists in any order only as their items are listed, so costs are upper bounds.
+    InOrder,
+    /// The same, and only tokens that end where terminals do.
+    Aligned,
 }
 
 /// So many offers of items take the time of one item that is taken.
 const OFFERS_PER_ITEM: u64 = 16;
+/// So many moves of states do, with the states that they make.
+const MOVES_PER_ITEM: u64 = 4;
+/// Lists in any order are completed in all orders if that takes at most so many sets of members: ten required items.
+const MAX_SETS: u32 = 1_024;
 
 impl Summaries {
     /// Nothing is known yet; terminals that are `avoided` are not entered.
-    pub(super) fn new(avoided: Arc<[bool]>) -> Summaries {
-        Summaries { avoided, ..Summaries::default() }
+    pub(super) fn new(avoided: Arc<[bool]>, extent: Extent) -> Summaries {
+        Summaries { avoided, extent, ..Summaries::default() }
     }
 
     /// Whether a terminal is not entered.
@@ -84,7 +104,7 @@ impl Summaries {
 
     /// The same, with nothing known.
     pub(super) fn forgotten(&self) -> Summaries {
-        Summaries::new(self.avoided.clone())
+        Summaries::new(self.avoided.clone(), self.extent)
     }
 
     /// The number of a set of bytes.
@@ -98,7 +118,9 @@ impl Summaries {
         id
     }
 
-    /// The bytes that a non-empty reading of `state` can begin with. No left recursion, so this ends.
+    /// The bytes that a non-empty reading of `state` can begin with, and maybe those of members that a list in any order has
+    /// had. No left recursion, so this ends. All states together take time linear in their expressions, which share what
+    /// chains of optional parts have in common.
     pub(super) fn first_bytes(
         &mut self,
         machine: &mut Machine,
@@ -110,25 +132,36 @@ impl Summaries {
                 stack.pop();
                 continue;
             }
+            let network = &mut machine.parser.network;
             let mut bytes = ByteSet::EMPTY;
+            let parts: Vec<ExprId> = match network.pool().get(top).clone() {
+                Expr::Never | Expr::Epsilon => Vec::new(),
+                Expr::Rule(rule) => vec![network.body(rule)],
+                Expr::Seq(head, tail) if network.is_nullable(head) => vec![head, tail],
+                Expr::Seq(head, _) => vec![head],
+                Expr::Alt(parts) => parts.to_vec(),
+                Expr::Repeat { inner, .. } => vec![inner],
+                Expr::Shuffle(place) => {
+                    let list = network.pool().shuffle_list(&place);
+                    let (separator, members) = (list.separator, list.members().collect());
+                    match place.phase == ShufflePhase::AfterItem && !network.is_nullable(separator) {
+                        true => vec![separator],
+                        false => members,
+                    }
+                }
+                Expr::Terminal(terminal) => {
+                    if let Some(start) = machine.parser.terminal_start(terminal)? {
+                        let automaton = machine.parser.automaton(terminal);
+                        bytes = automaton.next_bytes(start).map_err(|error| located(automaton, error))?;
+                    }
+                    Vec::new()
+                }
+            };
             let n_open = stack.len();
-            for index in machine.parser.network.moves(top) {
-                match machine.parser.network.move_at(index).symbol {
-                    Symbol::Terminal(terminal) => {
-                        if let Some(start) = machine.parser.terminal_start(terminal)? {
-                            let automaton = machine.parser.automaton(terminal);
-                            let next =
-                                automaton.next_bytes(start).map_err(|error| located(automaton, error))?;
-                            bytes = bytes.union(&next);
-                        }
-                    }
-                    Symbol::Rule(rule) => {
-                        let body = machine.parser.network.body(rule);
-                        match self.first_bytes.get(&body) {
-                            Some(known) => bytes = bytes.union(known),
-                            None => stack.push(body),
-                        }
-                    }
+            for part in parts {
+                match self.first_bytes.get(&part) {
+                    Some(known) => bytes = bytes.union(known),
+                    None => stack.push(part),
                 }
             }
             if stack.len() == n_open {
@@ -190,14 +223,9 @@ impl Summaries {
         if !self.summaries[index].is_complete {
             self.summaries[index].is_asked = true;
             self.unpark(summary);
-            let last = self.work().saturating_add(max_items);
-            while let Some(&cost) = self.queue.keys().next()
-                && !self.is_past(summary, cost)
-            {
-                if let Some(item) = self.pop(cost) {
-                    self.take(machine, spelling, cost, item, effort)?;
-                }
-                if self.work() > last {
+            while let Some((cost, item)) = self.pop_before(summary) {
+                self.take(machine, spelling, cost, item, effort)?;
+                if self.work() > self.last_work {
                     return Err(EngineError::budget_search(max_items));
                 }
             }
@@ -206,14 +234,32 @@ impl Summaries {
         Ok(&self.summaries[index].exits)
     }
 
+    /// A new question, which may take `max_items` items.
+    pub(super) fn begin(&mut self, max_items: u64) {
+        self.last_work = self.work().saturating_add(max_items);
+    }
+
     /// What was done so far, in items.
     fn work(&self) -> u64 {
-        self.n_items + self.n_offers / OFFERS_PER_ITEM
+        self.n_items + self.n_offers / OFFERS_PER_ITEM + self.n_moves / MOVES_PER_ITEM
+    }
+
+    /// Whether a state begins with a list in any order of which not all orders are tried.
+    ///
+    /// # Errors
+    /// If all would have to be.
+    fn is_in_order(&self, machine: &Machine, state: ExprId) -> Result<bool, EngineError> {
+        let list = machine.parser.network.list_at(state);
+        let is_long = list.is_some_and(|(list, left)| left.n_sets(list) > MAX_SETS);
+        match self.extent {
+            Extent::All if is_long => Err(EngineError::budget_orders()),
+            _ => Ok(is_long),
+        }
     }
 
     fn unpark(&mut self, id: SummaryId) {
         for (cost, state, future) in std::mem::take(&mut self.summaries[id.0 as usize].parked) {
-            self.queue.entry(cost).or_default().push((id, state, future));
+            self.push(cost, (id, state, future));
         }
     }
 
@@ -223,14 +269,19 @@ impl Summaries {
         let known = self.costs.entry(item).or_insert(NEVER);
         if cost < *known {
             *known = cost;
-            self.queue.entry(cost).or_default().push(item);
+            self.push(cost, item);
         }
     }
 
     /// Whether no exit of `cost` or more can matter.
     fn is_past(&self, id: SummaryId, cost: u32) -> bool {
         let summary = &self.summaries[id.0 as usize];
-        is_beyond(cost, summary.root_cost, self.follows[summary.follow.0 as usize].1)
+        let worst = match self.extent {
+            // No token is in progress where something ends.
+            Extent::Aligned => 1,
+            Extent::All | Extent::InOrder => self.follows[summary.follow.0 as usize].1,
+        };
+        is_beyond(cost, summary.root_cost, worst)
     }
 
     /// Whether an exit of `cost` can matter to a caller (or to whoever asked).
@@ -252,14 +303,22 @@ impl Summaries {
         }
     }
 
-    /// An item of `cost`, taken off the queue.
-    fn pop(&mut self, cost: u32) -> Option<Item> {
-        let items = self.queue.get_mut(&cost)?;
-        let item = items.pop();
-        if items.is_empty() {
-            self.queue.remove(&cost);
+    fn push(&mut self, cost: u32, item: Item) {
+        self.queue.entry((cost, item.1 != ExprPool::EPSILON)).or_default().push(item);
+    }
+
+    /// The next item of the queue and its cost, unless no exit of that cost can matter to a summary.
+    fn pop_before(&mut self, id: SummaryId) -> Option<(u32, Item)> {
+        let cost = self.queue.keys().next()?.0;
+        if self.is_past(id, cost) {
+            return None;
         }
-        item
+        let mut first = self.queue.first_entry()?;
+        let item = first.get_mut().pop();
+        if first.get().is_empty() {
+            first.remove();
+        }
+        item.map(|item| (cost, item))
     }
 
     /// Takes an item whose cost is final.
@@ -298,8 +357,29 @@ impl Summaries {
         let follow = self.follows[self.summaries[id.0 as usize].follow.0 as usize].0;
         if machine.parser.network.is_nullable(state) {
             self.leave(spelling, id, cost, future, follow);
+            if self.is_past(id, cost) {
+                return Ok(());
+            }
         }
-        for index in machine.parser.network.moves(state) {
+        // A list in any order is read by whole members: what it takes to read one does not depend on those before it.
+        let is_in_order = self.is_in_order(machine, state)?;
+        let max_sets = is_in_order.then_some(MAX_SETS);
+        if let Some(members) = machine.parser.network.needed_members(state, max_sets) {
+            self.n_moves += members.len() as u64;
+            // And the rest of the list has a summary of its own, which lists that began otherwise come to as well.
+            if !self.ids.get(&(state, future, self.summaries[id.0 as usize].follow)).is_some_and(|&own| own == id) {
+                self.call(spelling, (id, ExprPool::EPSILON, cost), (state, future, follow));
+                return Ok(());
+            }
+            for (member, next) in members {
+                let behind = self.follow_of(machine, next, follow)?;
+                self.call(spelling, (id, next, cost), (member, future, behind));
+            }
+            return Ok(());
+        }
+        let moves = machine.parser.network.moves(state);
+        self.n_moves += moves.len() as u64;
+        for index in moves {
             let step = machine.parser.network.move_at(index);
             let behind = self.follow_of(machine, step.next, follow)?;
             match step.symbol {
@@ -309,22 +389,34 @@ impl Summaries {
                     let automaton = machine.parser.automaton(terminal);
                     let run = spelling.exits(automaton, start, future, behind, effort)?;
                     for &(left, more) in run.iter() {
-                        self.offer(cost.saturating_add(more), (id, step.next, left));
+                        self.offer(plus(cost, more), (id, step.next, left));
                     }
                 }
                 Symbol::Rule(rule) => {
-                    let behind = self.follow(spelling, behind);
-                    let callee = self.summary(machine.parser.network.body(rule), future, behind);
-                    self.summaries[callee.0 as usize].callers.push((id, step.next, cost));
-                    self.unpark(callee);
-                    for at in 0..self.summaries[callee.0 as usize].exits.len() {
-                        let (left, more) = self.summaries[callee.0 as usize].exits[at];
-                        self.offer(cost.saturating_add(more), (id, step.next, left));
-                    }
+                    let body = machine.parser.network.body(rule);
+                    self.call(spelling, (id, step.next, cost), (body, future, behind));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Goes on at `caller` with each exit of a summary, those to come included.
+    fn call(
+        &mut self,
+        spelling: &mut Spelling,
+        caller: (SummaryId, ExprId, u32),
+        (state, future, follow): (ExprId, FutureId, ByteSet),
+    ) {
+        let follow = self.follow(spelling, follow);
+        let callee = self.summary(state, future, follow);
+        self.summaries[callee.0 as usize].callers.push(caller);
+        self.unpark(callee);
+        let (id, next, cost) = caller;
+        for at in 0..self.summaries[callee.0 as usize].exits.len() {
+            let (left, more) = self.summaries[callee.0 as usize].exits[at];
+            self.offer(plus(cost, more), (id, next, left));
+        }
     }
 
     /// Adds an exit and tells the callers.
@@ -360,7 +452,7 @@ impl Summaries {
         summary.exits.push((future, cost));
         for at in 0..summary.callers.len() {
             let (caller, next, before) = self.summaries[id.0 as usize].callers[at];
-            self.offer(before.saturating_add(cost), (caller, next, future));
+            self.offer(plus(before, cost), (caller, next, future));
         }
     }
 

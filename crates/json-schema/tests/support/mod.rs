@@ -124,10 +124,10 @@ impl<'g> Recogniser<'g> {
                         let rest = self.push(next, tail);
                         todo.push(self.push(Part::Expr(list.separator), rest));
                     } else {
-                        for (member, behind) in list.offers(&place) {
-                            let behind = self.place(behind);
-                            let rest = self.push(behind, tail);
-                            todo.push(self.push(Part::Expr(member), rest));
+                        for offer in list.offers(&place) {
+                            let after = self.place(place.after(&list, offer.index));
+                            let rest = self.push(after, tail);
+                            todo.push(self.push(Part::Expr(offer.member), rest));
                         }
                     }
                 }
