@@ -85,8 +85,16 @@ impl Search {
     }
 }
 
+/// How many characters of a terminal's expression are shown.
+const MAX_SHOWN: usize = 60;
+
 impl EngineError {
-    pub(crate) fn automaton(terminal: String, error: AutomatonError) -> EngineError {
+    /// `terminal` is its expression, of which the beginning is shown.
+    pub(crate) fn automaton(mut terminal: String, error: AutomatonError) -> EngineError {
+        if let Some((end, _)) = terminal.char_indices().nth(MAX_SHOWN) {
+            terminal.truncate(end);
+            terminal.push('…');
+        }
         EngineError(Kind::Automaton { terminal, error })
     }
 
@@ -245,7 +253,7 @@ impl fmt::Display for EngineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::Grammar(error) => error.fmt(f),
-            Kind::Automaton { terminal, error } => write!(f, "terminal {terminal}: {error}"),
+            Kind::Automaton { terminal, error } => write!(f, "{error}, in the terminal `{terminal}`"),
             Kind::Lexer(error) => error.fmt(f),
             Kind::LexedLimit { what, limit } => {
                 write!(f, "the grammar needs more than {limit} {what}")

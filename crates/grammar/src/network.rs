@@ -158,39 +158,22 @@ impl Network {
         self.moves[index]
     }
 
-    /// Where `state` begins with a list in any order of which more must come, its next members, each after a separator
-    /// where there is one before it, with the state after it. With `max_sets`, only one of them where all orders of what must
-    /// come would take more than so many sets of members ([`ListLeft::n_sets`](crate::ListLeft::n_sets)): the first required
-    /// item that is missing, if one is.
-    pub fn needed_members(
-        &mut self,
-        state: ExprId,
-        max_sets: Option<u32>,
-    ) -> Option<Vec<(ExprId, ExprId)>> {
+    /// Where `state` begins with a list in any order of which more must come, one of its next members, after a separator if
+    /// there is one before it, and the state after it: the first required item that is missing, if one is.
+    pub fn next_member(&mut self, state: ExprId) -> Option<(ExprId, ExprId)> {
         let (head, tail) = match *self.pool.get(state) {
             Expr::Seq(head, tail) => (head, tail),
             _ => (state, ExprPool::EPSILON),
         };
         let Expr::Shuffle(place) = self.pool.get(head).clone() else { return None };
         let list = self.pool.shared_list(&place);
-        let left = list.left(&place);
         let separator = match place.phase {
             ShufflePhase::AfterItem => list.separator,
             ShufflePhase::Start | ShufflePhase::AfterSeparator => ExprPool::EPSILON,
         };
-        if left.n_needed(&list) == 0 {
-            return None;
-        }
-        let is_long = max_sets.is_some_and(|max| left.n_sets(&list) > max);
-        let offers = match is_long {
-            true => list.offer_in_order(&place).into_iter().collect(),
-            false => list.offers(&place),
-        };
-        let after = offers.into_iter().map(|offer| {
-            let rest = self.pool.shuffle_after(&place, &list, offer);
-            (self.pool.seq2(separator, offer.member), self.pool.seq2(rest, tail))
-        });
-        Some(after.collect())
+        let offer = list.first_offer(&place)?;
+        let rest = self.pool.shuffle_after(&place, &list, offer);
+        Some((self.pool.seq2(separator, offer.member), self.pool.seq2(rest, tail)))
     }
 
     /// At the beginning of `state`, the list in any order and what must still come of it.
@@ -212,21 +195,36 @@ impl Network {
         if let Some(known) = self.nullable[state.index()] {
             return known;
         }
-        // Only states made by `linear_form` come here: a new first part, or a known one of fewer copies, before known parts.
+        // Mostly states of `linear_form` come here, which are a new part before known ones.
         let mut rest = state;
-        let is_nullable = loop {
-            if let Some(known) = self.nullable[rest.index()] {
-                break known;
-            }
-            let &Expr::Seq(head, tail) = self.pool.get(rest) else { break self.nullable_from_children(rest) };
-            let known = self.nullable[head.index()];
-            if !known.unwrap_or_else(|| self.nullable_from_children(head)) {
-                break false;
+        while self.nullable[rest.index()].is_none()
+            && let &Expr::Seq(head, tail) = self.pool.get(rest)
+        {
+            if !self.is_part_nullable(head) {
+                self.nullable[state.index()] = Some(false);
+                return false;
             }
             rest = tail;
-        };
+        }
+        let is_nullable = self.is_part_nullable(rest);
         self.nullable[state.index()] = Some(is_nullable);
         is_nullable
+    }
+
+    /// The same of a part that is no sequence.
+    fn is_part_nullable(&mut self, part: ExprId) -> bool {
+        if let Some(known) = self.nullable[part.index()] {
+            return known;
+        }
+        // All places of a list have the same parts, which are known and may be many.
+        let is_place = matches!(self.pool.get(part), Expr::Shuffle(_));
+        let unknown = if is_place { vec![part] } else { self.pool.post_order(part, &mut Seen::new()) };
+        for id in unknown {
+            if self.nullable[id.index()].is_none() {
+                self.nullable[id.index()] = Some(self.nullable_from_children(id));
+            }
+        }
+        self.nullable[part.index()].unwrap_or(false)
     }
 
     /// Computes nullability bottom-up for all rules' expressions, so that later questions are shallow.
@@ -310,8 +308,7 @@ impl Network {
                 if list.left(place).has_ended(&list) {
                     return Vec::new();
                 }
-                let next = Shuffle { phase: ShufflePhase::AfterSeparator, ..place.clone() };
-                vec![(list.separator, self.pool.shuffle_place(next))]
+                vec![(list.separator, self.pool.shuffle_place(place.after_separator()))]
             }
             ShufflePhase::Start | ShufflePhase::AfterSeparator => {
                 let step = |offer: Offer| (offer.member, self.pool.shuffle_after(place, &list, offer));

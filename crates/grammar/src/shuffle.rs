@@ -8,6 +8,8 @@
 //! read); a flag for each item in the session (states, masks and what is shared between grammars are keyed by
 //! expressions, and would need to know of flags everywhere).
 
+use std::sync::Arc;
+
 use crate::{ExprId, ExprPool};
 
 /// Items in any order, each at most once, among any number of others, with a separator between neighbours.
@@ -50,8 +52,10 @@ pub enum ShufflePhase {
 pub struct Shuffle {
     /// The list, as [`ExprPool::shuffle_list`] knows it.
     pub list: u32,
-    /// Which items were there: bit i mod 64 of word i / 64.
-    pub seen: Box<[u64]>,
+    /// Which items were there before the last one: bit i mod 64 of word i / 64. The places after each of many items share it.
+    seen: Arc<[u64]>,
+    /// The last item, if it was one and it is not among those.
+    last: Option<u32>,
     /// How many items and others were there, as far as that still matters.
     pub count: u32,
     /// Where it stands.
@@ -61,16 +65,25 @@ pub struct Shuffle {
 impl Shuffle {
     /// Whether item `index` was there.
     pub fn has_seen(&self, index: usize) -> bool {
-        self.seen[index / 64] >> (index % 64) & 1 == 1
+        self.seen[index / 64] >> (index % 64) & 1 == 1 || self.last.is_some_and(|last| last as usize == index)
+    }
+
+    /// The same place after a separator.
+    pub fn after_separator(&self) -> Shuffle {
+        let mut seen = self.seen.clone();
+        if let Some(last) = self.last {
+            let mut words = seen.to_vec();
+            words[last as usize / 64] |= 1 << (last % 64);
+            seen = words.into();
+        }
+        Shuffle { seen, last: None, phase: ShufflePhase::AfterSeparator, ..*self }
     }
 
     /// The same place after one more member: item `index` or (`None`) another.
     pub fn after(&self, list: &ShuffleList, index: Option<usize>) -> Shuffle {
-        let mut seen = self.seen.clone();
-        if let Some(index) = index {
-            seen[index / 64] |= 1 << (index % 64);
-        }
-        Shuffle { list: self.list, seen, count: list.counted(self.count), phase: ShufflePhase::AfterItem }
+        let last = index.map(|index| index as u32);
+        let count = list.counted(self.count);
+        Shuffle { last, count, phase: ShufflePhase::AfterItem, ..self.after_separator() }
     }
 }
 
@@ -109,12 +122,12 @@ impl ListLeft {
         self.count >= list.min && self.n_required == 0
     }
 
-    /// At least as many sets of members are met, up to a million, where all orders of what must still come are tried.
+    /// An upper bound on the sets of items that are met where all orders of what must still come are tried.
     pub fn n_sets(&self, list: &ShuffleList) -> u32 {
-        let of_required = 1u32.checked_shl(self.n_required).unwrap_or(u32::MAX);
+        let subsets = |n_items: u32| 1u32.checked_shl(n_items).unwrap_or(u32::MAX);
         let n_more = self.n_needed(list) - self.n_required;
-        let of_more = self.n_optional.max(1).saturating_pow(n_more);
-        of_required.saturating_mul(of_more).min(1 << 20)
+        let of_optional = self.n_optional.max(1).saturating_pow(n_more).min(subsets(self.n_optional));
+        subsets(self.n_required).saturating_mul(of_optional)
     }
 
     /// The least number of members that must still come.
@@ -133,7 +146,7 @@ impl ShuffleList {
     /// The beginning of the list, which is number `list` in its pool.
     pub(crate) fn start(&self, list: u32) -> Shuffle {
         let seen = vec![0; self.items.len().div_ceil(64)].into();
-        Shuffle { list, seen, count: 0, phase: ShufflePhase::Start }
+        Shuffle { list, seen, last: None, count: 0, phase: ShufflePhase::Start }
     }
 
     /// Whether the list may end at `place`, as far as the number of its members goes.
@@ -175,7 +188,7 @@ impl ShuffleList {
 
     /// Of the members that may come next, one with which a short way to the end begins: the first required item that is
     /// missing, else another member. From the place after it the list can be completed.
-    pub(crate) fn offer_in_order(&self, place: &Shuffle) -> Option<Offer> {
+    pub(crate) fn first_offer(&self, place: &Shuffle) -> Option<Offer> {
         let offers = self.offers(place);
         let is_required = |offer: &&Offer| offer.index.is_some_and(|i| self.items[i].is_required);
         let is_other = |offer: &&Offer| offer.index.is_none();

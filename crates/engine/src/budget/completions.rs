@@ -106,7 +106,7 @@ impl Budget {
         self.patience = (self.patience / 4).max(MIN_ITEMS.min(self.patience));
     }
 
-    /// A new question, whose searches may take as many items together as there is patience.
+    /// A new question, whose searches together may take a few times as many items as one may.
     pub(crate) fn begin(&mut self) {
         self.summaries.begin(self.patience);
     }

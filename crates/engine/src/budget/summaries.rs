@@ -84,12 +84,14 @@ pub(super) enum Extent {
     Aligned,
 }
 
+/// So many summaries of one question may take all the items that one may.
+const SUMMARIES_PER_QUESTION: u64 = 4;
 /// So many offers of items take the time of one item that is taken.
 const OFFERS_PER_ITEM: u64 = 16;
 /// So many moves of states do, with the states that they make.
 const MOVES_PER_ITEM: u64 = 4;
-/// Lists in any order are completed in all orders if that takes at most so many sets of members: ten required items.
-const MAX_SETS: u32 = 1_024;
+/// Lists in any order are completed in all orders if that takes at most so many sets of items: those of eight required ones.
+const MAX_SETS: u32 = 256;
 
 impl Summaries {
     /// Nothing is known yet; terminals that are `avoided` are not entered.
@@ -223,9 +225,10 @@ impl Summaries {
         if !self.summaries[index].is_complete {
             self.summaries[index].is_asked = true;
             self.unpark(summary);
+            let last_work = self.last_work.min(self.work().saturating_add(max_items));
             while let Some((cost, item)) = self.pop_before(summary) {
                 self.take(machine, spelling, cost, item, effort)?;
-                if self.work() > self.last_work {
+                if self.work() > last_work {
                     return Err(EngineError::budget_search(max_items));
                 }
             }
@@ -234,9 +237,9 @@ impl Summaries {
         Ok(&self.summaries[index].exits)
     }
 
-    /// A new question, which may take `max_items` items.
+    /// A new question, whose summaries may take `max_items` items each, and [`SUMMARIES_PER_QUESTION`] times that together.
     pub(super) fn begin(&mut self, max_items: u64) {
-        self.last_work = self.work().saturating_add(max_items);
+        self.last_work = self.work().saturating_add(max_items.saturating_mul(SUMMARIES_PER_QUESTION));
     }
 
     /// What was done so far, in items.
@@ -290,7 +293,7 @@ impl Summaries {
         if summary.is_asked {
             return true;
         }
-        let matters = |&(caller, _, before): &(SummaryId, ExprId, u32)| !self.is_past(caller, before + cost);
+        let matters = |&(caller, _, before): &(SummaryId, ExprId, u32)| !self.is_past(caller, plus(before, cost));
         if summary.callers.get(summary.needed_by).is_some_and(matters) {
             return true;
         }
@@ -361,17 +364,12 @@ impl Summaries {
                 return Ok(());
             }
         }
-        // A list in any order is read by whole members: what it takes to read one does not depend on those before it.
-        let is_in_order = self.is_in_order(machine, state)?;
-        let max_sets = is_in_order.then_some(MAX_SETS);
-        if let Some(members) = machine.parser.network.needed_members(state, max_sets) {
-            self.n_moves += members.len() as u64;
-            // And the rest of the list has a summary of its own, which lists that began otherwise come to as well.
-            if !self.ids.get(&(state, future, self.summaries[id.0 as usize].follow)).is_some_and(|&own| own == id) {
+        if self.is_in_order(machine, state)? {
+            // The rest of the list has a summary of its own, which lists that began otherwise come to as well.
+            let own = (state, future, self.summaries[id.0 as usize].follow);
+            if self.ids.get(&own) != Some(&id) {
                 self.call(spelling, (id, ExprPool::EPSILON, cost), (state, future, follow));
-                return Ok(());
-            }
-            for (member, next) in members {
+            } else if let Some((member, next)) = machine.parser.network.next_member(state) {
                 let behind = self.follow_of(machine, next, follow)?;
                 self.call(spelling, (id, next, cost), (member, future, behind));
             }

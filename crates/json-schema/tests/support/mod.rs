@@ -119,8 +119,7 @@ impl<'g> Recogniser<'g> {
                         todo.push(tail);
                     }
                     if place.phase == ShufflePhase::AfterItem {
-                        let next = Shuffle { phase: ShufflePhase::AfterSeparator, ..place };
-                        let next = self.place(next);
+                        let next = self.place(place.after_separator());
                         let rest = self.push(next, tail);
                         todo.push(self.push(Part::Expr(list.separator), rest));
                     } else {

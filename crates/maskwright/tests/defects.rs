@@ -1,0 +1,153 @@
+//! Defects that adversarial testing found, each as it was found, with its story.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
+use std::sync::Arc;
+
+use maskwright::{
+    CompileOptions, CompiledGrammar, Compiler, MaskStatus, Matcher, PropertyOrder, SchemaConfig,
+    TokenCountStatus, TokenId, Tokenizer,
+};
+use serde_json::{Value, json};
+
+/// Each byte is a token; then there are some longer ones, and the end.
+fn tokenizer(longer: &[&str]) -> Tokenizer {
+    let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
+    tokens.extend(longer.iter().map(|token| token.as_bytes().to_vec()));
+    let end = tokens.len() as u32;
+    tokens.push(b"</s>".to_vec());
+    Tokenizer::from_tokens(tokens, &[end]).unwrap()
+}
+
+fn compiled(schema: &Value, property_order: PropertyOrder, longer: &[&str]) -> Arc<CompiledGrammar> {
+    let config = SchemaConfig { property_order, ..SchemaConfig::default() };
+    let compiler = Compiler::new(&tokenizer(longer));
+    let compiled = compiler.compile_json_schema(&schema.to_string(), &config, &CompileOptions::default());
+    compiled.unwrap().grammar
+}
+
+/// The bytes that the mask after a text allows.
+fn allowed_after(grammar: &Arc<CompiledGrammar>, text: &str) -> (String, MaskStatus) {
+    let mut matcher = Matcher::new(grammar);
+    assert!(matcher.accept_bytes(text.as_bytes()).unwrap(), "{text}");
+    let mask = matcher.mask().unwrap();
+    let bytes = mask.iter().filter(|token| token.0 < 256).map(|token| char::from(token.0 as u8));
+    (bytes.collect(), matcher.mask_status())
+}
+
+fn object_of(values: &Value) -> Value {
+    json!({"type": "object", "properties": {"k": values}, "required": ["k"], "additionalProperties": false})
+}
+
+/// Once an array had all values that its items can have, the mask was an error: white space led the search for another one
+/// to new places without end.
+#[test]
+fn arrays_that_have_all_values_can_be_closed() {
+    let array = |items: Value| json!({"type": "array", "uniqueItems": true, "items": items});
+    let two = compiled(&array(object_of(&json!({"enum": ["x", "y"]}))), PropertyOrder::Schema, &[]);
+    assert_eq!(allowed_after(&two, r#"[{"k": "x"}, {"k": "y"}"#), ("\n ]".into(), MaskStatus::Exact));
+    let mut matcher = Matcher::new(&two);
+    assert!(!matcher.accept_bytes(br#"[{"k": "x"}, {"k": "y"}, "#).unwrap(), "no third one can follow");
+    let mixed = compiled(&array(json!({"enum": ["aa", [1], "a"]})), PropertyOrder::Schema, &[]);
+    assert_eq!(allowed_after(&mixed, "[[1],"), ("\n \"".into(), MaskStatus::Exact));
+    let names: Vec<String> = (0..10).map(|i| format!("k{i}")).collect();
+    let values: Vec<String> = names.iter().map(|name| format!(r#"{{"k": "{name}"}}"#)).collect();
+    let many = compiled(&array(object_of(&json!({"enum": names}))), PropertyOrder::Schema, &[]);
+    assert_eq!(allowed_after(&many, &format!("[{}", values.join(", "))), ("\n ]".into(), MaskStatus::Exact));
+    let all_but_one = allowed_after(&many, &format!("[{}", values[..9].join(", ")));
+    assert_eq!(all_but_one, ("\n ,]".into(), MaskStatus::Exact));
+}
+
+fn required(n: usize) -> Value {
+    let names: Vec<String> = (0..n).map(|i| format!("p{i:02}")).collect();
+    let properties: serde_json::Map<_, _> =
+        names.iter().map(|name| (name.clone(), json!({"type": "string"}))).collect();
+    json!({"type": "object", "properties": properties, "required": names, "additionalProperties": false})
+}
+
+/// The least number of tokens was looked for in each of the 2^n sets of keys that could be there: 20 required keys in any
+/// order took 11 seconds and ended in an error.
+#[test]
+fn required_keys_in_any_order_have_limits_on_tokens() {
+    for (n, status) in [(5, TokenCountStatus::Exact), (10, TokenCountStatus::Exact), (20, TokenCountStatus::Upper)] {
+        let grammar = compiled(&required(n), PropertyOrder::Any, &[]);
+        // Bytes are tokens, so all orders take as many: `"p00":"",` for each key, and `{`, `}` and the end less a comma.
+        let least = Matcher::new(&grammar).tokens_to_finish().unwrap();
+        assert_eq!((least.n_tokens, least.status), (9 * n + 2, status), "{n} keys");
+        let mut matcher = Matcher::with_max_tokens(&grammar, Some(least.n_tokens)).unwrap();
+        let tokens = matcher.finish().unwrap();
+        assert_eq!(tokens.len(), least.n_tokens, "{n} keys");
+        for token in tokens {
+            assert!(matcher.mask().unwrap().contains(token) && matcher.accept_token(token).unwrap());
+        }
+        assert!(matcher.is_terminated());
+    }
+}
+
+/// With tokens that span members, an upper bound by one order of many is kept whichever tokens are taken.
+#[test]
+fn a_limit_that_one_order_keeps_is_kept_in_all() {
+    let longer = ["\",\"", "\":\"", "{\"", "\"}", "p0", "p1", "01\":\"", "\"p", ", ", "\": \""];
+    let grammar = compiled(&required(14), PropertyOrder::Any, &longer);
+    let least = Matcher::new(&grammar).tokens_to_finish().unwrap();
+    assert_eq!(least.status, TokenCountStatus::Upper);
+    for seed in 0..20u64 {
+        let mut matcher = Matcher::with_max_tokens(&grammar, Some(least.n_tokens + seed as usize)).unwrap();
+        let mut draw = seed;
+        while !matcher.is_terminated() {
+            let allowed: Vec<TokenId> = matcher.mask().unwrap().iter().collect();
+            assert!(!allowed.is_empty(), "seed {seed}: no token is left");
+            draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let token = allowed[(draw >> 33) as usize % allowed.len()];
+            assert!(matcher.accept_token(token).unwrap(), "seed {seed}: a token of the mask is refused");
+        }
+    }
+}
+
+/// Objects of thousands of properties compile at once, but their least number of tokens took half a minute and 700 MB.
+#[test]
+fn large_objects_have_limits_on_tokens() {
+    let properties: serde_json::Map<_, _> =
+        (0..3_000).map(|i| (format!("p{i}"), json!({"type": "string"}))).collect();
+    let parts: Vec<Value> =
+        properties.iter().map(|(name, schema)| json!({"properties": {name: schema}})).collect();
+    for (schema, order) in [
+        (json!({"properties": properties}), PropertyOrder::Schema),
+        (json!({"properties": properties}), PropertyOrder::Any),
+        (json!({"allOf": parts}), PropertyOrder::Schema),
+    ] {
+        let grammar = compiled(&schema, order, &[]);
+        let mut matcher = Matcher::new(&grammar);
+        assert!(matcher.accept_bytes(b"{\"p1").unwrap());
+        assert!(matcher.mask().unwrap().contains(TokenId(u32::from(b'"'))));
+        // `":""}` and the end.
+        assert_eq!(matcher.tokens_to_finish().unwrap().n_tokens, 6);
+    }
+}
+
+/// A text of 2^40 tokens was said to have no tokens that spell it.
+#[test]
+fn numbers_of_tokens_beyond_counting_are_a_limit() {
+    let mut source = String::from("root ::= a0\n");
+    (0..40).for_each(|i| source += &format!("a{i} ::= a{} a{}\n", i + 1, i + 1));
+    let compiler = Compiler::new(&tokenizer(&[]));
+    let grammar = compiler.compile_gbnf(&(source + "a40 ::= \"x\""), &CompileOptions::default()).unwrap();
+    let error = Matcher::new(&grammar).tokens_to_finish().unwrap_err();
+    assert!(error.is_limit(), "{error}");
+    assert!(Matcher::with_max_tokens(&grammar, Some(100)).is_err());
+    assert!(Matcher::new(&grammar).accept_bytes(b"xxx").unwrap());
+}
+
+/// With one token left, two bytes were accepted that are no token.
+#[test]
+fn bytes_count_against_the_limit_on_tokens() {
+    let compiler = Compiler::new(&tokenizer(&["bc"]));
+    let grammar = compiler.compile_regex("abc|abcd?e", &CompileOptions::default()).unwrap();
+    let mut matcher = Matcher::with_max_tokens(&grammar, Some(3)).unwrap();
+    assert!(!matcher.fork().accept_bytes(b"abcde").unwrap(), "a, bc, d, e and the end");
+    assert!(!matcher.fork().accept_bytes(b"abce").unwrap(), "a, bc, e and the end");
+    assert!(matcher.accept_bytes(b"abc").unwrap(), "a, bc and the end");
+    assert!(matcher.is_accepting());
+    matcher.rollback(1).unwrap();
+    assert!(matcher.accept_bytes(b"a").unwrap() && matcher.accept_bytes(b"bc").unwrap());
+}
