@@ -19,13 +19,13 @@ use maskwright_grammar::{Doubt, Mark, Marks, Watch, Watched, Watching};
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary, mask_words};
 use rustc_hash::FxHashMap;
 
+use crate::EngineError;
 use crate::budget::MaskStatus;
 use crate::configuration::{ConfigId, Thread};
 use crate::machine::Machine;
 use crate::mask_form::{MaskBuilder, MaskForm};
 use crate::rows::Weigh;
 use crate::watched_search::{Completion, Numbered, Search};
-use crate::EngineError;
 
 /// Where a session of a watched grammar stands: a configuration, and what the watch remembers.
 #[derive(Clone, Debug)]

@@ -18,8 +18,8 @@ use rustc_hash::FxHashSet;
 
 use crate::left_recursion::{eliminate, topological_ranks};
 use crate::{
-    Expr, ExprId, ExprPool, GrammarError, ListLeft, Offer, ReducedGrammar, RuleId, Seen, Shuffle, ShuffleList,
-    ShufflePhase, TerminalId, Watched,
+    Expr, ExprId, ExprPool, GrammarError, ListLeft, Offer, ReducedGrammar, RuleId, Seen, Shuffle,
+    ShuffleList, ShufflePhase, TerminalId, Watched,
 };
 
 /// A grammar symbol.

@@ -162,8 +162,7 @@ impl Budget {
         let mut least = NEVER;
         for &(future, cost) in exits.iter() {
             if cost < least {
-                least =
-                    least.min(plus(cost, self.place(machine, (thread.next, thread.node, future))?));
+                least = least.min(plus(cost, self.place(machine, (thread.next, thread.node, future))?));
             }
         }
         self.threads.insert(thread, least);

@@ -293,7 +293,8 @@ impl Summaries {
         if summary.is_asked {
             return true;
         }
-        let matters = |&(caller, _, before): &(SummaryId, ExprId, u32)| !self.is_past(caller, plus(before, cost));
+        let matters =
+            |&(caller, _, before): &(SummaryId, ExprId, u32)| !self.is_past(caller, plus(before, cost));
         if summary.callers.get(summary.needed_by).is_some_and(matters) {
             return true;
         }
