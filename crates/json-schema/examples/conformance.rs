@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use instances::written;
 use maskwright_automata::Fuel;
 use maskwright_json_schema::{
-    CompiledSchema, PropertyOrder, SchemaConfig, SchemaError, compile_with_documents,
+    CompiledSchema, Documents, PropertyOrder, SchemaConfig, SchemaError, compile_with_documents,
 };
 use serde_json::{Value, json};
 use support::{Automata, Recogniser};
@@ -138,7 +138,7 @@ impl Table {
 
 fn timed(
     schema: &Value,
-    documents: &BTreeMap<String, Value>,
+    documents: &Documents,
     config: &SchemaConfig,
 ) -> (Result<CompiledSchema, SchemaError>, Duration) {
     let start = (cpu_time(), Instant::now());
@@ -160,8 +160,8 @@ fn cpu_time() -> Option<Duration> {
 }
 
 /// The documents that the suite serves at `http://localhost:1234/`.
-fn remotes(root: &Path) -> BTreeMap<String, Value> {
-    let mut documents = BTreeMap::new();
+fn remotes(root: &Path) -> Documents {
+    let mut documents = Documents::default();
     let mut folders = vec![root.to_path_buf()];
     while let Some(folder) = folders.pop() {
         let Ok(entries) = std::fs::read_dir(&folder) else { continue };
@@ -170,7 +170,7 @@ fn remotes(root: &Path) -> BTreeMap<String, Value> {
                 folders.push(path);
             } else if let Ok(below) = path.strip_prefix(root) {
                 let text = std::fs::read_to_string(&path).expect("readable");
-                let document = serde_json::from_str(&text).expect("a remote document is JSON");
+                let document: Value = serde_json::from_str(&text).expect("a remote document is JSON");
                 documents.insert(format!("http://localhost:1234/{}", below.display()), document);
             }
         }
@@ -210,7 +210,7 @@ fn main() -> ExitCode {
         let text = std::fs::read_to_string(&file).expect("readable");
         for line in text.lines() {
             let case: Value = serde_json::from_str(line).expect("a line is JSON");
-            let (compiled, time) = timed(&case["schema"], &BTreeMap::new(), &config);
+            let (compiled, time) = timed(&case["schema"], &Documents::default(), &config);
             let name = case["id"].as_str().unwrap_or_default();
             table.add(name, compiled, time, case["tests"].as_array().map_or(&[], |t| t), &mut automata);
         }

@@ -7,23 +7,79 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use maskwright_syntax::SyntaxError;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use crate::SchemaError;
-use crate::error::Kind;
 
-/// The document of a JSON text.
+/// The document of a JSON text. `name`: what messages call it. Linear in the text.
 ///
 /// # Errors
 /// If the text is not JSON, nested more than 127 deep, or an object in it repeats a key; with line and
 /// column.
-pub(crate) fn parse(text: &str) -> Result<Value, SchemaError> {
-    let syntax = |error: serde_json::Error| {
-        SchemaError::new(String::new(), None, Kind::Syntax { message: error.to_string() })
-    };
+///
+/// ```
+/// let error = maskwright_json_schema::parse_document("[1,]", "list.json").unwrap_err();
+/// assert_eq!((error.line(), error.column()), (Some(1), Some(4)));
+/// assert!(error.to_string().contains("trailing comma") && error.to_string().contains("list.json:1:4"));
+/// ```
+pub fn parse_document(text: &str, name: &str) -> Result<Value, SchemaError> {
+    let syntax = |error: serde_json::Error| SchemaError::not_json(located(&error, text, name));
     serde_json::from_str::<DistinctKeys>(text).map_err(syntax)?;
     serde_json::from_str(text).map_err(syntax)
+}
+
+/// The error with its place marked in the text, and with a hint where the mistake is a usual one.
+fn located(error: &serde_json::Error, text: &str, name: &str) -> SyntaxError {
+    let told = error.to_string();
+    // The place is told by the frame, and counted in characters there.
+    let message = told.rsplit_once(" at line ").map_or(&*told, |(message, _)| message);
+    let line_start = match error.line() {
+        0 | 1 => 0,
+        line => text.match_indices('\n').nth(line - 2).map_or(0, |(newline, _)| newline + 1),
+    };
+    // Columns are counted in bytes from 1; 0 is the end of the line before.
+    let offset = (line_start + error.column().saturating_sub(1)).min(text.len());
+    if matches!(message, "lone leading surrogate in hex escape" | "unexpected end of hex escape")
+        && let Some(escape) = lone_surrogate(text, offset)
+    {
+        let message = format!("the escape {escape} is half of a surrogate pair, which is no character");
+        return SyntaxError::new(text, name, offset..offset + 1, message)
+            .with_hint("no UTF-8 text has it, so no text of a model does; leave it out");
+    }
+    let placed = SyntaxError::new(text, name, offset..offset + 1, message);
+    match message {
+        "trailing comma" => placed.with_hint("JSON has no comma after the last item or member"),
+        "recursion limit exceeded" => placed.with_hint("values may be nested 127 deep"),
+        _ if is_like_a_path(text) => {
+            placed.with_hint("this looks like the name of a file: pass its content, or a pathlib.Path")
+        }
+        _ => placed,
+    }
+}
+
+/// The escape of half a surrogate pair that ends at or shortly before `offset`.
+fn lone_surrogate(text: &str, offset: usize) -> Option<&str> {
+    // What follows the escape is read before it is known that the other half is missing.
+    let near = text.get(..(offset + 1).min(text.len()))?;
+    let start = near.rfind("\\u").filter(|start| offset - start <= 12)?;
+    let escapes = [Some(start), near[..start].rfind("\\u").filter(|before| start - before == 6)];
+    escapes.into_iter().flatten().find_map(|start| {
+        let code = u32::from_str_radix(text.get(start + 2..start + 6)?, 16).ok()?;
+        (0xd800..0xe000).contains(&code).then(|| &text[start..start + 6])
+    })
+}
+
+/// Whether a text that is not JSON may be the name of a file.
+fn is_like_a_path(text: &str) -> bool {
+    const LONGEST: usize = 1024;
+    let text = text.trim();
+    let is_name = !text.is_empty() && text.len() <= LONGEST && !text.contains(['\n', '{', '[', '"']);
+    let has_extension = [".json", ".jsonc", ".yaml", ".yml", ".toml", ".schema"]
+        .iter()
+        .any(|extension| text.to_ascii_lowercase().ends_with(extension));
+    is_name && (has_extension || (text.contains(['/', '\\']) && !text.contains("://")))
 }
 
 /// Any value, of which no object repeats a key.
@@ -97,18 +153,63 @@ mod tests {
 
     #[test]
     fn documents_that_can_be_read_in_two_ways_are_refused() {
-        assert!(parse(r#"{"a": {"b": 1, "c": [1.5e3, -2, null, true, "x"]}, "b": {}}"#).is_ok());
+        assert!(
+            parse_document(r#"{"a": {"b": 1, "c": [1.5e3, -2, null, true, "x"]}, "b": {}}"#, "x").is_ok()
+        );
         for (text, says) in [
             ("{\"a\": 1,\n \"a\": 2}", "the key \"a\" is repeated at line 2 column 4"),
             (r#"[{"x": {"a": 1, "b": 2, "a": 3}}]"#, "the key \"a\" is repeated"),
             (r#"{"a": }"#, "line 1 column 7"),
-            ("", "EOF while parsing a value at line 1 column 0"),
+            ("", "EOF while parsing a value at line 1 column 1"),
             (r#"{"type": "null"} x"#, "trailing characters at line 1 column 18"),
         ] {
-            let error = parse(text).unwrap_err().to_string();
+            let error = parse_document(text, "x").unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
         }
         let nested = "[".repeat(10_000) + &"]".repeat(10_000);
-        assert!(parse(&nested).unwrap_err().to_string().contains("recursion limit"));
+        assert!(parse_document(&nested, "x").unwrap_err().to_string().contains("recursion limit"));
+    }
+
+    /// A schema's text with a comma too many was refused with a line and a column, but nothing to see there.
+    #[test]
+    fn text_that_is_not_json_is_shown_with_its_place() {
+        let text = "{\n  \"title\": \"é\", \"required\": [\"ä\",]\n}";
+        let error = parse_document(text, "person.json").unwrap_err();
+        assert_eq!((error.line(), error.column()), (Some(2), Some(34)));
+        let told = error.to_string();
+        assert!(told.starts_with("the schema is not JSON: trailing comma at line 2 column 34\n"), "{told}");
+        assert!(told.contains("person.json:2:34") && told.contains("[\"ä\",]"), "{told}");
+        assert!(error.hint().is_some_and(|hint| hint.contains("comma")));
+    }
+
+    /// The name of a file in the place of its content.
+    #[test]
+    fn the_name_of_a_file_is_recognised() {
+        for (text, is_path) in [
+            ("person.schema.json", true),
+            ("schemas/person", true),
+            (r"C:\schemas\person.json", true),
+            ("{\"type\": \"a.json", false),
+            ("type: object", false),
+            ("", false),
+        ] {
+            let error = parse_document(text, "x").unwrap_err();
+            let says_so = error.hint().is_some_and(|hint| hint.contains("pathlib"));
+            assert_eq!(says_so, is_path, "{text}: {error}");
+        }
+    }
+
+    /// `"\ud800"` alone was "unexpected end of hex escape".
+    #[test]
+    fn half_a_surrogate_pair_is_named() {
+        for text in
+            [r#"{"const": "\ud800"}"#, r#"{"const": "\uD83D\u0041"}"#, r#"["\udc00"]"#, r#""\ud800 x""#]
+        {
+            let error = parse_document(text, "x").unwrap_err().to_string();
+            assert!(error.contains("half of a surrogate pair"), "{error}");
+        }
+        assert!(parse_document(r#""\ud83d\ude00""#, "x").is_ok());
+        let other = parse_document(r#"["\u00e9", x]"#, "x").unwrap_err().to_string();
+        assert!(!other.contains("surrogate"), "{other}");
     }
 }

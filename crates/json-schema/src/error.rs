@@ -5,7 +5,7 @@ use std::fmt;
 use maskwright_automata::{AutomatonError, FuelError};
 use maskwright_syntax::SyntaxError;
 
-/// Why a schema is refused: a message, a JSON pointer to the place and the keyword there.
+/// Why a schema is refused: a message, a JSON pointer to the place, the keyword there and, where there is one, a hint.
 ///
 /// ```
 /// use maskwright_automata::Fuel;
@@ -13,6 +13,8 @@ use maskwright_syntax::SyntaxError;
 /// let schema = r#"{"properties": {"a": {"not": {"uniqueItems": true}}}}"#;
 /// let error = compile_str(schema, &SchemaConfig::default(), &Fuel::unlimited()).unwrap_err();
 /// assert_eq!((error.pointer(), error.keyword()), ("/properties/a/not", Some("uniqueItems")));
+/// let error = compile_str("{\"type\": ]", &SchemaConfig::default(), &Fuel::unlimited()).unwrap_err();
+/// assert_eq!((error.line(), error.column()), (Some(1), Some(10)));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaError(Box<Inner>);
@@ -22,14 +24,16 @@ struct Inner {
     pointer: String,
     keyword: Option<&'static str>,
     kind: Kind,
+    hint: Option<String>,
+    missing_document: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The document is not JSON.
-    Syntax {
-        message: String,
-    },
+    Syntax(SyntaxError),
+    /// The keyword's value is no pattern that is known.
+    Pattern(SyntaxError),
     /// A keyword's value is not what the specification says.
     Malformed {
         message: String,
@@ -58,14 +62,7 @@ pub(crate) enum Kind {
 impl Kind {
     /// What is wrong with a pattern.
     pub(crate) fn of_syntax(error: &SyntaxError) -> Kind {
-        let message = format!("column {}: {}", error.column(), error.message());
-        if error.is_cancelled() {
-            Kind::Fuel(FuelError::Cancelled)
-        } else if error.is_limit() {
-            Kind::Limit { message }
-        } else {
-            Kind::Malformed { message }
-        }
+        if error.is_cancelled() { Kind::Fuel(FuelError::Cancelled) } else { Kind::Pattern(error.clone()) }
     }
 
     /// Why an automaton could not be made.
@@ -80,10 +77,23 @@ impl Kind {
 
 impl SchemaError {
     pub(crate) fn new(pointer: String, keyword: Option<&'static str>, kind: Kind) -> SchemaError {
-        SchemaError(Box::new(Inner { pointer, keyword, kind }))
+        SchemaError(Box::new(Inner { pointer, keyword, kind, hint: None, missing_document: None }))
     }
 
-    /// The JSON pointer (RFC 6901) of the schema at fault; empty for the whole document.
+    /// The text of a document is not JSON.
+    pub(crate) fn not_json(error: SyntaxError) -> SchemaError {
+        SchemaError::new(String::new(), None, Kind::Syntax(error))
+    }
+
+    /// The same error for the lack of the document at `uri`, with what to do about it.
+    pub(crate) fn lacking(mut self, uri: String, hint: String) -> SchemaError {
+        self.0.missing_document = Some(uri);
+        self.0.hint = Some(hint);
+        self
+    }
+
+    /// The JSON pointer (RFC 6901) of the schema at fault; empty for the whole document. In another document than the
+    /// schema's own, the document's URI, `#` and the pointer.
     pub fn pointer(&self) -> &str {
         &self.0.pointer
     }
@@ -93,9 +103,39 @@ impl SchemaError {
         self.0.keyword
     }
 
+    /// The line, from 1: in the text of a document that is not JSON ([`is_syntax`](Self::is_syntax)), or in the
+    /// pattern that is the keyword's value.
+    pub fn line(&self) -> Option<usize> {
+        self.syntax().map(SyntaxError::line)
+    }
+
+    /// The column in characters, from 1; in the same text as [`line`](Self::line).
+    pub fn column(&self) -> Option<usize> {
+        self.syntax().map(SyntaxError::column)
+    }
+
+    /// What to do about it, where that is known.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref().or_else(|| self.syntax()?.hint())
+    }
+
+    /// Where the document would have been that a reference needs and that was not given: a URI.
+    pub fn missing_document(&self) -> Option<&str> {
+        self.0.missing_document.as_deref()
+    }
+
+    /// Whether the text of a document is not JSON.
+    pub fn is_syntax(&self) -> bool {
+        matches!(self.0.kind, Kind::Syntax(_))
+    }
+
     /// Whether a limit on work or size was reached, rather than the schema being wrong.
     pub fn is_limit(&self) -> bool {
-        matches!(self.0.kind, Kind::Limit { .. } | Kind::Fuel(FuelError::Exhausted { .. }))
+        match &self.0.kind {
+            Kind::Limit { .. } | Kind::Fuel(FuelError::Exhausted { .. }) => true,
+            Kind::Pattern(error) => error.is_limit(),
+            _ => false,
+        }
     }
 
     /// Whether the caller cancelled the work.
@@ -116,13 +156,26 @@ impl SchemaError {
     pub fn is_unsupported(&self) -> bool {
         matches!(self.0.kind, Kind::Unsupported { .. })
     }
+
+    /// The error in a text, if it is one.
+    fn syntax(&self) -> Option<&SyntaxError> {
+        match &self.0.kind {
+            Kind::Syntax(error) | Kind::Pattern(error) => Some(error),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for SchemaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { pointer, keyword, kind } = &*self.0;
+        let Inner { pointer, keyword, kind, hint, .. } = &*self.0;
         match kind {
-            Kind::Syntax { message } => return write!(f, "the schema is not JSON: {message}"),
+            Kind::Syntax(error) => {
+                let (line, column) = (error.line(), error.column());
+                let message = error.message();
+                writeln!(f, "the schema is not JSON: {message} at line {line} column {column}")?;
+                return f.write_str(&error.frame());
+            }
             Kind::Fuel(error) => return error.fmt(f),
             _ => {}
         }
@@ -139,13 +192,20 @@ impl fmt::Display for SchemaError {
             | Kind::Unsupported { message }
             | Kind::Reference { message }
             | Kind::Unsatisfiable { message }
-            | Kind::Limit { message }
-            | Kind::Syntax { message } => write!(f, "{message}"),
+            | Kind::Limit { message } => write!(f, "{message}")?,
+            Kind::Pattern(error) => {
+                write!(f, "column {}: {}\n{}", error.column(), error.message(), error.frame())?;
+            }
             Kind::Loop => write!(
                 f,
                 "the schema leads back to itself without a step into a property or an item, so it says nothing"
-            ),
-            Kind::Fuel(error) => error.fmt(f),
+            )?,
+            // Said above, without a place.
+            Kind::Syntax(_) | Kind::Fuel(_) => {}
+        }
+        match hint {
+            Some(hint) => write!(f, "\nHelp: {hint}"),
+            None => Ok(()),
         }
     }
 }

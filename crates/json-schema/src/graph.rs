@@ -7,7 +7,6 @@
 //! limited, since multiplying out `anyOf`s is exponential in the worst case.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use maskwright_automata::{Fuel, Regex};
@@ -15,6 +14,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use crate::array::ArraySet;
+use crate::documents::Documents;
 use crate::draft::Draft;
 use crate::error::Kind;
 use crate::number::{NumberSet, NumberValue};
@@ -22,6 +22,7 @@ use crate::object::{ObjectSet, Property};
 use crate::reference::Resources;
 use crate::report::{Entry, Place, Step};
 use crate::shape::{NodeId, Shape, StringSet};
+use crate::suggest::Unknown;
 use crate::words::{Matcher, Size};
 use crate::{SchemaConfig, SchemaError};
 
@@ -35,13 +36,14 @@ pub(crate) struct Graph<'a> {
     /// The latest draft that a part of the schema names: keywords of later ones have no effect.
     pub(crate) latest_draft: Draft,
     pub(crate) root: &'a Value,
-    /// Other documents, by URI.
-    pub(crate) documents: &'a BTreeMap<String, Value>,
+    pub(crate) documents: &'a Documents,
     /// Made when the first reference is met.
     pub(crate) resources: Option<Resources<'a>>,
     nodes: Vec<Node<'a>>,
     pub(crate) places: Vec<Place<Cow<'a, str>>>,
     pub(crate) entries: Vec<Entry<Cow<'a, str>>>,
+    /// What is to be said about unknown keywords and formats, by place and keyword.
+    pub(crate) unknown: FxHashMap<(PlaceId, &'a str), Unknown<&'a str>>,
     /// Nodes by the address of their schema in the document.
     schemas: FxHashMap<usize, NodeId>,
     /// Nodes by the address of their constant in the document.
@@ -83,7 +85,7 @@ enum State<'a> {
 impl<'a> Graph<'a> {
     pub(crate) fn new(
         root: &'a Value,
-        documents: &'a BTreeMap<String, Value>,
+        documents: &'a Documents,
         config: &'a SchemaConfig,
         fuel: &'a Fuel,
     ) -> Graph<'a> {
@@ -96,7 +98,7 @@ impl<'a> Graph<'a> {
             config,
             fuel,
             draft: Draft::of(root),
-            latest_draft: documents.values().fold(Draft::latest(root), |draft, document| {
+            latest_draft: documents.iter().fold(Draft::latest(root), |draft, (_, document)| {
                 draft.max(document.get("$schema").map_or(draft, |_| Draft::latest(document)))
             }),
             root,
@@ -105,6 +107,7 @@ impl<'a> Graph<'a> {
             nodes: vec![fixed(Shape::any()), fixed(Shape::default())],
             places: vec![Place { parent: 0, step: Step::Root }],
             entries: Vec::new(),
+            unknown: FxHashMap::default(),
             schemas: FxHashMap::default(),
             constants: FxHashMap::default(),
             intersections: FxHashMap::default(),
@@ -232,6 +235,11 @@ impl<'a> Graph<'a> {
     fn push(&mut self, source: Source<'a>, place: PlaceId) -> NodeId {
         self.nodes.push(Node { source, place, state: State::Pending });
         NodeId::from_index(self.nodes.len() - 1)
+    }
+
+    /// The schemas of the documents that were read, by address, with their places.
+    pub(crate) fn schema_places(&self) -> impl Iterator<Item = (usize, PlaceId)> {
+        self.schemas.iter().map(|(&address, &node)| (address, self.place(node)))
     }
 
     /// Where a node's schema stands.

@@ -337,8 +337,12 @@ impl<'a> Graph<'a> {
             // Annotations and places for definitions.
             "$id" | "$anchor" | "$comment" | "$vocabulary" | "$defs" | "definitions" | "title"
             | "description" | "default" | "examples" | "deprecated" | "readOnly" | "writeOnly"
-            | "contentEncoding" | "contentMediaType" | "contentSchema" | "$recursiveAnchor"
-            | "$dynamicAnchor" => return Ok(()),
+            | "$recursiveAnchor" | "$dynamicAnchor" => return Ok(()),
+            // What a string holds is for whoever reads it, by the specification.
+            "contentEncoding" | "contentMediaType" | "contentSchema" => {
+                self.note_annotation(place, keyword);
+                return Ok(());
+            }
             "id" if self.draft <= Draft::Draft4 => return Ok(()),
             "format" => {
                 // What the specification does not define is an annotation by it.
@@ -347,7 +351,7 @@ impl<'a> Graph<'a> {
                         read.format = Some(language);
                         self.note(place, "format");
                     }
-                    None => self.note_annotation(place, keyword),
+                    None => self.note_unknown_format(place, keyword, value.as_str()),
                 }
                 return Ok(());
             }
@@ -355,7 +359,7 @@ impl<'a> Graph<'a> {
             "disallow" if self.draft == Draft::Draft3 => "disallow",
             "divisibleBy" if self.draft == Draft::Draft3 => "divisibleBy",
             _ => {
-                self.note_annotation(place, keyword);
+                self.note_unknown(place, keyword);
                 return Ok(());
             }
         };

@@ -25,7 +25,8 @@
 //!   finite list of scalars, the watch keeps them too.
 //!
 //! A keyword that is not enforced is an error, or with `strict: false` an entry of the [`Report`]. Unknown
-//! keywords are annotations, as the specification says, and are listed as such.
+//! keywords are annotations, as the specification says, and are listed as such; those that are nearly a known one, and
+//! unknown formats, are [warned about](Report::warnings).
 //!
 //! Compilation is linear in the document for usual schemas; multiplied-out combinations and everything else
 //! that can grow is paid for in `Fuel` and limited.
@@ -37,6 +38,7 @@ mod config;
 mod decimal;
 mod distinct;
 mod document;
+mod documents;
 mod draft;
 mod empty;
 mod error;
@@ -55,6 +57,7 @@ mod notes;
 mod number;
 mod object;
 mod object_meet;
+mod order;
 mod productive;
 mod range;
 mod read;
@@ -63,20 +66,22 @@ mod reference;
 mod report;
 mod scientific;
 mod shape;
+mod suggest;
 mod terminals;
 mod unevaluated;
 mod uri;
 mod words;
-
-use std::collections::BTreeMap;
 
 use maskwright_automata::{Fuel, Regex};
 use maskwright_grammar::Grammar;
 use serde_json::Value;
 
 pub use config::{PropertyOrder, SchemaConfig, SchemaLimits, Whitespace};
+pub use document::parse_document;
+pub use documents::Documents;
 pub use error::SchemaError;
 pub use report::{Report, ReportEntry, Status};
+pub use suggest::Warning;
 
 use crate::graph::Graph;
 use crate::report::Step;
@@ -105,16 +110,27 @@ pub struct CompiledSchema {
 /// If the schema is malformed, nothing satisfies it, it uses a keyword that is not enforced (and `config` is
 /// strict), a limit is reached, or the work is cancelled; with the JSON pointer and the keyword.
 pub fn compile(schema: &Value, config: &SchemaConfig, fuel: &Fuel) -> Result<CompiledSchema, SchemaError> {
-    compile_with_documents(schema, &BTreeMap::new(), config, fuel)
+    compile_with_documents(schema, &Documents::default(), config, fuel)
 }
 
-/// [Compiles](compile) a schema whose references may lead to other documents, given by their URI.
+/// [Compiles](compile) a schema whose references may lead to other documents.
 ///
 /// # Errors
-/// As [`compile`]; a reference to a document that is not among them is one that is not enforced.
+/// As [`compile`]; a reference to a document that is not among them is one that is not enforced
+/// ([`SchemaError::missing_document`]).
+///
+/// ```
+/// use maskwright_automata::Fuel;
+/// use maskwright_json_schema::{Documents, compile_with_documents, parse_document};
+/// let schema = parse_document(r#"{"$ref": "name.json"}"#, "schema.json")?;
+/// let mut documents = Documents::default();
+/// documents.insert("name.json", parse_document(r#"{"type": "string"}"#, "name.json")?);
+/// assert!(compile_with_documents(&schema, &documents, &Default::default(), &Fuel::unlimited()).is_ok());
+/// # Ok::<(), maskwright_json_schema::SchemaError>(())
+/// ```
 pub fn compile_with_documents(
     schema: &Value,
-    documents: &BTreeMap<String, Value>,
+    documents: &Documents,
     config: &SchemaConfig,
     fuel: &Fuel,
 ) -> Result<CompiledSchema, SchemaError> {
@@ -140,5 +156,5 @@ pub fn usual_terminals(config: &SchemaConfig) -> Vec<Regex> {
 /// As [`compile`]; and if the document is not JSON, is nested more than 127 deep or repeats a key, with line and
 /// column.
 pub fn compile_str(schema: &str, config: &SchemaConfig, fuel: &Fuel) -> Result<CompiledSchema, SchemaError> {
-    compile(&document::parse(schema)?, config, fuel)
+    compile(&parse_document(schema, "schema")?, config, fuel)
 }

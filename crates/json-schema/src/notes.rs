@@ -7,6 +7,7 @@ use crate::error::Kind;
 use crate::graph::{Graph, PlaceId};
 use crate::report::{self, Entry, Place, Status};
 use crate::shape::Shape;
+use crate::suggest::{self, Unknown};
 
 impl<'a> Graph<'a> {
     /// Pays for work on the schema at `place`.
@@ -44,6 +45,24 @@ impl<'a> Graph<'a> {
     /// Notes a keyword that the specification does not know.
     pub(crate) fn note_annotation(&mut self, place: PlaceId, keyword: &'a str) {
         self.entries.push(Entry { place, keyword: Cow::Borrowed(keyword), status: Status::Annotation });
+    }
+
+    /// Notes a keyword that no draft knows.
+    pub(crate) fn note_unknown(&mut self, place: PlaceId, keyword: &'a str) {
+        self.note_annotation(place, keyword);
+        if let Some(suggestion) = suggest::keyword(keyword) {
+            let unknown = Unknown { format: None, suggestion: Some(suggestion) };
+            self.unknown.insert((place, keyword), unknown);
+        }
+    }
+
+    /// Notes a format that the specification does not define.
+    pub(crate) fn note_unknown_format(&mut self, place: PlaceId, keyword: &'a str, format: Option<&'a str>) {
+        self.note_annotation(place, keyword);
+        if let Some(name) = format {
+            let unknown = Unknown { format, suggestion: suggest::format(name) };
+            self.unknown.insert((place, keyword), unknown);
+        }
     }
 
     /// A keyword that is not enforced: an error if the caller is strict, else noted.
@@ -101,9 +120,15 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The report of everything noted.
-    pub(crate) fn into_report(self) -> report::Report {
+    /// The report of everything noted, in the order of the schema's text.
+    pub(crate) fn into_report(mut self) -> report::Report {
+        self.sort_entries();
+        let unknown = self.unknown.into_iter().map(|((place, keyword), unknown)| {
+            let format = unknown.format.map(Box::from);
+            ((place, Box::from(keyword)), Unknown { format, suggestion: unknown.suggestion })
+        });
         report::Report {
+            unknown: unknown.collect(),
             places: self.places.iter().map(Place::to_owned).collect(),
             entries: self
                 .entries

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::SchemaError;
 use crate::array::{ArraySet, ItemCount};
-use crate::decimal::Multiple;
+use crate::decimal::{Decimal, Multiple};
 use crate::error::Kind;
 use crate::graph::{Graph, PlaceId};
 use crate::keywords::{Exclusive, Keywords, Types};
@@ -127,7 +127,7 @@ impl<'a> Graph<'a> {
         if types.has(Types::INTEGER) || types.has(Types::NUMBER) {
             let range = self.number_range(keywords, !types.has(Types::NUMBER), place)?;
             if range.is_none() {
-                self.note_conflict(place, "minimum", || "the bounds leave no number between them".into());
+                self.note_conflict(place, "minimum", || keywords.bounds());
             }
             shape.numbers.extend(range.map(NumberSet::Range));
         }
@@ -144,13 +144,25 @@ impl<'a> Graph<'a> {
             if constraint.max.is_none_or(|max| constraint.min <= max) {
                 shape.strings.push(StringSet::Constrained(constraint));
             } else {
-                self.note_conflict(place, "minLength", || "it is greater than `maxLength`".into());
+                let (min, max) = (constraint.min, constraint.max.unwrap_or_default());
+                self.note_conflict(place, "minLength", || {
+                    format!("`minLength` is {min} and `maxLength` {max}, which no string's length is between")
+                });
             }
         }
         if types.has(Types::ARRAY) {
             match self.array_set(keywords, place)? {
                 Some(set) => shape.arrays.push(Rc::new(set)),
-                None => self.note_conflict(place, "minItems", || "no array may be that long".into()),
+                None => {
+                    self.note_conflict(place, "minItems", || match (keywords.min_items, keywords.max_items) {
+                        (Some(min), Some(max)) if min > max => {
+                            format!(
+                                "`minItems` is {min} and `maxItems` {max}, which no array's length is between"
+                            )
+                        }
+                        _ => "no array may be that long".into(),
+                    })
+                }
             }
         }
         if types.has(Types::OBJECT) {
@@ -248,6 +260,30 @@ impl Keywords<'_> {
             || self.has_number_keyword()
             || self.has_string_keyword()
             || self.has_container_keyword()
+    }
+
+    /// The bounds that leave no number between them, in words.
+    fn bounds(&self) -> String {
+        const MAX_DIGITS: usize = 40;
+        let of = |keyword: &str, value: &Option<Decimal>| {
+            let value = value.as_ref()?.plain(MAX_DIGITS);
+            Some(format!("`{keyword}` {}", value.as_deref().unwrap_or("a number of many digits")))
+        };
+        let exclusive = |keyword: &str, bound: &Option<Exclusive>| match bound {
+            Some(Exclusive::Bound(value)) => of(keyword, &Some(value.clone())),
+            Some(Exclusive::Flag(flag)) => Some(format!("`{keyword}` {flag}")),
+            None => None,
+        };
+        let told: Vec<String> = [
+            of("minimum", &self.minimum),
+            exclusive("exclusiveMinimum", &self.exclusive_minimum),
+            of("maximum", &self.maximum),
+            exclusive("exclusiveMaximum", &self.exclusive_maximum),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        format!("the bounds leave no number between them: {}", told.join(", "))
     }
 
     fn has_number_keyword(&self) -> bool {

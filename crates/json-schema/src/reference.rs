@@ -2,7 +2,9 @@
 //!
 //! A reference is a URI; what comes before `#` names a schema resource, what comes after a place in it. A
 //! schema with an `$id` inside a document is a resource of its own, whose URI is its identifier resolved
-//! against that of the resource around it. [`Resources`] finds those once; most documents have none.
+//! against that of the resource around it. [`Resources`] finds those once; most documents have none. A document that
+//! no identifier names is looked for beside the document with the reference, by where both were found
+//! ([`Documents`](crate::Documents)).
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -11,6 +13,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use crate::SchemaError;
+use crate::documents::Documents;
 use crate::draft::Draft;
 use crate::error::Kind;
 use crate::graph::{Graph, PlaceId, address, kind_of};
@@ -25,23 +28,56 @@ pub(crate) struct Resources<'a> {
     by_uri: FxHashMap<Rc<str>, &'a Value>,
     /// Anchors: names of places, with the URI of the resource they are in.
     anchors: FxHashMap<(Rc<str>, &'a str), &'a Value>,
-    /// The URI of the resource of each schema with a reference.
-    homes: FxHashMap<usize, Rc<str>>,
+    /// Where each schema with a reference is.
+    homes: FxHashMap<usize, Home>,
+    /// The URI that a document gives itself, by where it was found, if those differ.
+    identifiers: FxHashMap<Rc<str>, Rc<str>>,
     /// The dynamic anchors, by name, with the URIs of the resources that have one; `""` is the name of
     /// `$recursiveAnchor`.
     dynamic: FxHashMap<&'a str, Vec<(Rc<str>, &'a Value)>>,
 }
 
+/// What the references of a schema are relative to.
+#[derive(Clone, Default)]
+struct Home {
+    /// The URI of its resource.
+    resource: Rc<str>,
+    /// Where its document was found.
+    document: Rc<str>,
+}
+
 impl<'a> Resources<'a> {
+    /// Those of the schema itself and of other documents.
+    fn new(root: &'a Value, documents: &'a Documents, draft: Draft) -> Resources<'a> {
+        let mut resources = Resources::default();
+        resources.add(root, documents.base(), draft);
+        resources.by_uri.insert("".into(), root);
+        for (uri, document) in documents.iter() {
+            resources.add(document, uri, draft);
+        }
+        resources
+    }
+
+    /// The resource that `reference`, without a fragment, means at `home`, and its URI. By the specification it is the one
+    /// of that URI; if none was given, the document that was found there relative to the one with the reference, and
+    /// else the one that may be called by that name alone.
+    fn resource(&self, home: &Home, reference: &str, documents: &Documents) -> Option<(Rc<str>, &'a Value)> {
+        let known = |uri: &str| self.by_uri.get_key_value(uri).map(|(uri, &value)| (uri.clone(), value));
+        let (uri, value) = known(&uri::resolve(&home.resource, reference))
+            .or_else(|| known(&uri::resolve(&home.document, reference)))
+            .or_else(|| known(documents.named(reference)?))?;
+        Some((self.identifiers.get(&uri).cloned().unwrap_or(uri), value))
+    }
+
     /// Walks a whole document. Iterative, linear in its size.
     fn add(&mut self, root: &'a Value, uri: &str, default_draft: Draft) {
         let draft = match root.get("$schema") {
             Some(_) => Draft::of(root),
             None => default_draft,
         };
-        let uri: Rc<str> = uri.into();
-        self.by_uri.insert(uri.clone(), root);
-        let mut stack = vec![(root, uri)];
+        let document: Rc<str> = uri.into();
+        self.by_uri.insert(document.clone(), root);
+        let mut stack = vec![(root, document.clone())];
         while let Some((value, outer)) = stack.pop() {
             let mut home = outer;
             match value {
@@ -57,6 +93,9 @@ impl<'a> Resources<'a> {
                         } else {
                             home = uri::resolve(&home, id.trim_end_matches('#')).into();
                             self.by_uri.entry(home.clone()).or_insert(value);
+                            if std::ptr::eq(value, root) {
+                                self.identifiers.insert(document.clone(), home.clone());
+                            }
                         }
                     }
                     for keyword in ["$anchor", "$dynamicAnchor"] {
@@ -73,7 +112,8 @@ impl<'a> Resources<'a> {
                     }
                     let refers = |keyword| members.get(keyword).is_some_and(Value::is_string);
                     if has_ref || refers("$dynamicRef") || refers("$recursiveRef") {
-                        self.homes.insert(address(value), home.clone());
+                        let home = Home { resource: home.clone(), document: document.clone() };
+                        self.homes.insert(address(value), home);
                     }
                     // Constants are no schemas, whatever they look like.
                     let schemas = members.iter().filter(|(keyword, value)| {
@@ -125,23 +165,19 @@ impl<'a> Graph<'a> {
     ) -> Result<(NodeId, &'a Value), SchemaError> {
         let root = self.root;
         let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        let resources = match &mut self.resources {
-            Some(resources) => resources,
-            slot => {
-                let mut resources = Resources::default();
-                resources.add(root, "", self.draft);
-                for (uri, document) in self.documents {
-                    resources.add(document, uri, self.draft);
-                }
-                slot.insert(resources)
-            }
-        };
-        let base = resources.homes.get(&address(holder)).cloned().unwrap_or_default();
-        let absolute: Rc<str> = uri::resolve(&base, uri).into();
-        let Some(&home) = resources.by_uri.get(&absolute) else {
+        let resources =
+            self.resources.get_or_insert_with(|| Resources::new(root, self.documents, self.draft));
+        let home = resources.homes.get(&address(holder)).cloned().unwrap_or_default();
+        let Some((absolute, home)) = resources.resource(&home, uri, self.documents) else {
             let message =
                 format!("the reference \"{reference}\" leads out of the document, to one that was not given");
-            return Err(self.error(place, Some(keyword), Kind::Unsupported { message }));
+            let hint = format!(
+                "give that document too: as documents={{\"{uri}\": ...}} in Python, or in a folder with --schema-dir on the \
+                 command line"
+            );
+            let found = uri::resolve(&home.document, uri);
+            let error = self.error(place, Some(keyword), Kind::Unsupported { message });
+            return Err(error.lacking(found, hint));
         };
         let fragment = percent_decode(fragment);
         let target = if fragment.is_empty() {
@@ -215,8 +251,8 @@ fn find(root: &Value, target: &Value) -> Option<String> {
     None
 }
 
-/// A URI fragment without its percent escapes; what is no escape, or no UTF-8 then, stays as it is.
-fn percent_decode(text: &str) -> Cow<'_, str> {
+/// A URI without its percent escapes; what is no escape, or no UTF-8 then, stays as it is.
+pub(crate) fn percent_decode(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
     }

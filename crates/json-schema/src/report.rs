@@ -4,12 +4,16 @@
 //! text; pointers are rendered when asked for.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
 use std::fmt::Write as _;
 
-/// What became of each keyword that the compiler met, in the order in which it met them.
+use crate::suggest::{Unknown, Warning};
+
+/// What became of each keyword that the compiler met, in the order of the schema's text; other documents follow.
 ///
-/// Annotations that the specification names (`title`, `default`, …) are not listed. A schema that several
-/// references lead to is listed once.
+/// Annotations that the specification names (`title`, `default`, …) are not listed, except what is said about the content of
+/// strings (`contentEncoding`, …). A schema that several references lead to is listed once.
 ///
 /// ```
 /// use maskwright_automata::Fuel;
@@ -24,6 +28,8 @@ use std::fmt::Write as _;
 pub struct Report {
     pub(crate) places: Vec<Place<Box<str>>>,
     pub(crate) entries: Vec<Entry<Box<str>>>,
+    /// By place and keyword, what is to be said about some annotations.
+    pub(crate) unknown: HashMap<(usize, Box<str>), Unknown<Box<str>>>,
 }
 
 /// One keyword of the schema.
@@ -35,6 +41,8 @@ pub struct ReportEntry<'r> {
     pub keyword: &'r str,
     /// What became of it.
     pub status: &'r Status,
+    /// For a keyword or format that is not known: the known one that was probably meant.
+    pub suggestion: Option<&'static str>,
 }
 
 /// What became of a keyword.
@@ -55,6 +63,9 @@ pub enum Status {
     },
 }
 
+/// The most warnings that are given; a schema of many unknown formats has no more to say.
+const MAX_WARNINGS: usize = 20;
+
 impl Report {
     /// All entries.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = ReportEntry<'_>> {
@@ -62,12 +73,59 @@ impl Report {
             pointer: pointer(&self.places, entry.place),
             keyword: &entry.keyword,
             status: &entry.status,
+            suggestion: self.unknown(entry).and_then(|unknown| unknown.suggestion),
         })
+    }
+
+    /// What has no effect and was probably meant to have one: keywords that are nearly a known one, and unknown formats, in
+    /// the order of the schema's text. The same in several places is one warning; at most twenty are given.
+    ///
+    /// ```
+    /// use maskwright_automata::Fuel;
+    /// use maskwright_json_schema::{SchemaConfig, compile_str};
+    /// let schema = r#"{"type": "string", "minLenght": 3, "x-hint": 1}"#;
+    /// let compiled = compile_str(schema, &SchemaConfig::default(), &Fuel::unlimited()).unwrap();
+    /// let warnings = compiled.report.warnings();
+    /// assert_eq!(warnings.len(), 1);
+    /// assert!(warnings[0].to_string().ends_with("did you mean `minLength`?"));
+    /// ```
+    pub fn warnings(&self) -> Vec<Warning> {
+        let mut warnings: Vec<Warning> = Vec::new();
+        let mut known: HashMap<(&str, Option<&str>), usize> = HashMap::new();
+        if self.unknown.is_empty() {
+            return warnings;
+        }
+        for entry in &self.entries {
+            let Some(unknown) = self.unknown(entry) else { continue };
+            match known.entry((&entry.keyword, unknown.format.as_deref())) {
+                Slot::Occupied(slot) => warnings[*slot.get()].n_places += 1,
+                Slot::Vacant(slot) if warnings.len() < MAX_WARNINGS => {
+                    slot.insert(warnings.len());
+                    warnings.push(Warning {
+                        pointer: pointer(&self.places, entry.place),
+                        keyword: entry.keyword.to_string(),
+                        format: unknown.format.as_deref().map(str::to_owned),
+                        suggestion: unknown.suggestion,
+                        n_places: 1,
+                    });
+                }
+                Slot::Vacant(_) => {}
+            }
+        }
+        warnings
     }
 
     /// Whether no entry is [`Status::NotEnforced`].
     pub fn is_complete(&self) -> bool {
         !self.entries.iter().any(|entry| matches!(entry.status, Status::NotEnforced { .. }))
+    }
+
+    /// What is to be said about an annotation.
+    fn unknown(&self, entry: &Entry<Box<str>>) -> Option<&Unknown<Box<str>>> {
+        if entry.status != Status::Annotation || self.unknown.is_empty() {
+            return None;
+        }
+        self.unknown.get(&(entry.place, entry.keyword.clone()))
     }
 }
 

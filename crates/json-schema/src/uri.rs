@@ -69,7 +69,14 @@ pub(crate) fn resolve(base: &str, reference: &str) -> String {
     text
 }
 
-/// A path without the segments `.` and `..`.
+/// Whether a URI reference is a path alone, without a scheme or a host.
+pub(crate) fn is_path(reference: &str) -> bool {
+    let parts = Parts::of(reference);
+    parts.scheme.is_none() && parts.authority.is_none() && parts.query.is_none()
+}
+
+/// A path without the segments `.` and `..`; of a relative one, `..` at its beginning stays, for it leads out of the place
+/// that the path is relative to.
 fn without_dots(path: &str) -> String {
     if !path.contains("./") && !path.ends_with('.') {
         return path.into();
@@ -81,6 +88,7 @@ fn without_dots(path: &str) -> String {
         match segment {
             "." if is_last => kept.push(""),
             "." => {}
+            ".." if !path.starts_with('/') && kept.iter().all(|&kept| kept == "..") => kept.push(".."),
             ".." => {
                 if kept.len() > 1 || kept.first().is_some_and(|first| !first.is_empty()) {
                     kept.pop();
@@ -123,5 +131,9 @@ mod tests {
         }
         assert_eq!(resolve("", "item.json"), "item.json");
         assert_eq!(resolve("folder/a.json", "b.json"), "folder/b.json");
+        assert_eq!(resolve("folder/a.json", "../b.json"), "b.json");
+        assert_eq!(resolve("folder/a.json", "../../b.json"), "../b.json");
+        assert_eq!(resolve("../a.json", "../b.json"), "../../b.json");
+        assert_eq!(resolve("a.json", "./b/../../c.json"), "../c.json");
     }
 }

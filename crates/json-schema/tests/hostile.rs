@@ -128,12 +128,12 @@ fn what_is_not_enforced_is_reported() {
     let expected = [
         " type enforced",
         " format annotation",
+        " uniqueItems not enforced",
         " minItems enforced",
         " items enforced",
-        " hint annotation",
         "/items type enforced",
         "/items pattern enforced",
-        " uniqueItems not enforced",
+        " hint annotation",
     ];
     assert_eq!(told, expected);
     assert!(!report.is_complete());

@@ -30,10 +30,12 @@ pub struct SyntaxError(Box<Inner>);
 struct Inner {
     kind: Kind,
     message: String,
+    hint: Option<String>,
     source_name: String,
     offset: usize,
     line: usize,
     column: usize,
+    /// The source frame, without the message above it.
     frame: String,
 }
 
@@ -84,10 +86,11 @@ impl Fault {
         let line = before.matches('\n').count() + 1;
         let column = source[line_start..offset].chars().count() + 1;
         let width = source[offset..end.min(line_end)].chars().count();
-        let frame = frame(&source[line_start..line_end], source_name, line, column, width, &self.message);
+        let frame = frame(&source[line_start..line_end], source_name, line, column, width);
         SyntaxError(Box::new(Inner {
             kind: self.kind,
             message: self.message,
+            hint: None,
             source_name: source_name.to_owned(),
             offset,
             line,
@@ -106,8 +109,8 @@ fn floor_char_boundary(text: &str, offset: usize) -> usize {
     offset
 }
 
-/// The message and the line with `width` characters from `column` (from 1) on marked.
-fn frame(text: &str, name: &str, line: usize, column: usize, width: usize, message: &str) -> String {
+/// The line with `width` characters from `column` (from 1) on marked.
+fn frame(text: &str, name: &str, line: usize, column: usize, width: usize) -> String {
     let start = column - 1;
     let skipped = if text.chars().count() > FRAME_WIDTH { start.saturating_sub(FRAME_WIDTH / 2) } else { 0 };
     // Characters that would break the frame (control characters, exotic line ends) are shown as `·`.
@@ -127,7 +130,6 @@ fn frame(text: &str, name: &str, line: usize, column: usize, width: usize, messa
     let place = if skipped > 0 { format!("{name}, cut at column {}", skipped + 1) } else { name.to_owned() };
     let report = Report::build(ReportKind::Error, (place.clone(), span.clone()))
         .with_config(Config::default().with_color(false).with_char_set(CharSet::Ascii))
-        .with_message(message)
         .with_label(Label::new((place.clone(), span)).with_message("here"))
         .finish();
     let mut rendered = Vec::new();
@@ -136,17 +138,60 @@ fn frame(text: &str, name: &str, line: usize, column: usize, width: usize, messa
     match report.write((place, source), &mut rendered) {
         Ok(()) => {
             let rendered = String::from_utf8_lossy(&rendered);
-            rendered.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+            // The first line is the renderer's headline, which has no message here.
+            let lines = rendered.lines().skip(1).map(str::trim_end).filter(|line| !line.is_empty());
+            lines.collect::<Vec<_>>().join("\n")
         }
         // Writing to memory does not fail; should it, the place is told without a frame.
-        Err(_) => format!("Error: {message}, at {name}:{line}:{column}"),
+        Err(_) => format!("at {name}:{line}:{column}"),
     }
 }
 
 impl SyntaxError {
+    /// An error at `span` (bytes) of a source that another front end reads. Takes time in the length of `source`.
+    ///
+    /// ```
+    /// use maskwright_syntax::SyntaxError;
+    /// let error = SyntaxError::new("[1,]", "list.json", 3..4, "trailing comma").with_hint("take it away");
+    /// assert_eq!((error.line(), error.column(), error.hint()), (1, 4, Some("take it away")));
+    /// assert!(error.frame().contains("[1,]") && error.to_string().starts_with("trailing comma\n"));
+    /// ```
+    pub fn new(
+        source: &str,
+        source_name: &str,
+        span: Range<usize>,
+        message: impl Into<String>,
+    ) -> SyntaxError {
+        Fault::new(span, message).place(source, source_name)
+    }
+
+    /// The same error with a hint: what to do about it, in lowercase.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> SyntaxError {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
     /// What is wrong: what was given and what is allowed; lowercase, without the place.
     pub fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// What to do about it, where that is known.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+
+    /// The source frame: the line with the place marked, and the hint. `Display` has it below the message.
+    pub fn frame(&self) -> String {
+        // The hint comes above the frame's last line, and after the margin of its line numbers.
+        let margin = " ".repeat(self.line().to_string().len() + 2);
+        match (&self.0.hint, self.0.frame.rsplit_once('\n')) {
+            (Some(hint), Some((frame, end))) => {
+                format!("{frame}\n{margin}|\n{margin}| Help: {hint}\n{end}")
+            }
+            _ => self.0.frame.clone(),
+        }
     }
 
     /// The line, from 1.
@@ -182,7 +227,7 @@ impl SyntaxError {
 
 impl fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.frame)
+        write!(f, "{}\n{}", self.0.message, self.frame())
     }
 }
 

@@ -71,6 +71,11 @@ pub(crate) fn language(name: &str) -> Option<Regex> {
     Some(languages.0.clone())
 }
 
+/// The formats that are known, by name.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    FORMATS.iter().flat_map(|format| format.names.iter().copied())
+}
+
 /// The spellings of `language`, if it is that of a format.
 pub(crate) fn spelled(language: &Regex) -> Option<Regex> {
     FORMATS

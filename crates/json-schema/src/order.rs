@@ -1,0 +1,65 @@
+//! The order of a report: that of the schema's text.
+//!
+//! Schemas are read lazily, in the order in which the grammar needs them, which is nobody else's. At the end one walk over
+//! the document numbers its keywords as they are written, and the entries are sorted by that; those of other
+//! documents follow.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+
+use crate::graph::{Graph, PlaceId, address};
+use crate::report::Entry;
+
+impl<'a> Graph<'a> {
+    /// Sorts what was noted as the documents are written. Linear in the documents, for as far as it takes to find all
+    /// entries, and n log n in their number.
+    pub(crate) fn sort_entries(&mut self) {
+        let entries = std::mem::take(&mut self.entries);
+        let numbers = self.numbers(&entries);
+        let numbers: Vec<u32> =
+            entries.iter().map(|entry| numbers[&(entry.place, &*entry.keyword)]).collect();
+        let mut numbered: Vec<_> = numbers.into_iter().zip(entries).collect();
+        numbered.sort_by_key(|&(number, _)| number);
+        self.entries = numbered.into_iter().map(|(_, entry)| entry).collect();
+    }
+
+    /// The number of each keyword of an entry.
+    fn numbers<'e>(&self, entries: &'e [Entry<Cow<'a, str>>]) -> FxHashMap<(PlaceId, &'e str), u32> {
+        let mut numbers: FxHashMap<(PlaceId, &str), u32> =
+            entries.iter().map(|entry| ((entry.place, &*entry.keyword), u32::MAX)).collect();
+        let places: FxHashMap<usize, PlaceId> = self.schema_places().collect();
+        let mut n_open = numbers.len();
+        let mut next = 0;
+        for document in std::iter::once(self.root).chain(self.documents.iter().map(|(_, document)| document))
+        {
+            // A value, and the keyword whose value it is of a schema that was read.
+            let mut work: Vec<(Option<(PlaceId, &str)>, &Value)> = vec![(None, document)];
+            while let Some((keyword, value)) = work.pop() {
+                if let Some(number) = keyword.and_then(|keyword| numbers.get_mut(&keyword))
+                    && *number == u32::MAX
+                {
+                    *number = next;
+                    next += 1;
+                    n_open -= 1;
+                }
+                match value {
+                    Value::Array(items) => work.extend(items.iter().rev().map(|item| (None, item))),
+                    Value::Object(members) => {
+                        let place = places.get(&address(value));
+                        let members = members.iter().rev();
+                        work.extend(
+                            members.map(|(key, value)| (place.map(|&place| (place, key.as_str())), value)),
+                        );
+                    }
+                    _ => {}
+                }
+            }
+            if n_open == 0 {
+                break;
+            }
+        }
+        numbers
+    }
+}

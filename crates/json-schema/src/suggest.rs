@@ -1,0 +1,237 @@
+//! Unknown keywords and formats: which are nearly a known one, and what users are told.
+//!
+//! By the specification both are annotations without effect, and vendors have many of their own (`x-order`,
+//! `markdownDescription`). A misspelt keyword is one too, and then texts that were meant to be refused are let through in
+//! silence. So keywords that are nearly one with an effect are warned about, and all formats that are not checked.
+
+use std::fmt;
+
+use strsim::osa_distance;
+
+use crate::draft::Draft;
+use crate::formats;
+
+/// The keywords with an effect on the texts, which a misspelt one was probably meant to be.
+const KEYWORDS: &[&str] = &[
+    "$anchor",
+    "$defs",
+    "$dynamicAnchor",
+    "$dynamicRef",
+    "$id",
+    "$recursiveRef",
+    "$ref",
+    "$schema",
+    "additionalItems",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "const",
+    "contains",
+    "definitions",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "else",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "items",
+    "maxContains",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minContains",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "not",
+    "oneOf",
+    "pattern",
+    "patternProperties",
+    "prefixItems",
+    "properties",
+    "propertyNames",
+    "required",
+    "then",
+    "type",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "uniqueItems",
+];
+
+/// Keywords that some draft or OpenAPI has, though not the schema's draft, and annotations that resemble others.
+const OF_OTHERS: &[&str] =
+    &["id", "extends", "disallow", "divisibleBy", "nullable", "example", "xml", "discriminator"];
+
+/// Names of formats that people use for another, too far from it for a comparison.
+const OTHER_NAMES: &[(&str, &str)] = &[("url", "uri"), ("ip", "ipv4"), ("timestamp", "date-time")];
+
+/// The longest name that is compared; comparing takes the product of the lengths.
+const MAX_COMPARED: usize = 40;
+
+/// A keyword or format that is not known, and what was probably meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unknown<N> {
+    /// The name of the format, if that is what is not known.
+    pub(crate) format: Option<N>,
+    pub(crate) suggestion: Option<&'static str>,
+}
+
+/// Something in a schema that has no effect and was probably meant to have one.
+///
+/// `Display` gives one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Warning {
+    /// The JSON pointer of the first schema with the keyword.
+    pub pointer: String,
+    /// The keyword: an unknown one, or `format`.
+    pub keyword: String,
+    /// The name of the format, if `keyword` is `format`.
+    pub format: Option<String>,
+    /// What was probably meant.
+    pub suggestion: Option<&'static str>,
+    /// How many schemas have the same.
+    pub n_places: usize,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.format {
+            Some(format) => write!(f, "the format \"{format}\" ")?,
+            None => write!(f, "`{}` ", self.keyword)?,
+        }
+        match self.pointer.as_str() {
+            "" => write!(f, "at the root")?,
+            pointer => write!(f, "at {pointer}")?,
+        }
+        match self.n_places {
+            0 | 1 => {}
+            2 => write!(f, " and one more place")?,
+            n => write!(f, " and {} more places", n - 1)?,
+        }
+        match self.format {
+            Some(_) => write!(f, " is not known, so it is not checked")?,
+            None => write!(f, " is no keyword of JSON Schema, so it has no effect")?,
+        }
+        match (self.suggestion, &self.format) {
+            (Some(suggestion), Some(_)) => write!(f, ": did you mean \"{suggestion}\"?"),
+            (Some(suggestion), None) => write!(f, ": did you mean `{suggestion}`?"),
+            (None, _) => Ok(()),
+        }
+    }
+}
+
+/// The keyword that `name`, which is none, was probably meant to be.
+pub(crate) fn keyword(name: &str) -> Option<&'static str> {
+    let is_extension = name.starts_with(['_', '@', '/']) || name.starts_with("x-");
+    if is_extension || OF_OTHERS.contains(&name) || Draft::that_brought(name) > Draft::Draft3 {
+        return None;
+    }
+    nearest(name, KEYWORDS.iter().copied())
+}
+
+/// The format that `name`, which is none, was probably meant to be.
+pub(crate) fn format(name: &str) -> Option<&'static str> {
+    let other = OTHER_NAMES.iter().find(|(other, _)| name.eq_ignore_ascii_case(other));
+    other.map(|&(_, known)| known).or_else(|| nearest(name, formats::names()))
+}
+
+/// The nearest of `known`: the same but for case, hyphens and the like, or so few letters away that it is hardly another word.
+fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    if name.len() > MAX_COMPARED {
+        return None;
+    }
+    let plain = |name: &str| -> String {
+        name.chars().filter(|c| !"_-$ ".contains(*c)).map(|c| c.to_ascii_lowercase()).collect()
+    };
+    let given = plain(name);
+    // Of short words nearly all are near to each other.
+    let is_near = |distance: usize, known: &str| match name.len().min(known.len()) {
+        _ if distance == 0 => true,
+        0..4 => false,
+        4..7 => distance == 1,
+        _ => distance <= 2,
+    };
+    known
+        .map(|known| (osa_distance(&given, &plain(known)), known))
+        .filter(|&(distance, known)| is_near(distance, known))
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misspelt_keywords_are_recognised() {
+        for (given, meant) in [
+            ("propertes", "properties"),
+            ("minLenght", "minLength"),
+            ("min_length", "minLength"),
+            ("anyof", "anyOf"),
+            ("ref", "$ref"),
+            ("$def", "$defs"),
+            ("enums", "enum"),
+            ("require", "required"),
+            ("additionalProperites", "additionalProperties"),
+            ("item", "items"),
+        ] {
+            assert_eq!(keyword(given), Some(meant), "{given}");
+        }
+    }
+
+    /// Words that are nobody's misspelling: annotations of vendors, and keywords of other drafts.
+    #[test]
+    fn extensions_are_left_alone() {
+        for name in [
+            "x-order",
+            "x-format",
+            "markdownDescription",
+            "enumNames",
+            "example",
+            "id",
+            "note",
+            "name",
+            "label",
+            "order",
+            "options",
+            "optional",
+            "version",
+            "extends",
+            "prefixItems",
+            "_comment",
+            "tsType",
+            "unit",
+            "hint",
+            "nullable",
+            "errorMessage",
+            "defaultSnippets",
+            "enumDescriptions",
+            "comment",
+        ] {
+            assert_eq!(keyword(name), None, "{name}");
+        }
+        assert_eq!(keyword(&"properties".repeat(100_000)), None);
+    }
+
+    #[test]
+    fn misspelt_formats_are_recognised() {
+        for (given, meant) in [
+            ("emial", Some("email")),
+            ("datetime", Some("date-time")),
+            ("guid", Some("uuid")),
+            ("url", Some("uri")),
+            ("int32", None),
+            ("color", None),
+            ("double", None),
+        ] {
+            assert_eq!(format(given), meant, "{given}");
+        }
+    }
+}
