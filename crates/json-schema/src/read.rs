@@ -146,7 +146,7 @@ impl<'a> Graph<'a> {
             } else {
                 let (min, max) = (constraint.min, constraint.max.unwrap_or_default());
                 self.note_conflict(place, "minLength", || {
-                    format!("`minLength` is {min} and `maxLength` {max}, which no string's length is between")
+                    format!("it is {min}, greater than `maxLength`, which is {max}")
                 });
             }
         }
@@ -156,9 +156,7 @@ impl<'a> Graph<'a> {
                 None => {
                     self.note_conflict(place, "minItems", || match (keywords.min_items, keywords.max_items) {
                         (Some(min), Some(max)) if min > max => {
-                            format!(
-                                "`minItems` is {min} and `maxItems` {max}, which no array's length is between"
-                            )
+                            format!("it is {min}, greater than `maxItems`, which is {max}")
                         }
                         _ => "no array may be that long".into(),
                     })

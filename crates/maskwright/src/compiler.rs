@@ -1,5 +1,6 @@
 //! From source text to a compiled grammar: front end, passes and engine in one call.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use maskwright_automata::{CancelToken, Fuel};
@@ -10,7 +11,8 @@ use maskwright_lark::{LarkGrammar, LexerKind};
 use maskwright_syntax::regex::Dialect;
 use maskwright_vocabulary::Tokenizer;
 
-use crate::{CompiledGrammar, Error, LarkOptions, lark};
+use crate::schema::{Schema, SchemaDocuments};
+use crate::{CompiledGrammar, Error, LarkOptions, gbnf, lark};
 
 /// Work units for what a new compiler prepares: a multiple of what it takes.
 const WARM_FUEL: u64 = 100_000;
@@ -39,6 +41,12 @@ pub struct Compiler {
 pub struct CompileOptions {
     /// Ends the compilation when cancelled from another thread.
     pub cancel: Option<CancelToken>,
+    /// The file that the source was read from: what messages call it, and beside which the relative references of a
+    /// JSON Schema are looked for (`"$ref": "address.json"`). Files outside of its folder are not read for it, and no more than
+    /// 4,096 files, 64 MiB in all. (Grammars in Lark's language have [`LarkOptions::file`].)
+    pub file: Option<PathBuf>,
+    /// The other documents that the references of a JSON Schema may lead to.
+    pub documents: SchemaDocuments,
 }
 
 impl CompileOptions {
@@ -148,8 +156,8 @@ impl Compiler {
         options: &CompileOptions,
     ) -> Result<Arc<CompiledGrammar>, Error> {
         let fuel = self.fuel(options);
-        let source = source.to_owned();
-        let read = move |fuel: &Fuel| Ok(maskwright_syntax::parse_gbnf(&source, "grammar.gbnf", fuel)?);
+        let (source, file) = (source.to_owned(), options.file.clone());
+        let read = move |fuel: &Fuel| gbnf::parse(&source, file.as_deref(), fuel);
         let grammar =
             collapse_regular(&read(&fuel)?, &fuel).map_err(maskwright_grammar::GrammarError::from)?;
         let grammar = self.engine.compile(grammar, &fuel)?;
@@ -166,13 +174,15 @@ impl Compiler {
         options: &CompileOptions,
     ) -> Result<Arc<CompiledGrammar>, Error> {
         let choices: Vec<String> = choices.iter().map(|choice| choice.as_ref().to_owned()).collect();
-        let read = move |_: &Fuel| Ok(maskwright_syntax::choice(&choices)?);
+        let read =
+            move |_: &Fuel| maskwright_syntax::choice(&choices).map_err(|error| Error::choices(&error));
         let fuel = self.fuel(options);
         let grammar = self.engine.compile(read(&fuel)?, &fuel)?;
         Ok(self.compiled(grammar, read))
     }
 
-    /// The JSON texts that a schema allows.
+    /// The JSON texts that a schema allows. Its references may lead to [`CompileOptions::documents`], and to files
+    /// beside [`CompileOptions::file`].
     ///
     /// # Errors
     /// If the schema is wrong, unsatisfiable, has a keyword that is not enforced (unless
@@ -184,11 +194,10 @@ impl Compiler {
         options: &CompileOptions,
     ) -> Result<CompiledSchema, Error> {
         let fuel = self.fuel(options);
-        let compiled = maskwright_json_schema::compile_str(schema, config, &fuel)?;
+        let (schema, document) = Schema::read(schema, config, options)?;
+        let compiled = schema.compile(&document, &fuel)?;
         let grammar = self.engine.compile(compiled.grammar, &fuel)?;
-        let (schema, config) = (schema.to_owned(), *config);
-        let read =
-            move |fuel: &Fuel| Ok(maskwright_json_schema::compile_str(&schema, &config, fuel)?.grammar);
+        let read = move |fuel: &Fuel| schema.grammar(fuel);
         Ok(CompiledSchema { grammar: self.compiled(grammar, read), report: compiled.report })
     }
 

@@ -1,6 +1,7 @@
 //! One error for everything that a user of the library meets.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use maskwright_engine::EngineError;
 use maskwright_grammar::GrammarError;
@@ -10,11 +11,36 @@ use maskwright_lark::LarkError;
 use maskwright_syntax::SyntaxError;
 use maskwright_vocabulary::{TokenizerError, VocabularyError};
 
-/// Why a call failed. The message has the place (line and column with a source frame, or a JSON pointer).
+use crate::lark;
+
+/// Why a call failed. The message has the place (line and column with a source frame, or a JSON pointer) and what to do
+/// about it; programs get both from the accessors.
+///
+/// ```
+/// use maskwright::{CompileOptions, parse};
+/// let options = CompileOptions { file: Some("list.gbnf".into()), ..Default::default() };
+/// let error = parse::gbnf("root ::= item\n", &options).unwrap_err();
+/// assert_eq!((error.line(), error.column()), (Some(1), Some(10)));
+/// assert_eq!(error.path(), Some("list.gbnf".as_ref()));
+/// ```
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
     source: Box<dyn std::error::Error + Send + Sync>,
+    place: Box<Place>,
+}
+
+/// Where something is wrong, as far as that is known, and what to do about it.
+#[derive(Debug, Default)]
+struct Place {
+    pointer: Option<String>,
+    keyword: Option<&'static str>,
+    line: Option<usize>,
+    column: Option<usize>,
+    path: Option<PathBuf>,
+    hint: Option<String>,
+    /// Whether the source's own message lacks the hint.
+    is_hint_apart: bool,
 }
 
 /// What kind of failure an [`Error`] is.
@@ -46,6 +72,37 @@ impl Error {
         self.kind
     }
 
+    /// The JSON pointer (RFC 6901) of the schema at fault; empty for the whole document. In another document than the
+    /// schema's own, that document's URI, `#` and the pointer.
+    pub fn pointer(&self) -> Option<&str> {
+        self.place.pointer.as_deref()
+    }
+
+    /// The JSON Schema keyword at fault, in the schema at [`pointer`](Self::pointer).
+    pub fn keyword(&self) -> Option<&'static str> {
+        self.place.keyword
+    }
+
+    /// The line, from 1, in the text at fault: a grammar, a pattern (in a schema too), or JSON.
+    pub fn line(&self) -> Option<usize> {
+        self.place.line
+    }
+
+    /// The column in characters, from 1, in the same text as [`line`](Self::line).
+    pub fn column(&self) -> Option<usize> {
+        self.place.column
+    }
+
+    /// The file at fault, if the text is from one.
+    pub fn path(&self) -> Option<&Path> {
+        self.place.path.as_deref()
+    }
+
+    /// What to do about it, where that is known. The message has it too.
+    pub fn hint(&self) -> Option<&str> {
+        self.place.hint.as_deref()
+    }
+
     /// No built-in grammar is called `name`.
     pub(crate) fn no_builtin(name: &str, known: &[&str]) -> Error {
         Error::grammar(format!(
@@ -56,10 +113,8 @@ impl Error {
 
     /// Infilling is asked for of a grammar with the contextual lexer.
     pub(crate) fn no_contextual_infilling() -> Error {
-        Error::grammar(
-            "infilling is not known for the contextual lexer of a Lark grammar: compile it with lexer=\"basic\", which lets \
-             all terminals compete everywhere"
-                .to_owned(),
+        Error::grammar("infilling is not known for the contextual lexer of a Lark grammar".to_owned()).with_hint(
+            "compile it with the basic lexer (lexer=\"basic\", --lexer basic), which lets all terminals compete everywhere",
         )
     }
 
@@ -68,12 +123,49 @@ impl Error {
         Error::new(compile_kind(error.is_limit(), error.is_cancelled(), ErrorKind::Grammar), error)
     }
 
+    /// There is nothing to choose from. There is no text with a place either.
+    pub(crate) fn choices(error: &SyntaxError) -> Error {
+        Error::grammar(error.message().to_owned())
+    }
+
+    /// A folder of schema documents cannot be read.
+    pub(crate) fn unreadable_folder(folder: &Path, error: &std::io::Error) -> Error {
+        let message = format!("{}: cannot read the folder: {error}", folder.display());
+        Error::new(ErrorKind::Schema, Message(message)).in_file(Some(folder))
+    }
+
+    /// A folder has more schema documents than are read.
+    pub(crate) fn too_many_documents(folder: &Path, max_files: usize, max_bytes: u64) -> Error {
+        let message = format!(
+            "{}: more than {max_files} schemas, or more than {max_bytes} bytes of them",
+            folder.display()
+        );
+        Error::new(ErrorKind::Limit, Message(message)).in_file(Some(folder))
+    }
+
+    /// The same error about what was read from `file`.
+    pub(crate) fn in_file(mut self, file: Option<&Path>) -> Error {
+        self.place.path = file.map(Path::to_path_buf);
+        self
+    }
+
+    /// The same error with another hint than the source's.
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Error {
+        self.place.hint = Some(hint.into());
+        self.place.is_hint_apart = true;
+        self
+    }
+
     fn grammar(message: String) -> Error {
         Error::new(ErrorKind::Grammar, Message(message))
     }
 
     fn new(kind: ErrorKind, source: impl std::error::Error + Send + Sync + 'static) -> Error {
-        Error { kind, source: Box::new(source) }
+        Error { kind, source: Box::new(source), place: Box::default() }
+    }
+
+    fn at(self, place: Place) -> Error {
+        Error { place: Box::new(place), ..self }
     }
 }
 
@@ -84,7 +176,11 @@ struct Message(String);
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.source.fmt(f)
+        self.source.fmt(f)?;
+        match &self.place.hint {
+            Some(hint) if self.place.is_hint_apart => write!(f, "\nHelp: {hint}"),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -105,13 +201,28 @@ fn compile_kind(is_limit: bool, is_cancelled: bool, otherwise: ErrorKind) -> Err
 
 impl From<SyntaxError> for Error {
     fn from(error: SyntaxError) -> Error {
-        Error::new(compile_kind(error.is_limit(), error.is_cancelled(), ErrorKind::Grammar), error)
+        let place = Place {
+            line: Some(error.line()),
+            column: Some(error.column()),
+            hint: error.hint().map(str::to_owned),
+            ..Place::default()
+        };
+        Error::new(compile_kind(error.is_limit(), error.is_cancelled(), ErrorKind::Grammar), error).at(place)
     }
 }
 
 impl From<SchemaError> for Error {
     fn from(error: SchemaError) -> Error {
-        Error::new(compile_kind(error.is_limit(), error.is_cancelled(), ErrorKind::Schema), error)
+        let has_pointer = !error.is_syntax() && !error.is_cancelled();
+        let place = Place {
+            pointer: has_pointer.then(|| error.pointer().to_owned()),
+            keyword: error.keyword(),
+            line: error.line(),
+            column: error.column(),
+            hint: error.hint().map(str::to_owned),
+            ..Place::default()
+        };
+        Error::new(compile_kind(error.is_limit(), error.is_cancelled(), ErrorKind::Schema), error).at(place)
     }
 }
 
@@ -123,7 +234,15 @@ impl From<GrammarError> for Error {
 
 impl From<LarkError> for Error {
     fn from(error: LarkError) -> Error {
-        Error::new(compile_kind(error.is_limit(), error.is_cancelled(), ErrorKind::Grammar), error)
+        let name = error.source_name();
+        let place = Place {
+            line: Some(error.line()),
+            column: Some(error.column()),
+            path: lark::is_file(name).then(|| name.into()),
+            hint: error.hint().map(str::to_owned),
+            ..Place::default()
+        };
+        Error::new(compile_kind(error.is_limit(), error.is_cancelled(), ErrorKind::Grammar), error).at(place)
     }
 }
 
@@ -147,7 +266,15 @@ impl From<EngineError> for Error {
 impl From<TokenizerError> for Error {
     fn from(error: TokenizerError) -> Error {
         let kind = if error.is_limit() { ErrorKind::Limit } else { ErrorKind::Tokenizer };
-        Error::new(kind, error)
+        let (line, column) = error.line_and_column().unzip();
+        let place = Place {
+            line,
+            column,
+            path: error.path().map(Path::to_path_buf),
+            hint: error.hint().map(str::to_owned),
+            ..Place::default()
+        };
+        Error::new(kind, error).at(place)
     }
 }
 

@@ -17,6 +17,14 @@ use crate::Error;
 /// What a grammar without a file is called in messages.
 const NAMELESS: &str = "grammar.lark";
 
+/// What the names of built-in grammars begin with.
+const BUILT_IN: &str = "<built in>/";
+
+/// Whether a source of this name was read from a file.
+pub(crate) fn is_file(name: &str) -> bool {
+    name != NAMELESS && !name.starts_with(BUILT_IN)
+}
+
 /// How a grammar in Lark's language is read.
 ///
 /// ```
@@ -77,7 +85,7 @@ pub(crate) fn parse_builtin(name: &str, fuel: &Fuel) -> Result<LarkGrammar, Erro
         return Err(Error::no_builtin(name, &names));
     };
     let config = LarkConfig { lexer: known.lexer, indentation: known.indentation, ..LarkConfig::default() };
-    Ok(parse_lark(known.text, &format!("<built in>/{name}.lark"), &config, fuel)?)
+    Ok(parse_lark(known.text, &format!("{BUILT_IN}{name}.lark"), &config, fuel)?)
 }
 
 /// Finds an imported grammar or schema: a relative one beside the file that imports it, others in the import paths.

@@ -29,8 +29,10 @@
 mod compiled;
 mod compiler;
 mod error;
+mod gbnf;
 mod lark;
 pub mod parse;
+mod schema;
 
 pub use compiled::CompiledGrammar;
 pub use compiler::{CompileOptions, CompiledSchema, Compiler};
@@ -42,9 +44,12 @@ pub use maskwright_engine::{
 };
 pub use maskwright_grammar::{Grammar, GrammarBuilder, LrConflict, LrProduction, LrState, LrSymbol, LrTable};
 pub use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillError, Infiller, Part, Template};
-pub use maskwright_json_schema::{PropertyOrder, Report, ReportEntry, SchemaConfig, Status, Whitespace};
+pub use maskwright_json_schema::{
+    PropertyOrder, Report, ReportEntry, SchemaConfig, Status, Warning, Whitespace,
+};
 pub use maskwright_lark::{Indentation, LarkGrammar, LexerKind, builtin_names};
 pub use maskwright_syntax::regex::Dialect;
 pub use maskwright_vocabulary::{
     Mask, TokenId, Tokenizer, TokenizerOptions, Vocabulary, mask_contains, mask_words,
 };
+pub use schema::SchemaDocuments;

@@ -10,7 +10,8 @@ use maskwright_json_schema::{Report, SchemaConfig};
 use maskwright_lark::LarkGrammar;
 use maskwright_syntax::regex::Dialect;
 
-use crate::{CompileOptions, Error, LarkOptions, Limits};
+use crate::schema::Schema;
+use crate::{CompileOptions, Error, LarkOptions, Limits, gbnf};
 
 /// The texts that the whole of `pattern` matches, in the dialect of Rust's `regex` crate.
 ///
@@ -37,7 +38,7 @@ pub fn regex(pattern: &str, options: &CompileOptions) -> Result<Grammar, Error> 
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 pub fn gbnf(source: &str, options: &CompileOptions) -> Result<Grammar, Error> {
-    Ok(maskwright_syntax::parse_gbnf(source, "grammar.gbnf", &fuel(options))?)
+    gbnf::parse(source, options.file.as_deref(), &fuel(options))
 }
 
 /// Exactly one of `choices`.
@@ -49,7 +50,7 @@ pub fn gbnf(source: &str, options: &CompileOptions) -> Result<Grammar, Error> {
 /// assert!(maskwright::parse::choice(&["yes", "no"]).is_ok());
 /// ```
 pub fn choice<S: AsRef<str>>(choices: &[S]) -> Result<Grammar, Error> {
-    Ok(maskwright_syntax::choice(choices)?)
+    maskwright_syntax::choice(choices).map_err(|error| Error::choices(&error))
 }
 
 /// The JSON texts that a schema allows, and what of it is enforced.
@@ -68,7 +69,8 @@ pub fn json_schema(
     config: &SchemaConfig,
     options: &CompileOptions,
 ) -> Result<(Grammar, Report), Error> {
-    let compiled = maskwright_json_schema::compile_str(schema, config, &fuel(options))?;
+    let (schema, document) = Schema::read(schema, config, options)?;
+    let compiled = schema.compile(&document, &fuel(options))?;
     Ok((compiled.grammar, compiled.report))
 }
 

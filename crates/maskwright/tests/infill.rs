@@ -79,7 +79,8 @@ fn the_infiller_is_made_once_and_a_failure_is_not_kept() {
     let grammar = compiler.compile_regex("a+", &CompileOptions::default()).unwrap();
     let cancel = maskwright::CancelToken::default();
     cancel.cancel();
-    let cancelled = grammar.infiller(&CompileOptions { cancel: Some(cancel) }).err().unwrap();
+    let cancelled =
+        grammar.infiller(&CompileOptions { cancel: Some(cancel), ..Default::default() }).err().unwrap();
     assert_eq!(cancelled.kind(), ErrorKind::Cancelled);
     assert!(grammar.infiller(&CompileOptions::default()).is_ok());
 }

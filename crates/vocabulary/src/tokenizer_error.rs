@@ -12,6 +12,7 @@ use crate::VocabularyError;
 pub struct TokenizerError {
     path: Option<PathBuf>,
     kind: Kind,
+    hint: Option<String>,
 }
 
 #[derive(Debug)]
@@ -26,30 +27,58 @@ enum Kind {
 }
 
 impl TokenizerError {
+    fn of(kind: Kind) -> TokenizerError {
+        TokenizerError { path: None, kind, hint: None }
+    }
+
     pub(crate) fn io(error: std::io::Error) -> TokenizerError {
-        TokenizerError { path: None, kind: Kind::Io(error) }
+        TokenizerError::of(Kind::Io(error))
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> TokenizerError {
-        TokenizerError { path: None, kind: Kind::Invalid(message.into()) }
+        TokenizerError::of(Kind::Invalid(message.into()))
     }
 
     pub(crate) fn limit(what: impl Into<String>, limit: usize) -> TokenizerError {
-        TokenizerError { path: None, kind: Kind::Limit { what: what.into(), limit } }
+        TokenizerError::of(Kind::Limit { what: what.into(), limit })
     }
 
     pub(crate) fn no_eos() -> TokenizerError {
-        TokenizerError { path: None, kind: Kind::NoEos }
+        TokenizerError::of(Kind::NoEos).with_hint("give its ids as eos_token_ids")
     }
 
     pub(crate) fn not_encodable(position: usize) -> TokenizerError {
-        TokenizerError { path: None, kind: Kind::NotEncodable { position } }
+        TokenizerError::of(Kind::NotEncodable { position })
     }
 
     /// The same error, in the file at `path` unless it already names one.
     pub(crate) fn at(mut self, path: &Path) -> TokenizerError {
         self.path.get_or_insert_with(|| path.to_path_buf());
         self
+    }
+
+    /// The same error with a hint: what to do about it, in lowercase.
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> TokenizerError {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The file that is wrong, if it is one.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// The line and the column, from 1, where the file is not the JSON that was expected.
+    pub fn line_and_column(&self) -> Option<(usize, usize)> {
+        match &self.kind {
+            Kind::Json(error) if error.line() > 0 => Some((error.line(), error.column().max(1))),
+            _ => None,
+        }
+    }
+
+    /// What to do about it, where that is known.
+    pub fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
     }
 
     /// Whether a limit on size was reached, rather than something being wrong.
@@ -64,13 +93,13 @@ impl TokenizerError {
 
 impl From<serde_json::Error> for TokenizerError {
     fn from(error: serde_json::Error) -> TokenizerError {
-        TokenizerError { path: None, kind: Kind::Json(error) }
+        TokenizerError::of(Kind::Json(error))
     }
 }
 
 impl From<VocabularyError> for TokenizerError {
     fn from(error: VocabularyError) -> TokenizerError {
-        TokenizerError { path: None, kind: Kind::Vocabulary(error) }
+        TokenizerError::of(Kind::Vocabulary(error))
     }
 }
 
@@ -80,21 +109,25 @@ impl fmt::Display for TokenizerError {
             write!(f, "{}: ", path.display())?;
         }
         match &self.kind {
-            Kind::Io(error) => write!(f, "cannot read the file: {error}"),
-            Kind::Json(error) => write!(f, "not a tokenizer file in JSON: {error}"),
-            Kind::Vocabulary(error) => error.fmt(f),
-            Kind::Invalid(message) => f.write_str(message),
-            Kind::Limit { what, limit } => write!(f, "{what}, more than the limit of {limit}"),
+            Kind::Io(error) => write!(f, "cannot read the file: {error}")?,
+            Kind::Json(error) => write!(f, "not a tokenizer file in JSON: {error}")?,
+            Kind::Vocabulary(error) => error.fmt(f)?,
+            Kind::Invalid(message) => f.write_str(message)?,
+            Kind::Limit { what, limit } => write!(f, "{what}, more than the limit of {limit}")?,
             Kind::NoEos => f.write_str(
                 "no end-of-sequence token: no configuration file beside the tokenizer names one and no \
-                 well-known name is among the special tokens; give its ids as eos_token_ids",
-            ),
+                 well-known name is among the special tokens",
+            )?,
             Kind::NotEncodable { position } => {
                 write!(
                     f,
                     "the text cannot be written with the tokens of this vocabulary from byte {position} on"
-                )
+                )?;
             }
+        }
+        match &self.hint {
+            Some(hint) => write!(f, "\nHelp: {hint}"),
+            None => Ok(()),
         }
     }
 }

@@ -21,8 +21,8 @@ const MAX_FILE_LEN: usize = 1 << 28;
 
 /// See [`Tokenizer::from_file`].
 pub(crate) fn from_file(path: &Path, options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
-    let json = read_limited(path, MAX_FILE_LEN).map_err(|error| error.at(path))?;
-    let definition = definition(&json).map_err(|error| error.at(path))?;
+    let json = read_limited(path, MAX_FILE_LEN).map_err(|error| hinted(error, path))?;
+    let definition = definition(&json).map_err(|error| hinted(error, path))?;
     let eos = match &options.eos_token_ids {
         Some(ids) => ids.clone(),
         None => eos::beside(path, &definition)?
@@ -30,6 +30,27 @@ pub(crate) fn from_file(path: &Path, options: &TokenizerOptions) -> Result<Token
             .map_err(|error| error.at(path))?,
     };
     definition.build(&eos, options.vocab_size).map_err(|error| error.at(path))
+}
+
+/// The error of a file that cannot be read, with a hint where another was probably meant.
+fn hinted(error: TokenizerError, path: &Path) -> TokenizerError {
+    const CONFIGURATION: [&str; 4] =
+        ["tokenizer_config.json", "config.json", "generation_config.json", "special_tokens_map.json"];
+    let error = error.at(path);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if path.is_dir() {
+        let inside = path.join("tokenizer.json");
+        error.with_hint(match inside.is_file() {
+            true => format!("this is a folder: give {}, which is in it", inside.display()),
+            false => "this is a folder: give the path of a tokenizer.json".to_owned(),
+        })
+    } else if CONFIGURATION.contains(&&*name) {
+        error.with_hint(format!("{name} has settings only: give the tokenizer.json beside it"))
+    } else if name.ends_with(".gguf") {
+        error.with_hint("a GGUF file is read by from_gguf")
+    } else {
+        error
+    }
 }
 
 /// See [`Tokenizer::from_json`].

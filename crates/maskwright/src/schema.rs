@@ -1,0 +1,287 @@
+//! JSON Schemas with the documents that they refer to, and where those come from.
+//!
+//! Beside the imports of Lark grammars the one place of this crate that reads files. A schema that was read from a
+//! file may refer to files beside it, and any schema to the files of folders that the caller names. Files anywhere else are
+//! never read, whatever a schema says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use maskwright_automata::Fuel;
+use maskwright_grammar::Grammar;
+use maskwright_json_schema::{
+    CompiledSchema, Documents, SchemaConfig, SchemaError, compile_with_documents, parse_document,
+};
+use serde_json::Value;
+
+use crate::{CompileOptions, Error};
+
+/// The largest document that is read from a file, in bytes; the largest schemas in public use have a tenth of it.
+const MAX_FILE_LEN: u64 = 1 << 24;
+
+/// The most bytes that are read from files for one schema.
+const MAX_TOTAL_LEN: u64 = 1 << 26;
+
+/// The most files that are read for one schema.
+const MAX_FILES: usize = 4096;
+
+/// The documents that the `$ref`s of a schema may lead to, besides the schema itself. Cheap to clone.
+///
+/// A document is found by the address it gives itself (`$id`), by the address it was given under, or by its file
+/// name.
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, Matcher, SchemaDocuments, Tokenizer};
+/// let tokens = ["\"", "a", "1", "</s>"].map(|token| token.as_bytes().to_vec());
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[3])?);
+/// let mut documents = SchemaDocuments::default();
+/// documents.insert("name.json", r#"{"type": "string"}"#)?;
+/// let options = CompileOptions { documents, ..Default::default() };
+/// let schema = compiler.compile_json_schema(r#"{"$ref": "name.json"}"#, &Default::default(), &options)?;
+/// assert!(Matcher::new(&schema.grammar).accept_bytes(b"\"a\"")?);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct SchemaDocuments {
+    known: Arc<Documents>,
+    /// Folders whose files may be read, with what is below them.
+    folders: Vec<PathBuf>,
+    read: Budget,
+}
+
+/// What was read so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Budget {
+    n_files: usize,
+    n_bytes: u64,
+}
+
+impl SchemaDocuments {
+    /// Adds a document, given as JSON text, under the URI by which references name it.
+    ///
+    /// # Errors
+    /// If the text is not JSON, is nested more than 127 deep or repeats a key; with line and column.
+    pub fn insert(&mut self, uri: &str, schema: &str) -> Result<(), Error> {
+        let document = parse_document(schema, uri)?;
+        Arc::make_mut(&mut self.known).insert(uri, document);
+        Ok(())
+    }
+
+    /// Adds every `*.json` in a folder, not those in folders below it. References find them by their `$id` or by file
+    /// name. A file that is no JSON is left out; a reference to it says why.
+    ///
+    /// # Errors
+    /// If the folder cannot be read, or has more than 4,096 such files or more than 64 MiB of them.
+    pub fn add_folder(&mut self, folder: &Path) -> Result<(), Error> {
+        let unreadable = |error: std::io::Error| Error::unreadable_folder(folder, &error);
+        self.folders.push(folder.canonicalize().map_err(unreadable)?);
+        let mut names = BTreeSet::new();
+        for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+            let name = entry.map_err(unreadable)?.file_name();
+            names.extend(name.into_string().ok().filter(|name| name.ends_with(".json")));
+        }
+        let known = Arc::make_mut(&mut self.known);
+        for name in names {
+            let path = folder.join(&name);
+            match self.read.document(&path) {
+                Ok(document) => known.insert_named(&name, &uri_of(&path), document),
+                Err(Unread::Limit) => {
+                    return Err(Error::too_many_documents(folder, MAX_FILES, MAX_TOTAL_LEN));
+                }
+                // Read again, and told, if a reference leads to it.
+                Err(Unread::Broken(_) | Unread::Missing) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A schema with all documents that it refers to, read.
+pub(crate) struct Schema {
+    text: String,
+    file: Option<PathBuf>,
+    config: SchemaConfig,
+    documents: Arc<Documents>,
+    /// Why documents that exist could not be read, by URI.
+    broken: BTreeMap<String, String>,
+}
+
+impl Schema {
+    /// Reads a schema's text, and the files that it refers to.
+    ///
+    /// # Errors
+    /// If the text is not JSON.
+    pub(crate) fn read(
+        text: &str,
+        config: &SchemaConfig,
+        options: &CompileOptions,
+    ) -> Result<(Schema, Value), Error> {
+        let CompileOptions { file, documents, .. } = options;
+        let mut schema = Schema {
+            text: text.to_owned(),
+            file: file.clone(),
+            config: *config,
+            documents: documents.known.clone(),
+            broken: BTreeMap::new(),
+        };
+        let document = schema.parse()?;
+        if file.is_some() || !documents.folders.is_empty() {
+            schema.gather(&document, documents);
+        }
+        Ok((schema, document))
+    }
+
+    /// Compiles the schema.
+    ///
+    /// # Errors
+    /// As [`compile_with_documents`].
+    pub(crate) fn compile(&self, document: &Value, fuel: &Fuel) -> Result<CompiledSchema, Error> {
+        compile_with_documents(document, &self.documents, &self.config, fuel)
+            .map_err(|error| self.error(error))
+    }
+
+    /// Reads the schema once more, and its grammar.
+    ///
+    /// # Errors
+    /// As [`compile`](Schema::compile).
+    pub(crate) fn grammar(&self, fuel: &Fuel) -> Result<Grammar, Error> {
+        Ok(self.compile(&self.parse()?, fuel)?.grammar)
+    }
+
+    fn parse(&self) -> Result<Value, Error> {
+        let name = self.file.as_ref().map_or("schema".into(), |file| file.to_string_lossy());
+        parse_document(&self.text, &name).map_err(|error| self.error(error))
+    }
+
+    /// Reads the files that the schema's relative references lead to, theirs too.
+    fn gather(&mut self, document: &Value, given: &SchemaDocuments) {
+        let mut known = (*self.documents).clone();
+        let mut folders = given.folders.clone();
+        let mut base = String::new();
+        if let Some(file) = &self.file {
+            base = uri_of(file);
+            known.set_base(base.as_str());
+            let beside = match file.parent() {
+                Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+                Some(folder) => folder,
+                None => Path::new("."),
+            };
+            folders.extend(beside.canonicalize());
+        }
+        let mut budget = given.read;
+        let mut seen = BTreeSet::from([base.clone()]);
+        let mut work: Vec<(String, String)> = Documents::referred(document, &base).into_iter().collect();
+        while let Some((uri, name)) = work.pop() {
+            if known.contains(&uri) || !seen.insert(uri.clone()) {
+                continue;
+            }
+            let Some(path) = Documents::path_of_uri(&uri).map(PathBuf::from) else { continue };
+            let mut read = budget.within(&folders, &path);
+            if matches!(read, Err(Unread::Missing)) && !name.contains('/') && !known.has_name(&name) {
+                // A file of that name in a folder that the caller named is none that was read, or it is broken.
+                let named = given.folders.iter().map(|folder| folder.join(&name));
+                read = named
+                    .into_iter()
+                    .find_map(|path| match budget.within(&folders, &path) {
+                        Err(Unread::Missing) => None,
+                        read => Some(read),
+                    })
+                    .unwrap_or(read);
+            }
+            match read {
+                Ok(document) => {
+                    work.extend(Documents::referred(&document, &uri));
+                    known.insert(uri, document);
+                }
+                Err(Unread::Missing) => {}
+                Err(Unread::Broken(why)) => {
+                    self.broken.insert(uri, why);
+                }
+                Err(Unread::Limit) => {
+                    let why = format!(
+                        "more than {MAX_FILES} files, or {MAX_TOTAL_LEN} bytes in all, would be read"
+                    );
+                    self.broken.insert(uri, why);
+                }
+            }
+        }
+        self.documents = Arc::new(known);
+    }
+
+    /// An error of the schema; one for the lack of a document says why it was not read.
+    fn error(&self, error: SchemaError) -> Error {
+        let why = error.missing_document().and_then(|uri| self.broken.get(uri)).cloned();
+        let error = Error::from(error).in_file(self.file.as_deref());
+        match why {
+            Some(why) => error.with_hint(why),
+            None => error,
+        }
+    }
+}
+
+/// Why a document was not read.
+enum Unread {
+    /// It is not there, or not in a folder that may be read.
+    Missing,
+    /// It is there and no JSON document, with the reason.
+    Broken(String),
+    /// Too much was read already.
+    Limit,
+}
+
+impl Budget {
+    /// Reads a document in one of `folders` or below.
+    fn within(&mut self, folders: &[PathBuf], path: &Path) -> Result<Value, Unread> {
+        let parent = match path.parent() {
+            Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+            Some(parent) => parent,
+            None => return Err(Unread::Missing),
+        };
+        let Ok(parent) = parent.canonicalize() else { return Err(Unread::Missing) };
+        match folders.iter().any(|folder| parent.starts_with(folder)) {
+            true => self.document(path),
+            false => Err(Unread::Missing),
+        }
+    }
+
+    /// Reads a document.
+    fn document(&mut self, path: &Path) -> Result<Value, Unread> {
+        let name = path.display();
+        // A pipe or device could be read for ever.
+        if !path.is_file() {
+            return Err(Unread::Missing);
+        }
+        if self.n_files >= MAX_FILES || self.n_bytes >= MAX_TOTAL_LEN {
+            return Err(Unread::Limit);
+        }
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(path);
+        let read = file.and_then(|file| file.take(MAX_FILE_LEN + 1).read_to_end(&mut bytes));
+        if let Err(error) = read {
+            return Err(Unread::Broken(format!("{name} cannot be read: {error}")));
+        }
+        self.n_files += 1;
+        self.n_bytes += bytes.len() as u64;
+        if bytes.len() as u64 > MAX_FILE_LEN {
+            return Err(Unread::Broken(format!("{name} has more than the limit of {MAX_FILE_LEN} bytes")));
+        }
+        let Ok(text) = String::from_utf8(bytes) else {
+            return Err(Unread::Broken(format!("{name} is not UTF-8 text")));
+        };
+        parse_document(&text, &name.to_string()).map_err(|error| {
+            // Its first line says what is wrong and where.
+            let told = error.to_string();
+            let told = told.lines().next().unwrap_or_default();
+            Unread::Broken(format!("{name} is {}", told.trim_start_matches("the schema is ")))
+        })
+    }
+}
+
+/// The URI of a file.
+fn uri_of(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let text = if cfg!(windows) { text.replace('\\', "/") } else { text.into_owned() };
+    Documents::uri_of_path(&text)
+}
