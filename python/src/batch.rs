@@ -116,7 +116,7 @@ fn batch_error(py: Python<'_>, mut failed: Vec<(usize, Failure)>) -> PyResult<Py
     let mut first = String::new();
     for (row, failure) in &failed {
         let exception = match failure {
-            Failure::Error(error) => errors::exception(error),
+            Failure::Error(error) => errors::exception(py, error),
             Failure::Panic(panic) => errors::internal(&**panic),
         };
         if first.is_empty() {

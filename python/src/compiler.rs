@@ -1,21 +1,19 @@
 //! `maskwright.Compiler` and what it makes.
 
 use std::num::NonZero;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
 
-use maskwright::{
-    CompileOptions, Error, Indentation, LarkOptions, LexerKind, Limits, PropertyOrder, SchemaConfig, Status,
-    Whitespace,
-};
+use maskwright::{CompileOptions, Error, Indentation, LarkOptions, LexerKind, Limits, SchemaConfig, Status};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyDict;
 
+use crate::arguments::{Count, FilePath, OfCall, OfGrammar, Text};
 use crate::errors::OrRaise;
 use crate::interrupt;
+use crate::schema::{self, SchemaText};
 use crate::tokenizer::Tokenizer;
 use crate::work::detached;
 
@@ -69,55 +67,67 @@ impl Compiler {
     fn new(
         tokenizer: &Bound<'_, Tokenizer>,
         limits: Option<&Bound<'_, PyDict>>,
-        threads: Option<usize>,
-        rows: Option<PathBuf>,
+        threads: Option<Count>,
+        rows: Option<FilePath<OfCall>>,
     ) -> PyResult<Compiler> {
         let limits = match limits {
             Some(given) => read_limits(given)?,
             None => Limits::default(),
         };
         let n_threads = match threads {
-            Some(threads) => NonZero::new(threads)
+            Some(Count(threads)) => NonZero::new(threads)
                 .ok_or_else(|| PyValueError::new_err("threads is 0, expected at least 1 (or None)"))?,
             None => available_parallelism().unwrap_or(NonZero::<usize>::MIN),
         };
         let (py, tokenizer) = (tokenizer.py(), &tokenizer.get().0);
-        let compiler = detached(py, || match rows {
-            None => Ok(maskwright::Compiler::with_limits(tokenizer, limits)),
+        let compiler = match rows {
+            None => detached(py, || maskwright::Compiler::with_limits(tokenizer, limits))?,
             Some(path) => {
-                let saved = std::fs::read(&path)?;
-                maskwright::Compiler::with_saved_rows(tokenizer, limits, &saved).or_raise()
+                let saved = detached(py, || std::fs::read(&path.0))??;
+                detached(py, || maskwright::Compiler::with_saved_rows(tokenizer, limits, &saved))?
+                    .or_raise()?
             }
-        })??;
+        };
         Ok(Compiler { compiler, n_threads })
     }
 
-    /// The JSON texts that a schema allows. `schema`: JSON text, or what `json.dumps` turns into it.
+    /// The JSON texts that a schema allows. `schema`: JSON text, the path of a file as `os.PathLike`, or what `json.dumps` turns
+    /// into JSON text, such as a dict.
     ///
     /// `property_order`: "schema" (properties come in the order of the schema) or "any". `whitespace`:
     /// "compact" (none), "flexible" (what usual writers produce: one space, or line feeds with indentation) or "any" (all that
-    /// JSON allows). `strict`: a keyword that cannot be enforced raises; else `report` names it.
+    /// JSON allows). `strict`: a keyword that cannot be enforced raises; else `report` names it. `documents`: a dict from URIs to
+    /// other schemas, each as for `schema`; a `$ref` finds them by URI or by their `$id`. If the schema is a file, a `$ref` finds files
+    /// beside it by their names; files outside of its folder are not read, and no more than 4,096 files of 64 MiB in all.
     ///
-    /// Raises SchemaError, with the JSON pointer of what is wrong.
-    #[pyo3(signature = (schema, *, property_order="schema", whitespace="flexible", strict=true, cancel=None))]
+    /// Warns (SchemaWarning) about keywords that are probably misspelt, and about formats that are not known and so not checked.
+    ///
+    /// Raises SchemaError, with the JSON pointer of what is wrong, and OSError if the file cannot be read.
+    #[pyo3(signature = (schema, *, property_order=Text::new("schema"), whitespace=Text::new("flexible"), strict=true, documents=None, cancel=None))]
+    #[pyo3(
+        text_signature = "($self, schema, *, property_order='schema', whitespace='flexible', strict=True, documents=None, cancel=None)"
+    )]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
     fn compile_json_schema(
         &self,
         schema: &Bound<'_, PyAny>,
-        property_order: &str,
-        whitespace: &str,
+        property_order: Text<OfCall>,
+        whitespace: Text<OfCall>,
         strict: bool,
+        documents: Option<&Bound<'_, PyDict>>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
         let py = schema.py();
-        let schema: String = if schema.is_instance_of::<PyString>() {
-            schema.extract()?
-        } else {
-            py.import("json")?.call_method1("dumps", (schema,))?.extract()?
-        };
-        let config = SchemaConfig { strict, ..schema_config(property_order, whitespace)? };
-        let compiled = self.run(py, cancel, move |compiler, options| {
-            compiler.compile_json_schema(&schema, &config, options)
-        })?;
+        let config = SchemaConfig { strict, ..schema::config(&property_order, &whitespace)? };
+        let documents = schema::documents(documents)?;
+        let schema = SchemaText::of(schema)?;
+        let compiled = self.run(py, cancel, |compiler, mut options| {
+            schema.place(&mut options);
+            options.documents = schema::read(&documents)?;
+            compiler.compile_json_schema(&schema.text, &config, &options)
+        });
+        let compiled = compiled.map_err(|error| schema.located(py, error))?;
+        schema::warn(py, &compiled.report)?;
         Ok(CompiledGrammar { report: Some(compiled.report), ..self.compiled(compiled.grammar) })
     }
 
@@ -128,10 +138,10 @@ impl Compiler {
     fn compile_regex(
         &self,
         py: Python<'_>,
-        pattern: String,
+        pattern: Text<OfGrammar>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        self.run(py, cancel, move |compiler, options| compiler.compile_regex(&pattern, options))
+        self.run(py, cancel, move |compiler, options| compiler.compile_regex(&pattern, &options))
             .map(|grammar| self.compiled(grammar))
     }
 
@@ -142,10 +152,10 @@ impl Compiler {
     fn compile_gbnf(
         &self,
         py: Python<'_>,
-        grammar: String,
+        grammar: Text<OfGrammar>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        self.run(py, cancel, move |compiler, options| compiler.compile_gbnf(&grammar, options))
+        self.run(py, cancel, move |compiler, options| compiler.compile_gbnf(&grammar, &options))
             .map(|grammar| self.compiled(grammar))
     }
 
@@ -156,10 +166,11 @@ impl Compiler {
     fn compile_choice(
         &self,
         py: Python<'_>,
-        choices: Vec<String>,
+        choices: Vec<Text<OfGrammar>>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        self.run(py, cancel, move |compiler, options| compiler.compile_choice(&choices, options))
+        let choices: Vec<String> = choices.into_iter().map(|choice| choice.0).collect();
+        self.run(py, cancel, move |compiler, options| compiler.compile_choice(&choices, &options))
             .map(|grammar| self.compiled(grammar))
     }
 
@@ -174,21 +185,24 @@ impl Compiler {
     /// relative imports too; `common` is built in.
     ///
     /// Raises GrammarError, with line, column and a hint, if the grammar is wrong or no text fits it.
-    #[pyo3(signature = (grammar, *, start="start", lexer="contextual", indentation=None, import_paths=Vec::new(), property_order="schema", whitespace="flexible", cancel=None))]
+    #[pyo3(signature = (grammar, *, start=Text::new("start"), lexer=Text::new("contextual"), indentation=None, import_paths=Vec::new(), property_order=Text::new("schema"), whitespace=Text::new("flexible"), cancel=None))]
+    #[pyo3(
+        text_signature = "($self, grammar, *, start='start', lexer='contextual', indentation=None, import_paths=(), property_order='schema', whitespace='flexible', cancel=None)"
+    )]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
     fn compile_lark(
         &self,
         py: Python<'_>,
-        grammar: String,
-        start: &str,
-        lexer: &str,
-        indentation: Option<&str>,
-        import_paths: Vec<PathBuf>,
-        property_order: &str,
-        whitespace: &str,
+        grammar: Text<OfGrammar>,
+        start: Text<OfGrammar>,
+        lexer: Text<OfCall>,
+        indentation: Option<Text<OfCall>>,
+        import_paths: Vec<FilePath<OfGrammar>>,
+        property_order: Text<OfCall>,
+        whitespace: Text<OfCall>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        let lexer = match lexer {
+        let lexer = match &*lexer {
             "contextual" => LexerKind::Contextual,
             "basic" => LexerKind::Basic,
             "dynamic_complete" => LexerKind::DynamicComplete,
@@ -198,7 +212,7 @@ impl Compiler {
                 )));
             }
         };
-        let indentation = match indentation {
+        let indentation = match indentation.as_deref() {
             None => None,
             Some("python") => Some(Indentation::python()),
             Some(other) => {
@@ -207,9 +221,10 @@ impl Compiler {
                 )));
             }
         };
-        let (start, schemas) = (start.to_owned(), schema_config(property_order, whitespace)?);
+        let (start, schemas) = (start.0, schema::config(&property_order, &whitespace)?);
+        let import_paths = import_paths.into_iter().map(|path| path.0).collect();
         let lark = LarkOptions { start, lexer, indentation, import_paths, schemas, ..LarkOptions::default() };
-        self.run(py, cancel, move |compiler, options| compiler.compile_lark(&grammar, &lark, options))
+        self.run(py, cancel, move |compiler, options| compiler.compile_lark(&grammar, &lark, &options))
             .map(|grammar| self.compiled(grammar))
     }
 
@@ -220,10 +235,10 @@ impl Compiler {
     fn compile_builtin(
         &self,
         py: Python<'_>,
-        name: String,
+        name: Text<OfGrammar>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        self.run(py, cancel, move |compiler, options| compiler.compile_builtin(&name, options))
+        self.run(py, cancel, move |compiler, options| compiler.compile_builtin(&name, &options))
             .map(|grammar| self.compiled(grammar))
     }
 
@@ -231,7 +246,8 @@ impl Compiler {
     /// need not wait for it then. The file is replaced as a whole.
     ///
     /// Raises OSError if it cannot be written.
-    fn save_rows(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    fn save_rows(&self, py: Python<'_>, path: FilePath<OfCall>) -> PyResult<()> {
+        let path = path.0;
         static N_SAVED: AtomicU64 = AtomicU64::new(0);
         detached(py, || {
             let mut beside = path.clone().into_os_string();
@@ -251,11 +267,9 @@ impl Compiler {
     /// you would take a program: damage is found, malice is not.
     ///
     /// Raises ValueError if the file is damaged, of another version or for another vocabulary, OSError if it cannot be read.
-    fn load_rows(&self, py: Python<'_>, path: PathBuf) -> PyResult<usize> {
-        detached(py, || {
-            let saved = std::fs::read(&path)?;
-            self.compiler.load_rows(&saved).or_raise()
-        })?
+    fn load_rows(&self, py: Python<'_>, path: FilePath<OfCall>) -> PyResult<usize> {
+        let saved = detached(py, || std::fs::read(&path.0))??;
+        detached(py, || self.compiler.load_rows(&saved))?.or_raise()
     }
 
     /// Drops the shared caches; grammars compiled before keep working.
@@ -279,10 +293,11 @@ impl Compiler {
         &self,
         py: Python<'_>,
         cancel: Option<&Bound<'_, CancelToken>>,
-        compile: impl FnOnce(&maskwright::Compiler, &CompileOptions) -> Result<T, Error> + Send,
+        compile: impl FnOnce(&maskwright::Compiler, CompileOptions) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         let cancel = cancel.map_or_else(maskwright::CancelToken::new, |token| token.get().0.clone());
-        let work = |token| compile(&self.compiler, &CompileOptions { cancel: Some(token) });
+        let options = |token| CompileOptions { cancel: Some(token), ..CompileOptions::default() };
+        let work = |token| compile(&self.compiler, options(token));
         interrupt::run(py, &cancel, work)?.or_raise()
     }
 
@@ -299,13 +314,14 @@ impl Compiler {
 fn read_limits(given: &Bound<'_, PyDict>) -> PyResult<Limits> {
     let mut limits = Limits::default();
     for (name, value) in given {
-        let name: String = name.extract()?;
-        match name.as_str() {
-            "compile_fuel" => limits.compile_fuel = value.extract()?,
-            "max_threads" => limits.max_threads = value.extract()?,
-            "row_cache_bytes" => limits.row_cache_bytes = value.extract()?,
-            "machine_bytes" => limits.machine_bytes = value.extract()?,
-            _ => {
+        let name: Text<OfCall> = name.extract()?;
+        let Count(count) = value.extract()?;
+        match &*name {
+            "compile_fuel" => limits.compile_fuel = count as u64,
+            "max_threads" => limits.max_threads = count,
+            "row_cache_bytes" => limits.row_cache_bytes = count,
+            "machine_bytes" => limits.machine_bytes = count,
+            name => {
                 return Err(PyTypeError::new_err(format!(
                     "no limit is named {name:?}, expected compile_fuel, max_threads, row_cache_bytes or machine_bytes"
                 )));
@@ -326,7 +342,7 @@ pub(crate) struct CompiledGrammar {
 
 #[pymethods]
 impl CompiledGrammar {
-    /// What became of each keyword of the JSON Schema that the compiler met, as a list of ReportEntry; empty
+    /// What became of each keyword of the JSON Schema that the compiler met, in the schema's order, as a list of ReportEntry; empty
     /// for other grammars, which are enforced entirely. The list is made anew at each access.
     #[getter]
     fn report(&self) -> Vec<ReportEntry> {
@@ -356,6 +372,8 @@ pub(crate) struct ReportEntry {
     status: &'static str,
     /// Why it is not enforced; None if it is.
     reason: Option<String>,
+    /// For a keyword or format that is not known: the known one that was probably meant, else None.
+    suggestion: Option<&'static str>,
 }
 
 impl ReportEntry {
@@ -368,7 +386,8 @@ impl ReportEntry {
             // A kind that this version does not know: claim nothing.
             other => ("not enforced", Some(format!("{other:?}"))),
         };
-        ReportEntry { pointer: entry.pointer, keyword: entry.keyword.to_owned(), status, reason }
+        let (keyword, suggestion) = (entry.keyword.to_owned(), entry.suggestion);
+        ReportEntry { pointer: entry.pointer, keyword, status, reason, suggestion }
     }
 }
 
@@ -376,33 +395,10 @@ impl ReportEntry {
 impl ReportEntry {
     fn __repr__(&self) -> String {
         let reason = self.reason.as_ref().map(|reason| format!(", reason={reason:?}")).unwrap_or_default();
+        let suggestion = self.suggestion.map(|name| format!(", suggestion={name:?}")).unwrap_or_default();
         format!(
-            "ReportEntry(pointer={:?}, keyword={:?}, status={:?}{reason})",
+            "ReportEntry(pointer={:?}, keyword={:?}, status={:?}{reason}{suggestion})",
             self.pointer, self.keyword, self.status
         )
     }
-}
-
-/// How a schema is read, by the names that Python has for it.
-fn schema_config(property_order: &str, whitespace: &str) -> PyResult<SchemaConfig> {
-    let property_order = match property_order {
-        "schema" => PropertyOrder::Schema,
-        "any" => PropertyOrder::Any,
-        other => {
-            return Err(PyValueError::new_err(format!(
-                "property_order is {other:?}, expected \"schema\" or \"any\""
-            )));
-        }
-    };
-    let whitespace = match whitespace {
-        "flexible" => Whitespace::Flexible,
-        "compact" => Whitespace::Compact,
-        "any" => Whitespace::Any,
-        other => {
-            return Err(PyValueError::new_err(format!(
-                "whitespace is {other:?}, expected \"flexible\", \"compact\" or \"any\""
-            )));
-        }
-    };
-    Ok(SchemaConfig { property_order, whitespace, ..SchemaConfig::default() })
 }

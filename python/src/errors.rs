@@ -4,14 +4,22 @@ use std::any::Any;
 
 use maskwright::ErrorKind;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 
 create_exception!(
     maskwright,
     Error,
     PyValueError,
-    "What is wrong with the input of a call; the base of the package's errors."
+    "What is wrong with the input of a call; the base of the package's errors.
+
+`str(error)` has the place and what to do about it; programs get them as attributes, each None where it does not apply:
+
+* `pointer`: the JSON pointer of the schema at fault (the empty string is the whole document); in another document than the schema's
+  own, that document's URI, `#` and the pointer. `keyword`: the keyword at fault there.
+* `line` and `column`, from 1, in the text at fault: a grammar, a pattern (in a schema too), or JSON. Columns count characters.
+* `path`: the file at fault, as a str.
+* `hint`: what to do about it."
 );
 create_exception!(
     maskwright,
@@ -45,6 +53,12 @@ create_exception!(
 );
 create_exception!(
     maskwright,
+    SchemaWarning,
+    PyUserWarning,
+    "A JSON Schema has a keyword that is probably misspelt, or a format that is not known and so not checked."
+);
+create_exception!(
+    maskwright,
     InternalError,
     PyRuntimeError,
     "A bug in this package: the call failed, and so does every later call of the same Matcher, but for `reset`. Others are not affected."
@@ -56,18 +70,39 @@ create_exception!(
     "The work was cancelled through its CancelToken. Not a ValueError: nothing is wrong with the input."
 );
 
+/// The attributes of [`Error`], which are None until they are set.
+const ATTRIBUTES: [&str; 6] = ["pointer", "keyword", "line", "column", "path", "hint"];
+
+/// Gives every [`Error`] its attributes. Called once, when the module is made.
+pub(crate) fn declare_attributes(py: Python<'_>) -> PyResult<()> {
+    let class = py.get_type::<Error>();
+    ATTRIBUTES.iter().try_for_each(|name| class.setattr(*name, py.None()))
+}
+
 /// The exception for an error. A call that does not fit the state of its matcher is a plain `ValueError`.
-pub(crate) fn exception(error: &maskwright::Error) -> PyErr {
+pub(crate) fn exception(py: Python<'_>, error: &maskwright::Error) -> PyErr {
     let message = error.to_string();
-    match error.kind() {
+    let exception = match error.kind() {
         ErrorKind::Grammar => GrammarError::new_err(message),
         ErrorKind::Schema => SchemaError::new_err(message),
         ErrorKind::Tokenizer => TokenizerError::new_err(message),
         ErrorKind::Limit => LimitError::new_err(message),
-        ErrorKind::Cancelled => CancelledError::new_err(message),
-        ErrorKind::Internal => InternalError::new_err(message),
-        _ => PyValueError::new_err(message),
-    }
+        ErrorKind::Cancelled => return CancelledError::new_err(message),
+        ErrorKind::Internal => return InternalError::new_err(message),
+        _ => return PyValueError::new_err(message),
+    };
+    let value = exception.value(py);
+    let path = error.path().map(|path| path.to_string_lossy());
+    let set = || -> PyResult<()> {
+        value.setattr("pointer", error.pointer())?;
+        value.setattr("keyword", error.keyword())?;
+        value.setattr("line", error.line())?;
+        value.setattr("column", error.column())?;
+        value.setattr("path", path.as_deref())?;
+        value.setattr("hint", error.hint())
+    };
+    // Setting an attribute fails where memory ends; that is the error then.
+    set().err().unwrap_or(exception)
 }
 
 /// The exception for a call of an object of which an earlier call has panicked.
@@ -82,7 +117,7 @@ pub(crate) fn internal(panic: &(dyn Any + Send)) -> PyErr {
     InternalError::new_err(format!("a bug in maskwright: {}", message.unwrap_or("a panic without a message")))
 }
 
-/// Turns a result of the library into one for Python.
+/// Turns a result of the library into one for Python; with the interpreter held.
 pub(crate) trait OrRaise<T> {
     /// The value, or the exception for the error.
     fn or_raise(self) -> PyResult<T>;
@@ -90,6 +125,6 @@ pub(crate) trait OrRaise<T> {
 
 impl<T, E: Into<maskwright::Error>> OrRaise<T> for Result<T, E> {
     fn or_raise(self) -> PyResult<T> {
-        self.map_err(|error| exception(&error.into()))
+        self.map_err(|error| Python::attach(|py| exception(py, &error.into())))
     }
 }

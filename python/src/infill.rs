@@ -5,6 +5,7 @@ use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::arguments::Int;
 use crate::bitmask;
 use crate::compiler::CompiledGrammar;
 use crate::errors::OrRaise;
@@ -32,8 +33,8 @@ enum HoleKind {
 impl Hole {
     #[new]
     #[pyo3(signature = (*, max_tokens=None, tokens=None))]
-    fn new(max_tokens: Option<i64>, tokens: Option<i64>) -> PyResult<Hole> {
-        let count = |name: &str, given: i64| {
+    fn new(max_tokens: Option<Int>, tokens: Option<Int>) -> PyResult<Hole> {
+        let count = |name: &str, Int(given): Int| {
             usize::try_from(given)
                 .map_err(|_| PyValueError::new_err(format!("{name} is {given}, expected 0 or more")))
         };
@@ -136,8 +137,8 @@ impl Template {
     fn fill_next_token_bitmask(
         &self,
         py: Python<'_>,
-        hole: i64,
-        prefix_ids: Vec<i64>,
+        hole: Int,
+        prefix_ids: Vec<Int>,
         mask: &Bound<'_, PyAny>,
         row: isize,
     ) -> PyResult<bool> {
@@ -154,7 +155,7 @@ impl Template {
     /// for it, one is no text, or the other holes can then not be filled.
     ///
     /// Raises IndexError if there is no such hole, ValueError if it is fixed already.
-    fn fix(&self, py: Python<'_>, hole: i64, ids: Vec<i64>) -> PyResult<bool> {
+    fn fix(&self, py: Python<'_>, hole: Int, ids: Vec<Int>) -> PyResult<bool> {
         let hole = index(hole, self.n_holes, "hole", "template")?;
         let ids = token_ids(ids);
         if ids.iter().any(|id| id.index() >= self.n_vocab) {
@@ -196,8 +197,8 @@ impl Canvas {
     #[pyo3(signature = (grammar, positions, *, padding_id=None))]
     fn new(
         grammar: &Bound<'_, CompiledGrammar>,
-        positions: Vec<Option<i64>>,
-        padding_id: Option<i64>,
+        positions: Vec<Option<Int>>,
+        padding_id: Option<Int>,
     ) -> PyResult<Canvas> {
         let positions: Vec<Option<TokenId>> = positions.into_iter().map(|id| id.map(token_id)).collect();
         let config = CanvasConfig { padding: padding_id.map(token_id) };
@@ -217,7 +218,7 @@ impl Canvas {
     /// then not be filled.
     ///
     /// Raises IndexError if there is no such position.
-    fn set(&self, py: Python<'_>, i: i64, id: i64) -> PyResult<bool> {
+    fn set(&self, py: Python<'_>, i: Int, id: Int) -> PyResult<bool> {
         let position = index(i, self.n_positions, "position", "canvas")?;
         let id = token_id(id);
         if id.index() >= self.n_vocab {
@@ -229,7 +230,7 @@ impl Canvas {
     /// Masks position `i` again.
     ///
     /// Raises IndexError if there is no such position.
-    fn unset(&self, py: Python<'_>, i: i64) -> PyResult<()> {
+    fn unset(&self, py: Python<'_>, i: Int) -> PyResult<()> {
         let position = index(i, self.n_positions, "position", "canvas")?;
         with(py, &self.canvas, |canvas| canvas.unset(position))?.or_raise()
     }
@@ -245,7 +246,7 @@ impl Canvas {
     ///
     /// Raises IndexError if there is no such position.
     #[pyo3(signature = (i, mask, row=0))]
-    fn fill_bitmask(&self, py: Python<'_>, i: i64, mask: &Bound<'_, PyAny>, row: isize) -> PyResult<bool> {
+    fn fill_bitmask(&self, py: Python<'_>, i: Int, mask: &Bound<'_, PyAny>, row: isize) -> PyResult<bool> {
         let position = index(i, self.n_positions, "position", "canvas")?;
         let mut mask = bitmask::borrow(mask)?;
         let words = bitmask::row(&mut mask, row)?;
@@ -325,7 +326,7 @@ fn fill<T: Send>(
 }
 
 /// An index from Python, from 0 on.
-fn index(given: i64, n: usize, what: &str, whole: &str) -> PyResult<usize> {
+fn index(Int(given): Int, n: usize, what: &str, whole: &str) -> PyResult<usize> {
     match usize::try_from(given) {
         Ok(index) if index < n => Ok(index),
         _ => Err(PyIndexError::new_err(format!("{what} {given} is not in the {whole}: it has {n}"))),

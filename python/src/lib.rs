@@ -8,7 +8,7 @@
 //! * `bitmask`: mask arguments, checked. `batch`: many masks at once. `raw_rows`: a mask given as an address,
 //!   the one module with unsafe code. `apply`: masks onto logits.
 //! * `work`: work without the interpreter, and the rules for locks, forks and panics. `interrupt`: work that Ctrl-C ends.
-//!   `errors`: the exceptions.
+//!   `errors`: the exceptions. `arguments`: texts and integers, checked. `schema`: schemas and their documents as arguments.
 //!
 //! Every class is frozen and has its mutable state behind a mutex, so that use from several threads is
 //! orderly.
@@ -24,6 +24,7 @@
 )]
 
 mod apply;
+mod arguments;
 mod batch;
 mod bitmask;
 mod compiler;
@@ -32,6 +33,7 @@ mod infill;
 mod interrupt;
 mod matcher;
 mod raw_rows;
+mod schema;
 mod tokenizer;
 mod work;
 
@@ -43,6 +45,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Constrained decoding, the compiled part. Use the package `maskwright`, which re-exports it.
 #[pymodule(gil_used = true)]
 mod _maskwright {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::apply::apply_rows;
     #[pymodule_export]
@@ -54,7 +58,7 @@ mod _maskwright {
     #[pymodule_export]
     use crate::errors::{
         BatchError, CancelledError, Error, GrammarError, InternalError, LimitError, SchemaError,
-        TokenizerError,
+        SchemaWarning, TokenizerError,
     };
     #[pymodule_export]
     use crate::infill::{Canvas, Hole, Template};
@@ -64,4 +68,9 @@ mod _maskwright {
     use crate::tokenizer::Tokenizer;
     #[pymodule_export]
     use crate::work::{after_fork_in_child, after_fork_in_parent, before_fork};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::errors::declare_attributes(module.py())
+    }
 }

@@ -7,6 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::arguments::Int;
 use crate::bitmask;
 use crate::compiler::CompiledGrammar;
 use crate::errors::OrRaise;
@@ -41,8 +42,9 @@ pub(crate) struct Matcher {
 impl Matcher {
     #[new]
     #[pyo3(signature = (grammar, max_tokens=None))]
-    fn new(grammar: &Bound<'_, CompiledGrammar>, max_tokens: Option<i64>) -> PyResult<Matcher> {
+    fn new(grammar: &Bound<'_, CompiledGrammar>, max_tokens: Option<Int>) -> PyResult<Matcher> {
         let compiled = grammar.get();
+        let max_tokens = max_tokens.map(|Int(limit)| limit);
         let max_tokens = match max_tokens.map(usize::try_from).transpose() {
             Ok(limit) => limit,
             Err(_) => {
@@ -100,7 +102,7 @@ impl Matcher {
     }
 
     /// Accepts a token if it is allowed, and returns whether it is.
-    fn accept_token(&self, py: Python<'_>, id: i64) -> PyResult<bool> {
+    fn accept_token(&self, py: Python<'_>, id: Int) -> PyResult<bool> {
         let id = token_id(id);
         if let Some(mut matcher) = self.matcher.try_lock()
             && let Some(accepted) = caught(|| matcher.try_accept_token(id))?
@@ -111,12 +113,12 @@ impl Matcher {
     }
 
     /// Accepts tokens until one is refused, and returns how many were accepted.
-    fn accept_tokens(&self, py: Python<'_>, ids: Vec<i64>) -> PyResult<usize> {
+    fn accept_tokens(&self, py: Python<'_>, ids: Vec<Int>) -> PyResult<usize> {
         self.work(py, |matcher| matcher.accept_tokens(&token_ids(ids)))
     }
 
     /// How many of the tokens would be accepted, one after the other.
-    fn validate_tokens(&self, py: Python<'_>, ids: Vec<i64>) -> PyResult<usize> {
+    fn validate_tokens(&self, py: Python<'_>, ids: Vec<Int>) -> PyResult<usize> {
         self.work(py, |matcher| matcher.validate_tokens(&token_ids(ids)))
     }
 
@@ -129,7 +131,8 @@ impl Matcher {
     /// Undoes the last `n` accepted tokens (or runs of bytes), past the end of the text too.
     ///
     /// Raises ValueError if fewer were accepted.
-    fn rollback(&self, py: Python<'_>, n: i64) -> PyResult<()> {
+    fn rollback(&self, py: Python<'_>, n: Int) -> PyResult<()> {
+        let Int(n) = n;
         let n_steps = usize::try_from(n)
             .map_err(|_| PyValueError::new_err(format!("cannot roll back {n} tokens, expected 0 or more")))?;
         self.look(py, |matcher| matcher.rollback(n_steps))
@@ -204,7 +207,8 @@ impl Matcher {
 
     /// Why a token is allowed or refused here, in words: the first byte that cannot come, and what was
     /// expected there.
-    fn explain(&self, py: Python<'_>, id: i64) -> PyResult<String> {
+    fn explain(&self, py: Python<'_>, id: Int) -> PyResult<String> {
+        let Int(id) = id;
         match u32::try_from(id) {
             Ok(id) if (id as usize) < self.n_vocab() => self.work(py, |matcher| matcher.explain(TokenId(id))),
             _ => Ok(format!("token {id} is refused: the vocabulary has {} tokens", self.n_vocab())),
@@ -222,7 +226,7 @@ impl Matcher {
         &self,
         py: Python<'_>,
         parents: Vec<i64>,
-        ids: Vec<i64>,
+        ids: Vec<Int>,
         mask: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<bool>> {
         if parents.len() != ids.len() {
@@ -248,6 +252,7 @@ impl Matcher {
         detached(py, || fill_draft_tree(root, &parents, &token_ids(ids), rows))?.or_raise()
     }
 
+    /// `fork()`.
     fn __copy__(&self, py: Python<'_>) -> PyResult<Matcher> {
         self.fork(py)
     }
@@ -313,11 +318,11 @@ fn unless_broken<R>(
 }
 
 /// A token id from Python. What is no id at all becomes one beyond every vocabulary, which is refused.
-pub(crate) fn token_id(id: i64) -> TokenId {
-    TokenId(u32::try_from(id).unwrap_or(u32::MAX))
+pub(crate) fn token_id(id: Int) -> TokenId {
+    TokenId(u32::try_from(id.0).unwrap_or(u32::MAX))
 }
 
-pub(crate) fn token_ids(ids: Vec<i64>) -> Vec<TokenId> {
+pub(crate) fn token_ids(ids: Vec<Int>) -> Vec<TokenId> {
     ids.into_iter().map(token_id).collect()
 }
 

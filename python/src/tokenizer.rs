@@ -1,12 +1,11 @@
 //! `maskwright.Tokenizer`: a vocabulary with its way to cut text into tokens.
 
-use std::path::PathBuf;
-
 use maskwright::TokenizerOptions;
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString, PyType};
+use pyo3::types::{PyBytes, PyDict, PyInt, PyString, PyType};
 
+use crate::arguments::{self, Count, FilePath, Int, OfTokenizer, Text, vocabulary_ids};
 use crate::errors::{LimitError, OrRaise, TokenizerError};
 use crate::work::detached;
 
@@ -38,12 +37,12 @@ impl Tokenizer {
     fn from_file(
         _class: &Bound<'_, PyType>,
         py: Python<'_>,
-        path: PathBuf,
-        eos_token_ids: Option<Vec<u32>>,
-        vocab_size: Option<usize>,
+        path: FilePath<OfTokenizer>,
+        eos_token_ids: Option<Vec<Int>>,
+        vocab_size: Option<Count>,
     ) -> PyResult<Tokenizer> {
-        let options = TokenizerOptions { eos_token_ids, vocab_size };
-        detached(py, || maskwright::Tokenizer::from_file(&path, &options))?.or_raise().map(Tokenizer)
+        let options = options(eos_token_ids, vocab_size)?;
+        detached(py, || maskwright::Tokenizer::from_file(&path.0, &options))?.or_raise().map(Tokenizer)
     }
 
     /// Takes a fast tokenizer of `transformers`, or a `tokenizers.Tokenizer`.
@@ -55,13 +54,13 @@ impl Tokenizer {
         _class: &Bound<'_, PyType>,
         py: Python<'_>,
         tokenizer: &Bound<'_, PyAny>,
-        eos_token_ids: Option<Vec<u32>>,
-        vocab_size: Option<usize>,
+        eos_token_ids: Option<Vec<Int>>,
+        vocab_size: Option<Count>,
     ) -> PyResult<Tokenizer> {
-        let eos_token_ids = match eos_token_ids {
-            Some(ids) => Some(ids),
-            None => own_eos_token_ids(tokenizer)?,
-        };
+        let mut options = options(eos_token_ids, vocab_size)?;
+        if options.eos_token_ids.is_none() {
+            options.eos_token_ids = own_eos_token_ids(tokenizer)?;
+        }
         let backend = tokenizer.getattr_opt("backend_tokenizer")?.unwrap_or_else(|| tokenizer.clone());
         let Some(to_str) = backend.getattr_opt("to_str")? else {
             return Err(PyTypeError::new_err(format!(
@@ -69,9 +68,8 @@ impl Tokenizer {
                 tokenizer.get_type().name()?
             )));
         };
-        let json: String = to_str.call0()?.extract()?;
-        let options = TokenizerOptions { eos_token_ids, vocab_size };
-        detached(py, || maskwright::Tokenizer::from_json(json.as_bytes(), &options))?
+        let json: Text<OfTokenizer> = to_str.call0()?.extract()?;
+        detached(py, || maskwright::Tokenizer::from_json(json.0.as_bytes(), &options))?
             .or_raise()
             .map(Tokenizer)
     }
@@ -87,14 +85,15 @@ impl Tokenizer {
         _class: &Bound<'_, PyType>,
         py: Python<'_>,
         encoding: &Bound<'_, PyAny>,
-        eos_token_ids: Option<Vec<u32>>,
-        vocab_size: Option<usize>,
+        eos_token_ids: Option<Vec<Int>>,
+        vocab_size: Option<Count>,
     ) -> PyResult<Tokenizer> {
         const BUILT_IN: [&str; 6] =
             ["gpt2", "r50k_base", "p50k_base", "cl100k_base", "o200k_base", "o200k_harmony"];
         let is_name = encoding.is_instance_of::<PyString>();
-        let name: String = if is_name { encoding.extract()? } else { encoding.getattr("name")?.extract()? };
-        let options = TokenizerOptions { eos_token_ids, vocab_size };
+        let name = if is_name { encoding.clone() } else { encoding.getattr("name")? };
+        let name = name.extract::<Text<OfTokenizer>>()?.0;
+        let options = options(eos_token_ids, vocab_size)?;
         if is_name || BUILT_IN.contains(&name.as_str()) {
             return detached(py, || maskwright::Tokenizer::from_tiktoken(&name, &options))?
                 .or_raise()
@@ -111,12 +110,12 @@ impl Tokenizer {
     fn from_gguf(
         _class: &Bound<'_, PyType>,
         py: Python<'_>,
-        path: PathBuf,
-        eos_token_ids: Option<Vec<u32>>,
-        vocab_size: Option<usize>,
+        path: FilePath<OfTokenizer>,
+        eos_token_ids: Option<Vec<Int>>,
+        vocab_size: Option<Count>,
     ) -> PyResult<Tokenizer> {
-        let options = TokenizerOptions { eos_token_ids, vocab_size };
-        detached(py, || maskwright::Tokenizer::from_gguf(&path, &options))?.or_raise().map(Tokenizer)
+        let options = options(eos_token_ids, vocab_size)?;
+        detached(py, || maskwright::Tokenizer::from_gguf(&path.0, &options))?.or_raise().map(Tokenizer)
     }
 
     /// A vocabulary of the given byte strings; `encode` cuts text greedily. An empty one never matches.
@@ -128,8 +127,9 @@ impl Tokenizer {
         _class: &Bound<'_, PyType>,
         py: Python<'_>,
         tokens: Vec<Vec<u8>>,
-        eos: Vec<u32>,
+        eos: Vec<Int>,
     ) -> PyResult<Tokenizer> {
+        let eos = vocabulary_ids(eos)?;
         detached(py, || maskwright::Tokenizer::from_tokens(tokens, &eos))?.or_raise().map(Tokenizer)
     }
 
@@ -148,7 +148,8 @@ impl Tokenizer {
     /// The bytes of a token; None for special tokens and unused ids, which never match as text.
     ///
     /// Raises IndexError if `id` is not within `vocab_size`.
-    fn token_bytes<'py>(&self, py: Python<'py>, id: i64) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    fn token_bytes<'py>(&self, py: Python<'py>, id: Int) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let Int(id) = id;
         match u32::try_from(id) {
             Ok(id) if (id as usize) < self.0.n_vocab() => {
                 Ok(self.0.token_bytes(id).map(|bytes| PyBytes::new(py, bytes)))
@@ -165,8 +166,8 @@ impl Tokenizer {
     ///
     /// Raises TokenizerError if no tokens spell it.
     fn encode(&self, py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
-        if text.is_instance_of::<PyString>() {
-            let text: String = text.extract()?;
+        if let Ok(text) = text.cast::<PyString>() {
+            let text = arguments::text::<OfTokenizer>(text)?;
             return detached(py, || self.0.encode(&text))?.or_raise();
         }
         let bytes: Vec<u8> = match text.cast::<PyBytes>() {
@@ -182,8 +183,10 @@ impl Tokenizer {
     }
 
     /// The bytes of tokens, one after the other; special tokens have none.
-    fn decode<'py>(&self, py: Python<'py>, ids: Vec<u32>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.0.decode(&ids))
+    ///
+    /// Raises TokenizerError for what cannot be a token, such as -1.
+    fn decode<'py>(&self, py: Python<'py>, ids: Vec<Int>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.0.decode(&vocabulary_ids(ids)?)))
     }
 
     fn __repr__(&self) -> String {
@@ -191,15 +194,24 @@ impl Tokenizer {
     }
 }
 
+fn options(eos_token_ids: Option<Vec<Int>>, vocab_size: Option<Count>) -> PyResult<TokenizerOptions> {
+    let eos_token_ids = eos_token_ids.map(vocabulary_ids).transpose()?;
+    Ok(TokenizerOptions { eos_token_ids, vocab_size: vocab_size.map(|Count(size)| size) })
+}
+
 /// The `eos_token_id` that a tokenizer of transformers has: an id, a list of ids, or None.
 fn own_eos_token_ids(tokenizer: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u32>>> {
     match tokenizer.getattr_opt("eos_token_id")? {
         None => Ok(None),
         Some(ids) if ids.is_none() => Ok(None),
-        Some(ids) => match ids.extract::<u32>() {
-            Ok(id) => Ok(Some(vec![id])),
-            Err(_) => ids.extract().map(Some),
-        },
+        Some(ids) => {
+            let ids = match ids.extract::<Int>() {
+                Ok(id) => vec![id],
+                Err(error) if ids.is_instance_of::<PyInt>() => return Err(error),
+                Err(_) => ids.extract()?,
+            };
+            vocabulary_ids(ids).map(Some)
+        }
     }
 }
 

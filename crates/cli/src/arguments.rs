@@ -56,6 +56,10 @@ pub(crate) struct GrammarArguments {
     /// One of these texts
     #[arg(long, value_name = "TEXT", num_args = 1.., group = "grammar", help_heading = GRAMMAR)]
     pub(crate) choice: Option<Vec<String>>,
+    /// A folder of other schemas (*.json), which references find by their $id or by file name. Besides these, only files
+    /// in the folder of the schema itself are read, by the file names in its references
+    #[arg(long, value_name = "DIR", help_heading = "JSON Schema")]
+    pub(crate) schema_dir: Vec<PathBuf>,
     /// White space in the JSON of a schema
     #[arg(long, value_name = "HOW", default_value = "flexible", help_heading = "JSON Schema")]
     pub(crate) whitespace: WhitespaceArgument,

@@ -1,26 +1,26 @@
 //! From the grammar arguments to a grammar: reading files, calling front ends, naming the file in errors.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use maskwright::{
     CancelToken, CompileOptions, CompiledGrammar, Compiler, LarkGrammar, LarkOptions, Report, SchemaConfig,
-    Status, Tokenizer, parse,
+    SchemaDocuments, Status, Tokenizer, parse,
 };
 
 use crate::arguments::GrammarArguments;
 use crate::lr::NamedTable;
-use crate::outcome::note;
+use crate::outcome::{note, warning};
 
 /// A grammar's source, read.
 pub(crate) enum Source {
     /// A JSON Schema.
-    JsonSchema { name: String, text: String, config: SchemaConfig },
+    JsonSchema { file: PathBuf, text: String, config: SchemaConfig, documents: SchemaDocuments },
     /// A regular expression.
     Regex(String),
     /// A GBNF grammar.
-    Gbnf { name: String, text: String },
+    Gbnf { file: PathBuf, text: String },
     /// A grammar in Lark's language; its messages name the file.
     Lark { text: String, options: LarkOptions },
     /// A built-in grammar, by name.
@@ -39,15 +39,22 @@ impl Source {
         if is_for_lark && arguments.lark.is_none() {
             bail!("--lexer, --indentation, --start and --import-path go with --lark FILE");
         }
+        if !arguments.schema_dir.is_empty() && arguments.json_schema.is_none() {
+            bail!("--schema-dir goes with --json-schema FILE");
+        }
         Ok(if let Some(path) = &arguments.json_schema {
+            let mut documents = SchemaDocuments::default();
+            for folder in &arguments.schema_dir {
+                documents.add_folder(folder)?;
+            }
             let config = SchemaConfig {
                 whitespace: arguments.whitespace.into(),
                 strict: !arguments.lenient,
                 ..SchemaConfig::default()
             };
-            Some(Source::JsonSchema { name: path.display().to_string(), text: read_text(path)?, config })
+            Some(Source::JsonSchema { file: path.clone(), text: read_text(path)?, config, documents })
         } else if let Some(path) = &arguments.gbnf {
-            Some(Source::Gbnf { name: path.display().to_string(), text: read_text(path)? })
+            Some(Source::Gbnf { file: path.clone(), text: read_text(path)? })
         } else if let Some(path) = &arguments.lark {
             let defaults = LarkOptions::default();
             let options = LarkOptions {
@@ -82,26 +89,40 @@ impl Source {
         }
     }
 
-    /// Compiles for the tokens of `tokenizer`, and tells of keywords that are not enforced.
+    /// What goes with a compilation of this source.
+    fn options(&self, cancel: Option<CancelToken>) -> CompileOptions {
+        let mut options = CompileOptions { cancel, ..CompileOptions::default() };
+        match self {
+            Source::JsonSchema { file, documents, .. } => {
+                options.file = Some(file.clone());
+                options.documents = documents.clone();
+            }
+            Source::Gbnf { file, .. } => options.file = Some(file.clone()),
+            _ => {}
+        }
+        options
+    }
+
+    /// Compiles for the tokens of `tokenizer`, and tells of keywords that are not enforced or probably misspelt.
     pub(crate) fn compile(
         &self,
         tokenizer: &Tokenizer,
         cancel: Option<CancelToken>,
     ) -> anyhow::Result<Arc<CompiledGrammar>> {
         let compiler = Compiler::new(tokenizer);
-        let options = CompileOptions { cancel };
+        let options = self.options(cancel);
         match self {
             Source::Regex(pattern) => Ok(compiler.compile_regex(pattern, &options)?),
-            Source::Gbnf { name, text } => {
-                compiler.compile_gbnf(text, &options).with_context(|| name.clone())
+            Source::Gbnf { file, text } => {
+                compiler.compile_gbnf(text, &options).map_err(|error| named(error, file))
             }
             Source::Lark { text, options: lark } => Ok(compiler.compile_lark(text, lark, &options)?),
             Source::Builtin(name) => Ok(compiler.compile_builtin(name, &options)?),
             Source::Choice(choices) => Ok(compiler.compile_choice(choices, &options)?),
-            Source::JsonSchema { name, text, config } => {
-                let compiled =
-                    compiler.compile_json_schema(text, config, &options).with_context(|| name.clone())?;
-                tell_unenforced(name, &compiled.report);
+            Source::JsonSchema { file, text, config, .. } => {
+                let compiled = compiler.compile_json_schema(text, config, &options);
+                let compiled = compiled.map_err(|error| named(error, file))?;
+                tell(file, &compiled.report);
                 Ok(compiled.grammar)
             }
         }
@@ -109,14 +130,14 @@ impl Source {
 
     /// The LALR(1) table of the rules.
     pub(crate) fn lr_table(&self) -> anyhow::Result<NamedTable> {
-        let options = CompileOptions::default();
+        let options = self.options(None);
         let of_lark = |grammar: &LarkGrammar| -> anyhow::Result<NamedTable> {
             let table = parse::lr_table(&grammar.lexed.rules, &options)?;
             Ok(NamedTable { table, terminals: grammar.names().map(str::to_owned).collect() })
         };
         match self {
-            Source::Gbnf { name, text } => {
-                let grammar = parse::gbnf(text, &options).with_context(|| name.clone())?;
+            Source::Gbnf { file, text } => {
+                let grammar = parse::gbnf(text, &options).map_err(|error| named(error, file))?;
                 let terminals = grammar.terminals().iter().map(|regex| format!("{regex:?}")).collect();
                 Ok(NamedTable { table: parse::lr_table(&grammar, &options)?, terminals })
             }
@@ -130,19 +151,19 @@ impl Source {
 
     /// The grammar as the front end makes it, printed.
     pub(crate) fn ir(&self) -> anyhow::Result<String> {
-        let options = CompileOptions::default();
+        let options = self.options(None);
         Ok(match self {
             Source::Regex(pattern) => parse::regex(pattern, &options)?.to_string(),
-            Source::Gbnf { name, text } => {
-                parse::gbnf(text, &options).with_context(|| name.clone())?.to_string()
+            Source::Gbnf { file, text } => {
+                parse::gbnf(text, &options).map_err(|error| named(error, file))?.to_string()
             }
             Source::Lark { text, options: lark } => parse::lark(text, lark, &options)?.to_string(),
             Source::Builtin(name) => parse::builtin(name, &options)?.to_string(),
             Source::Choice(choices) => parse::choice(choices)?.to_string(),
-            Source::JsonSchema { name, text, config } => {
-                let (grammar, report) =
-                    parse::json_schema(text, config, &options).with_context(|| name.clone())?;
-                tell_unenforced(name, &report);
+            Source::JsonSchema { file, text, config, .. } => {
+                let read = parse::json_schema(text, config, &options);
+                let (grammar, report) = read.map_err(|error| named(error, file))?;
+                tell(file, &report);
                 grammar.to_string()
             }
         })
@@ -158,12 +179,24 @@ pub(crate) fn read_text(path: &Path) -> anyhow::Result<String> {
     })
 }
 
-/// What a lenient compilation lets pass.
-fn tell_unenforced(name: &str, report: &Report) {
+/// The error with the file's name before it, unless its source frame says it.
+fn named(error: maskwright::Error, file: &Path) -> anyhow::Error {
+    let name = file.display().to_string();
+    let says_so = error.to_string().contains(&name);
+    let error = anyhow::Error::from(error);
+    if says_so { error } else { error.context(name) }
+}
+
+/// What of a schema has no effect: what a lenient compilation lets pass, and what is probably a mistake.
+fn tell(file: &Path, report: &Report) {
+    let name = file.display();
     for entry in report.entries() {
         if let Status::NotEnforced { reason } = entry.status {
             let place = if entry.pointer.is_empty() { "the root" } else { &entry.pointer };
             note(format_args!("{name}: `{}` at {place} is not enforced: {reason}", entry.keyword));
         }
+    }
+    for told in report.warnings() {
+        warning(format_args!("{name}: {told}"));
     }
 }

@@ -55,15 +55,13 @@ pub(crate) fn report(error: &anyhow::Error) {
     let mut message = String::new();
     for cause in error.chain() {
         let cause = cause.to_string();
-        // A frame that a library rendered says `Error: ` itself.
-        let cause = cause.strip_prefix("Error: ").unwrap_or(&cause);
-        if message.ends_with(cause) {
+        if message.ends_with(&cause) {
             continue;
         }
         if !message.is_empty() {
             message.push_str(": ");
         }
-        message.push_str(cause);
+        message.push_str(&cause);
     }
     let style = anstyle::Style::new().fg_color(Some(anstyle::AnsiColor::Red.into())).bold();
     say(format_args!("{style}error:{style:#} {message}"));
@@ -73,6 +71,12 @@ pub(crate) fn report(error: &anyhow::Error) {
 pub(crate) fn note(message: impl std::fmt::Display) {
     let style = anstyle::Style::new().bold();
     say(format_args!("{style}note:{style:#} {message}"));
+}
+
+/// Writes to standard error what is probably a mistake.
+pub(crate) fn warning(message: impl std::fmt::Display) {
+    let style = anstyle::Style::new().fg_color(Some(anstyle::AnsiColor::Yellow.into())).bold();
+    say(format_args!("{style}warning:{style:#} {message}"));
 }
 
 /// Writes a line to standard error; that it cannot be written is nothing to fail for.

@@ -119,3 +119,77 @@ fn ids_that_are_special_are_explained() {
     let run = maskwright(&["mask", "--tokenizer", &tokenizer, "--regex", "a", "--explain", "1"]).exits(0);
     assert!(run.stdout.contains("refused"), "{}", run.stdout);
 }
+
+/// The headline said `undef.gbnf`, the frame `grammar.gbnf:2:15`.
+#[test]
+fn errors_of_gbnf_name_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "undef.gbnf", b"root ::= item\nitem ::= \"a\" other\n");
+    let run = maskwright(&["check", "--text", "a", "--gbnf", &path]).exits(2).says(&["undef.gbnf:2:14"]);
+    assert!(!run.stderr.contains("grammar.gbnf"), "{}", run.stderr);
+}
+
+/// A comma too many was told as "line 2 column 1", with nothing to see.
+#[test]
+fn a_schema_that_is_not_json_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "person.json", b"{\n  \"type\": \"object\",\n}");
+    let says = ["person.json:3:1", "trailing comma at line 3 column 1", " 3 | }", "after the last item"];
+    refused(&["check", "--text", "1", "--json-schema", &path], &says);
+    let path = file(folder.path(), "pattern.json", br#"{"items": {"pattern": "(a)\\1"}}"#);
+    let says = ["pattern.json", "/items", "column 4", r" 1 | (a)\1"];
+    refused(&["check", "--text", "1", "--json-schema", &path], &says);
+}
+
+/// A reference to a sibling by its file name ended in "leads out of the document", and there was no way to give it.
+#[test]
+fn references_to_other_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let common = folder.path().join("common");
+    std::fs::create_dir(&common).unwrap();
+    file(folder.path(), "beside.json", br#"{"const": 1}"#);
+    file(&common, "named.json", br#"{"$id": "https://x.test/n", "const": 2}"#);
+    file(&common, "broken.json", b"{");
+    let schema = |reference: &str| {
+        let content = format!(r#"{{"$ref": "{reference}"}}"#);
+        file(folder.path(), "schema.json", content.as_bytes())
+    };
+    let common = common.display().to_string();
+    maskwright(&["check", "--text", "1", "--json-schema", &schema("beside.json")]).exits(0);
+    maskwright(&["check", "--text", "2", "--json-schema", &schema("beside.json")]).exits(1);
+    for reference in ["named.json", "https://x.test/n"] {
+        let path = schema(reference);
+        maskwright(&["check", "--text", "2", "--json-schema", &path, "--schema-dir", &common]).exits(0);
+        refused(
+            &["check", "--text", "2", "--json-schema", &path],
+            &["schema.json", "`$ref`", "--schema-dir"],
+        );
+    }
+    let path = schema("broken.json");
+    let says = ["broken.json is not JSON", "line 1"];
+    refused(&["check", "--text", "2", "--json-schema", &path, "--schema-dir", &common], &says);
+    let missing = ["check", "--text", "2", "--json-schema", &path, "--schema-dir", "no-such-folder"];
+    refused(&missing, &["no-such-folder"]);
+    refused(&["check", "--text", "2", "--regex", "2", "--schema-dir", &common], &["--json-schema"]);
+}
+
+/// Misspelt keywords were accepted, and the command line said nothing of them.
+#[test]
+fn misspelt_keywords_are_warned_about() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "x.json", br#"{"propertes": {}, "format": "int32", "x-order": 1}"#);
+    let run = maskwright(&["check", "--text", "1", "--json-schema", &path]).exits(0);
+    let run = run.says(&["warning:", "did you mean `properties`?", "\"int32\" at the root is not known"]);
+    assert!(!run.stderr.contains("x-order"), "{}", run.stderr);
+}
+
+/// Settings of a tokenizer were read as one, and a folder was "Is a directory".
+#[test]
+fn what_is_no_tokenizer_has_a_hint() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "tokenizer_config.json", b"{}");
+    let says = ["tokenizer_config.json", "give the tokenizer.json beside it"];
+    refused(&["mask", "--regex", "a", "--tokenizer", &path], &says);
+    let path = folder.path().display().to_string();
+    refused(&["mask", "--regex", "a", "--tokenizer", &path], &["tokenizer.json"]);
+}

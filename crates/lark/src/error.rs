@@ -186,10 +186,11 @@ fn frame(text: &str, name: &str, place: &Place, message: &str, hint: Option<&str
     match report.finish().write((shown_name, source), &mut rendered) {
         Ok(()) => {
             let rendered = String::from_utf8_lossy(&rendered);
+            let rendered = rendered.strip_prefix("Error: ").unwrap_or(&rendered);
             rendered.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
         }
         // Writing to memory does not fail; should it, the place is told without a frame.
-        Err(_) => format!("Error: {message}, at {name}:{line}:{column}"),
+        Err(_) => format!("{message}, at {name}:{line}:{column}"),
     }
 }
 

@@ -1,0 +1,164 @@
+//! Arguments from Python that have the right type and yet no meaning here, each with an exception of the package.
+//!
+//! A `str` may hold half of a surrogate pair, which no UTF-8 text has; an `int` may be of any size. The bindings' own
+//! conversions raise `UnicodeEncodeError` and `OverflowError` for those. Wrong types stay `TypeError`s.
+
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::path::PathBuf;
+
+use pyo3::exceptions::{PyOverflowError, PyUnicodeEncodeError};
+use pyo3::prelude::*;
+use pyo3::types::{PySlice, PyString};
+
+use crate::errors;
+
+/// Which exception says that an argument is wrong.
+pub(crate) trait Blame {
+    /// The exception with this message.
+    fn raise(message: String) -> PyErr;
+}
+
+/// Of a grammar.
+pub(crate) struct OfGrammar;
+/// Of a schema.
+pub(crate) struct OfSchema;
+/// Of a tokenizer.
+pub(crate) struct OfTokenizer;
+/// Of a call as such.
+pub(crate) struct OfCall;
+
+impl Blame for OfGrammar {
+    fn raise(message: String) -> PyErr {
+        errors::GrammarError::new_err(message)
+    }
+}
+
+impl Blame for OfSchema {
+    fn raise(message: String) -> PyErr {
+        errors::SchemaError::new_err(message)
+    }
+}
+
+impl Blame for OfTokenizer {
+    fn raise(message: String) -> PyErr {
+        errors::TokenizerError::new_err(message)
+    }
+}
+
+impl Blame for OfCall {
+    fn raise(message: String) -> PyErr {
+        errors::Error::new_err(message)
+    }
+}
+
+/// A `str` that is text.
+pub(crate) struct Text<B>(pub(crate) String, PhantomData<B>);
+
+impl<B> Text<B> {
+    /// A default value.
+    pub(crate) fn new(text: &str) -> Text<B> {
+        Text(text.to_owned(), PhantomData)
+    }
+}
+
+impl<B> Deref for Text<B> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'py, B: Blame> FromPyObject<'_, 'py> for Text<B> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Text<B>> {
+        text::<B>(&*object.cast::<PyString>()?).map(|text| Text(text, PhantomData))
+    }
+}
+
+/// The text of a `str`.
+///
+/// # Errors
+/// With line and column, if it has half of a surrogate pair.
+pub(crate) fn text<B: Blame>(given: &Bound<'_, PyString>) -> PyResult<String> {
+    let py = given.py();
+    let error = match given.to_str() {
+        Ok(text) => return Ok(text.to_owned()),
+        Err(error) if error.is_instance_of::<PyUnicodeEncodeError>(py) => error,
+        Err(error) => return Err(error),
+    };
+    let start: isize = error.value(py).getattr("start")?.extract()?;
+    let code = given.get_item(start)?.repr()?;
+    let before = given.get_item(PySlice::new(py, 0, start, 1))?;
+    let before = before.cast::<PyString>()?.to_str()?;
+    let (line, column) = (
+        before.matches('\n').count() + 1,
+        before.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
+    );
+    let error = B::raise(format!(
+        "{code} at line {line} column {column} is half of a surrogate pair, which is no character: no UTF-8 text has it"
+    ));
+    error.value(py).setattr("line", line)?;
+    error.value(py).setattr("column", column)?;
+    Err(error)
+}
+
+/// A file's path, as `str`, `bytes` or `os.PathLike`.
+pub(crate) struct FilePath<B>(pub(crate) PathBuf, PhantomData<B>);
+
+impl<'py, B: Blame> FromPyObject<'_, 'py> for FilePath<B> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<FilePath<B>> {
+        match object.extract::<PathBuf>() {
+            Ok(path) => Ok(FilePath(path, PhantomData)),
+            Err(error) if error.is_instance_of::<PyUnicodeEncodeError>(object.py()) => {
+                Err(B::raise(format!("{} is no file's path", object.repr()?)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// An `int` of 64 bits, such as a token id. Whether it is one that there is, the call decides.
+#[derive(Clone, Copy)]
+pub(crate) struct Int(pub(crate) i64);
+
+impl<'py> FromPyObject<'_, 'py> for Int {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Int> {
+        object.extract().map(Int).map_err(|error: PyErr| {
+            match error.is_instance_of::<PyOverflowError>(object.py()) {
+                true => errors::Error::new_err("an integer of more than 64 bits is no token id and no count"),
+                false => error,
+            }
+        })
+    }
+}
+
+/// An `int` of at least 0.
+#[derive(Clone, Copy)]
+pub(crate) struct Count(pub(crate) usize);
+
+impl<'py> FromPyObject<'_, 'py> for Count {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Count> {
+        let Int(value) = object.extract()?;
+        usize::try_from(value)
+            .map(Count)
+            .map_err(|_| errors::Error::new_err(format!("expected an integer of at least 0, not {value}")))
+    }
+}
+
+/// Ids of tokens, of which all must be in some vocabulary.
+///
+/// # Errors
+/// TokenizerError for those that are in none.
+pub(crate) fn vocabulary_ids(ids: Vec<Int>) -> PyResult<Vec<u32>> {
+    let no_id = |id: i64| errors::TokenizerError::new_err(format!("token {id} is in no vocabulary"));
+    ids.into_iter().map(|Int(id)| u32::try_from(id).map_err(|_| no_id(id))).collect()
+}
