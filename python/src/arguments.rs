@@ -130,12 +130,8 @@ impl<'py> FromPyObject<'_, 'py> for Int {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Int> {
-        object.extract().map(Int).map_err(|error: PyErr| {
-            match error.is_instance_of::<PyOverflowError>(object.py()) {
-                true => errors::Error::new_err("an integer of more than 64 bits is no token id and no count"),
-                false => error,
-            }
-        })
+        let overflow = "an integer of more than 64 bits is no token id";
+        object.extract().map(Int).map_err(|error| unless_overflow(object, error, overflow))
     }
 }
 
@@ -147,11 +143,24 @@ impl<'py> FromPyObject<'_, 'py> for Count {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Count> {
-        let Int(value) = object.extract()?;
-        usize::try_from(value)
-            .map(Count)
-            .map_err(|_| errors::Error::new_err(format!("expected an integer of at least 0, not {value}")))
+        let overflow = "expected an integer of at least 0 and at most 64 bits";
+        object.extract().map(Count).map_err(|error| unless_overflow(object, error, overflow))
     }
+}
+
+/// The error of a conversion; `message` if the number is beyond its type.
+fn unless_overflow(object: Borrowed<'_, '_, PyAny>, error: PyErr, message: &str) -> PyErr {
+    match error.is_instance_of::<PyOverflowError>(object.py()) {
+        true => errors::Error::new_err(format!("{message}, not {}", shown(object))),
+        false => error,
+    }
+}
+
+/// A number for a message; one of many digits has no place there.
+fn shown(object: Borrowed<'_, '_, PyAny>) -> String {
+    const MAX_LEN: usize = 40;
+    let text = object.repr().map(|text| text.to_string()).unwrap_or_default();
+    if text.is_empty() || text.len() > MAX_LEN { "this one".to_owned() } else { text }
 }
 
 /// Ids of tokens, of which all must be in some vocabulary.

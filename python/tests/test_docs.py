@@ -1,6 +1,9 @@
-"""The examples in the docstrings."""
+"""The examples in the docstrings and the guides."""
 
 import doctest
+import os
+import re
+from pathlib import Path
 
 import maskwright
 import pytest
@@ -23,5 +26,30 @@ CLASSES = [name for name in maskwright.__all__ if isinstance(getattr(maskwright,
 @pytest.mark.parametrize("name", CLASSES)
 def test_public_methods_have_docstrings(name):
     members = vars(getattr(maskwright, name)).items()
-    undocumented = [member for member, value in members if not member.startswith("_") and not value.__doc__]
+    # What is data has no docstring of its own: the class says what it is.
+    said = getattr(maskwright, name).__doc__
+    undocumented = [
+        member
+        for member, value in members
+        if not member.startswith("_") and not (f"`{member}`" in said if value is None else value.__doc__)
+    ]
     assert undocumented == []
+
+
+GUIDES = Path(__file__).parents[2] / "docs" / "guides"
+
+
+@pytest.mark.parametrize("name", ["json-schema.md"])
+def test_guides_run(name, tmp_path):
+    """The examples of a guide, one after the other, in a folder of their own."""
+    text = (GUIDES / name).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    example = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, name, None, None)
+    assert len(example.examples) > 8
+    before = Path.cwd()
+    os.chdir(tmp_path)
+    try:
+        failed = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example).failed
+    finally:
+        os.chdir(before)
+    assert failed == 0

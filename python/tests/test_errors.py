@@ -117,3 +117,144 @@ def test_arguments_of_the_wrong_type(tokenizer, compiler):
         with pytest.raises(TypeError):
             matcher.accept_token(wrong)
     assert matcher.accept_token(ord("a"))
+
+
+ATTRIBUTES = ("pointer", "keyword", "line", "column", "path", "hint")
+
+
+def raised(call, *arguments, **options):
+    """The package's error that a call raises."""
+    with pytest.raises(maskwright.Error) as error:
+        call(*arguments, **options)
+    return error.value
+
+
+def attributes(error):
+    return tuple(getattr(error, name) for name in ATTRIBUTES)
+
+
+def test_errors_have_their_places_as_attributes(compiler, tmp_path):
+    """A server that answers 400 had to parse pictures of errors."""
+    for kind in (maskwright.GrammarError, maskwright.SchemaError, maskwright.TokenizerError, maskwright.LimitError):
+        assert attributes(kind("x")) == (None,) * 6
+    regex = raised(compiler.compile_regex, "a(b")
+    assert attributes(regex) == (None, None, 1, 2, None, None)
+    gbnf = raised(compiler.compile_gbnf, 'root ::= item\nitem ::= "a" other\n')
+    assert attributes(gbnf) == (None, None, 2, 14, None, None)
+    lark = raised(compiler.compile_lark, 'start: itm\nitem: "x"\n')
+    assert attributes(lark) == (None, None, 1, 8, None, "did you mean `item`?")
+    (tmp_path / "names.lark").write_text("NAME: /[/\n")
+    imported = raised(compiler.compile_lark, "%import names.NAME\nstart: NAME\n", import_paths=[tmp_path])
+    assert (imported.path, imported.line) == (str(tmp_path / "names.lark"), 1)
+    keyword = raised(compiler.compile_json_schema, {"properties": {"a/b": {"type": "text"}}})
+    assert attributes(keyword) == ("/properties/a~1b", "type", None, None, None, None)
+    assert attributes(raised(compiler.compile_choice, [])) == (None,) * 6
+    missing = raised(maskwright.Tokenizer.from_file, tmp_path / "tokenizer.json")
+    assert attributes(missing) == (None, None, None, None, str(tmp_path / "tokenizer.json"), None)
+
+
+def test_no_message_begins_with_error(compiler):
+    """Those of patterns, GBNF and Lark did."""
+    for error in (
+        raised(compiler.compile_regex, "a("),
+        raised(compiler.compile_gbnf, "root ::= x"),
+        raised(compiler.compile_lark, "start: x"),
+        raised(compiler.compile_json_schema, "{"),
+        raised(compiler.compile_json_schema, {"type": 1}),
+    ):
+        assert not str(error).startswith("Error"), str(error)
+
+
+def test_a_pattern_in_a_schema_has_both_places(compiler):
+    """The column was told, but not of what."""
+    error = raised(compiler.compile_json_schema, {"items": {"type": "string", "pattern": "(a)\\1"}})
+    assert (error.pointer, error.keyword, error.line, error.column) == ("/items", "pattern", 1, 4)
+    assert "(a)\\1" in str(error) and "/items" in str(error)
+
+
+def test_schema_text_that_is_not_json_is_shown(compiler):
+    error = raised(compiler.compile_json_schema, '{\n  "type": "object",\n}')
+    assert (error.pointer, error.line, error.column) == (None, 3, 1)
+    assert "trailing comma at line 3 column 1" in str(error) and " 3 | }" in str(error) and error.hint
+    path = raised(compiler.compile_json_schema, "schemas/person.json")
+    assert "pathlib" in path.hint and path.hint in str(path)
+    # A dict has no lines.
+    error = raised(compiler.compile_json_schema, {1: 1, "1": 1})
+    assert "repeated" in str(error) and (error.line, error.column) == (None, None)
+
+
+def test_contradictory_bounds_tell_their_values(compiler):
+    error = raised(compiler.compile_json_schema, {"type": "integer", "minimum": 10, "maximum": 5})
+    assert error.pointer == "" and "`minimum` 10" in str(error) and "`maximum` 5" in str(error)
+
+
+def test_what_is_no_tokenizer_has_a_hint(tmp_path):
+    """Settings were read as a tokenizer, and a folder was "Is a directory"."""
+    (tmp_path / "tokenizer_config.json").write_text("{}")
+    settings = raised(maskwright.Tokenizer.from_file, tmp_path / "tokenizer_config.json")
+    assert "tokenizer.json beside it" in settings.hint and settings.path == str(tmp_path / "tokenizer_config.json")
+    folder = raised(maskwright.Tokenizer.from_file, tmp_path)
+    assert "folder" in folder.hint and folder.hint in str(folder)
+
+
+def test_half_a_surrogate_pair(compiler, tokenizer):
+    """It raised UnicodeEncodeError, which a server does not expect from this package."""
+    half = "a\nb\ud800"
+    for kind, call, *arguments in [
+        (maskwright.GrammarError, compiler.compile_regex, half),
+        (maskwright.GrammarError, compiler.compile_gbnf, half),
+        (maskwright.GrammarError, compiler.compile_lark, half),
+        (maskwright.GrammarError, compiler.compile_choice, [half]),
+        (maskwright.GrammarError, compiler.compile_builtin, half),
+        (maskwright.SchemaError, compiler.compile_json_schema, half),
+        (maskwright.TokenizerError, tokenizer.encode, half),
+        (maskwright.TokenizerError, maskwright.Tokenizer.from_tiktoken, half),
+    ]:
+        error = raised(call, *arguments)
+        assert type(error) is kind and "surrogate" in str(error), call
+        assert (error.line, error.column) == (2, 2)
+    for schema in ({"const": half}, {half: 1}, '{"const": "\\ud800"}'):
+        error = raised(compiler.compile_json_schema, schema)
+        assert type(error) is maskwright.SchemaError and "surrogate" in str(error)
+    assert type(raised(compiler.compile_json_schema, {}, documents={half: {}})) is maskwright.SchemaError
+    assert type(raised(compiler.compile_json_schema, {}, whitespace=half)) is maskwright.Error
+    assert type(raised(compiler.compile_lark, "start: /a/", lexer=half)) is maskwright.Error
+    assert type(raised(maskwright.Tokenizer.from_file, half)) is maskwright.TokenizerError
+    assert type(raised(maskwright.Compiler, tokenizer, {half: 1})) is maskwright.Error
+
+
+def test_schemas_that_are_no_json_values(compiler):
+    """A dict nested 10,000 deep raised RecursionError."""
+    deep = {}
+    for _ in range(10_000):
+        deep = {"items": deep}
+    circular = {}
+    circular["items"] = circular
+    for schema in (deep, circular, {"const": float("nan")}, "[" * 10_000 + "]" * 10_000):
+        assert type(raised(compiler.compile_json_schema, schema)) is maskwright.SchemaError
+
+
+def test_ids_that_are_none(compiler, tokenizer):
+    """Ids beyond 64 bits raised OverflowError."""
+    matcher = maskwright.Matcher(compiler.compile_regex("a+"))
+    canvas = maskwright.Canvas(compiler.compile_regex("a+"), [None])
+    for call, *arguments in [
+        (matcher.accept_token, 2**70), (matcher.accept_tokens, [2**70]), (matcher.validate_tokens, [-(2**70)]),
+        (matcher.explain, 2**70), (tokenizer.token_bytes, 2**70), (tokenizer.decode, [2**70]), (tokenizer.decode, [-1]),
+        (maskwright.Tokenizer.from_tokens, [b"a"], [-1]), (maskwright.Tokenizer.from_tokens, [b"a"], [2**40]),
+        (canvas.set, 0, 2**70), (maskwright.Compiler, tokenizer, None, -1), (maskwright.Compiler, tokenizer, {"max_threads": -1}),
+    ]:  # fmt: skip
+        assert isinstance(raised(call, *arguments), ValueError), call
+    assert "at least 0" in str(raised(maskwright.Compiler, tokenizer, None, -1))
+    assert isinstance(raised(matcher.accept_token, 10**10_000), ValueError), "it has too many digits to be shown"
+    # Those of 64 bits are only refused.
+    assert not matcher.accept_token(-1) and not matcher.accept_token(2**40)
+    assert matcher.accept_token(ord("a"))
+
+
+def test_errors_can_be_pickled(compiler):
+    import pickle
+
+    error = raised(compiler.compile_json_schema, {"properties": {"a": {"type": "text"}}})
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error) and str(copy) == str(error) and attributes(copy) == attributes(error)

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::commands::{root, run};
 
 /// What the tests import, and what builds the package.
-const PACKAGES: [&str; 4] = ["maturin>=1.9,<2", "numpy>=1.26", "pytest>=8", "tokenizers>=0.20"];
+const PACKAGES: [&str; 5] = ["maturin>=1.9,<2", "mypy>=1.10", "numpy>=1.26", "pytest>=8", "tokenizers>=0.20"];
 
 /// The virtual environment of the tests under `target/`, made if it is not there, with the package installed from
 /// the working tree in the dev profile. Returns its `python`.

@@ -40,7 +40,10 @@ fn located(error: &serde_json::Error, text: &str, name: &str) -> SyntaxError {
         line => text.match_indices('\n').nth(line - 2).map_or(0, |(newline, _)| newline + 1),
     };
     // Columns are counted in bytes from 1; 0 is the end of the line before.
-    let offset = (line_start + error.column().saturating_sub(1)).min(text.len());
+    let offset = match error.is_eof() {
+        true => text.trim_end().len(),
+        false => (line_start + error.column().saturating_sub(1)).min(text.len()),
+    };
     if matches!(message, "lone leading surrogate in hex escape" | "unexpected end of hex escape")
         && let Some(escape) = lone_surrogate(text, offset)
     {

@@ -18,7 +18,15 @@ A `Matcher` with `max_tokens` is complete within them. A `Template` (fixed piece
 masked tokens) fill in texts of which some parts are known.
 
 Bad input raises `GrammarError`, `SchemaError`, `TokenizerError`, `LimitError` or `BatchError`: `Error`s, which are
-`ValueError`s whose message has the place. A cancelled compilation raises `CancelledError`, and a bug of this package
+`ValueError`s whose message has the place; so have the attributes `pointer`, `keyword`, `line`, `column`, `path` and `hint`:
+
+>>> try:
+...     maskwright.Compiler(tokenizer).compile_json_schema({"properties": {"a": {"type": "text"}}})
+... except maskwright.SchemaError as error:
+...     print(error.pointer, error.keyword)
+/properties/a type
+
+A cancelled compilation raises `CancelledError`, and a bug of this package
 `InternalError`, which are `RuntimeError`s.
 
 Compile and fill masks on as many threads as you like; a process that forks meanwhile leaves its child able to go on.
@@ -43,6 +51,7 @@ from maskwright._maskwright import (
     Matcher,
     ReportEntry,
     SchemaError,
+    SchemaWarning,
     Template,
     Tokenizer,
     TokenizerError,
@@ -65,6 +74,7 @@ __all__ = [
     "Matcher",
     "ReportEntry",
     "SchemaError",
+    "SchemaWarning",
     "Template",
     "Tokenizer",
     "TokenizerError",

@@ -1,8 +1,8 @@
 """Types of the compiled part. What each thing does is said in its docstring, which is in the compiled part too."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, Protocol, TypedDict, final, overload, type_check_only
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, final, overload, type_check_only
 
 import numpy as np
 import numpy.typing as npt
@@ -42,11 +42,28 @@ class _Limits(TypedDict, total=False):
     row_cache_bytes: int
     machine_bytes: int
 
-class Error(ValueError): ...
+# JSON text, a file, or what `json.dumps` takes.
+_Schema: TypeAlias = str | PathLike[str] | Mapping[str, Any] | bool
+
+class Error(ValueError):
+    pointer: str | None
+    """The JSON pointer of the schema at fault; in another document than the schema's own, its URI, `#` and the pointer."""
+    keyword: str | None
+    """The JSON Schema keyword at fault there."""
+    line: int | None
+    """The line, from 1, in the text at fault: a grammar, a pattern (in a schema too), or JSON."""
+    column: int | None
+    """The column in characters, from 1, in the same text."""
+    path: str | None
+    """The file at fault."""
+    hint: str | None
+    """What to do about it; the message has it too."""
+
 class GrammarError(Error): ...
 class SchemaError(Error): ...
 class TokenizerError(Error): ...
 class LimitError(Error): ...
+class SchemaWarning(UserWarning): ...
 
 class BatchError(Error):
     errors: dict[int, Exception]
@@ -117,11 +134,12 @@ class Compiler:
     ) -> Compiler: ...
     def compile_json_schema(
         self,
-        schema: str | dict[str, Any] | bool,
+        schema: _Schema,
         *,
         property_order: Literal["schema", "any"] = "schema",
         whitespace: Literal["flexible", "compact", "any"] = "flexible",
         strict: bool = True,
+        documents: dict[str, _Schema] | None = None,
         cancel: CancelToken | None = None,
     ) -> CompiledGrammar: ...
     def compile_regex(self, pattern: str, *, cancel: CancelToken | None = None) -> CompiledGrammar: ...
@@ -134,7 +152,7 @@ class Compiler:
         start: str = "start",
         lexer: Literal["contextual", "basic", "dynamic_complete"] = "contextual",
         indentation: Literal["python"] | None = None,
-        import_paths: Sequence[str | PathLike[str]] = ...,
+        import_paths: Sequence[str | PathLike[str]] = (),
         property_order: Literal["schema", "any"] = "schema",
         whitespace: Literal["flexible", "compact", "any"] = "flexible",
         cancel: CancelToken | None = None,
@@ -166,6 +184,8 @@ class ReportEntry:
     def status(self) -> Literal["enforced", "enforced by the session", "annotation", "not enforced"]: ...
     @property
     def reason(self) -> str | None: ...
+    @property
+    def suggestion(self) -> str | None: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 

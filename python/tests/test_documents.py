@@ -1,0 +1,64 @@
+"""Schemas over several documents."""
+
+import json
+
+import maskwright
+import pytest
+
+THING = {"$id": "https://x.test/thing", "definitions": {"one": {"const": 1}}}
+
+
+def accepts(grammar, text):
+    matcher = maskwright.Matcher(grammar)
+    return matcher.accept_bytes(text) and matcher.is_accepting()
+
+
+@pytest.mark.parametrize("thing", [THING, json.dumps(THING)], ids=["dict", "text"])
+@pytest.mark.parametrize("reference", ["schema-org-thing.json", "https://x.test/thing"])
+def test_documents_are_found_by_name_and_by_identifier(compiler, thing, reference):
+    """Many schemas name a sibling by file name, and Python had no way to give it."""
+    schema = {"$id": "https://json.schemastore.org/main.json", "$ref": f"{reference}#/definitions/one"}
+    grammar = compiler.compile_json_schema(schema, documents={"schema-org-thing.json": thing})
+    assert accepts(grammar, b"1") and not accepts(grammar, b"2")
+
+
+def test_a_document_may_be_a_boolean(compiler):
+    grammar = compiler.compile_json_schema({"items": {"$ref": "no.json"}, "type": "array"}, documents={"no.json": False})
+    assert accepts(grammar, b"[]") and not accepts(grammar, b"[1")
+
+
+def test_a_document_that_was_not_given(compiler):
+    with pytest.raises(maskwright.SchemaError, match="leads out of the document") as error:
+        compiler.compile_json_schema({"properties": {"a": {"$ref": "thing.json#/x"}}})
+    assert (error.value.pointer, error.value.keyword) == ("/properties/a", "$ref")
+    assert 'documents={"thing.json": ...}' in error.value.hint and "--schema-dir" in error.value.hint
+    assert error.value.hint in str(error.value)
+
+
+def test_a_document_that_is_not_json(compiler):
+    with pytest.raises(maskwright.SchemaError, match="thing.json:1:2") as error:
+        compiler.compile_json_schema({"$ref": "thing.json"}, documents={"thing.json": "{"})
+    assert error.value.path is None
+    for wrong in ({1: {}}, {"a": object()}, []):
+        with pytest.raises(TypeError):
+            compiler.compile_json_schema({}, documents=wrong)
+
+
+def test_a_schema_in_a_file_finds_its_siblings(compiler, tmp_path):
+    (tmp_path / "outside.json").write_text("true")
+    folder = tmp_path / "schemas"
+    folder.mkdir()
+    (folder / "main.json").write_text('{"$ref": "two.json"}')
+    (folder / "two.json").write_text('{"const": 2}')
+    grammar = compiler.compile_json_schema(folder / "main.json")
+    assert accepts(grammar, b"2") and not accepts(grammar, b"1")
+    (folder / "main.json").write_text('{"$ref": "../outside.json"}')
+    with pytest.raises(maskwright.SchemaError, match="leads out of the document") as error:
+        compiler.compile_json_schema(folder / "main.json")
+    assert error.value.path == str(folder / "main.json")
+    (folder / "main.json").write_text('{"$ref": "two.json",\n}')
+    with pytest.raises(maskwright.SchemaError) as error:
+        compiler.compile_json_schema(folder / "main.json")
+    assert (error.value.path, error.value.line, error.value.column) == (str(folder / "main.json"), 2, 1)
+    with pytest.raises(FileNotFoundError):
+        compiler.compile_json_schema(folder / "no-such.json")
