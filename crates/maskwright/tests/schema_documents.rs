@@ -11,7 +11,7 @@ use maskwright::{
 fn compiler() -> Compiler {
     let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
     tokens.push(b"</s>".to_vec());
-    Compiler::new(&Tokenizer::from_tokens(tokens, &[256]).unwrap())
+    Compiler::new(&Tokenizer::from_tokens(tokens, &[256]).expect("a vocabulary"))
 }
 
 fn compile(schema: &str, options: &CompileOptions) -> Result<CompiledSchema, Error> {
@@ -21,22 +21,22 @@ fn compile(schema: &str, options: &CompileOptions) -> Result<CompiledSchema, Err
 /// Compiles the schema in a file.
 fn compile_file(path: &Path, documents: SchemaDocuments) -> Result<CompiledSchema, Error> {
     let options = CompileOptions { file: Some(path.to_path_buf()), documents, ..Default::default() };
-    compile(&fs::read_to_string(path).unwrap(), &options)
+    compile(&fs::read_to_string(path).expect("the file is ours"), &options)
 }
 
 #[track_caller]
 fn accepts(compiled: &CompiledSchema, yes: &str, no: &str) {
     let mut matcher = Matcher::new(&compiled.grammar);
-    assert!(matcher.accept_bytes(yes.as_bytes()).unwrap() && matcher.is_accepting(), "{yes}");
-    assert!(!Matcher::new(&compiled.grammar).accept_bytes(no.as_bytes()).unwrap(), "{no}");
+    assert!(matcher.accept_bytes(yes.as_bytes()).expect("within limits") && matcher.is_accepting(), "{yes}");
+    assert!(!Matcher::new(&compiled.grammar).accept_bytes(no.as_bytes()).expect("within limits"), "{no}");
 }
 
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
         let path = folder.path().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        fs::create_dir_all(path.parent().expect("in the folder")).expect("the folder is ours");
+        fs::write(path, text).expect("the folder is ours");
     }
     folder
 }
