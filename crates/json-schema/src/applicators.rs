@@ -37,14 +37,26 @@ impl<'a> Graph<'a> {
                 None => branch,
             });
         }
+        // What a branch loses is another one from the other side, so that is what it is compared with.
+        let is_exact = self.loose.is_none();
+        let mut denied = shapes.clone();
+        if !is_exact {
+            for (&node, denied) in nodes.iter().zip(&mut denied) {
+                let node = self.other_side(node);
+                *denied = self.shape(node)?;
+            }
+        }
         let mut overlaps: Vec<Vec<usize>> = vec![Vec::new(); branches.len()];
         for (i, left) in shapes.iter().enumerate() {
-            for (j, right) in shapes.iter().enumerate().take(i) {
+            let n_others = if is_exact { i } else { branches.len() };
+            for (j, right) in denied.iter().enumerate().take(n_others).filter(|(j, _)| *j != i) {
                 self.spend(place, 1)?;
                 let both = self.intersect(left, right, place)?;
                 if !self.is_seen_empty(&both, DISJOINT_DEPTH)? {
                     overlaps[i].push(j);
-                    overlaps[j].push(i);
+                    if is_exact {
+                        overlaps[j].push(i);
+                    }
                 }
             }
         }
@@ -52,7 +64,7 @@ impl<'a> Graph<'a> {
         for (shape, others) in shapes.into_iter().zip(overlaps) {
             let mut alone = shape;
             for other in others {
-                let rest = self.complement_node(nodes[other]);
+                let rest = self.denial_node(nodes[other]);
                 let rest = self.shape(rest)?;
                 let both = self.intersect(&alone, &rest, place)?;
                 alone = Rc::new(self.without_empty(both, DISJOINT_DEPTH)?);
@@ -79,7 +91,7 @@ impl<'a> Graph<'a> {
             Some(schema) => self.schema_node(schema, place, Step::Keyword("else"))?,
             None => NodeId::ANY,
         };
-        let otherwise = self.complement_node(condition);
+        let otherwise = self.denial_node(condition);
         let mut choice = Shape::default();
         for (when, then) in [(condition, consequence), (otherwise, alternative)] {
             let (when, then) = (self.shape(when)?, self.shape(then)?);

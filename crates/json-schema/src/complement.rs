@@ -197,11 +197,9 @@ impl<'a> Graph<'a> {
     ) -> Result<Vec<Rc<ArraySet>>, SchemaError> {
         let mut parts = Vec::new();
         if let Some(place) = set.unique {
-            self.refuse(
-                place,
-                "uniqueItems",
-                "it is not enforced below `not` or beside branches that overlap",
-            )?;
+            let message = "it is not enforced below `not` or beside branches that overlap".into();
+            let error = self.error(place, Some("uniqueItems"), Kind::Unsupported { message });
+            return Err(self.blame_keyword(error, place, "uniqueItems"));
         }
         if set.min > 0 {
             parts.push(ArraySet { max: Some(set.min - 1), ..ArraySet::any() });

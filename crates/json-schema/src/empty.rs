@@ -255,6 +255,12 @@ impl<'a> Graph<'a> {
             Ok(shape) => shape,
             // It leads to a schema that is being read right now: nothing is seen of it yet.
             Err(error) if error.is_loop() => return Ok(false),
+            // Whether it is needed is found out where it is.
+            Err(error) if error.may_be_loosened() => {
+                self.forget_blame();
+                self.empty_nodes.insert((node, depth), false);
+                return Ok(false);
+            }
             Err(error) => return Err(error),
         };
         let is_empty = self.is_seen_empty(&shape, depth - 1)?;

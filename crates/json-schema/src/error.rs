@@ -148,6 +148,24 @@ impl SchemaError {
         matches!(self.0.kind, Kind::Unsatisfiable { .. })
     }
 
+    /// Whether leaving something out of the schema may help: neither is it malformed, nor is the work spent.
+    pub(crate) fn may_be_loosened(&self) -> bool {
+        match &self.0.kind {
+            Kind::Unsupported { .. } | Kind::Limit { .. } => true,
+            Kind::Pattern(error) => error.is_unsupported() || error.is_limit(),
+            _ => false,
+        }
+    }
+
+    /// What is wrong, without the place.
+    pub(crate) fn reason(&self) -> String {
+        match &self.0.kind {
+            Kind::Unsupported { message } | Kind::Limit { message } => message.clone(),
+            Kind::Pattern(error) => format!("column {}: {}", error.column(), error.message()),
+            _ => self.to_string(),
+        }
+    }
+
     pub(crate) fn is_loop(&self) -> bool {
         self.0.kind == Kind::Loop
     }

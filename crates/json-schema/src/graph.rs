@@ -17,6 +17,7 @@ use crate::array::ArraySet;
 use crate::documents::Documents;
 use crate::draft::Draft;
 use crate::error::Kind;
+use crate::loose::{Loose, Side};
 use crate::number::{NumberSet, NumberValue};
 use crate::object::{ObjectSet, Property};
 use crate::reference::Resources;
@@ -45,7 +46,7 @@ pub(crate) struct Graph<'a> {
     /// What is to be said about unknown keywords and formats, by place and keyword.
     pub(crate) unknown: FxHashMap<(PlaceId, &'a str), Unknown<&'a str>>,
     /// Nodes by the address of their schema in the document.
-    schemas: FxHashMap<usize, NodeId>,
+    schemas: FxHashMap<(usize, Side), NodeId>,
     /// Nodes by the address of their constant in the document.
     constants: FxHashMap<usize, NodeId>,
     intersections: FxHashMap<Rc<[NodeId]>, NodeId>,
@@ -58,6 +59,8 @@ pub(crate) struct Graph<'a> {
     pub(crate) patterns: FxHashMap<&'a str, Regex>,
     pub(crate) matchers: FxHashMap<Regex, Matcher>,
     depth: usize,
+    /// `None`: everything is enforced, or refused.
+    pub(crate) loose: Option<Loose<'a>>,
     /// The first contradiction met, for the message if nothing satisfies the schema.
     pub(crate) conflict: Option<(PlaceId, &'static str, String)>,
 }
@@ -70,7 +73,7 @@ struct Node<'a> {
 
 #[derive(Clone)]
 enum Source<'a> {
-    Schema(&'a Value),
+    Schema(&'a Value, Side),
     Constant(&'a Value),
     Intersection(Rc<[NodeId]>),
     Complement(NodeId),
@@ -88,6 +91,7 @@ impl<'a> Graph<'a> {
         documents: &'a Documents,
         config: &'a SchemaConfig,
         fuel: &'a Fuel,
+        loose: Option<Loose<'a>>,
     ) -> Graph<'a> {
         let fixed = |shape| Node {
             source: Source::Intersection(Rc::new([])),
@@ -118,6 +122,7 @@ impl<'a> Graph<'a> {
             patterns: FxHashMap::default(),
             matchers: FxHashMap::default(),
             depth: 0,
+            loose,
             conflict: None,
         }
     }
@@ -135,21 +140,83 @@ impl<'a> Graph<'a> {
             Value::Object(object) if object.is_empty() => return Ok(NodeId::ANY),
             _ => {}
         }
-        if let Some(&node) = self.schemas.get(&address(schema)) {
+        let side = self.side();
+        if let Some(&node) = self.schemas.get(&(address(schema), side)) {
             return Ok(node);
         }
         self.spend(parent, 1)?;
-        let place = match step {
-            Step::Root => 0,
-            step => self.place_below(parent, step),
+        let place = match (step, self.schemas.get(&(address(schema), side.other()))) {
+            (_, Some(&twin)) => self.place(twin),
+            (Step::Root, None) => 0,
+            (step, None) => self.place_below(parent, step),
         };
         if !schema.is_object() {
-            let message = format!("a schema must be an object or a boolean, but it is {}", kind_of(schema));
-            return Err(self.error(place, None, Kind::Malformed { message }));
+            return Err(self.no_schema(schema, place));
         }
-        let node = self.push(Source::Schema(schema), place);
-        self.schemas.insert(address(schema), node);
-        Ok(node)
+        Ok(self.new_schema_node(schema, side, place))
+    }
+
+    /// The error for a value that stands where a schema must.
+    pub(crate) fn no_schema(&self, value: &Value, place: PlaceId) -> SchemaError {
+        let message = format!("a schema must be an object or a boolean, but it is {}", kind_of(value));
+        self.error(place, None, Kind::Malformed { message })
+    }
+
+    fn new_schema_node(&mut self, schema: &'a Value, side: Side, place: PlaceId) -> NodeId {
+        let node = self.push(Source::Schema(schema, side), place);
+        self.schemas.insert((address(schema), side), node);
+        node
+    }
+
+    /// The same node from the other [side](Side). Where everything is enforced, it is `node` itself.
+    pub(crate) fn other_side(&mut self, node: NodeId) -> NodeId {
+        if self.loose.is_none() || node == NodeId::ANY || node == NodeId::NEVER {
+            return node;
+        }
+        match self.nodes[node.index()].source.clone() {
+            Source::Constant(_) => node,
+            Source::Schema(schema, side) => match self.schemas.get(&(address(schema), side.other())) {
+                Some(&twin) => twin,
+                None => self.new_schema_node(schema, side.other(), self.place(node)),
+            },
+            Source::Intersection(members) => members.iter().fold(NodeId::ANY, |all, &member| {
+                let member = self.other_side(member);
+                self.meet(all, member)
+            }),
+            Source::Complement(denied) => {
+                let denied = self.other_side(denied);
+                self.complement_node(denied)
+            }
+        }
+    }
+
+    /// The node of what does not satisfy the schema of `node`. Negation turns the side: what is left out of a set
+    /// that is too large is too little.
+    pub(crate) fn denial_node(&mut self, node: NodeId) -> NodeId {
+        let other = self.other_side(node);
+        self.complement_node(other)
+    }
+
+    /// The schemas of the document that a node is made of, the last one first.
+    pub(crate) fn schemas_of(&self, node: NodeId) -> Vec<&'a Value> {
+        let (mut found, mut work) = (Vec::new(), vec![node]);
+        while let Some(node) = work.pop() {
+            match &self.nodes[node.index()].source {
+                Source::Schema(schema, _) => found.push(*schema),
+                Source::Constant(_) => {}
+                Source::Intersection(members) => work.extend(members.iter()),
+                Source::Complement(denied) => work.push(*denied),
+            }
+        }
+        found
+    }
+
+    /// The schema that stands at a place, if it was read.
+    pub(crate) fn schema_at(&self, place: PlaceId) -> Option<&'a Value> {
+        self.nodes.iter().find_map(|node| match node.source {
+            Source::Schema(schema, _) if node.place == place => Some(schema),
+            _ => None,
+        })
     }
 
     /// The node of one value.
@@ -215,7 +282,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The node of what is not in `node`.
+    /// The node of the values that are not in `node`, exactly. Of a schema's negation, see [`Graph::denial_node`].
     pub(crate) fn complement_node(&mut self, node: NodeId) -> NodeId {
         match node {
             NodeId::ANY => return NodeId::NEVER,
@@ -299,13 +366,19 @@ impl<'a> Graph<'a> {
 
     fn resolve_shape(&mut self, node: NodeId, place: PlaceId) -> Result<Rc<Shape<'a>>, SchemaError> {
         match self.nodes[node.index()].source.clone() {
-            Source::Schema(schema) => self.read_schema(schema, place),
+            Source::Schema(schema, side) => {
+                let around = self.turn_to(side);
+                let shape = self.read_schema(schema, place);
+                self.turn_to(around);
+                shape
+            }
             Source::Constant(value) => self.constant_shape(value, place),
             Source::Intersection(members) => {
-                let mut shape = self.shape(members[0])?;
+                let mut shape = self.shape(members[0]).map_err(|error| self.blame(error, members[0]))?;
                 for &member in &members[1..] {
-                    let other = self.shape(member)?;
-                    shape = Rc::new(self.intersect(&shape, &other, place)?);
+                    let other = self.shape(member).map_err(|error| self.blame(error, member))?;
+                    let both = self.intersect(&shape, &other, place);
+                    shape = Rc::new(both.map_err(|error| self.blame(error, member))?);
                 }
                 Ok(shape)
             }

@@ -58,6 +58,12 @@ pub(crate) struct Keywords<'a> {
     pub(crate) unevaluated_items: Option<&'a Value>,
     pub(crate) min_properties: Option<u64>,
     pub(crate) max_properties: Option<u64>,
+    /// The types that keywords constrain which are left out ([`crate::loose`]).
+    pub(crate) lost: Types,
+    /// Whether a keyword is left out that evaluates properties or items.
+    pub(crate) loses_evaluation: bool,
+    /// Whether `oneOf` is taken as `anyOf`.
+    pub(crate) may_overlap: bool,
 }
 
 /// Draft 4 makes `minimum` exclusive by a flag, later drafts have a bound of its own.
@@ -67,10 +73,11 @@ pub(crate) enum Exclusive {
 }
 
 /// A set of JSON types.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Types(u8);
 
 impl Types {
+    pub(crate) const NONE: Types = Types(0);
     pub(crate) const ALL: Types = Types(127);
     pub(crate) const NULL: Types = Types(1);
     pub(crate) const BOOLEAN: Types = Types(2);
@@ -82,6 +89,10 @@ impl Types {
 
     pub(crate) fn has(self, other: Types) -> bool {
         self.0 & other.0 != 0
+    }
+
+    pub(crate) fn and(self, other: Types) -> Types {
+        Types(self.0 | other.0)
     }
 
     fn of_name(name: &str) -> Option<Types> {
@@ -104,25 +115,28 @@ impl<'a> Graph<'a> {
     /// Reads one schema object.
     pub(crate) fn read_keywords(
         &mut self,
-        schema: &'a Map<String, Value>,
+        schema: &'a Value,
         place: PlaceId,
     ) -> Result<Keywords<'a>, SchemaError> {
         let mut read = Keywords::default();
+        let holder = schema;
+        let schema = schema.as_object().expect("only objects get a node");
         if self.draft.ignores_siblings_of_ref()
-            && let Some(Value::String(reference)) = schema.get("$ref")
+            && let Some((keyword, value)) = schema.get_key_value("$ref")
+            && value.is_string()
         {
-            self.note(place, "$ref");
-            read.references.push(("$ref", reference));
+            self.read_or_lose(&mut read, (keyword, value), holder, place)?;
             return Ok(read);
         }
         self.spend(place, schema.len() as u64)?;
         for (keyword, value) in schema {
-            self.read_keyword(&mut read, keyword, value, place)?;
+            self.read_or_lose(&mut read, (keyword, value), holder, place)?;
         }
+        self.lose_companions(&mut read, schema, holder, place);
         Ok(read)
     }
 
-    fn read_keyword(
+    pub(crate) fn read_keyword(
         &mut self,
         read: &mut Keywords<'a>,
         keyword: &'a str,
@@ -363,7 +377,7 @@ impl<'a> Graph<'a> {
                 return Ok(());
             }
         };
-        self.refuse(place, name, NOT_YET)
+        Err(self.error(place, Some(name), Kind::Unsupported { message: NOT_YET.into() }))
     }
 
     pub(crate) fn types(&mut self, value: &'a Value, place: PlaceId) -> Result<Types, SchemaError> {

@@ -48,6 +48,7 @@ mod graph;
 mod intersect;
 mod json_value;
 mod keywords;
+mod loose;
 mod lower;
 mod lower_array;
 mod lower_object;
@@ -84,6 +85,7 @@ pub use report::{Report, ReportEntry, Status};
 pub use suggest::Warning;
 
 use crate::graph::Graph;
+use crate::loose::Loose;
 use crate::report::Step;
 
 /// A schema as a grammar, and what of it is enforced.
@@ -134,10 +136,43 @@ pub fn compile_with_documents(
     config: &SchemaConfig,
     fuel: &Fuel,
 ) -> Result<CompiledSchema, SchemaError> {
-    let mut graph = Graph::new(schema, documents, config, fuel);
+    let mut graph = Graph::new(schema, documents, config, fuel, None);
+    match grammar_of(&mut graph, schema) {
+        Ok(grammar) => {
+            graph.settle_unique_items();
+            Ok(CompiledSchema { grammar, report: graph.into_report() })
+        }
+        Err(error) if config.strict || !error.may_be_loosened() => Err(error),
+        Err(_) => compile_loosely(schema, documents, config, fuel),
+    }
+}
+
+/// Compiles a schema without what cannot be enforced. Each pass leaves out more; all spend the same fuel.
+fn compile_loosely(
+    schema: &Value,
+    documents: &BTreeMap<String, Value>,
+    config: &SchemaConfig,
+    fuel: &Fuel,
+) -> Result<CompiledSchema, SchemaError> {
+    let mut loose = Loose::default();
+    loop {
+        let mut graph = Graph::new(schema, documents, config, fuel, Some(loose));
+        match grammar_of(&mut graph, schema) {
+            Ok(grammar) => {
+                graph.settle_entries();
+                return Ok(CompiledSchema { grammar, report: graph.into_report() });
+            }
+            Err(error) => {
+                let next = graph.loose.take().and_then(Loose::next).filter(|_| error.may_be_loosened());
+                loose = next.ok_or(error)?;
+            }
+        }
+    }
+}
+
+fn grammar_of<'a>(graph: &mut Graph<'a>, schema: &'a Value) -> Result<Grammar, SchemaError> {
     let root = graph.schema_node(schema, 0, Step::Root)?;
-    let grammar = lower::lower(&mut graph, root)?;
-    Ok(CompiledSchema { grammar, report: graph.into_report() })
+    lower::lower(graph, root)
 }
 
 /// The terminals that the grammars of most schemas have: JSON's own strings, numbers and punctuation. An engine

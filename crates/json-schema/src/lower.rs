@@ -31,7 +31,7 @@ pub(crate) fn lower(graph: &mut Graph<'_>, root: NodeId) -> Result<Grammar, Sche
     let start = lowering.builder.declare("start");
     let value = lowering.node(root, 0)?;
     while let Some((node, rule)) = lowering.deferred.pop() {
-        let shape = lowering.graph.shape(node)?;
+        let shape = lowering.graph.shape(node).map_err(|error| lowering.graph.blame(error, node))?;
         let body = lowering.shape(node, &shape, 0)?;
         lowering.builder.define(rule, body);
     }
@@ -141,7 +141,7 @@ impl<'g, 'a> Lowering<'g, 'a> {
             State::New => {}
         }
         self.graph.spend(self.graph.place(node), 1)?;
-        let shape = self.graph.shape(node)?;
+        let shape = self.graph.shape(node).map_err(|error| self.graph.blame(error, node))?;
         if node != NodeId::ANY && *shape == Shape::any() {
             let any = self.node(NodeId::ANY, depth)?;
             self.set(node, State::Done(any));
@@ -176,6 +176,10 @@ impl<'g, 'a> Lowering<'g, 'a> {
     }
 
     fn shape(&mut self, node: NodeId, shape: &Shape<'a>, depth: usize) -> Result<ExprId, SchemaError> {
+        self.alternatives(node, shape, depth).map_err(|error| self.graph.blame(error, node))
+    }
+
+    fn alternatives(&mut self, node: NodeId, shape: &Shape<'a>, depth: usize) -> Result<ExprId, SchemaError> {
         let place = self.graph.place(node);
         let mut members = Vec::with_capacity(shape.n_alternatives());
         if shape.has_null {

@@ -29,6 +29,9 @@ pub(crate) struct Dfa {
 pub(crate) const DEAD: u32 = 0;
 pub(crate) const START: u32 = 1;
 
+/// How many states of [`Dfa::of_multiples`] come before the remainders.
+const WHOLE: usize = 6;
+
 impl Dfa {
     fn with_states(n: usize) -> Dfa {
         Dfa { next: vec![[DEAD; SYMBOLS.len()]; n], is_accepting: vec![false; n] }
@@ -69,6 +72,20 @@ impl Dfa {
         Ok(Some(dfa))
     }
 
+    /// Whether the automaton of the multiples of `divisor` has at most `max_states` states.
+    pub(crate) fn fits(divisor: Multiple, max_states: usize) -> bool {
+        Dfa::n_states(divisor).is_some_and(|n| n <= max_states)
+    }
+
+    fn n_states(divisor: Multiple) -> Option<usize> {
+        let m = usize::try_from(divisor.mantissa).ok()?;
+        let n_zeros = usize::try_from(divisor.exponent.max(0)).ok()?;
+        let n_decimals = usize::try_from((-divisor.exponent).max(0)).ok()?;
+        // Levels of m remainders each: whole parts by how many zeros they end in, then fractions by digits.
+        let n_levels = if n_decimals > 0 { n_decimals.checked_add(2)? } else { n_zeros.checked_add(1)? };
+        m.checked_mul(n_levels)?.checked_add(WHOLE)
+    }
+
     /// The automaton of the multiples of `divisor` in plain notation, with as many decimals as it needs or
     /// `.0`; `None` if it has more than `max_states` states.
     pub(crate) fn of_multiples(divisor: Multiple, max_states: usize) -> Option<Dfa> {
@@ -76,16 +93,10 @@ impl Dfa {
         const ZERO: usize = 3;
         const DOT: usize = 4;
         const DOT_ZERO: usize = 5;
-        const WHOLE: usize = 6;
+        let n_states = Dfa::n_states(divisor).filter(|&n| n <= max_states)?;
         let m = usize::try_from(divisor.mantissa).ok()?;
         let n_zeros = usize::try_from(divisor.exponent.max(0)).ok()?;
         let n_decimals = usize::try_from((-divisor.exponent).max(0)).ok()?;
-        // Levels of m remainders each: whole parts by how many zeros they end in, then fractions by digits.
-        let n_levels = if n_decimals > 0 { n_decimals.checked_add(2)? } else { n_zeros.checked_add(1)? };
-        let n_states = m.checked_mul(n_levels)?.checked_add(WHOLE)?;
-        if n_states > max_states {
-            return None;
-        }
         let mut dfa = Dfa::with_states(n_states);
         let level = |level: usize, remainder: usize| WHOLE + level * m + remainder;
         let times_power = |remainder: usize, power: usize| (0..power).fold(remainder, |r, _| r * 10 % m);

@@ -65,7 +65,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// A keyword that is not enforced: an error if the caller is strict, else noted.
+    /// A keyword that is not enforced: an error where everything must be, else noted.
     pub(crate) fn refuse(
         &mut self,
         place: PlaceId,
@@ -73,7 +73,7 @@ impl<'a> Graph<'a> {
         reason: impl Into<Cow<'static, str>>,
     ) -> Result<(), SchemaError> {
         let reason = reason.into();
-        if self.config.strict {
+        if self.loose.is_none() {
             return Err(self.error(place, Some(keyword), Kind::Unsupported { message: reason.into_owned() }));
         }
         let status = Status::NotEnforced { reason };
@@ -117,6 +117,13 @@ impl<'a> Graph<'a> {
                 let message = "no finite value satisfies it".into();
                 self.error(root, None, Kind::Unsatisfiable { message })
             }
+        }
+    }
+
+    /// `uniqueItems` is noted for each kind of array that it is lowered for: one entry is enough.
+    pub(crate) fn settle_unique_items(&mut self) {
+        if self.entries.iter().filter(|entry| entry.keyword == "uniqueItems").count() > 1 {
+            self.settle_entries();
         }
     }
 

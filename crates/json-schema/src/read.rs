@@ -14,6 +14,7 @@ use crate::decimal::{Decimal, Multiple};
 use crate::error::Kind;
 use crate::graph::{Graph, PlaceId};
 use crate::keywords::{Exclusive, Keywords, Types};
+use crate::loose::Side;
 use crate::number::{Bound, NumberRange, NumberSet};
 use crate::report::Step;
 use crate::shape::{NodeId, Shape, StringConstraint, StringSet};
@@ -25,62 +26,99 @@ impl<'a> Graph<'a> {
         schema: &'a Value,
         place: PlaceId,
     ) -> Result<Rc<Shape<'a>>, SchemaError> {
-        let object = schema.as_object().expect("only objects get a node");
-        let keywords = self.read_keywords(object, place)?;
+        if let Some(shape) = self.left_out(schema, place)? {
+            return Ok(Rc::new(shape));
+        }
+        let keywords = self.read_keywords(schema, place)?;
+        // Which keyword an error is about, if it is about one.
+        let mut at = None;
+        let shape = self.read_parts(schema, &keywords, place, &mut at);
+        let mut shape = shape.map_err(|error| self.blame_part(error, schema, at))?;
+        if self.side() == Side::Below && keywords.lost != Types::NONE {
+            Rc::make_mut(&mut shape).remove(keywords.lost);
+        }
+        Ok(shape)
+    }
+
+    fn read_parts(
+        &mut self,
+        schema: &'a Value,
+        keywords: &Keywords<'a>,
+        place: PlaceId,
+        at: &mut Option<&'static str>,
+    ) -> Result<Rc<Shape<'a>>, SchemaError> {
         let mut shape: Option<Rc<Shape<'a>>> = None;
         if let Some(values) = keywords.enumeration {
+            *at = Some("enum");
             let mut constants = Shape::default();
             self.add_constants(&mut constants, values, place, "enum")?;
             self.conjoin(&mut shape, Rc::new(constants), place)?;
         }
         if let Some(value) = keywords.constant {
+            *at = Some("const");
             let mut constants = Shape::default();
             self.add_constants(&mut constants, std::slice::from_ref(value), place, "const")?;
             self.conjoin(&mut shape, Rc::new(constants), place)?;
         }
         if keywords.constrains() {
-            let own = self.own_shape(&keywords, place)?;
+            *at = None;
+            let own = self.own_shape(keywords, place)?;
             self.conjoin(&mut shape, Rc::new(own), place)?;
         }
         for &(keyword, reference) in &keywords.references {
+            *at = Some(keyword);
             let (target, _) = self.resolve(reference, keyword, schema, place)?;
             let target = self.shape(target)?;
             self.conjoin(&mut shape, target, place)?;
         }
         for (i, branch) in keywords.all_of.unwrap_or_default().iter().enumerate() {
+            *at = Some("allOf");
             let branch = self.schema_node(branch, place, Step::Item("allOf", i))?;
-            let branch = self.shape(branch)?;
-            self.conjoin(&mut shape, branch, place)?;
+            let known = self.shape(branch)?;
+            let both = self.conjoin(&mut shape, known, place);
+            both.map_err(|error| self.blame(error, branch))?;
         }
         for (keyword, dependencies) in &keywords.dependencies {
+            *at = Some(keyword);
             for (name, needed) in *dependencies {
                 let dependency = self.dependency(keyword, name, needed, place)?;
                 self.conjoin(&mut shape, Rc::new(dependency), place)?;
             }
         }
         if let Some(denied) = keywords.not {
+            *at = Some("not");
             let denied = self.schema_node(denied, place, Step::Keyword("not"))?;
-            let rest = self.complement_node(denied);
+            let rest = self.denial_node(denied);
             let rest = self.shape(rest)?;
             self.conjoin(&mut shape, rest, place)?;
         }
         if let Some(condition) = keywords.condition
             && (keywords.consequence.is_some() || keywords.alternative.is_some())
         {
-            let choice = self.conditional(condition, &keywords, place)?;
+            *at = Some("if");
+            let choice = self.conditional(condition, keywords, place)?;
             self.conjoin(&mut shape, Rc::new(choice), place)?;
         }
         if let Some(branches) = keywords.any_of {
+            *at = Some("anyOf");
             let union = self.union(branches, "anyOf", place)?;
             self.conjoin(&mut shape, Rc::new(union), place)?;
         }
         if let Some(branches) = keywords.one_of {
-            let union = self.exclusive_union(branches, shape.as_deref(), place)?;
-            shape = Some(Rc::new(union));
+            *at = Some("oneOf");
+            if keywords.may_overlap {
+                let union = self.union(branches, "oneOf", place)?;
+                self.conjoin(&mut shape, Rc::new(union), place)?;
+            } else {
+                let union = self.exclusive_union(branches, shape.as_deref(), place)?;
+                shape = Some(Rc::new(union));
+            }
         }
         let shape = shape.unwrap_or_else(|| Rc::new(Shape::any()));
         if keywords.unevaluated_properties.is_some() || keywords.unevaluated_items.is_some() {
-            return self.restrict_unevaluated(shape, object, schema, &keywords, place);
+            let is_about_properties = keywords.unevaluated_properties.is_some();
+            *at = Some(if is_about_properties { "unevaluatedProperties" } else { "unevaluatedItems" });
+            return self.restrict_unevaluated(shape, schema, keywords, place);
         }
         Ok(shape)
     }
@@ -233,7 +271,15 @@ impl<'a> Graph<'a> {
         if let Some(schema) = keywords.contains {
             let schema = self.schema_node(schema, place, Step::Keyword("contains"))?;
             let min = keywords.min_contains.unwrap_or(1);
-            counts.push(ItemCount { schema, from: 0, min, max: keywords.max_contains });
+            match keywords.max_contains {
+                // What counts as too many is seen from the other side.
+                Some(max) if self.loose.is_some() => {
+                    let other = self.other_side(schema);
+                    counts.push(ItemCount { schema, from: 0, min, max: None });
+                    counts.push(ItemCount { schema: other, from: 0, min: 0, max: Some(max) });
+                }
+                max => counts.push(ItemCount { schema, from: 0, min, max }),
+            }
         }
         let set = ArraySet {
             prefix,

@@ -30,7 +30,7 @@ impl<'a> Graph<'a> {
         for (pattern, schema) in keywords.pattern_properties.into_iter().flatten() {
             let step = Step::Member("patternProperties", Cow::Borrowed(pattern.as_str()));
             let schema = self.schema_node(schema, place, step)?;
-            let language = self.pattern_of(pattern, place, "patternProperties")?;
+            let Some(language) = self.pattern_of_keys(pattern, place)? else { continue };
             classes = self.refine_classes(&classes, &language, schema, place)?;
             patterns.push((language, schema));
         }

@@ -223,7 +223,7 @@ impl<'a> Graph<'a> {
 }
 
 /// The JSON pointer of `target` in `root`, if it is there. Iterative, linear in the size of the document.
-fn find(root: &Value, target: &Value) -> Option<String> {
+pub(crate) fn find(root: &Value, target: &Value) -> Option<String> {
     let mut steps: Vec<(usize, String)> = vec![(0, String::new())];
     let mut stack = vec![(root, 0)];
     while let Some((value, at)) = stack.pop() {

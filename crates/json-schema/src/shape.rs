@@ -19,6 +19,7 @@ use std::rc::Rc;
 use maskwright_automata::Regex;
 
 use crate::array::ArraySet;
+use crate::keywords::Types;
 use crate::number::NumberSet;
 use crate::object::ObjectSet;
 
@@ -84,6 +85,25 @@ impl<'a> Shape<'a> {
             strings: vec![StringSet::any()],
             arrays: vec![Rc::new(ArraySet::any())],
             objects: vec![Rc::new(ObjectSet::any())],
+        }
+    }
+
+    /// Takes all values of some types away.
+    pub(crate) fn remove(&mut self, types: Types) {
+        self.has_null &= !types.has(Types::NULL);
+        self.has_true &= !types.has(Types::BOOLEAN);
+        self.has_false &= !types.has(Types::BOOLEAN);
+        if types.has(Types::NUMBER) {
+            self.numbers.clear();
+        }
+        if types.has(Types::STRING) {
+            self.strings.clear();
+        }
+        if types.has(Types::ARRAY) {
+            self.arrays.clear();
+        }
+        if types.has(Types::OBJECT) {
+            self.objects.clear();
         }
     }
 

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use maskwright_automata::Regex;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::SchemaError;
 use crate::array::ArraySet;
@@ -18,6 +18,7 @@ use crate::draft::Draft;
 use crate::error::Kind;
 use crate::graph::{Graph, PlaceId};
 use crate::keywords::Keywords;
+use crate::loose::Side;
 use crate::object::{KeyClass, ObjectSet, Property};
 use crate::report::Step;
 use crate::shape::{NodeId, Shape};
@@ -37,6 +38,8 @@ struct Evaluation<'a> {
     has_all_items: bool,
     /// Items of these schemas (`contains`).
     items: Vec<NodeId>,
+    /// Whether a keyword is left out that may evaluate more.
+    is_loose: bool,
 }
 
 impl<'a> Evaluation<'a> {
@@ -49,6 +52,18 @@ impl<'a> Evaluation<'a> {
             n_items: 0,
             has_all_items: false,
             items: Vec::new(),
+            is_loose: false,
+        }
+    }
+
+    /// What is evaluated by a schema of which something is left out: seen from above, whatever there is.
+    fn unknown(side: Side) -> Evaluation<'a> {
+        let has_all = side == Side::Above;
+        Evaluation {
+            has_all_properties: has_all,
+            has_all_items: has_all,
+            is_loose: true,
+            ..Evaluation::nothing()
         }
     }
 
@@ -59,20 +74,23 @@ impl<'a> Evaluation<'a> {
             && !self.has_all_properties
             && self.n_items == 0
             && !self.has_all_items
+            && !self.is_loose
     }
 }
 
 impl<'a> Graph<'a> {
-    /// `shape`, of the schema `object`, with its `unevaluated…` keywords.
+    /// `shape`, of the schema `holder`, with its `unevaluated…` keywords.
     pub(crate) fn restrict_unevaluated(
         &mut self,
         shape: Rc<Shape<'a>>,
-        object: &'a Map<String, Value>,
         holder: &'a Value,
         keywords: &Keywords<'a>,
         place: PlaceId,
     ) -> Result<Rc<Shape<'a>>, SchemaError> {
-        let ways = self.evaluations_of(object, holder, keywords, place, 0, true)?;
+        let ways = self.evaluations_of(holder, keywords, place, 0, true)?;
+        if ways.iter().any(|way| way.is_loose) {
+            self.note_unknown_evaluation(keywords, place);
+        }
         let properties = match keywords.unevaluated_properties {
             Some(schema) => self.schema_node(schema, place, Step::Keyword("unevaluatedProperties"))?,
             None => NodeId::ANY,
@@ -153,38 +171,45 @@ impl<'a> Graph<'a> {
         depth: usize,
     ) -> Result<Vec<Evaluation<'a>>, SchemaError> {
         let place = self.place(node);
-        let Value::Object(object) = schema else { return Ok(vec![Evaluation::nothing()]) };
+        if !schema.is_object() {
+            return Ok(vec![Evaluation::nothing()]);
+        }
+        if self.is_left_out(schema) {
+            return Ok(vec![Evaluation::unknown(self.side())]);
+        }
         if depth > MAX_DEPTH {
             let message = "the schema leads too deep to tell what it evaluates".into();
             return Err(self.error(place, Some("unevaluatedProperties"), Kind::Limit { message }));
         }
         let n_entries = self.entries.len();
-        let keywords = self.read_keywords(object, place)?;
+        let keywords = self.read_keywords(schema, place)?;
         self.entries.truncate(n_entries);
-        self.evaluations_of(object, schema, &keywords, place, depth, false)
+        self.evaluations_of(schema, &keywords, place, depth, false)
     }
 
     fn evaluations_of(
         &mut self,
-        object: &'a Map<String, Value>,
         holder: &'a Value,
         keywords: &Keywords<'a>,
         place: PlaceId,
         depth: usize,
         is_asked: bool,
     ) -> Result<Vec<Evaluation<'a>>, SchemaError> {
-        let mut own = Evaluation::nothing();
+        let mut own = match keywords.loses_evaluation {
+            true => Evaluation::unknown(self.side()),
+            false => Evaluation::nothing(),
+        };
         own.names.extend(keywords.properties.into_iter().flatten().map(|(name, _)| name.as_str()));
         for (pattern, _) in keywords.pattern_properties.into_iter().flatten() {
-            own.patterns.push(self.pattern_of(pattern, place, "patternProperties")?);
+            own.patterns.extend(self.pattern_of_keys(pattern, place)?);
         }
-        own.has_all_properties = keywords.additional_properties.is_some()
+        own.has_all_properties |= keywords.additional_properties.is_some()
             || (keywords.unevaluated_properties.is_some() && !is_asked);
         own.n_items = keywords.prefix_items.map_or(0, <[_]>::len);
         match keywords.items {
             Some(Value::Array(items)) => {
                 own.n_items = items.len();
-                own.has_all_items = keywords.additional_items.is_some();
+                own.has_all_items |= keywords.additional_items.is_some();
             }
             Some(_) => own.has_all_items = true,
             None => {}
@@ -224,7 +249,7 @@ impl<'a> Graph<'a> {
                 when = self.both(when, then, place)?;
             }
             let mut either = self.under(when, node, place)?;
-            let otherwise = self.complement_node(node);
+            let otherwise = self.denial_node(node);
             let mut rest = vec![Evaluation::nothing()];
             if let Some(schema) = keywords.alternative {
                 rest = self.evaluations(schema, place, Step::Keyword("else"), depth + 1)?.1;
@@ -247,7 +272,8 @@ impl<'a> Graph<'a> {
                 ways = self.both(ways, either, place)?;
             }
         }
-        self.spend(place, (ways.len() + object.len()) as u64)?;
+        let n_keywords = holder.as_object().map_or(0, serde_json::Map::len);
+        self.spend(place, (ways.len() + n_keywords) as u64)?;
         Ok(ways)
     }
 
@@ -315,6 +341,7 @@ impl<'a> Graph<'a> {
                     n_items: a.n_items.max(b.n_items),
                     has_all_items: a.has_all_items || b.has_all_items,
                     items: a.items.iter().chain(&b.items).copied().collect(),
+                    is_loose: a.is_loose || b.is_loose,
                 });
             }
         }

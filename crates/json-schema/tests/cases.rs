@@ -3,10 +3,11 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use maskwright_automata::Fuel;
-use maskwright_json_schema::{PropertyOrder, SchemaConfig, SchemaLimits, Whitespace, compile};
+use maskwright_json_schema::{PropertyOrder, SchemaConfig, SchemaLimits, Status, Whitespace, compile};
 use serde_json::Value;
 use support::{Automata, Recogniser};
 
@@ -43,9 +44,11 @@ fn every_case_is_as_told() {
             let limits = SchemaLimits {
                 max_number_digits: number("max_number_digits"),
                 max_indent: number("max_indent").unwrap_or(default.max_indent),
+                max_alternatives: number("max_alternatives").map_or(default.max_alternatives, |n| n as usize),
                 ..default
             };
-            let config = SchemaConfig { whitespace, property_order, limits, ..SchemaConfig::default() };
+            let strict = case["lenient"] != true;
+            let config = SchemaConfig { whitespace, property_order, limits, strict };
             let result = compile(&case["schema"], &config, &Fuel::new(10_000_000));
             match (&case["error"], result) {
                 (Value::Null, Ok(compiled)) => {
@@ -57,8 +60,20 @@ fn every_case_is_as_told() {
                             }
                         }
                     }
-                    if !compiled.report.is_complete() {
-                        wrong.push(format!("{name}: a strict compilation enforces everything"));
+                    let refused = compiled.report.entries().filter_map(|entry| match entry.status {
+                        Status::NotEnforced { reason } => {
+                            Some((format!("{} {}", entry.pointer, entry.keyword), reason.to_string()))
+                        }
+                        _ => None,
+                    });
+                    let refused: BTreeMap<String, String> = refused.collect();
+                    let told = case["not_enforced"].as_object().into_iter().flatten();
+                    let told: BTreeMap<&str, &str> =
+                        told.map(|(entry, says)| (entry.as_str(), says.as_str().unwrap())).collect();
+                    let is_told = refused.keys().eq(told.keys())
+                        && refused.values().zip(told.values()).all(|(reason, says)| reason.contains(says));
+                    if !is_told {
+                        wrong.push(format!("{name}: not enforced are {refused:?}, not {told:?}"));
                     }
                 }
                 (Value::Null, Err(error)) => wrong.push(format!("{name}: {error}")),

@@ -43,6 +43,7 @@ struct Inner {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Malformed,
+    Unsupported,
     Limit,
     Cancelled,
 }
@@ -60,6 +61,11 @@ impl Fault {
     /// The text itself is wrong at `span` (bytes).
     pub(crate) fn new(span: Range<usize>, message: impl Into<String>) -> Fault {
         Fault { kind: Kind::Malformed, span, message: message.into() }
+    }
+
+    /// What stands at `span` (bytes) has a meaning, in this dialect or another, but is not supported.
+    pub(crate) fn unsupported(span: Range<usize>, message: impl Into<String>) -> Fault {
+        Fault { kind: Kind::Unsupported, span, message: message.into() }
     }
 
     /// A limit on work or size was reached at `span` (bytes).
@@ -212,6 +218,11 @@ impl SyntaxError {
     /// What the source was called.
     pub fn source_name(&self) -> &str {
         &self.0.source_name
+    }
+
+    /// Whether the text uses what is not supported, such as a backreference, rather than being wrong.
+    pub fn is_unsupported(&self) -> bool {
+        self.0.kind == Kind::Unsupported
     }
 
     /// Whether a limit on work, size or nesting was reached, rather than the text being wrong.

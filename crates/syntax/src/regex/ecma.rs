@@ -118,7 +118,7 @@ impl<'a> Parser<'a> {
                 'u' if value => {}
                 _ => {
                     let message = format!("flag `{letter}` is not supported, only `i`, `m` and `s` are");
-                    return Err(Fault::new(self.at..self.at + 1, message));
+                    return Err(Fault::unsupported(self.at..self.at + 1, message));
                 }
             }
             self.at += 1;
@@ -151,7 +151,7 @@ impl<'a> Parser<'a> {
         let after = self.at;
         if self.eat("+") {
             let message = "a possessive quantifier is not supported: it is no part of ECMA-262";
-            return Err(Fault::new(self.span(after), message));
+            return Err(Fault::unsupported(self.span(after), message));
         }
         if self.quantifier()?.is_some() {
             return Err(Fault::new(self.span(after), "nothing to repeat: a quantifier follows a quantifier"));
@@ -278,7 +278,10 @@ impl<'a> Parser<'a> {
             return Ok(Group::Plain);
         }
         let refuse = |parser: &Parser<'_>, what: &str| {
-            Err(Fault::new(parser.span(start), format!("{what} not supported: not a part of ECMA-262")))
+            Err(Fault::unsupported(
+                parser.span(start),
+                format!("{what} not supported: not a part of ECMA-262"),
+            ))
         };
         if self.eat(":") {
             Ok(Group::Plain)
@@ -301,7 +304,7 @@ impl<'a> Parser<'a> {
             }
             Ok(Group::Plain)
         } else if self.eat("P=") {
-            Err(Fault::new(self.span(start), "a backreference is not supported: it is not regular"))
+            Err(Fault::unsupported(self.span(start), "a backreference is not supported: it is not regular"))
         } else if self.eat(">") {
             refuse(self, "an atomic group `(?>` is")
         } else if self.eat("#") {
@@ -333,7 +336,7 @@ impl<'a> Parser<'a> {
     fn behind(&mut self, inner: &Pattern, is_negative: bool, span: Range<usize>) -> Result<Pattern, Fault> {
         let Pattern::Char(_, set) = inner else {
             let message = "look-behind is supported only for one character or class, such as `(?<=[a-z])`";
-            return Err(Fault::new(span, message));
+            return Err(Fault::unsupported(span, message));
         };
         let set = self.sets.id(ClassUnicode::clone(set));
         Ok(Pattern::Beside(if is_negative { Beside::NotAfter(set) } else { Beside::After(set) }))
@@ -349,7 +352,7 @@ impl<'a> Parser<'a> {
             Some('1'..='9' | 'k') => {
                 self.at += 1;
                 let message = "a backreference is not supported: it is not regular";
-                return Err(Fault::new(self.span(start), message));
+                return Err(Fault::unsupported(self.span(start), message));
             }
             _ => {
                 return Ok(match self.class_escape(start)? {

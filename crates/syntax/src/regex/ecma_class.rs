@@ -178,7 +178,7 @@ impl Parser<'_> {
                 self.eat_digits();
                 let message = "a number after a backslash is a backreference or an octal code, neither is \
                                supported; `\\0`, `\\xHH` and `\\uHHHH` are";
-                return Err(Fault::new(self.span(start), message));
+                return Err(Fault::unsupported(self.span(start), message));
             }
             'x' => match self.hex(2).and_then(char::from_u32) {
                 Some(char) => char,
@@ -186,7 +186,7 @@ impl Parser<'_> {
             },
             'u' => return self.unicode_escape(start),
             _ if letter.is_ascii_alphabetic() => {
-                return Err(Fault::new(self.span(start), format!("unknown escape `\\{letter}`")));
+                return Err(Fault::unsupported(self.span(start), format!("unknown escape `\\{letter}`")));
             }
             // Punctuation escapes itself, needed or not.
             other => other,
@@ -259,7 +259,7 @@ impl Parser<'_> {
         let Some(class) = found else {
             let message = "unknown Unicode property; `\\p{…}` takes a general category, `Script=…` or a \
                            binary property";
-            return Err(Fault::new(self.span(start), message));
+            return Err(Fault::unsupported(self.span(start), message));
         };
         // Looking a table up, and perhaps folding its case, takes longer than most work units.
         self.spend(class.ranges().len() * 4)?;

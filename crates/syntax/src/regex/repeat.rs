@@ -23,7 +23,7 @@ impl Lowering<'_> {
             return self.star_beside(inner, rest, span);
         }
         self.tempered(inner, rest)?.ok_or_else(|| {
-            Fault::new(
+            Fault::unsupported(
                 span.clone(),
                 "look-ahead inside an unbounded repetition is not supported here: it is where the repeated \
                  part is one character after its look-ahead, and what follows is the end of the text or \
@@ -122,7 +122,7 @@ impl Lowering<'_> {
                 matrix
             }
             Pattern::Ahead { .. } => {
-                return Err(Fault::new(span.clone(), "look-ahead is not supported here"));
+                return Err(Fault::unsupported(span.clone(), "look-ahead is not supported here"));
             }
         };
         self.check_size(&matrix.entries)?;

@@ -1,0 +1,120 @@
+//! Random schemas with keywords that cannot be enforced, and small limits: what is not strict lets every valid
+//! value pass, and says what it leaves out.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
+mod instances;
+mod judge;
+mod support;
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+use instances::written;
+use judge::{is_valid, orders, schemas, values};
+use maskwright_automata::Fuel;
+use maskwright_json_schema::{PropertyOrder, SchemaConfig, SchemaLimits, Status, compile};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+use support::{Automata, Recogniser};
+
+/// Whether a keyword is one that cannot be enforced anywhere.
+fn is_poison(keyword: &str, value: &Value) -> bool {
+    match keyword {
+        "pattern" => value.as_str().is_some_and(|pattern| pattern.starts_with('(')),
+        "multipleOf" => *value == json!(999_983) || *value == json!(0.000_071_31),
+        "patternProperties" => value.get(r"([xyz])\1").is_some(),
+        _ => false,
+    }
+}
+
+#[test]
+fn what_is_not_strict_lets_every_valid_value_pass() {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1_000);
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    let (n_loose, n_named, n_valid, n_refused) = (Cell::new(0), Cell::new(0), Cell::new(0), Cell::new(0));
+    let add = |count: &Cell<u32>| count.set(count.get() + 1);
+    let inputs = (
+        (schemas(true), schemas(true), any::<bool>(), any::<bool>()),
+        prop::sample::select(vec![2, 5, 1024]),
+        prop::collection::vec(values(), 12),
+    );
+    let result = TestRunner::new(config).run(
+        &inputs,
+        |((schema, definition, refers, is_any_order), max_alternatives, values)| {
+            let mut root = json!({"$defs": {"d": definition}});
+            if refers {
+                root["$ref"] = json!("#/$defs/d");
+            }
+            root["allOf"] = json!([schema]);
+            let property_order = if is_any_order { PropertyOrder::Any } else { PropertyOrder::Schema };
+            let limits = SchemaLimits { max_alternatives, ..SchemaLimits::default() };
+            let config = SchemaConfig { property_order, strict: false, limits, ..SchemaConfig::default() };
+            let compiled = match compile(&root, &config, &Fuel::new(1_000_000)) {
+                Ok(compiled) => compiled,
+                Err(error) if error.is_unsatisfiable() => {
+                    for value in &values {
+                        prop_assert!(
+                            !is_valid(&root, &root, value),
+                            "no text at all, but {} is valid",
+                            value
+                        );
+                    }
+                    return Ok(());
+                }
+                // Nothing but the work is limited.
+                Err(error) => {
+                    prop_assert!(error.to_string().contains("more work than the limit"), "{}", error);
+                    return Ok(());
+                }
+            };
+            let mut named = BTreeSet::new();
+            for entry in compiled.report.entries() {
+                let value = root.pointer(&entry.pointer).and_then(|schema| schema.get(entry.keyword));
+                prop_assert!(value.is_some(), "no {} at {}", entry.keyword, entry.pointer);
+                let is_first = named.insert((entry.pointer.clone(), entry.keyword.to_string()));
+                prop_assert!(is_first, "{} at {} is named twice", entry.keyword, entry.pointer);
+                // In a complete report it is enforced in truth: on numbers where only texts may stand, say.
+                if !compiled.report.is_complete() && is_poison(entry.keyword, value.unwrap()) {
+                    let is_told = matches!(entry.status, Status::NotEnforced { .. });
+                    prop_assert!(is_told, "{} at {} is said to be enforced", entry.keyword, entry.pointer);
+                    add(&n_named);
+                }
+            }
+            let is_complete = compiled.report.is_complete();
+            if !is_complete {
+                add(&n_loose);
+            }
+            let mut automata = Automata::default();
+            let mut recogniser = Recogniser::new(&compiled.grammar);
+            for value in &values {
+                let is_in =
+                    orders(value).iter().any(|value| recogniser.read(&written(value), &mut automata).1);
+                if is_valid(&root, &root, value) {
+                    add(&n_valid);
+                    prop_assert!(is_in, "{} is valid, but refused", value);
+                } else if is_complete {
+                    prop_assert!(!is_in, "{} is invalid and everything enforced, but accepted", value);
+                } else if !is_in {
+                    add(&n_refused);
+                }
+            }
+            Ok(())
+        },
+    );
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+    println!(
+        "{} loose, {} keywords named, {} values valid, {} refused although something is not enforced",
+        n_loose.get(),
+        n_named.get(),
+        n_valid.get(),
+        n_refused.get()
+    );
+    assert!(n_loose.get() * 5 > cases, "few schemas were compiled loosely: {}", n_loose.get());
+    assert!(n_named.get() * 5 > cases, "few keywords were named: {}", n_named.get());
+    assert!(n_valid.get() > cases, "few values were valid: {}", n_valid.get());
+    assert!(n_refused.get() * 3 > cases, "what is left is hardly enforced: {}", n_refused.get());
+}
