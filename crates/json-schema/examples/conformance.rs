@@ -1,7 +1,7 @@
-//! Replays MaskBench and the official JSON Schema test suite: `conformance DIR [schema|any] [--lenient] [--misses]`.
+//! Replays MaskBench and the official JSON Schema test suite: `conformance DIR [schema|any] [--lenient] [--limit=N] [--misses]`.
 //!
 //! `DIR` holds `maskbench/*.jsonl` and `json-schema-test-suite/tests`, or one of them. Instances are written as
-//! `json.dumps(…, ensure_ascii=False)` does, in the order given. Prints what is refused by keyword, how many
+//! `json.dumps(…, ensure_ascii=False)` does, in the order given; alternatives are limited to `N`. Prints what is refused by keyword, how many
 //! instances are judged right, the times of compilation, and with `--misses` each wrong one. Exits with 1 if
 //! an invalid instance is accepted although the report says that everything is enforced.
 
@@ -226,6 +226,7 @@ fn main() -> ExitCode {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     let shows_misses = arguments.iter().any(|argument| argument == "--misses");
     let strict = !arguments.iter().any(|argument| argument == "--lenient");
+    let limit = arguments.iter().find_map(|argument| argument.strip_prefix("--limit=")?.parse().ok());
     arguments.retain(|argument| !argument.starts_with("--"));
     let Some(folder) = arguments.first().map(PathBuf::from) else {
         eprintln!("usage: conformance DIR [schema|any] [--lenient] [--misses]");
@@ -239,7 +240,8 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let config = SchemaConfig { property_order, strict, ..SchemaConfig::default() };
+    let mut config = SchemaConfig { property_order, strict, ..SchemaConfig::default() };
+    config.limits.max_alternatives = limit.unwrap_or(config.limits.max_alternatives);
     let mut automata = Automata::default();
     let mut n_wrong = 0;
     let mut table = Table::default();

@@ -64,15 +64,57 @@ impl<'a> Graph<'a> {
         for (shape, others) in shapes.into_iter().zip(overlaps) {
             let mut alone = shape;
             for other in others {
-                let rest = self.denial_node(nodes[other]);
-                let rest = self.shape(rest)?;
-                let both = self.intersect(&alone, &rest, place)?;
-                alone = Rc::new(self.without_empty(both, DISJOINT_DEPTH)?);
+                alone = Rc::new(self.subtract(&alone, &denied[other], nodes[other], place)?);
             }
             union.add(&alone);
             self.check_alternatives(&union, place)?;
         }
         Ok(union)
+    }
+
+    /// The values of `known` that are not in `denied`, which is `node` from the other side. An alternative loses only
+    /// those that it is seen to overlap with, so values of other types, or with other constants, cost nothing.
+    fn subtract(
+        &mut self,
+        known: &Shape<'a>,
+        denied: &Shape<'a>,
+        node: NodeId,
+        place: PlaceId,
+    ) -> Result<Shape<'a>, SchemaError> {
+        let mut rests: Vec<(Shape<'a>, Shape<'a>)> = Vec::new();
+        let mut left = Shape::default();
+        for part in known.alternatives() {
+            let mut overlap = Shape::default();
+            for other in denied.alternatives() {
+                self.spend(place, 1)?;
+                let both = self.intersect(&part, &other, place)?;
+                if !self.is_seen_empty(&both, DISJOINT_DEPTH)? {
+                    overlap.add(&other);
+                }
+            }
+            if overlap == Shape::default() {
+                left.add(&part);
+                continue;
+            }
+            let rest = match rests.iter().find(|(same, _)| *same == overlap) {
+                Some((_, rest)) => rest.clone(),
+                None if overlap == *denied => {
+                    let rest = self.denial_node(node);
+                    let rest = self.shape(rest)?;
+                    rests.push((overlap, (*rest).clone()));
+                    (*rest).clone()
+                }
+                None => {
+                    let rest = self.complement(&overlap, place)?;
+                    rests.push((overlap, rest.clone()));
+                    rest
+                }
+            };
+            let both = self.intersect(&part, &rest, place)?;
+            left.add(&self.without_empty(both, DISJOINT_DEPTH)?);
+            self.check_alternatives(&left, place)?;
+        }
+        self.without_empty(left, DISJOINT_DEPTH)
     }
 
     /// `if`, `then` and `else`.

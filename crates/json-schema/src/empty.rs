@@ -17,15 +17,39 @@ use crate::shape::{NodeId, Shape, StringConstraint, StringSet};
 use crate::words::{self, Size};
 
 /// How many sets of objects are compared with each other.
-const MAX_ABSORBED: usize = 256;
+const MAX_ABSORBED: usize = 1024;
+
+/// From how many alternatives on it is looked which ones are empty.
+const MANY_ALTERNATIVES: usize = 16;
+
+/// How far into the instance a product is looked at.
+const PRODUCT_DEPTH: usize = 2;
 
 impl<'a> Graph<'a> {
-    /// The form without the alternatives that are seen to be empty.
-    pub(crate) fn without_empty(
+    /// The values in both, without the alternatives that are seen to be empty where there are many: of a product of
+    /// `if`s, say, most contradict each other.
+    pub(crate) fn product(
         &mut self,
-        mut shape: Shape<'a>,
-        depth: usize,
+        left: &Shape<'a>,
+        right: &Shape<'a>,
+        place: PlaceId,
     ) -> Result<Shape<'a>, SchemaError> {
+        let both = self.intersect(left, right, place)?;
+        let n = both.n_alternatives();
+        if n < MANY_ALTERNATIVES || n <= left.n_alternatives().max(right.n_alternatives()) {
+            return Ok(both);
+        }
+        self.drop_empty(both, PRODUCT_DEPTH)
+    }
+
+    /// The form without the alternatives that are seen to be empty, or in another one.
+    pub(crate) fn without_empty(&mut self, shape: Shape<'a>, depth: usize) -> Result<Shape<'a>, SchemaError> {
+        let mut shape = self.drop_empty(shape, depth)?;
+        self.absorb_objects(&mut shape.objects);
+        Ok(shape)
+    }
+
+    fn drop_empty(&mut self, mut shape: Shape<'a>, depth: usize) -> Result<Shape<'a>, SchemaError> {
         let mut objects = Vec::with_capacity(shape.objects.len());
         for set in std::mem::take(&mut shape.objects) {
             if !self.is_object_seen_empty(&set, depth)? {
@@ -38,7 +62,6 @@ impl<'a> Graph<'a> {
                 arrays.push(set);
             }
         }
-        self.absorb_objects(&mut objects);
         Ok(Shape { objects, arrays, ..shape })
     }
 

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use maskwright_automata::{Fuel, Regex};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
 use crate::array::ArraySet;
@@ -247,16 +247,18 @@ impl<'a> Graph<'a> {
         }
         // The order is kept: it decides the order of properties.
         let mut kept = Vec::with_capacity(members.len());
+        let mut seen = FxHashSet::default();
         for member in members {
-            if !kept.contains(&member) {
-                kept.push(member);
+            if !seen.insert(member) {
+                continue;
             }
+            if self.complements.get(&member).is_some_and(|other| seen.contains(other)) {
+                return NodeId::NEVER;
+            }
+            kept.push(member);
         }
         if let [single] = kept[..] {
             return single;
-        }
-        if kept.iter().any(|node| self.complements.get(node).is_some_and(|other| kept.contains(other))) {
-            return NodeId::NEVER;
         }
         let members: Rc<[NodeId]> = kept.into();
         if let Some(&node) = self.intersections.get(&members) {
@@ -374,10 +376,19 @@ impl<'a> Graph<'a> {
             }
             Source::Constant(value) => self.constant_shape(value, place),
             Source::Intersection(members) => {
-                let mut shape = self.shape(members[0]).map_err(|error| self.blame(error, members[0]))?;
-                for &member in &members[1..] {
+                // One more member than an intersection that is known: long ones grow by one.
+                let (last, before) = members.split_last().expect("an intersection has members");
+                let known = self.intersections.get(before).map(|node| &self.nodes[node.index()].state);
+                let (mut shape, rest) = match known {
+                    Some(State::Ready(shape)) => (shape.clone(), std::slice::from_ref(last)),
+                    _ => {
+                        let first = self.shape(members[0]);
+                        (first.map_err(|error| self.blame(error, members[0]))?, &members[1..])
+                    }
+                };
+                for &member in rest {
                     let other = self.shape(member).map_err(|error| self.blame(error, member))?;
-                    let both = self.intersect(&shape, &other, place);
+                    let both = self.product(&shape, &other, place);
                     shape = Rc::new(both.map_err(|error| self.blame(error, member))?);
                 }
                 Ok(shape)

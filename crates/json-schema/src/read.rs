@@ -132,7 +132,7 @@ impl<'a> Graph<'a> {
     ) -> Result<(), SchemaError> {
         *known = Some(match known.take() {
             None => part,
-            Some(known) => Rc::new(self.intersect(&known, &part, place)?),
+            Some(known) => Rc::new(self.product(&known, &part, place)?),
         });
         Ok(())
     }

@@ -117,6 +117,23 @@ impl<'a> Shape<'a> {
             + self.objects.len()
     }
 
+    /// The alternatives, each as a form of its own.
+    pub(crate) fn alternatives(&self) -> impl Iterator<Item = Shape<'a>> {
+        let none = Shape::default;
+        let words = [(self.has_null, 0), (self.has_true, 1), (self.has_false, 2)];
+        let words = words.into_iter().filter(|(has_it, _)| *has_it).map(move |(_, word)| Shape {
+            has_null: word == 0,
+            has_true: word == 1,
+            has_false: word == 2,
+            ..none()
+        });
+        let numbers = self.numbers.iter().map(move |set| Shape { numbers: vec![set.clone()], ..none() });
+        let strings = self.strings.iter().map(move |set| Shape { strings: vec![set.clone()], ..none() });
+        let arrays = self.arrays.iter().map(move |set| Shape { arrays: vec![set.clone()], ..none() });
+        let objects = self.objects.iter().map(move |set| Shape { objects: vec![set.clone()], ..none() });
+        words.chain(numbers).chain(strings).chain(arrays).chain(objects)
+    }
+
     /// Adds the values of `other`.
     pub(crate) fn add(&mut self, other: &Shape<'a>) {
         self.has_null |= other.has_null;
