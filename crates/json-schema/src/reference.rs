@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::SchemaError;
 use crate::documents::Documents;
@@ -77,54 +77,108 @@ impl<'a> Resources<'a> {
         };
         let document: Rc<str> = uri.into();
         self.by_uri.insert(document.clone(), root);
-        let mut stack = vec![(root, document.clone())];
-        while let Some((value, outer)) = stack.pop() {
+        // Schemas, and values that are none: an unknown keyword's, say, where `$id` means nothing. A `$ref` that is
+        // reached there by its pointer still has a resource around it.
+        let mut stack = vec![(root, document.clone(), true)];
+        while let Some((value, outer, is_schema)) = stack.pop() {
             let mut home = outer;
             match value {
-                Value::Array(items) => stack.extend(items.iter().map(|item| (item, home.clone()))),
+                Value::Array(items) => stack.extend(items.iter().map(|item| (item, home.clone(), is_schema))),
                 Value::Object(members) => {
-                    let text = |keyword: &str| members.get(keyword).and_then(Value::as_str);
-                    let has_ref = members.get("$ref").is_some_and(Value::is_string);
-                    if let Some(id) = text(draft.id_keyword())
-                        && !(has_ref && draft.ignores_siblings_of_ref())
-                    {
-                        if let Some(name) = id.strip_prefix('#') {
-                            self.anchors.entry((home.clone(), name)).or_insert(value);
-                        } else {
-                            home = uri::resolve(&home, id.trim_end_matches('#')).into();
-                            self.by_uri.entry(home.clone()).or_insert(value);
-                            if std::ptr::eq(value, root) {
-                                self.identifiers.insert(document.clone(), home.clone());
-                            }
-                        }
+                    if is_schema {
+                        home = self.identify(value, members, home, draft);
                     }
-                    for keyword in ["$anchor", "$dynamicAnchor"] {
-                        if let Some(name) = text(keyword) {
-                            self.anchors.entry((home.clone(), name)).or_insert(value);
-                        }
-                    }
-                    let dynamic = match members.get("$recursiveAnchor") {
-                        Some(Value::Bool(true)) => Some(""),
-                        _ => text("$dynamicAnchor"),
-                    };
-                    if let Some(name) = dynamic {
-                        self.dynamic.entry(name).or_default().push((home.clone(), value));
+                    if std::ptr::eq(value, root) && home != document {
+                        self.identifiers.insert(document.clone(), home.clone());
                     }
                     let refers = |keyword| members.get(keyword).is_some_and(Value::is_string);
-                    if has_ref || refers("$dynamicRef") || refers("$recursiveRef") {
+                    if refers("$ref") || refers("$dynamicRef") || refers("$recursiveRef") {
                         let home = Home { resource: home.clone(), document: document.clone() };
                         self.homes.insert(address(value), home);
                     }
-                    // Constants are no schemas, whatever they look like.
-                    let schemas = members.iter().filter(|(keyword, value)| {
-                        *keyword != "const" && !(*keyword == "enum" && value.is_array())
-                    });
-                    stack.extend(schemas.map(|(_, member)| (member, home.clone())));
+                    for (keyword, member) in members {
+                        match (is_schema, member) {
+                            (true, Value::Object(schemas)) if holds_schemas_by_name(keyword) => {
+                                stack.extend(schemas.values().map(|schema| (schema, home.clone(), true)));
+                            }
+                            _ => stack.push((member, home.clone(), is_schema && holds_schemas(keyword))),
+                        }
+                    }
                 }
                 _ => {}
             }
         }
     }
+
+    /// Notes what a schema is called, and returns the URI of the resource it is in.
+    fn identify(
+        &mut self,
+        schema: &'a Value,
+        members: &'a Map<String, Value>,
+        outer: Rc<str>,
+        draft: Draft,
+    ) -> Rc<str> {
+        let mut home = outer;
+        let text = |keyword: &str| members.get(keyword).and_then(Value::as_str);
+        let has_ref = members.get("$ref").is_some_and(Value::is_string);
+        if let Some(id) = text(draft.id_keyword())
+            && !(has_ref && draft.ignores_siblings_of_ref())
+        {
+            if let Some(name) = id.strip_prefix('#') {
+                self.anchors.entry((home.clone(), name)).or_insert(schema);
+            } else {
+                home = uri::resolve(&home, id.trim_end_matches('#')).into();
+                self.by_uri.entry(home.clone()).or_insert(schema);
+            }
+        }
+        for keyword in ["$anchor", "$dynamicAnchor"] {
+            if let Some(name) = text(keyword) {
+                self.anchors.entry((home.clone(), name)).or_insert(schema);
+            }
+        }
+        let dynamic = match members.get("$recursiveAnchor") {
+            Some(Value::Bool(true)) => Some(""),
+            _ => text("$dynamicAnchor"),
+        };
+        if let Some(name) = dynamic {
+            self.dynamic.entry(name).or_default().push((home.clone(), schema));
+        }
+        home
+    }
+}
+
+/// Whether the value of a keyword is a schema or a list of schemas.
+fn holds_schemas(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "allOf"
+            | "anyOf"
+            | "oneOf"
+            | "not"
+            | "if"
+            | "then"
+            | "else"
+            | "items"
+            | "prefixItems"
+            | "additionalItems"
+            | "unevaluatedItems"
+            | "contains"
+            | "additionalProperties"
+            | "unevaluatedProperties"
+            | "propertyNames"
+            | "contentSchema"
+            | "extends"
+            | "disallow"
+            | "type"
+    )
+}
+
+/// Whether the members of a keyword's value are schemas.
+fn holds_schemas_by_name(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "properties" | "patternProperties" | "dependencies" | "dependentSchemas" | "$defs" | "definitions"
+    )
 }
 
 impl<'a> Resources<'a> {
