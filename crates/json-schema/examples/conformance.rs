@@ -35,6 +35,9 @@ const DRAFTS: [(&str, &str); 5] = [
     ("draft2020-12", "https://json-schema.org/draft/2020-12/schema"),
 ];
 
+/// Files about keywords that are annotations here, as the specification allows.
+const ANNOTATIONS: [&str; 1] = ["draft7/content"];
+
 /// What was counted.
 #[derive(Default)]
 struct Table {
@@ -98,7 +101,8 @@ impl Table {
                 continue;
             }
             is_right = false;
-            self.n_wrong_acceptances += usize::from(is_accepted && is_complete);
+            let is_annotation = ANNOTATIONS.iter().any(|file| name.contains(file));
+            self.n_wrong_acceptances += usize::from(is_accepted && is_complete && !is_annotation);
             let wrong = if is_valid { "valid, but refused" } else { "INVALID, BUT ACCEPTED" };
             let description = test["description"].as_str().unwrap_or_default();
             let tail: String = text.chars().take(400).collect();

@@ -15,7 +15,9 @@ pub struct SchemaConfig {
     pub property_order: PropertyOrder,
     /// Which white space is written.
     pub whitespace: Whitespace,
-    /// Whether a keyword that is not enforced is an error (the default); otherwise the report lists it.
+    /// Whether a keyword that is not enforced is an error (the default). Otherwise it is left out and the report lists it,
+    /// with the reason: the grammar has all texts of the schema, and others. Invalid schemas, and too much work, are errors
+    /// in any case.
     pub strict: bool,
     /// Limits on the size of things, against hostile schemas.
     pub limits: SchemaLimits,

@@ -360,7 +360,8 @@ impl<'a> Graph<'a> {
             "id" if self.draft <= Draft::Draft4 => return Ok(()),
             "format" => {
                 // What the specification does not define is an annotation by it.
-                match value.as_str().and_then(formats::language) {
+                let draft = self.draft;
+                match value.as_str().and_then(|name| formats::language(name, draft)) {
                     Some(language) => {
                         read.format = Some(language);
                         self.note(place, "format");

@@ -24,7 +24,8 @@
 //! * Items of an array with `uniqueItems` differ as values, however they are written. Where they are not of one
 //!   finite list of scalars, the watch keeps them too.
 //!
-//! A keyword that is not enforced is an error, or with `strict: false` an entry of the [`Report`]. Unknown
+//! A keyword that is not enforced is an error, or with `strict: false` an entry of the [`Report`]: then the language
+//! has all texts of the schema and perhaps others, also where the keyword stands below `not`, `oneOf` or `if`. Unknown
 //! keywords are annotations, as the specification says, and are listed as such; those that are nearly a known one, and
 //! unknown formats, are [warned about](Report::warnings).
 //!
@@ -48,6 +49,7 @@ mod graph;
 mod intersect;
 mod json_value;
 mod keywords;
+mod left_out;
 mod loose;
 mod lower;
 mod lower_array;
@@ -188,8 +190,8 @@ pub fn usual_terminals(config: &SchemaConfig) -> Vec<Regex> {
 /// Parses a schema document and [compiles](compile) it.
 ///
 /// # Errors
-/// As [`compile`]; and if the document is not JSON, is nested more than 127 deep or repeats a key, with line and
-/// column.
+/// As [`compile`]; and if the document is not JSON, is nested more than 127 deep, repeats a key or has a string with a lone
+/// surrogate, with line and column.
 pub fn compile_str(schema: &str, config: &SchemaConfig, fuel: &Fuel) -> Result<CompiledSchema, SchemaError> {
     compile(&parse_document(schema, "schema")?, config, fuel)
 }

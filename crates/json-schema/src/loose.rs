@@ -22,21 +22,12 @@
 //! `not` where most of it could be kept, and what a schema shared by `$ref` means would depend on who refers
 //! to it anyway.
 
-use std::borrow::Cow;
-
-use maskwright_automata::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value};
 
 use crate::SchemaError;
-use crate::decimal::Multiple;
-use crate::error::Kind;
 use crate::graph::{Graph, PlaceId, address};
-use crate::keywords::{Keywords, Types};
-use crate::multiples::Dfa;
-use crate::reference;
-use crate::report::{Entry, Status, Step};
-use crate::shape::{NodeId, Shape};
+use crate::shape::NodeId;
 
 /// From where a schema is seen of which something is left out.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
@@ -61,23 +52,23 @@ impl Side {
 #[derive(Default)]
 pub(crate) struct Loose<'a> {
     side: Side,
-    losses: Losses<'a>,
+    pub(crate) losses: Losses<'a>,
     /// What made this pass fail.
     blame: Option<Blame<'a>>,
 }
 
 /// What is left out: keywords by the address of their schema, and whole schemas.
 #[derive(Default)]
-struct Losses<'a> {
-    keywords: FxHashMap<(usize, &'a str), Loss>,
-    schemas: FxHashMap<usize, String>,
+pub(crate) struct Losses<'a> {
+    pub(crate) keywords: FxHashMap<(usize, &'a str), Loss>,
+    pub(crate) schemas: FxHashMap<usize, String>,
 }
 
 #[derive(Clone)]
-struct Loss {
-    reason: String,
+pub(crate) struct Loss {
+    pub(crate) reason: String,
     /// Of `oneOf`: whether its branches are still there, and may hold together.
-    may_overlap: bool,
+    pub(crate) may_overlap: bool,
 }
 
 struct Blame<'a> {
@@ -88,7 +79,7 @@ struct Blame<'a> {
 
 impl<'a> Losses<'a> {
     /// Whether nothing of a keyword is left.
-    fn has_all_of(&self, schema: usize, keyword: &str) -> bool {
+    pub(crate) fn has_all_of(&self, schema: usize, keyword: &str) -> bool {
         self.keywords.get(&(schema, keyword)).is_some_and(|loss| !loss.may_overlap)
     }
 
@@ -241,366 +232,4 @@ impl<'a> Graph<'a> {
         }
         None
     }
-}
-
-/// Reading what something is left out of.
-impl<'a> Graph<'a> {
-    /// Whether a schema is left out as a whole.
-    pub(crate) fn is_left_out(&self, schema: &Value) -> bool {
-        self.loose.as_ref().is_some_and(|loose| loose.losses.schemas.contains_key(&address(schema)))
-    }
-
-    /// The form of a schema that is left out as a whole.
-    pub(crate) fn left_out(
-        &mut self,
-        schema: &'a Value,
-        place: PlaceId,
-    ) -> Result<Option<Shape<'a>>, SchemaError> {
-        let Some(loose) = &self.loose else { return Ok(None) };
-        let Some(reason) = loose.losses.schemas.get(&address(schema)).cloned() else { return Ok(None) };
-        for (keyword, value) in self.members_that_count(schema) {
-            let n_entries = self.entries.len();
-            let mut read = Keywords::default();
-            match self.read_keyword(&mut read, keyword, value, place) {
-                Err(error) if !error.may_be_loosened() => return Err(error),
-                _ => {}
-            }
-            let is_enforced = |entry: &Entry<_>| entry.status == Status::Enforced;
-            let is_constraint = self.entries[n_entries..].iter().any(is_enforced) || read.has_unique_items;
-            if is_constraint {
-                self.entries.truncate(n_entries);
-                self.note_loss(place, keyword, reason.clone());
-            }
-        }
-        self.check_unread(vec![schema], place)?;
-        Ok(Some(match self.side() {
-            Side::Above => Shape::any(),
-            Side::Below => Shape::default(),
-        }))
-    }
-
-    /// Reads one keyword of `holder`, or leaves it out.
-    pub(crate) fn read_or_lose(
-        &mut self,
-        read: &mut Keywords<'a>,
-        (keyword, value): (&'a str, &'a Value),
-        holder: &'a Value,
-        place: PlaceId,
-    ) -> Result<(), SchemaError> {
-        if self.loose.is_none() {
-            return self.read_keyword(read, keyword, value, place);
-        }
-        let known = |graph: &Self| {
-            let losses = graph.loose.as_ref().map(|loose| &loose.losses.keywords);
-            losses.and_then(|losses| losses.get(&(address(holder), keyword)).cloned())
-        };
-        if known(self).is_none() {
-            let probed = self.probe(keyword, value, place);
-            match probed.and_then(|()| self.read_keyword(read, keyword, value, place)) {
-                Err(error) if error.may_be_loosened() => {
-                    let loss = Loss { reason: error.reason(), may_overlap: false };
-                    let losses = &mut self.loose.as_mut().expect("it is loose").losses;
-                    losses.keywords.insert((address(holder), keyword), loss);
-                }
-                result => return result,
-            }
-        }
-        let Some(Loss { reason, may_overlap }) = known(self) else { return Ok(()) };
-        let n_entries = self.entries.len();
-        if may_overlap {
-            self.read_keyword(read, keyword, value, place)?;
-            self.entries.truncate(n_entries);
-            read.may_overlap = true;
-            self.note_loss(place, keyword, format!("it is enforced as `anyOf` only: {reason}"));
-        } else {
-            let mut below = Vec::new();
-            push_schemas(keyword, value, &mut below);
-            self.check_unread(below, place)?;
-            read.loses_evaluation |= evaluates(keyword);
-            self.note_loss(place, keyword, reason);
-        }
-        read.lost = read.lost.and(constrained_by(keyword));
-        Ok(())
-    }
-
-    /// Leaves out the keywords that mean more, or nothing, without those that are left out.
-    pub(crate) fn lose_companions(
-        &mut self,
-        read: &mut Keywords<'a>,
-        object: &'a Map<String, Value>,
-        holder: &'a Value,
-        place: PlaceId,
-    ) {
-        let Some(loose) = &self.loose else { return };
-        let mut lost: Vec<&str> =
-            ["patternProperties", "if", "contains", "minContains", "maxContains", "minimum"]
-                .into_iter()
-                .chain(["maximum", "properties", "prefixItems", "items"])
-                .filter(|keyword| loose.losses.has_all_of(address(holder), keyword))
-                .collect();
-        for pattern in read.pattern_properties.into_iter().flat_map(Map::keys) {
-            if let Err(error) = self.pattern_of(pattern, place, "patternProperties")
-                && error.may_be_loosened()
-            {
-                let reason = format!("the pattern {pattern:?} is left out: {}", error.reason());
-                self.note_loss(place, "patternProperties", reason);
-                read.lost = read.lost.and(Types::OBJECT);
-                read.loses_evaluation = true;
-                lost.push("patternProperties");
-            }
-        }
-        for &keyword in &lost {
-            let companions: &[&'static str] = match keyword {
-                "properties" | "patternProperties" => &["additionalProperties"],
-                "prefixItems" => &["items"],
-                "items" => &["additionalItems"],
-                "if" => &["then", "else"],
-                "contains" | "minContains" | "maxContains" => &["contains", "minContains", "maxContains"],
-                "minimum" => &["exclusiveMinimum"],
-                _ => &["exclusiveMaximum"],
-            };
-            for &companion in companions.iter().filter(|name| **name != keyword) {
-                let is_bound = companion.starts_with("exclusive");
-                let Some(value) = object.get(companion) else { continue };
-                if !is_bound || value.is_boolean() {
-                    self.note_loss(
-                        place,
-                        companion,
-                        format!("`{keyword}`, which it goes with, is not enforced"),
-                    );
-                }
-                match companion {
-                    "additionalProperties" => read.additional_properties = None,
-                    "items" => (read.items, read.additional_items) = (None, None),
-                    "additionalItems" => read.additional_items = None,
-                    "contains" => read.contains = None,
-                    _ => {}
-                }
-                read.lost = read.lost.and(constrained_by(companion));
-                read.loses_evaluation |= evaluates(companion);
-            }
-        }
-    }
-
-    /// The language of a pattern of keys; `None` if it is left out.
-    pub(crate) fn pattern_of_keys(
-        &mut self,
-        pattern: &'a str,
-        place: PlaceId,
-    ) -> Result<Option<Regex>, SchemaError> {
-        match self.pattern_of(pattern, place, "patternProperties") {
-            Err(error) if self.loose.is_some() && error.may_be_loosened() => Ok(None),
-            language => language.map(Some),
-        }
-    }
-
-    /// Fails if a keyword cannot be enforced wherever it stands.
-    fn probe(&mut self, keyword: &str, value: &'a Value, place: PlaceId) -> Result<(), SchemaError> {
-        match (keyword, value) {
-            ("pattern", Value::String(pattern)) => self.pattern(pattern, place).map(drop),
-            ("multipleOf", Value::Number(number)) => {
-                let divisor = self.decimal(number, place, "multipleOf")?;
-                let max_states = self.config.limits.max_remainders;
-                let is_usable = divisor.is_zero()
-                    || divisor.is_negative()
-                    || Multiple::new(&divisor).is_some_and(|divisor| Dfa::fits(divisor, max_states));
-                if is_usable {
-                    return Ok(());
-                }
-                let message = format!("the remainders by this divisor take more than {max_states} states");
-                Err(self.error(place, Some("multipleOf"), Kind::Limit { message }))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Checks the form of schemas that are not read because something around them is left out, and of what they
-    /// refer to. Iterative, linear in their size.
-    fn check_unread(&mut self, mut work: Vec<&'a Value>, place: PlaceId) -> Result<(), SchemaError> {
-        let n_entries = self.entries.len();
-        let mut seen = FxHashSet::default();
-        while let Some(schema) = work.pop() {
-            if schema.is_boolean() || !seen.insert(address(schema)) {
-                continue;
-            }
-            self.spend(place, 1)?;
-            if let Err(error) = self.check_schema(schema, place, &mut work)
-                && !error.may_be_loosened()
-            {
-                // The pointer takes a search, so it is found only for an error.
-                let Some(pointer) = reference::find(self.root, schema) else { return Err(error) };
-                let place = self.place_below(0, Step::Pointer(Cow::Owned(pointer)));
-                return self.check_schema(schema, place, &mut work);
-            }
-        }
-        self.entries.truncate(n_entries);
-        Ok(())
-    }
-
-    /// Checks the keywords of one schema, and adds those below and those it refers to.
-    fn check_schema(
-        &mut self,
-        schema: &'a Value,
-        place: PlaceId,
-        work: &mut Vec<&'a Value>,
-    ) -> Result<(), SchemaError> {
-        if !schema.is_object() {
-            return Err(self.no_schema(schema, place));
-        }
-        for (keyword, value) in self.members_that_count(schema) {
-            let mut read = Keywords::default();
-            let mut checked = self.read_keyword(&mut read, keyword, value, place);
-            for pattern in read.pattern_properties.into_iter().flat_map(Map::keys) {
-                checked =
-                    checked.and_then(|()| self.pattern_of(pattern, place, "patternProperties").map(drop));
-            }
-            if let Some(pattern) = read.pattern {
-                checked = checked.and_then(|()| self.pattern(pattern, place).map(drop));
-            }
-            for (keyword, reference) in read.references {
-                match self.resolve(reference, keyword, schema, place) {
-                    Ok((_, target)) => work.push(target),
-                    Err(error) => checked = checked.and(Err(error)),
-                }
-            }
-            match checked {
-                Err(error) if !error.may_be_loosened() => return Err(error),
-                _ => push_schemas(keyword, value, work),
-            }
-        }
-        Ok(())
-    }
-
-    /// The members of a schema, but those that a `$ref` beside them puts out of effect.
-    fn members_that_count(
-        &self,
-        schema: &'a Value,
-    ) -> impl Iterator<Item = (&'a String, &'a Value)> + use<'a> {
-        let is_reference =
-            self.draft.ignores_siblings_of_ref() && schema.get("$ref").is_some_and(Value::is_string);
-        let members = schema.as_object().into_iter().flatten();
-        members.filter(move |(keyword, _)| !is_reference || *keyword == "$ref")
-    }
-
-    /// Notes that the `unevaluated…` keywords of a schema may let too much pass.
-    pub(crate) fn note_unknown_evaluation(&mut self, keywords: &Keywords<'a>, place: PlaceId) {
-        let reason = "what is evaluated is not known, since another keyword is not enforced";
-        let properties = keywords.unevaluated_properties.map(|_| "unevaluatedProperties");
-        for keyword in properties.into_iter().chain(keywords.unevaluated_items.map(|_| "unevaluatedItems")) {
-            self.note_loss(place, keyword, reason.into());
-        }
-    }
-
-    fn note_loss(&mut self, place: PlaceId, keyword: &'a str, reason: String) {
-        let status = Status::NotEnforced { reason: Cow::Owned(reason) };
-        self.entries.push(Entry { place, keyword: Cow::Borrowed(keyword), status });
-    }
-
-    /// One entry for each keyword of a schema, where it was read from both sides or lowered by parts: what is worst
-    /// of all that was noted.
-    pub(crate) fn settle_entries(&mut self) {
-        let mut first = FxHashMap::default();
-        let mut settled: Vec<Entry<Cow<'a, str>>> = Vec::with_capacity(self.entries.len());
-        for entry in std::mem::take(&mut self.entries) {
-            let at = *first.entry((entry.place, entry.keyword.clone())).or_insert(settled.len());
-            match settled.get_mut(at) {
-                Some(known) => {
-                    if rank(&known.status) < rank(&entry.status) {
-                        known.status = entry.status;
-                    }
-                }
-                None => settled.push(entry),
-            }
-        }
-        self.entries = settled;
-    }
-}
-
-/// How little a status promises.
-fn rank(status: &Status) -> u8 {
-    match status {
-        Status::Annotation => 0,
-        Status::Enforced => 1,
-        Status::EnforcedBySession => 2,
-        Status::NotEnforced { .. } => 3,
-    }
-}
-
-/// The schemas that are the value of a keyword, or in it.
-fn push_schemas<'a>(keyword: &str, value: &'a Value, work: &mut Vec<&'a Value>) {
-    match (keyword, value) {
-        ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(schemas)) => {
-            work.extend(schemas)
-        }
-        ("properties" | "patternProperties" | "dependentSchemas", Value::Object(schemas)) => {
-            work.extend(schemas.values());
-        }
-        ("dependencies", Value::Object(schemas)) => {
-            work.extend(schemas.values().filter(|needed| needed.is_object()));
-        }
-        (
-            "not"
-            | "if"
-            | "then"
-            | "else"
-            | "items"
-            | "additionalItems"
-            | "contains"
-            | "propertyNames"
-            | "additionalProperties"
-            | "unevaluatedProperties"
-            | "unevaluatedItems",
-            schema,
-        ) => work.push(schema),
-        _ => {}
-    }
-}
-
-/// The types of which a keyword may refuse a value.
-fn constrained_by(keyword: &str) -> Types {
-    match keyword {
-        "pattern" | "format" | "minLength" | "maxLength" => Types::STRING,
-        "multipleOf" | "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => {
-            Types::INTEGER.and(Types::NUMBER)
-        }
-        "items" | "prefixItems" | "additionalItems" | "contains" | "minContains" | "maxContains"
-        | "minItems" | "maxItems" | "uniqueItems" | "unevaluatedItems" => Types::ARRAY,
-        "properties"
-        | "patternProperties"
-        | "additionalProperties"
-        | "propertyNames"
-        | "required"
-        | "minProperties"
-        | "maxProperties"
-        | "dependencies"
-        | "dependentRequired"
-        | "dependentSchemas"
-        | "unevaluatedProperties" => Types::OBJECT,
-        _ => Types::ALL,
-    }
-}
-
-/// Whether a keyword evaluates properties or items, by itself or by a schema below it.
-fn evaluates(keyword: &str) -> bool {
-    matches!(
-        keyword,
-        "$ref"
-            | "$dynamicRef"
-            | "$recursiveRef"
-            | "allOf"
-            | "anyOf"
-            | "oneOf"
-            | "if"
-            | "then"
-            | "else"
-            | "dependencies"
-            | "dependentSchemas"
-            | "properties"
-            | "patternProperties"
-            | "additionalProperties"
-            | "prefixItems"
-            | "items"
-            | "additionalItems"
-            | "contains"
-    )
 }

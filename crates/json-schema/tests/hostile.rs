@@ -179,3 +179,36 @@ fn complements_of_recursive_schemas_end() {
         Err(error) => assert!(error.is_limit(), "{error}"),
     }
 }
+
+/// Without being strict a schema is read again and again, each time without what failed: all of that is paid for by one
+/// supply of fuel, and ends in an answer or in the error that it is spent.
+#[test]
+fn what_is_not_strict_ends_with_the_fuel() {
+    let choice = |i: usize, n: usize| {
+        let branches: Vec<Value> = (0..n).map(|j| json!({"required": [format!("k{i}_{j}")]})).collect();
+        json!({"anyOf": branches})
+    };
+    let patterns: serde_json::Map<String, Value> =
+        (0..3_000).map(|i| (format!("p{i}"), json!({"pattern": format!("(a{i})\\1")}))).collect();
+    let unions: Vec<Value> = (0..400).map(|i| choice(i, 3)).collect();
+    let exclusive: Vec<Value> = (0..40).map(|i| json!({"properties": {format!("a{i}"): {"pattern": "(a)\\1"}, format!("b{i}"): {"type": "null"}}})).collect();
+    let chain = (0..100).fold(json!({"type": "null"}), |inner, _| json!({"not": {"not": inner}}));
+    let config = SchemaConfig { strict: false, ..SchemaConfig::default() };
+    let mut n_taken = 0;
+    for schema in [
+        json!({"properties": patterns}),
+        json!({"allOf": unions}),
+        json!({"oneOf": exclusive}),
+        json!({"not": {"allOf": unions}}),
+        chain,
+    ] {
+        match compile(&schema, &config, &Fuel::new(FUEL)) {
+            Ok(compiled) => {
+                assert!(!compiled.report.is_complete());
+                n_taken += 1;
+            }
+            Err(error) => assert!(error.to_string().contains("more work than the limit"), "{error}"),
+        }
+    }
+    assert!(n_taken >= 3, "only {n_taken} were taken");
+}

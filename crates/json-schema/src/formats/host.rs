@@ -5,14 +5,11 @@ use std::sync::LazyLock;
 use maskwright_automata::Regex;
 
 use super::build::{any, lit, one, seq};
+use super::idn::{self, MAX_U_LABEL};
 
 /// The longest name, in octets, without a dot at the end (RFC 1035, section 2.3.4).
 pub(super) const MAX_NAME: u32 = 253;
 const MAX_LABEL: u32 = 63;
-
-/// How many characters beyond ASCII keep a label's A-label within 63 octets: none takes more than five
-/// Punycode digits.
-const MAX_U_LABEL: u32 = 11;
 
 /// Letters, digits, hyphens inside.
 pub(super) static LABEL: LazyLock<Regex> = LazyLock::new(|| {
@@ -65,13 +62,13 @@ pub(super) static U_LABEL: LazyLock<Regex> = LazyLock::new(|| {
     any([seq([ends, inside.repeat(0, Some(MAX_U_LABEL - 1))]), after_middle_dot])
 });
 
+/// By RFC 1123 alone: labels that begin with `xn--` are as good as any. The drafts up to 6 know of no other names.
+pub(super) static OLD_HOSTNAME: LazyLock<Regex> = LazyLock::new(|| {
+    let name = seq([LABEL.clone(), seq([lit("."), LABEL.clone()]).star()]);
+    Regex::intersection([name, one("-.0-9A-Za-z").repeat(1, Some(MAX_NAME))])
+});
+
 pub(super) static IDN_HOSTNAME: LazyLock<Regex> = LazyLock::new(|| {
-    // Without combining marks: those in NFC are not regular to tell from others.
-    let ends = any([letter(), one("0-9a-z")]);
-    let middle_dot = lit("l\u{b7}l");
-    let u_label = any([ends.clone(), middle_dot]).repeat(1, Some(MAX_U_LABEL / 3));
-    let long_u_label = ends.repeat(1, Some(MAX_U_LABEL));
-    let label = any([PLAIN_LABEL.clone(), u_label, long_u_label]);
     let dot = Regex::char_class(&[
         ('.', '.'),
         ('\u{3002}', '\u{3002}'),
@@ -79,6 +76,10 @@ pub(super) static IDN_HOSTNAME: LazyLock<Regex> = LazyLock::new(|| {
         ('\u{ff61}', '\u{ff61}'),
     ]);
     // A label beyond ASCII is at most 63 octets as an A-label, so three of them are within the limit.
-    let short = seq([label.clone(), seq([dot, label]).repeat(0, Some(2))]);
-    any([HOSTNAME.clone(), short])
+    let short = |label: Regex| seq([label.clone(), seq([dot.clone(), label]).repeat(0, Some(2))]);
+    let left_to_right = any([PLAIN_LABEL.clone(), idn::left_to_right()]);
+    // Where one label is from right to left, no other begins with a digit.
+    let ascii = Regex::intersection([PLAIN_LABEL.clone(), seq([one("A-Za-z"), Regex::any_text()])]);
+    let right_to_left = any([ascii, idn::right_to_left()]);
+    any([HOSTNAME.clone(), short(left_to_right), short(right_to_left)])
 });

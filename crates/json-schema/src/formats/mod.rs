@@ -4,13 +4,14 @@
 //! compilations share them. They speak of unescaped characters and are intersected with `pattern` and lengths
 //! like any other language.
 //!
-//! Two formats are not regular and are therefore narrower than their specification, never wider: host names
-//! leave out A-labels (`xn--…`, Punycode), internationalised ones keep to scripts written from left to right
-//! and to labels whose A-label is short enough in any case; `regex` nests groups five deep at most. Every
+//! Three formats are not regular and are therefore narrower than their specification, never wider: host names
+//! leave out A-labels (`xn--…`, Punycode) but in the drafts up to 6, which take any; internationalised ones keep to
+//! labels whose A-label is short enough in any case ([`idn`]); `regex` nests groups five deep at most. Every
 //! other one is exact. Leap seconds are taken where they are 23:59:60 UTC, on any day.
 
 mod build;
 mod host;
+mod idn;
 mod internet;
 mod pointer;
 mod regex;
@@ -22,6 +23,7 @@ use std::sync::OnceLock;
 
 use maskwright_automata::Regex;
 
+use crate::draft::Draft;
 use crate::escape::{is_spelled_plainly, spell};
 
 /// A format the specification defines.
@@ -59,9 +61,13 @@ static FORMATS: [Format; 19] = [
     format(&["regex"], || regex::REGEX.clone()),
 ];
 
-/// The language of a format; `None` if the specification does not define it.
-pub(crate) fn language(name: &str) -> Option<Regex> {
-    let format = FORMATS.iter().find(|format| format.names.contains(&name))?;
+/// `hostname` of the drafts up to 6.
+static OLD_HOSTNAME: Format = format(&["hostname", "host-name"], || host::OLD_HOSTNAME.clone());
+
+/// The language of a format in a draft; `None` if the specification does not define it.
+pub(crate) fn language(name: &str, draft: Draft) -> Option<Regex> {
+    let old = Some(&OLD_HOSTNAME).filter(|_| draft <= Draft::Draft6);
+    let format = old.into_iter().chain(&FORMATS).find(|format| format.names.contains(&name))?;
     let languages = format.languages.get_or_init(|| {
         let language = (format.build)();
         // Rebuilding the larger ones would cost as much as building them.
@@ -80,6 +86,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 pub(crate) fn spelled(language: &Regex) -> Option<Regex> {
     FORMATS
         .iter()
+        .chain([&OLD_HOSTNAME])
         .filter_map(|format| format.languages.get())
         .find(|(known, _)| known.ptr_eq(language))
         .map(|(_, spelled)| spelled.clone())
