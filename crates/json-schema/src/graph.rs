@@ -308,7 +308,7 @@ impl<'a> Graph<'a> {
 
     /// The schemas of the documents that were read, by address, with their places.
     pub(crate) fn schema_places(&self) -> impl Iterator<Item = (usize, PlaceId)> {
-        self.schemas.iter().map(|(&address, &node)| (address, self.place(node)))
+        self.schemas.iter().map(|(&(address, _), &node)| (address, self.place(node)))
     }
 
     /// Where a node's schema stands.

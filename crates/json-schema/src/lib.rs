@@ -152,7 +152,7 @@ pub fn compile_with_documents(
 /// Compiles a schema without what cannot be enforced. Each pass leaves out more; all spend the same fuel.
 fn compile_loosely(
     schema: &Value,
-    documents: &BTreeMap<String, Value>,
+    documents: &Documents,
     config: &SchemaConfig,
     fuel: &Fuel,
 ) -> Result<CompiledSchema, SchemaError> {
