@@ -4,6 +4,15 @@ use maskwright_automata::{Fuel, FuelError};
 
 use crate::{Expr, ExprId, ExprPool, Grammar, GrammarBuilder, RuleId, Seen, TerminalId};
 
+/// What became of a grammar that was [embedded](GrammarBuilder::embed_all).
+#[derive(Clone, Debug)]
+pub struct Embedded {
+    /// Its texts.
+    pub start: ExprId,
+    /// By expression of its pool that its rules use, what that is in the grammar around it.
+    pub exprs: Vec<ExprId>,
+}
+
 impl GrammarBuilder {
     /// The texts of `grammar` as a part of the one that is built, with what `terminal` makes of each of its terminals. Its
     /// rules become rules of their own. What its [watch](Grammar::watched) says is left out. Linear in the grammar.
@@ -29,8 +38,21 @@ impl GrammarBuilder {
         &mut self,
         grammar: &Grammar,
         fuel: &Fuel,
-        mut terminal: impl FnMut(&mut GrammarBuilder, TerminalId) -> ExprId,
+        terminal: impl FnMut(&mut GrammarBuilder, TerminalId) -> ExprId,
     ) -> Result<ExprId, FuelError> {
+        Ok(self.embed_all(grammar, fuel, terminal)?.start)
+    }
+
+    /// The same, with all expressions of `grammar` beside its texts.
+    ///
+    /// # Errors
+    /// If `fuel` runs out.
+    pub fn embed_all(
+        &mut self,
+        grammar: &Grammar,
+        fuel: &Fuel,
+        mut terminal: impl FnMut(&mut GrammarBuilder, TerminalId) -> ExprId,
+    ) -> Result<Embedded, FuelError> {
         let rules: Vec<RuleId> = grammar.rules().map(|rule| self.declare(grammar.name(rule))).collect();
         let pool = grammar.pool();
         let mut embedded = vec![ExprPool::NEVER; pool.len()];
@@ -59,6 +81,6 @@ impl GrammarBuilder {
             }
             self.define(rules[rule.index()], embedded[body.index()]);
         }
-        Ok(self.rule(rules[grammar.start().index()]))
+        Ok(Embedded { start: self.rule(rules[grammar.start().index()]), exprs: embedded })
     }
 }

@@ -28,6 +28,7 @@ mod watch;
 
 pub use builder::{Grammar, GrammarBuilder};
 pub use collapse::collapse_regular;
+pub use embed::Embedded;
 pub use error::GrammarError;
 pub use expr::{Expr, ExprId, ExprPool, RuleId, Seen, TerminalId};
 pub use lalr::{LrConflict, LrProduction, LrState, LrSymbol, LrTable};

@@ -12,7 +12,7 @@ use crate::definitions::{Definitions, load};
 use crate::error::{Fault, LarkError};
 use crate::over_bytes::over_bytes;
 use crate::rules::{RuleExpr, Rules, translate};
-use crate::source::{Sources, Span};
+use crate::source::{Sources, Span, TOP};
 use crate::terminals::{NamedText, located, named_texts, parse};
 use crate::used::used_terminals;
 
@@ -106,9 +106,6 @@ fn refuse_schemas(rules: &Rules) -> Result<(), Fault> {
             .with_hint("use the lexer \"dynamic_complete\": JSON texts nest, and are no tokens")),
     }
 }
-
-/// The place of what is wrong with the grammar as a whole: the start of the first file.
-const TOP: Span = Span { source: 0, start: 0, end: 0 };
 
 fn start_rule(rules: &Rules, definitions: &Definitions, start: &str) -> Result<usize, Fault> {
     if let Some(at) = rules.rules.iter().position(|(name, _)| name == start) {

@@ -7,7 +7,7 @@
 //! tokens (`token`) → statements (`parser`, `tree`) → definitions, imports read and names found
 //! (`definitions`, `import`) → texts of terminals (`terminals`, `pattern_text`) → rules without templates and
 //! literals (`rules`) → what is used (`used`) → the grammar (`compile`), and where no lexer is wanted, the same over bytes
-//! (`over_bytes`).
+//! (`over_bytes`, `in_context`).
 //!
 //! Beyond Lark, `%json {...}` in a rule, or as a rule or terminal of its own, is the texts of that JSON Schema, and
 //! `%json "call.json"` those of the schema in that file. Schemas are read, and must be right, also where nothing uses them.
@@ -27,6 +27,7 @@ mod config;
 mod definitions;
 mod error;
 mod import;
+mod in_context;
 mod over_bytes;
 mod parser;
 mod pattern_text;

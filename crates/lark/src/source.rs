@@ -19,6 +19,9 @@ impl Span {
     }
 }
 
+/// The place of what is wrong with the grammar as a whole: the start of the first file.
+pub(crate) const TOP: Span = Span { source: 0, start: 0, end: 0 };
+
 /// The grammar file and what it imports, with their names.
 #[derive(Default, Debug)]
 pub(crate) struct Sources(Vec<(String, String)>);

@@ -1,5 +1,6 @@
 //! Grammars without a lexer against their definition: a text is in the language iff it splits, in any way, into words of
-//! terminals and of ignored ones that the rules derive.
+//! terminals and of ignored ones that the rules derive. Which words a terminal has at a place of the text is what Lark asks of
+//! Python's `re` there, so that assertions see the text around a word.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
@@ -45,9 +46,13 @@ impl Definition<'_> {
         }
     }
 
+    /// Whether the terminal's match in the text at `from` ends at `to`, or that of a prefix of this match in the prefix alone.
     fn is_word(&self, terminal: usize, from: usize, to: usize) -> bool {
         let pattern = &self.grammar.lexed.terminals[terminal].pattern;
-        find_prefix(pattern, &self.text[from..to], 0, &Fuel::unlimited()).unwrap() == Some(to - from)
+        let find = |text, at| find_prefix(pattern, text, at, &Fuel::unlimited()).unwrap();
+        let Some(end) = find(self.text, from) else { return false };
+        let mut prefixes = (to..end).filter(|&cut| (self.text[cut] & 0xC0) != 0x80);
+        end == to || prefixes.any(|cut| find(&self.text[from..cut], 0) == Some(to - from))
     }
 
     /// Where ignored words that begin at `at` may end, `at` included.
@@ -132,6 +137,13 @@ fn expression() -> impl Strategy<Value = String> {
         "start",
         "other",
         "/z(?!x)y?/",
+        "/x+(?=y)/",
+        "/(?<!x)[yz]/",
+        "/((?!xy).)+/",
+        "/[xy]+(?![xy])/",
+        "/(?<=y)x|^y/",
+        "/yx?$/",
+        "/x(?=yz?)y(?!z)|xyz/",
     ])
     .prop_map(str::to_owned);
     leaf.prop_recursive(3, 8, 3, |inner| {
@@ -227,6 +239,44 @@ fn what_is_wrong_with_a_schema_is_said_where_it_stands() {
         let error =
             parse_lark("start: \"a\" %json {}", "test.lark", &config, &Fuel::unlimited()).unwrap_err();
         assert!(error.hint().unwrap().contains("dynamic_complete"), "{error}");
+    }
+}
+
+#[test]
+fn hostile_surroundings_end_in_a_limit() {
+    let long = |n: usize| format!("start: {} A B\nA: /a(?!b)/\nB: /[bc]/", "\"x\" ".repeat(n));
+    let word = [vec![b'x'; 400], b"ac".to_vec()].concat();
+    assert!(Oracle::new(read(&long(400)).unwrap().over_bytes.as_ref().unwrap()).is_word(&word));
+    let hostile = [
+        long(20_000),
+        format!("start: {}A{} B\nA: /a(?!b)/\nB: /[bc]/", "(B ".repeat(150), ")".repeat(150)),
+        "start: (A | B)~1000000\nA: /a(?!b)/\nB: /[bc]/".to_owned(),
+        "start: A+\nA: /(?:a|b)*?a(?!(?:a|b){18}c)/".to_owned(),
+        "start: A+\nA: /(?<=a(?:a|b){18})b|a/".to_owned(),
+        "start: A+ \"c\"\nA: /(?:(?!(?:a|b)*a(?:a|b){9}c).)+?b/".to_owned(),
+    ];
+    let config = LarkConfig { lexer: LexerKind::DynamicComplete, ..LarkConfig::default() };
+    for source in hostile {
+        match parse_lark(&source, "test.lark", &config, &Fuel::new(1 << 22)) {
+            Ok(grammar) => assert!(grammar.over_bytes.is_some()),
+            Err(error) => assert!(error.is_limit() && error.hint().is_some(), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn fuel_ends_the_work_anywhere() {
+    let config = LarkConfig { lexer: LexerKind::DynamicComplete, ..LarkConfig::default() };
+    let sources =
+        ["start: \"a\" b\nb: \"c\" start?", "start: A+ \"b\" \"c\"?\nA: /a(?!b)|(?<=a)b/\n%ignore \" \""];
+    for source in sources {
+        let needed = Fuel::new(1 << 22);
+        parse_lark(source, "test.lark", &config, &needed).unwrap();
+        let needed = (1 << 22) - needed.left();
+        for limit in (0..100).map(|part| needed * part / 100) {
+            let error = parse_lark(source, "test.lark", &config, &Fuel::new(limit)).unwrap_err();
+            assert!(error.is_limit(), "{error}");
+        }
     }
 }
 

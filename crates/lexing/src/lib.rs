@@ -10,6 +10,7 @@
 //! * [`lark_terminals`]: the order of terminals and the keywords as Lark has them; [`lark_contextual_terminals`]: the
 //!   same for a lexer that is told at each place which terminals compete.
 //! * [`Pattern::words`]: the words of one pattern as a language, for whoever has no lexer.
+//! * [`Surroundings`]: the words of patterns with assertions, where no lexer says what stands around them.
 //! * [`Guards`]: what must not follow a match, in few states.
 //! * [`tokenize()`]: a whole text, by the definition.
 
@@ -27,6 +28,7 @@ mod possible;
 mod python;
 mod rivals;
 mod states;
+mod surroundings;
 mod terminal;
 mod tokenize;
 
@@ -37,5 +39,6 @@ pub use lark::{LarkTerminal, lark_contextual_terminals, lark_order, lark_termina
 pub use lexer::{LexState, Lexer, LexerLimits};
 pub use pattern::{Pattern, PatternNode};
 pub use python::{Flags, literal_ignoring_case, parse_python};
+pub use surroundings::{Context, Surroundings, Words};
 pub use terminal::{Accept, Choice, Discipline, Keyword, LexerTerminal, TerminalSet};
 pub use tokenize::{Token, tokenize};

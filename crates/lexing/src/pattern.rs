@@ -194,6 +194,18 @@ impl Pattern {
         Pattern::new(PatternNode::Look { ahead: false, negated, inner: self.clone() })
     }
 
+    /// Whether there is an assertion in the pattern. O(pattern).
+    pub fn has_look(&self) -> bool {
+        match self.node() {
+            PatternNode::Look { .. } => true,
+            PatternNode::Concat(parts) | PatternNode::Alternation(parts) => {
+                parts.iter().any(Pattern::has_look)
+            }
+            PatternNode::Repeat { inner, .. } => inner.has_look(),
+            _ => false,
+        }
+    }
+
     /// The outermost level of the pattern.
     pub fn node(&self) -> &PatternNode {
         &self.0.node

@@ -152,7 +152,7 @@ impl Compiler<'_> {
             self.terminal = terminal.id;
             let mut list = Vec::new();
             for keyword in &terminal.keywords {
-                if has_look(&keyword.pattern) {
+                if keyword.pattern.has_look() {
                     return Err(LexError::terminal(keyword.terminal, "is a keyword and looks around itself"));
                 }
                 let end = match ends.get(&keyword.pattern) {
@@ -335,10 +335,6 @@ fn any_node(pattern: &Pattern, test: fn(&PatternNode) -> bool) -> bool {
 
 fn looks_ahead(pattern: &Pattern) -> bool {
     any_node(pattern, |node| matches!(node, PatternNode::Look { ahead: true, .. }))
-}
-
-fn has_look(pattern: &Pattern) -> bool {
-    any_node(pattern, |node| matches!(node, PatternNode::Look { .. }))
 }
 
 /// What the continuations of each instruction ask for: a least fixed point. Targets mostly have lower numbers
