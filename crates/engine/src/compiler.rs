@@ -163,7 +163,7 @@ impl Compiler {
         layout: Option<Layout>,
         fuel: &Fuel,
     ) -> Result<Arc<CompiledGrammar>, EngineError> {
-        let terminals = lark_terminals(&grammar.terminals, fuel)?;
+        let terminals = lark_terminals(&grammar.terminals, &ignored(&grammar), fuel)?;
         let lexer = Lexer::new(&terminals, Discipline::LeftmostFirst, LexerLimits::default(), fuel)?;
         // A terminal that the lexer never finds has no token.
         let found = lexer.possible(Choice::Best)?;
@@ -217,7 +217,7 @@ impl Compiler {
         layout: Option<Layout>,
         fuel: &Fuel,
     ) -> Result<Arc<CompiledGrammar>, EngineError> {
-        let terminals = lark_contextual_terminals(&grammar.terminals);
+        let terminals = lark_contextual_terminals(&grammar.terminals, &ignored(&grammar), fuel)?;
         let lexer = Lexer::new(&terminals, Discipline::LongestMatch, LexerLimits::default(), fuel)?;
         // A terminal that matches nothing by itself has no token.
         let found = lexer.possible(Choice::Each)?;
@@ -517,4 +517,9 @@ impl CompiledGrammar {
     pub fn memory_usage(&self) -> usize {
         self.machine().lock().memory_usage()
     }
+}
+
+/// The terminals whose tokens the parser does not get.
+fn ignored(grammar: &LexedGrammar<LarkTerminal>) -> TerminalSet {
+    grammar.ignored.iter().map(|terminal| terminal.index() as u32).collect()
 }

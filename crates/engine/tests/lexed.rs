@@ -12,7 +12,7 @@ use std::sync::Arc;
 use maskwright_automata::Fuel;
 use maskwright_engine::{CompiledGrammar, Compiler, Layout, Limits, Matcher, Options};
 use maskwright_grammar::{ExprId, GrammarBuilder, LexedGrammar, RuleId, TerminalId};
-use maskwright_lexing::{Flags, LarkTerminal, Pattern, parse_python};
+use maskwright_lexing::{Flags, LarkTerminal, Pattern, ignored_keywords, parse_python};
 use maskwright_oracle::LexedOracle;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 use proptest::prelude::*;
@@ -106,6 +106,24 @@ fn grammar(
     }
     let ignored = ignored.iter().map(|&index| TerminalId::from_index(index)).collect();
     LexedGrammar { rules: builder.finish(rule_ids[0]).unwrap(), terminals, declared, ignored }
+}
+
+/// The same grammar with two terminals for each ignored string that may be a keyword too. Rules have the keyword, but of the
+/// contextual discipline the ignored one, which they never get.
+fn with_ignored_keywords(
+    lexing: Lexing,
+    mut grammar: LexedGrammar<LarkTerminal>,
+) -> LexedGrammar<LarkTerminal> {
+    let ignored = grammar.ignored.iter().map(|id| id.index() as u32).collect();
+    for keyword in ignored_keywords(&grammar.terminals, &ignored, &Fuel::unlimited()).unwrap() {
+        let last = TerminalId::from_index(grammar.terminals.len());
+        assert!(grammar.declared.is_empty(), "declared terminals would be others");
+        grammar.terminals.push(grammar.terminals[keyword].clone());
+        if lexing == Basic {
+            grammar.ignored.iter_mut().filter(|id| id.index() == keyword).for_each(|id| *id = last);
+        }
+    }
+    grammar
 }
 
 fn texts(alphabet: &[u8], length: usize) -> Vec<Vec<u8>> {
@@ -367,6 +385,26 @@ fn only_what_can_follow_competes() {
     words_of(&grammar(terminals, &[], &[2], &rules), b"ab ", 6);
 }
 
+/// Lark decides what is ignored before it renames what a regular expression matched to the string that it is. So an ignored
+/// string is a token where such a regular expression can be read, and is ignored elsewhere.
+#[test]
+fn an_ignored_string_is_a_token_where_a_regular_expression_finds_it() {
+    let terminals = vec![string("b"), string("a"), regexp("[a.]", 0), regexp("a| ", 0)];
+    let pair = Seq(vec![Terminal(0), Terminal(1)]);
+    let rules = [Alt(vec![Terminal(2), pair])];
+    let grammar = grammar(terminals, &[], &[1, 3], &rules);
+    for (lexing, word) in [(Basic, b"ba"), (Contextual, b".a")] {
+        let grammar = with_ignored_keywords(lexing, grammar.clone());
+        assert_eq!(grammar.terminals.len(), 5);
+        let oracle = match lexing {
+            Basic => LexedOracle::new(&grammar, None),
+            Contextual => LexedOracle::contextual(&grammar, None),
+        };
+        assert!(oracle.is_word(word) && !oracle.is_word(b"a"));
+        assert!(check(lexing, &grammar, None, b"ab. ", 4, &tokens()).unwrap() > 0);
+    }
+}
+
 #[test]
 fn operators_are_read_both_ways() {
     // As `>>` where brackets nest and numbers are shifted, both behind one name.
@@ -512,6 +550,8 @@ fn arb_terminals() -> impl Strategy<Value = (Vec<LarkTerminal>, Vec<usize>)> {
         "aa?",
         "a|ab",
         "ab|a",
+        "a|b",
+        "[b.]",
         "a(?!b)",
         "b(?=a|$)",
         r"a+\.a+",
@@ -525,12 +565,15 @@ fn arb_terminals() -> impl Strategy<Value = (Vec<LarkTerminal>, Vec<usize>)> {
         (select(regexps.to_vec()), -1..2i32).prop_map(|(source, priority)| regexp(source, priority)),
     ];
     let ignored = select(vec![None, Some(" "), Some(" +"), Some(" a? "), Some(r"\.\.")]);
-    (prop::collection::vec(one, 1..4), ignored).prop_map(|(mut terminals, ignored)| {
-        let place = terminals.len();
-        terminals.extend(ignored.map(|source| regexp(source, 0)));
-        let ignored = if ignored.is_some() { vec![place] } else { Vec::new() };
-        (terminals, ignored)
-    })
+    let is_first_ignored = prop::bool::weighted(0.2);
+    (prop::collection::vec(one, 1..4), ignored, is_first_ignored).prop_map(
+        |(mut terminals, ignored, is_first_ignored)| {
+            let mut places = if is_first_ignored { vec![0] } else { Vec::new() };
+            places.extend(ignored.map(|_| terminals.len()));
+            terminals.extend(ignored.map(|source| regexp(source, 0)));
+            (terminals, places)
+        },
+    )
 }
 
 fn arb_rule() -> impl Strategy<Value = Rhs> {
@@ -560,7 +603,9 @@ proptest! {
     ) {
         let grammar = grammar(terminals, &[], &ignored, &rules);
         let tokens: Vec<Vec<u8>> = tokens.into_iter().map(String::into_bytes).collect();
-        check(Basic, &grammar, None, b"ab. ", 4, &tokens)?;
-        check(Contextual, &grammar, None, b"ab. ", 4, &tokens)?;
+        for lexing in [Basic, Contextual] {
+            let grammar = with_ignored_keywords(lexing, grammar.clone());
+            check(lexing, &grammar, None, b"ab. ", 4, &tokens)?;
+        }
     }
 }

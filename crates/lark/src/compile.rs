@@ -4,7 +4,7 @@ use maskwright_automata::Fuel;
 use maskwright_grammar::{
     ExprId, GrammarBuilder, Layout, LexedGrammar, RuleId, TerminalFacts, TerminalId, reduce,
 };
-use maskwright_lexing::{Flags, LarkTerminal, lark_order};
+use maskwright_lexing::{Flags, LarkTerminal, TerminalSet, ignored_keywords, lark_order};
 use rustc_hash::FxHashMap;
 
 use crate::config::{Indentation, LarkConfig, LarkGrammar, LexerKind};
@@ -57,16 +57,17 @@ fn compile(sources: &mut Sources, config: &LarkConfig<'_>, fuel: &Fuel) -> Resul
             .with_hint("use the basic or contextual lexer: they make tokens of indentation"));
     }
     let kept = kept_terminals(&rules, &definitions, start, config.indentation.as_ref());
-    let Terminals { terminals, regexps, spans } = terminals(&rules.terminals, &kept, &definitions, fuel)?;
-    let ids: FxHashMap<&str, usize> =
-        terminals.iter().enumerate().map(|(id, terminal)| (terminal.name.as_str(), id)).collect();
-    let mut ignored: Vec<TerminalId> = definitions
-        .ignored
-        .iter()
-        .filter_map(|(name, _)| ids.get(name.as_str()).map(|&id| TerminalId::from_index(id)))
-        .collect();
+    let mut terminals = terminals(&rules.terminals, &kept, &definitions, fuel)?;
+    let ids: FxHashMap<String, usize> =
+        terminals.terminals.iter().enumerate().map(|(id, terminal)| (terminal.name.clone(), id)).collect();
+    let mut ignored: Vec<usize> =
+        definitions.ignored.iter().filter_map(|(name, _)| ids.get(name.as_str()).copied()).collect();
+    if !is_over_bytes {
+        split_keywords(&mut terminals, &mut ignored, config.lexer, fuel)?;
+    }
     ignored.sort_unstable();
     ignored.dedup();
+    let Terminals { terminals, regexps, spans } = terminals;
     let indentation = match &config.indentation {
         Some(indentation) => Some(layout(indentation, &ids, &rules.declared, terminals.len())?),
         None => None,
@@ -89,7 +90,12 @@ fn compile(sources: &mut Sources, config: &LarkConfig<'_>, fuel: &Fuel) -> Resul
     lowering.terminals = LexedGrammar::<LarkTerminal>::placeholders(&mut lowering.builder, &names);
     let grammar = lowering.run(start)?;
     check_start(&grammar, &definitions, &config.start, fuel)?;
-    let lexed = LexedGrammar { rules: grammar, terminals, declared: rules.declared, ignored };
+    let lexed = LexedGrammar {
+        rules: grammar,
+        terminals,
+        declared: rules.declared,
+        ignored: ignored.into_iter().map(TerminalId::from_index).collect(),
+    };
     let over_bytes = if is_over_bytes {
         Some(over_bytes(&lexed, &spans, &rules.schemas, &config.schemas, fuel)?)
     } else {
@@ -102,8 +108,10 @@ fn compile(sources: &mut Sources, config: &LarkConfig<'_>, fuel: &Fuel) -> Resul
 fn refuse_schemas(rules: &Rules) -> Result<(), Fault> {
     match rules.schemas.first() {
         None => Ok(()),
-        Some(schema) => Err(Fault::new(schema.span, "a JSON Schema among the tokens of a lexer")
-            .with_hint("use the lexer \"dynamic_complete\": JSON texts nest, and are no tokens")),
+        Some(schema) => Err(Fault::new(schema.span, "a JSON Schema among the tokens of a lexer").with_hint(
+            "use the lexer \"dynamic_complete\" (Python: `lexer=\"dynamic_complete\"`, command line: \
+                 `--lexer dynamic_complete`): JSON texts nest, so they are no tokens",
+        )),
     }
 }
 
@@ -227,9 +235,33 @@ fn terminal(text: &NamedText, definitions: &Definitions, fuel: &Fuel) -> Result<
     })
 }
 
+/// Makes two terminals of each ignored string that may be a token all the same: as the keyword of a regular expression
+/// (see [`ignored_keywords`]). One is ignored, and the other is the keyword; rules that name the string have the keyword, but
+/// with the contextual lexer it is a token for no rule.
+fn split_keywords(
+    terminals: &mut Terminals,
+    ignored: &mut [usize],
+    lexer: LexerKind,
+    fuel: &Fuel,
+) -> Result<(), Fault> {
+    let set: TerminalSet = ignored.iter().map(|&id| id as u32).collect();
+    let keywords = ignored_keywords(&terminals.terminals, &set, fuel)
+        .map_err(|error| Fault::caused(TOP, error.to_string(), error.is_cancelled(), error.is_limit()))?;
+    for keyword in keywords {
+        let last = terminals.terminals.len();
+        if lexer == LexerKind::Basic {
+            ignored.iter_mut().filter(|id| **id == keyword).for_each(|id| *id = last);
+        }
+        terminals.terminals.push(terminals.terminals[keyword].clone());
+        terminals.regexps.push(terminals.regexps[keyword].clone());
+        terminals.spans.push(terminals.spans[keyword]);
+    }
+    Ok(())
+}
+
 fn layout(
     indentation: &Indentation,
-    ids: &FxHashMap<&str, usize>,
+    ids: &FxHashMap<String, usize>,
     declared: &[String],
     n_terminals: usize,
 ) -> Result<Layout, Fault> {
@@ -246,7 +278,7 @@ fn layout(
             TOP,
             format!("indentation needs the terminal `{}`, which is not defined", indentation.newline),
         )
-        .suggesting(&indentation.newline, ids.keys().copied())
+        .suggesting(&indentation.newline, ids.keys().map(String::as_str))
     })?;
     let brackets = |names: &[String]| {
         let mut brackets: Vec<TerminalId> = names.iter().filter_map(|name| lexed(name)).collect();
@@ -266,7 +298,7 @@ fn layout(
 /// Makes the grammar of the rules that the start rule leads to.
 struct Lowering<'a> {
     rules: &'a Rules,
-    ids: &'a FxHashMap<&'a str, usize>,
+    ids: &'a FxHashMap<String, usize>,
     n_terminals: usize,
     /// The expressions of the terminals, by id.
     terminals: Vec<ExprId>,

@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use maskwright_automata::Fuel;
 use maskwright_lexing::{
-    Discipline, Flags, LarkTerminal, Lexer, LexerLimits, Pattern, lark_terminals, literal_ignoring_case,
-    parse_python, tokenize,
+    Discipline, Flags, LarkTerminal, Lexer, LexerLimits, Pattern, TerminalSet, lark_terminals,
+    literal_ignoring_case, parse_python, tokenize,
 };
 
 type Failure = Box<dyn std::error::Error>;
@@ -34,7 +34,7 @@ fn main() -> Result<(), Failure> {
             let terminals =
                 sources.iter().map(|fields| terminal(fields, &fuel)).collect::<Result<Vec<_>, _>>()?;
             let parsed = begin.elapsed();
-            let ordered = lark_terminals(&terminals, &fuel)?;
+            let ordered = lark_terminals(&terminals, &TerminalSet::new(), &fuel)?;
             let made = Lexer::new(&ordered, Discipline::LeftmostFirst, LexerLimits::default(), &fuel)?;
             eprintln!("{} terminals: patterns {parsed:?}, all {:?}", terminals.len(), begin.elapsed());
             lexer = Some(made);

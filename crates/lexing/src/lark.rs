@@ -4,12 +4,18 @@
 //! the length of their source, then by name. A string terminal that a regular expression of the same priority
 //! matches as a whole is a keyword of it: it is decided by comparing the text that was matched, and need not be
 //! tried itself if its flags are among those of the regular expression.
+//!
+//! Whether a token is ignored is decided before that, by the terminal that was tried. So what an ignored regular expression
+//! matches is ignored, keyword or not; and an ignored string that is matched as a keyword of a regular expression is a token
+//! for the parser. Such a string is two terminals of one name here: the one that is ignored is tried, and the other
+//! one is only ever a keyword ([`ignored_keywords`] finds the strings that need that).
 
 use std::cmp::Reverse;
 
 use maskwright_automata::Fuel;
+use rustc_hash::FxHashSet;
 
-use crate::{Flags, Keyword, LexError, LexerTerminal, Pattern, find_prefix};
+use crate::{Flags, Keyword, LexError, LexerTerminal, Pattern, TerminalSet, find_prefix};
 
 /// A terminal as a Lark grammar defines it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +64,48 @@ pub fn lark_order(terminals: &[LarkTerminal]) -> Vec<usize> {
     order
 }
 
+/// Whether `string` is a keyword of `regexp`: a string that this regular expression of the same priority matches as a whole.
+fn is_keyword(string: &LarkTerminal, regexp: &LarkTerminal, fuel: &Fuel) -> Result<bool, LexError> {
+    let (Some(text), None) = (&string.string, &regexp.string) else { return Ok(false) };
+    Ok(string.priority == regexp.priority
+        && find_prefix(&regexp.pattern, text.as_bytes(), 0, fuel)? == Some(text.len()))
+}
+
+/// The indices of the `ignored` strings that are keywords of regular expressions which are not ignored. For the functions
+/// here, each of them should be two terminals of one name, one ignored and the other not.
+///
+/// # Errors
+/// Comparing strings with regular expressions needs more than `fuel`.
+pub fn ignored_keywords(
+    terminals: &[LarkTerminal],
+    ignored: &TerminalSet,
+    fuel: &Fuel,
+) -> Result<Vec<usize>, LexError> {
+    let mut keywords = Vec::new();
+    for index in ignored.iter().map(|index| index as usize).filter(|&index| index < terminals.len()) {
+        for (other, regexp) in terminals.iter().enumerate() {
+            if !ignored.contains(other as u32) && is_keyword(&terminals[index], regexp, fuel)? {
+                keywords.push(index);
+                break;
+            }
+        }
+    }
+    Ok(keywords)
+}
+
+/// Which terminals are only ever keywords: those whose names ignored ones have too.
+fn are_keywords_only(terminals: &[LarkTerminal], ignored: &TerminalSet) -> Vec<bool> {
+    let is_ignored = |index: usize| ignored.contains(index as u32);
+    let names: FxHashSet<&str> = (0..terminals.len())
+        .filter(|&index| is_ignored(index))
+        .map(|index| terminals[index].name.as_str())
+        .collect();
+    let names = |(index, terminal): (usize, &LarkTerminal)| {
+        !is_ignored(index) && names.contains(terminal.name.as_str())
+    };
+    terminals.iter().enumerate().map(names).collect()
+}
+
 /// The terminals as a [`Lexer`](crate::Lexer) takes them: in Lark's order, keywords taken out of it. Ids are
 /// indices of `terminals`.
 ///
@@ -66,7 +114,7 @@ pub fn lark_order(terminals: &[LarkTerminal]) -> Vec<usize> {
 ///
 /// ```
 /// use maskwright_automata::Fuel;
-/// use maskwright_lexing::{Flags, LarkTerminal, Pattern, lark_terminals, parse_python};
+/// use maskwright_lexing::{Flags, LarkTerminal, Pattern, TerminalSet, lark_terminals, parse_python};
 /// let fuel = Fuel::new(10_000);
 /// let name = LarkTerminal {
 ///     name: "NAME".to_owned(),
@@ -83,29 +131,30 @@ pub fn lark_order(terminals: &[LarkTerminal]) -> Vec<usize> {
 ///     string: Some("if".to_owned()),
 ///     ..name.clone()
 /// };
-/// let terminals = lark_terminals(&[keyword, name], &fuel)?;
+/// let terminals = lark_terminals(&[keyword, name], &TerminalSet::new(), &fuel)?;
 /// assert_eq!((terminals.len(), terminals[0].id, terminals[0].keywords[0].terminal), (1, 1, 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn lark_terminals(terminals: &[LarkTerminal], fuel: &Fuel) -> Result<Vec<LexerTerminal>, LexError> {
+pub fn lark_terminals(
+    terminals: &[LarkTerminal],
+    ignored: &TerminalSet,
+    fuel: &Fuel,
+) -> Result<Vec<LexerTerminal>, LexError> {
     let order = lark_order(terminals);
-    let mut is_embedded = vec![false; terminals.len()];
+    let mut is_embedded = are_keywords_only(terminals, ignored);
     let mut result = Vec::new();
     for &index in &order {
         let terminal = &terminals[index];
         let mut made =
             LexerTerminal::new(index as u32, terminal.pattern.clone()).with_priority(terminal.priority);
-        if terminal.string.is_none() {
-            for &other_index in &order {
-                let other = &terminals[other_index];
-                let Some(string) = &other.string else { continue };
-                let is_match = other.priority == terminal.priority
-                    && find_prefix(&terminal.pattern, string.as_bytes(), 0, fuel)? == Some(string.len());
-                if is_match {
-                    is_embedded[other_index] |= other.flags.is_subset(terminal.flags);
-                    made.keywords
-                        .push(Keyword { pattern: other.pattern.clone(), terminal: other_index as u32 });
-                }
+        for &other_index in &order {
+            let other = &terminals[other_index];
+            if !is_keyword(other, terminal, fuel)? {
+                continue;
+            }
+            is_embedded[other_index] |= other.flags.is_subset(terminal.flags);
+            if !ignored.contains(index as u32) && !ignored.contains(other_index as u32) {
+                made.keywords.push(Keyword { pattern: other.pattern.clone(), terminal: other_index as u32 });
             }
         }
         result.push(made);
@@ -118,10 +167,20 @@ pub fn lark_terminals(terminals: &[LarkTerminal], fuel: &Fuel) -> Result<Vec<Lex
 /// is told at each place which compete: each by itself, strings before regular expressions, as a string that a regular
 /// expression matches too is a keyword, and otherwise in Lark's order. Ids are indices of `terminals`.
 ///
+/// What is `ignored` is decided before keywords are, as Lark does it: an ignored regular expression comes before the strings
+/// that are keywords of it, unless one that is not ignored has them too and is tried first; and an ignored string that
+/// is a keyword comes last, after the regular expressions that make it a token. No rule may read that token: whether it
+/// can be there depends on more than what can be read. (If, of an ignored regular expression and another one, the other is tried
+/// first only in some of the sets that compete, one order for all cannot say so, and the string is a token where it can be read.)
+///
 /// Strings of punctuation are operators.
 ///
+/// # Errors
+/// Comparing strings with regular expressions needs more than `fuel`.
+///
 /// ```
-/// use maskwright_lexing::{Flags, LarkTerminal, Pattern, lark_contextual_terminals};
+/// use maskwright_automata::Fuel;
+/// use maskwright_lexing::{Flags, LarkTerminal, Pattern, TerminalSet, lark_contextual_terminals};
 /// let string = |name: &str, text: &str| LarkTerminal {
 ///     name: name.to_owned(),
 ///     pattern: Pattern::literal(text.as_bytes()),
@@ -130,13 +189,65 @@ pub fn lark_terminals(terminals: &[LarkTerminal], fuel: &Fuel) -> Result<Vec<Lex
 ///     flags: Flags::default(),
 ///     priority: 0,
 /// };
-/// let terminals = lark_contextual_terminals(&[string("MORE", ">"), string("SHIFT", ">>"), string("IN", "in")]);
+/// let terminals = [string("MORE", ">"), string("SHIFT", ">>"), string("IN", "in")];
+/// let terminals = lark_contextual_terminals(&terminals, &TerminalSet::new(), &Fuel::new(100))?;
 /// let ids: Vec<(u32, bool)> = terminals.iter().map(|terminal| (terminal.id, terminal.is_operator)).collect();
 /// assert_eq!(ids, [(2, false), (1, true), (0, true)]);
+/// # Ok::<(), maskwright_lexing::LexError>(())
 /// ```
-pub fn lark_contextual_terminals(terminals: &[LarkTerminal]) -> Vec<LexerTerminal> {
-    let mut order = lark_order(terminals);
-    order.sort_by_key(|&index| terminals[index].string.is_none());
+pub fn lark_contextual_terminals(
+    terminals: &[LarkTerminal],
+    ignored: &TerminalSet,
+    fuel: &Fuel,
+) -> Result<Vec<LexerTerminal>, LexError> {
+    let (strings, regexps): (Vec<usize>, Vec<usize>) =
+        lark_order(terminals).into_iter().partition(|&index| terminals[index].string.is_some());
+    let is_ignored = |index: usize| ignored.contains(index as u32);
+    let is_keyword_only = are_keywords_only(terminals, ignored);
+    let mut keywords: Vec<Vec<Keyword>> = vec![Vec::new(); terminals.len()];
+    // Strings go before this many regular expressions.
+    let mut placed: Vec<(usize, usize)> = Vec::new();
+    for string in strings {
+        let mut before = None;
+        let mut is_behind_ignored = false;
+        for (at, &regexp) in regexps.iter().enumerate() {
+            if !is_keyword(&terminals[string], &terminals[regexp], fuel)? {
+                continue;
+            }
+            if is_ignored(regexp) {
+                is_behind_ignored |= before.is_none();
+                continue;
+            }
+            before.get_or_insert(at);
+            if is_keyword_only[string] {
+                let pattern = terminals[string].pattern.clone();
+                keywords[regexp].push(Keyword { pattern, terminal: string as u32 });
+            }
+        }
+        let place = match before {
+            _ if is_ignored(string) => {
+                if before.is_some() {
+                    regexps.len()
+                } else {
+                    0
+                }
+            }
+            _ if !is_behind_ignored => 0,
+            before => before.unwrap_or(regexps.len()),
+        };
+        if !is_keyword_only[string] {
+            placed.push((place, string));
+        }
+    }
+    placed.sort_by_key(|&(place, _)| place);
+    let mut order = Vec::with_capacity(terminals.len());
+    let mut placed = placed.into_iter().peekable();
+    for (at, regexp) in regexps.into_iter().map(Some).chain([None]).enumerate() {
+        while let Some((_, string)) = placed.next_if(|&(place, _)| place <= at) {
+            order.push(string);
+        }
+        order.extend(regexp);
+    }
     let is_punctuation = |string: &String| {
         string.chars().all(|char| !(char.is_alphanumeric() || char == '_' || char.is_whitespace()))
     };
@@ -144,7 +255,8 @@ pub fn lark_contextual_terminals(terminals: &[LarkTerminal]) -> Vec<LexerTermina
         let LarkTerminal { pattern, priority, string, .. } = &terminals[index];
         let mut made = LexerTerminal::new(index as u32, pattern.clone()).with_priority(*priority);
         made.is_operator = string.as_ref().is_some_and(is_punctuation);
+        made.keywords = std::mem::take(&mut keywords[index]);
         made
     });
-    made.collect()
+    Ok(made.collect())
 }

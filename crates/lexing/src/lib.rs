@@ -35,7 +35,7 @@ mod tokenize;
 pub use backtrack::find_prefix;
 pub use error::{LexError, PatternError};
 pub use guards::{Fate, Guards};
-pub use lark::{LarkTerminal, lark_contextual_terminals, lark_order, lark_terminals};
+pub use lark::{LarkTerminal, ignored_keywords, lark_contextual_terminals, lark_order, lark_terminals};
 pub use lexer::{LexState, Lexer, LexerLimits};
 pub use pattern::{Pattern, PatternNode};
 pub use python::{Flags, literal_ignoring_case, parse_python};

@@ -2,7 +2,7 @@
 
 use maskwright_automata::Fuel;
 use maskwright_lexing::{
-    Discipline, Flags, LarkTerminal, Lexer, LexerLimits, LexerTerminal, Pattern, lark_terminals,
+    Discipline, Flags, LarkTerminal, Lexer, LexerLimits, LexerTerminal, Pattern, TerminalSet, lark_terminals,
     parse_python, tokenize,
 };
 
@@ -45,7 +45,7 @@ fn terminals() -> Vec<LarkTerminal> {
 }
 
 fn lexer(discipline: Discipline) -> Lexer {
-    let ordered = lark_terminals(&terminals(), &fuel()).expect("the fuel suffices");
+    let ordered = lark_terminals(&terminals(), &TerminalSet::new(), &fuel()).expect("the fuel suffices");
     Lexer::new(&ordered, discipline, LexerLimits::default(), &fuel()).expect("the fuel suffices")
 }
 

@@ -24,6 +24,7 @@ use maskwright_grammar::TerminalId;
 use maskwright_lexing::{LexerTerminal, find_prefix};
 
 use crate::LexedOracle;
+use crate::lexed::token;
 
 /// A token that the parser gets, and its text.
 type Token<'t> = (TerminalId, &'t [u8]);
@@ -76,7 +77,7 @@ impl LexedOracle {
             if loses {
                 return false;
             }
-            let id = TerminalId::from_index(terminal.id as usize);
+            let id = token(terminal, &text[at..end]);
             let is_read = !self.ignored.contains(&id);
             if is_read {
                 tokens.push((id, &text[at..end]));

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use maskwright_automata::Fuel;
 use maskwright_grammar::{Layout, LexedGrammar, TerminalId};
 use maskwright_lexing::{
-    LarkTerminal, LexerTerminal, find_prefix, lark_contextual_terminals, lark_terminals,
+    LarkTerminal, LexerTerminal, TerminalSet, find_prefix, lark_contextual_terminals, lark_terminals,
 };
 
 use crate::Oracle;
@@ -59,14 +59,15 @@ impl LexedOracle {
     /// # Panics
     /// If a terminal is beyond the limits of the backtracking matcher.
     pub fn new(grammar: &LexedGrammar<LarkTerminal>, layout: Option<Layout>) -> LexedOracle {
-        let terminals = lark_terminals(&grammar.terminals, &Fuel::unlimited());
+        let terminals = lark_terminals(&grammar.terminals, &ignored(grammar), &Fuel::unlimited());
         let terminals = terminals.expect("small terminals are within all limits");
         LexedOracle::with_terminals(grammar, terminals, layout, false)
     }
 
     /// The reference for `grammar` under the contextual discipline.
     pub fn contextual(grammar: &LexedGrammar<LarkTerminal>, layout: Option<Layout>) -> LexedOracle {
-        let mut terminals = lark_contextual_terminals(&grammar.terminals);
+        let terminals = lark_contextual_terminals(&grammar.terminals, &ignored(grammar), &Fuel::unlimited());
+        let mut terminals = terminals.expect("small terminals are within all limits");
         terminals.sort_by_key(|terminal| Reverse(terminal.priority));
         LexedOracle::with_terminals(grammar, terminals, layout, true)
     }
@@ -132,11 +133,7 @@ impl LexedOracle {
                 .iter()
                 .find_map(|terminal| Some((terminal, find(&terminal.pattern, text, at)?)))?;
             let matched = &text[at..end];
-            let keyword = terminal
-                .keywords
-                .iter()
-                .find(|keyword| find(&keyword.pattern, matched, 0) == Some(matched.len()));
-            let id = TerminalId::from_index(keyword.map_or(terminal.id, |keyword| keyword.terminal) as usize);
+            let id = token(terminal, matched);
             if !self.ignored.contains(&id) {
                 tokens.push((id, matched));
             }
@@ -144,6 +141,20 @@ impl LexedOracle {
         }
         Some(tokens)
     }
+}
+
+fn ignored(grammar: &LexedGrammar<LarkTerminal>) -> TerminalSet {
+    grammar.ignored.iter().map(|terminal| terminal.index() as u32).collect()
+}
+
+/// The terminal that a match of `terminal` is a token of: the keyword that it is, or itself.
+pub(crate) fn token(terminal: &LexerTerminal, matched: &[u8]) -> TerminalId {
+    let is_it = |pattern| {
+        let end = find_prefix(pattern, matched, 0, &Fuel::unlimited());
+        end.expect("small terminals are within all limits") == Some(matched.len())
+    };
+    let keyword = terminal.keywords.iter().find(|keyword| is_it(&keyword.pattern));
+    TerminalId::from_index(keyword.map_or(terminal.id, |keyword| keyword.terminal) as usize)
 }
 
 /// The sentence of a list of tokens and how many blocks are open behind it; `None` if its indentation is wrong.

@@ -100,7 +100,8 @@ impl LexedTables {
         // Where the lexer drops the ends of lines, there are no blocks; brackets are in pairs all the same.
         let pairs = layout;
         let layout = layout.filter(|layout| !grammar.ignored.contains(&layout.newline));
-        let terminals = lark_terminals(&grammar.terminals, fuel)?;
+        let ignored = grammar.ignored.iter().map(|terminal| terminal.index() as u32).collect();
+        let terminals = lark_terminals(&grammar.terminals, &ignored, fuel)?;
         let lexer = Lexer::new(&terminals, Discipline::LeftmostFirst, LexerLimits::default(), fuel)?;
         // A terminal that the lexer never finds has no token.
         let found = lexer.possible(Choice::Best)?;

@@ -17,7 +17,8 @@ pub(crate) struct Checker {
 impl Checker {
     pub(crate) fn new(grammar: LarkGrammar) -> Checker {
         let fuel = Fuel::new(1 << 30);
-        let terminals = lark_terminals(&grammar.lexed.terminals, &fuel).unwrap();
+        let ignored = grammar.lexed.ignored.iter().map(|id| id.index() as u32).collect();
+        let terminals = lark_terminals(&grammar.lexed.terminals, &ignored, &fuel).unwrap();
         let lexer = Lexer::new(&terminals, Discipline::LeftmostFirst, LexerLimits::default(), &fuel).unwrap();
         let recognizer = Recognizer::new(&grammar.lexed);
         Checker { grammar, lexer, recognizer }
