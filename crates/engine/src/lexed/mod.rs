@@ -75,6 +75,7 @@ use reach::Reach;
 use readings::Readings;
 use row::LexedRow;
 use scope::{Restriction, Scope};
+pub(crate) use readings::Blanks;
 pub(crate) use tokens::{Point, Read};
 use viability::{Adjacency, Viability, needed};
 

@@ -27,7 +27,7 @@ use crate::EngineError;
 
 /// The blanks since the last newline character of the lexer's token in progress.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) enum Blanks {
+pub(crate) enum Blanks {
     /// There is no newline character in it.
     None,
     /// So many columns; the newline character is among the bytes in hand.
@@ -37,7 +37,8 @@ pub(super) enum Blanks {
 }
 
 impl Blanks {
-    fn after(self, byte: u8, tab_width: u32) -> Blanks {
+    /// The same after one more byte of the token.
+    pub(super) fn after(self, byte: u8, tab_width: u32) -> Blanks {
         match self {
             Blanks::More(width) if byte != b'\n' => {
                 Blanks::More(blanks_after(Some(width), byte, tab_width).unwrap_or(width))
@@ -49,11 +50,21 @@ impl Blanks {
     }
 
     /// The line of a thread that had `before`.
-    pub(super) fn line(self, before: Option<u32>) -> Option<u32> {
+    pub(crate) fn line(self, before: Option<u32>) -> Option<u32> {
         match self {
             Blanks::None => None,
             Blanks::Known(width) => Some(width),
             Blanks::More(width) => before.map(|before| before.saturating_add(width)),
+        }
+    }
+
+    /// The same over more bytes, with `before` as what the bytes before them made.
+    pub(crate) fn behind(self, before: Blanks) -> Blanks {
+        match (self, before) {
+            (Blanks::More(_), Blanks::None) => Blanks::None,
+            (Blanks::More(width), Blanks::Known(before)) => Blanks::Known(before.saturating_add(width)),
+            (Blanks::More(width), Blanks::More(before)) => Blanks::More(before.saturating_add(width)),
+            (Blanks::None | Blanks::Known(_), _) => self,
         }
     }
 }

@@ -2,20 +2,35 @@
 //! whatever the parser has read. Budgets put it together with the rules in their own way.
 
 use maskwright_automata::ByteSet;
-use maskwright_grammar::{Layout, TerminalId, blanks_after};
+use maskwright_grammar::{Layout, TerminalId};
 
 use super::Lexed;
 use super::hypotheses::{HypothesisId, Outcome};
+use super::readings::Blanks;
 use crate::EngineError;
 use crate::configuration::ConfigId;
 use crate::parser::Parser;
 
-/// Where the lexer stands: a hypothesis, and the blanks since the last newline character of the token in
-/// progress, if that may become a token that ends a line.
+/// Where the lexer stands after some bytes: a hypothesis, and the blanks since the last newline character of the
+/// token in progress, if that may become a token that ends a line. Widths count from before the bytes, so points of lines that
+/// differ in their widths alone are one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Point {
     pub(crate) hypothesis: HypothesisId,
-    pub(crate) line: Option<u32>,
+    pub(crate) line: Blanks,
+}
+
+impl Point {
+    /// The point before any bytes, in the same hypothesis.
+    pub(crate) fn begun(self) -> Point {
+        let line = if self.line == Blanks::None { Blanks::None } else { Blanks::More(0) };
+        Point { line, ..self }
+    }
+
+    /// The same point, seen from further back: `before` is what the bytes from there to here made.
+    pub(crate) fn behind(self, before: Blanks) -> Point {
+        Point { line: self.line.behind(before), ..self }
+    }
 }
 
 /// What one byte does to a point.
@@ -29,7 +44,9 @@ pub(crate) struct Read {
 
 /// One reading of a text: the lexer's point, the parser's configuration, the blocks around.
 pub(crate) struct Reading {
+    /// Before any bytes; `line` is the width there.
     pub(crate) point: Point,
+    pub(crate) line: Option<u32>,
     pub(crate) parser: ConfigId,
     pub(crate) widths: Box<[u32]>,
     pub(crate) depth: u32,
@@ -53,7 +70,11 @@ impl Lexed {
             let can_end = self.can_end(parser, thread.parser, thread.layout)?;
             let layout = self.layouts.get(thread.layout);
             readings.push(Reading {
-                point: Point { hypothesis: thread.hypothesis, line: layout.line },
+                point: Point {
+                    hypothesis: thread.hypothesis,
+                    line: if layout.line.is_some() { Blanks::More(0) } else { Blanks::None },
+                },
+                line: layout.line,
                 parser: thread.parser,
                 widths: self.layouts.widths(layout.blocks),
                 depth: layout.depth,
@@ -97,7 +118,7 @@ impl Lexed {
                 continue;
             }
             let Outcome { terminal, next, .. } = outcome;
-            let mut line = None;
+            let mut line = Blanks::None;
             if let Some(layout) = &self.tables.layout {
                 let is_newline = match terminal {
                     Some(terminal) => terminal == layout.newline,
@@ -107,7 +128,7 @@ impl Lexed {
                     }
                 };
                 if is_newline {
-                    line = blanks_after(point.line, byte, layout.tab_width);
+                    line = point.line.after(byte, layout.tab_width);
                 }
             }
             reads.push(Read { terminal, next: Point { hypothesis: next, line } });

@@ -15,11 +15,10 @@ use maskwright_grammar::TerminalId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::futures::{FutureId, Futures};
-use super::blocks::Widths;
 use super::ends::Ends;
 use super::walks::{End, Walk, Walks};
 use crate::EngineError;
-use crate::lexed::{HypothesisId, Lexed, Point};
+use crate::lexed::{Blanks, HypothesisId, Lexed, Point};
 
 /// A run, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -28,6 +27,7 @@ pub(super) struct RunId(u32);
 /// Where a run begins.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct RunStart {
+    /// Before any bytes ([`Point::begun`]).
     pub(super) point: Point,
     pub(super) future: FutureId,
     /// Whether a bracket is open, so that ends of lines are ignored.
@@ -42,8 +42,8 @@ pub(super) struct Exit {
     pub(super) terminal: Option<TerminalId>,
     pub(super) hypothesis: HypothesisId,
     pub(super) future: FutureId,
-    /// The widths that the next line may have, if the token ends one.
-    pub(super) lines: Widths,
+    /// The widths that the next line may have, if the token ends one; distinct.
+    pub(super) lines: Arc<[Blanks]>,
 }
 
 /// Ends of the lexer's tokens, each with what is left of the vocabulary's there.
@@ -104,7 +104,7 @@ impl Runs {
             run.add_pending(start.point, 0);
         } else {
             let walk = self.walks.walk(lexed, futures, start)?;
-            run.add_walk(&walk, 0);
+            run.add_walk(&walk, Blanks::More(0), 0);
         }
         let id = RunId(self.runs.len() as u32);
         self.runs.push(run);
@@ -163,9 +163,9 @@ impl Runs {
                 left.push(point);
                 continue;
             }
-            let start = RunStart { point, future: futures.root(), is_nested };
+            let start = RunStart { point: point.begun(), future: futures.root(), is_nested };
             let walk = self.walks.walk(lexed, futures, start)?;
-            self.runs[index].add_walk(&walk, cost + 1);
+            self.runs[index].add_walk(&walk, point.line, cost + 1);
         }
         self.runs[index].pending[cost as usize] = left;
         Ok(())
@@ -212,7 +212,7 @@ impl Runs {
         let is_newline = lexed.layout().is_some_and(|layout| layout.newline == terminal);
         for hypothesis in behind {
             let Some(&known) =
-                run.root_costs.get(&(Some(terminal), None, hypothesis)).filter(|_| !is_newline)
+                run.root_costs.get(&(Some(terminal), Blanks::None, hypothesis)).filter(|_| !is_newline)
             else {
                 return Ok(true);
             };
@@ -259,9 +259,9 @@ impl Runs {
                 ends.push((end, future));
             }
         }
-        let mut lines: FxHashMap<(HypothesisId, FutureId), Vec<u32>> = FxHashMap::default();
+        let mut lines: FxHashMap<(HypothesisId, FutureId), Vec<Blanks>> = FxHashMap::default();
         for ((_, line, hypothesis), future) in ends {
-            lines.entry((hypothesis, future)).or_default().extend(line);
+            lines.entry((hypothesis, future)).or_default().extend((line != Blanks::None).then_some(line));
         }
         let mut exits: Vec<Exit> = lines
             .into_iter()
@@ -305,16 +305,17 @@ impl Run {
         self.pending[level].push(point);
     }
 
-    /// Adds what a walk finds, at `cost`; what is of a level that was made is known to it already, since all ways to
+    /// Adds what a walk finds at `cost`, seen from where the run begins; `before` is what the bytes up to the walk made. What is of a level that was made is known to it already, since all ways to
     /// ends of its terminal were followed then.
-    fn add_walk(&mut self, walk: &Walk, cost: u32) {
-        for &(end, future) in &walk.exits {
+    fn add_walk(&mut self, walk: &Walk, before: Blanks, cost: u32) {
+        for &((terminal, line, hypothesis), future) in &walk.exits {
+            let end = (terminal, line.behind(before), hypothesis);
             if self.levels.get(&end.0).is_none_or(|levels| levels.len() <= cost as usize) {
                 self.found.entry((end.0, cost)).or_default().push((end, future));
             }
         }
         for &point in &walk.ends {
-            self.add_pending(point, cost);
+            self.add_pending(point.behind(before), cost);
         }
     }
 }

@@ -149,7 +149,7 @@ impl Search {
                         if self.summaries.is_upper && exit.future != parts.futures.root() {
                             continue;
                         }
-                        for control in self.summaries.behind(parts, blocks, exit) {
+                        for control in self.summaries.behind(parts, blocks, reading.line, exit) {
                             let Some(room) = found.map_or(bound, |found| found - 1).checked_sub(cost) else {
                                 break;
                             };

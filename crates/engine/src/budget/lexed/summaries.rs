@@ -16,7 +16,7 @@ use super::controls::{Control, ControlId, Controls, InText};
 use super::floors::{ContextId, Floors};
 use super::runs::{Exit, RunId, RunStart, Runs};
 use crate::EngineError;
-use crate::lexed::{HypothesisId, Lexed, Point};
+use crate::lexed::{Blanks, HypothesisId, Lexed, Point};
 use crate::parser::Parser;
 
 /// A summary.
@@ -149,15 +149,24 @@ impl Summaries {
         Ok(exits)
     }
 
-    /// How a text goes on with the exits of `run` for `terminal` at `cost`: the controls behind it.
-    pub(super) fn behind(&mut self, parts: &mut Parts<'_>, blocks: BlocksId, exit: &Exit) -> Vec<ControlId> {
+    /// How a text goes on with an exit of a run: the controls behind it. `line` is the width of the line where the run begins.
+    pub(super) fn behind(
+        &mut self,
+        parts: &mut Parts<'_>,
+        blocks: BlocksId,
+        line: Option<u32>,
+        exit: &Exit,
+    ) -> Vec<ControlId> {
         let text = |blocks| InText { hypothesis: exit.hypothesis, future: exit.future, blocks };
         let Some(layout) = parts.lexed.layout() else {
             return vec![self.controls.intern(Control::Text(text(blocks)))];
         };
         let Some(terminal) = exit.terminal else { return Vec::new() };
         if terminal == layout.newline {
-            let after = self.blocks.after_line(blocks, &exit.lines);
+            let mut lines: Vec<u32> = exit.lines.iter().filter_map(|blanks| blanks.line(line)).collect();
+            lines.sort_unstable();
+            lines.dedup();
+            let after = self.blocks.after_line(blocks, &lines);
             let control = |(made, blocks)| match made {
                 Made::Indent => Control::Indent(text(blocks)),
                 Made::Dedents(0) => Control::Text(text(blocks)),
@@ -418,7 +427,7 @@ impl Summaries {
 
     fn run(&mut self, parts: &mut Parts<'_>, text: InText) -> Result<RunId, EngineError> {
         let start = RunStart {
-            point: Point { hypothesis: text.hypothesis, line: None },
+            point: Point { hypothesis: text.hypothesis, line: Blanks::None },
             future: text.future,
             is_nested: self.blocks.is_nested(text.blocks),
         };
@@ -438,7 +447,7 @@ impl Summaries {
                     continue;
                 }
                 let controls = match exit.terminal {
-                    Some(_) => self.behind(parts, wait.blocks, exit),
+                    Some(_) => self.behind(parts, wait.blocks, None, exit),
                     None => vec![self.controls.intern(Control::End(self.blocks.n_open(wait.blocks)))],
                 };
                 for control in controls {

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use super::super::futures::{FutureId, Futures};
 use super::runs::RunStart;
 use crate::EngineError;
-use crate::lexed::{HypothesisId, Lexed, Point, Read};
+use crate::lexed::{Blanks, HypothesisId, Lexed, Point, Read};
 
 /// Futures with fewer strings are walked rather than asked whether all their bytes lead back.
 const MIN_STRINGS: u32 = 8;
@@ -26,7 +26,7 @@ const MAX_DEPTH: u32 = 8;
 const MAX_WALKS: usize = 50_000;
 
 /// A token's end: its terminal, its line, the hypothesis behind it; or the text's.
-pub(super) type End = (Option<TerminalId>, Option<u32>, HypothesisId);
+pub(super) type End = (Option<TerminalId>, Blanks, HypothesisId);
 
 /// What can be reached without beginning a token of the vocabulary.
 #[derive(Default)]
@@ -35,6 +35,18 @@ pub(super) struct Walk {
     pub(super) exits: Vec<(End, FutureId)>,
     /// Points at ends of the vocabulary's tokens.
     pub(super) ends: Vec<Point>,
+}
+
+impl Walk {
+    /// Adds what a walk finds that begins within this one, behind bytes that made `before`.
+    fn add(&mut self, part: &Walk, before: Blanks) {
+        for &((terminal, line, hypothesis), future) in &part.exits {
+            push_new(&mut self.exits, ((terminal, line.behind(before), hypothesis), future));
+        }
+        for point in &part.ends {
+            push_new(&mut self.ends, point.behind(before));
+        }
+    }
 }
 
 /// Bytes that all lead from a point back to it and do the same besides: they end a token behind which, and
@@ -109,7 +121,7 @@ impl Walks {
                         continue;
                     }
                     // An ignored token's line is over.
-                    let line = read.next.line.filter(|_| read.terminal.is_none());
+                    let line = if read.terminal.is_none() { read.next.line } else { Blanks::None };
                     let next = Point { line, ..read.next };
                     let mark = &mut self.visited[next_future.index()];
                     if *mark == (number, next) {
@@ -119,32 +131,30 @@ impl Walks {
                     if is_end {
                         push_new(&mut walk.ends, next);
                         if lexed.ends_here(next.hypothesis) {
-                            push_new(&mut walk.exits, ((None, None, next.hypothesis), root));
+                            push_new(&mut walk.exits, ((None, Blanks::None, next.hypothesis), root));
                         }
                     }
                     if !goes_on {
                         continue;
                     }
                     if futures.n_strings(next_future) >= MIN_STRINGS {
-                        let known = self.loop_at(lexed, futures, next, start.is_nested)?;
+                        let known = self.loop_at(lexed, futures, next.begun(), start.is_nested)?;
                         if futures.bytes(next_future).is_subset(&known.bytes) {
-                            known.at_end.exits.iter().for_each(|&exit| push_new(&mut walk.exits, exit));
-                            known.at_end.ends.iter().for_each(|&end| push_new(&mut walk.ends, end));
+                            walk.add(&known.at_end, next.line);
                             continue;
                         }
                     }
                     if depth > 0 && futures.n_strings(next_future) >= MIN_SHARED {
-                        parts.push(RunStart { point: next, future: next_future, ..start });
+                        parts.push((RunStart { point: next.begun(), future: next_future, ..start }, next.line));
                     } else {
                         stack.push((next, next_future));
                     }
                 }
             }
         }
-        for part in parts {
+        for (part, line) in parts {
             let part = self.walk_at(lexed, futures, part, depth - 1)?;
-            walk.exits.extend_from_slice(&part.exits);
-            walk.ends.extend_from_slice(&part.ends);
+            walk.add(&part, line);
         }
         walk.exits.sort_unstable();
         walk.exits.dedup();
@@ -198,10 +208,10 @@ impl Walks {
                     at_end.exits.push(((Some(got), next.line, next.hypothesis), futures.root()));
                     continue;
                 }
-                let line = next.line.filter(|_| terminal.is_none());
+                let line = if terminal.is_none() { next.line } else { Blanks::None };
                 at_end.ends.push(Point { line, ..next });
                 if lexed.ends_here(next.hypothesis) {
-                    at_end.exits.push(((None, None, next.hypothesis), futures.root()));
+                    at_end.exits.push(((None, Blanks::None, next.hypothesis), futures.root()));
                 }
             }
             largest = Loop { bytes, at_end };
