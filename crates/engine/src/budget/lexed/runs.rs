@@ -46,17 +46,14 @@ pub(super) struct Exit {
     pub(super) lines: Arc<[Blanks]>,
 }
 
-/// Ends of the lexer's tokens, each with what is left of the vocabulary's there.
-type Found = Vec<(End, FutureId)>;
-
 struct Run {
     is_nested: bool,
     /// By cost, where tokens of the vocabulary have ended and nothing was read from yet.
     pending: Vec<Vec<Point>>,
     /// The least cost of each point met.
     costs: FxHashMap<Point, u32>,
-    /// By terminal and cost, what walks have found that was not asked for yet.
-    found: FxHashMap<(Option<TerminalId>, u32), Found>,
+    /// By cost, the walks made, each with what the bytes up to it made.
+    walks: Vec<Vec<(Arc<Walk>, Blanks)>>,
     /// By terminal, the exits by cost, as far as asked for.
     levels: FxHashMap<Option<TerminalId>, Vec<Arc<[Exit]>>>,
     /// The least cost at which a token of the vocabulary ends where the lexer's does.
@@ -95,7 +92,7 @@ impl Runs {
             is_nested: start.is_nested,
             pending: Vec::new(),
             costs: FxHashMap::default(),
-            found: FxHashMap::default(),
+            walks: Vec::new(),
             levels: FxHashMap::default(),
             root_costs: FxHashMap::default(),
             closed: FxHashSet::default(),
@@ -104,7 +101,7 @@ impl Runs {
             run.add_pending(start.point, 0);
         } else {
             let walk = self.walks.walk(lexed, futures, start)?;
-            run.add_walk(&walk, Blanks::More(0), 0);
+            run.add_walk(walk, Blanks::More(0), 0);
         }
         let id = RunId(self.runs.len() as u32);
         self.runs.push(run);
@@ -131,8 +128,7 @@ impl Runs {
             if let Some(before) = n_levels.checked_sub(1) {
                 self.walk_on(lexed, futures, index, terminal, before)?;
             }
-            let is_any_found =
-                self.runs[index].found.keys().any(|&(of, at)| of == terminal && at >= n_levels);
+            let is_any_found = self.runs[index].has_exits(terminal, n_levels);
             if !is_any_found && !self.goes_on(lexed, futures, index, terminal, n_levels)? {
                 return Ok(None);
             }
@@ -165,7 +161,7 @@ impl Runs {
             }
             let start = RunStart { point: point.begun(), future: futures.root(), is_nested };
             let walk = self.walks.walk(lexed, futures, start)?;
-            self.runs[index].add_walk(&walk, point.line, cost + 1);
+            self.runs[index].add_walk(walk, point.line, cost + 1);
         }
         self.runs[index].pending[cost as usize] = left;
         Ok(())
@@ -235,21 +231,23 @@ impl Runs {
         cost: u32,
     ) -> Result<(), EngineError> {
         let root = futures.root();
-        let found = self.runs[index].found.remove(&(terminal, cost)).unwrap_or_default();
         let mut parts: FxHashMap<End, Vec<FutureId>> = FxHashMap::default();
         let mut ends: Vec<(End, FutureId)> = Vec::new();
-        for (end, future) in found {
-            if future != root {
-                parts.entry(end).or_default().push(future);
-            } else if let Entry::Vacant(entry) = self.runs[index].root_costs.entry(end) {
-                entry.insert(cost);
-                ends.push((end, root));
+        let Runs { runs, walks, .. } = self;
+        let Run { walks: of_run, root_costs, .. } = &mut runs[index];
+        for (walk, before) in of_run.get(cost as usize).into_iter().flatten() {
+            for &((_, line, hypothesis), future) in walks.exits(lexed, futures, walk, terminal)?.iter() {
+                let end = (terminal, line.behind(*before), hypothesis);
+                if future != root {
+                    parts.entry(end).or_default().push(future);
+                } else if let Entry::Vacant(entry) = root_costs.entry(end) {
+                    entry.insert(cost);
+                    ends.push((end, root));
+                }
             }
         }
         for (end, futures_there) in parts {
-            let readable = self.walks.readable(lexed, end.2)?;
-            let cut = futures_there.into_iter().map(|future| futures.restrict(future, readable)).collect();
-            let mut future = futures.union(cut);
+            let mut future = futures.union(futures_there);
             let run = &mut self.runs[index];
             // Lemma 1, with tokens counted when they are begun.
             if let Some(&root_cost) = run.root_costs.get(&end) {
@@ -305,17 +303,22 @@ impl Run {
         self.pending[level].push(point);
     }
 
-    /// Adds what a walk finds at `cost`, seen from where the run begins; `before` is what the bytes up to the walk made. What is of a level that was made is known to it already, since all ways to
-    /// ends of its terminal were followed then.
-    fn add_walk(&mut self, walk: &Walk, before: Blanks, cost: u32) {
-        for &((terminal, line, hypothesis), future) in &walk.exits {
-            let end = (terminal, line.behind(before), hypothesis);
-            if self.levels.get(&end.0).is_none_or(|levels| levels.len() <= cost as usize) {
-                self.found.entry((end.0, cost)).or_default().push((end, future));
-            }
-        }
-        for &point in &walk.ends {
+    /// Adds a walk that finds what it finds at `cost`; `before` is what the bytes up to it made. What it finds of a level that was
+    /// made is known to that already, since all ways to ends of its terminal were followed then.
+    fn add_walk(&mut self, walk: Arc<Walk>, before: Blanks, cost: u32) {
+        for point in &walk.ends {
             self.add_pending(point.behind(before), cost);
         }
+        let level = cost as usize;
+        if self.walks.len() <= level {
+            self.walks.resize_with(level + 1, Vec::new);
+        }
+        self.walks[level].push((walk, before));
+    }
+
+    /// Whether some walk finds ends of a terminal (of the text) at `cost` or more.
+    fn has_exits(&self, terminal: Option<TerminalId>, cost: u32) -> bool {
+        let walks = self.walks.iter().skip(cost as usize).flatten();
+        walks.into_iter().any(|(walk, _)| walk.has_exits(terminal))
     }
 }

@@ -31,13 +31,26 @@ pub(super) type End = (Option<TerminalId>, Blanks, HypothesisId);
 /// What can be reached without beginning a token of the vocabulary.
 #[derive(Default)]
 pub(super) struct Walk {
-    /// Ends of the lexer's tokens, with the rest of the vocabulary's there; the root for its end.
+    number: u64,
+    /// Ends of the lexer's tokens, with the rest of the vocabulary's there; the root for its end. Sorted.
     pub(super) exits: Vec<(End, FutureId)>,
     /// Points at ends of the vocabulary's tokens.
     pub(super) ends: Vec<Point>,
 }
 
 impl Walk {
+    /// Whether there are exits for a terminal (for the end of the text).
+    pub(super) fn has_exits(&self, terminal: Option<TerminalId>) -> bool {
+        !self.exits_for(terminal).is_empty()
+    }
+
+    /// The exits for a terminal (for the end of the text).
+    fn exits_for(&self, terminal: Option<TerminalId>) -> &[(End, FutureId)] {
+        let start = self.exits.partition_point(|&((other, ..), _)| other < terminal);
+        let n_exits = self.exits[start..].partition_point(|&((other, ..), _)| other == terminal);
+        &self.exits[start..start + n_exits]
+    }
+
     /// Adds what a walk finds that begins within this one, behind bytes that made `before`.
     fn add(&mut self, part: &Walk, before: Blanks) {
         for &((terminal, line, hypothesis), future) in &part.exits {
@@ -61,6 +74,9 @@ struct Loop {
 #[derive(Default)]
 pub(super) struct Walks {
     walks: FxHashMap<RunStart, Arc<Walk>>,
+    /// By walk and terminal, see [`Walks::exits`].
+    exits: FxHashMap<(u64, Option<TerminalId>), Arc<[(End, FutureId)]>>,
+    n_exits: usize,
     readable: FxHashMap<HypothesisId, ByteSet>,
     loops: FxHashMap<(Point, bool), Arc<Loop>>,
     /// By future, the walk that last came to it, and the point there.
@@ -96,6 +112,7 @@ impl Walks {
         let mut walk = Walk::default();
         self.walk_number += 1;
         let number = self.walk_number;
+        walk.number = number;
         self.visited.resize(futures.len(), (0, start.point));
         let root = futures.root();
         let mut reads = Vec::new();
@@ -166,6 +183,49 @@ impl Walks {
         }
         self.walks.insert(start, walk.clone());
         Ok(walk)
+    }
+
+    /// The exits of a walk for a terminal (for the end of the text), for each end at most one beside the root: what is left of all
+    /// tokens that are in progress there and can be read on, in one.
+    ///
+    /// # Errors
+    /// If a limit of the lexer is reached.
+    pub(super) fn exits(
+        &mut self,
+        lexed: &mut Lexed,
+        futures: &mut Futures,
+        walk: &Walk,
+        terminal: Option<TerminalId>,
+    ) -> Result<Arc<[(End, FutureId)]>, EngineError> {
+        if let Some(known) = self.exits.get(&(walk.number, terminal)) {
+            return Ok(known.clone());
+        }
+        let root = futures.root();
+        let mut exits = Vec::new();
+        for same_end in walk.exits_for(terminal).chunk_by(|a, b| a.0 == b.0) {
+            let end = same_end[0].0;
+            let readable = self.readable(lexed, end.2)?;
+            let mut rests = Vec::with_capacity(same_end.len());
+            for &(_, future) in same_end {
+                if future == root {
+                    exits.push((end, root));
+                } else {
+                    rests.push(futures.restrict(future, readable));
+                }
+            }
+            let rest = futures.union(rests);
+            if rest != FutureId::EMPTY {
+                exits.push((end, rest));
+            }
+        }
+        let exits: Arc<[_]> = exits.into();
+        if self.exits.len() >= MAX_WALKS {
+            self.exits.clear();
+            self.n_exits = 0;
+        }
+        self.n_exits += exits.len();
+        self.exits.insert((walk.number, terminal), exits.clone());
+        Ok(exits)
     }
 
     /// The largest loop at a point.
@@ -258,7 +318,12 @@ impl Walks {
     /// Approximate memory, in bytes.
     pub(super) fn memory_usage(&self) -> usize {
         let walks: usize = self.walks.values().map(|walk| walk.exits.len() * 24 + walk.ends.len() * 12).sum();
-        walks + self.walks.len() * 80 + self.visited.len() * 24 + self.loops.len() * 160
+        walks
+            + self.walks.len() * 80
+            + self.n_exits * 24
+            + self.exits.len() * 64
+            + self.visited.len() * 24
+            + self.loops.len() * 160
     }
 }
 
