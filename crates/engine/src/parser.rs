@@ -251,7 +251,9 @@ impl Parser {
                             self.stacks.frames(node).iter().map(|&frame| Reverse((rank, rule, frame))),
                         );
                     } else {
-                        calls.push(Reverse((rank, rule, Frame { ret: step.next, parent: node })));
+                        self.push(Frame { ret: step.next, parent: node }, |frame| {
+                            calls.push(Reverse((rank, rule, frame)));
+                        });
                     }
                 }
             }
@@ -271,6 +273,23 @@ impl Parser {
             self.check_threads(calls.len() * 2)?;
         }
         self.check_threads(threads.len())
+    }
+
+    /// Gives `call` frames that stand for `frame`: it alone, unless its state absorbs others right below it
+    /// ([`Network::absorbed`]). Those need not be returned into.
+    fn push(&mut self, frame: Frame, mut call: impl FnMut(Frame)) {
+        let absorbed = self.network.absorbed(frame.ret);
+        let Some(absorbed) = absorbed.filter(|&absorbed| self.stacks.returns_to(frame.parent, absorbed)) else {
+            return call(frame);
+        };
+        let below = self.stacks.frames(frame.parent);
+        let (same, others): (Vec<Frame>, Vec<Frame>) = below.iter().partition(|below| below.ret == absorbed);
+        for below in same {
+            call(Frame { ret: frame.ret, parent: below.parent });
+        }
+        if !others.is_empty() {
+            call(Frame { ret: frame.ret, parent: self.stacks.intern(&others) });
+        }
     }
 
     /// Enters the called rules by ascending rank: a rule is called only from rules of lower rank, so all of
@@ -293,12 +312,36 @@ impl Parser {
                     frames.push(next_frame);
                 }
             }
+            if frames.len() > 1 {
+                self.drop_dominated(&mut frames);
+            }
             let node = self.stacks.intern(&frames);
             let body = self.network.body(rule);
             self.expand(body, node, calls, threads)?;
         }
         self.scratch.frames = frames;
         Ok(())
+    }
+
+    /// Drops each frame that stands directly below another one whose state may end at once: with the other one all that
+    /// it allows is allowed.
+    fn drop_dominated(&mut self, frames: &mut Vec<Frame>) {
+        let mut is_dominated = Vec::new();
+        for &frame in frames.iter() {
+            if frame.ret == ExprPool::EPSILON || !self.network.is_nullable(frame.ret) {
+                continue;
+            }
+            for below in self.stacks.frames(frame.parent) {
+                if let Ok(position) = frames.binary_search(below) {
+                    is_dominated.resize(frames.len(), false);
+                    is_dominated[position] = true;
+                }
+            }
+        }
+        if !is_dominated.is_empty() {
+            let mut is_dominated = is_dominated.into_iter();
+            frames.retain(|_| !is_dominated.next().unwrap_or(false));
+        }
     }
 
     /// The configuration of `threads`; `None` if there are none and the text may not end.

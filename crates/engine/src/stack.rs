@@ -63,6 +63,11 @@ impl Stacks {
         slice(&self.frames, &self.ends, node.0)
     }
 
+    /// Whether a frame of `node` returns to `state`.
+    pub(crate) fn returns_to(&self, node: NodeId, state: ExprId) -> bool {
+        self.frames(node).iter().any(|frame| frame.ret == state)
+    }
+
     /// The node of `frames`, which are sorted and distinct.
     pub(crate) fn intern(&mut self, frames: &[Frame]) -> NodeId {
         let Stacks { frames: all, ends, ids } = self;

@@ -9,7 +9,8 @@
 //!
 //! the right-hand side of `A_i` is ⋃ β_j · T(j,i). T is used in last position only, where entering a rule
 //! pushes nothing, so a left-recursive list of any length takes no stack. Pieces L that may be empty make
-//! *unit* steps, which are closed over first (`units` below).
+//! *unit* steps, which are closed over first (`units` below). T(j,i) absorbs T(i,i) ([`absorb`](crate::absorb)), so
+//! a piece that ends in a member (`A: A "+" A`) takes none either.
 
 use maskwright_automata::Fuel;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -101,6 +102,8 @@ fn rewrite(network: &mut Network, group: &[RuleId], fuel: &Fuel) -> Result<(), G
                 edges[j].push((step.to, step.piece));
             }
         }
+        edges[j].sort_unstable();
+        edges[j].dedup();
     }
     let reaches: Vec<Vec<usize>> = (0..n)
         .map(|j| {
@@ -109,12 +112,20 @@ fn rewrite(network: &mut Network, group: &[RuleId], fuel: &Fuel) -> Result<(), G
             })
         })
         .collect();
-    // T(j,i), for each i that j reaches.
+    // T(j,i), for each i that j reaches; one rule for all j that go on alike.
     let mut tails: FxHashMap<(usize, usize), RuleId> = FxHashMap::default();
+    let mut classes: FxHashMap<&[(usize, ExprId)], usize> = FxHashMap::default();
+    let mut alike: FxHashMap<(usize, bool, usize), RuleId> = FxHashMap::default();
     for (j, reached) in reaches.iter().enumerate() {
+        let class = *classes.entry(&edges[j]).or_insert(j);
         for &i in reached {
             fuel.spend(1)?;
-            let rule = RuleId::from_index(network.bodies.len());
+            let fresh = RuleId::from_index(network.bodies.len());
+            let rule = *alike.entry((i, units[j].contains(&i), class)).or_insert(fresh);
+            tails.insert((j, i), rule);
+            if rule != fresh {
+                continue;
+            }
             network.names.push(format!(
                 "{} after {}",
                 network.names[group[i].index()],
@@ -122,10 +133,10 @@ fn rewrite(network: &mut Network, group: &[RuleId], fuel: &Fuel) -> Result<(), G
             ));
             network.bodies.push(ExprPool::NEVER);
             network.rule_nullable.push(units[j].contains(&i));
-            tails.insert((j, i), rule);
         }
     }
     for (&(j, i), &rule) in &tails {
+        network.stars.insert(rule, tails[&(i, i)]);
         let mut parts = Vec::new();
         if units[j].contains(&i) {
             parts.push(ExprPool::EPSILON);

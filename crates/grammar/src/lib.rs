@@ -11,6 +11,7 @@
 //!
 //! Parsing sees terminal ids, never bytes; only the engine steps the automata behind them.
 
+mod absorb;
 mod builder;
 mod collapse;
 mod embed;

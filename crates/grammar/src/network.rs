@@ -14,7 +14,7 @@
 //! optional properties has n items; a state here is one hash-consed expression that its neighbours share.
 
 use maskwright_automata::{Fuel, Regex};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::left_recursion::{eliminate, topological_ranks};
 use crate::{
@@ -54,6 +54,10 @@ pub struct Network {
     start: RuleId,
     watched: Option<Watched>,
     nullable: Vec<Option<bool>>,
+    /// By rule, another that it absorbs ([`absorb`](crate::absorb)).
+    pub(crate) stars: FxHashMap<RuleId, RuleId>,
+    /// By state, for those that moves lead to.
+    pub(crate) absorbed: Vec<Option<ExprId>>,
     move_ranges: Vec<Option<(u32, u32)>>,
     moves: Vec<Move>,
 }
@@ -79,11 +83,14 @@ impl Network {
             start,
             watched,
             nullable: Vec::new(),
+            stars: FxHashMap::default(),
+            absorbed: Vec::new(),
             move_ranges: Vec::new(),
             moves: Vec::new(),
         };
         network.learn_nullable(fuel)?;
         eliminate(&mut network, fuel)?;
+        network.find_stars();
         network.ranks = topological_ranks(&mut network, fuel)?;
         Ok(network)
     }
@@ -142,6 +149,9 @@ impl Network {
             Some(range) => range,
             None => {
                 let moves = self.linear_form(state);
+                for step in &moves {
+                    self.learn_absorbed(step.next);
+                }
                 let start = self.moves.len() as u32;
                 self.moves.extend(moves);
                 let range = (start, self.moves.len() as u32);
