@@ -29,7 +29,8 @@ pub struct Limits {
     /// memoised part is dropped.
     pub machine_bytes: usize,
     /// Work units that the search for one exact least number of tokens may take; beyond that the answer is the length of
-    /// some completion, an upper bound.
+    /// some completion, an upper bound. Of a grammar with a lexer, all searches for one mask together may take as many;
+    /// beyond that the mask is a bound.
     pub budget_items: u64,
 }
 

@@ -279,7 +279,8 @@ impl Parser {
     /// ([`Network::absorbed`]). Those need not be returned into.
     fn push(&mut self, frame: Frame, mut call: impl FnMut(Frame)) {
         let absorbed = self.network.absorbed(frame.ret);
-        let Some(absorbed) = absorbed.filter(|&absorbed| self.stacks.returns_to(frame.parent, absorbed)) else {
+        let Some(absorbed) = absorbed.filter(|&absorbed| self.stacks.returns_to(frame.parent, absorbed))
+        else {
             return call(frame);
         };
         let below = self.stacks.frames(frame.parent);

@@ -147,7 +147,7 @@ fn grammar(rules: &Rules) -> Grammar {
             for part in alternative {
                 let mut rule = |index: usize| -> ExprId { builder.rule(ids[index % ids.len()]) };
                 let inner = match *part {
-                    Part::Letter(letter) => builder.literal(&letter.to_string()),
+                    Part::Letter(letter) => builder.literal(letter.to_string()),
                     Part::Rule(index) | Part::Optional(index) | Part::Star(index) | Part::Plus(index) => {
                         rule(index)
                     }

@@ -72,10 +72,10 @@ use hypotheses::{Hypotheses, Outcome};
 use layout::{LayoutId, LayoutState, Layouts};
 use mask::{Judgement, JudgementKey};
 use reach::Reach;
+pub(crate) use readings::Blanks;
 use readings::Readings;
 use row::LexedRow;
 use scope::{Restriction, Scope};
-pub(crate) use readings::Blanks;
 pub(crate) use tokens::{Point, Read};
 use viability::{Adjacency, Viability, needed};
 

@@ -2,7 +2,8 @@
 //!
 //! Texts that come to the same configuration are one, so a mask of some thousand tokens takes some hundred questions. Whether
 //! the tokens of a group are allowed is asked of the upper bound first: with a limit that is far from tight that is
-//! all. Once all groups fit some limit by their upper bounds, masks under higher ones are those without a limit.
+//! all. Exact searches for the groups of one mask share one limit on work; what it leaves open makes the mask a
+//! bound. Once all groups fit some limit by their upper bounds, masks under higher ones are those without a limit.
 
 use std::sync::Arc;
 
@@ -95,10 +96,11 @@ impl LexedBudget {
             mask.insert_all(&eos);
             is_empty = eos.is_empty();
         }
+        self.left = parser.shared.limits.budget_items;
         // As long as all groups fit by their upper bounds: the highest of these.
         let mut highest = Some(self.eos_cost);
         for (next, tokens) in list.iter() {
-            let fits = self.fits(lexed, parser, *next, limit)?;
+            let fits = self.fits_in_what_is_left(lexed, parser, *next, limit)?;
             if fits.is_none() || lexed.tables.is_contextual && fits == Some(false) {
                 status = MaskStatus::Bound;
             }

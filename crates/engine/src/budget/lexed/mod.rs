@@ -84,6 +84,8 @@ pub(crate) struct LexedBudget {
     group_bytes: usize,
     /// Items that the next exact search may take: fewer after searches that were given up, more after others.
     patience: u64,
+    /// Items that exact searches may take in the present call, together.
+    left: u64,
     /// The work of searches at which their memory is looked at next.
     next_look: u64,
     eos_cost: u32,
@@ -103,6 +105,7 @@ impl LexedBudget {
             groups: FxHashMap::default(),
             group_bytes: 0,
             patience: parser.shared.limits.budget_items,
+            left: 0,
             next_look: LOOK_EVERY,
             eos_cost: u32::from(!parser.shared.vocabulary.eos_token_ids().is_empty()),
         }
@@ -218,6 +221,7 @@ impl LexedBudget {
         let before = self.exact.work();
         let found =
             self.ask(lexed, parser, false, |search, parts| search.within(parts, config, room, max_items));
+        self.left = self.left.saturating_sub(self.exact.work() - before);
         match found {
             Err(error) if error.is_budget_search() => {
                 self.exact.clear();
@@ -267,6 +271,18 @@ impl LexedBudget {
         config: ConfigId,
         limit: u32,
     ) -> Result<Option<bool>, EngineError> {
+        self.left = parser.shared.limits.budget_items;
+        self.fits_in_what_is_left(lexed, parser, config, limit)
+    }
+
+    /// The same within the work that is left of the present call.
+    fn fits_in_what_is_left(
+        &mut self,
+        lexed: &mut Lexed,
+        parser: &mut Parser,
+        config: ConfigId,
+        limit: u32,
+    ) -> Result<Option<bool>, EngineError> {
         let limit = limit.min(MAX_BOUND);
         if lexed.configs.is_accepting(config) {
             return Ok(Some(self.eos_cost <= limit));
@@ -278,7 +294,63 @@ impl LexedBudget {
         {
             return Ok(Some(true));
         }
-        let exact = self.exact_within(lexed, parser, config, limit, self.patience)?;
+        if let Some(known) = self.exact.configs.get(&config).and_then(|known| known.within(room)) {
+            return Ok(Some(known.is_some()));
+        }
+        if self.left == 0 && parser.shared.limits.budget_items > 0 {
+            return Ok(None);
+        }
+        let exact = self.exact_within(lexed, parser, config, limit, self.patience.min(self.left))?;
         Ok(exact.ok().map(|least| least.is_some()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use maskwright_automata::Fuel;
+    use maskwright_lark::{Indentation, LarkConfig, LexerKind, builtin, parse_lark};
+    use maskwright_vocabulary::{TokenId, Vocabulary};
+
+    use crate::{Compiler, Limits, MaskStatus, Matcher};
+
+    /// A mask where a block of Python begins walked over the vocabulary anew for each width that the next line may have,
+    /// half a million times in all. The widths share their walks.
+    #[test]
+    fn lines_of_all_widths_share_their_walks() {
+        let python = builtin("python").expect("it is built in");
+        let config = LarkConfig {
+            lexer: LexerKind::Basic,
+            indentation: Some(Indentation::python()),
+            ..LarkConfig::default()
+        };
+        let grammar = parse_lark(python.text, "python.lark", &config, &Fuel::unlimited())
+            .expect("the built-in grammar is right");
+        let walks = [8usize, 80].map(|n_widths| {
+            let bytes = (0..=255u8).map(|byte| vec![byte]);
+            let blanks = (2..=n_widths).flat_map(|n| [" ".repeat(n), format!("\n{}", " ".repeat(n))]);
+            let words = ["while", "):", "x =", " x", "x)\n"].map(|word| word.as_bytes().to_vec());
+            let tokens = bytes.chain(blanks.map(String::into_bytes)).chain(words).map(Some);
+            let mut tokens: Vec<Option<Vec<u8>>> = tokens.collect();
+            let end = u32::try_from(tokens.len()).expect("they are few");
+            tokens.push(Some(b"</s>".to_vec()));
+            let vocabulary = Vocabulary::from_tokens(tokens, &[end], None).expect("no token is twice there");
+            let compiler = Compiler::new(vocabulary.shared(), Limits::default());
+            let compiled = compiler
+                .compile_lexed(grammar.lexed.clone(), grammar.indentation.clone(), &Fuel::unlimited())
+                .expect("the built-in grammar is right");
+            let mut matcher = Matcher::with_max_tokens(&compiled, Some(60)).expect("there is room");
+            for &byte in b"while x:\n    x -= 1\n" {
+                matcher.mask().expect("no limit is reached");
+                assert_eq!(matcher.mask_status(), MaskStatus::Exact);
+                assert!(matcher.accept_token(TokenId(u32::from(byte))).expect("no limit is reached"));
+            }
+            matcher.mask().expect("no limit is reached");
+            let made = matcher.ask(|machine| {
+                let (_, budget, _) = machine.lexed_budget_mut().expect("the grammar has a lexer");
+                Ok(budget.as_ref().map_or(0, |budget| budget.runs.work()))
+            });
+            made.expect("it is only looked up")
+        });
+        assert!(walks[0] > 0 && walks[1] < 4 * walks[0], "{walks:?} walks for 8 and for 80 widths");
     }
 }

@@ -28,12 +28,15 @@ const MAX_WALKS: usize = 50_000;
 /// A token's end: its terminal, its line, the hypothesis behind it; or the text's.
 pub(super) type End = (Option<TerminalId>, Blanks, HypothesisId);
 
+/// A way out of a walk: an end, with what is left of the vocabulary's token there; the root for its end.
+type WayOut = (End, FutureId);
+
 /// What can be reached without beginning a token of the vocabulary.
 #[derive(Default)]
 pub(super) struct Walk {
     number: u64,
-    /// Ends of the lexer's tokens, with the rest of the vocabulary's there; the root for its end. Sorted.
-    pub(super) exits: Vec<(End, FutureId)>,
+    /// Sorted.
+    exits: Vec<WayOut>,
     /// Points at ends of the vocabulary's tokens.
     pub(super) ends: Vec<Point>,
 }
@@ -45,7 +48,7 @@ impl Walk {
     }
 
     /// The exits for a terminal (for the end of the text).
-    fn exits_for(&self, terminal: Option<TerminalId>) -> &[(End, FutureId)] {
+    fn exits_for(&self, terminal: Option<TerminalId>) -> &[WayOut] {
         let start = self.exits.partition_point(|&((other, ..), _)| other < terminal);
         let n_exits = self.exits[start..].partition_point(|&((other, ..), _)| other == terminal);
         &self.exits[start..start + n_exits]
@@ -75,7 +78,7 @@ struct Loop {
 pub(super) struct Walks {
     walks: FxHashMap<RunStart, Arc<Walk>>,
     /// By walk and terminal, see [`Walks::exits`].
-    exits: FxHashMap<(u64, Option<TerminalId>), Arc<[(End, FutureId)]>>,
+    exits: FxHashMap<(u64, Option<TerminalId>), Arc<[WayOut]>>,
     n_exits: usize,
     readable: FxHashMap<HypothesisId, ByteSet>,
     loops: FxHashMap<(Point, bool), Arc<Loop>>,
@@ -162,7 +165,10 @@ impl Walks {
                         }
                     }
                     if depth > 0 && futures.n_strings(next_future) >= MIN_SHARED {
-                        parts.push((RunStart { point: next.begun(), future: next_future, ..start }, next.line));
+                        parts.push((
+                            RunStart { point: next.begun(), future: next_future, ..start },
+                            next.line,
+                        ));
                     } else {
                         stack.push((next, next_future));
                     }
@@ -196,7 +202,7 @@ impl Walks {
         futures: &mut Futures,
         walk: &Walk,
         terminal: Option<TerminalId>,
-    ) -> Result<Arc<[(End, FutureId)]>, EngineError> {
+    ) -> Result<Arc<[WayOut]>, EngineError> {
         if let Some(known) = self.exits.get(&(walk.number, terminal)) {
             return Ok(known.clone());
         }
