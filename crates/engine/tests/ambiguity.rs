@@ -124,16 +124,25 @@ enum Part {
 /// The rules, each by its alternatives.
 type Rules = Vec<Vec<Vec<Part>>>;
 
-/// Few letters and rules that call each other everywhere, so that nearly all texts can be read in many ways.
+/// Few letters and rules that call each other everywhere, so that many texts can be read in many ways; and alternatives that
+/// begin or end with a letter, so that it matters how many rules are still open.
 fn arb_rules() -> impl Strategy<Value = Rules> {
-    let part = prop_oneof![
-        3 => prop::sample::select(vec!['a', 'a', 'b']).prop_map(Part::Letter),
-        5 => (0usize..3).prop_map(Part::Rule),
-        1 => (0usize..3).prop_map(Part::Optional),
-        1 => (0usize..3).prop_map(Part::Star),
-        1 => (0usize..3).prop_map(Part::Plus),
+    let letter = || prop::sample::select(vec!['a', 'a', 'b', 'c']).prop_map(Part::Letter);
+    let call = || {
+        prop_oneof![
+            5 => (0usize..3).prop_map(Part::Rule),
+            1 => (0usize..3).prop_map(Part::Optional),
+            1 => (0usize..3).prop_map(Part::Star),
+            1 => (0usize..3).prop_map(Part::Plus),
+        ]
+    };
+    let alternative = prop_oneof![
+        3 => prop::collection::vec(prop_oneof![letter(), call()], 0..4),
+        1 => letter().prop_map(|letter| vec![letter]),
+        1 => (letter(), call(), call()).prop_map(|(a, b, c)| vec![a, b, c]),
+        1 => (letter(), call(), letter()).prop_map(|(a, b, c)| vec![a, b, c]),
+        1 => (call(), letter(), call()).prop_map(|(a, b, c)| vec![a, b, c]),
     ];
-    let alternative = prop::collection::vec(part, 0..4);
     prop::collection::vec(prop::collection::vec(alternative, 1..4), 1..4)
 }
 
@@ -183,7 +192,7 @@ fn merged_readings_change_nothing() {
         if !oracle.is_prefix(b"") {
             return Ok(());
         }
-        let vocabulary = vocabulary(&["a", "b", "ab", "aba"]);
+        let vocabulary = vocabulary(&["a", "b", "c", "ab", "aba", "cc"]);
         let compiler = Compiler::new(vocabulary.clone(), Limits::default());
         let compiled = compiler.compile(grammar, &Fuel::unlimited()).unwrap();
         let mut matcher = Matcher::new(&compiled);
