@@ -225,8 +225,11 @@ impl LexedBudget {
         match found {
             Err(error) if error.is_budget_search() => {
                 self.exact.clear();
-                let least = MIN_ITEMS.min(self.patience);
-                self.patience = (self.patience / 4).max(least);
+                // Not where it was the call that had no more work to give.
+                if max_items >= self.patience {
+                    let least = MIN_ITEMS.min(self.patience);
+                    self.patience = (self.patience / 4).max(least);
+                }
                 Ok(Err(error))
             }
             found => {
