@@ -7,6 +7,8 @@ use maskwright_automata::{Automaton, AutomatonError, FuelError, StateId};
 use maskwright_grammar::GrammarError;
 use maskwright_lexing::LexError;
 
+use crate::budget::MANY;
+
 /// Why a grammar is refused, or a mask cannot be given.
 #[derive(Clone, Debug)]
 pub struct EngineError(Kind);
@@ -129,12 +131,12 @@ impl EngineError {
     /// `least` is `u32::MAX` if no text can be spelled at all.
     pub(crate) fn budget_too_small(limit: usize, least: u32) -> EngineError {
         match least {
-            u32::MAX => EngineError::cannot_be_spelled(),
+            MANY.. => EngineError::no_tokens(least),
             _ => EngineError(Kind::BudgetTooSmall { limit, least }),
         }
     }
 
-    /// No tokens spell the rest of any text, if `least` is `u32::MAX`; else those of all texts are too many to be counted.
+    /// No tokens spell the rest of any text, if `least` is `u32::MAX`; else every text takes too many to be counted.
     pub(crate) fn no_tokens(least: u32) -> EngineError {
         match least {
             u32::MAX => EngineError::cannot_be_spelled(),
@@ -287,7 +289,7 @@ impl fmt::Display for EngineError {
                 write!(f, "a list in any order has too many orders to find its shortest completion")
             }
             Kind::TooManyTokens => {
-                write!(f, "every completion of the text takes more than {} tokens", u32::MAX - 2)
+                write!(f, "every completion of the text takes {MANY} tokens or more")
             }
             Kind::CannotBeSpelled => {
                 write!(f, "the vocabulary's tokens spell no completion of the text")

@@ -346,9 +346,9 @@ impl Matcher {
         Ok(tokens.len())
     }
 
-    /// Accepts a run of bytes, if some text goes on so. It counts as one step for [`rollback`](Matcher::rollback), and
-    /// against a limit on tokens as the fewest tokens that [spell](maskwright_vocabulary::Vocabulary::fewest_tokens) it (as many as it has bytes, if
-    /// none do).
+    /// Accepts a run of bytes, if they continue some text of the grammar. It counts as one step for
+    /// [`rollback`](Matcher::rollback), and against a limit on tokens as the fewest tokens that
+    /// [spell](maskwright_vocabulary::Vocabulary::fewest_tokens) it (as its bytes, if none do).
     ///
     /// # Errors
     /// If a limit is reached.
@@ -357,7 +357,8 @@ impl Matcher {
             return Ok(false);
         }
         let Some(mut next) = self.after_bytes(&self.state, bytes)? else { return Ok(false) };
-        next.n_tokens += self.grammar.vocabulary().fewest_tokens(bytes).unwrap_or(bytes.len());
+        let fewest = self.grammar.vocabulary().fewest_tokens(bytes)[0] as usize;
+        next.n_tokens += fewest.min(bytes.len());
         let fits = self.fits(&next)?.unwrap_or(false);
         if fits {
             self.push(next);

@@ -34,6 +34,17 @@ pub(crate) struct Place {
     pub(crate) watching: Arc<dyn Watching>,
 }
 
+/// What one byte did to a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stepped {
+    /// No text continues so; the place is as it was.
+    Refused,
+    /// What the watch remembers is as it was.
+    Unwatched,
+    /// What the watch remembers has changed, at these marks.
+    Watched(Marks),
+}
+
 /// The tokens that read into a marked terminal, by configuration.
 pub(crate) type PartingTokens = FxHashMap<ConfigId, Arc<[TokenId]>>;
 
@@ -155,15 +166,19 @@ impl Machine {
         self.parser.intern(&mut threads, is_accepting)
     }
 
-    /// Reads one more byte: whether some reading goes on; else the place is as it was.
-    fn watched_step(&mut self, place: &mut Place, byte: u8) -> Result<bool, EngineError> {
-        let Some(config) = self.admitted(place)? else { return Ok(false) };
-        let Some(next) = self.step(config, byte)? else { return Ok(false) };
+    /// Reads one more byte.
+    pub(crate) fn watched_step(&mut self, place: &mut Place, byte: u8) -> Result<Stepped, EngineError> {
+        let Some(config) = self.admitted(place)? else { return Ok(Stepped::Refused) };
+        let Some(next) = self.step(config, byte)? else { return Ok(Stepped::Refused) };
         place.config = next;
-        if !place.watching.ignores(byte) {
-            <dyn Watching>::make_mut(&mut place.watching).read(byte, self.marks(config));
+        if place.watching.ignores(byte) {
+            return Ok(Stepped::Unwatched);
         }
-        Ok(true)
+        let marks = self.marks(config);
+        match <dyn Watching>::make_mut(&mut place.watching).read(byte, marks) {
+            true => Ok(Stepped::Watched(marks)),
+            false => Ok(Stepped::Unwatched),
+        }
     }
 
     /// How many of `bytes` can be read with a completion behind them, and the place there.
@@ -183,7 +198,7 @@ impl Machine {
         let mut places = vec![start.clone()];
         for &byte in bytes {
             let mut place = places[places.len() - 1].clone();
-            if !self.watched_step(&mut place, byte)? {
+            if self.watched_step(&mut place, byte)? == Stepped::Refused {
                 break;
             }
             places.push(place);
@@ -203,7 +218,7 @@ impl Machine {
     pub(crate) fn watched_run(&mut self, start: &Place, bytes: &[u8]) -> Result<Option<Place>, EngineError> {
         let mut place = start.clone();
         for &byte in bytes {
-            if !self.watched_step(&mut place, byte)? {
+            if self.watched_step(&mut place, byte)? == Stepped::Refused {
                 return Ok(None);
             }
         }
@@ -212,7 +227,7 @@ impl Machine {
 
     /// The mask of a place. Where the machine's mask is memoised, takes time linear in the tokens that are doubtful or read
     /// into a marked terminal, and in the beginnings of tokens that keep the text at risk; next to none where nothing is kept.
-    /// Tokens of which the searches of this call could not find out are left out, and the mask is a bound then; but it is not
+    /// Tokens that the searches of this call could not decide are left out, and then the mask is a bound; but it is not
     /// empty where the text has a completion.
     ///
     /// # Errors
@@ -288,7 +303,7 @@ impl Machine {
 
     /// The tokens that spell the beginning of a completion.
     fn mask_along_completion(&mut self, place: &Place) -> Result<MaskForm, EngineError> {
-        let bytes = self.begun_completion(place)?;
+        let bytes = self.find_completion(place)?.unwrap_or_default();
         let vocabulary = self.parser.shared.vocabulary.clone();
         let trie = vocabulary.trie();
         let (mut node, mut tokens) = (Trie::ROOT, Vec::new());

@@ -12,13 +12,13 @@
 use std::collections::VecDeque;
 
 use maskwright_automata::ByteSet;
-use maskwright_grammar::{Marks, Watching};
+use maskwright_grammar::Marks;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
 use crate::configuration::ConfigId;
 use crate::machine::Machine;
-use crate::watched::Place;
+use crate::watched::{Place, Stepped};
 
 /// How many bytes the searches of one call may try.
 const MAX_TRIED: usize = 400_000;
@@ -77,28 +77,22 @@ impl Search {
 }
 
 impl Machine {
-    /// Reads one more byte; whether some reading goes on.
+    /// Reads one more byte; whether some text continues so.
     pub(crate) fn numbered_step(
         &mut self,
         search: &mut Search,
         at: &mut Numbered,
         byte: u8,
     ) -> Result<bool, EngineError> {
-        let Some(config) = self.admitted(&at.place)? else { return Ok(false) };
-        let Some(next) = self.step(config, byte)? else { return Ok(false) };
-        at.place.config = next;
-        if at.place.watching.ignores(byte) {
-            return Ok(true);
-        }
-        let marks = self.marks(config);
-        if <dyn Watching>::make_mut(&mut at.place.watching).read(byte, marks) {
+        let stepped = self.watched_step(&mut at.place, byte)?;
+        if let Stepped::Watched(marks) = stepped {
             let n_known = search.memories.len() as u32;
             at.memory = *search.memories.entry((at.memory, byte, marks)).or_insert(Memory(n_known + 1));
         }
-        Ok(true)
+        Ok(stepped != Stepped::Refused)
     }
 
-    /// The place after `bytes`; `None` if no reading goes on so far.
+    /// The place after `bytes`; `None` if no text continues so.
     pub(crate) fn numbered_run(
         &mut self,
         search: &mut Search,
@@ -114,32 +108,26 @@ impl Machine {
         Ok(Some(at))
     }
 
-    /// What some completion that the watch accepts begins with; not empty where the text is at risk and may not end.
-    ///
-    /// # Errors
-    /// If that takes too long to find out, or a limit is reached.
-    pub(crate) fn begun_completion(&mut self, place: &Place) -> Result<Vec<u8>, EngineError> {
-        let mut search = Search::new();
-        let root = search.root(place);
-        match self.completion(&mut search, &root)? {
-            Completion::Begins(bytes) => Ok(bytes),
-            Completion::None => Ok(Vec::new()),
-            Completion::Unknown => Err(EngineError::watch_search(MAX_TRIED)),
-        }
-    }
-
     /// Whether the watch accepts some completion of the text at a place.
     ///
     /// # Errors
     /// If that takes too long to find out, or a limit is reached.
     pub(crate) fn has_completion(&mut self, place: &Place) -> Result<bool, EngineError> {
-        if !place.watching.is_at_risk() {
-            return Ok(true);
-        }
+        Ok(!place.watching.is_at_risk() || self.find_completion(place)?.is_some())
+    }
+
+    /// The bytes that a completion which the watch accepts begins with ([`Completion::Begins`]), if there is one.
+    ///
+    /// # Errors
+    /// As [`has_completion`](Machine::has_completion).
+    pub(crate) fn find_completion(&mut self, place: &Place) -> Result<Option<Vec<u8>>, EngineError> {
         let mut search = Search::new();
         let root = search.root(place);
-        let found = self.completion(&mut search, &root)?;
-        found.is_found().ok_or_else(|| EngineError::watch_search(MAX_TRIED))
+        match self.completion(&mut search, &root)? {
+            Completion::Begins(bytes) => Ok(Some(bytes)),
+            Completion::None => Ok(None),
+            Completion::Unknown => Err(EngineError::watch_search(MAX_TRIED)),
+        }
     }
 
     /// A completion of the text at `start` that the watch accepts.

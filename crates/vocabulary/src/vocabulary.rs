@@ -137,32 +137,30 @@ impl Vocabulary {
         self.max_token_bytes
     }
 
-    /// The least number of tokens that spell `text`; `None` if none do. Takes time in the text times the longest token.
+    /// By place in `text`, its end included: the least number of tokens that spell the rest from there; `u32::MAX` if none do.
+    /// Takes time in the text times the longest token.
     ///
     /// ```
     /// use maskwright_vocabulary::Vocabulary;
     /// let tokens = ["a", "ab", "abc", "ca"].map(|token| Some(token.as_bytes().to_vec()));
     /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[], None).unwrap();
-    /// assert_eq!(vocabulary.fewest_tokens(b"abca"), Some(2));
-    /// assert_eq!(vocabulary.fewest_tokens(b"abcb"), None);
+    /// assert_eq!(vocabulary.fewest_tokens(b"abca"), [2, u32::MAX, 1, 1, 0]);
+    /// assert_eq!(vocabulary.fewest_tokens(b"abcb")[0], u32::MAX);
     /// ```
-    pub fn fewest_tokens(&self, text: &[u8]) -> Option<usize> {
-        // By place in the text, of the text before it.
-        let mut fewest = vec![None; text.len() + 1];
-        fewest[0] = Some(0);
-        for start in 0..text.len() {
-            let Some(before) = fewest[start] else { continue };
+    pub fn fewest_tokens(&self, text: &[u8]) -> Vec<u32> {
+        let mut fewest = vec![u32::MAX; text.len() + 1];
+        fewest[text.len()] = 0;
+        for start in (0..text.len()).rev() {
             let mut node = Trie::ROOT;
-            for (end, &byte) in text.iter().enumerate().skip(start) {
+            for (at, &byte) in text.iter().enumerate().skip(start) {
                 let Some(child) = self.trie.child(node, byte) else { break };
                 node = child;
-                let known = &mut fewest[end + 1];
-                if !self.trie.tokens(node).is_empty() && known.is_none_or(|known| known > before + 1) {
-                    *known = Some(before + 1);
+                if !self.trie.tokens(node).is_empty() {
+                    fewest[start] = fewest[start].min(fewest[at + 1].saturating_add(1));
                 }
             }
         }
-        fewest[text.len()]
+        fewest
     }
 
     /// The tokens that match as text, as a packed mask of [`mask_words`]`(n_vocab)` words.

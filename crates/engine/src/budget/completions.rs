@@ -50,7 +50,6 @@ pub(crate) struct Budget {
     eos_cost: u32,
     /// Whether each byte is a token.
     pub(super) spells_all: bool,
-    extent: Extent,
     /// Items that a search may take.
     max_items: u64,
     /// Items that the next search may take: fewer after searches that were given up.
@@ -79,7 +78,6 @@ impl Budget {
             profile_bytes: 0,
             eos_cost: u32::from(!vocabulary.eos_token_ids().is_empty()),
             spells_all: single_bytes(vocabulary) == ByteSet::FULL,
-            extent,
             max_items,
             patience: max_items,
         }
@@ -92,7 +90,7 @@ impl Budget {
 
     /// What one run may take, by patience.
     fn effort(&self) -> Effort {
-        if self.extent == Extent::Aligned {
+        if self.summaries.extent == Extent::Aligned {
             return Effort::Upper;
         }
         let steps = u128::from(MAX_STEPS) * u128::from(self.patience) / u128::from(self.max_items.max(1));

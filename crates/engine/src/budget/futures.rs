@@ -34,9 +34,12 @@ impl FutureId {
 /// A number of tokens that no text has: there is no such way.
 pub(super) const NEVER: u32 = u32::MAX;
 
-/// The sum of two numbers of tokens: as many as can be counted, where there are more; [`NEVER`] if one of them is.
+/// This number of tokens, or more.
+pub(crate) const MANY: u32 = NEVER - 1;
+
+/// The sum of two numbers of tokens; [`NEVER`] if one of them is.
 pub(super) fn plus(a: u32, b: u32) -> u32 {
-    if a == NEVER || b == NEVER { NEVER } else { a.saturating_add(b).min(NEVER - 1) }
+    if a == NEVER || b == NEVER { NEVER } else { a.saturating_add(b).min(MANY) }
 }
 
 /// Sets with more strings than this are not searched one by one.
@@ -297,10 +300,15 @@ impl Futures {
             return known;
         }
         let mut strings = self.strings(future);
-        strings.retain(|string| self.spell(string)[0] >= n_tokens);
+        strings.retain(|string| self.spell(string) >= n_tokens);
         let kept = self.of_strings(&strings);
         self.costly.insert((future, n_tokens), kept);
         kept
+    }
+
+    /// The least number of tokens that spell `string`; [`NEVER`] if none do.
+    pub(super) fn spell(&self, string: &[u8]) -> u32 {
+        self.vocabulary.fewest_tokens(string)[0]
     }
 
     /// The strings of `future`, sorted.
@@ -331,23 +339,6 @@ impl Futures {
         self.union(parts)
     }
 
-    /// By place in `string`: the least number of tokens that spell the rest from there; [`NEVER`] if none do.
-    pub(super) fn spell(&self, string: &[u8]) -> Vec<u32> {
-        let mut least = vec![NEVER; string.len() + 1];
-        least[string.len()] = 0;
-        for start in (0..string.len()).rev() {
-            let mut future = self.root;
-            for (place, &byte) in string.iter().enumerate().skip(start) {
-                let Some(next) = self.step(future, byte) else { break };
-                future = next;
-                if self.is_end(future) {
-                    least[start] = least[start].min(least[place + 1].saturating_add(1));
-                }
-            }
-        }
-        least
-    }
-
     /// The most tokens that the rest of a begun token takes to spell, when a byte of `before` is the last one read and
     /// one of `first` comes next; [`NEVER`] if some rest cannot be spelled, at least 1.
     pub(super) fn worst(&mut self, before: ByteSet, first: ByteSet) -> u32 {
@@ -369,7 +360,7 @@ impl Futures {
         let mut worst = vec![1; 256 * 256].into_boxed_slice();
         for id in 0..self.vocabulary.n_vocab() {
             let token = self.vocabulary.token_bytes(TokenId(id as u32)).unwrap_or_default();
-            let spelled = self.spell(token);
+            let spelled = self.vocabulary.fewest_tokens(token);
             for (pair, least) in token.windows(2).zip(spelled.into_iter().skip(1)) {
                 let known = &mut worst[usize::from(pair[0]) * 256 + usize::from(pair[1])];
                 *known = least.max(*known);

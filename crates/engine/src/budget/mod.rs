@@ -47,6 +47,10 @@
 //! allowed token that it fits (or that nothing completes it, if each byte is a token), the mask is exact without the rest. Masks of e-mail
 //! addresses under a limit that is not near took seconds each before.
 //!
+//! **Lists in any order** of n required items have 2^n places. With more than `summaries::MAX_SETS` of them left, the exact
+//! search is not begun: members are read in the order of their listing, by a summary each, which is one completion of
+//! many and so an upper bound (`summaries::Extent::InOrder`).
+//!
 //! Grammars over the tokens of a lexer have another control state: `lexed`. Where sessions remember what was there, two
 //! bounds and a search: `watched`.
 //!
@@ -64,6 +68,7 @@ mod summaries;
 mod watched;
 
 pub(crate) use far::Far;
+pub(crate) use futures::MANY;
 pub(crate) use lexed::LexedBudget;
 pub(crate) use runs::Spelling;
 pub(crate) use session::{Budgets, MaskWithin};

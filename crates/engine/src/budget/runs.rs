@@ -240,7 +240,7 @@ impl Spelling {
             // The empty reading is none, and whoever asks knows of it.
             return Ok(Arc::new([]));
         }
-        let cost = self.futures.spell(&automaton.shortest_word(residue)?)[0];
+        let cost = self.futures.spell(&automaton.shortest_word(residue)?);
         if cost == NEVER {
             let run = self.run(automaton, residue, root, follow, u64::MAX)?;
             return Ok(run

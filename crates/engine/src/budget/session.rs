@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maskwright_vocabulary::{TokenId, mask_words};
 
 use super::completions::{Budget, MAX_UPPER_ITEMS};
-use super::futures::NEVER;
+use super::futures::{MANY, NEVER};
 use super::lexed::LexedBudget;
 use super::profile::Profile;
 use super::summaries::Extent;
@@ -109,7 +109,7 @@ impl Matcher {
             let n_left = u32::try_from(limit).unwrap_or(u32::MAX - 1);
             if matcher.ask(|machine| machine.fits(&matcher.state, n_left))? != Some(true) {
                 let (least, _) = matcher.ask(|machine| machine.least_at(&matcher.state))?;
-                if least == NEVER || least as usize > limit {
+                if least >= MANY || least as usize > limit {
                     return Err(EngineError::budget_too_small(limit, least));
                 }
             }
@@ -128,7 +128,7 @@ impl Matcher {
             return Ok(TokensToFinish { n_tokens: 0, status: TokenCountStatus::Exact });
         }
         let (n_tokens, status) = self.ask(|machine| machine.least_at(&self.state))?;
-        if n_tokens >= NEVER - 1 {
+        if n_tokens >= MANY {
             return Err(EngineError::no_tokens(n_tokens));
         }
         Ok(TokensToFinish { n_tokens: n_tokens as usize, status })
@@ -426,36 +426,25 @@ impl Machine {
         mut ask: impl FnMut(&mut Budget, &mut Machine) -> Result<T, EngineError>,
     ) -> Result<(T, TokenCountStatus), EngineError> {
         hooks::reach("budget");
-        let exact = self.ask_budget(ways, Extent::All, &mut ask);
-        let in_order = match exact {
-            Err(error) if error.is_budget_orders() => self.ask_budget(ways, Extent::InOrder, &mut ask),
-            exact => return self.or_upper(exact, TokenCountStatus::Exact, ways, ask),
-        };
-        self.or_upper(in_order, TokenCountStatus::Upper, ways, ask)
-    }
-
-    /// An answer, or an upper bound if its search was given up.
-    fn or_upper<T>(
-        &mut self,
-        answer: Result<T, EngineError>,
-        status: TokenCountStatus,
-        ways: Ways,
-        ask: impl FnMut(&mut Budget, &mut Machine) -> Result<T, EngineError>,
-    ) -> Result<(T, TokenCountStatus), EngineError> {
-        match answer {
-            Err(error) if error.is_budget_search() => {
-                Ok((self.ask_budget(ways, Extent::Aligned, ask)?, TokenCountStatus::Upper))
-            }
-            answer => Ok((answer?, status)),
+        let mut status = TokenCountStatus::Exact;
+        let mut answer = self.ask_budget(ways, Extent::All, &mut ask);
+        if answer.as_ref().is_err_and(EngineError::is_budget_orders) {
+            status = TokenCountStatus::Upper;
+            answer = self.ask_budget(ways, Extent::InOrder, &mut ask);
         }
+        if answer.as_ref().is_err_and(EngineError::is_budget_search) {
+            status = TokenCountStatus::Upper;
+            answer = self.ask_budget(ways, Extent::Aligned, &mut ask);
+        }
+        Ok((answer?, status))
     }
 
-    /// Runs `ask` for the completions of a extent.
+    /// Runs `ask` for the completions of an extent.
     fn ask_budget<T>(
         &mut self,
         ways: Ways,
         extent: Extent,
-        mut ask: impl FnMut(&mut Budget, &mut Machine) -> Result<T, EngineError>,
+        ask: impl FnOnce(&mut Budget, &mut Machine) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
         let shared = self.parser.shared.clone();
         let mut budget = match self.budgets[ways as usize].of(extent).take() {

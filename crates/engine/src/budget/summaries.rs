@@ -64,7 +64,7 @@ pub(super) struct Summaries {
     first_bytes: FxHashMap<ExprId, ByteSet>,
     /// Terminals that are not entered, by index.
     avoided: Arc<[bool]>,
-    extent: Extent,
+    pub(super) extent: Extent,
     /// How much work the present question may have led to at its end.
     last_work: u64,
     n_items: u64,
@@ -72,7 +72,7 @@ pub(super) struct Summaries {
     n_moves: u64,
 }
 
-/// Which completions are looked at.
+/// Which completions a search considers.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum Extent {
     /// All; the search is given up where a list in any order has too many orders.
@@ -120,9 +120,9 @@ impl Summaries {
         id
     }
 
-    /// The bytes that a non-empty reading of `state` can begin with, and maybe those of members that a list in any order has
-    /// had. No left recursion, so this ends. All states together take time linear in their expressions, which share what
-    /// chains of optional parts have in common.
+    /// A superset of the bytes that a non-empty reading of `state` can begin with: in a list in any order, members that
+    /// were read before are counted too. Ends, since there is no left recursion. All states together take time linear in
+    /// their distinct expressions, which chains of optional parts share.
     pub(super) fn first_bytes(
         &mut self,
         machine: &mut Machine,
@@ -144,11 +144,10 @@ impl Summaries {
                 Expr::Alt(parts) => parts.to_vec(),
                 Expr::Repeat { inner, .. } => vec![inner],
                 Expr::Shuffle(place) => {
-                    let list = network.pool().shuffle_list(&place);
-                    let (separator, members) = (list.separator, list.members().collect());
+                    let separator = network.pool().shuffle_list(&place).separator;
                     match place.phase == ShufflePhase::AfterItem && !network.is_nullable(separator) {
                         true => vec![separator],
-                        false => members,
+                        false => network.pool().shuffle_list(&place).members().collect(),
                     }
                 }
                 Expr::Terminal(terminal) => {
@@ -400,7 +399,7 @@ impl Summaries {
         Ok(())
     }
 
-    /// Goes on at `caller` with each exit of a summary, those to come included.
+    /// Continues at `caller` from each exit of a summary, those found later included.
     fn call(
         &mut self,
         spelling: &mut Spelling,
