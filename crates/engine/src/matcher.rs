@@ -357,8 +357,10 @@ impl Matcher {
             return Ok(false);
         }
         let Some(mut next) = self.after_bytes(&self.state, bytes)? else { return Ok(false) };
-        let fewest = self.grammar.vocabulary().fewest_tokens(bytes)[0] as usize;
-        next.n_tokens += fewest.min(bytes.len());
+        if self.max_tokens.is_some() {
+            let fewest = self.grammar.vocabulary().fewest_tokens(bytes)[0];
+            next.n_tokens += fewest.map_or(bytes.len(), |fewest| fewest as usize);
+        }
         let fits = self.fits(&next)?.unwrap_or(false);
         if fits {
             self.push(next);

@@ -137,26 +137,29 @@ impl Vocabulary {
         self.max_token_bytes
     }
 
-    /// By place in `text`, its end included: the least number of tokens that spell the rest from there; `u32::MAX` if none do.
+    /// By place in `text`, its end included: the least number of tokens that spell the rest from there; `None` if none do.
     /// Takes time in the text times the longest token.
     ///
     /// ```
     /// use maskwright_vocabulary::Vocabulary;
     /// let tokens = ["a", "ab", "abc", "ca"].map(|token| Some(token.as_bytes().to_vec()));
     /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[], None).unwrap();
-    /// assert_eq!(vocabulary.fewest_tokens(b"abca"), [2, u32::MAX, 1, 1, 0]);
-    /// assert_eq!(vocabulary.fewest_tokens(b"abcb")[0], u32::MAX);
+    /// assert_eq!(vocabulary.fewest_tokens(b"abca"), [Some(2), None, Some(1), Some(1), Some(0)]);
+    /// assert_eq!(vocabulary.fewest_tokens(b"abcb")[0], None);
     /// ```
-    pub fn fewest_tokens(&self, text: &[u8]) -> Vec<u32> {
-        let mut fewest = vec![u32::MAX; text.len() + 1];
-        fewest[text.len()] = 0;
+    pub fn fewest_tokens(&self, text: &[u8]) -> Vec<Option<u32>> {
+        let mut fewest = vec![None; text.len() + 1];
+        fewest[text.len()] = Some(0);
         for start in (0..text.len()).rev() {
             let mut node = Trie::ROOT;
             for (at, &byte) in text.iter().enumerate().skip(start) {
                 let Some(child) = self.trie.child(node, byte) else { break };
                 node = child;
-                if !self.trie.tokens(node).is_empty() {
-                    fewest[start] = fewest[start].min(fewest[at + 1].saturating_add(1));
+                if !self.trie.tokens(node).is_empty()
+                    && let Some(after) = fewest[at + 1]
+                {
+                    let known = fewest[start].unwrap_or(u32::MAX);
+                    fewest[start] = Some(known.min(after + 1));
                 }
             }
         }

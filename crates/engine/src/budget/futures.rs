@@ -308,7 +308,7 @@ impl Futures {
 
     /// The least number of tokens that spell `string`; [`NEVER`] if none do.
     pub(super) fn spell(&self, string: &[u8]) -> u32 {
-        self.vocabulary.fewest_tokens(string)[0]
+        self.vocabulary.fewest_tokens(string)[0].unwrap_or(NEVER)
     }
 
     /// The strings of `future`, sorted.
@@ -363,7 +363,7 @@ impl Futures {
             let spelled = self.vocabulary.fewest_tokens(token);
             for (pair, least) in token.windows(2).zip(spelled.into_iter().skip(1)) {
                 let known = &mut worst[usize::from(pair[0]) * 256 + usize::from(pair[1])];
-                *known = least.max(*known);
+                *known = least.unwrap_or(NEVER).max(*known);
             }
         }
         worst
