@@ -112,7 +112,7 @@ fn rewrite(network: &mut Network, group: &[RuleId], fuel: &Fuel) -> Result<(), G
             })
         })
         .collect();
-    // T(j,i), for each i that j reaches; one rule for all j that go on alike.
+    // T(j,i), for each i that j reaches; one rule for all j with the same edges.
     let mut tails: FxHashMap<(usize, usize), RuleId> = FxHashMap::default();
     let mut classes: FxHashMap<&[(usize, ExprId)], usize> = FxHashMap::default();
     let mut alike: FxHashMap<(usize, bool, usize), RuleId> = FxHashMap::default();

@@ -149,7 +149,7 @@ impl Summaries {
         Ok(exits)
     }
 
-    /// How a text goes on with an exit of a run: the controls behind it. `line` is the width of the line where the run begins.
+    /// The controls after an exit of a run. `line` is the width of the line where the run begins.
     pub(super) fn behind(
         &mut self,
         parts: &mut Parts<'_>,

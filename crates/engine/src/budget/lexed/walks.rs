@@ -28,7 +28,7 @@ const MAX_WALKS: usize = 50_000;
 /// A token's end: its terminal, its line, the hypothesis behind it; or the text's.
 pub(super) type End = (Option<TerminalId>, Blanks, HypothesisId);
 
-/// A way out of a walk: an end, with what is left of the vocabulary's token there; the root for its end.
+/// A way out of a walk: an end, and the rest of the vocabulary's token there (the root at its end).
 type WayOut = (End, FutureId);
 
 /// What can be reached without beginning a token of the vocabulary.
@@ -54,7 +54,7 @@ impl Walk {
         &self.exits[start..start + n_exits]
     }
 
-    /// Adds what a walk finds that begins within this one, behind bytes that made `before`.
+    /// Adds the ways out of a walk that begins within this one, after bytes that made `before`.
     fn add(&mut self, part: &Walk, before: Blanks) {
         for &((terminal, line, hypothesis), future) in &part.exits {
             push_new(&mut self.exits, ((terminal, line.behind(before), hypothesis), future));
