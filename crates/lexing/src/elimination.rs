@@ -7,21 +7,33 @@ use maskwright_automata::{ByteSet, Fuel, Regex};
 use rustc_hash::FxHashMap;
 
 use crate::LexError;
+use crate::merge::{classes, representatives};
 
 /// The greatest size, in [`Regex::size`] units, of all expressions on the way together.
 const MAX_SIZE: u64 = 200_000;
+
+/// The states that sets of bytes lead to.
+pub(crate) type Edges = Vec<(usize, ByteSet)>;
+
+/// Adds that `byte` leads to `to`.
+pub(crate) fn add_edge(edges: &mut Edges, to: usize, byte: u8) {
+    match edges.iter_mut().find(|edge| edge.0 == to) {
+        Some((_, set)) => set.insert(byte),
+        None => edges.push((to, ByteSet::singleton(byte))),
+    }
+}
 
 /// A deterministic automaton; the first state is where it starts.
 #[derive(Default)]
 pub(crate) struct Graph {
     is_final: Vec<bool>,
-    /// By state, where each set of bytes leads to.
-    edges: Vec<Vec<(usize, ByteSet)>>,
+    /// By state, its edges.
+    edges: Vec<Edges>,
 }
 
 impl Graph {
     /// Adds the next state; its edges may lead to states that are yet to be added.
-    pub(crate) fn add(&mut self, is_final: bool, edges: Vec<(usize, ByteSet)>) {
+    pub(crate) fn add(&mut self, is_final: bool, edges: Edges) {
         self.is_final.push(is_final);
         self.edges.push(edges);
     }
@@ -33,7 +45,7 @@ impl Graph {
     pub(crate) fn into_regex(self, fuel: &Fuel) -> Result<Regex, LexError> {
         let merged = self.merged(fuel)?;
         let n_states = merged.edges.len();
-        // The last two nodes are before the start and behind the end.
+        // The last two nodes are before the start and after the end.
         let (entry, exit) = (n_states, n_states + 1);
         let mut out: Vec<FxHashMap<usize, Regex>> = merged
             .edges
@@ -91,39 +103,19 @@ impl Graph {
 
     /// The same words with one state for all states that have the same words after them.
     fn merged(&self, fuel: &Fuel) -> Result<Graph, LexError> {
-        let n_states = self.edges.len();
-        let mut class: Vec<usize> = self.is_final.iter().map(|&is_final| usize::from(is_final)).collect();
-        let mut n_classes = 0;
-        loop {
-            fuel.spend(self.edges.iter().map(Vec::len).sum::<usize>() as u64 + n_states as u64)?;
-            let mut ids: FxHashMap<(usize, Vec<(usize, ByteSet)>), usize> = FxHashMap::default();
-            let finer: Vec<usize> = (0..n_states)
-                .map(|state| {
-                    let next = ids.len();
-                    *ids.entry((class[state], self.edges_by(state, &class))).or_insert(next)
-                })
-                .collect();
-            let n_finer = ids.len();
-            class = finer;
-            if n_finer == n_classes {
-                break;
-            }
-            n_classes = n_finer;
-        }
-        // Classes are numbered by their first states, so the first one has the start.
+        let cost = |state: usize| 1 + self.edges[state].len() as u64;
+        let classes = classes(&self.is_final, fuel, cost, |state, classes| self.edges_by(state, classes))?;
         let mut merged = Graph::default();
-        for (state, &its) in class.iter().enumerate() {
-            if its == merged.edges.len() {
-                merged.add(self.is_final[state], self.edges_by(state, &class));
-            }
+        for state in representatives(&classes) {
+            merged.add(self.is_final[state], self.edges_by(state, &classes));
         }
         Ok(merged)
     }
 
-    /// Where a state's bytes lead to, by class, sorted.
-    fn edges_by(&self, state: usize, class: &[usize]) -> Vec<(usize, ByteSet)> {
-        let mut edges: Vec<(usize, ByteSet)> =
-            self.edges[state].iter().map(|&(to, set)| (class[to], set)).collect();
+    /// The edges of a state to classes, sorted.
+    fn edges_by(&self, state: usize, classes: &[u32]) -> Edges {
+        let mut edges: Edges =
+            self.edges[state].iter().map(|&(to, set)| (classes[to] as usize, set)).collect();
         edges.sort_unstable();
         edges.dedup_by(|from, into| {
             let is_same = from.0 == into.0;

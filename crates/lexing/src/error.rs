@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use maskwright_automata::FuelError;
+use maskwright_automata::{AutomatonError, FuelError};
 
 /// Why a pattern could not be read: where, what was given, and what is allowed.
 ///
@@ -86,9 +86,17 @@ pub struct LexError(LexKind);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum LexKind {
-    Limit { what: &'static str, limit: u64 },
+    Limit {
+        what: &'static str,
+        limit: u64,
+    },
     Fuel(FuelError),
-    Terminal { terminal: u32, message: &'static str },
+    /// The automaton of a terminal's words could not be made or stepped.
+    Automaton(AutomatonError),
+    Terminal {
+        terminal: u32,
+        message: &'static str,
+    },
 }
 
 impl LexError {
@@ -112,12 +120,20 @@ impl LexError {
 
     /// Whether a limit was reached, the caller's fuel included.
     pub fn is_limit(&self) -> bool {
-        matches!(self.0, LexKind::Limit { .. } | LexKind::Fuel(FuelError::Exhausted { .. }))
+        match &self.0 {
+            LexKind::Limit { .. } | LexKind::Fuel(FuelError::Exhausted { .. }) => true,
+            LexKind::Automaton(error) => error.is_limit(),
+            LexKind::Fuel(FuelError::Cancelled) | LexKind::Terminal { .. } => false,
+        }
     }
 
     /// Whether the caller's [`CancelToken`](maskwright_automata::CancelToken) ended the work.
     pub fn is_cancelled(&self) -> bool {
-        self.0 == LexKind::Fuel(FuelError::Cancelled)
+        match &self.0 {
+            LexKind::Fuel(error) => *error == FuelError::Cancelled,
+            LexKind::Automaton(error) => error.is_cancelled(),
+            LexKind::Limit { .. } | LexKind::Terminal { .. } => false,
+        }
     }
 }
 
@@ -128,6 +144,7 @@ impl fmt::Display for LexError {
                 write!(f, "the lexer needs more than the {limit} {what} allowed")
             }
             LexKind::Fuel(error) => error.fmt(f),
+            LexKind::Automaton(error) => error.fmt(f),
             LexKind::Terminal { terminal, message } => write!(f, "terminal {terminal} {message}"),
         }
     }
@@ -138,5 +155,11 @@ impl std::error::Error for LexError {}
 impl From<FuelError> for LexError {
     fn from(error: FuelError) -> LexError {
         LexError(LexKind::Fuel(error))
+    }
+}
+
+impl From<AutomatonError> for LexError {
+    fn from(error: AutomatonError) -> LexError {
+        LexError(LexKind::Automaton(error))
     }
 }

@@ -8,10 +8,10 @@
 
 use std::collections::VecDeque;
 
-use maskwright_automata::{Automaton, AutomatonLimits, ByteSet, Fuel, Regex, StateId};
+use maskwright_automata::{Automaton, AutomatonLimits, Fuel, Regex, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::elimination::Graph;
+use crate::elimination::{Edges, Graph, add_edge};
 use crate::{Discipline, LexError, LexState, Lexer, LexerLimits, LexerTerminal, Pattern, PatternNode};
 
 /// The greatest number of pairs of states of the two automata.
@@ -108,7 +108,7 @@ fn graph(lexer: &Lexer, fuel: &Fuel) -> Result<Graph, LexError> {
     let mut graph = Graph::default();
     while let Some(state) = work.pop_front() {
         fuel.spend(256)?;
-        let mut edges: Vec<(usize, ByteSet)> = Vec::new();
+        let mut edges = Edges::new();
         for byte in 0..=255 {
             let Some(next) = lexer.step(state, byte)? else { continue };
             let n_states = ids.len();
@@ -116,10 +116,7 @@ fn graph(lexer: &Lexer, fuel: &Fuel) -> Result<Graph, LexError> {
             if to == n_states {
                 work.push_back(next);
             }
-            match edges.iter_mut().find(|edge| edge.0 == to) {
-                Some((_, set)) => set.insert(byte),
-                None => edges.push((to, ByteSet::singleton(byte))),
-            }
+            add_edge(&mut edges, to, byte);
         }
         if ids.len() > MAX_STATES {
             return Err(LexError::limit(

@@ -7,8 +7,8 @@
 //!
 //! Whether a token is ignored is decided before that, by the terminal that was tried. So what an ignored regular expression
 //! matches is ignored, keyword or not; and an ignored string that is matched as a keyword of a regular expression is a token
-//! for the parser. Such a string is two terminals of one name here: the one that is ignored is tried, and the other
-//! one is only ever a keyword ([`ignored_keywords`] finds the strings that need that).
+//! for the parser. Such a string is two terminals of one name here: the ignored one is tried, the other is only a keyword
+//! ([`ignored_keywords`] finds the strings that need that).
 
 use std::cmp::Reverse;
 
@@ -93,7 +93,7 @@ pub fn ignored_keywords(
     Ok(keywords)
 }
 
-/// Which terminals are only ever keywords: those whose names ignored ones have too.
+/// Which terminals are only keywords: they share the name of an ignored one and are not ignored.
 fn are_keywords_only(terminals: &[LarkTerminal], ignored: &TerminalSet) -> Vec<bool> {
     let is_ignored = |index: usize| ignored.contains(index as u32);
     let names: FxHashSet<&str> = (0..terminals.len())
@@ -106,8 +106,8 @@ fn are_keywords_only(terminals: &[LarkTerminal], ignored: &TerminalSet) -> Vec<b
     terminals.iter().enumerate().map(names).collect()
 }
 
-/// The terminals as a [`Lexer`](crate::Lexer) takes them: in Lark's order, keywords taken out of it. Ids are
-/// indices of `terminals`.
+/// The terminals as a [`Lexer`](crate::Lexer) takes them: in Lark's order, keywords taken out of it. An ignored regular
+/// expression has no keywords. Ids are indices of `terminals`.
 ///
 /// # Errors
 /// Comparing strings with regular expressions needs more than `fuel`.
@@ -167,11 +167,10 @@ pub fn lark_terminals(
 /// is told at each place which compete: each by itself, strings before regular expressions, as a string that a regular
 /// expression matches too is a keyword, and otherwise in Lark's order. Ids are indices of `terminals`.
 ///
-/// What is `ignored` is decided before keywords are, as Lark does it: an ignored regular expression comes before the strings
-/// that are keywords of it, unless one that is not ignored has them too and is tried first; and an ignored string that
-/// is a keyword comes last, after the regular expressions that make it a token. No rule may read that token: whether it
-/// can be there depends on more than what can be read. (If, of an ignored regular expression and another one, the other is tried
-/// first only in some of the sets that compete, one order for all cannot say so, and the string is a token where it can be read.)
+/// As in Lark, `ignored` is decided before keywords. An ignored regular expression comes before its keywords, unless one
+/// that is not ignored matches them too and is tried first. An ignored string that is a keyword comes last, after the regular
+/// expressions that make it a token, and no rule may read that token. (One order serves all sets of competing terminals. If
+/// only some sets try the other regular expression first, the string is a token wherever rules can read it.)
 ///
 /// Strings of punctuation are operators.
 ///
@@ -205,17 +204,18 @@ pub fn lark_contextual_terminals(
     let is_ignored = |index: usize| ignored.contains(index as u32);
     let is_keyword_only = are_keywords_only(terminals, ignored);
     let mut keywords: Vec<Vec<Keyword>> = vec![Vec::new(); terminals.len()];
-    // Strings go before this many regular expressions.
-    let mut placed: Vec<(usize, usize)> = Vec::new();
+    // Its place, whether it is a regular expression, and its index. Strings go before the regular expression of their place.
+    let mut order: Vec<(usize, bool, usize)> = Vec::with_capacity(terminals.len());
+    order.extend(regexps.iter().enumerate().map(|(place, &regexp)| (place, true, regexp)));
     for string in strings {
         let mut before = None;
-        let mut is_behind_ignored = false;
+        let mut is_after_ignored = false;
         for (at, &regexp) in regexps.iter().enumerate() {
             if !is_keyword(&terminals[string], &terminals[regexp], fuel)? {
                 continue;
             }
             if is_ignored(regexp) {
-                is_behind_ignored |= before.is_none();
+                is_after_ignored |= before.is_none();
                 continue;
             }
             before.get_or_insert(at);
@@ -232,26 +232,19 @@ pub fn lark_contextual_terminals(
                     0
                 }
             }
-            _ if !is_behind_ignored => 0,
+            _ if !is_after_ignored => 0,
             before => before.unwrap_or(regexps.len()),
         };
         if !is_keyword_only[string] {
-            placed.push((place, string));
+            order.push((place, false, string));
         }
     }
-    placed.sort_by_key(|&(place, _)| place);
-    let mut order = Vec::with_capacity(terminals.len());
-    let mut placed = placed.into_iter().peekable();
-    for (at, regexp) in regexps.into_iter().map(Some).chain([None]).enumerate() {
-        while let Some((_, string)) = placed.next_if(|&(place, _)| place <= at) {
-            order.push(string);
-        }
-        order.extend(regexp);
-    }
+    // Stable: strings of one place stay in Lark's order.
+    order.sort_by_key(|&(place, is_regexp, _)| (place, is_regexp));
     let is_punctuation = |string: &String| {
         string.chars().all(|char| !(char.is_alphanumeric() || char == '_' || char.is_whitespace()))
     };
-    let made = order.into_iter().map(|index| {
+    let made = order.into_iter().map(|(_, _, index)| {
         let LarkTerminal { pattern, priority, string, .. } = &terminals[index];
         let mut made = LexerTerminal::new(index as u32, pattern.clone()).with_priority(*priority);
         made.is_operator = string.as_ref().is_some_and(is_punctuation);

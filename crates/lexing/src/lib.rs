@@ -22,6 +22,7 @@ mod guards;
 mod language;
 mod lark;
 mod lexer;
+mod merge;
 mod nfa;
 mod pattern;
 mod possible;

@@ -196,14 +196,19 @@ impl Pattern {
 
     /// Whether there is an assertion in the pattern. O(pattern).
     pub fn has_look(&self) -> bool {
-        match self.node() {
-            PatternNode::Look { .. } => true,
-            PatternNode::Concat(parts) | PatternNode::Alternation(parts) => {
-                parts.iter().any(Pattern::has_look)
+        self.any_node(|node| matches!(node, PatternNode::Look { .. }))
+    }
+
+    /// Whether `test` holds for a node of the pattern, those inside of assertions included. O(pattern).
+    pub(crate) fn any_node(&self, test: fn(&PatternNode) -> bool) -> bool {
+        test(self.node())
+            || match self.node() {
+                PatternNode::Concat(parts) | PatternNode::Alternation(parts) => {
+                    parts.iter().any(|part| part.any_node(test))
+                }
+                PatternNode::Repeat { inner, .. } | PatternNode::Look { inner, .. } => inner.any_node(test),
+                _ => false,
             }
-            PatternNode::Repeat { inner, .. } => inner.has_look(),
-            _ => false,
-        }
     }
 
     /// The outermost level of the pattern.

@@ -11,26 +11,23 @@
 //! that every text meets is known to be none, and a pattern whose assertions never reach over the ends of its words is
 //! known to have one language ([`own_words`](Surroundings::own_words)).
 //!
-//! For the others a [`Context`] is a state of the text at the end of a word: what stands before, and the conditions that the
-//! rest of the text still has to meet. From one context to others the words of a pattern, or any text, are regular languages
-//! again ([`between`](Surroundings::between)); so are the words of other terminals, which are to meet what is asked of them. Whoever has rules over such patterns gives each rule the contexts at both its
-//! ends, as a grammar is intersected with a finite automaton (Bar-Hillel, Perles and Shamir 1961).
+//! For the others, a [`Context`] is the state at the end of a word: what stands before it, and the conditions that the rest of
+//! the text must meet. From one context to others, the words of any terminal are a regular language
+//! ([`between`](Surroundings::between)). A grammar over such terminals gives each rule a context at both its ends, as in the
+//! intersection with a finite automaton (Bar-Hillel, Perles and Shamir 1961).
 //!
 //! Rejected: conditions as lookahead of the expressions themselves. What follows a word is a matter of the rules.
 
 mod explore;
-mod merge;
 
 use std::collections::VecDeque;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use maskwright_automata::{
-    Automaton, AutomatonError, AutomatonLimits, ByteSet, Fuel, FuelError, Regex, StateId,
-};
+use maskwright_automata::{Automaton, AutomatonLimits, Fuel, Regex, StateId};
 use rustc_hash::FxHashMap;
 
-use crate::elimination::Graph;
+use crate::elimination::{Edges, Graph, add_edge};
 use crate::{LexError, Pattern};
 
 /// The most contexts that are told apart.
@@ -39,7 +36,7 @@ const MAX_CONTEXTS: usize = 1_024;
 /// The most pairs of a place in a pattern and a context that are followed from one context.
 const MAX_PAIRS: usize = 20_000;
 
-/// The number of the condition that every text meets, and of the run that has no words.
+/// The number of the condition that every text meets.
 const ANYTHING: u32 = 0;
 /// The number of the condition that no text meets.
 const NOTHING: u32 = 1;
@@ -79,7 +76,6 @@ pub enum Words {
 pub struct Surroundings {
     /// By byte, its class: no automaton tells bytes of one class apart.
     classes: [u8; 256],
-    n_classes: usize,
     /// By state of what stands before, where each class leads.
     before: Vec<Vec<u32>>,
     /// By state of what stands before and pattern, its run; `None` inside of a character.
@@ -118,13 +114,10 @@ struct Place {
     after: Vec<u32>,
 }
 
-/// Where sets of bytes lead.
-type Edges = Vec<(usize, ByteSet)>;
-
 /// Words from one context on.
 #[derive(Debug)]
 struct Reading {
-    /// By state, the context in which a word ends there, and where each set of bytes leads.
+    /// By state, the context in which a word ends there, and its edges.
     states: Vec<(Option<Context>, Edges)>,
     /// The contexts in which words end, sorted.
     ends: Vec<Context>,
@@ -133,7 +126,7 @@ struct Reading {
 }
 
 impl Surroundings {
-    /// The automata of `patterns`, by whose places they are called.
+    /// The automata of `patterns`. The other methods name a pattern by its index.
     ///
     /// # Errors
     /// A pattern matches the empty text, or looks ahead inside of a lookbehind; a limit or `fuel` is exceeded.
@@ -170,7 +163,7 @@ impl Surroundings {
             if ends != ANYTHING && ends != NOTHING {
                 return Ok(None);
             }
-            fuel.spend(self.n_classes as u64)?;
+            fuel.spend(256)?;
             let mut edges = Edges::new();
             for byte in 0..=255 {
                 let Some(next) = Runs.step(self, run, byte)? else { continue };
@@ -179,34 +172,28 @@ impl Surroundings {
                     work.push_back(next);
                     n_states
                 });
-                match edges.iter_mut().find(|edge| edge.0 == to) {
-                    Some((_, known)) => known.insert(byte),
-                    None => edges.push((to, ByteSet::singleton(byte))),
-                }
+                add_edge(&mut edges, to, byte);
             }
             graph.add(ends == ANYTHING, edges);
         }
         graph.into_regex(fuel).map(Some)
     }
 
-    /// Whether texts of whole characters that begin in `context` all end in it, and none is refused.
+    /// Whether every text of whole characters may follow in `context`, and ends in it again.
     pub fn is_calm(&self, context: Context) -> bool {
         let place = &self.contexts[context.0 as usize];
         place.after.is_empty() && self.is_last[place.before as usize]
     }
 
-    /// The contexts in which those of `words` end that begin in `from`, sorted.
+    /// The contexts in which `words` can end if they begin in `from`, sorted.
     ///
     /// # Errors
     /// A limit or `fuel` is exceeded.
     pub fn ends(&mut self, from: Context, words: &Words, fuel: &Fuel) -> Result<Vec<Context>, LexError> {
-        match words {
-            Words::Plain(_) if self.is_calm(from) => Ok(vec![from]),
-            _ => Ok(self.reading(from, words, fuel)?.ends.clone()),
-        }
+        Ok(self.reading(from, words, fuel)?.ends.clone())
     }
 
-    /// Those of `words` that begin in `from` and end in one of `to`.
+    /// The `words` that begin in `from` and end in one of `to`.
     ///
     /// # Errors
     /// A limit or `fuel` is exceeded.
@@ -217,11 +204,6 @@ impl Surroundings {
         words: &Words,
         fuel: &Fuel,
     ) -> Result<Regex, LexError> {
-        if let Words::Plain(words) = words
-            && self.is_calm(from)
-        {
-            return Ok(if to.contains(&from) { words.clone() } else { Regex::empty() });
-        }
         let reading = self.reading(from, words, fuel)?;
         match words {
             // As they are: equal terminals share what they say of a vocabulary.
@@ -245,7 +227,7 @@ impl Surroundings {
         let place = self.contexts[from.0 as usize].clone();
         let reading = match words {
             Words::Plain(regex) => {
-                let automaton = Automaton::new(regex, &AutomatonLimits::default(), fuel).map_err(unmade)?;
+                let automaton = Automaton::new(regex, &AutomatonLimits::default(), fuel)?;
                 match automaton.start() {
                     Some(start) => self.read(&automaton, start, place, fuel)?,
                     None => Reading { states: Vec::new(), ends: Vec::new(), refuses: false },
@@ -275,7 +257,7 @@ impl Surroundings {
         let mut work = VecDeque::from([(start, place)]);
         let mut reading = Reading { states: Vec::new(), ends: Vec::new(), refuses: false };
         while let Some((state, place)) = work.pop_front() {
-            fuel.spend(self.n_classes as u64)?;
+            fuel.spend(256)?;
             let is_whole = self.starts[place.before as usize].is_some();
             let ends = if is_whole { reader.ends(self, state) } else { NOTHING };
             let context = (ends != NOTHING).then(|| self.intern(place.and(ends))).transpose()?;
@@ -292,10 +274,7 @@ impl Surroundings {
                     work.push_back(key.clone());
                     n_states
                 });
-                match edges.iter_mut().find(|edge| edge.0 == to) {
-                    Some((_, known)) => known.insert(byte),
-                    None => edges.push((to, ByteSet::singleton(byte))),
-                }
+                add_edge(&mut edges, to, byte);
             }
             reading.states.push((context, edges));
             if ids.len() > MAX_PAIRS {
@@ -385,7 +364,7 @@ impl Reader for Automaton {
     type State = StateId;
 
     fn step(&self, _: &Surroundings, state: StateId, byte: u8) -> Result<Option<StateId>, LexError> {
-        Automaton::step(self, state, byte).map_err(unmade)
+        Ok(Automaton::step(self, state, byte)?)
     }
 
     fn ends(&self, _: &Surroundings, state: StateId) -> u32 {
@@ -393,9 +372,32 @@ impl Reader for Automaton {
     }
 }
 
-fn unmade(error: AutomatonError) -> LexError {
-    match error.is_cancelled() {
-        true => FuelError::Cancelled.into(),
-        false => LexError::limit("states of a terminal in one context", MAX_PAIRS as u64),
+#[cfg(test)]
+mod tests {
+    use maskwright_automata::CancelToken;
+
+    use super::*;
+
+    /// Every limit of an automaton used to be reported as the one on pairs.
+    #[test]
+    fn errors_of_automata_keep_their_reasons() {
+        let mut surroundings = Surroundings::new(&[], &Fuel::unlimited()).unwrap();
+        let start = surroundings.start();
+        let mut nested = Regex::literal("ab");
+        for _ in 0..1_000 {
+            nested = Regex::concat([nested.repeat(2, Some(3)), Regex::literal("x")]);
+        }
+        let error = surroundings.ends(start, &Words::Plain(nested), &Fuel::unlimited()).unwrap_err();
+        assert!(error.is_limit() && !error.is_cancelled());
+        assert_eq!(error.to_string(), "the expression needs more than the 400 levels of nesting allowed");
+
+        let words = Words::Plain(Regex::literal("ab"));
+        let error = surroundings.ends(start, &words, &Fuel::new(1)).unwrap_err();
+        assert!(error.is_limit() && !error.is_cancelled());
+        assert_eq!(error.to_string(), "more work than the limit of 1 units allows");
+        let cancel = CancelToken::new();
+        cancel.cancel();
+        let error = surroundings.ends(start, &words, &Fuel::unlimited().with_cancel(cancel)).unwrap_err();
+        assert!(error.is_cancelled() && !error.is_limit());
     }
 }

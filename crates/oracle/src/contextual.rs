@@ -19,12 +19,11 @@
 //!
 //! Here this is done as it is said, with nothing made ahead.
 
-use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
-use maskwright_lexing::{LexerTerminal, find_prefix};
+use maskwright_lexing::LexerTerminal;
 
 use crate::LexedOracle;
-use crate::lexed::token;
+use crate::lexed::{find, token};
 
 /// A token that the parser gets, and its text.
 type Token<'t> = (TerminalId, &'t [u8]);
@@ -60,8 +59,7 @@ impl LexedOracle {
             let mut longer = sentence.clone();
             longer.push(id);
             if (is_newline || self.ignored.contains(&id) || self.rules.is_prefix(&self.words_of(&longer)))
-                && let Some(end) = find_prefix(&terminal.pattern, text, at, &Fuel::unlimited())
-                    .expect("small terminals are within all limits")
+                && let Some(end) = find(&terminal.pattern, text, at)
             {
                 matches.push((terminal, end));
             }

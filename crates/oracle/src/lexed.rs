@@ -11,7 +11,8 @@ use std::cmp::Reverse;
 use maskwright_automata::Fuel;
 use maskwright_grammar::{Layout, LexedGrammar, TerminalId};
 use maskwright_lexing::{
-    LarkTerminal, LexerTerminal, TerminalSet, find_prefix, lark_contextual_terminals, lark_terminals,
+    Keyword, LarkTerminal, LexerTerminal, Pattern, TerminalSet, find_prefix, lark_contextual_terminals,
+    lark_terminals,
 };
 
 use crate::Oracle;
@@ -122,10 +123,6 @@ impl LexedOracle {
 
     /// The tokens that are not ignored; `None` if the lexer is stuck.
     fn tokens<'t>(&self, text: &'t [u8]) -> Option<Vec<(TerminalId, &'t [u8])>> {
-        let fuel = Fuel::unlimited();
-        let find = |pattern, text: &[u8], at| {
-            find_prefix(pattern, text, at, &fuel).expect("small terminals are within all limits")
-        };
         let (mut tokens, mut at) = (Vec::new(), 0);
         while at < text.len() {
             let (terminal, end) = self
@@ -147,13 +144,15 @@ fn ignored(grammar: &LexedGrammar<LarkTerminal>) -> TerminalSet {
     grammar.ignored.iter().map(|terminal| terminal.index() as u32).collect()
 }
 
+/// Where the match of `pattern` in `text` at `at` ends.
+pub(crate) fn find(pattern: &Pattern, text: &[u8], at: usize) -> Option<usize> {
+    find_prefix(pattern, text, at, &Fuel::unlimited()).expect("small terminals are within all limits")
+}
+
 /// The terminal that a match of `terminal` is a token of: the keyword that it is, or itself.
 pub(crate) fn token(terminal: &LexerTerminal, matched: &[u8]) -> TerminalId {
-    let is_it = |pattern| {
-        let end = find_prefix(pattern, matched, 0, &Fuel::unlimited());
-        end.expect("small terminals are within all limits") == Some(matched.len())
-    };
-    let keyword = terminal.keywords.iter().find(|keyword| is_it(&keyword.pattern));
+    let is_it = |keyword: &&Keyword| find(&keyword.pattern, matched, 0) == Some(matched.len());
+    let keyword = terminal.keywords.iter().find(is_it);
     TerminalId::from_index(keyword.map_or(terminal.id, |keyword| keyword.terminal) as usize)
 }
 

@@ -322,19 +322,8 @@ fn is_nullable(pattern: &Pattern) -> bool {
     pattern.min_width() == 0
 }
 
-fn any_node(pattern: &Pattern, test: fn(&PatternNode) -> bool) -> bool {
-    test(pattern.node())
-        || match pattern.node() {
-            PatternNode::Concat(parts) | PatternNode::Alternation(parts) => {
-                parts.iter().any(|part| any_node(part, test))
-            }
-            PatternNode::Repeat { inner, .. } | PatternNode::Look { inner, .. } => any_node(inner, test),
-            _ => false,
-        }
-}
-
 fn looks_ahead(pattern: &Pattern) -> bool {
-    any_node(pattern, |node| matches!(node, PatternNode::Look { ahead: true, .. }))
+    pattern.any_node(|node| matches!(node, PatternNode::Look { ahead: true, .. }))
 }
 
 /// What the continuations of each instruction ask for: a least fixed point. Targets mostly have lower numbers

@@ -2,14 +2,16 @@
 //!
 //! All patterns are terminals of one lexer, in which none competes with another ([`Choice::Each`]); one more, which reads any
 //! characters, is there to see what stands before a place. A pattern's run is two states of that lexer: *whole*, which began in
-//! the text, and *alone*, which began at the start of a text of its own. What a word needs is a set of [`Wait`]s of
-//! which one must come true, followed by subset construction.
+//! the text, and *alone*, which began at the start of a text of its own. A condition is a set of [`Claim`]s, one of which must
+//! hold. Subset construction follows them.
+
+use std::hash::Hash;
 
 use maskwright_automata::Fuel;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::merge::{classes, representatives};
 use super::{ANYTHING, Condition, Context, DEAD, NOTHING, Place, Run, Surroundings};
+use crate::merge::{classes, representatives};
 use crate::{Choice, Discipline, Fate, LexError, LexState, Lexer, LexerLimits, LexerTerminal, Pattern};
 
 /// The most states of what stands before a place; inside of characters there are many.
@@ -21,19 +23,19 @@ const MAX_RUNS: usize = 20_000;
 /// The most conditions.
 const MAX_CONDITIONS: usize = 20_000;
 
-/// The bytes that go on with a character.
+/// The bytes that continue a character.
 const CONTINUATIONS: std::ops::RangeInclusive<u8> = 0x80..=0xBF;
 
-/// One way in which a word that ended may turn out to be one. `whole` is the state of the match in the text.
+/// One way in which a word counts. `whole` is the state of the match in the text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-enum Wait {
-    /// It is the match in the text unless the guard refutes it.
+enum Claim {
+    /// The word is the match in the text, unless the guard refutes it.
     Guard(LexState),
-    /// Some longer match in the text is one: it is that of a prefix of it, which ended just now.
+    /// A longer match in the text exists. The word matches a prefix that ended just now.
     Cut { whole: LexState },
-    /// The same of a prefix that ended before.
+    /// The same, for a prefix that ended earlier.
     Longer { whole: LexState },
-    /// It is the match of a prefix that ends here or later, unless the guard refutes it there; `None`: of all of them.
+    /// The word matches a prefix that ends here or later, unless the guard refutes it there; without a guard, any such prefix.
     Prefix { guard: Option<LexState>, whole: LexState },
 }
 
@@ -42,12 +44,12 @@ struct Explorer<'a> {
     /// The terminal that reads any characters.
     any: u32,
     fuel: &'a Fuel,
-    conditions: Vec<Vec<Wait>>,
-    condition_ids: FxHashMap<Vec<Wait>, u32>,
+    conditions: Vec<Vec<Claim>>,
+    condition_ids: FxHashMap<Vec<Claim>, u32>,
 }
 
-/// A run: the terminal, `whole` and `alone`.
-type RunKey = (u32, LexState, Option<LexState>);
+/// A run: `whole` and `alone`.
+type RunKey = (LexState, Option<LexState>);
 
 pub(super) fn surroundings(patterns: &[&Pattern], fuel: &Fuel) -> Result<Surroundings, LexError> {
     let mut terminals: Vec<LexerTerminal> =
@@ -65,14 +67,12 @@ pub(super) fn surroundings(patterns: &[&Pattern], fuel: &Fuel) -> Result<Surroun
     let conditions = explorer.conditions()?;
 
     let outputs: Vec<bool> = conditions.iter().map(|condition| condition.holds_at_end).collect();
-    let next: Vec<Vec<u32>> = conditions.iter().map(|condition| condition.next.clone()).collect();
-    let condition_classes = classes(&outputs, &next, fuel)?;
+    let condition_classes = merged(&outputs, |state| &conditions[state].next, fuel)?;
     let outputs: Vec<u32> = runs.iter().map(|run| condition_classes[run.ends as usize]).collect();
-    let next: Vec<Vec<u32>> = runs.iter().map(|run| run.next.clone()).collect();
-    let run_classes = classes(&outputs, &next, fuel)?;
+    let run_classes = merged(&outputs, |state| &runs[state].next, fuel)?;
     let starts: Vec<Option<Vec<u32>>> =
         starts.into_iter().map(|starts| starts.map(|starts| renumbered(&starts, &run_classes))).collect();
-    let before_classes = classes(&starts, &before, fuel)?;
+    let before_classes = merged(&starts, |state| &before[state], fuel)?;
 
     let kept = representatives(&condition_classes).into_iter().map(|state| Condition {
         holds_at_end: conditions[state].holds_at_end,
@@ -90,7 +90,6 @@ pub(super) fn surroundings(patterns: &[&Pattern], fuel: &Fuel) -> Result<Surroun
     let starts: Vec<Option<Vec<u32>>> = kept.into_iter().map(|state| starts[state].clone()).collect();
     Ok(Surroundings {
         classes: *explorer.lexer.byte_classes(),
-        n_classes: explorer.lexer.class_representatives().len(),
         is_last: (0..before.len()).map(|state| leads_back(&before, &starts, state)).collect(),
         before,
         starts,
@@ -116,6 +115,16 @@ fn leads_back(before: &[Vec<u32>], starts: &[Option<Vec<u32>>], state: usize) ->
         }
     }
     true
+}
+
+/// The classes of states, by output and successors.
+fn merged<'n, T: Hash + Eq>(
+    outputs: &[T],
+    next: impl Fn(usize) -> &'n [u32],
+    fuel: &Fuel,
+) -> Result<Vec<u32>, LexError> {
+    let cost = |state| 1 + next(state).len() as u64 / 16;
+    classes(outputs, fuel, cost, |state, classes| renumbered(next(state), classes))
 }
 
 fn renumbered(states: &[u32], classes: &[u32]) -> Vec<u32> {
@@ -169,6 +178,9 @@ impl Explorer<'_> {
                 keys.len() as u32
             })
         };
+        let start = self.lexer.start();
+        let alone: Vec<LexState> =
+            (0..self.any).map(|terminal| self.begin(start, terminal)).collect::<Result<_, _>>()?;
         let mut starts = Vec::new();
         for (state, &before) in befores.iter().enumerate() {
             let Some(before) = before.filter(|&before| state == 0 || !self.lexer.accepts(before).is_empty())
@@ -177,17 +189,16 @@ impl Explorer<'_> {
                 continue;
             };
             let mut its = Vec::new();
-            for terminal in 0..self.any {
+            for (terminal, &alone) in (0u32..).zip(&alone) {
                 self.fuel.spend(1)?;
                 let whole = self.begin(before, terminal)?;
-                let alone = self.begin(self.lexer.start(), terminal)?;
-                its.push(number(&mut keys, (terminal, whole, Some(alone))));
+                its.push(number(&mut keys, (whole, Some(alone))));
             }
             starts.push(Some(its));
         }
         let bytes = self.lexer.class_representatives().to_vec();
         let mut runs = vec![Run { ends: NOTHING, next: vec![DEAD; bytes.len()] }];
-        while let Some(&(terminal, whole, alone)) = keys.get(runs.len() - 1) {
+        while let Some(&(whole, alone)) = keys.get(runs.len() - 1) {
             let mut next = Vec::new();
             for &byte in &bytes {
                 self.fuel.spend(1)?;
@@ -198,7 +209,7 @@ impl Explorer<'_> {
                             Some(alone) => self.lexer.step(alone, byte)?,
                             None => None,
                         };
-                        number(&mut keys, (terminal, whole, alone))
+                        number(&mut keys, (whole, alone))
                     }
                 });
             }
@@ -213,24 +224,24 @@ impl Explorer<'_> {
 
     /// The condition under which a word ends here.
     fn ends(&mut self, whole: LexState, alone: Option<LexState>) -> Result<u32, LexError> {
-        let mut waits = Vec::new();
+        let mut claims = Vec::new();
         for accept in self.lexer.accepts(whole) {
-            waits.push(Wait::Guard(accept.guard));
+            claims.push(Claim::Guard(accept.guard));
         }
         for accept in alone.map_or(&[][..], |alone| self.lexer.accepts(alone)) {
             let guard = Some(accept.guard);
-            waits.push(Wait::Prefix { guard, whole });
+            claims.push(Claim::Prefix { guard, whole });
         }
-        self.intern(waits)
+        self.intern(claims)
     }
 
-    /// The number of the condition that one of `waits` comes true.
-    fn intern(&mut self, waits: Vec<Wait>) -> Result<u32, LexError> {
-        let mut closed = Vec::with_capacity(waits.len());
-        for wait in waits {
-            match wait {
-                Wait::Guard(guard) if !self.lexer.can_accept_again(guard)? => return Ok(ANYTHING),
-                Wait::Prefix { guard, whole } => {
+    /// The number of the condition that one of `claims` holds.
+    fn intern(&mut self, claims: Vec<Claim>) -> Result<u32, LexError> {
+        let mut closed = Vec::with_capacity(claims.len());
+        for claim in claims {
+            match claim {
+                Claim::Guard(guard) if !self.lexer.can_accept_again(guard)? => return Ok(ANYTHING),
+                Claim::Prefix { guard, whole } => {
                     let mut guard = guard;
                     if let Some(its) = guard
                         && !self.lexer.can_accept_again(its)?
@@ -238,11 +249,11 @@ impl Explorer<'_> {
                         guard = None;
                     }
                     if guard.is_none_or(|guard| !self.lexer.refutes_at_end(guard)) {
-                        closed.push(Wait::Cut { whole });
+                        closed.push(Claim::Cut { whole });
                     }
-                    closed.push(Wait::Prefix { guard, whole });
+                    closed.push(Claim::Prefix { guard, whole });
                 }
-                wait => closed.push(wait),
+                claim => closed.push(claim),
             }
         }
         closed.sort_unstable();
@@ -267,16 +278,16 @@ impl Explorer<'_> {
         let bytes = self.lexer.class_representatives().to_vec();
         let constant = |holds_at_end, id| Condition { holds_at_end, next: vec![id; bytes.len()] };
         let mut conditions = vec![constant(true, ANYTHING), constant(false, NOTHING)];
-        while let Some(waits) = self.conditions.get(conditions.len()).cloned() {
-            let holds = |wait: &Wait| match wait {
-                Wait::Guard(guard) => !self.lexer.refutes_at_end(*guard),
-                Wait::Cut { .. } | Wait::Longer { .. } | Wait::Prefix { .. } => false,
+        while let Some(claims) = self.conditions.get(conditions.len()).cloned() {
+            let holds = |claim: &Claim| match claim {
+                Claim::Guard(guard) => !self.lexer.refutes_at_end(*guard),
+                Claim::Cut { .. } | Claim::Longer { .. } | Claim::Prefix { .. } => false,
             };
-            let holds_at_end = waits.iter().any(holds);
+            let holds_at_end = claims.iter().any(holds);
             let mut next = Vec::new();
             for &byte in &bytes {
-                self.fuel.spend(waits.len() as u64)?;
-                next.push(self.after(&waits, byte)?);
+                self.fuel.spend(claims.len() as u64)?;
+                next.push(self.after(&claims, byte)?);
             }
             conditions.push(Condition { holds_at_end, next });
         }
@@ -284,25 +295,25 @@ impl Explorer<'_> {
     }
 
     /// The condition after a byte.
-    fn after(&mut self, waits: &[Wait], byte: u8) -> Result<u32, LexError> {
+    fn after(&mut self, claims: &[Claim], byte: u8) -> Result<u32, LexError> {
         let mut after = Vec::new();
-        for &wait in waits {
-            match wait {
-                Wait::Guard(guard) => match self.lexer.fate(guard, byte)? {
+        for &claim in claims {
+            match claim {
+                Claim::Guard(guard) => match self.lexer.fate(guard, byte)? {
                     Fate::Stands => return Ok(ANYTHING),
                     Fate::Refuted => {}
-                    Fate::Watched(guard) => after.push(Wait::Guard(guard)),
+                    Fate::Watched(guard) => after.push(Claim::Guard(guard)),
                 },
                 // Prefixes end between characters.
-                Wait::Cut { .. } if CONTINUATIONS.contains(&byte) => {}
-                Wait::Cut { whole } | Wait::Longer { whole } => {
+                Claim::Cut { .. } if CONTINUATIONS.contains(&byte) => {}
+                Claim::Cut { whole } | Claim::Longer { whole } => {
                     if let Some(whole) = self.lexer.step(whole, byte)? {
-                        after.push(Wait::Longer { whole });
+                        after.push(Claim::Longer { whole });
                         let accepts = self.lexer.accepts(whole);
-                        after.extend(accepts.iter().map(|accept| Wait::Guard(accept.guard)));
+                        after.extend(accepts.iter().map(|accept| Claim::Guard(accept.guard)));
                     }
                 }
-                Wait::Prefix { guard, whole } => {
+                Claim::Prefix { guard, whole } => {
                     let Some(whole) = self.lexer.step(whole, byte)? else { continue };
                     let guard = match guard {
                         Some(guard) => match self.lexer.fate(guard, byte)? {
@@ -312,7 +323,7 @@ impl Explorer<'_> {
                         },
                         None => None,
                     };
-                    after.push(Wait::Prefix { guard, whole });
+                    after.push(Claim::Prefix { guard, whole });
                 }
             }
         }
