@@ -4,12 +4,12 @@ use maskwright_automata::{Fuel, FuelError};
 
 use crate::{Expr, ExprId, ExprPool, Grammar, GrammarBuilder, RuleId, Seen, TerminalId};
 
-/// What became of a grammar that was [embedded](GrammarBuilder::embed_all).
+/// A grammar that was [embedded](GrammarBuilder::embed_all) in another.
 #[derive(Clone, Debug)]
 pub struct Embedded {
-    /// Its texts.
+    /// The expression of its start rule.
     pub start: ExprId,
-    /// By expression of its pool that its rules use, what that is in the grammar around it.
+    /// For each expression of its pool that its rules use, the expression in the outer grammar.
     pub exprs: Vec<ExprId>,
 }
 
@@ -43,7 +43,7 @@ impl GrammarBuilder {
         Ok(self.embed_all(grammar, fuel, terminal)?.start)
     }
 
-    /// The same, with all expressions of `grammar` beside its texts.
+    /// Like [embed](Self::embed), but also returns where each expression went.
     ///
     /// # Errors
     /// If `fuel` runs out.

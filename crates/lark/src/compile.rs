@@ -5,7 +5,7 @@ use maskwright_grammar::{
     ExprId, GrammarBuilder, Layout, LexedGrammar, RuleId, TerminalFacts, TerminalId, reduce,
 };
 use maskwright_lexing::{Flags, LarkTerminal, TerminalSet, ignored_keywords, lark_order};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::config::{Indentation, LarkConfig, LarkGrammar, LexerKind};
 use crate::definitions::{Definitions, load};
@@ -58,16 +58,18 @@ fn compile(sources: &mut Sources, config: &LarkConfig<'_>, fuel: &Fuel) -> Resul
     }
     let kept = kept_terminals(&rules, &definitions, start, config.indentation.as_ref());
     let mut terminals = terminals(&rules.terminals, &kept, &definitions, fuel)?;
-    let ids: FxHashMap<String, usize> =
-        terminals.terminals.iter().enumerate().map(|(id, terminal)| (terminal.name.clone(), id)).collect();
+    let n_defined = terminals.terminals.len();
+    let names: FxHashSet<&str> = definitions.ignored.iter().map(|(name, _)| name.as_str()).collect();
     let mut ignored: Vec<usize> =
-        definitions.ignored.iter().filter_map(|(name, _)| ids.get(name.as_str()).copied()).collect();
+        (0..n_defined).filter(|&id| names.contains(terminals.terminals[id].name.as_str())).collect();
     if !is_over_bytes {
         split_keywords(&mut terminals, &mut ignored, config.lexer, fuel)?;
     }
     ignored.sort_unstable();
-    ignored.dedup();
     let Terminals { terminals, regexps, spans } = terminals;
+    // Of a string that was split, rules name the first terminal.
+    let defined = terminals[..n_defined].iter().enumerate();
+    let ids: FxHashMap<&str, usize> = defined.map(|(id, terminal)| (terminal.name.as_str(), id)).collect();
     let indentation = match &config.indentation {
         Some(indentation) => Some(layout(indentation, &ids, &rules.declared, terminals.len())?),
         None => None,
@@ -235,9 +237,9 @@ fn terminal(text: &NamedText, definitions: &Definitions, fuel: &Fuel) -> Result<
     })
 }
 
-/// Makes two terminals of each ignored string that may be a token all the same: as the keyword of a regular expression
-/// (see [`ignored_keywords`]). One is ignored, and the other is the keyword; rules that name the string have the keyword, but
-/// with the contextual lexer it is a token for no rule.
+/// Splits each ignored string that can also be the keyword of a regular expression (see [`ignored_keywords`]) into two
+/// terminals of one name: an ignored one and a keyword. With the basic lexer rules read the keyword; with the contextual lexer
+/// no rule does.
 fn split_keywords(
     terminals: &mut Terminals,
     ignored: &mut [usize],
@@ -261,7 +263,7 @@ fn split_keywords(
 
 fn layout(
     indentation: &Indentation,
-    ids: &FxHashMap<String, usize>,
+    ids: &FxHashMap<&str, usize>,
     declared: &[String],
     n_terminals: usize,
 ) -> Result<Layout, Fault> {
@@ -278,7 +280,7 @@ fn layout(
             TOP,
             format!("indentation needs the terminal `{}`, which is not defined", indentation.newline),
         )
-        .suggesting(&indentation.newline, ids.keys().map(String::as_str))
+        .suggesting(&indentation.newline, ids.keys().copied())
     })?;
     let brackets = |names: &[String]| {
         let mut brackets: Vec<TerminalId> = names.iter().filter_map(|name| lexed(name)).collect();
@@ -298,7 +300,7 @@ fn layout(
 /// Makes the grammar of the rules that the start rule leads to.
 struct Lowering<'a> {
     rules: &'a Rules,
-    ids: &'a FxHashMap<String, usize>,
+    ids: &'a FxHashMap<&'a str, usize>,
     n_terminals: usize,
     /// The expressions of the terminals, by id.
     terminals: Vec<ExprId>,

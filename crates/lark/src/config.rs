@@ -24,9 +24,9 @@ pub enum LexerKind {
     Basic,
     /// None: the rules decide alone, as with Lark's `parser="earley", lexer="dynamic_complete"`. A text is in the language iff
     /// it can be split in any way into words of terminals, and of ignored terminals between them, that the rules derive. A
-    /// word of a terminal is what its pattern matches at its place in the text, as Python's `re` finds it; or, of a prefix of that, what it
-    /// matches in the prefix alone. So a comment that ends lazily has one end, and assertions (`\b`, `(?!...)`, `$`) see
-    /// the text around the word, as they do in Lark. What they see is kept track of as far as limits allow; beyond, the grammar is refused.
+    /// word of a terminal is the match that Python's `re` finds for it at that place, where assertions (`\b`, `(?!...)`,
+    /// `$`) see the whole text. As in Lark, every prefix of that match is tried too, as a text of its own, and what the
+    /// pattern matches there is also a word. A grammar whose assertions exceed the limits is refused.
     /// Priorities have no effect, indentation is refused. JSON Schemas in a grammar (`%json`) need it.
     ///
     /// (Lark takes of ignored text only what a pattern matches first, so with `%ignore /a+/` it refuses what needs some

@@ -1,12 +1,12 @@
 //! Rules over terminals that look around themselves, as rules over plain terminals.
 //!
-//! Whether such a terminal has a word may depend on the text around it ([`Surroundings`]). So each rule is made once for each
-//! context that it can begin in and each set of contexts that it is to end in; terminals keep the words that lead
-//! from the one to the other (Bar-Hillel, Perles and Shamir 1961). Sets instead of single contexts: what ends a text may end in
-//! any context that lets the text end, and ends that the rest of a sequence treats alike are not told apart.
+//! Whether such a terminal has a word may depend on the text around it ([`Surroundings`]). So there is one copy of each rule
+//! for each context in which it can begin and each set of contexts in which it may end. Its terminals keep the words between
+//! them (Bar-Hillel, Perles and Shamir 1961). The ends are sets because a text may end in any context that allows it, and
+//! because ends with the same continuations need not be told apart.
 //!
-//! From a context without conditions that no byte leaves, rules without such terminals are taken as they are. So a JSON Schema
-//! between `<call>` and `</call>` is made once, and its terminals have the rows of all other grammars.
+//! In a context that has no conditions and that no text leaves, rules without such terminals are copied unchanged. So a JSON
+//! Schema between `<call>` and `</call>` is made once, and shares its rows with other grammars.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -17,17 +17,16 @@ use maskwright_lexing::{Context, LexError, Surroundings, Words};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Fault;
-use crate::source::Span;
+use crate::source::{Span, TOP};
 
-/// How deeply expressions of one rule may be nested.
+/// The most items and levels of a rule.
 const MAX_DEPTH: u32 = 500;
-/// The most rules and expressions that are made.
+/// The most expressions that are made besides those of the plain grammar.
 const MAX_MADE: usize = 1_000_000;
 
 /// Why the rules could not be made.
 pub(crate) enum Unmade {
     Lex(LexError),
-    Fuel(FuelError),
     /// A limit of this pass, or of automata: what there is too much of.
     Limit(String),
 }
@@ -37,15 +36,14 @@ pub(crate) const OTHER_LEXERS: &str =
     "leave the assertion out, or use the lexer \"contextual\" or \"basic\", which know where each token ends";
 
 impl Unmade {
-    /// The error, told of the terminal `name`.
-    pub(crate) fn located(self, name: &str, span: Span) -> Fault {
-        let (message, is_cancelled, is_limit) = match &self {
+    /// The error, told of the `first` terminal that looks around itself, if there is one.
+    pub(crate) fn located(self, first: Option<(&str, Span)>) -> Fault {
+        let (message, is_cancelled, is_limit) = match self {
             Unmade::Lex(error) => (error.to_string(), error.is_cancelled(), error.is_limit()),
-            Unmade::Fuel(error) => {
-                let is_cancelled = *error == FuelError::Cancelled;
-                (error.to_string(), is_cancelled, !is_cancelled)
-            }
-            Unmade::Limit(message) => (message.clone(), false, true),
+            Unmade::Limit(message) => (message, false, true),
+        };
+        let Some((name, span)) = first else {
+            return Fault::caused(TOP, message, is_cancelled, is_limit);
         };
         let message = format!(
             "`{name}` looks at the text around it, and the lexer \"dynamic_complete\" cannot keep track of that: {message}"
@@ -62,7 +60,7 @@ impl From<LexError> for Unmade {
 
 impl From<FuelError> for Unmade {
     fn from(error: FuelError) -> Unmade {
-        Unmade::Fuel(error)
+        Unmade::Lex(error.into())
     }
 }
 
@@ -248,7 +246,7 @@ impl Product<'_> {
     fn enter(&mut self) -> Result<(), Unmade> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(Unmade::Limit(format!("rules nested more than {MAX_DEPTH} deep")));
+            return Err(Unmade::Limit(format!("a rule with more than {MAX_DEPTH} items or levels")));
         }
         Ok(())
     }
@@ -261,15 +259,15 @@ impl Product<'_> {
     /// The texts of `expr` that begin in `from` and end in one of `to`.
     fn text(&mut self, expr: ExprId, from: Context, to: &Contexts) -> Result<ExprId, Unmade> {
         self.fuel.spend(1)?;
-        if self.builder.n_exprs() > MAX_MADE {
-            return Err(Unmade::Limit(format!("more than {MAX_MADE} expressions")));
-        }
         let to: Contexts = self.known_ends(expr, from).into_iter().filter(|end| to.contains(end)).collect();
         if to.is_empty() {
             return Ok(self.builder.never());
         }
         if self.is_plain(expr, from) {
             return Ok(self.plain.exprs[expr.index()]);
+        }
+        if self.builder.n_exprs() > self.plain.exprs.len() + MAX_MADE {
+            return Err(Unmade::Limit(format!("more than {MAX_MADE} expressions")));
         }
         self.enter()?;
         let made = match self.grammar.pool().get(expr).clone() {
@@ -303,7 +301,7 @@ impl Product<'_> {
         Ok(made)
     }
 
-    /// Texts of `head` to each of `middles`, and behind them what `rest` makes of that. Middles with the same rest are one.
+    /// Texts of `head` that end in one of `middles`, followed by what `rest` gives for it. Middles with equal rests are merged.
     fn then(
         &mut self,
         head: ExprId,
@@ -372,5 +370,5 @@ impl Product<'_> {
 }
 
 fn in_any_order() -> Unmade {
-    Unmade::Limit("properties in any order right beside it".to_owned())
+    Unmade::Limit("a JSON object with properties in any order stands next to it".to_owned())
 }

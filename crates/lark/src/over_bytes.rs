@@ -12,7 +12,7 @@ use maskwright_lexing::{LarkTerminal, LexError, Pattern, Surroundings, Words};
 use rustc_hash::FxHashMap;
 
 use crate::error::Fault;
-use crate::in_context::{OTHER_LEXERS, Unmade, in_context};
+use crate::in_context::{OTHER_LEXERS, in_context};
 use crate::rules::NestedSchema;
 use crate::source::{Span, TOP};
 
@@ -29,9 +29,10 @@ pub(crate) fn over_bytes(
     config: &SchemaConfig,
     fuel: &Fuel,
 ) -> Result<Grammar, Fault> {
-    let top = spans.first().copied().unwrap_or(TOP);
-    let out_of_fuel = |error| Fault::fuel(top, error);
-    let Looking { first, surroundings, languages } = looking(&lexed.terminals, spans, fuel)?;
+    let out_of_fuel = |error| Fault::fuel(TOP, error);
+    let (surroundings, languages) = looking(&lexed.terminals, spans, fuel)?;
+    let first = languages.iter().position(|words| matches!(words, Words::Looking(_)));
+    let first = first.map(|id| (lexed.terminals[id].name.as_str(), spans[id]));
     let mut symbols = Symbols::default();
     let start = symbols.builder.declare("start");
     let ignored = symbols.ignored(lexed.ignored.iter().map(|id| &languages[id.index()]));
@@ -52,22 +53,15 @@ pub(crate) fn over_bytes(
     let body = symbols.builder.seq(&[ignored, rules.map_err(out_of_fuel)?]);
     symbols.builder.define(start, body);
     let grammar = symbols.builder.finish(start).expect("its rules are those of finished grammars");
-    in_context(&grammar, &symbols.languages, surroundings, fuel).map_err(|unmade| match (first, unmade) {
-        (Some((name, span)), unmade) => unmade.located(name, span),
-        (None, Unmade::Fuel(error)) => out_of_fuel(error),
-        (None, unmade) => unmade.located("start", top),
-    })
+    in_context(&grammar, &symbols.languages, surroundings, fuel).map_err(|unmade| unmade.located(first))
 }
 
-/// The words of terminals.
-struct Looking<'a> {
-    /// The name and the place of the first one whose words depend on the text around them.
-    first: Option<(&'a str, Span)>,
-    surroundings: Surroundings,
-    languages: Vec<Words>,
-}
-
-fn looking<'a>(terminals: &'a [LarkTerminal], spans: &[Span], fuel: &Fuel) -> Result<Looking<'a>, Fault> {
+/// The words of `terminals`, and what those of them that may look around themselves demand of the texts around them.
+fn looking(
+    terminals: &[LarkTerminal],
+    spans: &[Span],
+    fuel: &Fuel,
+) -> Result<(Surroundings, Vec<Words>), Fault> {
     let unreadable = |error: LexError, id: usize| {
         let (name, span) = (&terminals[id].name, spans[id]);
         let message = format!("the words of `{name}`: {error}");
@@ -83,21 +77,19 @@ fn looking<'a>(terminals: &'a [LarkTerminal], spans: &[Span], fuel: &Fuel) -> Re
             None => Fault::caused(TOP, error.to_string(), error.is_cancelled(), error.is_limit()),
         }
     })?;
-    let (mut first, mut languages) = (None, Vec::with_capacity(terminals.len()));
-    for (id, terminal) in terminals.iter().enumerate() {
+    let words = |(id, terminal): (usize, &LarkTerminal)| {
         let words = match looking.binary_search(&id) {
-            Err(_) => terminal.pattern.words(id as u32, fuel).map(Some),
-            Ok(at) => surroundings.own_words(at as u32, fuel),
-        };
-        languages.push(match (words.map_err(|error| unreadable(error, id))?, looking.binary_search(&id)) {
-            (None, Ok(at)) => {
-                first.get_or_insert((terminal.name.as_str(), spans[id]));
-                Words::Looking(at as u32)
+            Err(_) => terminal.pattern.words(id as u32, fuel).map(Words::Plain),
+            Ok(at) => {
+                let at = at as u32;
+                let own = surroundings.own_words(at, fuel);
+                own.map(|own| own.map_or(Words::Looking(at), Words::Plain))
             }
-            (words, _) => Words::Plain(words.unwrap_or_else(Regex::empty)),
-        });
-    }
-    Ok(Looking { first, surroundings, languages })
+        };
+        words.map_err(|error| unreadable(error, id))
+    };
+    let languages = terminals.iter().enumerate().map(words).collect::<Result<_, _>>()?;
+    Ok((surroundings, languages))
 }
 
 /// A grammar whose terminals are names of languages.

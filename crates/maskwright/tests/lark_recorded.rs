@@ -170,7 +170,7 @@ fn check_recorded(name: &str, lexer: LexerKind, at_least: usize) {
     let compiler = compiler();
     for case in &cases {
         let source = case["source"].as_str().unwrap();
-        let texts = texts_over(case["letters"].as_str().unwrap_or("1 ab"));
+        let texts = texts_over(case["letters"].as_str().unwrap());
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let expected: BTreeSet<&str> =
             case["accepted"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
