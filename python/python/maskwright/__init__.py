@@ -18,7 +18,7 @@ A `Matcher` with `max_tokens` is complete within them. A `Template` (fixed piece
 masked tokens) fill in texts of which some parts are known.
 
 Bad input raises `GrammarError`, `SchemaError`, `TokenizerError`, `LimitError` or `BatchError`: `Error`s, which are
-`ValueError`s whose message has the place; so have the attributes `pointer`, `keyword`, `line`, `column`, `path` and `hint`:
+`ValueError`s. The message has the place, and so do the attributes `pointer`, `keyword`, `line`, `column`, `path` and `hint`:
 
 >>> try:
 ...     maskwright.Compiler(tokenizer).compile_json_schema({"properties": {"a": {"type": "text"}}})

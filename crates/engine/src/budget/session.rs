@@ -23,7 +23,8 @@ use crate::{CompiledGrammar, EngineError, Matcher};
 pub enum TokenCountStatus {
     /// No fewer tokens complete the text.
     Exact,
-    /// So many tokens do complete it; fewer may, a limit on work stopped the search.
+    /// So many tokens do complete it; fewer may. A limit on work stopped the search, the grammar has the contextual lexer, or an
+    /// object in any order lacks more than eight required keys, of which one order is measured.
     Upper,
 }
 
