@@ -9,51 +9,17 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::{PyOverflowError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
+use pyo3::type_object::PyTypeInfo;
 use pyo3::types::{PySlice, PyString};
 
 use crate::errors;
-
-/// Which exception says that an argument is wrong.
-pub(crate) trait Blame {
-    /// The exception with this message.
-    fn raise(message: String) -> PyErr;
-}
-
-/// Of a grammar.
-pub(crate) struct OfGrammar;
-/// Of a schema.
-pub(crate) struct OfSchema;
-/// Of a tokenizer.
-pub(crate) struct OfTokenizer;
-/// Of a call as such.
-pub(crate) struct OfCall;
-
-impl Blame for OfGrammar {
-    fn raise(message: String) -> PyErr {
-        errors::GrammarError::new_err(message)
-    }
-}
-
-impl Blame for OfSchema {
-    fn raise(message: String) -> PyErr {
-        errors::SchemaError::new_err(message)
-    }
-}
-
-impl Blame for OfTokenizer {
-    fn raise(message: String) -> PyErr {
-        errors::TokenizerError::new_err(message)
-    }
-}
-
-impl Blame for OfCall {
-    fn raise(message: String) -> PyErr {
-        errors::Error::new_err(message)
-    }
-}
+// Which exception says that an argument is wrong: one of a grammar, of a schema, of a tokenizer, or of the call as such.
+pub(crate) use crate::errors::{
+    Error as OfCall, GrammarError as OfGrammar, SchemaError as OfSchema, TokenizerError as OfTokenizer,
+};
 
 /// A `str` that is text.
-pub(crate) struct Text<B>(pub(crate) String, PhantomData<B>);
+pub(crate) struct Text<B>(pub(crate) String, PhantomData<fn() -> B>);
 
 impl<B> Text<B> {
     /// A default value.
@@ -70,7 +36,7 @@ impl<B> Deref for Text<B> {
     }
 }
 
-impl<'py, B: Blame> FromPyObject<'_, 'py> for Text<B> {
+impl<'py, B: PyTypeInfo> FromPyObject<'_, 'py> for Text<B> {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Text<B>> {
@@ -82,7 +48,7 @@ impl<'py, B: Blame> FromPyObject<'_, 'py> for Text<B> {
 ///
 /// # Errors
 /// With line and column, if it has half of a surrogate pair.
-pub(crate) fn text<B: Blame>(given: &Bound<'_, PyString>) -> PyResult<String> {
+pub(crate) fn text<B: PyTypeInfo>(given: &Bound<'_, PyString>) -> PyResult<String> {
     let py = given.py();
     let error = match given.to_str() {
         Ok(text) => return Ok(text.to_owned()),
@@ -97,7 +63,7 @@ pub(crate) fn text<B: Blame>(given: &Bound<'_, PyString>) -> PyResult<String> {
         before.matches('\n').count() + 1,
         before.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
     );
-    let error = B::raise(format!(
+    let error = PyErr::new::<B, _>(format!(
         "{code} at line {line} column {column} is half of a surrogate pair, which is no character: no UTF-8 text has it"
     ));
     error.value(py).setattr("line", line)?;
@@ -106,23 +72,23 @@ pub(crate) fn text<B: Blame>(given: &Bound<'_, PyString>) -> PyResult<String> {
 }
 
 /// A file's path, as `str`, `bytes` or `os.PathLike`.
-pub(crate) struct FilePath<B>(pub(crate) PathBuf, PhantomData<B>);
+pub(crate) struct FilePath<B>(pub(crate) PathBuf, PhantomData<fn() -> B>);
 
-impl<'py, B: Blame> FromPyObject<'_, 'py> for FilePath<B> {
+impl<'py, B: PyTypeInfo> FromPyObject<'_, 'py> for FilePath<B> {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<FilePath<B>> {
         match object.extract::<PathBuf>() {
             Ok(path) => Ok(FilePath(path, PhantomData)),
             Err(error) if error.is_instance_of::<PyUnicodeEncodeError>(object.py()) => {
-                Err(B::raise(format!("{} is no file's path", object.repr()?)))
+                Err(PyErr::new::<B, _>(format!("{} is no file's path", object.repr()?)))
             }
             Err(error) => Err(error),
         }
     }
 }
 
-/// An `int` of 64 bits, such as a token id. Whether it is one that there is, the call decides.
+/// An `int` of at most 64 bits, such as a token id. The callee checks its range.
 #[derive(Clone, Copy)]
 pub(crate) struct Int(pub(crate) i64);
 
@@ -130,7 +96,7 @@ impl<'py> FromPyObject<'_, 'py> for Int {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Int> {
-        let overflow = "an integer of more than 64 bits is no token id";
+        let overflow = "expected an integer of at most 64 bits";
         object.extract().map(Int).map_err(|error| unless_overflow(object, error, overflow))
     }
 }

@@ -19,6 +19,7 @@ use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::arguments::Int;
 use crate::errors::BatchError;
 use crate::matcher::Matcher;
 use crate::work::detached;
@@ -54,7 +55,7 @@ pub(crate) fn fill_next_token_bitmask_batch(
     py: Python<'_>,
     matchers: Vec<Py<Matcher>>,
     mask: &Bound<'_, PyAny>,
-    rows: Option<Vec<i64>>,
+    rows: Option<Vec<Int>>,
     stride: Option<usize>,
 ) -> PyResult<()> {
     let matchers: Vec<&Matcher> = matchers.iter().map(Py::get).collect();
@@ -87,14 +88,14 @@ pub(crate) fn fill_next_token_bitmask_batch(
 }
 
 /// The rows as indices, each once.
-fn row_indices(rows: Option<Vec<i64>>, n_matchers: usize) -> PyResult<Vec<usize>> {
+fn row_indices(rows: Option<Vec<Int>>, n_matchers: usize) -> PyResult<Vec<usize>> {
     let Some(rows) = rows else { return Ok((0..n_matchers).collect()) };
     if rows.len() != n_matchers {
         return Err(PyValueError::new_err(format!("{} rows for {n_matchers} matchers", rows.len())));
     }
-    let negative = |&row: &i64| PyIndexError::new_err(format!("row {row} is negative, expected 0 or more"));
-    let rows: Vec<usize> =
-        rows.iter().map(|row| usize::try_from(*row).map_err(|_| negative(row))).collect::<PyResult<_>>()?;
+    let negative = |row: i64| PyIndexError::new_err(format!("row {row} is negative, expected 0 or more"));
+    let rows = rows.into_iter().map(|Int(row)| usize::try_from(row).map_err(|_| negative(row)));
+    let rows: Vec<usize> = rows.collect::<PyResult<_>>()?;
     let mut sorted = rows.clone();
     sorted.sort_unstable();
     match sorted.windows(2).find(|pair| pair[0] == pair[1]) {

@@ -11,6 +11,8 @@ use numpy::{
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::arguments::Int;
+
 /// A mask for each of `batch` sequences: an int32 array of shape (batch, ceil(vocab_size / 32)), all zero.
 ///
 /// Token `i` of row `r` is bit `i % 32` of `mask[r, i // 32]`; set means allowed.
@@ -48,7 +50,8 @@ pub(crate) fn borrow<'py>(mask: &Bound<'py, PyAny>) -> PyResult<PyReadwriteArray
 ///
 /// # Errors
 /// IndexError if there is no such row.
-pub(crate) fn row<'a>(mask: &'a mut PyReadwriteArray2<'_, i32>, row: isize) -> PyResult<&'a mut [u32]> {
+pub(crate) fn row<'a>(mask: &'a mut PyReadwriteArray2<'_, i32>, row: Int) -> PyResult<&'a mut [u32]> {
+    let Int(row) = row;
     let (n_rows, n_words) = (mask.shape()[0], mask.shape()[1]);
     let words = words(mask)?;
     match usize::try_from(row) {

@@ -119,11 +119,10 @@ impl Compiler {
     ) -> PyResult<CompiledGrammar> {
         let py = schema.py();
         let config = SchemaConfig { strict, ..schema::config(&property_order, &whitespace)? };
-        let documents = schema::documents(documents)?;
+        let documents = schema::documents(py, documents)?;
         let schema = SchemaText::of(schema)?;
-        let compiled = self.run(py, cancel, |compiler, mut options| {
-            schema.place(&mut options);
-            options.documents = schema::read(&documents)?;
+        let compiled = self.run(py, cancel, |compiler, options| {
+            let options = CompileOptions { file: schema.file.clone(), documents, ..options };
             compiler.compile_json_schema(&schema.text, &config, &options)
         });
         let compiled = compiled.map_err(|error| schema.located(py, error))?;

@@ -18,7 +18,8 @@ create_exception!(
 * `pointer`: the JSON pointer of the schema at fault (the empty string is the whole document); in another document than the schema's
   own, that document's URI, `#` and the pointer. `keyword`: the keyword at fault there.
 * `line` and `column`, from 1, in the text at fault: a grammar, a pattern (in a schema too), or JSON. Columns count characters.
-* `path`: the file at fault, as a str.
+* `path`: the file at fault, as a str. For a schema this is the file that was compiled; the place may be in another document,
+  which `pointer` then names.
 * `hint`: what to do about it."
 );
 create_exception!(
@@ -117,7 +118,7 @@ pub(crate) fn internal(panic: &(dyn Any + Send)) -> PyErr {
     InternalError::new_err(format!("a bug in maskwright: {}", message.unwrap_or("a panic without a message")))
 }
 
-/// Turns a result of the library into one for Python; with the interpreter held.
+/// Turns a result of the library into one for Python. Call it with the interpreter held.
 pub(crate) trait OrRaise<T> {
     /// The value, or the exception for the error.
     fn or_raise(self) -> PyResult<T>;

@@ -133,14 +133,14 @@ impl Template {
     ///
     /// Raises IndexError if there is no such hole, ValueError if it is fixed already or a token is not in the
     /// vocabulary.
-    #[pyo3(signature = (hole, prefix_ids, mask, row=0))]
+    #[pyo3(signature = (hole, prefix_ids, mask, row=Int(0)), text_signature = "($self, hole, prefix_ids, mask, row=0)")]
     fn fill_next_token_bitmask(
         &self,
         py: Python<'_>,
         hole: Int,
         prefix_ids: Vec<Int>,
         mask: &Bound<'_, PyAny>,
-        row: isize,
+        row: Int,
     ) -> PyResult<bool> {
         let hole = index(hole, self.n_holes, "hole", "template")?;
         let mut mask = bitmask::borrow(mask)?;
@@ -245,8 +245,8 @@ impl Canvas {
     /// every token is allowed.
     ///
     /// Raises IndexError if there is no such position.
-    #[pyo3(signature = (i, mask, row=0))]
-    fn fill_bitmask(&self, py: Python<'_>, i: Int, mask: &Bound<'_, PyAny>, row: isize) -> PyResult<bool> {
+    #[pyo3(signature = (i, mask, row=Int(0)), text_signature = "($self, i, mask, row=0)")]
+    fn fill_bitmask(&self, py: Python<'_>, i: Int, mask: &Bound<'_, PyAny>, row: Int) -> PyResult<bool> {
         let position = index(i, self.n_positions, "position", "canvas")?;
         let mut mask = bitmask::borrow(mask)?;
         let words = bitmask::row(&mut mask, row)?;

@@ -77,8 +77,8 @@ impl Matcher {
     /// Returns False if every token is allowed, so that the mask need not be applied.
     ///
     /// Raises ValueError if the mask is too narrow.
-    #[pyo3(signature = (mask, row=0))]
-    fn fill_next_token_bitmask(&self, py: Python<'_>, mask: &Bound<'_, PyAny>, row: isize) -> PyResult<bool> {
+    #[pyo3(signature = (mask, row=Int(0)), text_signature = "($self, mask, row=0)")]
+    fn fill_next_token_bitmask(&self, py: Python<'_>, mask: &Bound<'_, PyAny>, row: Int) -> PyResult<bool> {
         let mut mask = bitmask::borrow(mask)?;
         let words = bitmask::row(&mut mask, row)?;
         if let Some(mut matcher) = self.matcher.try_lock()
@@ -89,9 +89,13 @@ impl Matcher {
         self.work(py, |matcher| matcher.fill_mask(words))
     }
 
-    /// Whether the last mask had all tokens that are allowed: "exact"; or "bound", if some more may be allowed. Only masks
-    /// under `max_tokens` can be bounds: the search could not decide whether some token leaves enough room to finish
-    /// the text. It reached a limit on work, or the grammar has the contextual lexer, for which only upper bounds are known.
+    /// Whether the last mask has all tokens that are allowed: "exact"; or "bound", if some may be missing. Every token of a
+    /// bound is safe to take.
+    ///
+    /// Two kinds of masks can be bounds: under `max_tokens`, where the search could not decide whether some token leaves
+    /// enough room to finish the text (it reached a limit on work, or the grammar has the contextual lexer); and, with or
+    /// without `max_tokens`, where items or keys must differ and the search could not decide whether the text can still be
+    /// finished.
     #[getter]
     fn mask_status(&self, py: Python<'_>) -> PyResult<&'static str> {
         let status = self.look(py, |matcher| Ok(matcher.mask_status()))?;
@@ -122,8 +126,8 @@ impl Matcher {
         self.work(py, |matcher| matcher.validate_tokens(&token_ids(ids)))
     }
 
-    /// Accepts a run of bytes if some text goes on so, and returns whether one does. It counts as one step
-    /// for `rollback`, and against `max_tokens` as the fewest tokens that spell it.
+    /// Accepts bytes if some text continues with them, and returns whether one does. They count as one step for `rollback`,
+    /// and against `max_tokens` as the fewest tokens that spell them (as many as there are bytes, if none do).
     fn accept_bytes(&self, py: Python<'_>, text: &[u8]) -> PyResult<bool> {
         self.work(py, |matcher| matcher.accept_bytes(text))
     }
@@ -172,8 +176,9 @@ impl Matcher {
         self.work(py, |matcher| matcher.tokens_to_finish()).map(|least| least.n_tokens)
     }
 
-    /// Whether `tokens_to_finish` is "exact", or "upper": a completion has so many tokens, but a limit on work stopped
-    /// the search for one with fewer.
+    /// Whether `tokens_to_finish` is "exact", or "upper": a completion has so many tokens, and one with fewer may exist. That
+    /// is so where a limit on work stopped the search, under the contextual lexer, and for objects in any order that lack more
+    /// than eight required keys (one order is measured).
     fn tokens_to_finish_status(&self, py: Python<'_>) -> PyResult<&'static str> {
         let least = self.work(py, |matcher| matcher.tokens_to_finish())?;
         Ok(match least.status {
@@ -225,13 +230,14 @@ impl Matcher {
     fn fill_draft_tree(
         &self,
         py: Python<'_>,
-        parents: Vec<i64>,
+        parents: Vec<Int>,
         ids: Vec<Int>,
         mask: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<bool>> {
         if parents.len() != ids.len() {
             return Err(PyValueError::new_err(format!("{} parents for {} ids", parents.len(), ids.len())));
         }
+        let parents: Vec<i64> = parents.into_iter().map(|Int(parent)| parent).collect();
         if let Some((node, parent)) =
             parents.iter().enumerate().find(|&(node, &parent)| parent < -1 || parent >= node as i64)
         {

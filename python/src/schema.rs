@@ -3,20 +3,20 @@
 use std::ffi::CString;
 use std::path::PathBuf;
 
-use maskwright::{CompileOptions, PropertyOrder, Report, SchemaConfig, SchemaDocuments, Whitespace};
-use pyo3::exceptions::{PyRecursionError, PyValueError};
+use maskwright::{PropertyOrder, Report, SchemaConfig, SchemaDocuments, Whitespace};
+use pyo3::exceptions::{PyBaseException, PyRecursionError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::arguments::{self, OfSchema, Text};
-use crate::errors::{SchemaError, SchemaWarning};
+use crate::errors::{OrRaise, SchemaError, SchemaWarning};
 use crate::work::detached;
 
 /// A schema as JSON text.
 pub(crate) struct SchemaText {
     pub(crate) text: String,
     /// The file that it is from.
-    file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     /// Whether the text is the caller's own, so that places in it mean something.
     is_given: bool,
 }
@@ -36,8 +36,11 @@ impl SchemaText {
         if given.hasattr("__fspath__")? {
             let file: PathBuf = given.extract()?;
             let bytes = detached(py, || std::fs::read(&file))??;
-            let text = String::from_utf8(bytes)
-                .map_err(|_| SchemaError::new_err(format!("{}: not UTF-8 text", file.display())))?;
+            let Ok(text) = String::from_utf8(bytes) else {
+                let error = SchemaError::new_err(format!("{}: not UTF-8 text", file.display()));
+                error.value(py).setattr("path", file.to_string_lossy())?;
+                return Err(error);
+            };
             return Ok(SchemaText { text, file: Some(file), is_given: true });
         }
         let options = PyDict::new(py);
@@ -55,44 +58,42 @@ impl SchemaText {
         Ok(SchemaText { text: text.extract()?, file: None, is_given: false })
     }
 
-    /// Says in `options` where the schema is from.
-    pub(crate) fn place(&self, options: &mut CompileOptions) {
-        options.file = self.file.clone();
+    /// The error of reading this text: with its file, and without a place in a text that the caller never saw.
+    pub(crate) fn located(&self, py: Python<'_>, error: PyErr) -> PyErr {
+        self.locate(error.value(py)).err().unwrap_or(error)
     }
 
-    /// The error without a place in a text that the caller never saw.
-    pub(crate) fn located(&self, py: Python<'_>, error: PyErr) -> PyErr {
-        let is_foreign = || -> PyResult<bool> {
-            let value = error.value(py);
-            Ok(!self.is_given
-                && error.is_instance_of::<SchemaError>(py)
-                && value.getattr("pointer")?.is_none())
-        };
-        let forget = || -> PyResult<()> {
-            if is_foreign()? {
-                error.value(py).setattr("line", py.None())?;
-                error.value(py).setattr("column", py.None())?;
-            }
-            Ok(())
-        };
-        forget().err().unwrap_or(error)
+    fn locate(&self, error: &Bound<'_, PyBaseException>) -> PyResult<()> {
+        // With a pointer, line and column are those in a pattern, which the caller wrote.
+        if !error.is_instance_of::<SchemaError>() || !error.getattr("pointer")?.is_none() {
+            return Ok(());
+        }
+        if let Some(file) = &self.file {
+            error.setattr("path", file.to_string_lossy())?;
+        }
+        if !self.is_given {
+            error.setattr("line", error.py().None())?;
+            error.setattr("column", error.py().None())?;
+        }
+        Ok(())
     }
 }
 
-/// Documents as `documents` gives them: a dict from URIs to schemas.
+/// Reads documents as `documents` gives them: a dict from URIs to schemas.
 ///
 /// # Errors
-/// TypeError if it is none; as [`SchemaText::of`].
-pub(crate) fn documents(given: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, SchemaText)>> {
-    let items = given.map(|given| given.iter()).into_iter().flatten();
-    items.map(|(uri, schema)| Ok((uri.extract::<Text<OfSchema>>()?.0, SchemaText::of(&schema)?))).collect()
-}
-
-/// The documents, read.
-pub(crate) fn read(documents: &[(String, SchemaText)]) -> Result<SchemaDocuments, maskwright::Error> {
-    let mut all = SchemaDocuments::default();
-    documents.iter().try_for_each(|(uri, schema)| all.insert(uri, &schema.text))?;
-    Ok(all)
+/// As [`SchemaText::of`]; SchemaError for a text that is not JSON.
+pub(crate) fn documents(py: Python<'_>, given: Option<&Bound<'_, PyDict>>) -> PyResult<SchemaDocuments> {
+    let mut documents = SchemaDocuments::default();
+    // A list, since Python code runs in between, which may change the dict.
+    let items = given.map(|given| given.items());
+    for item in items.iter().flatten() {
+        let (uri, schema): (Text<OfSchema>, Bound<'_, PyAny>) = item.extract()?;
+        let schema = SchemaText::of(&schema)?;
+        let inserted = detached(py, || documents.insert(&uri, &schema.text))?.or_raise();
+        inserted.map_err(|error| schema.located(py, error))?;
+    }
+    Ok(documents)
 }
 
 /// Warns about what has no effect in a schema and was probably meant to have one, at the line that called the package.

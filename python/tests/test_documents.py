@@ -44,6 +44,43 @@ def test_a_document_that_is_not_json(compiler):
             compiler.compile_json_schema({}, documents=wrong)
 
 
+def test_places_in_a_document_are_those_of_the_text_that_was_given(compiler, tmp_path):
+    """They were judged by whether the schema was text, not the document."""
+    for schema in ({"$ref": "thing.json"}, '{"$ref": "thing.json"}'):
+        with pytest.raises(maskwright.SchemaError) as error:
+            compiler.compile_json_schema(schema, documents={"thing.json": "{"})
+        assert (error.value.line, error.value.column) == (1, 2)
+        with pytest.raises(maskwright.SchemaError, match="repeated") as error:
+            compiler.compile_json_schema(schema, documents={"thing.json": {1: 1, "1": 1}})
+        assert (error.value.line, error.value.column) == (None, None)
+    (tmp_path / "thing.json").write_text("{")
+    with pytest.raises(maskwright.SchemaError) as error:
+        compiler.compile_json_schema({}, documents={"thing.json": tmp_path / "thing.json"})
+    assert (error.value.path, error.value.line) == (str(tmp_path / "thing.json"), 1)
+
+
+def test_a_file_that_is_not_utf_8(compiler, tmp_path):
+    path = tmp_path / "schema.json"
+    path.write_bytes(b"\xff")
+    with pytest.raises(maskwright.SchemaError, match="not UTF-8") as error:
+        compiler.compile_json_schema(path)
+    assert error.value.path == str(path)
+
+
+def test_a_document_that_changes_the_dict_it_is_in(compiler, tmp_path):
+    (tmp_path / "one.json").write_text('{"const": 1}')
+    documents = {}
+
+    class Path:
+        def __fspath__(self):
+            documents["c.json"] = True
+            return str(tmp_path / "one.json")
+
+    documents |= {"a.json": Path(), "b.json": Path()}
+    grammar = compiler.compile_json_schema({"$ref": "b.json"}, documents=documents)
+    assert accepts(grammar, b"1") and not accepts(grammar, b"2")
+
+
 def test_a_schema_in_a_file_finds_its_siblings(compiler, tmp_path):
     (tmp_path / "outside.json").write_text("true")
     folder = tmp_path / "schemas"

@@ -238,11 +238,14 @@ def test_ids_that_are_none(compiler, tokenizer):
     """Ids beyond 64 bits raised OverflowError."""
     matcher = maskwright.Matcher(compiler.compile_regex("a+"))
     canvas = maskwright.Canvas(compiler.compile_regex("a+"), [None])
+    mask = maskwright.allocate_token_bitmask(1, tokenizer.vocab_size)
     for call, *arguments in [
         (matcher.accept_token, 2**70), (matcher.accept_tokens, [2**70]), (matcher.validate_tokens, [-(2**70)]),
         (matcher.explain, 2**70), (tokenizer.token_bytes, 2**70), (tokenizer.decode, [2**70]), (tokenizer.decode, [-1]),
         (maskwright.Tokenizer.from_tokens, [b"a"], [-1]), (maskwright.Tokenizer.from_tokens, [b"a"], [2**40]),
-        (canvas.set, 0, 2**70), (maskwright.Compiler, tokenizer, None, -1), (maskwright.Compiler, tokenizer, {"max_threads": -1}),
+        (canvas.set, 0, 2**70), (canvas.fill_bitmask, 0, mask, 2**70), (matcher.fill_next_token_bitmask, mask, 2**70),
+        (matcher.fill_draft_tree, [2**70], [0], mask), (maskwright.fill_next_token_bitmask_batch, [matcher], mask, [2**70]),
+        (matcher.rollback, 2**70), (maskwright.Compiler, tokenizer, None, -1), (maskwright.Compiler, tokenizer, {"max_threads": -1}),
     ]:  # fmt: skip
         assert isinstance(raised(call, *arguments), ValueError), call
     assert "at least 0" in str(raised(maskwright.Compiler, tokenizer, None, -1))

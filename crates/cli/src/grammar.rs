@@ -179,12 +179,12 @@ pub(crate) fn read_text(path: &Path) -> anyhow::Result<String> {
     })
 }
 
-/// The error with the file's name before it, unless its source frame says it.
+/// The error with the file's name before it, unless its source frame has the name. An error in a schema's pattern has a
+/// pointer, and its frame shows the pattern without the file.
 fn named(error: maskwright::Error, file: &Path) -> anyhow::Error {
-    let name = file.display().to_string();
-    let says_so = error.to_string().contains(&name);
+    let is_named = error.line().is_some() && error.pointer().is_none();
     let error = anyhow::Error::from(error);
-    if says_so { error } else { error.context(name) }
+    if is_named { error } else { error.context(file.display().to_string()) }
 }
 
 /// What of a schema has no effect: what a lenient compilation lets pass, and what is probably a mistake.
@@ -198,5 +198,29 @@ fn tell(file: &Path, report: &Report) {
     }
     for told in report.warnings() {
         warning(format_args!("{name}: {told}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file called `a` was not named, since every message has that letter.
+    #[test]
+    fn every_error_names_the_file_once() {
+        let told = |schema: &str| {
+            let options = CompileOptions { file: Some("a".into()), ..CompileOptions::default() };
+            let read = parse::json_schema(schema, &SchemaConfig::default(), &options);
+            format!("{:#}", named(read.expect_err("the schema is wrong"), Path::new("a")))
+        };
+        for schema in [r#"{"type": "text"}"#, r#"{"pattern": "a("}"#] {
+            let told = told(schema);
+            assert!(told.starts_with("a: `") && !told.contains("[a:"), "{told}");
+        }
+        let told = told("{");
+        assert!(!told.starts_with("a: ") && told.contains("a:1:2"), "{told}");
+        let options = CompileOptions { file: Some("a".into()), ..CompileOptions::default() };
+        let told = format!("{:#}", named(parse::gbnf("root ::= b", &options).unwrap_err(), Path::new("a")));
+        assert!(!told.starts_with("a: ") && told.contains("a:1:10"), "{told}");
     }
 }

@@ -166,7 +166,7 @@ fn references_to_other_files() {
         );
     }
     let path = schema("broken.json");
-    let says = ["broken.json is not JSON", "line 1"];
+    let says = ["broken.json: the schema is not JSON", "line 1"];
     refused(&["check", "--text", "2", "--json-schema", &path, "--schema-dir", &common], &says);
     let missing = ["check", "--text", "2", "--json-schema", &path, "--schema-dir", "no-such-folder"];
     refused(&missing, &["no-such-folder"]);

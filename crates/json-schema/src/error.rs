@@ -92,6 +92,29 @@ impl SchemaError {
         self
     }
 
+    /// The same error with another hint: what to do about it, in lowercase.
+    ///
+    /// ```
+    /// use maskwright_automata::Fuel;
+    /// use maskwright_json_schema::{SchemaConfig, compile_str};
+    /// for schema in [r#"{"type": "text"}"#, r#"{"pattern": "("}"#, "["] {
+    ///     let error = compile_str(schema, &SchemaConfig::default(), &Fuel::unlimited()).unwrap_err();
+    ///     let error = error.with_hint("ask the author");
+    ///     assert_eq!(error.hint(), Some("ask the author"));
+    ///     assert_eq!(error.to_string().matches("Help: ask the author").count(), 1);
+    /// }
+    /// ```
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> SchemaError {
+        let inner = &mut *self.0;
+        match &mut inner.kind {
+            // The frame shows the hint of its error.
+            Kind::Syntax(error) | Kind::Pattern(error) => *error = error.clone().with_hint(hint),
+            _ => inner.hint = Some(hint.into()),
+        }
+        self
+    }
+
     /// The JSON pointer (RFC 6901) of the schema at fault; empty for the whole document. In another document than the
     /// schema's own, the document's URI, `#` and the pointer.
     pub fn pointer(&self) -> &str {

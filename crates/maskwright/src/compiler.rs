@@ -12,7 +12,7 @@ use maskwright_syntax::regex::Dialect;
 use maskwright_vocabulary::Tokenizer;
 
 use crate::schema::{Schema, SchemaDocuments};
-use crate::{CompiledGrammar, Error, LarkOptions, gbnf, lark};
+use crate::{CompiledGrammar, Error, LarkOptions, gbnf, lark, parse};
 
 /// Work units for what a new compiler prepares: a multiple of what it takes.
 const WARM_FUEL: u64 = 100_000;
@@ -174,8 +174,7 @@ impl Compiler {
         options: &CompileOptions,
     ) -> Result<Arc<CompiledGrammar>, Error> {
         let choices: Vec<String> = choices.iter().map(|choice| choice.as_ref().to_owned()).collect();
-        let read =
-            move |_: &Fuel| maskwright_syntax::choice(&choices).map_err(|error| Error::choices(&error));
+        let read = move |_: &Fuel| parse::choice(&choices);
         let fuel = self.fuel(options);
         let grammar = self.engine.compile(read(&fuel)?, &fuel)?;
         Ok(self.compiled(grammar, read))

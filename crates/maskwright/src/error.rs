@@ -39,8 +39,6 @@ struct Place {
     column: Option<usize>,
     path: Option<PathBuf>,
     hint: Option<String>,
-    /// Whether the source's own message lacks the hint.
-    is_hint_apart: bool,
 }
 
 /// What kind of failure an [`Error`] is.
@@ -93,7 +91,8 @@ impl Error {
         self.place.column
     }
 
-    /// The file at fault, if the text is from one.
+    /// The file at fault, if the text is from one. For a JSON Schema this is the file that was compiled; the place may be
+    /// in another document, which [`pointer`](Self::pointer) then names.
     pub fn path(&self) -> Option<&Path> {
         self.place.path.as_deref()
     }
@@ -113,9 +112,10 @@ impl Error {
 
     /// Infilling is asked for of a grammar with the contextual lexer.
     pub(crate) fn no_contextual_infilling() -> Error {
-        Error::grammar("infilling is not known for the contextual lexer of a Lark grammar".to_owned()).with_hint(
-            "compile it with the basic lexer (lexer=\"basic\", --lexer basic), which lets all terminals compete everywhere",
-        )
+        let message = "infilling is not known for the contextual lexer of a Lark grammar";
+        let hint = "compile it with the basic lexer (lexer=\"basic\", --lexer basic), which lets all terminals compete everywhere";
+        let place = Place { hint: Some(hint.to_owned()), ..Place::default() };
+        Error::grammar(format!("{message}\nHelp: {hint}")).at(place)
     }
 
     /// No infiller could be made of a grammar.
@@ -149,13 +149,6 @@ impl Error {
         self
     }
 
-    /// The same error with another hint than the source's.
-    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Error {
-        self.place.hint = Some(hint.into());
-        self.place.is_hint_apart = true;
-        self
-    }
-
     fn grammar(message: String) -> Error {
         Error::new(ErrorKind::Grammar, Message(message))
     }
@@ -176,11 +169,7 @@ struct Message(String);
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.source.fmt(f)?;
-        match &self.place.hint {
-            Some(hint) if self.place.is_hint_apart => write!(f, "\nHelp: {hint}"),
-            _ => Ok(()),
-        }
+        self.source.fmt(f)
     }
 }
 

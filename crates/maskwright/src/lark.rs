@@ -1,7 +1,7 @@
 //! Grammars in Lark's language: how they are read, and where their imports come from.
 //!
-//! The one place of this crate that reads files: a grammar may import others
-//! ([`LarkOptions::import_paths`]). Nothing is read that the caller did not name a folder for.
+//! This module and the documents of JSON Schemas are the only places in this crate that read files: a grammar may import
+//! others ([`LarkOptions::import_paths`]). Nothing is read that the caller did not name a folder for.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! JSON Schemas with the documents that they refer to, and where those come from.
 //!
-//! Beside the imports of Lark grammars the one place of this crate that reads files. A schema that was read from a
-//! file may refer to files beside it, and any schema to the files of folders that the caller names. Files anywhere else are
-//! never read, whatever a schema says.
+//! This module and the imports of Lark grammars are the only places in this crate that read files. A schema that was read
+//! from a file may refer to files beside it, and any schema to the files of folders that the caller names. Files anywhere
+//! else are never read, whatever a schema says or a link in such a folder leads to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -46,7 +46,7 @@ const MAX_FILES: usize = 4096;
 #[derive(Clone, Debug, Default)]
 pub struct SchemaDocuments {
     known: Arc<Documents>,
-    /// Folders whose files may be read, with what is below them.
+    /// Folders whose files may be read, with what is below them; each without links in its path.
     folders: Vec<PathBuf>,
     read: Budget,
 }
@@ -70,10 +70,10 @@ impl SchemaDocuments {
     }
 
     /// Adds every `*.json` in a folder, not those in folders below it. References find them by their `$id` or by file
-    /// name. A file that is no JSON is left out; a reference to it says why.
+    /// name. A file that is no JSON is left out; a reference to it says why. A link out of the folder is left out too.
     ///
     /// # Errors
-    /// If the folder cannot be read, or has more than 4,096 such files or more than 64 MiB of them.
+    /// If the folder cannot be read, or all folders together have more than 4,096 such files or more than 64 MiB of them.
     pub fn add_folder(&mut self, folder: &Path) -> Result<(), Error> {
         let unreadable = |error: std::io::Error| Error::unreadable_folder(folder, &error);
         self.folders.push(folder.canonicalize().map_err(unreadable)?);
@@ -85,7 +85,7 @@ impl SchemaDocuments {
         let known = Arc::make_mut(&mut self.known);
         for name in names {
             let path = folder.join(&name);
-            match self.read.document(&path) {
+            match self.read.within(&self.folders, &path) {
                 Ok(document) => known.insert_named(&name, &uri_of(&path), document),
                 Err(Unread::Limit) => {
                     return Err(Error::too_many_documents(folder, MAX_FILES, MAX_TOTAL_LEN));
@@ -157,12 +157,12 @@ impl Schema {
 
     /// Reads the files that the schema's relative references lead to, theirs too.
     fn gather(&mut self, document: &Value, given: &SchemaDocuments) {
-        let mut known = (*self.documents).clone();
+        let documents = &mut self.documents;
         let mut folders = given.folders.clone();
         let mut base = String::new();
         if let Some(file) = &self.file {
             base = uri_of(file);
-            known.set_base(base.as_str());
+            Arc::make_mut(documents).set_base(base.as_str());
             let beside = match file.parent() {
                 Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
                 Some(folder) => folder,
@@ -174,16 +174,16 @@ impl Schema {
         let mut seen = BTreeSet::from([base.clone()]);
         let mut work: Vec<(String, String)> = Documents::referred(document, &base).into_iter().collect();
         while let Some((uri, name)) = work.pop() {
-            if known.contains(&uri) || !seen.insert(uri.clone()) {
+            if documents.contains(&uri) || !seen.insert(uri.clone()) {
                 continue;
             }
             let Some(path) = Documents::path_of_uri(&uri).map(PathBuf::from) else { continue };
             let mut read = budget.within(&folders, &path);
-            if matches!(read, Err(Unread::Missing)) && !name.contains('/') && !known.has_name(&name) {
-                // A file of that name in a folder that the caller named is none that was read, or it is broken.
-                let named = given.folders.iter().map(|folder| folder.join(&name));
+            if matches!(read, Err(Unread::Missing)) && !name.contains('/') && !documents.has_name(&name) {
+                // A file of that name in a named folder is broken, or was added after `add_folder`. Reading it now
+                // says why.
+                let mut named = given.folders.iter().map(|folder| folder.join(&name));
                 read = named
-                    .into_iter()
                     .find_map(|path| match budget.within(&folders, &path) {
                         Err(Unread::Missing) => None,
                         read => Some(read),
@@ -193,7 +193,7 @@ impl Schema {
             match read {
                 Ok(document) => {
                     work.extend(Documents::referred(&document, &uri));
-                    known.insert(uri, document);
+                    Arc::make_mut(documents).insert(uri, document);
                 }
                 Err(Unread::Missing) => {}
                 Err(Unread::Broken(why)) => {
@@ -207,17 +207,15 @@ impl Schema {
                 }
             }
         }
-        self.documents = Arc::new(known);
     }
 
-    /// An error of the schema; one for the lack of a document says why it was not read.
+    /// Converts an error. If a document is missing because it could not be read, the hint says why.
     fn error(&self, error: SchemaError) -> Error {
-        let why = error.missing_document().and_then(|uri| self.broken.get(uri)).cloned();
-        let error = Error::from(error).in_file(self.file.as_deref());
-        match why {
+        let error = match error.missing_document().and_then(|uri| self.broken.get(uri)) {
             Some(why) => error.with_hint(why),
             None => error,
-        }
+        };
+        Error::from(error).in_file(self.file.as_deref())
     }
 }
 
@@ -232,15 +230,10 @@ enum Unread {
 }
 
 impl Budget {
-    /// Reads a document in one of `folders` or below.
+    /// Reads a document in one of `folders` or below; links in `path` are followed first. No path in `folders` has links.
     fn within(&mut self, folders: &[PathBuf], path: &Path) -> Result<Value, Unread> {
-        let parent = match path.parent() {
-            Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
-            Some(parent) => parent,
-            None => return Err(Unread::Missing),
-        };
-        let Ok(parent) = parent.canonicalize() else { return Err(Unread::Missing) };
-        match folders.iter().any(|folder| parent.starts_with(folder)) {
+        let Ok(real) = path.canonicalize() else { return Err(Unread::Missing) };
+        match folders.iter().any(|folder| real.starts_with(folder)) {
             true => self.document(path),
             false => Err(Unread::Missing),
         }
@@ -256,25 +249,30 @@ impl Budget {
         if self.n_files >= MAX_FILES || self.n_bytes >= MAX_TOTAL_LEN {
             return Err(Unread::Limit);
         }
+        let limit = MAX_FILE_LEN.min(MAX_TOTAL_LEN - self.n_bytes);
         let mut bytes = Vec::new();
         let file = std::fs::File::open(path);
-        let read = file.and_then(|file| file.take(MAX_FILE_LEN + 1).read_to_end(&mut bytes));
+        let read = file.and_then(|file| file.take(limit + 1).read_to_end(&mut bytes));
         if let Err(error) = read {
             return Err(Unread::Broken(format!("{name} cannot be read: {error}")));
         }
         self.n_files += 1;
         self.n_bytes += bytes.len() as u64;
-        if bytes.len() as u64 > MAX_FILE_LEN {
-            return Err(Unread::Broken(format!("{name} has more than the limit of {MAX_FILE_LEN} bytes")));
+        if bytes.len() as u64 > limit {
+            return Err(match limit {
+                MAX_FILE_LEN => {
+                    Unread::Broken(format!("{name} has more than the limit of {MAX_FILE_LEN} bytes"))
+                }
+                _ => Unread::Limit,
+            });
         }
         let Ok(text) = String::from_utf8(bytes) else {
             return Err(Unread::Broken(format!("{name} is not UTF-8 text")));
         };
         parse_document(&text, &name.to_string()).map_err(|error| {
-            // Its first line says what is wrong and where.
-            let told = error.to_string();
-            let told = told.lines().next().unwrap_or_default();
-            Unread::Broken(format!("{name} is {}", told.trim_start_matches("the schema is ")))
+            // The first line says what is wrong and where.
+            let message = error.to_string();
+            Unread::Broken(format!("{name}: {}", message.lines().next().unwrap_or_default()))
         })
     }
 }

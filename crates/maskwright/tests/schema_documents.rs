@@ -96,6 +96,29 @@ fn links_to_other_folders_are_not_followed() {
     assert!(compile_file(&folder.path().join("main.json"), SchemaDocuments::default()).is_err());
 }
 
+/// A link to a file elsewhere was read, beside a schema and in a named folder.
+#[cfg(unix)]
+#[test]
+fn links_to_files_elsewhere_are_not_followed() {
+    let elsewhere = folder(&[("secret.json", r#"{"const": 1}"#)]);
+    let folder = folder(&[
+        ("main.json", r#"{"$ref": "secret.json"}"#),
+        ("inside.json", r#"{"$ref": "linked.json"}"#),
+        ("parts/one.json", r#"{"const": 1}"#),
+    ]);
+    let link = std::os::unix::fs::symlink::<std::path::PathBuf, std::path::PathBuf>;
+    link(elsewhere.path().join("secret.json"), folder.path().join("secret.json")).unwrap();
+    link("parts/one.json".into(), folder.path().join("linked.json")).unwrap();
+    let compile = |name: &str, documents| compile_file(&folder.path().join(name), documents);
+    assert_eq!(compile("main.json", SchemaDocuments::default()).err().unwrap().keyword(), Some("$ref"));
+    accepts(&compile("inside.json", SchemaDocuments::default()).unwrap(), "1", "2");
+    let mut documents = SchemaDocuments::default();
+    documents.add_folder(folder.path()).unwrap();
+    assert!(compile("main.json", documents.clone()).is_err());
+    documents.add_folder(elsewhere.path()).unwrap();
+    accepts(&compile("main.json", documents).unwrap(), "1", "2");
+}
+
 #[test]
 fn the_documents_of_a_folder_are_found_by_identifier_and_by_name() {
     let folder = folder(&[
@@ -111,8 +134,9 @@ fn the_documents_of_a_folder_are_found_by_identifier_and_by_name() {
     accepts(&compile(r#"{"$ref": "list.json"}"#, &options).unwrap(), "[\"w\"]", "[]");
     let error = compile(r#"{"$ref": "broken.json"}"#, &options).err().unwrap();
     let hint = error.hint().unwrap();
-    assert!(hint.contains("broken.json is not JSON: trailing comma at line 2"), "{hint}");
+    assert!(hint.contains("broken.json: the schema is not JSON: trailing comma at line 2"), "{hint}");
     assert!(error.to_string().contains(hint));
+    assert_eq!(error.to_string().matches("Help: ").count(), 1, "one hint: {error}");
     let missing = folder.path().join("no-such-folder");
     let error = SchemaDocuments::default().add_folder(&missing).unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::Schema, Some(&*missing)));
@@ -127,6 +151,23 @@ fn a_folder_of_too_many_documents_is_refused() {
     }
     let error = SchemaDocuments::default().add_folder(folder.path()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
+}
+
+/// The last file could take the total beyond the limit.
+#[test]
+fn folders_of_too_many_bytes_are_refused() {
+    let of_sizes = |sizes: &[u64]| {
+        let folder = tempfile::tempdir().unwrap();
+        for (i, mebibytes) in sizes.iter().enumerate() {
+            let file = fs::File::create(folder.path().join(format!("{i}.json"))).unwrap();
+            file.set_len(mebibytes << 20).unwrap();
+        }
+        folder
+    };
+    let (whole, half) = (of_sizes(&[16, 16, 10, 10]), of_sizes(&[10, 10]));
+    let mut documents = SchemaDocuments::default();
+    documents.add_folder(whole.path()).unwrap();
+    assert_eq!(documents.add_folder(half.path()).unwrap_err().kind(), ErrorKind::Limit);
 }
 
 /// A file that names a pipe was read until somebody wrote into it.

@@ -55,7 +55,7 @@ class Error(ValueError):
     column: int | None
     """The column in characters, from 1, in the same text."""
     path: str | None
-    """The file at fault."""
+    """The file at fault; for a schema the file that was compiled, though the place may be in another document, which `pointer` then names."""
     hint: str | None
     """What to do about it; the message has it too."""
 
