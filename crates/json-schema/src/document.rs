@@ -44,22 +44,26 @@ fn located(error: &serde_json::Error, text: &str, name: &str) -> SyntaxError {
         true => text.trim_end().len(),
         false => (line_start + error.column().saturating_sub(1)).min(text.len()),
     };
-    if matches!(message, "lone leading surrogate in hex escape" | "unexpected end of hex escape")
-        && let Some(escape) = lone_surrogate(text, offset)
-    {
-        let message = format!("the escape {escape} is half of a surrogate pair, which is no character");
-        return SyntaxError::new(text, name, offset..offset + 1, message)
-            .with_hint("no UTF-8 text has it, so no text of a model does; leave it out");
-    }
-    let placed = SyntaxError::new(text, name, offset..offset + 1, message);
-    match message {
-        "trailing comma" => placed.with_hint("JSON has no comma after the last item or member"),
-        "recursion limit exceeded" => placed.with_hint("values may be nested 127 deep"),
-        _ if is_like_a_path(text) => {
-            placed.with_hint("this looks like the name of a file: pass its content, or a pathlib.Path")
+    let lone = match message {
+        "lone leading surrogate in hex escape" | "unexpected end of hex escape" => {
+            lone_surrogate(text, offset)
         }
-        _ => placed,
-    }
+        _ => None,
+    };
+    let (message, hint) = match (lone, message) {
+        (Some(escape), _) => (
+            format!("the escape {escape} is half of a surrogate pair, not a character"),
+            Some("UTF-8 cannot encode it, so no token contains it; remove it"),
+        ),
+        (_, "trailing comma") => (message.into(), Some("JSON has no comma after the last item or member")),
+        (_, "recursion limit exceeded") => (message.into(), Some("values may be nested 127 deep")),
+        _ if is_like_a_path(text) => {
+            let hint = "this looks like the name of a file: pass its content, or a pathlib.Path";
+            (message.into(), Some(hint))
+        }
+        _ => (message.into(), None),
+    };
+    SyntaxError::new(text, name, offset..offset + 1, message, hint)
 }
 
 /// The escape of half a surrogate pair that ends at or shortly before `offset`.

@@ -35,7 +35,7 @@ struct Inner {
     offset: usize,
     line: usize,
     column: usize,
-    /// The source frame, without the message above it.
+    /// The source frame with the hint, without the message above it.
     frame: String,
 }
 
@@ -84,6 +84,10 @@ impl Fault {
 
     /// The error, with its place in `source`. Takes time in the length of `source`.
     pub(crate) fn place(self, source: &str, source_name: &str) -> SyntaxError {
+        self.place_with_hint(source, source_name, None)
+    }
+
+    fn place_with_hint(self, source: &str, source_name: &str, hint: Option<&str>) -> SyntaxError {
         let offset = floor_char_boundary(source, self.span.start);
         let end = floor_char_boundary(source, self.span.end).max(offset);
         let before = &source[..offset];
@@ -92,11 +96,11 @@ impl Fault {
         let line = before.matches('\n').count() + 1;
         let column = source[line_start..offset].chars().count() + 1;
         let width = source[offset..end.min(line_end)].chars().count();
-        let frame = frame(&source[line_start..line_end], source_name, line, column, width);
+        let frame = frame(&source[line_start..line_end], source_name, line, column, width, hint);
         SyntaxError(Box::new(Inner {
             kind: self.kind,
             message: self.message,
-            hint: None,
+            hint: hint.map(str::to_owned),
             source_name: source_name.to_owned(),
             offset,
             line,
@@ -115,8 +119,8 @@ fn floor_char_boundary(text: &str, offset: usize) -> usize {
     offset
 }
 
-/// The line with `width` characters from `column` (from 1) on marked.
-fn frame(text: &str, name: &str, line: usize, column: usize, width: usize) -> String {
+/// The line with `width` characters from `column` (from 1) on marked, and the hint.
+fn frame(text: &str, name: &str, line: usize, column: usize, width: usize, hint: Option<&str>) -> String {
     let start = column - 1;
     let skipped = if text.chars().count() > FRAME_WIDTH { start.saturating_sub(FRAME_WIDTH / 2) } else { 0 };
     // Characters that would break the frame (control characters, exotic line ends) are shown as `·`.
@@ -134,10 +138,11 @@ fn frame(text: &str, name: &str, line: usize, column: usize, width: usize) -> St
     let to = (from + width).clamp(from, n_shown.max(from));
     let span = n_padding + from..n_padding + to;
     let place = if skipped > 0 { format!("{name}, cut at column {}", skipped + 1) } else { name.to_owned() };
-    let report = Report::build(ReportKind::Error, (place.clone(), span.clone()))
+    let mut report = Report::build(ReportKind::Error, (place.clone(), span.clone()))
         .with_config(Config::default().with_color(false).with_char_set(CharSet::Ascii))
-        .with_label(Label::new((place.clone(), span)).with_message("here"))
-        .finish();
+        .with_label(Label::new((place.clone(), span)).with_message("here"));
+    report.with_helps(hint);
+    let report = report.finish();
     let mut rendered = Vec::new();
     let text = "\n".repeat(n_padding) + &shown;
     let source = Source::from(text).with_display_line_offset(line - 1 - n_padding);
@@ -154,11 +159,12 @@ fn frame(text: &str, name: &str, line: usize, column: usize, width: usize) -> St
 }
 
 impl SyntaxError {
-    /// An error at `span` (bytes) of a source that another front end reads. Takes time in the length of `source`.
+    /// An error at `span` (bytes) of a source that another front end reads. `hint`: what to do about it, in lowercase.
+    /// Takes time in the length of `source`.
     ///
     /// ```
     /// use maskwright_syntax::SyntaxError;
-    /// let error = SyntaxError::new("[1,]", "list.json", 3..4, "trailing comma").with_hint("take it away");
+    /// let error = SyntaxError::new("[1,]", "list.json", 3..4, "trailing comma", Some("take it away"));
     /// assert_eq!((error.line(), error.column(), error.hint()), (1, 4, Some("take it away")));
     /// assert!(error.frame().contains("[1,]") && error.to_string().starts_with("trailing comma\n"));
     /// ```
@@ -167,15 +173,9 @@ impl SyntaxError {
         source_name: &str,
         span: Range<usize>,
         message: impl Into<String>,
+        hint: Option<&str>,
     ) -> SyntaxError {
-        Fault::new(span, message).place(source, source_name)
-    }
-
-    /// The same error with a hint: what to do about it, in lowercase.
-    #[must_use]
-    pub fn with_hint(mut self, hint: impl Into<String>) -> SyntaxError {
-        self.0.hint = Some(hint.into());
-        self
+        Fault::new(span, message).place_with_hint(source, source_name, hint)
     }
 
     /// What is wrong: what was given and what is allowed; lowercase, without the place.
@@ -189,15 +189,8 @@ impl SyntaxError {
     }
 
     /// The source frame: the line with the place marked, and the hint. `Display` has it below the message.
-    pub fn frame(&self) -> String {
-        // The hint comes above the frame's last line, and after the margin of its line numbers.
-        let margin = " ".repeat(self.line().to_string().len() + 2);
-        match (&self.0.hint, self.0.frame.rsplit_once('\n')) {
-            (Some(hint), Some((frame, end))) => {
-                format!("{frame}\n{margin}|\n{margin}| Help: {hint}\n{end}")
-            }
-            _ => self.0.frame.clone(),
-        }
+    pub fn frame(&self) -> &str {
+        &self.0.frame
     }
 
     /// The line, from 1.
