@@ -233,7 +233,7 @@ fn main() -> ExitCode {
     let limit = arguments.iter().find_map(|argument| argument.strip_prefix("--limit=")?.parse().ok());
     arguments.retain(|argument| !argument.starts_with("--"));
     let Some(folder) = arguments.first().map(PathBuf::from) else {
-        eprintln!("usage: conformance DIR [schema|any] [--lenient] [--misses]");
+        eprintln!("usage: conformance DIR [schema|any] [--lenient] [--misses] [--limit=N]");
         return ExitCode::FAILURE;
     };
     let property_order = match arguments.get(1).map(String::as_str) {
@@ -294,9 +294,8 @@ fn main() -> ExitCode {
             total.add_all(table);
         }
         if total.n_schemas > 0 {
-            let mut table = total;
-            table.print(title, shows_misses);
-            n_wrong += table.n_wrong_acceptances;
+            total.print(title, shows_misses);
+            n_wrong += total.n_wrong_acceptances;
         }
     }
     if n_wrong > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }

@@ -81,7 +81,7 @@ impl<'a> Graph<'a> {
         node: NodeId,
         place: PlaceId,
     ) -> Result<Shape<'a>, SchemaError> {
-        let mut rests: Vec<(Shape<'a>, Shape<'a>)> = Vec::new();
+        let mut rests: Vec<(Shape<'a>, Rc<Shape<'a>>)> = Vec::new();
         let mut left = Shape::default();
         for part in known.alternatives() {
             let mut overlap = Shape::default();
@@ -98,14 +98,13 @@ impl<'a> Graph<'a> {
             }
             let rest = match rests.iter().find(|(same, _)| *same == overlap) {
                 Some((_, rest)) => rest.clone(),
-                None if overlap == *denied => {
-                    let rest = self.denial_node(node);
-                    let rest = self.shape(rest)?;
-                    rests.push((overlap, (*rest).clone()));
-                    (*rest).clone()
-                }
                 None => {
-                    let rest = self.complement(&overlap, place)?;
+                    let rest = if overlap == *denied {
+                        let rest = self.denial_node(node);
+                        self.shape(rest)?
+                    } else {
+                        Rc::new(self.complement(&overlap, place)?)
+                    };
                     rests.push((overlap, rest.clone()));
                     rest
                 }

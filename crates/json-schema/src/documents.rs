@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::reference::percent_decode;
 use crate::uri;
 
 /// Documents that references may lead to. Cheap to clone: clones share the documents.
@@ -75,7 +74,7 @@ impl Documents {
 
     /// The path of the file at `uri`; `None` if it is a URI with a scheme or a host.
     pub fn path_of_uri(uri: &str) -> Option<String> {
-        uri::is_path(uri).then(|| percent_decode(uri).into_owned())
+        uri::is_path(uri).then(|| uri::percent_decode(uri).into_owned())
     }
 
     /// Where the documents are that the relative references of `document`, found at `uri`, lead to: URIs without
@@ -101,7 +100,7 @@ impl Documents {
         referred
     }
 
-    /// Where the schema itself was found; empty if nobody said.
+    /// Where the schema itself was found; empty if unknown.
     pub(crate) fn base(&self) -> &str {
         &self.base
     }
@@ -114,13 +113,6 @@ impl Documents {
     /// All of them, by URI.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.by_uri.iter().map(|(uri, document)| (uri.as_str(), &**document))
-    }
-}
-
-impl FromIterator<(String, Value)> for Documents {
-    fn from_iter<I: IntoIterator<Item = (String, Value)>>(documents: I) -> Documents {
-        let by_uri = documents.into_iter().map(|(uri, document)| (uri, Arc::new(document))).collect();
-        Documents { by_uri, ..Documents::default() }
     }
 }
 

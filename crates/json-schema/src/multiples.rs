@@ -74,16 +74,19 @@ impl Dfa {
 
     /// Whether the automaton of the multiples of `divisor` has at most `max_states` states.
     pub(crate) fn fits(divisor: Multiple, max_states: usize) -> bool {
-        Dfa::n_states(divisor).is_some_and(|n| n <= max_states)
+        Dfa::sizes(divisor).is_some_and(|[.., n_states]| n_states <= max_states)
     }
 
-    fn n_states(divisor: Multiple) -> Option<usize> {
+    /// Of the automaton of the multiples of `divisor`: how many remainders it tells apart, how many zeros at the end
+    /// and how many decimals it counts, and how many states it has.
+    fn sizes(divisor: Multiple) -> Option<[usize; 4]> {
         let m = usize::try_from(divisor.mantissa).ok()?;
         let n_zeros = usize::try_from(divisor.exponent.max(0)).ok()?;
         let n_decimals = usize::try_from((-divisor.exponent).max(0)).ok()?;
         // Levels of m remainders each: whole parts by how many zeros they end in, then fractions by digits.
         let n_levels = if n_decimals > 0 { n_decimals.checked_add(2)? } else { n_zeros.checked_add(1)? };
-        m.checked_mul(n_levels)?.checked_add(WHOLE)
+        let n_states = m.checked_mul(n_levels)?.checked_add(WHOLE)?;
+        Some([m, n_zeros, n_decimals, n_states])
     }
 
     /// The automaton of the multiples of `divisor` in plain notation, with as many decimals as it needs or
@@ -93,10 +96,10 @@ impl Dfa {
         const ZERO: usize = 3;
         const DOT: usize = 4;
         const DOT_ZERO: usize = 5;
-        let n_states = Dfa::n_states(divisor).filter(|&n| n <= max_states)?;
-        let m = usize::try_from(divisor.mantissa).ok()?;
-        let n_zeros = usize::try_from(divisor.exponent.max(0)).ok()?;
-        let n_decimals = usize::try_from((-divisor.exponent).max(0)).ok()?;
+        let [m, n_zeros, n_decimals, n_states] = Dfa::sizes(divisor)?;
+        if n_states > max_states {
+            return None;
+        }
         let mut dfa = Dfa::with_states(n_states);
         let level = |level: usize, remainder: usize| WHOLE + level * m + remainder;
         let times_power = |remainder: usize, power: usize| (0..power).fold(remainder, |r, _| r * 10 % m);

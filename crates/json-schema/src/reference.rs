@@ -19,7 +19,7 @@ use crate::error::Kind;
 use crate::graph::{Graph, PlaceId, address, kind_of};
 use crate::report::Step;
 use crate::shape::NodeId;
-use crate::uri;
+use crate::uri::{self, percent_decode};
 
 /// The schema resources of all documents.
 #[derive(Default)]
@@ -58,9 +58,9 @@ impl<'a> Resources<'a> {
         resources
     }
 
-    /// The resource that `reference`, without a fragment, means at `home`, and its URI. By the specification it is the one
-    /// of that URI; if none was given, the document that was found there relative to the one with the reference, and
-    /// else the one that may be called by that name alone.
+    /// The resource that `reference`, without a fragment, names at `home`, and its URI. Tried in order: the resource with
+    /// that URI (as specified), the document found at that path relative to the referring document, the document given
+    /// under that name.
     fn resource(&self, home: &Home, reference: &str, documents: &Documents) -> Option<(Rc<str>, &'a Value)> {
         let known = |uri: &str| self.by_uri.get_key_value(uri).map(|(uri, &value)| (uri.clone(), value));
         let (uri, value) = known(&uri::resolve(&home.resource, reference))
@@ -148,7 +148,7 @@ impl<'a> Resources<'a> {
 }
 
 /// Whether the value of a keyword is a schema or a list of schemas.
-fn holds_schemas(keyword: &str) -> bool {
+pub(crate) fn holds_schemas(keyword: &str) -> bool {
     matches!(
         keyword,
         "allOf"
@@ -167,14 +167,11 @@ fn holds_schemas(keyword: &str) -> bool {
             | "unevaluatedProperties"
             | "propertyNames"
             | "contentSchema"
-            | "extends"
-            | "disallow"
-            | "type"
     )
 }
 
 /// Whether the members of a keyword's value are schemas.
-fn holds_schemas_by_name(keyword: &str) -> bool {
+pub(crate) fn holds_schemas_by_name(keyword: &str) -> bool {
     matches!(
         keyword,
         "properties" | "patternProperties" | "dependencies" | "dependentSchemas" | "$defs" | "definitions"
@@ -303,28 +300,4 @@ pub(crate) fn find(root: &Value, target: &Value) -> Option<String> {
         }
     }
     None
-}
-
-/// A URI without its percent escapes; what is no escape, or no UTF-8 then, stays as it is.
-pub(crate) fn percent_decode(text: &str) -> Cow<'_, str> {
-    if !text.contains('%') {
-        return Cow::Borrowed(text);
-    }
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut i = 0;
-    while i < bytes.len() {
-        let digit = |at: usize| bytes.get(at).and_then(|&byte| char::from(byte).to_digit(16));
-        match (bytes[i], digit(i + 1), digit(i + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                decoded.push((high * 16 + low) as u8);
-                i += 3;
-            }
-            (byte, _, _) => {
-                decoded.push(byte);
-                i += 1;
-            }
-        }
-    }
-    String::from_utf8(decoded).map_or(Cow::Borrowed(text), Cow::Owned)
 }

@@ -120,13 +120,12 @@ impl<'a> Shape<'a> {
     /// The alternatives, each as a form of its own.
     pub(crate) fn alternatives(&self) -> impl Iterator<Item = Shape<'a>> {
         let none = Shape::default;
-        let words = [(self.has_null, 0), (self.has_true, 1), (self.has_false, 2)];
-        let words = words.into_iter().filter(|(has_it, _)| *has_it).map(move |(_, word)| Shape {
-            has_null: word == 0,
-            has_true: word == 1,
-            has_false: word == 2,
-            ..none()
-        });
+        let words = [
+            Shape { has_null: self.has_null, ..none() },
+            Shape { has_true: self.has_true, ..none() },
+            Shape { has_false: self.has_false, ..none() },
+        ];
+        let words = words.into_iter().filter(|word| word.n_alternatives() > 0);
         let numbers = self.numbers.iter().map(move |set| Shape { numbers: vec![set.clone()], ..none() });
         let strings = self.strings.iter().map(move |set| Shape { strings: vec![set.clone()], ..none() });
         let arrays = self.arrays.iter().map(move |set| Shape { arrays: vec![set.clone()], ..none() });

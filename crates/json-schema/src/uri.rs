@@ -1,5 +1,7 @@
 //! Resolving references: RFC 3986, section 5.2.
 
+use std::borrow::Cow;
+
 /// The parts of a URI reference without its fragment.
 struct Parts<'t> {
     scheme: Option<&'t str>,
@@ -75,8 +77,8 @@ pub(crate) fn is_path(reference: &str) -> bool {
     parts.scheme.is_none() && parts.authority.is_none() && parts.query.is_none()
 }
 
-/// A path without the segments `.` and `..`; of a relative one, `..` at its beginning stays, for it leads out of the place
-/// that the path is relative to.
+/// A path without the segments `.` and `..`. A relative path keeps `..` at its beginning, because it points outside the
+/// base.
 fn without_dots(path: &str) -> String {
     if !path.contains("./") && !path.ends_with('.') {
         return path.into();
@@ -101,6 +103,30 @@ fn without_dots(path: &str) -> String {
         }
     }
     kept.join("/")
+}
+
+/// A URI without its percent escapes; what is no escape, or no UTF-8 then, stays as it is.
+pub(crate) fn percent_decode(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut i = 0;
+    while i < bytes.len() {
+        let digit = |at: usize| bytes.get(at).and_then(|&byte| char::from(byte).to_digit(16));
+        match (bytes[i], digit(i + 1), digit(i + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                decoded.push((high * 16 + low) as u8);
+                i += 3;
+            }
+            (byte, _, _) => {
+                decoded.push(byte);
+                i += 1;
+            }
+        }
+    }
+    String::from_utf8(decoded).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
 #[cfg(test)]

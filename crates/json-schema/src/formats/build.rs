@@ -45,6 +45,11 @@ pub(super) fn list(item: Regex, separator: &str) -> Regex {
     Regex::concat([item, next.star()])
 }
 
+/// Of `part`, what has at least one and at most `n` characters.
+pub(super) fn at_most(n: u32, part: Regex) -> Regex {
+    Regex::intersection([part, Regex::any_char().repeat(1, Some(n))])
+}
+
 pub(super) fn digit() -> Regex {
     one("0-9")
 }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use maskwright_automata::Regex;
 
-use super::build::{any, lit, one, seq};
+use super::build::{any, list, lit, one, seq};
 use super::idn::{self, MAX_U_LABEL};
 
 /// The longest name, in octets, without a dot at the end (RFC 1035, section 2.3.4).
@@ -33,10 +33,12 @@ static PLAIN_LABEL: LazyLock<Regex> = LazyLock::new(|| {
     ])
 });
 
-pub(super) static HOSTNAME: LazyLock<Regex> = LazyLock::new(|| {
-    let name = seq([PLAIN_LABEL.clone(), seq([lit("."), PLAIN_LABEL.clone()]).star()]);
-    Regex::intersection([name, one("-.0-9A-Za-z").repeat(1, Some(MAX_NAME))])
-});
+/// Labels with dots between.
+fn name(label: Regex) -> Regex {
+    Regex::intersection([list(label, "."), one("-.0-9A-Za-z").repeat(1, Some(MAX_NAME))])
+}
+
+pub(super) static HOSTNAME: LazyLock<Regex> = LazyLock::new(|| name(PLAIN_LABEL.clone()));
 
 /// Letters and digits beyond ASCII that are valid in every context and are written from left to right.
 fn letter() -> Regex {
@@ -62,11 +64,8 @@ pub(super) static U_LABEL: LazyLock<Regex> = LazyLock::new(|| {
     any([seq([ends, inside.repeat(0, Some(MAX_U_LABEL - 1))]), after_middle_dot])
 });
 
-/// By RFC 1123 alone: labels that begin with `xn--` are as good as any. The drafts up to 6 know of no other names.
-pub(super) static OLD_HOSTNAME: LazyLock<Regex> = LazyLock::new(|| {
-    let name = seq([LABEL.clone(), seq([lit("."), LABEL.clone()]).star()]);
-    Regex::intersection([name, one("-.0-9A-Za-z").repeat(1, Some(MAX_NAME))])
-});
+/// By RFC 1123 alone, which drafts up to 6 refer to: labels may begin with `xn--`.
+pub(super) static OLD_HOSTNAME: LazyLock<Regex> = LazyLock::new(|| name(LABEL.clone()));
 
 pub(super) static IDN_HOSTNAME: LazyLock<Regex> = LazyLock::new(|| {
     let dot = Regex::char_class(&[

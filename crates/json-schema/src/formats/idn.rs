@@ -5,15 +5,14 @@
 //!
 //! * Normalisation form C: a letter has at most two combining marks, the first of class 0, and none that composes.
 //! * The length of the A-label: a label has at most eleven characters.
-//! * From right to left: Hebrew and Arabic letters; beside such a label stand others of that kind or ASCII.
+//! * From right to left: Hebrew and Arabic letters; other labels of such a name are also of that kind, or ASCII.
 //!
-//! Everything in the language is valid; the property test of the crate's tests has no part in that, so cite
-//! the RFC where a class changes.
+//! Every text of the language is valid. The property tests do not cover this, so cite the RFC when you change a class.
 
 use maskwright_automata::{Fuel, Regex};
 use maskwright_syntax::regex::{self, Dialect};
 
-use super::build::{any, lit, one, seq};
+use super::build::{any, at_most, lit, one, seq};
 
 /// How many characters beyond ASCII keep a label's A-label within 63 octets: none takes more than five
 /// Punycode digits on average.
@@ -72,14 +71,9 @@ fn valid(kind: &str) -> Regex {
     ))
 }
 
-/// Any number of `unit`, at least one, with single hyphens between.
-fn chain(unit: &Regex) -> Regex {
-    let next = seq([lit("-").optional(), unit.clone()]);
-    seq([unit.clone(), next.star()])
-}
-
-fn short(label: Regex) -> Regex {
-    Regex::intersection([label, Regex::any_char().repeat(1, Some(MAX_U_LABEL))])
+/// `first` and any number of `unit`, with or without single hyphens between.
+fn chain(first: Regex, unit: Regex) -> Regex {
+    seq([first, seq([lit("-").optional(), unit]).star()])
 }
 
 /// A label from left to right, or of digits.
@@ -102,8 +96,9 @@ pub(super) fn left_to_right() -> Regex {
     ]);
     // The katakana middle dot takes a character of Japanese somewhere in the label.
     let japanese = seq([Regex::any_text(), class(r"[\p{Hiragana}\p{Katakana}\p{Han}]"), Regex::any_text()]);
-    let dotted = chain(&any([unit.clone(), lit("\u{30fb}")]));
-    short(any([chain(&unit), Regex::intersection([dotted, japanese])]))
+    let or_dot = any([unit.clone(), lit("\u{30fb}")]);
+    let dotted = chain(or_dot.clone(), or_dot);
+    at_most(MAX_U_LABEL, any([chain(unit.clone(), unit), Regex::intersection([dotted, japanese])]))
 }
 
 /// A label from right to left (RFC 5893, section 2): begins with a letter, and has digits of one kind.
@@ -116,12 +111,10 @@ pub(super) fn right_to_left() -> Regex {
     let apart = seq([class(DUAL_JOINING), vowel(), lit("\u{200c}")]);
     let arabic = any([seq([letter, vowel()]), seq([apart.plus(), joining, vowel()])]);
     let letter = any([hebrew, arabic]);
-    let with_digits = |digits: Regex| {
-        let next = seq([lit("-").optional(), any([letter.clone(), digits])]);
-        seq([letter.clone(), next.star()])
-    };
-    short(any([
+    let with_digits = |digits: Regex| chain(letter.clone(), any([letter.clone(), digits]));
+    let label = any([
         with_digits(class(r"[\x{660}-\x{669}]")),
         with_digits(any([one("0-9"), class(r"[\x{6f0}-\x{6f9}]")])),
-    ]))
+    ]);
+    at_most(MAX_U_LABEL, label)
 }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use maskwright_automata::Regex;
 
-use super::build::{any, digit, hex, list, lit, one, seq, times};
+use super::build::{any, at_most, digit, hex, list, lit, one, seq, times};
 use super::host::{LABEL, MAX_NAME, U_LABEL};
 
 /// The most characters before the `@`: RFC 5321, section 4.5.3.1.1. Octets there; of text beyond ASCII we count characters.
@@ -52,11 +52,6 @@ fn mailbox(beyond_ascii: Regex, u_label: Regex) -> Regex {
     let literal = seq([lit("["), any([IPV4.clone(), seq([lit("IPv6:"), IPV6.clone()])]), lit("]")]);
     let domain = any([list(any([LABEL.clone(), u_label]), "."), literal]);
     seq([at_most(MAX_LOCAL, local), lit("@"), at_most(MAX_NAME, domain)])
-}
-
-/// Of `part`, what has at most `n` characters.
-fn at_most(n: u32, part: Regex) -> Regex {
-    Regex::intersection([part, Regex::any_char().repeat(1, Some(n))])
 }
 
 /// RFC 4122, section 3, of any version and variant.
