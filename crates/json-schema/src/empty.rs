@@ -19,7 +19,7 @@ use crate::words::{self, Size};
 /// How many sets of objects are compared with each other.
 const MAX_ABSORBED: usize = 1024;
 
-/// From how many alternatives on it is looked which ones are empty.
+/// The least number of alternatives at which empty ones are searched for.
 const MANY_ALTERNATIVES: usize = 16;
 
 /// How far into the instance a product is looked at.
@@ -280,7 +280,6 @@ impl<'a> Graph<'a> {
             Err(error) if error.is_loop() => return Ok(false),
             // Whether it is needed is found out where it is.
             Err(error) if error.may_be_loosened() => {
-                self.forget_blame();
                 self.empty_nodes.insert((node, depth), false);
                 return Ok(false);
             }

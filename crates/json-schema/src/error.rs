@@ -26,6 +26,19 @@ struct Inner {
     kind: Kind,
     hint: Option<String>,
     missing_document: Option<String>,
+    /// Only within the compiler: no caller gets an error with one.
+    blame: Option<Blame>,
+}
+
+/// The part of a schema that a pass fails for ([`crate::loose`]): the next pass leaves it out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Blame {
+    /// The address of the schema.
+    pub(crate) schema: usize,
+    /// `None`: the whole schema.
+    pub(crate) keyword: Option<&'static str>,
+    /// What the report says.
+    pub(crate) reason: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +90,8 @@ impl Kind {
 
 impl SchemaError {
     pub(crate) fn new(pointer: String, keyword: Option<&'static str>, kind: Kind) -> SchemaError {
-        SchemaError(Box::new(Inner { pointer, keyword, kind, hint: None, missing_document: None }))
+        let (hint, missing_document, blame) = (None, None, None);
+        SchemaError(Box::new(Inner { pointer, keyword, kind, hint, missing_document, blame }))
     }
 
     /// The text of a document is not JSON.
@@ -173,11 +187,23 @@ impl SchemaError {
 
     /// Whether leaving something out of the schema may help: neither is it malformed, nor is the work spent.
     pub(crate) fn may_be_loosened(&self) -> bool {
-        match &self.0.kind {
-            Kind::Unsupported { .. } | Kind::Limit { .. } => true,
-            Kind::Pattern(error) => error.is_unsupported() || error.is_limit(),
-            _ => false,
-        }
+        self.is_unsupported() || (self.is_limit() && !matches!(self.0.kind, Kind::Fuel(_)))
+    }
+
+    /// The same error with the part of the schema that is to blame.
+    pub(crate) fn blamed(mut self, blame: Blame) -> SchemaError {
+        self.0.blame = Some(blame);
+        self
+    }
+
+    /// Whether it is known which part of the schema is to blame.
+    pub(crate) fn is_blamed(&self) -> bool {
+        self.0.blame.is_some()
+    }
+
+    /// Takes the blame from the error.
+    pub(crate) fn take_blame(&mut self) -> Option<Blame> {
+        self.0.blame.take()
     }
 
     /// What is wrong, without the place.
@@ -193,9 +219,13 @@ impl SchemaError {
         self.0.kind == Kind::Loop
     }
 
-    /// Whether the schema is valid, but uses a keyword that is not enforced.
+    /// Whether the schema is valid, but uses a keyword that is not enforced, or a pattern that is not supported.
     pub fn is_unsupported(&self) -> bool {
-        matches!(self.0.kind, Kind::Unsupported { .. })
+        match &self.0.kind {
+            Kind::Unsupported { .. } => true,
+            Kind::Pattern(error) => error.is_unsupported(),
+            _ => false,
+        }
     }
 
     /// The error in a text, if it is one.
@@ -215,7 +245,7 @@ impl fmt::Display for SchemaError {
                 let (line, column) = (error.line(), error.column());
                 let message = error.message();
                 writeln!(f, "the schema is not JSON: {message} at line {line} column {column}")?;
-                return f.write_str(&error.frame());
+                return f.write_str(error.frame());
             }
             Kind::Fuel(error) => return error.fmt(f),
             _ => {}

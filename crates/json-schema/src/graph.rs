@@ -17,13 +17,12 @@ use crate::array::ArraySet;
 use crate::documents::Documents;
 use crate::draft::Draft;
 use crate::error::Kind;
-use crate::loose::{Loose, Side};
+use crate::loose::{Loose, Losses, Side};
 use crate::number::{NumberSet, NumberValue};
 use crate::object::{ObjectSet, Property};
 use crate::reference::Resources;
 use crate::report::{Entry, Place, Step};
 use crate::shape::{NodeId, Shape, StringSet};
-use crate::suggest::Unknown;
 use crate::words::{Matcher, Size};
 use crate::{SchemaConfig, SchemaError};
 
@@ -43,8 +42,8 @@ pub(crate) struct Graph<'a> {
     nodes: Vec<Node<'a>>,
     pub(crate) places: Vec<Place<Cow<'a, str>>>,
     pub(crate) entries: Vec<Entry<Cow<'a, str>>>,
-    /// What is to be said about unknown keywords and formats, by place and keyword.
-    pub(crate) unknown: FxHashMap<(PlaceId, &'a str), Unknown<&'a str>>,
+    /// The names of formats that are not known, by the place of their schema.
+    pub(crate) unknown_formats: FxHashMap<PlaceId, &'a str>,
     /// Nodes by the address of their schema in the document.
     schemas: FxHashMap<(usize, Side), NodeId>,
     /// Nodes by the address of their constant in the document.
@@ -91,7 +90,19 @@ impl<'a> Graph<'a> {
         documents: &'a Documents,
         config: &'a SchemaConfig,
         fuel: &'a Fuel,
-        loose: Option<Loose<'a>>,
+    ) -> Graph<'a> {
+        let latest_draft = documents.iter().fold(Draft::latest(root), |draft, (_, document)| {
+            draft.max(document.get("$schema").map_or(draft, |_| Draft::latest(document)))
+        });
+        Graph::empty(root, documents, config, fuel, latest_draft)
+    }
+
+    fn empty(
+        root: &'a Value,
+        documents: &'a Documents,
+        config: &'a SchemaConfig,
+        fuel: &'a Fuel,
+        latest_draft: Draft,
     ) -> Graph<'a> {
         let fixed = |shape| Node {
             source: Source::Intersection(Rc::new([])),
@@ -102,16 +113,14 @@ impl<'a> Graph<'a> {
             config,
             fuel,
             draft: Draft::of(root),
-            latest_draft: documents.iter().fold(Draft::latest(root), |draft, (_, document)| {
-                draft.max(document.get("$schema").map_or(draft, |_| Draft::latest(document)))
-            }),
+            latest_draft,
             root,
             documents,
             resources: None,
             nodes: vec![fixed(Shape::any()), fixed(Shape::default())],
             places: vec![Place { parent: 0, step: Step::Root }],
             entries: Vec::new(),
-            unknown: FxHashMap::default(),
+            unknown_formats: FxHashMap::default(),
             schemas: FxHashMap::default(),
             constants: FxHashMap::default(),
             intersections: FxHashMap::default(),
@@ -122,8 +131,18 @@ impl<'a> Graph<'a> {
             patterns: FxHashMap::default(),
             matchers: FxHashMap::default(),
             depth: 0,
-            loose,
+            loose: None,
             conflict: None,
+        }
+    }
+
+    /// A graph for another pass over the schema, without `losses`. What does not depend on them is kept.
+    pub(crate) fn next_pass(self, losses: Losses<'a>) -> Graph<'a> {
+        Graph {
+            resources: self.resources,
+            patterns: self.patterns,
+            loose: Some(Loose::new(losses)),
+            ..Graph::empty(self.root, self.documents, self.config, self.fuel, self.latest_draft)
         }
     }
 

@@ -91,7 +91,7 @@ impl Types {
         self.0 & other.0 != 0
     }
 
-    pub(crate) fn and(self, other: Types) -> Types {
+    pub(crate) fn union(self, other: Types) -> Types {
         Types(self.0 | other.0)
     }
 
@@ -119,20 +119,19 @@ impl<'a> Graph<'a> {
         place: PlaceId,
     ) -> Result<Keywords<'a>, SchemaError> {
         let mut read = Keywords::default();
-        let holder = schema;
-        let schema = schema.as_object().expect("only objects get a node");
+        let object = schema.as_object().expect("only objects get a node");
         if self.draft.ignores_siblings_of_ref()
-            && let Some((keyword, value)) = schema.get_key_value("$ref")
+            && let Some((keyword, value)) = object.get_key_value("$ref")
             && value.is_string()
         {
-            self.read_or_lose(&mut read, (keyword, value), holder, place)?;
+            self.read_or_lose(&mut read, (keyword, value), schema, place)?;
             return Ok(read);
         }
-        self.spend(place, schema.len() as u64)?;
-        for (keyword, value) in schema {
-            self.read_or_lose(&mut read, (keyword, value), holder, place)?;
+        self.spend(place, object.len() as u64)?;
+        for (keyword, value) in object {
+            self.read_or_lose(&mut read, (keyword, value), schema, place)?;
         }
-        self.lose_companions(&mut read, schema, holder, place);
+        self.lose_companions(&mut read, schema, place);
         Ok(read)
     }
 
@@ -352,7 +351,7 @@ impl<'a> Graph<'a> {
             "$id" | "$anchor" | "$comment" | "$vocabulary" | "$defs" | "definitions" | "title"
             | "description" | "default" | "examples" | "deprecated" | "readOnly" | "writeOnly"
             | "$recursiveAnchor" | "$dynamicAnchor" => return Ok(()),
-            // What a string holds is for whoever reads it, by the specification.
+            // The specification leaves the content of strings to applications.
             "contentEncoding" | "contentMediaType" | "contentSchema" => {
                 self.note_annotation(place, keyword);
                 return Ok(());
@@ -366,7 +365,7 @@ impl<'a> Graph<'a> {
                         read.format = Some(language);
                         self.note(place, "format");
                     }
-                    None => self.note_unknown_format(place, keyword, value.as_str()),
+                    None => self.note_unknown_format(place, value.as_str()),
                 }
                 return Ok(());
             }
@@ -374,7 +373,7 @@ impl<'a> Graph<'a> {
             "disallow" if self.draft == Draft::Draft3 => "disallow",
             "divisibleBy" if self.draft == Draft::Draft3 => "divisibleBy",
             _ => {
-                self.note_unknown(place, keyword);
+                self.note_annotation(place, keyword);
                 return Ok(());
             }
         };
@@ -386,7 +385,7 @@ impl<'a> Graph<'a> {
         let one = |name: &Value| name.as_str().and_then(Types::of_name);
         let types = match value {
             Value::Array(names) => {
-                names.iter().map(one).try_fold(Types(0), |all, one| Some(Types(all.0 | one?.0)))
+                names.iter().map(one).try_fold(Types::NONE, |all, one| Some(all.union(one?)))
             }
             name => one(name),
         };

@@ -1,16 +1,15 @@
-//! Reading a schema of which something is left out ([`crate::loose`]), and reporting what.
+//! Reads a schema without the parts that are left out ([`crate::loose`]), and reports those parts.
 //!
-//! What is left out is not read, but its form is checked: a mistake there is an error as anywhere.
+//! A part that is left out is not compiled, but its form is checked: a mistake in it is still an error.
 
 use std::borrow::Cow;
 
 use maskwright_automata::Regex;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
 
 use crate::SchemaError;
 use crate::decimal::Multiple;
-use crate::error::Kind;
 use crate::graph::{Graph, PlaceId, address};
 use crate::keywords::{Keywords, Types};
 use crate::loose::{Loss, Side};
@@ -18,6 +17,20 @@ use crate::multiples::Dfa;
 use crate::reference;
 use crate::report::{Entry, Status, Step};
 use crate::shape::Shape;
+
+/// By keyword: those that mean more, or nothing, without it.
+const COMPANIONS: &[(&str, &[&str])] = &[
+    ("patternProperties", &["additionalProperties"]),
+    ("if", &["then", "else"]),
+    ("contains", &["minContains", "maxContains"]),
+    ("minContains", &["contains", "maxContains"]),
+    ("maxContains", &["contains", "minContains"]),
+    ("minimum", &["exclusiveMinimum"]),
+    ("maximum", &["exclusiveMaximum"]),
+    ("properties", &["additionalProperties"]),
+    ("prefixItems", &["items"]),
+    ("items", &["additionalItems"]),
+];
 
 impl<'a> Graph<'a> {
     /// Whether a schema is left out as a whole.
@@ -62,25 +75,23 @@ impl<'a> Graph<'a> {
         holder: &'a Value,
         place: PlaceId,
     ) -> Result<(), SchemaError> {
-        if self.loose.is_none() {
-            return self.read_keyword(read, keyword, value, place);
-        }
-        let known = |graph: &Self| {
-            let losses = graph.loose.as_ref().map(|loose| &loose.losses.keywords);
-            losses.and_then(|losses| losses.get(&(address(holder), keyword)).cloned())
-        };
-        if known(self).is_none() {
-            let probed = self.probe(keyword, value, place);
-            match probed.and_then(|()| self.read_keyword(read, keyword, value, place)) {
-                Err(error) if error.may_be_loosened() => {
-                    let loss = Loss { reason: error.reason(), may_overlap: false };
-                    let losses = &mut self.loose.as_mut().expect("it is loose").losses;
-                    losses.keywords.insert((address(holder), keyword), loss);
+        let Some(loose) = &self.loose else { return self.read_keyword(read, keyword, value, place) };
+        let key = (address(holder), keyword);
+        let Loss { reason, may_overlap } = match loose.losses.keywords.get(&key).cloned() {
+            Some(loss) => loss,
+            None => {
+                let probed = self.probe(keyword, value, place);
+                match probed.and_then(|()| self.read_keyword(read, keyword, value, place)) {
+                    Err(error) if error.may_be_loosened() => {
+                        let loss = Loss { reason: error.reason(), may_overlap: false };
+                        let losses = &mut self.loose.as_mut().expect("it is loose").losses;
+                        losses.keywords.insert(key, loss.clone());
+                        loss
+                    }
+                    result => return result,
                 }
-                result => return result,
             }
-        }
-        let Some(Loss { reason, may_overlap }) = known(self) else { return Ok(()) };
+        };
         let n_entries = self.entries.len();
         if may_overlap {
             self.read_keyword(read, keyword, value, place)?;
@@ -94,49 +105,32 @@ impl<'a> Graph<'a> {
             read.loses_evaluation |= evaluates(keyword);
             self.note_loss(place, keyword, reason);
         }
-        read.lost = read.lost.and(constrained_by(keyword));
+        read.lost = read.lost.union(constrained_by(keyword));
         Ok(())
     }
 
     /// Leaves out the keywords that mean more, or nothing, without those that are left out.
-    pub(crate) fn lose_companions(
-        &mut self,
-        read: &mut Keywords<'a>,
-        object: &'a Map<String, Value>,
-        holder: &'a Value,
-        place: PlaceId,
-    ) {
+    pub(crate) fn lose_companions(&mut self, read: &mut Keywords<'a>, schema: &'a Value, place: PlaceId) {
         let Some(loose) = &self.loose else { return };
-        let mut lost: Vec<&str> =
-            ["patternProperties", "if", "contains", "minContains", "maxContains", "minimum"]
-                .into_iter()
-                .chain(["maximum", "properties", "prefixItems", "items"])
-                .filter(|keyword| loose.losses.has_all_of(address(holder), keyword))
-                .collect();
+        let mut lost: Vec<_> = COMPANIONS
+            .iter()
+            .filter(|(keyword, _)| loose.losses.has_all_of(address(schema), keyword))
+            .collect();
         for pattern in read.pattern_properties.into_iter().flat_map(Map::keys) {
             if let Err(error) = self.pattern_of(pattern, place, "patternProperties")
                 && error.may_be_loosened()
             {
                 let reason = format!("the pattern {pattern:?} is left out: {}", error.reason());
                 self.note_loss(place, "patternProperties", reason);
-                read.lost = read.lost.and(Types::OBJECT);
+                read.lost = read.lost.union(Types::OBJECT);
                 read.loses_evaluation = true;
-                lost.push("patternProperties");
+                lost.extend(COMPANIONS.iter().find(|(keyword, _)| *keyword == "patternProperties"));
             }
         }
-        for &keyword in &lost {
-            let companions: &[&'static str] = match keyword {
-                "properties" | "patternProperties" => &["additionalProperties"],
-                "prefixItems" => &["items"],
-                "items" => &["additionalItems"],
-                "if" => &["then", "else"],
-                "contains" | "minContains" | "maxContains" => &["contains", "minContains", "maxContains"],
-                "minimum" => &["exclusiveMinimum"],
-                _ => &["exclusiveMaximum"],
-            };
-            for &companion in companions.iter().filter(|name| **name != keyword) {
+        for &(keyword, companions) in lost {
+            for &companion in companions {
                 let is_bound = companion.starts_with("exclusive");
-                let Some(value) = object.get(companion) else { continue };
+                let Some(value) = schema.get(companion) else { continue };
                 if !is_bound || value.is_boolean() {
                     self.note_loss(
                         place,
@@ -151,7 +145,7 @@ impl<'a> Graph<'a> {
                     "contains" => read.contains = None,
                     _ => {}
                 }
-                read.lost = read.lost.and(constrained_by(companion));
+                read.lost = read.lost.union(constrained_by(companion));
                 read.loses_evaluation |= evaluates(companion);
             }
         }
@@ -182,8 +176,7 @@ impl<'a> Graph<'a> {
                 if is_usable {
                     return Ok(());
                 }
-                let message = format!("the remainders by this divisor take more than {max_states} states");
-                Err(self.error(place, Some("multipleOf"), Kind::Limit { message }))
+                Err(self.too_many_remainders(place))
             }
             _ => Ok(()),
         }
@@ -270,63 +263,23 @@ impl<'a> Graph<'a> {
         let status = Status::NotEnforced { reason: Cow::Owned(reason) };
         self.entries.push(Entry { place, keyword: Cow::Borrowed(keyword), status });
     }
-
-    /// One entry for each keyword of a schema, where it was read from both sides or lowered by parts: what is worst
-    /// of all that was noted.
-    pub(crate) fn settle_entries(&mut self) {
-        let mut first = FxHashMap::default();
-        let mut settled: Vec<Entry<Cow<'a, str>>> = Vec::with_capacity(self.entries.len());
-        for entry in std::mem::take(&mut self.entries) {
-            let at = *first.entry((entry.place, entry.keyword.clone())).or_insert(settled.len());
-            match settled.get_mut(at) {
-                Some(known) => {
-                    if rank(&known.status) < rank(&entry.status) {
-                        known.status = entry.status;
-                    }
-                }
-                None => settled.push(entry),
-            }
-        }
-        self.entries = settled;
-    }
 }
 
-/// How little a status promises.
-fn rank(status: &Status) -> u8 {
-    match status {
-        Status::Annotation => 0,
-        Status::Enforced => 1,
-        Status::EnforcedBySession => 2,
-        Status::NotEnforced { .. } => 3,
-    }
-}
-
-/// The schemas that are the value of a keyword, or in it.
+/// The schemas that are the value of a keyword, or in it, if the keyword applies them.
 fn push_schemas<'a>(keyword: &str, value: &'a Value, work: &mut Vec<&'a Value>) {
     match (keyword, value) {
+        // Checked only where something refers to them, or never.
+        ("$defs" | "definitions" | "contentSchema", _) => {}
         ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(schemas)) => {
             work.extend(schemas)
-        }
-        ("properties" | "patternProperties" | "dependentSchemas", Value::Object(schemas)) => {
-            work.extend(schemas.values());
         }
         ("dependencies", Value::Object(schemas)) => {
             work.extend(schemas.values().filter(|needed| needed.is_object()));
         }
-        (
-            "not"
-            | "if"
-            | "then"
-            | "else"
-            | "items"
-            | "additionalItems"
-            | "contains"
-            | "propertyNames"
-            | "additionalProperties"
-            | "unevaluatedProperties"
-            | "unevaluatedItems",
-            schema,
-        ) => work.push(schema),
+        (_, Value::Object(schemas)) if reference::holds_schemas_by_name(keyword) => {
+            work.extend(schemas.values());
+        }
+        (_, schema) if reference::holds_schemas(keyword) => work.push(schema),
         _ => {}
     }
 }
@@ -336,7 +289,7 @@ fn constrained_by(keyword: &str) -> Types {
     match keyword {
         "pattern" | "format" | "minLength" | "maxLength" => Types::STRING,
         "multipleOf" | "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => {
-            Types::INTEGER.and(Types::NUMBER)
+            Types::INTEGER.union(Types::NUMBER)
         }
         "items" | "prefixItems" | "additionalItems" | "contains" | "minContains" | "maxContains"
         | "minItems" | "maxItems" | "uniqueItems" | "unevaluatedItems" => Types::ARRAY,

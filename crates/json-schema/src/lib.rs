@@ -87,7 +87,7 @@ pub use report::{Report, ReportEntry, Status};
 pub use suggest::Warning;
 
 use crate::graph::Graph;
-use crate::loose::Loose;
+use crate::loose::Losses;
 use crate::report::Step;
 
 /// A schema as a grammar, and what of it is enforced.
@@ -138,37 +138,28 @@ pub fn compile_with_documents(
     config: &SchemaConfig,
     fuel: &Fuel,
 ) -> Result<CompiledSchema, SchemaError> {
-    let mut graph = Graph::new(schema, documents, config, fuel, None);
+    let mut graph = Graph::new(schema, documents, config, fuel);
     match grammar_of(&mut graph, schema) {
-        Ok(grammar) => {
-            graph.settle_unique_items();
-            Ok(CompiledSchema { grammar, report: graph.into_report() })
-        }
+        Ok(grammar) => Ok(CompiledSchema { grammar, report: graph.into_report() }),
         Err(error) if config.strict || !error.may_be_loosened() => Err(error),
-        Err(_) => compile_loosely(schema, documents, config, fuel),
+        Err(_) => compile_loosely(graph, schema),
     }
 }
 
 /// Compiles a schema without what cannot be enforced. Each pass leaves out more; all spend the same fuel.
-fn compile_loosely(
-    schema: &Value,
-    documents: &Documents,
-    config: &SchemaConfig,
-    fuel: &Fuel,
-) -> Result<CompiledSchema, SchemaError> {
-    let mut loose = Loose::default();
+fn compile_loosely<'a>(mut graph: Graph<'a>, schema: &'a Value) -> Result<CompiledSchema, SchemaError> {
+    let mut losses = Losses::default();
     loop {
-        let mut graph = Graph::new(schema, documents, config, fuel, Some(loose));
-        match grammar_of(&mut graph, schema) {
-            Ok(grammar) => {
-                graph.settle_entries();
-                return Ok(CompiledSchema { grammar, report: graph.into_report() });
-            }
-            Err(error) => {
-                let next = graph.loose.take().and_then(Loose::next).filter(|_| error.may_be_loosened());
-                loose = next.ok_or(error)?;
-            }
-        }
+        graph = graph.next_pass(losses);
+        let mut error = match grammar_of(&mut graph, schema) {
+            Ok(grammar) => return Ok(CompiledSchema { grammar, report: graph.into_report() }),
+            Err(error) => error,
+        };
+        // What is returned has no blame: it is about this pass alone.
+        let (blame, loose) = (error.take_blame(), graph.loose.take());
+        let (Some(blame), Some(loose)) = (blame, loose) else { return Err(error) };
+        losses = loose.losses;
+        losses.add(blame);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is left out of a schema that cannot be enforced as a whole (`strict: false`).
+//! Compiles a schema without the keywords that cannot be enforced (`strict: false`).
 //!
 //! A schema is compiled exactly first. Only where that fails, for a keyword that is not supported or a limit on
 //! size, is it compiled *loosely*: what fails is left out, and the report says so. The texts of a loose grammar
@@ -12,7 +12,7 @@
 //! the other side. Unions and intersections are monotone, and negation is the only operation that is not, so by
 //! induction over the instance each schema lies between its two sides; the grammar is the root from above.
 //!
-//! # How it is found what to leave out
+//! # How the parts to leave out are found
 //! A pass over the document leaves out what it cannot read where it stands (a pattern, a divisor). Where something
 //! larger fails, the product of two unions, say, the innermost schema that was being read is *blamed*, by
 //! keyword if one is known, and a new pass begins without it. Each pass leaves out more than the one before, and
@@ -26,14 +26,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value};
 
 use crate::SchemaError;
+use crate::error::Blame;
 use crate::graph::{Graph, PlaceId, address};
 use crate::shape::NodeId;
 
-/// From where a schema is seen of which something is left out.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+/// Which bound of a schema is computed when a part of it is left out.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Side {
     /// At least its values.
-    #[default]
     Above,
     /// At most its values.
     Below,
@@ -49,12 +49,9 @@ impl Side {
 }
 
 /// What a loose pass knows.
-#[derive(Default)]
 pub(crate) struct Loose<'a> {
     side: Side,
     pub(crate) losses: Losses<'a>,
-    /// What made this pass fail.
-    blame: Option<Blame<'a>>,
 }
 
 /// What is left out: keywords by the address of their schema, and whole schemas.
@@ -71,12 +68,6 @@ pub(crate) struct Loss {
     pub(crate) may_overlap: bool,
 }
 
-struct Blame<'a> {
-    schema: usize,
-    keyword: Option<&'a str>,
-    reason: String,
-}
-
 impl<'a> Losses<'a> {
     /// Whether nothing of a keyword is left.
     pub(crate) fn has_all_of(&self, schema: usize, keyword: &str) -> bool {
@@ -84,7 +75,7 @@ impl<'a> Losses<'a> {
     }
 
     /// Leaves out what failed.
-    fn add(&mut self, blame: Blame<'a>) {
+    pub(crate) fn add(&mut self, blame: Blame) {
         let Blame { schema, keyword, reason } = blame;
         match keyword {
             Some(keyword) => {
@@ -99,15 +90,13 @@ impl<'a> Losses<'a> {
 }
 
 impl<'a> Loose<'a> {
-    /// The next pass after one that failed; `None` if it is not known what to leave out.
-    pub(crate) fn next(mut self) -> Option<Loose<'a>> {
-        let blame = self.blame.take()?;
-        self.losses.add(blame);
-        Some(Loose { losses: self.losses, ..Loose::default() })
+    /// At the beginning of a pass.
+    pub(crate) fn new(losses: Losses<'a>) -> Loose<'a> {
+        Loose { side: Side::Above, losses }
     }
 }
 
-/// Keywords to blame where an error names none that can be found: what multiplies.
+/// Keywords to blame if the error names none: those that multiply alternatives.
 const MULTIPLYING: [&str; 4] = ["oneOf", "if", "not", "anyOf"];
 
 /// How many schemas are searched for the keyword to blame.
@@ -135,16 +124,15 @@ impl<'a> Graph<'a> {
         for keyword in keywords {
             for &schema in &schemas {
                 if let Some(holder) = self.find_keyword(schema, keyword) {
-                    self.set_blame(&error, holder, Some(keyword));
-                    return error;
+                    return blamed(error, holder, Some(keyword));
                 }
             }
         }
         let losses = &self.loose.as_ref().expect("it is to be blamed").losses.schemas;
-        if let Some(schema) = schemas.iter().find(|schema| !losses.contains_key(&address(schema))) {
-            self.set_blame(&error, schema, None);
+        match schemas.iter().find(|schema| !losses.contains_key(&address(schema))) {
+            Some(schema) => blamed(error, schema, None),
+            None => error,
         }
-        error
     }
 
     /// Blames a part of `schema`: the keyword `at`, or the one that the error names.
@@ -162,8 +150,7 @@ impl<'a> Graph<'a> {
             .into_iter()
             .flatten()
             .find(|keyword| schema.get(*keyword).is_some() && !losses.has_all_of(address(schema), keyword));
-        self.set_blame(&error, schema, keyword);
-        error
+        blamed(error, schema, keyword)
     }
 
     /// Blames a keyword of the schema at `place`.
@@ -173,28 +160,17 @@ impl<'a> Graph<'a> {
         place: PlaceId,
         keyword: &'static str,
     ) -> SchemaError {
-        if self.is_to_be_blamed(&error)
-            && let Some(schema) = self.schema_at(place)
-        {
-            self.set_blame(&error, schema, Some(keyword));
+        if !self.is_to_be_blamed(&error) {
+            return error;
         }
-        error
-    }
-
-    /// After an error that needs no answer.
-    pub(crate) fn forget_blame(&mut self) {
-        if let Some(loose) = &mut self.loose {
-            loose.blame = None;
+        match self.schema_at(place) {
+            Some(schema) => blamed(error, schema, Some(keyword)),
+            None => error,
         }
     }
 
     fn is_to_be_blamed(&self, error: &SchemaError) -> bool {
-        error.may_be_loosened() && self.loose.as_ref().is_some_and(|loose| loose.blame.is_none())
-    }
-
-    fn set_blame(&mut self, error: &SchemaError, schema: &Value, keyword: Option<&'static str>) {
-        let blame = Blame { schema: address(schema), keyword, reason: error.reason() };
-        self.loose.as_mut().expect("it is to be blamed").blame = Some(blame);
+        self.loose.is_some() && error.may_be_loosened() && !error.is_blamed()
     }
 
     /// The first schema with a keyword that is not left out yet, from `schema` on without a step into the
@@ -232,4 +208,10 @@ impl<'a> Graph<'a> {
         }
         None
     }
+}
+
+/// The error, for which `keyword` of `schema` (`None`: all of it) is to blame.
+fn blamed(error: SchemaError, schema: &Value, keyword: Option<&'static str>) -> SchemaError {
+    let blame = Blame { schema: address(schema), keyword, reason: error.reason() };
+    error.blamed(blame)
 }

@@ -175,10 +175,7 @@ impl<'a> Lowering<'_, 'a> {
         place: PlaceId,
     ) -> Result<ExprId, SchemaError> {
         let max_states = self.graph.config.limits.max_remainders;
-        let too_many = || {
-            let message = format!("the remainders by this divisor take more than {max_states} states");
-            self.graph.error(place, Some("multipleOf"), Kind::Limit { message })
-        };
+        let too_many = || self.graph.too_many_remainders(place);
         let mut dfa = Dfa::of_regex(bounds, max_states, self.graph.fuel)
             .map_err(|kind| self.graph.error(place, Some("multipleOf"), kind))?
             .ok_or_else(too_many)?;

@@ -7,7 +7,6 @@ use crate::error::Kind;
 use crate::graph::{Graph, PlaceId};
 use crate::report::{self, Entry, Place, Status};
 use crate::shape::Shape;
-use crate::suggest::{self, Unknown};
 
 impl<'a> Graph<'a> {
     /// Pays for work on the schema at `place`.
@@ -31,6 +30,13 @@ impl<'a> Graph<'a> {
         Err(self.error(place, None, Kind::Limit { message }))
     }
 
+    /// The error for a divisor whose automaton is too large.
+    pub(crate) fn too_many_remainders(&self, place: PlaceId) -> SchemaError {
+        let max_states = self.config.limits.max_remainders;
+        let message = format!("the remainders by this divisor take more than {max_states} states");
+        self.error(place, Some("multipleOf"), Kind::Limit { message })
+    }
+
     /// Notes that a keyword is enforced.
     pub(crate) fn note(&mut self, place: PlaceId, keyword: &'static str) {
         self.entries.push(Entry { place, keyword: Cow::Borrowed(keyword), status: Status::Enforced });
@@ -47,22 +53,10 @@ impl<'a> Graph<'a> {
         self.entries.push(Entry { place, keyword: Cow::Borrowed(keyword), status: Status::Annotation });
     }
 
-    /// Notes a keyword that no draft knows.
-    pub(crate) fn note_unknown(&mut self, place: PlaceId, keyword: &'a str) {
-        self.note_annotation(place, keyword);
-        if let Some(suggestion) = suggest::keyword(keyword) {
-            let unknown = Unknown { format: None, suggestion: Some(suggestion) };
-            self.unknown.insert((place, keyword), unknown);
-        }
-    }
-
     /// Notes a format that the specification does not define.
-    pub(crate) fn note_unknown_format(&mut self, place: PlaceId, keyword: &'a str, format: Option<&'a str>) {
-        self.note_annotation(place, keyword);
-        if let Some(name) = format {
-            let unknown = Unknown { format, suggestion: suggest::format(name) };
-            self.unknown.insert((place, keyword), unknown);
-        }
+    pub(crate) fn note_unknown_format(&mut self, place: PlaceId, format: Option<&'a str>) {
+        self.note_annotation(place, "format");
+        self.unknown_formats.extend(format.map(|name| (place, name)));
     }
 
     /// A keyword that is not enforced: an error where everything must be, else noted.
@@ -120,22 +114,15 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// `uniqueItems` is noted for each kind of array that it is lowered for: one entry is enough.
-    pub(crate) fn settle_unique_items(&mut self) {
-        if self.entries.iter().filter(|entry| entry.keyword == "uniqueItems").count() > 1 {
-            self.settle_entries();
-        }
-    }
-
     /// The report of everything noted, in the order of the schema's text.
     pub(crate) fn into_report(mut self) -> report::Report {
         self.sort_entries();
-        let unknown = self.unknown.into_iter().map(|((place, keyword), unknown)| {
-            let format = unknown.format.map(Box::from);
-            ((place, Box::from(keyword)), Unknown { format, suggestion: unknown.suggestion })
-        });
         report::Report {
-            unknown: unknown.collect(),
+            unknown_formats: self
+                .unknown_formats
+                .into_iter()
+                .map(|(place, name)| (place, name.into()))
+                .collect(),
             places: self.places.iter().map(Place::to_owned).collect(),
             entries: self
                 .entries

@@ -1,8 +1,7 @@
-//! The order of a report: that of the schema's text.
+//! Puts the entries of a report in the order of the schema's text.
 //!
-//! Schemas are read lazily, in the order in which the grammar needs them, which is nobody else's. At the end one walk over
-//! the document numbers its keywords as they are written, and the entries are sorted by that; those of other
-//! documents follow.
+//! Schemas are read lazily, in the order in which the grammar needs them. At the end, one walk over the documents
+//! numbers the keywords as they are written, and the entries are sorted by number. Entries of other documents come last.
 
 use std::borrow::Cow;
 
@@ -10,11 +9,12 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use crate::graph::{Graph, PlaceId, address};
-use crate::report::Entry;
+use crate::report::{Entry, Status};
 
 impl<'a> Graph<'a> {
-    /// Sorts what was noted as the documents are written. Linear in the documents, for as far as it takes to find all
-    /// entries, and n log n in their number.
+    /// Sorts the entries as the documents are written. A keyword that was noted several times, because its schema was
+    /// read from both sides or lowered by parts, keeps one entry: the one that promises least. Linear in the documents,
+    /// for as far as it takes to find all entries, and n log n in their number.
     pub(crate) fn sort_entries(&mut self) {
         let entries = std::mem::take(&mut self.entries);
         let numbers = self.numbers(&entries);
@@ -23,6 +23,13 @@ impl<'a> Graph<'a> {
         let mut numbered: Vec<_> = numbers.into_iter().zip(entries).collect();
         numbered.sort_by_key(|&(number, _)| number);
         self.entries = numbered.into_iter().map(|(_, entry)| entry).collect();
+        self.entries.dedup_by(|next, kept| {
+            let is_same = (next.place, &next.keyword) == (kept.place, &kept.keyword);
+            if is_same && rank(&kept.status) < rank(&next.status) {
+                std::mem::swap(&mut kept.status, &mut next.status);
+            }
+            is_same
+        });
     }
 
     /// The number of each keyword of an entry.
@@ -61,5 +68,15 @@ impl<'a> Graph<'a> {
             }
         }
         numbers
+    }
+}
+
+/// How little a status promises.
+fn rank(status: &Status) -> u8 {
+    match status {
+        Status::Annotation => 0,
+        Status::Enforced => 1,
+        Status::EnforcedBySession => 2,
+        Status::NotEnforced { .. } => 3,
     }
 }

@@ -5,10 +5,9 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry as Slot;
 use std::fmt::Write as _;
 
-use crate::suggest::{Unknown, Warning};
+use crate::suggest::{self, Warning};
 
 /// What became of each keyword that the compiler met, in the order of the schema's text; other documents follow.
 ///
@@ -28,8 +27,8 @@ use crate::suggest::{Unknown, Warning};
 pub struct Report {
     pub(crate) places: Vec<Place<Box<str>>>,
     pub(crate) entries: Vec<Entry<Box<str>>>,
-    /// By place and keyword, what is to be said about some annotations.
-    pub(crate) unknown: HashMap<(usize, Box<str>), Unknown<Box<str>>>,
+    /// The names of formats that are not known, by the place of their schema.
+    pub(crate) unknown_formats: HashMap<usize, Box<str>>,
 }
 
 /// One keyword of the schema.
@@ -73,7 +72,7 @@ impl Report {
             pointer: pointer(&self.places, entry.place),
             keyword: &entry.keyword,
             status: &entry.status,
-            suggestion: self.unknown(entry).and_then(|unknown| unknown.suggestion),
+            suggestion: self.meant(entry).1,
         })
     }
 
@@ -91,25 +90,30 @@ impl Report {
     /// ```
     pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings: Vec<Warning> = Vec::new();
-        let mut known: HashMap<(&str, Option<&str>), usize> = HashMap::new();
-        if self.unknown.is_empty() {
-            return warnings;
-        }
-        for entry in &self.entries {
-            let Some(unknown) = self.unknown(entry) else { continue };
-            match known.entry((&entry.keyword, unknown.format.as_deref())) {
-                Slot::Occupied(slot) => warnings[*slot.get()].n_places += 1,
-                Slot::Vacant(slot) if warnings.len() < MAX_WARNINGS => {
-                    slot.insert(warnings.len());
-                    warnings.push(Warning {
-                        pointer: pointer(&self.places, entry.place),
-                        keyword: entry.keyword.to_string(),
-                        format: unknown.format.as_deref().map(str::to_owned),
-                        suggestion: unknown.suggestion,
-                        n_places: 1,
-                    });
+        // By the name of a keyword or format: the warning about it, if there is one.
+        let mut known: HashMap<(&str, Option<&str>), Option<usize>> = HashMap::new();
+        for entry in self.entries.iter().filter(|entry| entry.status == Status::Annotation) {
+            let name = (&*entry.keyword, self.unknown_format(entry));
+            if let Some(&warning) = known.get(&name) {
+                if let Some(i) = warning {
+                    warnings[i].n_places += 1;
                 }
-                Slot::Vacant(_) => {}
+                continue;
+            }
+            if warnings.len() == MAX_WARNINGS {
+                continue;
+            }
+            let (format, suggestion) = self.meant(entry);
+            let is_told = format.is_some() || suggestion.is_some();
+            known.insert(name, is_told.then_some(warnings.len()));
+            if is_told {
+                warnings.push(Warning {
+                    pointer: pointer(&self.places, entry.place),
+                    keyword: entry.keyword.to_string(),
+                    format: format.map(str::to_owned),
+                    suggestion,
+                    n_places: 1,
+                });
             }
         }
         warnings
@@ -120,12 +124,23 @@ impl Report {
         !self.entries.iter().any(|entry| matches!(entry.status, Status::NotEnforced { .. }))
     }
 
-    /// What is to be said about an annotation.
-    fn unknown(&self, entry: &Entry<Box<str>>) -> Option<&Unknown<Box<str>>> {
-        if entry.status != Status::Annotation || self.unknown.is_empty() {
-            return None;
+    /// Of an annotation: the name of the format, if it is one that is not known, and what was probably meant by the
+    /// keyword or format. Compares the name with all known ones.
+    fn meant(&self, entry: &Entry<Box<str>>) -> (Option<&str>, Option<&'static str>) {
+        match (&entry.status, &*entry.keyword) {
+            (Status::Annotation, "format") => {
+                let format = self.unknown_format(entry);
+                (format, format.and_then(suggest::format))
+            }
+            (Status::Annotation, keyword) => (None, suggest::keyword(keyword)),
+            _ => (None, None),
         }
-        self.unknown.get(&(entry.place, entry.keyword.clone()))
+    }
+
+    /// The name of the format that an entry is about, if it is one that is not known.
+    fn unknown_format(&self, entry: &Entry<Box<str>>) -> Option<&str> {
+        let is_format = &*entry.keyword == "format";
+        is_format.then(|| self.unknown_formats.get(&entry.place).map(|name| &**name)).flatten()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Unknown keywords and formats: which are nearly a known one, and what users are told.
 //!
 //! By the specification both are annotations without effect, and vendors have many of their own (`x-order`,
-//! `markdownDescription`). A misspelt keyword is one too, and then texts that were meant to be refused are let through in
-//! silence. So keywords that are nearly one with an effect are warned about, and all formats that are not checked.
+//! `markdownDescription`). A misspelt keyword is an annotation too, so texts that it was meant to refuse are accepted
+//! silently. Keywords close to one that has an effect are therefore warned about, and so are all formats that are not
+//! checked.
 
 use std::fmt;
 
@@ -72,14 +73,6 @@ const OTHER_NAMES: &[(&str, &str)] = &[("url", "uri"), ("ip", "ipv4"), ("timesta
 
 /// The longest name that is compared; comparing takes the product of the lengths.
 const MAX_COMPARED: usize = 40;
-
-/// A keyword or format that is not known, and what was probably meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unknown<N> {
-    /// The name of the format, if that is what is not known.
-    pub(crate) format: Option<N>,
-    pub(crate) suggestion: Option<&'static str>,
-}
 
 /// Something in a schema that has no effect and was probably meant to have one.
 ///
