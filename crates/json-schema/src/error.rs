@@ -106,25 +106,21 @@ impl SchemaError {
         self
     }
 
-    /// The same error with another hint: what to do about it, in lowercase.
+    /// The same error with another hint if it is one of a [missing document](Self::missing_document): what to do about
+    /// it, in lowercase. Other errors stay as they are.
     ///
     /// ```
     /// use maskwright_automata::Fuel;
     /// use maskwright_json_schema::{SchemaConfig, compile_str};
-    /// for schema in [r#"{"type": "text"}"#, r#"{"pattern": "("}"#, "["] {
-    ///     let error = compile_str(schema, &SchemaConfig::default(), &Fuel::unlimited()).unwrap_err();
-    ///     let error = error.with_hint("ask the author");
-    ///     assert_eq!(error.hint(), Some("ask the author"));
-    ///     assert_eq!(error.to_string().matches("Help: ask the author").count(), 1);
-    /// }
+    /// let schema = r#"{"$ref": "https://a.example/b.json"}"#;
+    /// let error = compile_str(schema, &SchemaConfig::default(), &Fuel::unlimited()).unwrap_err();
+    /// let error = error.with_hint_on_missing("ask the author");
+    /// assert_eq!(error.hint(), Some("ask the author"));
     /// ```
     #[must_use]
-    pub fn with_hint(mut self, hint: impl Into<String>) -> SchemaError {
-        let inner = &mut *self.0;
-        match &mut inner.kind {
-            // The frame shows the hint of its error.
-            Kind::Syntax(error) | Kind::Pattern(error) => *error = error.clone().with_hint(hint),
-            _ => inner.hint = Some(hint.into()),
+    pub fn with_hint_on_missing(mut self, hint: impl Into<String>) -> SchemaError {
+        if self.0.missing_document.is_some() {
+            self.0.hint = Some(hint.into());
         }
         self
     }

@@ -212,7 +212,7 @@ impl Schema {
     /// Converts an error. If a document is missing because it could not be read, the hint says why.
     fn error(&self, error: SchemaError) -> Error {
         let error = match error.missing_document().and_then(|uri| self.broken.get(uri)) {
-            Some(why) => error.with_hint(why),
+            Some(why) => error.with_hint_on_missing(why),
             None => error,
         };
         Error::from(error).in_file(self.file.as_deref())
