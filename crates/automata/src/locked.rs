@@ -224,7 +224,8 @@ mod tests {
         let searcher = thread::spawn({
             let (store, is_over) = (store.clone(), is_over.clone());
             move || {
-                let start = store.enter(&hard(&[19, 23, 29]), &Account::default(), &Fuel::unlimited());
+                // Long enough that a busy machine gives the other thread its turns.
+                let start = store.enter(&hard(&[41, 43, 47]), &Account::default(), &Fuel::unlimited());
                 is_over.store(true, Ordering::Release);
                 start
             }
