@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_engine::{CompiledGrammar, Compiler, EngineError, Limits, Matcher, Options, TokenCountStatus};
-use maskwright_lark::{Indentation, LarkConfig, LexerKind, parse_lark};
+use maskwright_lark::{Indentation, LarkConfig, LexerKind, Tabs, parse_lark};
 use maskwright_vocabulary::{TokenId, Vocabulary};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -62,7 +62,7 @@ fn compile_within(
         dedent: "_DEDENT".to_owned(),
         open: vec!["LPAR".to_owned()],
         close: vec!["RPAR".to_owned()],
-        tab_width: 8,
+        tabs: Tabs::Spaces(8),
     });
     let config = LarkConfig { lexer, indentation, ..LarkConfig::default() };
     let fuel = Fuel::unlimited();

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_engine::{CompiledGrammar, Compiler, Layout, Limits, Matcher, Options};
-use maskwright_grammar::{ExprId, GrammarBuilder, LexedGrammar, RuleId, TerminalId};
+use maskwright_grammar::{ExprId, GrammarBuilder, LexedGrammar, RuleId, Tabs, TerminalId};
 use maskwright_lexing::{Flags, LarkTerminal, Pattern, ignored_keywords, parse_python};
 use maskwright_oracle::LexedOracle;
 use maskwright_vocabulary::{TokenId, Vocabulary};
@@ -348,7 +348,7 @@ fn indentation() {
         dedent: TerminalId::from_index(7),
         open: vec![TerminalId::from_index(3)],
         close: vec![TerminalId::from_index(4)],
-        tab_width: 8,
+        tabs: Tabs::Spaces(8),
     };
     let grammar = grammar(terminals(), &["IN", "OUT"], &[5], &rules);
     let tokens: Vec<Vec<u8>> =
@@ -363,6 +363,35 @@ fn indentation() {
     check(b"ab \n", 6);
     check(b"a()\n ", 5);
     check(b"ab\t\n", 5);
+}
+
+/// Against CPython's rule. Up to eight letters tell every pair of lines apart but some that only CPython orders.
+#[test]
+fn tabs_that_are_not_compared_with_spaces() {
+    // 0 newline, 1 statement; 2 indent, 3 dedent
+    let terminals = vec![regexp(r"(\n[\t ]*)*\n\t* *", 0), string("a")];
+    let block = Seq(vec![Terminal(2), Rule(1), star(Rule(1)), Terminal(3)]);
+    let line = Seq(vec![Terminal(1), optional(Seq(vec![Terminal(0), optional(block)]))]);
+    let layout = Layout {
+        newline: TerminalId::from_index(0),
+        indent: TerminalId::from_index(2),
+        dedent: TerminalId::from_index(3),
+        open: Vec::new(),
+        close: Vec::new(),
+        tabs: Tabs::Apart,
+    };
+    let grammar = grammar(terminals, &["IN", "OUT"], &[], &[star(Rule(1)), line]);
+    let tokens: Vec<Vec<u8>> =
+        [&b"a"[..], b"\n", b" ", b"\t", b"\n ", b"\n\t", b"\n\t a", b"\t\n  ", b" \t\na", b"a\n\ta\n\t"]
+            .map(<[u8]>::to_vec)
+            .to_vec();
+    for lexing in [Basic, Contextual] {
+        let n_words = check(lexing, &grammar, Some(layout.clone()), b"a\n\t ", 7, &tokens).unwrap();
+        assert!(n_words > 500, "{n_words}");
+        let oracle = LexedOracle::new(&grammar, Some(layout.clone()));
+        assert!(oracle.is_word(b"a\n\ta\n\t a\n\t a\na") && !oracle.is_word(b"a\n a\n\ta"));
+        assert!(oracle.is_word(b"a\n a\n\t\ta"), "two tabs are more than a space, however wide");
+    }
 }
 
 #[test]

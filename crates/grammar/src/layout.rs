@@ -1,7 +1,7 @@
 //! Indentation as tokens, as Lark's `PythonIndenter` makes them.
 //!
 //! After each `newline` token outside of brackets, the blanks behind the
-//! token's last newline character are counted (a tab is `tab_width`). More than the innermost block has makes
+//! token's last newline character are counted ([`Tabs`] says how). More than the innermost block has makes
 //! an `indent` token; less makes a `dedent` for each block that is wider, and the width must be that of a
 //! block. Inside of brackets `newline` tokens are dropped. The end of the text closes all blocks. A text is not
 //! in the language if a `newline` token outside of brackets has no newline character, or a bracket is closed
@@ -12,10 +12,11 @@ use crate::TerminalId;
 /// Which terminals make indentation part of a lexed grammar.
 ///
 /// ```
-/// use maskwright_grammar::{Layout, TerminalId};
+/// use maskwright_grammar::{Layout, Tabs, TerminalId};
 /// let id = TerminalId::from_index;
 /// let layout = Layout {
-///     newline: id(0), indent: id(5), dedent: id(6), open: vec![id(1)], close: vec![id(2)], tab_width: 8,
+///     newline: id(0), indent: id(5), dedent: id(6), open: vec![id(1)], close: vec![id(2)],
+///     tabs: Tabs::Spaces(8),
 /// };
 /// assert_eq!(layout.clone(), layout);
 /// ```
@@ -31,23 +32,72 @@ pub struct Layout {
     pub open: Vec<TerminalId>,
     /// The terminals that close.
     pub close: Vec<TerminalId>,
-    /// How many spaces a tab stands for.
-    pub tab_width: u32,
+    /// How tabs count.
+    pub tabs: Tabs,
+}
+
+/// How the tabs among the blanks of a line count.
+///
+/// ```
+/// use maskwright_grammar::Tabs;
+/// let width = |line: &[u8], tabs: Tabs| line.iter().fold(0, |width, &blank| tabs.wider(width, blank));
+/// let (tab, spaces) = (&b"\t"[..], &[b' '; 8][..]);
+/// assert_eq!(width(tab, Tabs::Spaces(8)), width(spaces, Tabs::Spaces(8)));
+/// assert_ne!(width(tab, Tabs::Apart), width(spaces, Tabs::Apart));
+/// assert!(!Tabs::Apart.is_deeper(width(tab, Tabs::Apart), width(b" ", Tabs::Apart)));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Tabs {
+    /// Each is as wide as so many spaces.
+    Spaces(u32),
+    /// They are not compared with spaces, for lines whose tabs stand before their spaces. A line is deeper than a block if it
+    /// has no fewer tabs and no fewer spaces, and is not the same. Of such lines Python agrees on the order, however wide a tab
+    /// is; so what is read this way Python reads in the same way.
+    Apart,
+}
+
+impl Tabs {
+    /// The width of a tab that counts apart: more than that of all spaces of a line.
+    const APART: u32 = 1 << 24;
+    /// The most spaces beside tabs that count apart. A sum of two such numbers does not reach a tab.
+    const MAX_SPACES: u32 = 1 << 23;
+
+    /// How wide the blanks of a line are with one more: widths add up, and are equal if the blanks are.
+    pub fn wider(self, width: u32, blank: u8) -> u32 {
+        let more = match (blank, self) {
+            (b'\t', Tabs::Spaces(n_spaces)) => n_spaces,
+            (b'\t', Tabs::Apart) => Tabs::APART,
+            // What is too wide stays that.
+            (_, Tabs::Apart) if width % Tabs::APART >= Tabs::MAX_SPACES => u32::MAX,
+            _ => 1,
+        };
+        width.saturating_add(more)
+    }
+
+    /// Whether a line so wide is deeper than a block so wide.
+    pub fn is_deeper(self, line: u32, block: u32) -> bool {
+        match self {
+            Tabs::Spaces(_) => line > block,
+            Tabs::Apart => {
+                let (line_spaces, block_spaces) = (line % Tabs::APART, block % Tabs::APART);
+                line > block && (block_spaces..Tabs::MAX_SPACES).contains(&line_spaces)
+            }
+        }
+    }
 }
 
 /// The blanks since the last newline character of a token, if it has one, after one more byte.
 ///
 /// ```
-/// use maskwright_grammar::blanks_after;
-/// assert_eq!(blanks_after(None, b' ', 8), None);
-/// assert_eq!(blanks_after(None, b'\n', 8), Some(0));
-/// assert_eq!(blanks_after(Some(1), b'\t', 8), Some(9));
+/// use maskwright_grammar::{Tabs, blanks_after};
+/// assert_eq!(blanks_after(None, b' ', Tabs::Spaces(8)), None);
+/// assert_eq!(blanks_after(None, b'\n', Tabs::Spaces(8)), Some(0));
+/// assert_eq!(blanks_after(Some(1), b'\t', Tabs::Spaces(8)), Some(9));
 /// ```
-pub fn blanks_after(blanks: Option<u32>, byte: u8, tab_width: u32) -> Option<u32> {
+pub fn blanks_after(blanks: Option<u32>, byte: u8, tabs: Tabs) -> Option<u32> {
     match (blanks, byte) {
         (_, b'\n') => Some(0),
-        (Some(width), b' ') => Some(width.saturating_add(1)),
-        (Some(width), b'\t') => Some(width.saturating_add(tab_width)),
+        (Some(width), b' ' | b'\t') => Some(tabs.wider(width, byte)),
         (blanks, _) => blanks,
     }
 }

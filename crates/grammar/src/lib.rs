@@ -33,7 +33,7 @@ pub use embed::Embedded;
 pub use error::GrammarError;
 pub use expr::{Expr, ExprId, ExprPool, RuleId, Seen, TerminalId};
 pub use lalr::{LrConflict, LrProduction, LrState, LrSymbol, LrTable};
-pub use layout::{Layout, blanks_after};
+pub use layout::{Layout, Tabs, blanks_after};
 pub use lexed::LexedGrammar;
 pub use network::{Move, Network, Symbol};
 pub use reduce::{ReducedGrammar, TerminalFacts, reduce};

@@ -10,7 +10,7 @@
 mod common;
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{Layout, TerminalId};
+use maskwright_grammar::{Layout, Tabs, TerminalId};
 use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillLimits, Infiller, Part, Template};
 use maskwright_vocabulary::TokenId;
 use proptest::collection::vec;
@@ -44,7 +44,7 @@ fn indented(newline: &str, ignored: Option<&str>, rules: &[Rhs]) -> Subject {
         dedent: id(n_found + 1),
         open: vec![id(OPEN)],
         close: vec![id(CLOSE)],
-        tab_width: 2,
+        tabs: Tabs::Spaces(2),
     };
     Subject { grammar, layout: Some(layout), alphabet: "ab\n (", n_letters: 5 }
 }

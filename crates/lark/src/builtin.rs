@@ -1,6 +1,6 @@
 //! The built-in grammars, by name.
 
-use crate::{Indentation, LexerKind};
+use crate::{Indentation, LexerKind, Tabs};
 
 /// A grammar that comes with the library.
 ///
@@ -31,7 +31,7 @@ pub fn builtin_names() -> impl Iterator<Item = &'static str> {
 /// The built-in grammar `name`.
 pub fn builtin(name: &str) -> Option<Builtin> {
     let &(name, text) = TEXTS.iter().find(|(known, _)| *known == name)?;
-    let indentation = (name == "python").then(Indentation::python);
+    let indentation = (name == "python").then(|| Indentation { tabs: Tabs::Apart, ..Indentation::python() });
     Some(Builtin { name, text, lexer: LexerKind::Basic, indentation })
 }
 

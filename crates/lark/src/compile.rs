@@ -293,7 +293,7 @@ fn layout(
         dedent: made(&indentation.dedent)?,
         open: brackets(&indentation.open),
         close: brackets(&indentation.close),
-        tab_width: indentation.tab_width,
+        tabs: indentation.tabs,
     })
 }
 

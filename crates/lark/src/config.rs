@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use maskwright_grammar::{Grammar, Layout, LexedGrammar};
+use maskwright_grammar::{Grammar, Layout, LexedGrammar, Tabs};
 use maskwright_json_schema::SchemaConfig;
 use maskwright_lexing::LarkTerminal;
 
@@ -40,9 +40,9 @@ pub enum LexerKind {
 /// than before makes an `indent`, less makes a `dedent` for every block that ends.
 ///
 /// ```
-/// use maskwright_lark::Indentation;
+/// use maskwright_lark::{Indentation, Tabs};
 /// let python = Indentation::python();
-/// assert_eq!((python.newline.as_str(), python.tab_width), ("_NL", 8));
+/// assert_eq!((python.newline.as_str(), python.tabs), ("_NL", Tabs::Spaces(8)));
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Indentation {
@@ -56,8 +56,8 @@ pub struct Indentation {
     pub open: Vec<String>,
     /// The terminals that close what one of `open` opened.
     pub close: Vec<String>,
-    /// How many spaces a tab stands for.
-    pub tab_width: u32,
+    /// How tabs count.
+    pub tabs: Tabs,
 }
 
 impl Indentation {
@@ -70,7 +70,7 @@ impl Indentation {
             dedent: "_DEDENT".to_owned(),
             open: names(["LPAR", "LSQB", "LBRACE"]),
             close: names(["RPAR", "RSQB", "RBRACE"]),
-            tab_width: 8,
+            tabs: Tabs::Spaces(8),
         }
     }
 }

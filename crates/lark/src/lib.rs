@@ -44,3 +44,4 @@ pub use compile::parse_lark;
 pub use config::{Indentation, LarkConfig, LarkGrammar, LexerKind};
 pub use error::LarkError;
 pub use import::{ImportRequest, ImportedGrammar, Resolver};
+pub use maskwright_grammar::Tabs;

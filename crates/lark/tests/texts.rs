@@ -178,6 +178,19 @@ fn python() {
         "def f(a, b=1, /, c=2, *, d, e=3): return lambda x, *, y: g(1, *a, b=2, *c, **d, e=3)\n",
         "print(f'{a.b[\"c\"]!r:>{width}} {{}} {len(x) + 1=}', rb'\\d' b'\\x00', '\\u00e9', x \\\n  if y else z)\n",
         "match x, *y:\n  case [1, *_] | A(b, c=d) | -1+2j | (e as f,): pass\n  case *_, {'a': g}: pass\n",
+        // Tabs indent, and stand between tokens.
+        "if x:\n\ty\n\tif z:\n\t\ty\t=\t1 # why\n\n \t# so\n\tz(a,\n\t  b)\n",
+        "if x:\n\tif y:\n\t  if z:\n\t\t  pass\n\t  pass\nx\n",
+        "if x:\n  y\nif x:\n\ty\n",
+        // A backslash in the first column, after blanks, and twice.
+        "if x:\n\\\n  y\n",
+        "\\\nx\n",
+        "x\n\\\n\\\ny\n",
+        "if x:\n  \\\n y\n  z\n",
+        "x = \\\n\\\n  1\n",
+        // A number touches a key word.
+        "[0for x in y]\n",
+        "0if 1else 2and 0b1or 00or 0xfor x\n",
     ] {
         assert!(checker.accepts(text), "{text}");
     }
@@ -211,8 +224,20 @@ fn python() {
         "x = f'{y'\n",
         "x = f'{y z}'\n",
         "raise 1from x\n",
-        // Python takes this one; tabs do not indent here.
-        "if x:\n\ty\n",
+        // Python takes these: twenty spaces are more than a tab, and what stands before the tab is the same.
+        "if x:\n\tif y:\n                    z\n",
+        "if x:\n \ty\n \ty\n",
+        // The rest it does not.
+        "if x:\n\ty\n        y\n",
+        "if x:\n        y\n\ty\n",
+        "if x:\n  if y:\n\tz\n",
+        "if x:\n\ty\n\t\\\n  y\n        y\n",
+        "\tx\n",
+        "0or 1\n",
+        "0Or\n",
+        "x\n\\\n",
+        "\\\n",
+        "x \\\n",
         " x\n",
         "\\\n x\n",
         "x\n\\\n y\n",

@@ -47,7 +47,7 @@ pub use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillError, Infiller, P
 pub use maskwright_json_schema::{
     PropertyOrder, Report, ReportEntry, SchemaConfig, Status, Warning, Whitespace,
 };
-pub use maskwright_lark::{Indentation, LarkGrammar, LexerKind, builtin_names};
+pub use maskwright_lark::{Indentation, LarkGrammar, LexerKind, Tabs, builtin_names};
 pub use maskwright_syntax::regex::Dialect;
 pub use maskwright_vocabulary::{
     Mask, TokenId, Tokenizer, TokenizerOptions, Vocabulary, mask_contains, mask_words,

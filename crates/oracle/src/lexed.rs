@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{Layout, LexedGrammar, TerminalId};
+use maskwright_grammar::{Layout, LexedGrammar, Tabs, TerminalId};
 use maskwright_lexing::{
     Keyword, LarkTerminal, LexerTerminal, Pattern, TerminalSet, find_prefix, lark_contextual_terminals,
     lark_terminals,
@@ -159,7 +159,7 @@ pub(crate) fn token(terminal: &LexerTerminal, matched: &[u8]) -> TerminalId {
 /// The sentence of a list of tokens and how many blocks are open behind it; `None` if its indentation is wrong.
 fn indented(tokens: &[(TerminalId, &[u8])], layout: &Layout) -> Option<(Vec<TerminalId>, usize)> {
     let mut sentence = Vec::new();
-    let mut widths = vec![0];
+    let mut widths = vec![[0, 0]];
     let mut depth = 0usize;
     for &(terminal, text) in tokens {
         if terminal != layout.newline {
@@ -179,14 +179,18 @@ fn indented(tokens: &[(TerminalId, &[u8])], layout: &Layout) -> Option<(Vec<Term
         if line.len() == text.len() {
             return None;
         }
-        let count = |blank: u8| line.iter().filter(|&&byte| byte == blank).count();
-        let width = count(b' ') + layout.tab_width as usize * count(b'\t');
-        if width > *widths.last()? {
-            widths.push(width);
-            sentence.push(layout.indent);
-            continue;
+        let width = columns(line, layout.tabs);
+        let is_deeper = widths.last().map(|block| [width[0] > block[0], width[1] > block[1]])?;
+        match is_deeper {
+            [true, true] => {
+                widths.push(width);
+                sentence.push(layout.indent);
+                continue;
+            }
+            [true, false] => return None,
+            [false, _] => {}
         }
-        while width < *widths.last()? {
+        while width[0] < widths.last()?[0] {
             widths.pop();
             sentence.push(layout.dedent);
         }
@@ -195,4 +199,16 @@ fn indented(tokens: &[(TerminalId, &[u8])], layout: &Layout) -> Option<(Vec<Term
         }
     }
     Some((sentence, widths.len() - 1))
+}
+
+/// The columns that the blanks of a line end at. Where tabs count apart, those of CPython's tokenizer
+/// (`Parser/tokenizer.c`), which must agree on the order of lines: with tabs of eight columns and with tabs of one.
+fn columns(line: &[u8], tabs: Tabs) -> [usize; 2] {
+    line.iter().filter(|blank| b" \t".contains(blank)).fold([0, 0], |[column, other], &blank| {
+        match (blank, tabs) {
+            (b'\t', Tabs::Spaces(n_spaces)) => [column + n_spaces as usize, other + n_spaces as usize],
+            (b'\t', Tabs::Apart) => [(column / 8 + 1) * 8, other + 1],
+            _ => [column + 1, other + 1],
+        }
+    })
 }

@@ -291,7 +291,7 @@ impl Lexed {
     ) -> Result<Option<LexedThread>, EngineError> {
         let tables = self.tables.clone();
         let line = match &tables.layout {
-            Some(layout) => blanks_after(self.layouts.get(thread.layout).line, byte, layout.tab_width),
+            Some(layout) => blanks_after(self.layouts.get(thread.layout).line, byte, layout.tabs),
             None => None,
         };
         let hypothesis = outcome.next;
@@ -359,7 +359,7 @@ impl Lexed {
         let tables = self.tables.clone();
         let Some(rules) = &tables.layout else { return Ok(Some((config, layout))) };
         let mut state = *self.layouts.get(layout);
-        if width > self.layouts.width(state.blocks) {
+        if rules.tabs.is_deeper(width, self.layouts.width(state.blocks)) {
             let Some(next) = self.shift(parser, config, rules.indent)? else { return Ok(None) };
             (config, state.blocks) = (next, self.layouts.within(state.blocks, width));
         } else {

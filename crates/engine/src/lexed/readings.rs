@@ -14,7 +14,7 @@
 //! ([`Blanks`]).
 
 use maskwright_automata::ByteSet;
-use maskwright_grammar::{TerminalId, blanks_after};
+use maskwright_grammar::{Tabs, TerminalId, blanks_after};
 use maskwright_vocabulary::{Trie, TrieNodeId};
 use rustc_hash::FxHashMap;
 
@@ -38,12 +38,12 @@ pub(crate) enum Blanks {
 
 impl Blanks {
     /// The same after one more byte of the token.
-    pub(super) fn after(self, byte: u8, tab_width: u32) -> Blanks {
+    pub(super) fn after(self, byte: u8, tabs: Tabs) -> Blanks {
         match self {
             Blanks::More(width) if byte != b'\n' => {
-                Blanks::More(blanks_after(Some(width), byte, tab_width).unwrap_or(width))
+                Blanks::More(blanks_after(Some(width), byte, tabs).unwrap_or(width))
             }
-            Blanks::Known(width) => blanks_after(Some(width), byte, tab_width).map_or(self, Blanks::Known),
+            Blanks::Known(width) => blanks_after(Some(width), byte, tabs).map_or(self, Blanks::Known),
             _ if byte == b'\n' => Blanks::Known(0),
             _ => self,
         }
@@ -224,7 +224,7 @@ impl Readings {
                     continue;
                 }
                 let blanks = match &context.tables.layout {
-                    Some(layout) => reading.blanks.after(byte, layout.tab_width),
+                    Some(layout) => reading.blanks.after(byte, layout.tabs),
                     None => Blanks::None,
                 };
                 let next = match outcome.terminal {

@@ -128,7 +128,7 @@ impl Lexed {
                     }
                 };
                 if is_newline {
-                    line = point.line.after(byte, layout.tab_width);
+                    line = point.line.after(byte, layout.tabs);
                 }
             }
             reads.push(Read { terminal, next: Point { hypothesis: next, line } });

@@ -17,7 +17,7 @@
 //! can be the next one: the parser's lookahead, over the whole lattice.
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::TerminalId;
+use maskwright_grammar::{Tabs, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
@@ -149,8 +149,8 @@ impl Graph {
         fuel: &Fuel,
     ) -> Result<Graph, InfillError> {
         let mut graph = Graph { at: vec![Vec::new(); steps.len() + 1], asked, ..Graph::default() };
-        let tab_width = tables.hypotheses.layout().map_or(1, |layout| layout.tab_width);
-        graph.usual_widths = usual_widths(steps, tab_width);
+        let tabs = tables.hypotheses.layout().map_or(Tabs::Apart, |layout| layout.tabs);
+        graph.usual_widths = usual_widths(steps, tabs);
         let mut progress = 0;
         for (piece, _) in steps {
             let length = if let Piece::Bytes(bytes) = piece { Some(bytes.len() as u32) } else { None };

@@ -8,10 +8,13 @@
 //! makes what was counted worth nothing, is guessed at the first such byte: [`Indent::None`] if one does, [`Indent::Last`] if none does. Else
 //! each comment would be many, by the blanks in it.
 //!
+//! Tabs that count apart ([`Tabs::Apart`]) do not indent here: widths are compared as numbers, which such are not. So no line
+//! outside of brackets begins with one.
+//!
 //! Widths in hypotheses are relative to where they are stepped from, so there is one hypothesis for all widths; the graph knows the
 //! rest.
 
-use maskwright_grammar::{Layout, TerminalId, blanks_after};
+use maskwright_grammar::{Layout, Tabs, TerminalId, blanks_after};
 
 /// A width that is whatever is asked. No text is that wide.
 pub(crate) const ANY_WIDTH: u32 = u32::MAX;
@@ -60,8 +63,8 @@ impl Width {
     }
 
     /// After one more byte, which is a blank.
-    fn wider(self, byte: u8, tab_width: u32) -> Width {
-        let wider = |width| blanks_after(Some(width), byte, tab_width).unwrap_or(width);
+    fn wider(self, byte: u8, tabs: Tabs) -> Width {
+        let wider = |width| blanks_after(Some(width), byte, tabs).unwrap_or(width);
         match self {
             Width::More(more) => Width::More(wider(more)),
             Width::Known(width) => Width::Known(wider(width)),
@@ -126,11 +129,14 @@ impl Indent {
     /// Within a token that may become one of the line's end: the places after one more byte of it.
     pub(crate) fn after(self, byte: u8, layout: &Layout) -> Vec<Indent> {
         let is_blank = matches!(byte, b' ' | b'\t');
+        let is_apart = byte == b'\t' && layout.tabs == Tabs::Apart;
         match self {
             Indent::Last(_) if byte == b'\n' => Vec::new(),
             _ if byte == b'\n' => vec![Indent::Blanks(Width::Known(0))],
-            Indent::Blanks(width) if is_blank => vec![Indent::Blanks(width.wider(byte, layout.tab_width))],
-            Indent::Last(width) if is_blank => vec![Indent::Last(width.wider(byte, layout.tab_width))],
+            Indent::Blanks(_) if is_apart => vec![Indent::None],
+            Indent::Last(_) if is_apart => Vec::new(),
+            Indent::Blanks(width) if is_blank => vec![Indent::Blanks(width.wider(byte, layout.tabs))],
+            Indent::Last(width) if is_blank => vec![Indent::Last(width.wider(byte, layout.tabs))],
             Indent::Blanks(width) => vec![Indent::None, Indent::Last(width)],
             Indent::Last(width) => vec![Indent::Last(width)],
             _ => vec![Indent::None],

@@ -9,7 +9,7 @@
 //! it is possible, and what is not must be asked of the whole one.
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::blanks_after;
+use maskwright_grammar::{Tabs, blanks_after};
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
@@ -93,7 +93,7 @@ pub(crate) fn usual(steps: &[Step]) -> Option<Vec<Reading>> {
 }
 
 /// The widths of the lines whose beginnings are known, or known up to a masked position, and some more; sorted.
-pub(crate) fn usual_widths(steps: &[Step], tab_width: u32) -> Vec<u32> {
+pub(crate) fn usual_widths(steps: &[Step], tabs: Tabs) -> Vec<u32> {
     let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
     let mut width = None;
     for (piece, _) in steps {
@@ -110,7 +110,7 @@ pub(crate) fn usual_widths(steps: &[Step], tab_width: u32) -> Vec<u32> {
         for &byte in &**bytes {
             match (byte, width) {
                 (b'\n', _) => width = Some(0),
-                (b' ' | b'\t', _) => width = blanks_after(width, byte, tab_width),
+                (b' ' | b'\t', _) => width = blanks_after(width, byte, tabs),
                 (_, Some(known)) => {
                     *counts.entry(known).or_default() += 1;
                     width = None;

@@ -12,7 +12,7 @@
 //!
 //! This module does that to a text that a path was made to.
 
-use maskwright_grammar::{TerminalId, blanks_after};
+use maskwright_grammar::{Tabs, TerminalId, blanks_after};
 use maskwright_lexing::tokenize;
 use maskwright_vocabulary::TokenId;
 
@@ -155,13 +155,17 @@ impl LexedTables {
     /// # Errors
     /// If that is more than can be counted.
     pub(crate) fn counted(&mut self, steps: &[Step]) -> Result<u32, InfillError> {
-        let Some(tab_width) = self.hypotheses.layout().map(|layout| layout.tab_width) else {
+        let Some(tabs) = self.hypotheses.layout().map(|layout| layout.tabs) else {
             return Ok(MAX_WIDTH);
         };
         if !steps.iter().any(|(piece, _)| matches!(piece, Piece::Free)) {
             return Ok(MAX_WIDTH);
         }
-        let width = |byte| blanks_after(Some(0), byte, tab_width).unwrap_or(0);
+        let width = |byte| match (byte, tabs) {
+            // None is counted.
+            (b'\t', Tabs::Apart) => 0,
+            _ => blanks_after(Some(0), byte, tabs).unwrap_or(0),
+        };
         let vocabulary = &self.vocabulary;
         let of_token = *self.most_blanks.get_or_insert_with(|| {
             let tokens =
@@ -207,7 +211,7 @@ impl LexedTables {
                 depth -= 1;
             }
             if terminal == layout.newline && depth == 0 {
-                let count = |blanks, &byte: &u8| blanks_after(blanks, byte, layout.tab_width);
+                let count = |blanks, &byte: &u8| blanks_after(blanks, byte, layout.tabs);
                 widths.extend(text[token.range].iter().fold(None, count));
             }
         }

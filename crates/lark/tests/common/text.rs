@@ -59,9 +59,8 @@ fn indented<'a>(
         } else if n_open == 0 {
             ids.push(id);
             let blanks = &text[text.rfind('\n')? + 1..];
-            let count = |blank: char| blanks.matches(blank).count();
-            let width = count(' ') + count('\t') * indentation.tab_width as usize;
-            if width > *widths.last()? {
+            let width = blanks.bytes().fold(0, |width, blank| indentation.tabs.wider(width, blank));
+            if indentation.tabs.is_deeper(width, *widths.last()?) {
                 widths.push(width);
                 ids.push(indentation.indent);
             }

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use maskwright_grammar::Tabs;
 use rustc_hash::FxHashMap;
 
 /// Widths, sorted and distinct.
@@ -82,11 +83,11 @@ impl BlocksPool {
     }
 
     /// What a line that has one of `lines` as its width can make, and the blocks after that.
-    pub(super) fn after_line(&mut self, id: BlocksId, lines: &[u32]) -> Vec<(Made, BlocksId)> {
+    pub(super) fn after_line(&mut self, id: BlocksId, lines: &[u32], tabs: Tabs) -> Vec<(Made, BlocksId)> {
         let blocks = self.get(id).clone();
         let mut after = Vec::new();
         for &width in blocks.innermost.iter() {
-            let wider: Widths = lines.iter().copied().filter(|&line| line > width).collect();
+            let wider: Widths = lines.iter().copied().filter(|&line| tabs.is_deeper(line, width)).collect();
             if !wider.is_empty() {
                 let around = blocks.around.iter().copied().chain([width]).collect();
                 after.push((Made::Indent, self.intern(Blocks { around, innermost: wider, ..blocks })));
@@ -120,7 +121,7 @@ mod tests {
     fn a_line_opens_goes_on_or_closes() {
         let mut pool = BlocksPool::default();
         let two = pool.of(&[0, 4], 0);
-        let after = pool.after_line(two, &[0, 2, 4, 6, 8]);
+        let after = pool.after_line(two, &[0, 2, 4, 6, 8], Tabs::Spaces(8));
         let shown: Vec<_> = after.iter().map(|&(made, id)| (made, pool.get(id).clone())).collect();
         assert_eq!(shown.len(), 3);
         assert_eq!(
@@ -132,11 +133,11 @@ mod tests {
         // The width of a block that the completion opened is open until a line chooses it.
         let open = after[0].1;
         assert_eq!(
-            pool.after_line(open, &[8, 9]).len(),
+            pool.after_line(open, &[8, 9], Tabs::Spaces(8)).len(),
             3,
             "a block in one of 6, one in one of 8, the same of 8"
         );
-        assert_eq!(pool.after_line(two, &[3]), [], "no block has this width");
+        assert_eq!(pool.after_line(two, &[3], Tabs::Spaces(8)), [], "no block has this width");
         let nested = pool.with_bracket(two, true).unwrap();
         assert!(pool.is_nested(nested) && pool.with_bracket(nested, false) == Some(two));
         assert_eq!(pool.with_bracket(two, false), None);

@@ -166,7 +166,7 @@ impl Summaries {
             let mut lines: Vec<u32> = exit.lines.iter().filter_map(|blanks| blanks.line(line)).collect();
             lines.sort_unstable();
             lines.dedup();
-            let after = self.blocks.after_line(blocks, &lines);
+            let after = self.blocks.after_line(blocks, &lines, layout.tabs);
             let control = |(made, blocks)| match made {
                 Made::Indent => Control::Indent(text(blocks)),
                 Made::Dedents(0) => Control::Text(text(blocks)),
