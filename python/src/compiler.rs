@@ -227,7 +227,8 @@ impl Compiler {
             .map(|grammar| self.compiled(grammar))
     }
 
-    /// A built-in grammar: "arithmetic", "cpp", "json", "python", "smiles" or "sql".
+    /// A built-in grammar: "arithmetic", "cpp", "json", "python", "smiles" or "sql". Python's takes lines indented by
+    /// tabs, but not where a text is filled in.
     ///
     /// Raises GrammarError if there is none of this name.
     #[pyo3(signature = (name, *, cancel=None))]

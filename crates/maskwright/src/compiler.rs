@@ -237,7 +237,8 @@ impl Compiler {
         self.compile_lexed(grammar, &fuel)
     }
 
-    /// A built-in grammar: `arithmetic`, `cpp`, `json`, `python`, `smiles` or `sql`.
+    /// A built-in grammar: `arithmetic`, `cpp`, `json`, `python`, `smiles` or `sql`. Python's takes lines indented by tabs,
+    /// but not where a text is filled in.
     ///
     /// # Errors
     /// If there is none of this name, or a limit is reached.
