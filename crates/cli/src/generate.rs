@@ -18,6 +18,7 @@ use crate::grammar::Source;
 use crate::interrupt::Interrupt;
 use crate::outcome::{Failure, Outcome, note, print_json, say};
 use crate::prompt::{self, Prompt};
+use crate::reading::Reading;
 use crate::search::Search;
 use crate::statistics::Statistics;
 use crate::text_stream::TextStream;
@@ -56,13 +57,14 @@ fn generate_text(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Outcome> {
     let path = model::locate(&arguments.model)?;
-    let mut model = LlamaModel::from_gguf(&path)?;
+    let pressed = interrupt.clone();
+    let mut model = Reading::new(LlamaModel::from_gguf(&path)?, move || pressed.is_pressed());
     let tokenizer = Tokenizer::from_gguf(&path, &TokenizerOptions::default())?;
     if tokenizer.n_vocab() > model.n_vocab() {
         let (n_tokens, n_logits) = (tokenizer.n_vocab(), model.n_vocab());
         bail!("{}: its vocabulary has {n_tokens} tokens, its network {n_logits} logits", path.display());
     }
-    let prompt = prompt::prepare(arguments, prompt, model.info(), &tokenizer)?;
+    let prompt = prompt::prepare(arguments, prompt, model.inner().info(), &tokenizer)?;
     let (n_prompt, context_length) = (prompt.ids.len(), model.context_length());
     if n_prompt > context_length {
         bail!("the prompt has {n_prompt} tokens, the model reads at most {context_length}");

@@ -25,6 +25,7 @@ mod outcome;
 mod progress;
 mod prompt;
 mod pull;
+mod reading;
 mod search;
 mod statistics;
 mod text_stream;

@@ -72,7 +72,7 @@ impl Search {
             ));
         }
         if outcome.is_cancelled && best.is_complete() {
-            note("interrupted: this is the best text so far");
+            note("this is the best text so far");
         }
         for (index, &id) in best.tokens.iter().chain(&best.eos_id).enumerate() {
             if let Some(constraint) = held.constraint() {
@@ -87,7 +87,7 @@ impl Search {
         Ok(Generation {
             tokens: best.tokens.clone(),
             eos_id: best.eos_id,
-            finish_reason: best.finish_reason,
+            finish_reason: if outcome.is_cancelled { FinishReason::Cancelled } else { best.finish_reason },
             steps: vec![StepStatistics::default(); best.n_tokens],
         })
     }
