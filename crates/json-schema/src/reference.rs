@@ -4,7 +4,7 @@
 //! schema with an `$id` inside a document is a resource of its own, whose URI is its identifier resolved
 //! against that of the resource around it. [`Resources`] finds those once; most documents have none. A document that
 //! no identifier names is looked for beside the document with the reference, by where both were found
-//! ([`Documents`](crate::Documents)).
+//! ([`Documents`]).
 
 use std::borrow::Cow;
 use std::rc::Rc;
