@@ -48,8 +48,9 @@ pub(super) struct Exit {
 
 struct Run {
     is_nested: bool,
-    /// By cost, where tokens of the vocabulary have ended and nothing was read from yet.
-    pending: Vec<Vec<Point>>,
+    /// By cost, where tokens of the vocabulary have ended and nothing was read from yet; by hypothesis, as it does not depend on
+    /// the lines what can be read from there.
+    pending: Vec<FxHashMap<HypothesisId, Vec<Point>>>,
     /// The least cost of each point met.
     costs: FxHashMap<Point, u32>,
     /// By cost, the walks made, each with what the bytes up to it made.
@@ -150,18 +151,19 @@ impl Runs {
             None => return Ok(()),
         };
         let is_nested = self.runs[index].is_nested;
-        let mut left = Vec::new();
-        for point in points {
-            if self.runs[index].costs.get(&point) != Some(&cost) {
+        let mut left = FxHashMap::default();
+        for (hypothesis, points) in points {
+            if !self.is_worth_it(lexed, futures, index, terminal, hypothesis, cost)? {
+                left.insert(hypothesis, points);
                 continue;
             }
-            if !self.is_worth_it(lexed, futures, index, terminal, point, cost)? {
-                left.push(point);
-                continue;
+            for point in points {
+                if self.runs[index].costs.get(&point) == Some(&cost) {
+                    let start = RunStart { point: point.begun(), future: futures.root(), is_nested };
+                    let walk = self.walks.walk(lexed, futures, start)?;
+                    self.runs[index].add_walk(walk, point.line, cost + 1);
+                }
             }
-            let start = RunStart { point: point.begun(), future: futures.root(), is_nested };
-            let walk = self.walks.walk(lexed, futures, start)?;
-            self.runs[index].add_walk(walk, point.line, cost + 1);
         }
         self.runs[index].pending[cost as usize] = left;
         Ok(())
@@ -177,9 +179,9 @@ impl Runs {
         cost: u32,
     ) -> Result<bool, EngineError> {
         for at in cost as usize..self.runs[index].pending.len() {
-            for place in 0..self.runs[index].pending[at].len() {
-                let point = self.runs[index].pending[at][place];
-                if self.is_worth_it(lexed, futures, index, terminal, point, at as u32)? {
+            let hypotheses: Vec<HypothesisId> = self.runs[index].pending[at].keys().copied().collect();
+            for hypothesis in hypotheses {
+                if self.is_worth_it(lexed, futures, index, terminal, hypothesis, at as u32)? {
                     return Ok(true);
                 }
             }
@@ -187,7 +189,7 @@ impl Runs {
         Ok(false)
     }
 
-    /// Whether a token begun at `point` can lead to an end of `terminal` that is new, or inside a token of the
+    /// Whether a token begun at `hypothesis` can lead to an end of `terminal` that is new, or inside a token of the
     /// vocabulary whose rest is not as cheaply spelled anew (lemma 1).
     fn is_worth_it(
         &mut self,
@@ -195,16 +197,16 @@ impl Runs {
         futures: &mut Futures,
         index: usize,
         terminal: Option<TerminalId>,
-        point: Point,
+        hypothesis: HypothesisId,
         cost: u32,
     ) -> Result<bool, EngineError> {
         let Some(ends) = &self.ends else { return Ok(true) };
         let run = &self.runs[index];
         let Some(terminal) = terminal else {
             let is_known = run.root_costs.keys().any(|&(of, ..)| of.is_none());
-            return Ok(!is_known && ends.may_end_text(point.hypothesis, run.is_nested));
+            return Ok(!is_known && ends.may_end_text(hypothesis, run.is_nested));
         };
-        let Some(behind) = ends.behind(point.hypothesis, terminal, run.is_nested) else { return Ok(true) };
+        let Some(behind) = ends.behind(hypothesis, terminal, run.is_nested) else { return Ok(true) };
         let is_newline = lexed.layout().is_some_and(|layout| layout.newline == terminal);
         for hypothesis in behind {
             let Some(&known) =
@@ -298,9 +300,9 @@ impl Run {
         *known = cost;
         let level = cost as usize;
         if self.pending.len() <= level {
-            self.pending.resize_with(level + 1, Vec::new);
+            self.pending.resize_with(level + 1, FxHashMap::default);
         }
-        self.pending[level].push(point);
+        self.pending[level].entry(point.hypothesis).or_default().push(point);
     }
 
     /// Adds a walk that finds what it finds at `cost`; `before` is what the bytes up to it made. What it finds of a level that was
