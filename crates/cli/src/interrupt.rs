@@ -28,6 +28,12 @@ impl Interrupt {
         Ok(interrupt)
     }
 
+    /// One that has been pressed.
+    #[cfg(test)]
+    pub(crate) fn pressed() -> Interrupt {
+        Interrupt { pressed: Arc::new(AtomicBool::new(true)), cancel: CancelToken::default() }
+    }
+
     /// Whether it has been pressed.
     pub(crate) fn is_pressed(&self) -> bool {
         self.pressed.load(Ordering::SeqCst)

@@ -130,3 +130,31 @@ fn bar() -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:32} {pos}/{len} tokens, {msg}, {elapsed}");
     ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
+
+#[cfg(test)]
+mod tests {
+    use maskwright_decode::{RandomModel, SamplerConfig};
+
+    use super::*;
+
+    /// A tree search that Ctrl-C ended with a complete text ended as if nothing had been.
+    #[test]
+    fn an_interrupted_search_says_so() {
+        let config = GenerateConfig {
+            max_tokens: 3,
+            eos_ids: vec![0],
+            sampler: SamplerConfig::default(),
+            jump_forward: false,
+            measure_mass: false,
+        };
+        for search in [Search::Beam, Search::Tree] {
+            // A model of one token, the end: the first text that is found is complete.
+            let mut model = RandomModel::new(1, 64, 7);
+            let told = (&Interrupt::pressed(), false);
+            let mut on_token = |_: &TokenEvent| ControlFlow::Continue(());
+            let generation =
+                search.generate(&mut model, &mut Held::Nothing, &[0], &config, &mut on_token, told).unwrap();
+            assert_eq!(generation.finish_reason, FinishReason::Cancelled);
+        }
+    }
+}
