@@ -2,7 +2,8 @@
 //!
 //! * `bench`: benchmarks beside peers.
 //! * `conformance`: MaskBench and the official JSON Schema suite; `conformance DIR --misses` lists the misses.
-//! * `experiment`: the campaigns of `crates/campaigns`.
+//! * `experiment`: the campaigns of `research/campaigns`.
+//! * `research`: the checks of `research/`.
 //! * `test`: every test, the Python package's included, in a virtual environment that it makes itself.
 //! * `tidy`: the layers of ARCHITECTURE.md, module heads, file lengths.
 
@@ -46,10 +47,19 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Look after the workspace of `research/`.
+    #[command(subcommand)]
+    Research(Research),
     /// Run every test: Rust's, then the Python package's in a virtual environment under target/.
     Test,
     /// Check the layering of the crates, the module heads and the file lengths.
     Tidy,
+}
+
+#[derive(Subcommand)]
+enum Research {
+    /// Formatting, lints and tests of what `.ci/run` leaves out.
+    Check,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -57,6 +67,7 @@ fn main() -> anyhow::Result<()> {
         Task::Bench(bench) => bench::run_bench(&bench),
         Task::Conformance { folder, misses } => conformance::run_conformance(&folder, misses),
         Task::Experiment { arguments } => experiment::run_campaign(&arguments),
+        Task::Research(Research::Check) => experiment::check_research(),
         Task::Test => test::run_all(),
         Task::Tidy => tidy::run(),
     }

@@ -43,10 +43,6 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("maskwright-decode", &["maskwright-engine", "maskwright-infill", "maskwright-vocabulary"]),
     ("maskwright-models", &["maskwright-decode", "maskwright-vocabulary"]),
     (
-        "maskwright-truncproof",
-        &["maskwright-automata", "maskwright-decode", "maskwright-grammar", "maskwright-vocabulary"],
-    ),
-    (
         "maskwright",
         &[
             "maskwright-automata",
@@ -60,6 +56,17 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("maskwright-cli", &["maskwright", "maskwright-decode", "maskwright-models"]),
+    ("maskwright-python", &["maskwright"]),
+    (
+        "maskwright-oracle",
+        &["maskwright-automata", "maskwright-grammar", "maskwright-lexing", "maskwright-vocabulary"],
+    ),
+    ("xtask", &[]),
+    // Of research/, which nothing of the above may depend on.
+    (
+        "maskwright-truncproof",
+        &["maskwright-automata", "maskwright-decode", "maskwright-grammar", "maskwright-vocabulary"],
+    ),
     (
         "maskwright-campaigns",
         &[
@@ -72,13 +79,10 @@ const LAYERS: &[(&str, &[&str])] = &[
             "maskwright-vocabulary",
         ],
     ),
-    ("maskwright-python", &["maskwright"]),
-    (
-        "maskwright-oracle",
-        &["maskwright-automata", "maskwright-grammar", "maskwright-lexing", "maskwright-vocabulary"],
-    ),
-    ("xtask", &[]),
 ];
+
+/// The manifests of the workspaces.
+const WORKSPACES: [&str; 2] = ["Cargo.toml", "research/Cargo.toml"];
 
 /// The most lines of one source file, tests included.
 const MAX_LINES: usize = 800;
@@ -105,15 +109,20 @@ pub(crate) fn run() -> anyhow::Result<()> {
 }
 
 fn check_layers(findings: &mut Vec<String>) -> anyhow::Result<()> {
-    let output = cargo()
-        .args(["metadata", "--format-version", "1", "--no-deps"])
-        .current_dir(root())
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cargo metadata cannot be run")?;
-    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")?;
+    let mut packages = Vec::new();
+    for manifest in WORKSPACES {
+        let output = cargo()
+            .args(["metadata", "--format-version", "1", "--no-deps", "--manifest-path", manifest])
+            .current_dir(root())
+            .stderr(Stdio::inherit())
+            .output()
+            .context("cargo metadata cannot be run")?;
+        let mut metadata: Value =
+            serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")?;
+        packages.extend(metadata["packages"].as_array_mut().map(std::mem::take).unwrap_or_default());
+    }
     let layers: BTreeMap<&str, &[&str]> = LAYERS.iter().copied().collect();
-    for package in metadata["packages"].as_array().into_iter().flatten() {
+    for package in &packages {
         let name = package["name"].as_str().unwrap_or_default();
         let Some(allowed) = layers.get(name) else {
             findings.push(format!(
@@ -136,7 +145,7 @@ fn check_layers(findings: &mut Vec<String>) -> anyhow::Result<()> {
 fn check_sources(findings: &mut Vec<String>) -> anyhow::Result<()> {
     let root = root();
     let mut files = Vec::new();
-    for folder in ["crates", "python", "xtask"] {
+    for folder in ["crates", "python", "research", "xtask"] {
         collect_sources(&root.join(folder), &mut files)?;
     }
     for file in files {

@@ -39,9 +39,8 @@ mod statistics;
 
 pub use constraint::{Constraint, ConstraintError, Unconstrained};
 pub use diffusion::{
-    CanvasConstraint, CanvasStatistics, CanvasTask, CheckedCanvas, CheckedOutcome, DiffusionModel,
-    FillConfig, FillEvent, FilledCanvas, GrammarCanvas, PartialCheck, RandomDiffusionModel, RejectConfig,
-    fill_canvases, propose_and_check,
+    CanvasConstraint, CanvasStatistics, CanvasTask, DiffusionModel, FillConfig, FillEvent, FilledCanvas,
+    GrammarCanvas, RandomDiffusionModel, fill_canvases,
 };
 pub use error::DecodeError;
 pub use generate::{FinishReason, GenerateConfig, Generation, TokenEvent, generate};

@@ -5,7 +5,6 @@
 //!   with exactly one token each.
 //! * [`Template`]: fixed pieces of text and holes between them, each hole any text, at most n tokens or exactly
 //!   n tokens.
-//! * [`RelaxedCanvas`]: paper 3's own loop, to measure against.
 //!
 //! All are a lattice of pieces (`lattice`): a finite automaton over bytes that reads the texts of that shape. A
 //! chart (`chart`) intersects it with the grammar (Bar-Hillel, Perles and Shamir 1961), from the left, as far as the
@@ -15,7 +14,6 @@
 //!
 //! The README beside this crate's manifest holds the theory, a worked example and the complexity.
 
-mod baseline;
 mod canvas;
 mod chart;
 mod derivation;
@@ -33,7 +31,6 @@ mod scan;
 mod tables;
 mod template;
 
-pub use baseline::{BaselineConfig, BaselineOutcome, RelaxedCanvas};
 pub use canvas::{Canvas, CanvasConfig};
 pub use error::InfillError;
 pub use infiller::{InfillLimits, Infiller};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_infill::{
-    BaselineConfig, Canvas, CanvasConfig, Hole, InfillLimits, Infiller, Part, RelaxedCanvas, Template,
+    Canvas, CanvasConfig, Hole, InfillLimits, Infiller, Part, Template,
 };
 use maskwright_lark::{LarkConfig, builtin, parse_lark};
 use maskwright_vocabulary::{TokenId, Vocabulary, mask_contains};
@@ -132,47 +132,5 @@ fn the_work_of_a_call_is_limited() {
         let infiller = Infiller::new(&grammar, vocabulary(&[b"1"]), limits, &Fuel::unlimited()).unwrap();
         let mut canvas = Canvas::new(&infiller, &[None; 64], CanvasConfig::default()).unwrap();
         assert!(canvas.is_possible().unwrap_err().is_limit());
-    }
-}
-
-#[test]
-fn the_baseline_runs_out_of_room() {
-    for infiller in json(&[b"1", b"[", b"]"]) {
-        // It keeps each bracket, since any text could close them, and has no position left for that.
-        let mut relaxed = RelaxedCanvas::new(&infiller, &[None; 3]).unwrap();
-        let first_masked = |positions: &[Option<TokenId>]| positions.iter().position(Option::is_none);
-        let outcome = relaxed
-            .propose_and_check(BaselineConfig::default(), |positions| {
-                Some((first_masked(positions)?, TokenId(1)))
-            })
-            .unwrap();
-        assert!(!outcome.is_finished);
-        assert_eq!((outcome.n_kept, outcome.n_rejected), (2, 100));
-        let example = relaxed.complete().unwrap().unwrap();
-        assert!(template(&infiller, &[text(&example)]).is_possible().unwrap(), "{}", example.escape_ascii());
-        // Exact masks never come to that.
-        let mut canvas = Canvas::new(&infiller, &[None; 3], CanvasConfig::default()).unwrap();
-        assert!(canvas.set(0, TokenId(1)).unwrap());
-        assert!(!canvas.set(1, TokenId(1)).unwrap());
-    }
-}
-
-#[test]
-fn the_baseline_finishes_what_it_can() {
-    for infiller in json(&[b"1", b"[", b"]"]) {
-        let word = [1, 0, 2].map(TokenId);
-        let mut relaxed = RelaxedCanvas::new(&infiller, &[None; 3]).unwrap();
-        // From the end, with a wrong proposal before each.
-        let mut is_wrong = false;
-        let outcome = relaxed
-            .propose_and_check(BaselineConfig { max_rejections: 2 }, |positions| {
-                is_wrong = !is_wrong;
-                let at = positions.iter().rposition(Option::is_none)?;
-                Some((at, if is_wrong && at == 2 { TokenId(1) } else { word[at] }))
-            })
-            .unwrap();
-        assert!(outcome.is_finished, "{outcome:?}");
-        assert_eq!(outcome.positions, word.map(Some));
-        assert_eq!((outcome.n_kept, outcome.n_rejected), (3, 1));
     }
 }

@@ -6,8 +6,7 @@
 //!
 //! * [`LlamaModel`]: GGUF networks of the Llama family, on the CPU, with a cache that can be truncated.
 //! * [`ModelInfo`]: what a file says about its model, without loading it.
-//! * [`MaskedDiffusionModel`]: a small masked diffusion network, and [`DiffusionTrainer`], which trains one;
-//!   [`builtin_diffusion`] has its weights in this library.
+//! * [`MaskedDiffusionModel`]: a small masked diffusion network; [`builtin_diffusion`] has its weights in this library.
 //! * [`ChatTemplate`]: the model's own dialogue format.
 //! * [`pull()`] and [`resolve_model`]: from a name to a file on this machine.
 //!
@@ -33,8 +32,7 @@ mod resolve;
 
 pub use chat::{ChatMessage, ChatTemplate};
 pub use diffusion::{
-    BUILTIN_SCHEMAS, BuiltinDiffusion, DiffusionConfig, DiffusionTrainer, MaskedBatch, MaskedDiffusionModel,
-    builtin_diffusion,
+    BUILTIN_SCHEMAS, BuiltinDiffusion, DiffusionConfig, MaskedDiffusionModel, builtin_diffusion,
 };
 pub use error::ModelsError;
 pub use info::ModelInfo;

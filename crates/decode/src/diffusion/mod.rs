@@ -3,7 +3,6 @@
 //! * [`DiffusionModel`]: logits for every position of a canvas. [`RandomDiffusionModel`] has no taste.
 //! * [`CanvasConstraint`]: what holds a canvas to a language; [`GrammarCanvas`] is exact infilling.
 //! * [`fill_canvases`]: the loop, with revisions, cancellation and statistics.
-//! * [`propose_and_check`]: the loop that checks one proposal after the other, as a baseline.
 //!
 //! Place in the pipeline: beside [`generate`](crate::generate()), above `infill`. Not for causal models, which have no
 //! opinion about a position whose left side is not known: see [`fill_regions`](crate::fill_regions) for those.
@@ -11,11 +10,9 @@
 mod constraint;
 mod fill;
 mod model;
-mod reject;
 mod statistics;
 
 pub use constraint::{CanvasConstraint, GrammarCanvas};
 pub use fill::{CanvasTask, FillConfig, FilledCanvas, fill_canvases};
 pub use model::{DiffusionModel, RandomDiffusionModel};
-pub use reject::{CheckedCanvas, CheckedOutcome, PartialCheck, RejectConfig, propose_and_check};
 pub use statistics::{CanvasStatistics, FillEvent};

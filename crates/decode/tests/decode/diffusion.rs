@@ -4,9 +4,8 @@ use std::ops::ControlFlow;
 
 use maskwright_automata::Fuel;
 use maskwright_decode::{
-    CanvasTask, CheckedOutcome, DiffusionModel, FillConfig, FillEvent, FilledCanvas, GrammarCanvas,
-    PartialCheck, RandomDiffusionModel, RandomModel, RegionsConfig, RejectConfig, SamplerConfig,
-    fill_canvases, fill_regions, propose_and_check,
+    CanvasTask, DiffusionModel, FillConfig, FillEvent, FilledCanvas, GrammarCanvas, RandomDiffusionModel,
+    RandomModel, RegionsConfig, SamplerConfig, fill_canvases, fill_regions,
 };
 use maskwright_grammar::{Grammar, GrammarBuilder};
 use maskwright_infill::{Canvas, CanvasConfig, Hole, Infiller, Part, Template};
@@ -195,36 +194,6 @@ fn what_cannot_be_is_said() {
     assert!(run(vec![None], &[], share).starts_with("revised_share is 1.5"));
     let mut model = RandomDiffusionModel::new(N_VOCAB, 8, MASK, 1);
     assert!(model.forward(&[&[99]]).unwrap_err().to_string().contains("99 is outside"));
-}
-
-#[test]
-fn proposals_are_checked_one_by_one() {
-    let check = PartialCheck::new(&infiller(), Some(PADDING));
-    let (mut n_filled, mut n_completed) = (0, 0);
-    for seed in 0..40 {
-        let mut model = RandomDiffusionModel::new(N_VOCAB, 64, MASK, seed);
-        let positions = vec![None; 10];
-        let config = RejectConfig { max_rejections: 30, ..RejectConfig::default() };
-        let filled = propose_and_check(&mut model, &[0], &positions, &check, &config).unwrap();
-        let text = filled.text.unwrap();
-        assert!(is_balanced(&text));
-        match filled.outcome {
-            CheckedOutcome::Filled => {
-                n_filled += 1;
-                let ids: Vec<u32> = filled.positions.iter().flatten().copied().collect();
-                let end = ids.iter().position(|&id| id == EOS || id == PADDING).unwrap_or(ids.len());
-                assert_eq!(tokenizer().decode(&ids[..end]), text);
-                assert_eq!(filled.statistics.n_masks, 10 + filled.statistics.n_refused);
-            }
-            CheckedOutcome::Completed => {
-                n_completed += 1;
-                assert!(filled.positions.contains(&None));
-                assert!(filled.statistics.n_refused <= 30);
-            }
-            CheckedOutcome::Aborted => panic!("brackets can always be closed"),
-        }
-    }
-    assert!(n_filled > 0 && n_completed > 0, "{n_filled} filled, {n_completed} completed: both happen");
 }
 
 #[test]

@@ -21,6 +21,9 @@
 //!
 //! The rows of a compiler are kept, and made once however many threads ask (`cache`, `once`). They can be written down
 //! for the next process (`saved`).
+//!
+//! Rejected: rows made while compiling (p99.9 of masks 11% better, median of compiling 2.5 times worse); rows of the formats of
+//! JSON Schema made with the compiler, and rows after the last byte of a key (no gain that could be measured).
 
 mod beyond;
 mod cache;

@@ -5,6 +5,8 @@
 //! of them after which it is certainly still alive and has not accepted, in whatever order they come. It is found by
 //! going from the set of states after n bytes to that after n+1, as far as strings are long; where the states come
 //! again, there is no end to it (`([a-z]{4})*`).
+//!
+//! Rejected: 16 or 32 states after a byte instead of 8. The rows of one pattern were 40% faster, others as much slower.
 
 use maskwright_automata::{AutomatonError, ByteSet};
 use maskwright_vocabulary::{Trie, TrieNodeId};

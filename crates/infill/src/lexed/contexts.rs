@@ -5,6 +5,9 @@
 //! knows what its own call has opened since. Most rules are part of one line outside of brackets: no width matters to
 //! them at all, so they are begun with [`Around::Line`], the same call for all widths, and are over where their line is. Of two
 //! [`WIDE`] lines either may be the wider one, and [`ANY_WIDTH`] is what one likes.
+//!
+//! Rejected: one call for all widths, whose end says which widths around it may have. It is exact, and headers have one item
+//! instead of one for each width. But ends are then told apart by the width within, and as many canvases reached the limit.
 
 use maskwright_grammar::{ExprId, Layout, RuleId, Symbol, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};

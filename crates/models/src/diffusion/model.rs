@@ -14,14 +14,9 @@ use crate::ModelsError;
 ///
 /// ```
 /// use maskwright_decode::DiffusionModel;
-/// use maskwright_models::{DiffusionConfig, DiffusionTrainer, MaskedDiffusionModel};
-/// let config = DiffusionConfig { n_vocab: 8, n_positions: 4, n_embedding: 8, n_heads: 2, n_layers: 1, mask_id: 7,
-///     pad_id: 6, separator_id: 5 };
-/// let folder = tempfile::tempdir().unwrap();
-/// let path = folder.path().join("model.safetensors");
-/// DiffusionTrainer::new(config, 1)?.save(&path)?;
-/// let mut model = MaskedDiffusionModel::from_safetensors(config, &std::fs::read(&path).unwrap())?;
-/// assert_eq!(model.forward(&[&[1, 7, 7]]).unwrap()[0].n_rows(), 3);
+/// let mut model = maskwright_models::builtin_diffusion()?.model;
+/// let mask_id = model.mask_id();
+/// assert_eq!(model.forward(&[&[1, mask_id, mask_id]]).unwrap()[0].n_rows(), 3);
 /// # Ok::<(), maskwright_models::ModelsError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -75,6 +70,40 @@ impl MaskedDiffusionModel {
         let n_vocab = self.config().n_vocab;
         let n_values = values.len() / canvases.len();
         Ok(values.chunks(n_values).map(|canvas| Logits::new(canvas.to_vec(), n_vocab)).collect())
+    }
+}
+
+/// For training, which is no part of the product.
+#[cfg(feature = "research")]
+impl MaskedDiffusionModel {
+    /// The names and shapes of a model's weights, in a fixed order. Matrices are (inputs, outputs).
+    #[doc(hidden)]
+    #[must_use]
+    pub fn weight_shapes(config: &DiffusionConfig) -> Vec<(String, Vec<usize>)> {
+        super::network::weight_shapes(config)
+    }
+
+    /// A model of these weights, by name; they are used as they are, so that a trainer's variables stay variables.
+    ///
+    /// # Errors
+    /// If the sizes do not fit together, or a weight is missing or has another shape.
+    #[doc(hidden)]
+    pub fn from_tensors(
+        config: DiffusionConfig,
+        weights: &HashMap<String, Tensor>,
+    ) -> candle_core::Result<Self> {
+        config.check().map_err(candle_core::Error::msg)?;
+        Ok(MaskedDiffusionModel { network: Network::new(config, weights)? })
+    }
+
+    /// Logits of `n_rows` canvases of equal length, given one after the other: (positions asked for, tokens). `wanted`
+    /// are indices into `ids`.
+    ///
+    /// # Errors
+    /// If the ids do not fit the model.
+    #[doc(hidden)]
+    pub fn logits_at(&self, ids: &[u32], n_rows: usize, wanted: &[u32]) -> candle_core::Result<Tensor> {
+        self.network.forward(ids, n_rows, Some(wanted))
     }
 }
 

@@ -5,8 +5,7 @@ use std::ops::ControlFlow;
 
 use maskwright_automata::Fuel;
 use maskwright_decode::{
-    CanvasTask, DiffusionModel, FillConfig, FilledCanvas, GrammarCanvas, PartialCheck, RejectConfig,
-    SamplerConfig, fill_canvases, propose_and_check,
+    CanvasTask, DiffusionModel, FillConfig, FilledCanvas, GrammarCanvas, SamplerConfig, fill_canvases,
 };
 use maskwright_grammar::Grammar;
 use maskwright_infill::{Canvas, CanvasConfig, Infiller};
@@ -110,22 +109,6 @@ fn a_seed_gives_one_text() {
     let first = texts(1);
     assert_eq!(first, texts(1));
     assert_ne!(first, texts(2));
-}
-
-/// What it costs to check proposals one by one, and where that ends.
-#[test]
-fn the_baseline_runs_the_same_model() {
-    let mut builtin = builtin_diffusion().unwrap();
-    let grammar = smiles();
-    let (infiller, oracle) = (infiller(&builtin, &grammar), Oracle::new(&grammar));
-    let check = PartialCheck::new(&infiller, Some(builtin.model.config().pad_id));
-    let prompt = builtin.prompt_ids("smiles").unwrap();
-    for seed in 0..3 {
-        let sampler = SamplerConfig { seed, ..SamplerConfig::default() };
-        let config = RejectConfig { sampler, ..RejectConfig::default() };
-        let filled = propose_and_check(&mut builtin.model, &prompt, &[None; 20], &check, &config).unwrap();
-        assert!(oracle.is_word(&filled.text.unwrap()));
-    }
 }
 
 /// A model that had learned nothing would give each hidden token one chance in a thousand.

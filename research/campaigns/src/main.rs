@@ -44,9 +44,11 @@ mod prompt;
 mod prompt_memory;
 mod random_logits;
 mod random_schema;
+mod reject;
 mod schema_pairs;
 mod table;
 mod train_diffusion;
+mod trainer;
 
 use clap::{Parser, Subcommand};
 

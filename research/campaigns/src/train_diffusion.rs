@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Context, anyhow, ensure};
 use maskwright::{Tokenizer, TokenizerOptions};
-use maskwright_models::{DiffusionConfig, DiffusionTrainer, MaskedBatch};
+use maskwright_models::DiffusionConfig;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tokenizers::decoders::byte_level::ByteLevel as ByteLevelDecoder;
@@ -19,6 +19,7 @@ use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::{AddedToken, NormalizerWrapper, PostProcessorWrapper, TokenizerBuilder};
 
 use crate::diffusion_corpus::{Sample, samples};
+use crate::trainer::{DiffusionTrainer, MaskedBatch};
 
 /// Special tokens, in the order of their ids: 0, 1, 2, 3.
 const SPECIAL: [&str; 4] = ["<pad>", "<eos>", "<mask>", "<sep>"];
@@ -102,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             println!("step {} loss {mean:.4} after {seconds:.0} s", step + 1);
         }
         if (step + 1) % 250 == 0 || share >= 1.0 {
-            let losses = held_out.iter().map(|batch| trainer.loss(batch)).collect::<Result<Vec<_>, _>>()?;
+            let losses = held_out.iter().map(|batch| trainer.loss(batch)).collect::<anyhow::Result<Vec<_>>>()?;
             println!("held out: {:.4}", losses.iter().sum::<f32>() / losses.len() as f32);
             trainer.save(&arguments.out.join("model.safetensors"))?;
         }

@@ -19,7 +19,7 @@ use crate::data;
 use crate::log::{Log, LogArguments};
 use crate::table::{render, shortened};
 
-#[path = "../../maskwright/tests/support/hostile.rs"]
+#[path = "../../../crates/maskwright/tests/support/hostile.rs"]
 mod cases;
 
 /// The most seconds of a case.

@@ -8,43 +8,31 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use candle_core::{DType, Device, Result, Tensor, Var};
+use anyhow::{Context, ensure};
+use candle_core::{DType, Device, Tensor, Var};
 use candle_nn::loss::cross_entropy;
 use candle_nn::{AdamW, Optimizer, ParamsAdamW};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::config::DiffusionConfig;
-use super::network::{Network, weight_shapes};
-use crate::ModelsError;
+use maskwright_models::{DiffusionConfig, MaskedDiffusionModel};
 
 /// Canvases of equal length and what was masked in them.
-///
-/// ```
-/// use maskwright_models::{DiffusionConfig, DiffusionTrainer, MaskedBatch};
-/// let config = DiffusionConfig { n_vocab: 8, n_positions: 4, n_embedding: 8, n_heads: 2, n_layers: 1, mask_id: 7,
-///     pad_id: 6, separator_id: 5 };
-/// let mut trainer = DiffusionTrainer::new(config, 1)?;
-/// let batch = MaskedBatch { n_rows: 2, ids: vec![1, 7, 3, 7, 2, 4], masked: vec![1, 3], targets: vec![2, 1] };
-/// let losses: Vec<f32> = (0..20).map(|_| trainer.step(&batch, 0.01)).collect::<Result<_, _>>()?;
-/// assert!(losses[19] < losses[0]);
-/// # Ok::<(), maskwright_models::ModelsError>(())
-/// ```
 #[derive(Clone, Debug, Default)]
-pub struct MaskedBatch {
+pub(crate) struct MaskedBatch {
     /// The number of canvases.
-    pub n_rows: usize,
+    pub(crate) n_rows: usize,
     /// Their tokens, canvas after canvas, with the mask where a token is to be found.
-    pub ids: Vec<u32>,
+    pub(crate) ids: Vec<u32>,
     /// The indices into `ids` of what is to be found; at least one.
-    pub masked: Vec<u32>,
+    pub(crate) masked: Vec<u32>,
     /// What was there.
-    pub targets: Vec<u32>,
+    pub(crate) targets: Vec<u32>,
 }
 
 /// A network in training. The same seed and batches give the same weights on the same machine.
-pub struct DiffusionTrainer {
-    network: Network,
+pub(crate) struct DiffusionTrainer {
+    model: MaskedDiffusionModel,
     weights: Vec<(String, Var)>,
     optimizer: AdamW,
 }
@@ -54,16 +42,10 @@ impl DiffusionTrainer {
     ///
     /// # Errors
     /// If the sizes do not fit together.
-    pub fn new(config: DiffusionConfig, seed: u64) -> std::result::Result<DiffusionTrainer, ModelsError> {
-        config.check().map_err(ModelsError::diffusion)?;
-        Self::random(config, seed)
-            .map_err(|error| ModelsError::diffusion("no network can be made").because(error))
-    }
-
-    fn random(config: DiffusionConfig, seed: u64) -> Result<DiffusionTrainer> {
+    pub(crate) fn new(config: DiffusionConfig, seed: u64) -> anyhow::Result<DiffusionTrainer> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut weights = Vec::new();
-        for (name, shape) in weight_shapes(&config) {
+        for (name, shape) in MaskedDiffusionModel::weight_shapes(&config) {
             let values = initial(&name, &shape, config.n_layers, &mut rng);
             weights.push((name, Var::from_tensor(&Tensor::from_vec(values, shape, &Device::Cpu)?)?));
         }
@@ -71,12 +53,12 @@ impl DiffusionTrainer {
             weights.iter().map(|(name, weight)| (name.clone(), weight.as_tensor().clone())).collect();
         let parameters = ParamsAdamW { beta2: 0.98, weight_decay: 0.01, ..ParamsAdamW::default() };
         let optimizer = AdamW::new(weights.iter().map(|(_, weight)| weight.clone()).collect(), parameters)?;
-        Ok(DiffusionTrainer { network: Network::new(config, &tensors)?, weights, optimizer })
+        let model = MaskedDiffusionModel::from_tensors(config, &tensors).context("no network can be made")?;
+        Ok(DiffusionTrainer { model, weights, optimizer })
     }
 
     /// The number of weights.
-    #[must_use]
-    pub fn n_weights(&self) -> usize {
+    pub(crate) fn n_weights(&self) -> usize {
         self.weights.iter().map(|(_, weight)| weight.elem_count()).sum()
     }
 
@@ -84,56 +66,47 @@ impl DiffusionTrainer {
     ///
     /// # Errors
     /// If the batch is not whole: see [`MaskedBatch`].
-    pub fn loss(&self, batch: &MaskedBatch) -> std::result::Result<f32, ModelsError> {
-        let loss = self.loss_tensor(batch)?.to_scalar::<f32>();
-        loss.map_err(|error| ModelsError::diffusion("the loss cannot be computed").because(error))
+    pub(crate) fn loss(&self, batch: &MaskedBatch) -> anyhow::Result<f32> {
+        Ok(self.loss_tensor(batch)?.to_scalar()?)
     }
 
     /// One step of AdamW; returns the loss before it.
     ///
     /// # Errors
     /// As [`loss`](DiffusionTrainer::loss).
-    pub fn step(&mut self, batch: &MaskedBatch, learning_rate: f64) -> std::result::Result<f32, ModelsError> {
+    pub(crate) fn step(&mut self, batch: &MaskedBatch, learning_rate: f64) -> anyhow::Result<f32> {
         let loss = self.loss_tensor(batch)?;
         self.optimizer.set_learning_rate(learning_rate);
-        let stepped = self.optimizer.backward_step(&loss).and_then(|()| loss.to_scalar::<f32>());
-        stepped.map_err(|error| ModelsError::diffusion("a training step failed").because(error))
+        self.optimizer.backward_step(&loss).context("a training step failed")?;
+        Ok(loss.to_scalar()?)
     }
 
     /// Writes the weights as safetensors, half precision.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn save(&self, path: &Path) -> std::result::Result<(), ModelsError> {
-        let halves = || -> Result<HashMap<String, Tensor>> {
-            self.weights
-                .iter()
-                .map(|(name, weight)| Ok((name.clone(), weight.to_dtype(DType::F16)?)))
-                .collect()
-        };
-        halves()
-            .and_then(|halves| candle_core::safetensors::save(&halves, path))
-            .map_err(|error| ModelsError::file(path, "cannot be written").because(error))
+    pub(crate) fn save(&self, path: &Path) -> anyhow::Result<()> {
+        let halves: HashMap<String, Tensor> = self
+            .weights
+            .iter()
+            .map(|(name, weight)| Ok((name.clone(), weight.to_dtype(DType::F16)?)))
+            .collect::<anyhow::Result<_>>()?;
+        candle_core::safetensors::save(&halves, path)
+            .with_context(|| format!("{} cannot be written", path.display()))
     }
 
-    fn loss_tensor(&self, batch: &MaskedBatch) -> std::result::Result<Tensor, ModelsError> {
+    fn loss_tensor(&self, batch: &MaskedBatch) -> anyhow::Result<Tensor> {
         let MaskedBatch { n_rows, ids, masked, targets } = batch;
         let is_whole = *n_rows > 0 && ids.len().is_multiple_of(*n_rows) && !masked.is_empty();
-        if !is_whole || masked.len() != targets.len() {
-            return Err(ModelsError::diffusion(format!(
-                "a batch of {n_rows} canvases has {} tokens, {} masked positions and {} targets",
-                ids.len(),
-                masked.len(),
-                targets.len()
-            )));
-        }
-        let loss = || {
-            cross_entropy(
-                &self.network.forward(ids, *n_rows, Some(masked))?,
-                &Tensor::new(targets.as_slice(), &Device::Cpu)?,
-            )
-        };
-        loss().map_err(|error| ModelsError::diffusion("the batch does not fit the network").because(error))
+        ensure!(
+            is_whole && masked.len() == targets.len(),
+            "a batch of {n_rows} canvases has {} tokens, {} masked positions and {} targets",
+            ids.len(),
+            masked.len(),
+            targets.len()
+        );
+        let logits = self.model.logits_at(ids, *n_rows, masked).context("the batch does not fit the network")?;
+        Ok(cross_entropy(&logits, &Tensor::new(targets.as_slice(), &Device::Cpu)?)?)
     }
 }
 
@@ -163,8 +136,46 @@ fn normal(rng: &mut ChaCha8Rng) -> f32 {
     radius * (std::f32::consts::TAU * rng.random::<f32>()).cos()
 }
 
-impl std::fmt::Debug for DiffusionTrainer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DiffusionTrainer").field("config", self.network.config()).finish_non_exhaustive()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: DiffusionConfig = DiffusionConfig {
+        n_vocab: 11,
+        n_positions: 7,
+        n_embedding: 12,
+        n_heads: 3,
+        n_layers: 2,
+        mask_id: 10,
+        pad_id: 9,
+        separator_id: 8,
+    };
+
+    #[test]
+    fn training_learns_what_there_is_to_learn() {
+        let mut trainer = DiffusionTrainer::new(CONFIG, 2).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let mut batch = || {
+            let mut batch = MaskedBatch { n_rows: 8, ..MaskedBatch::default() };
+            for row in 0..8 {
+                let first = rng.random_range(0..4);
+                let hidden = rng.random_range(1..7);
+                for position in 0..7 {
+                    let token = (first + position) % 8;
+                    batch.ids.push(if position == hidden { 10 } else { token });
+                }
+                batch.masked.push(row * 7 + hidden);
+                batch.targets.push((first + hidden) % 8);
+            }
+            batch
+        };
+        let before = trainer.loss(&batch()).unwrap();
+        for _ in 0..150 {
+            trainer.step(&batch(), 0.01).unwrap();
+        }
+        let after = trainer.loss(&batch()).unwrap();
+        assert!(before > 1.5 && after < 0.3, "{before} {after}");
+        let empty = trainer.loss(&MaskedBatch::default()).unwrap_err();
+        assert!(empty.to_string().contains("a batch of 0 canvases"), "{empty}");
     }
 }

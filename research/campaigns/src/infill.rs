@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use maskwright::{CompileOptions, CompiledGrammar, Compiler, Grammar, Matcher, SchemaConfig, TokenId};
 use maskwright_decode::{
-    CanvasStatistics, CanvasTask, CheckedOutcome, FillConfig, GrammarCanvas, PartialCheck, RejectConfig,
-    SamplerConfig, fill_canvases, propose_and_check,
+    CanvasStatistics, CanvasTask, FillConfig, GrammarCanvas, SamplerConfig, fill_canvases,
 };
 use maskwright_infill::{Canvas, CanvasConfig, InfillLimits, Infiller};
 use maskwright_models::{BUILTIN_SCHEMAS, BuiltinDiffusion, builtin_diffusion};
@@ -22,6 +21,7 @@ use serde_json::json;
 
 use crate::judge::Judge;
 use crate::log::{Log, LogArguments};
+use crate::reject::{CheckedOutcome, PartialCheck, RejectConfig, propose_and_check};
 use crate::table::{Quantiles, render, shortened};
 
 const SMILES: &str = include_str!("../../../testdata/infill/smiles.gbnf");

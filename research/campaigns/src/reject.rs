@@ -12,44 +12,21 @@
 
 use std::time::Instant;
 
+use anyhow::{Context, ensure};
+use maskwright_decode::{CanvasStatistics, DiffusionModel, Sampler, SamplerConfig};
 use maskwright_infill::{Hole, Infiller, Part, Template};
-use maskwright_vocabulary::TokenId;
-
-use super::fill::probability;
-use super::model::DiffusionModel;
-use super::statistics::CanvasStatistics;
-use crate::constraint::ConstraintError;
-use crate::error::{DecodeError, Kind};
-use crate::sampler::{Sampler, SamplerConfig};
+use maskwright::TokenId;
 
 /// A check of partial canvases that takes a run of masked positions for any text.
-///
-/// # Examples
-/// ```
-/// use maskwright_automata::{Fuel, Regex};
-/// use maskwright_decode::PartialCheck;
-/// use maskwright_grammar::Grammar;
-/// use maskwright_infill::Infiller;
-/// use maskwright_vocabulary::Vocabulary;
-/// let tokens = ["a", "b"].map(|token| Some(token.as_bytes().to_vec()));
-/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[], None).unwrap().shared();
-/// let grammar = Grammar::from_regex(Regex::literal("abb"));
-/// let infiller = Infiller::new(&grammar, vocabulary, Default::default(), &Fuel::unlimited()).unwrap();
-/// let check = PartialCheck::new(&infiller, None);
-/// assert!(check.is_completable(&[Some(0), None]).unwrap(), "though `bb` is no single token");
-/// assert!(!check.is_completable(&[Some(0), Some(0), None]).unwrap());
-/// assert_eq!(check.example(&[Some(0), None]).unwrap().unwrap(), b"abb");
-/// ```
 #[derive(Clone, Debug)]
-pub struct PartialCheck {
+pub(crate) struct PartialCheck {
     infiller: Infiller,
     padding: Option<u32>,
 }
 
 impl PartialCheck {
     /// A check by a grammar. `padding` is the token behind EOS, where that is another than EOS.
-    #[must_use]
-    pub fn new(infiller: &Infiller, padding: Option<u32>) -> Self {
+    pub(crate) fn new(infiller: &Infiller, padding: Option<u32>) -> Self {
         PartialCheck { infiller: infiller.clone(), padding }
     }
 
@@ -58,9 +35,9 @@ impl PartialCheck {
     ///
     /// # Errors
     /// If it cannot be decided within limits.
-    pub fn is_completable(&self, positions: &[Option<u32>]) -> Result<bool, ConstraintError> {
+    pub(crate) fn is_completable(&self, positions: &[Option<u32>]) -> anyhow::Result<bool> {
         match self.template(positions)? {
-            Some(mut template) => template.is_possible().map_err(ConstraintError::new),
+            Some(mut template) => Ok(template.is_possible()?),
             None => Ok(false),
         }
     }
@@ -69,15 +46,15 @@ impl PartialCheck {
     ///
     /// # Errors
     /// If it cannot be found within limits.
-    pub fn example(&self, positions: &[Option<u32>]) -> Result<Option<Vec<u8>>, ConstraintError> {
+    pub(crate) fn example(&self, positions: &[Option<u32>]) -> anyhow::Result<Option<Vec<u8>>> {
         match self.template(positions)? {
-            Some(mut template) => template.complete().map_err(ConstraintError::new),
+            Some(mut template) => Ok(template.complete()?),
             None => Ok(None),
         }
     }
 
     /// The known text in front of the first EOS and the holes between; `None` if no text can look like this.
-    fn template(&self, positions: &[Option<u32>]) -> Result<Option<Template>, ConstraintError> {
+    fn template(&self, positions: &[Option<u32>]) -> anyhow::Result<Option<Template>> {
         let vocabulary = self.infiller.vocabulary();
         let ends = |id: u32| vocabulary.is_eos(TokenId(id)) || self.padding == Some(id);
         let end = positions.iter().position(|position| position.is_some_and(ends)).unwrap_or(positions.len());
@@ -98,22 +75,17 @@ impl PartialCheck {
                 _ => parts.push(Part::Text(bytes.to_vec())),
             }
         }
-        Template::new(&self.infiller, parts).map(Some).map_err(ConstraintError::new)
+        Ok(Some(Template::new(&self.infiller, parts)?))
     }
 }
 
 /// How [`propose_and_check`] runs.
-///
-/// # Examples
-/// ```
-/// assert_eq!(maskwright_decode::RejectConfig::default().max_rejections, 100);
-/// ```
 #[derive(Clone, Debug)]
-pub struct RejectConfig {
+pub(crate) struct RejectConfig {
     /// How tokens are drawn.
-    pub sampler: SamplerConfig,
+    pub(crate) sampler: SamplerConfig,
     /// The most proposals that are rejected before the loop gives up.
-    pub max_rejections: usize,
+    pub(crate) max_rejections: usize,
 }
 
 impl Default for RejectConfig {
@@ -125,7 +97,7 @@ impl Default for RejectConfig {
 
 /// How a canvas was finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CheckedOutcome {
+pub(crate) enum CheckedOutcome {
     /// By the model's own tokens.
     Filled,
     /// The loop gave up; the text is an example word.
@@ -136,15 +108,15 @@ pub enum CheckedOutcome {
 
 /// A canvas as [`propose_and_check`] has left it.
 #[derive(Clone, Debug)]
-pub struct CheckedCanvas {
+pub(crate) struct CheckedCanvas {
     /// The tokens that were kept.
-    pub positions: Vec<Option<u32>>,
+    pub(crate) positions: Vec<Option<u32>>,
     /// How it ended.
-    pub outcome: CheckedOutcome,
+    pub(crate) outcome: CheckedOutcome,
     /// The text; `None` if aborted.
-    pub text: Option<Vec<u8>>,
+    pub(crate) text: Option<Vec<u8>>,
     /// What it took; a check counts as a mask.
-    pub statistics: CanvasStatistics,
+    pub(crate) statistics: CanvasStatistics,
 }
 
 /// Fills one canvas by proposals: the surest token of the surest position is kept iff `check` finds the canvas
@@ -152,17 +124,15 @@ pub struct CheckedCanvas {
 ///
 /// # Errors
 /// If prompt and canvas do not fit into the model, a setting is out of range, or the model or the check fails.
-pub fn propose_and_check(
+pub(crate) fn propose_and_check(
     model: &mut dyn DiffusionModel,
     prompt: &[u32],
     positions: &[Option<u32>],
     check: &PartialCheck,
     config: &RejectConfig,
-) -> Result<CheckedCanvas, DecodeError> {
+) -> anyhow::Result<CheckedCanvas> {
     let (given, allowed) = (prompt.len() + positions.len(), model.max_positions());
-    if given > allowed {
-        return Err(Kind::PromptTooLong { given, allowed }.into());
-    }
+    ensure!(given <= allowed, "prompt and canvas have {given} tokens, the model takes {allowed}");
     let mut loops = Proposals {
         check,
         sampler: Sampler::new(config.sampler)?,
@@ -194,7 +164,7 @@ struct Proposals<'a> {
 
 impl Proposals<'_> {
     /// One look of the model, and proposals until one is kept; false if there were too many.
-    fn step(&mut self, model: &mut dyn DiffusionModel, prompt: &[u32]) -> Result<bool, DecodeError> {
+    fn step(&mut self, model: &mut dyn DiffusionModel, prompt: &[u32]) -> anyhow::Result<bool> {
         let mask_id = model.mask_id();
         let known = self.positions.iter().map(|position| position.unwrap_or(mask_id));
         let canvas: Vec<u32> = prompt.iter().copied().chain(known).collect();
@@ -203,7 +173,7 @@ impl Proposals<'_> {
         self.statistics.forward += clock.elapsed();
         self.statistics.n_steps += 1;
         let logits = logits.first().filter(|logits| logits.n_rows() == canvas.len());
-        let logits = logits.ok_or(Kind::RowsMissing { given: 0, wanted: canvas.len() })?;
+        let logits = logits.context("the model returned too few rows of logits")?;
         let mut proposals: Vec<Proposal> = Vec::new();
         for position in 0..self.positions.len() {
             if self.positions[position].is_some() {
@@ -259,4 +229,85 @@ struct Proposal {
     id: u32,
     confidence: f64,
     row: Vec<f32>,
+}
+
+/// The probability of `id`, softmax(row) at it; 0 where no logit is finite. Plus infinity counts as the largest finite number.
+fn probability(row: &[f32], id: u32) -> f64 {
+    let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max).min(f32::MAX);
+    if largest == f32::NEG_INFINITY {
+        return 0.0;
+    }
+    let weight = |logit: f32| {
+        if logit.is_nan() { 0.0 } else { f64::from(logit.min(f32::MAX) - largest).exp() }
+    };
+    let total: f64 = row.iter().map(|&logit| weight(logit)).sum();
+    row.get(id as usize).map_or(0.0, |&logit| weight(logit)) / total
+}
+
+#[cfg(test)]
+mod tests {
+    use maskwright::{CompileOptions, Tokenizer};
+    use maskwright_automata::Fuel;
+    use maskwright_decode::RandomDiffusionModel;
+
+    use super::*;
+
+    const TOKENS: [&str; 13] = ["(", ")", "[", "]", "()", "[]", "](", ")[", "((", "))", "[[", "]]", "]])"];
+    const EOS: u32 = 13;
+    const PADDING: u32 = 14;
+    const MASK: u32 = 15;
+    const N_VOCAB: usize = 16;
+
+    fn is_balanced(text: &[u8]) -> bool {
+        let mut open = Vec::new();
+        text.iter().all(|&byte| match byte {
+            b'(' | b'[' => {
+                open.push(byte);
+                true
+            }
+            b')' => open.pop() == Some(b'('),
+            _ => open.pop() == Some(b'['),
+        }) && open.is_empty()
+    }
+
+    fn tokenizer() -> Tokenizer {
+        let mut tokens: Vec<Vec<u8>> = TOKENS.iter().map(|token| token.as_bytes().to_vec()).collect();
+        tokens.resize(N_VOCAB, Vec::new());
+        Tokenizer::from_tokens(tokens, &[EOS]).unwrap()
+    }
+
+    fn infiller() -> Infiller {
+        let grammar = maskwright::parse(r#"root ::= ("(" root ")" | "[" root "]")*"#, &CompileOptions::default()).unwrap();
+        Infiller::new(&grammar, tokenizer().vocabulary().clone(), Default::default(), &Fuel::unlimited()).unwrap()
+    }
+
+    #[test]
+    fn proposals_are_checked_one_by_one() {
+        let check = PartialCheck::new(&infiller(), Some(PADDING));
+        let (mut n_filled, mut n_completed) = (0, 0);
+        for seed in 0..40 {
+            let mut model = RandomDiffusionModel::new(N_VOCAB, 64, MASK, seed);
+            let positions = vec![None; 10];
+            let config = RejectConfig { max_rejections: 30, ..RejectConfig::default() };
+            let filled = propose_and_check(&mut model, &[0], &positions, &check, &config).unwrap();
+            let text = filled.text.unwrap();
+            assert!(is_balanced(&text));
+            match filled.outcome {
+                CheckedOutcome::Filled => {
+                    n_filled += 1;
+                    let ids: Vec<u32> = filled.positions.iter().flatten().copied().collect();
+                    let end = ids.iter().position(|&id| id == EOS || id == PADDING).unwrap_or(ids.len());
+                    assert_eq!(tokenizer().decode(&ids[..end]), text);
+                    assert_eq!(filled.statistics.n_masks, 10 + filled.statistics.n_refused);
+                }
+                CheckedOutcome::Completed => {
+                    n_completed += 1;
+                    assert!(filled.positions.contains(&None));
+                    assert!(filled.statistics.n_refused <= 30);
+                }
+                CheckedOutcome::Aborted => panic!("brackets can always be closed"),
+            }
+        }
+        assert!(n_filled > 0 && n_completed > 0, "{n_filled} filled, {n_completed} completed: both happen");
+    }
 }
