@@ -6,9 +6,7 @@
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
-use maskwright_infill::{
-    Canvas, CanvasConfig, Hole, InfillLimits, Infiller, Part, Template,
-};
+use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillLimits, Infiller, Part, Template};
 use maskwright_lark::{LarkConfig, builtin, parse_lark};
 use maskwright_vocabulary::{TokenId, Vocabulary, mask_contains};
 

@@ -103,7 +103,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             println!("step {} loss {mean:.4} after {seconds:.0} s", step + 1);
         }
         if (step + 1) % 250 == 0 || share >= 1.0 {
-            let losses = held_out.iter().map(|batch| trainer.loss(batch)).collect::<anyhow::Result<Vec<_>>>()?;
+            let losses =
+                held_out.iter().map(|batch| trainer.loss(batch)).collect::<anyhow::Result<Vec<_>>>()?;
             println!("held out: {:.4}", losses.iter().sum::<f32>() / losses.len() as f32);
             trainer.save(&arguments.out.join("model.safetensors"))?;
         }

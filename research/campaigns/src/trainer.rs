@@ -105,7 +105,8 @@ impl DiffusionTrainer {
             masked.len(),
             targets.len()
         );
-        let logits = self.model.logits_at(ids, *n_rows, masked).context("the batch does not fit the network")?;
+        let logits =
+            self.model.logits_at(ids, *n_rows, masked).context("the batch does not fit the network")?;
         Ok(cross_entropy(&logits, &Tensor::new(targets.as_slice(), &Device::Cpu)?)?)
     }
 }
