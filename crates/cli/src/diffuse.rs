@@ -148,7 +148,8 @@ fn write(
         return Ok(stdout.flush()?);
     }
     let statistics = &filled.statistics;
-    let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+    // What took no time was not done: without holes no pass, without the grammar no masks.
+    let ms = |time: Duration| (!time.is_zero()).then(|| time.as_secs_f64() * 1000.0);
     let (key, member) = bytes::json_member(text);
     let mut value = json!({
         "prompt": kind,

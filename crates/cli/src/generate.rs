@@ -110,7 +110,10 @@ fn generate_text(
     let text = writer.finish(result.is_ok() && is_accepting)?;
     let generation = result.map_err(|error| Failure(format!("{:#}", anyhow::Error::new(error))))?;
 
-    let statistics = Statistics::new(&generation, prompt.ids.len(), grammar.is_some());
+    let statistics = match Search::of(arguments.strategy) {
+        None => Statistics::new(&generation, prompt.ids.len(), grammar.is_some()),
+        Some(_) => Statistics::of_search(&generation, prompt.ids.len()),
+    };
     if arguments.json {
         let (key, text) = bytes::json_member(&text);
         print_json(&json!({

@@ -104,7 +104,7 @@ impl Search {
         let mut on_progress = |progress: &Progress<'_>| {
             bar.set_length(progress.max_tokens as u64);
             bar.set_position(progress.n_tokens as u64);
-            bar.set_message(format!("{} model tokens", progress.n_model_tokens));
+            bar.set_message(format!(", {} model tokens", progress.n_model_tokens));
             if interrupt.is_pressed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let outcome = match self {
@@ -127,7 +127,7 @@ fn bar() -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    let style = ProgressStyle::with_template("{bar:32} {pos}/{len} tokens, {msg}, {elapsed}");
+    let style = ProgressStyle::with_template("{bar:32} {pos}/{len} tokens{msg}, {elapsed}");
     ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 

@@ -3,6 +3,9 @@
 //! The probability of the allowed tokens is that of section 5 of "Efficient Guided Generation for Large Language
 //! Models": how much of the model's own distribution, at temperature 1, the mask leaves at each step. Near 1 the
 //! model wanted what the grammar wants; near 0 it was made to write something else.
+//!
+//! What was not measured is left out, and `null` in JSON: a zero would look like a figure. Searches read many texts at
+//! once, so no step of theirs has times.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,17 +21,30 @@ pub(crate) struct Statistics<'a> {
     generation: &'a Generation,
     summary: Summary,
     n_prompt: usize,
+    /// Whether each step was measured, as [`maskwright_decode::generate`] does it.
+    is_measured: bool,
     /// Mask times of the steps that had one, ascending.
     masks: Vec<Duration>,
 }
 
 impl<'a> Statistics<'a> {
+    /// The figures of a generation that picked token by token.
     pub(crate) fn new(generation: &'a Generation, n_prompt: usize, has_constraint: bool) -> Statistics<'a> {
         let steps = &generation.steps;
         let masked = steps.iter().filter(|step| has_constraint && !step.forced);
         let mut masks: Vec<Duration> = masked.map(|step| step.mask).collect();
         masks.sort_unstable();
-        Statistics { generation, summary: Summary::of(steps), n_prompt, masks }
+        Statistics { generation, summary: Summary::of(steps), n_prompt, is_measured: true, masks }
+    }
+
+    /// The figures of a search's text, whose steps have no times.
+    pub(crate) fn of_search(generation: &'a Generation, n_prompt: usize) -> Statistics<'a> {
+        Statistics { is_measured: false, ..Statistics::new(generation, n_prompt, false) }
+    }
+
+    /// How many tokens were forced, where that was counted.
+    fn n_forced(&self) -> Option<usize> {
+        self.is_measured.then_some(self.summary.n_forced)
     }
 
     /// Everything after the prompt's pass: forward passes, masks, picking.
@@ -53,15 +69,15 @@ impl<'a> Statistics<'a> {
         Some(self.masks.iter().sum::<Duration>() / n_masks)
     }
 
-    /// As a JSON object; with every step if `with_steps`. Times are in microseconds.
+    /// As a JSON object; with every step if `with_steps`. Times are in microseconds, and `null` where none was measured.
     pub(crate) fn to_json(&self, with_steps: bool) -> Value {
         let micros = |time: Option<Duration>| time.map(microseconds);
         let mut value = json!({
             "n_prompt_tokens": self.n_prompt,
             "n_tokens": self.summary.n_tokens,
-            "n_forced_tokens": self.summary.n_forced,
-            "prompt_us": microseconds(self.summary.prefill),
-            "decoding_us": microseconds(self.decoding()),
+            "n_forced_tokens": self.n_forced(),
+            "prompt_us": measured(self.summary.prefill),
+            "decoding_us": measured(self.decoding()),
             "tokens_per_second": self.tokens_per_second(),
             "mask_us": {
                 "n": self.masks.len(),
@@ -70,29 +86,35 @@ impl<'a> Statistics<'a> {
                 "p99": micros(self.mask_percentile(0.99)),
                 "max": micros(self.mask_percentile(1.0)),
             },
-            "constraint_us": microseconds(self.summary.constraint),
+            "constraint_us": measured(self.summary.constraint),
             "mean_allowed_mass": self.summary.mean_allowed_mass,
         });
         if with_steps {
             let ids = self.generation.tokens.iter().chain(&self.generation.eos_id);
-            let steps = ids.zip(&self.generation.steps).map(|(&id, step)| step_json(id, step));
+            let step = |(&id, step)| step_json(id, step, self.is_measured);
+            let steps = ids.zip(&self.generation.steps).map(step);
             value["steps"] = steps.collect();
         }
         value
     }
 }
 
-fn step_json(id: u32, step: &StepStatistics) -> Value {
+fn step_json(id: u32, step: &StepStatistics, is_measured: bool) -> Value {
     json!({
         "token": id,
-        "forced": step.forced,
+        "forced": is_measured.then_some(step.forced),
         "allowed_mass": step.allowed_mass,
-        "mask_us": microseconds(step.mask),
-        "apply_us": microseconds(step.apply),
-        "accept_us": microseconds(step.accept),
-        "sample_us": microseconds(step.sample),
-        "forward_us": microseconds(step.forward),
+        "mask_us": measured(step.mask),
+        "apply_us": measured(step.apply),
+        "accept_us": measured(step.accept),
+        "sample_us": measured(step.sample),
+        "forward_us": measured(step.forward),
     })
+}
+
+/// Microseconds of what took any time at all; the default of a time is that it was not measured.
+fn measured(time: Duration) -> Option<f64> {
+    (!time.is_zero()).then(|| microseconds(time))
 }
 
 /// Microseconds, to a tenth.
@@ -102,12 +124,19 @@ fn microseconds(time: Duration) -> f64 {
 
 impl fmt::Display for Statistics<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Summary { n_tokens, n_forced, prefill, constraint, mean_allowed_mass, .. } = self.summary;
-        write!(f, "tokens   {n_tokens} generated ({n_forced} forced)")?;
+        let Summary { n_tokens, prefill, constraint, mean_allowed_mass, .. } = self.summary;
+        write!(f, "tokens   {n_tokens} generated")?;
+        if let Some(n_forced) = self.n_forced() {
+            write!(f, " ({n_forced} forced)")?;
+        }
         if let Some(rate) = self.tokens_per_second() {
             write!(f, ", {rate:.1} tokens/s")?;
         }
-        writeln!(f, "; prompt {} in {:.0} ms", self.n_prompt, prefill.as_secs_f64() * 1e3)?;
+        write!(f, "; prompt {}", self.n_prompt)?;
+        if !prefill.is_zero() {
+            write!(f, " in {:.0} ms", prefill.as_secs_f64() * 1e3)?;
+        }
+        writeln!(f)?;
         let percentiles = (self.mean_mask(), self.mask_percentile(0.5), self.mask_percentile(0.99));
         if let ((Some(mean), Some(p50), Some(p99)), Some(max)) = (percentiles, self.mask_percentile(1.0)) {
             writeln!(
@@ -183,6 +212,25 @@ mod tests {
         let generation = generation(&[]);
         let statistics = Statistics::new(&generation, 1, true);
         assert_eq!(statistics.to_json(false)["tokens_per_second"], Value::Null);
-        assert!(statistics.to_string().starts_with("tokens   0 generated"));
+        assert_eq!(statistics.to_string(), "tokens   0 generated (0 forced); prompt 1\n");
+    }
+
+    /// "masks 6 computed: mean 0.0 us" and "NaN% of the time" were told of a search.
+    #[test]
+    fn what_was_not_measured_is_no_figure() {
+        let mut generation = generation(&[1, 2]);
+        generation.steps.fill(StepStatistics::default());
+        let statistics = Statistics::of_search(&generation, 7);
+        assert_eq!(statistics.to_string(), "tokens   2 generated; prompt 7\n");
+        let value = statistics.to_json(true);
+        for name in ["n_forced_tokens", "prompt_us", "decoding_us", "tokens_per_second", "constraint_us"] {
+            assert_eq!(value.get(name), Some(&Value::Null), "{name}");
+        }
+        for name in ["forced", "mask_us", "accept_us", "forward_us"] {
+            assert_eq!(value["steps"][0].get(name), Some(&Value::Null), "{name}");
+        }
+        // A text without a grammar has no masks.
+        let value = Statistics::new(&self::generation(&[0]), 7, false).to_json(false);
+        assert_eq!((&value["mask_us"]["n"], &value["constraint_us"]), (&json!(0), &Value::Null));
     }
 }

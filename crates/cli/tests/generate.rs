@@ -99,6 +99,21 @@ fn searches_write_whole_texts_that_the_model_likes() {
     assert!(beam >= 1.0 && tree >= 1.0, "{beam} {tree}");
 }
 
+/// A search told of masks of 0.0 us and of NaN% of the time.
+#[test]
+fn statistics_of_a_search_are_those_that_it_has() {
+    let arguments = ["--choice", "yes", "no", "-p", "Once", "--strategy", "beam", "--stats"];
+    let Some(run) = generate(&arguments) else { return };
+    let run = run.exits(0).says(&["search: ", "tokens   ", "; prompt "]);
+    for absent in ["NaN", "masks", "grammar ", "0 ms", "forced"] {
+        assert!(!run.stderr.contains(absent), "{absent}: {}", run.stderr);
+    }
+    let Some(run) = generate(&[&arguments[..], &["--json"]].concat()) else { return };
+    let stats = &run.exits(0).json()["stats"];
+    assert!(stats["prompt_us"].is_null() && stats["mask_us"]["p50"].is_null(), "{stats}");
+    assert!(stats["n_tokens"].as_u64() > Some(0) && stats["steps"][0]["token"].is_u64(), "{stats}");
+}
+
 #[test]
 fn a_seed_gives_the_same_text_and_greedy_needs_none() {
     let text = |more: &[&str]| {

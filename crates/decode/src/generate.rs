@@ -213,12 +213,13 @@ impl Run<'_, '_> {
             return Ok(FinishReason::ContextFull);
         }
         loop {
-            let lookup = Instant::now();
-            let forced = match &mut self.constraint {
-                Some(constraint) if self.config.jump_forward => constraint.forced_tokens()?,
-                _ => Vec::new(),
+            let (forced, mut lookup) = match &mut self.constraint {
+                Some(constraint) if self.config.jump_forward => {
+                    let clock = Instant::now();
+                    (constraint.forced_tokens()?, clock.elapsed())
+                }
+                _ => (Vec::new(), Duration::ZERO),
             };
-            let mut lookup = lookup.elapsed();
             // After a run there may be another, such as the end of the text: ask until there is none.
             let picks = forced.is_empty();
             for id in forced {
