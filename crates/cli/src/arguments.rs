@@ -177,23 +177,25 @@ pub(crate) struct Generate {
     /// How the text is found
     #[arg(long, value_name = "HOW", default_value = "sample", help_heading = "Decoding")]
     pub(crate) strategy: StrategyArgument,
-    /// Logits are divided by it; 0 is greedy
+    /// How freely tokens are drawn: logits are divided by it; 0 always takes the likeliest. The defaults of
+    /// --temperature, --top-k and --top-p suit small models; with `--temperature 1 --top-k 0 --top-p 1` tokens are drawn
+    /// by the model's own probabilities
     #[arg(
         long,
         value_name = "T",
-        default_value_t = 1.0,
+        default_value_t = 0.8,
         help_heading = "Decoding",
         allow_negative_numbers = true
     )]
     pub(crate) temperature: f32,
     /// Sample among the N likeliest tokens; 0: all
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Decoding")]
+    #[arg(long, value_name = "N", default_value_t = 40, help_heading = "Decoding")]
     pub(crate) top_k: usize,
-    /// Sample among the fewest likeliest tokens with this probability together
+    /// Sample among the fewest likeliest tokens with this probability together; 1: all
     #[arg(
         long,
         value_name = "P",
-        default_value_t = 1.0,
+        default_value_t = 0.95,
         help_heading = "Decoding",
         allow_negative_numbers = true
     )]
@@ -226,7 +228,7 @@ pub(crate) struct Generate {
 pub(crate) enum StrategyArgument {
     /// The likeliest allowed token
     Greedy,
-    /// At random by the model's probabilities among the allowed tokens
+    /// At random by the model's probabilities among the allowed tokens (--temperature, --top-k, --top-p, --min-p)
     Sample,
     /// Ten texts side by side; the one that is likeliest per token
     Beam,

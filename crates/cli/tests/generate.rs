@@ -129,6 +129,19 @@ fn a_seed_gives_the_same_text_and_greedy_needs_none() {
     assert_eq!(greedy, text(&["--top-k", "1"]));
 }
 
+/// At temperature 1 over all tokens, a small model wrote nonsense.
+#[test]
+fn the_defaults_suit_small_models() {
+    let text = |more: &[&str]| {
+        let arguments = [&["--regex", "[a-z ]{20,60}", "-p", "Once", "--seed", "5"], more].concat();
+        generate(&arguments).map(|run| run.exits(0).stdout)
+    };
+    let Some(first) = text(&[]) else { return };
+    let settings = ["--temperature", "0.8", "--top-k", "40", "--top-p", "0.95"];
+    assert_eq!(Some(&first), text(&settings).as_ref());
+    assert_ne!(Some(&first), text(&["--temperature", "1", "--top-k", "0", "--top-p", "1"]).as_ref());
+}
+
 #[test]
 fn a_text_is_complete_within_the_limit() {
     // The shortest person takes 47 tokens of this vocabulary.
