@@ -1,5 +1,6 @@
 //! The arguments, as clap reads them. Help texts are for users, so they stand here in full.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -38,9 +39,10 @@ const DIFFUSION: &str = "With --model builtin-diffusion";
 /// The language. One of these.
 #[derive(Args, Debug, Default)]
 pub(crate) struct GrammarArguments {
-    /// A JSON Schema: texts are the JSON that it allows
-    #[arg(long, value_name = "FILE", group = "grammar", help_heading = GRAMMAR)]
-    pub(crate) json_schema: Option<PathBuf>,
+    /// A JSON Schema: texts are the JSON that it allows. A file, `-` (standard input), or the schema itself: what begins
+    /// with `{`, or is `true` or `false`
+    #[arg(long, value_name = "FILE|-|JSON", group = "grammar", help_heading = GRAMMAR)]
+    pub(crate) json_schema: Option<SchemaArgument>,
     /// A regular expression (syntax of Rust's regex crate) that the whole text matches
     #[arg(long, value_name = "PATTERN", group = "grammar", help_heading = GRAMMAR, allow_hyphen_values = true)]
     pub(crate) regex: Option<String>,
@@ -78,6 +80,25 @@ pub(crate) struct GrammarArguments {
     /// A folder with what a Lark grammar imports, grammars and schemas; relative imports are looked for beside its file
     #[arg(long, value_name = "DIR", help_heading = "Lark")]
     pub(crate) import_path: Vec<PathBuf>,
+}
+
+/// Where a JSON Schema comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SchemaArgument {
+    File(PathBuf),
+    StandardInput,
+    Text(String),
+}
+
+impl From<OsString> for SchemaArgument {
+    fn from(argument: OsString) -> SchemaArgument {
+        let is_json = |text: &str| text.starts_with('{') || ["true", "false"].contains(&text);
+        match argument.to_str() {
+            Some("-") => SchemaArgument::StandardInput,
+            Some(text) if is_json(text.trim()) => SchemaArgument::Text(text.to_owned()),
+            _ => SchemaArgument::File(argument.into()),
+        }
+    }
 }
 
 /// Which terminals compete for the next token.

@@ -14,7 +14,7 @@ use maskwright_decode::{
 use maskwright_models::{BUILTIN_SCHEMAS, BuiltinDiffusion, builtin_diffusion};
 use serde_json::json;
 
-use crate::arguments::Infill;
+use crate::arguments::{Infill, SchemaArgument};
 use crate::grammar::Source;
 use crate::infill::parts;
 use crate::outcome::{Outcome, print_json, say};
@@ -108,7 +108,10 @@ fn trace_line(positions: &[Option<u32>], tokenizer: &Tokenizer) -> String {
 /// What kind of text is asked for where the user does not say: the name of the schema's file, where the model knows
 /// it; else a molecule.
 fn kind_of(arguments: &Infill) -> String {
-    let stem = arguments.grammar.json_schema.as_deref().and_then(|path| path.file_stem()?.to_str());
+    let stem = match &arguments.grammar.json_schema {
+        Some(SchemaArgument::File(path)) => path.file_stem().and_then(|stem| stem.to_str()),
+        _ => None,
+    };
     let known = BUILTIN_SCHEMAS.iter().map(|(kind, _)| *kind).find(|kind| stem == Some(kind));
     known.unwrap_or("smiles").to_owned()
 }

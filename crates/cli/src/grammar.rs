@@ -1,5 +1,6 @@
 //! From the grammar arguments to a grammar: reading files, calling front ends, naming the file in errors.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,14 +10,15 @@ use maskwright::{
     SchemaDocuments, Status, Tokenizer, parse,
 };
 
-use crate::arguments::GrammarArguments;
+use crate::arguments::{GrammarArguments, SchemaArgument};
+use crate::input;
 use crate::lr::NamedTable;
 use crate::outcome::{note, warning};
 
 /// A grammar's source, read.
 pub(crate) enum Source {
     /// A JSON Schema.
-    JsonSchema { file: PathBuf, text: String, config: SchemaConfig, documents: SchemaDocuments },
+    JsonSchema { origin: Origin, text: String, config: SchemaConfig, documents: SchemaDocuments },
     /// A regular expression.
     Regex(String),
     /// A GBNF grammar.
@@ -27,6 +29,32 @@ pub(crate) enum Source {
     Builtin(String),
     /// Some texts.
     Choice(Vec<String>),
+}
+
+/// Where a source was read from, which messages say.
+pub(crate) enum Origin {
+    File(PathBuf),
+    StandardInput,
+    Argument,
+}
+
+impl Origin {
+    fn file(&self) -> Option<&Path> {
+        match self {
+            Origin::File(path) => Some(path),
+            Origin::StandardInput | Origin::Argument => None,
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::File(path) => path.display().fmt(f),
+            Origin::StandardInput => f.write_str(input::STDIN),
+            Origin::Argument => f.write_str("<json>"),
+        }
+    }
 }
 
 impl Source {
@@ -42,7 +70,7 @@ impl Source {
         if !arguments.schema_dir.is_empty() && arguments.json_schema.is_none() {
             bail!("--schema-dir goes with --json-schema FILE");
         }
-        Ok(if let Some(path) = &arguments.json_schema {
+        Ok(if let Some(schema) = &arguments.json_schema {
             let mut documents = SchemaDocuments::default();
             for folder in &arguments.schema_dir {
                 documents.add_folder(folder)?;
@@ -52,7 +80,8 @@ impl Source {
                 strict: !arguments.lenient,
                 ..SchemaConfig::default()
             };
-            Some(Source::JsonSchema { file: path.clone(), text: read_text(path)?, config, documents })
+            let (origin, text) = read_schema(schema)?;
+            Some(Source::JsonSchema { origin, text, config, documents })
         } else if let Some(path) = &arguments.gbnf {
             Some(Source::Gbnf { file: path.clone(), text: read_text(path)? })
         } else if let Some(path) = &arguments.lark {
@@ -93,8 +122,8 @@ impl Source {
     fn options(&self, cancel: Option<CancelToken>) -> CompileOptions {
         let mut options = CompileOptions { cancel, ..CompileOptions::default() };
         match self {
-            Source::JsonSchema { file, documents, .. } => {
-                options.file = Some(file.clone());
+            Source::JsonSchema { origin, documents, .. } => {
+                options.file = origin.file().map(Path::to_path_buf);
                 options.documents = documents.clone();
             }
             Source::Gbnf { file, .. } => options.file = Some(file.clone()),
@@ -119,10 +148,10 @@ impl Source {
             Source::Lark { text, options: lark } => Ok(compiler.compile_lark(text, lark, &options)?),
             Source::Builtin(name) => Ok(compiler.compile_builtin(name, &options)?),
             Source::Choice(choices) => Ok(compiler.compile_choice(choices, &options)?),
-            Source::JsonSchema { file, text, config, .. } => {
+            Source::JsonSchema { origin, text, config, .. } => {
                 let compiled = compiler.compile_json_schema(text, config, &options);
-                let compiled = compiled.map_err(|error| named(error, file))?;
-                tell(file, &compiled.report);
+                let compiled = compiled.map_err(|error| of_schema(error, origin))?;
+                tell(origin, &compiled.report);
                 Ok(compiled.grammar)
             }
         }
@@ -160,22 +189,37 @@ impl Source {
             Source::Lark { text, options: lark } => parse::lark(text, lark, &options)?.to_string(),
             Source::Builtin(name) => parse::builtin(name, &options)?.to_string(),
             Source::Choice(choices) => parse::choice(choices)?.to_string(),
-            Source::JsonSchema { file, text, config, .. } => {
+            Source::JsonSchema { origin, text, config, .. } => {
                 let read = parse::json_schema(text, config, &options);
-                let (grammar, report) = read.map_err(|error| named(error, file))?;
-                tell(file, &report);
+                let (grammar, report) = read.map_err(|error| of_schema(error, origin))?;
+                tell(origin, &report);
                 grammar.to_string()
             }
         })
     }
 }
 
+/// Reads a schema, and says from where.
+fn read_schema(argument: &SchemaArgument) -> anyhow::Result<(Origin, String)> {
+    Ok(match argument {
+        SchemaArgument::File(path) => (Origin::File(path.clone()), read_text(path)?),
+        SchemaArgument::StandardInput => {
+            (Origin::StandardInput, utf8(input::read_stdin("schema")?, &Origin::StandardInput)?)
+        }
+        SchemaArgument::Text(text) => (Origin::Argument, text.clone()),
+    })
+}
+
 /// Reads a text file; the error names it.
-pub(crate) fn read_text(path: &Path) -> anyhow::Result<String> {
+fn read_text(path: &Path) -> anyhow::Result<String> {
     let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+    utf8(bytes, &path.display())
+}
+
+fn utf8(bytes: Vec<u8>, name: &dyn fmt::Display) -> anyhow::Result<String> {
     String::from_utf8(bytes).map_err(|error| {
         let position = error.utf8_error().valid_up_to();
-        anyhow!("{}: not UTF-8 text from byte {position} on", path.display())
+        anyhow!("{name}: not UTF-8 text from byte {position} on")
     })
 }
 
@@ -187,9 +231,16 @@ fn named(error: maskwright::Error, file: &Path) -> anyhow::Error {
     if is_named { error } else { error.context(file.display().to_string()) }
 }
 
+/// As [`named`]; only files have a name in source frames.
+fn of_schema(error: maskwright::Error, origin: &Origin) -> anyhow::Error {
+    match origin {
+        Origin::File(path) => named(error, path),
+        Origin::StandardInput | Origin::Argument => anyhow::Error::from(error).context(origin.to_string()),
+    }
+}
+
 /// What of a schema has no effect: what a lenient compilation lets pass, and what is probably a mistake.
-fn tell(file: &Path, report: &Report) {
-    let name = file.display();
+fn tell(name: &Origin, report: &Report) {
     for entry in report.entries() {
         if let Status::NotEnforced { reason } = entry.status {
             let place = if entry.pointer.is_empty() { "the root" } else { &entry.pointer };

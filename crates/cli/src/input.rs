@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Read};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use anyhow::{Context, bail};
 
@@ -21,13 +22,31 @@ pub(crate) fn read(
         let text = std::fs::read(path).with_context(|| name.clone())?;
         return Ok((name, text));
     }
-    let mut stdin = std::io::stdin();
-    if stdin.is_terminal() {
-        bail!("no {what} is given: name a file, use {option}, or pipe it into standard input");
+    let text = read_piped(what, &format!("name a file, use {option}"))?;
+    Ok((STDIN.to_owned(), text))
+}
+
+/// What standard input is called in messages.
+pub(crate) const STDIN: &str = "standard input";
+
+/// All of standard input, which must not be a terminal. `what` it is, and what to do `instead` of piping.
+pub(crate) fn read_piped(what: &str, instead: &str) -> anyhow::Result<Vec<u8>> {
+    if std::io::stdin().is_terminal() {
+        bail!("no {what} is given: {instead}, or pipe it into standard input");
     }
-    let mut text = Vec::new();
-    stdin.read_to_end(&mut text).context("standard input cannot be read")?;
-    Ok(("standard input".to_owned(), text))
+    read_stdin(what).with_context(|| format!("no {what} is given: {instead}"))
+}
+
+/// All of standard input. It can be one thing only.
+pub(crate) fn read_stdin(what: &str) -> anyhow::Result<Vec<u8>> {
+    static READ_AS: OnceLock<String> = OnceLock::new();
+    if let Err(what) = READ_AS.set(what.to_owned()) {
+        let first = READ_AS.get().map_or("", String::as_str);
+        bail!("standard input was read as the {first}, so it is not the {what} too");
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().read_to_end(&mut bytes).context("standard input cannot be read")?;
+    Ok(bytes)
 }
 
 /// The bytes without the line end after the last line; `None` if there is no such line end.

@@ -1,13 +1,12 @@
 //! What the model reads: the user's prompt, the chat template around it, its tokens, the healed end.
 
-use std::io::{IsTerminal, Read};
-
-use anyhow::{Context, bail};
+use anyhow::bail;
 use maskwright::Tokenizer;
 use maskwright_decode::heal_prompt;
 use maskwright_models::{ChatMessage, ChatTemplate, ModelInfo};
 
 use crate::arguments::Generate;
+use crate::input;
 use crate::outcome::note;
 
 /// A prompt as tokens.
@@ -32,12 +31,7 @@ pub(crate) fn read(arguments: &Generate) -> anyhow::Result<String> {
     if let Some(prompt) = &arguments.prompt {
         return Ok(prompt.clone());
     }
-    let mut stdin = std::io::stdin();
-    if stdin.is_terminal() {
-        bail!("no prompt is given: use -p PROMPT, or pipe one into standard input");
-    }
-    let mut bytes = Vec::new();
-    stdin.read_to_end(&mut bytes).context("the prompt cannot be read from standard input")?;
+    let bytes = input::read_piped("prompt", "use -p PROMPT")?;
     let mut text = String::from_utf8(bytes).map_err(|error| {
         let position = error.utf8_error().valid_up_to();
         anyhow::anyhow!("the prompt on standard input is not UTF-8 text from byte {position} on")

@@ -173,6 +173,40 @@ fn references_to_other_files() {
     refused(&["check", "--text", "2", "--regex", "2", "--schema-dir", &common], &["--json-schema"]);
 }
 
+/// A schema on the command line or in a pipe was "No such file or directory".
+#[test]
+fn schemas_need_no_file() {
+    let check = |schema: &str, text: &str, stdin: &[u8]| {
+        maskwright_with(&["check", "--json-schema", schema, "--text", text], stdin)
+    };
+    let integer = r#" {"type": "integer"}"#;
+    check(integer, "1", b"").exits(0);
+    check(integer, "x", b"").exits(1);
+    check("-", "1", integer.as_bytes()).exits(0);
+    check("-", "x", integer.as_bytes()).exits(1);
+    check("true", "[{}]", b"").exits(0);
+    check("false", "1", b"").exits(2).says(&["<json>: "]);
+    // A file is one by its path.
+    let folder = tempfile::tempdir().unwrap();
+    check(&file(folder.path(), "{}", b"false"), "1", b"").exits(2).says(&["{}: "]);
+
+    check(r#"{"type": "text"}"#, "1", b"").exits(2).says(&["<json>: `type`", "at the root"]);
+    check(r#"{"type": }"#, "1", b"").exits(2).says(&["<json>: ", "1 | {\"type\": }"]);
+    check("-", "1", b"{,}").exits(2).says(&["standard input: ", "1 | {,}"]);
+    check("-", "1", b"\xFF").exits(2).says(&["standard input: not UTF-8 text from byte 0 on"]);
+    check(r#"{"propertes": {}}"#, "1", b"").exits(0).says(&["warning", "<json>: `propertes`"]);
+    // Files are read only beside a schema's file, and in the folders that are named.
+    file(folder.path(), "beside.json", br#"{"const": 1}"#);
+    let reference = r#"{"$ref": "beside.json"}"#;
+    check(reference, "1", b"").exits(2).says(&["<json>", "beside.json", "--schema-dir"]);
+    let named = folder.path().display().to_string();
+    let named = ["check", "--json-schema", reference, "--text", "1", "--schema-dir", &named];
+    maskwright(&named).exits(0);
+    // Standard input is one thing only.
+    let twice = ["check", "--json-schema", "-"];
+    maskwright_with(&twice, b"{}").exits(2).says(&["no text is given", "was read as the schema"]);
+}
+
 /// Misspelt keywords were accepted, and the command line said nothing of them.
 #[test]
 fn misspelt_keywords_are_warned_about() {
