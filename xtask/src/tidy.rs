@@ -55,7 +55,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "maskwright-vocabulary",
         ],
     ),
-    ("maskwright-cli", &["maskwright", "maskwright-decode", "maskwright-models"]),
+    ("maskwright-cli", &["maskwright", "maskwright-decode", "maskwright-models", "maskwright-syntax"]),
     ("maskwright-python", &["maskwright"]),
     (
         "maskwright-oracle",

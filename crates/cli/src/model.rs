@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use maskwright::{Tokenizer, TokenizerOptions};
 use maskwright_models::{ModelsError, PullConfig, known_models, pull, resolve_model};
+use maskwright_syntax::nearest_name;
 
 use crate::arguments::VocabularyArguments;
 use crate::outcome::Failure;
@@ -34,7 +35,13 @@ pub(crate) fn fetch(name: &str) -> anyhow::Result<PathBuf> {
 fn fetch_error(name: &str, error: ModelsError) -> anyhow::Error {
     let is_failure = known_models().any(|known| known == name);
     let error = anyhow::Error::new(error);
-    if is_failure { anyhow::Error::new(Failure(format!("{error:#}"))) } else { error }
+    if is_failure {
+        return anyhow::Error::new(Failure(format!("{error:#}")));
+    }
+    match nearest_name(name, known_models()) {
+        Some((_, meant)) => anyhow!("{error:#}\nHelp: did you mean `{meant}`?"),
+        None => error,
+    }
 }
 
 /// A tokenizer by its file (`.gguf`, else tokenizer.json), or by the name of one that is built in.

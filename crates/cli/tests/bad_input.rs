@@ -217,6 +217,28 @@ fn misspelt_keywords_are_warned_about() {
     assert!(!run.stderr.contains("x-order"), "{}", run.stderr);
 }
 
+/// Names that are nearly right got a list of what there is, or nothing.
+#[test]
+fn misspelt_names_have_a_hint() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name, content: &[u8]| file(folder.path(), name, content);
+    let says = ["unknown model \"smollm\"", "did you mean `smollm2`?"];
+    refused(&["generate", "--regex", "a", "-p", "x", "--model", "smollm"], &says);
+    refused(&["pull", "smolm2"], &["did you mean `smollm2`?"]);
+    let run = maskwright(&["pull", "llama"]).exits(2);
+    assert!(!run.stderr.contains("did you mean"), "{}", run.stderr);
+    refused(&["check", "--grammar", "jsn", "--text", "1"], &["\"jsn\"", "did you mean `json`?"]);
+    let lark = file("list.lark", b"start: value*\nvalue: \"a\"\n");
+    let says = ["there is no rule `values`", "did you mean `value`?"];
+    refused(&["check", "--lark", &lark, "--start", "values", "--text", "a"], &says);
+    let gbnf = file("list.gbnf", b"root ::= valu*\nvalue ::= \"a\"\n");
+    refused(&["check", "--gbnf", &gbnf, "--text", "a"], &["`valu`", "did you mean `value`?"]);
+    let gbnf = file("list.gbnf", b"rot ::= \"a\"\n");
+    refused(&["check", "--gbnf", &gbnf, "--text", "a"], &["did you mean `root` where `rot` is?"]);
+    let gbnf = file("list.gbnf", b"list ::= \"a\"\n");
+    refused(&["check", "--gbnf", &gbnf, "--text", "a"], &["call the rule of whole texts `root`"]);
+}
+
 /// Settings of a tokenizer were read as one, and a folder was "Is a directory".
 #[test]
 fn what_is_no_tokenizer_has_a_hint() {

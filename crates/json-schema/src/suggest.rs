@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use strsim::osa_distance;
+use maskwright_syntax::nearest_name;
 
 use crate::draft::Draft;
 use crate::formats;
@@ -71,9 +71,6 @@ const OF_OTHERS: &[&str] =
 /// Names of formats that people use for another, too far from it for a comparison.
 const OTHER_NAMES: &[(&str, &str)] = &[("url", "uri"), ("ip", "ipv4"), ("timestamp", "date-time")];
 
-/// The longest name that is compared; comparing takes the product of the lengths.
-const MAX_COMPARED: usize = 40;
-
 /// Something in a schema that has no effect and was probably meant to have one.
 ///
 /// `Display` gives one sentence.
@@ -134,27 +131,17 @@ pub(crate) fn format(name: &str) -> Option<&'static str> {
     other.map(|&(_, known)| known).or_else(|| nearest(name, formats::names()))
 }
 
-/// The nearest of `known`: the same but for case, hyphens and the like, or so few letters away that it is hardly another word.
+/// The nearest of `known`, if so few letters are different that it is hardly another word: unknown names are no errors.
 fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
-    if name.len() > MAX_COMPARED {
-        return None;
-    }
-    let plain = |name: &str| -> String {
-        name.chars().filter(|c| !"_-$ ".contains(*c)).map(|c| c.to_ascii_lowercase()).collect()
-    };
-    let given = plain(name);
+    let (distance, known) = nearest_name(name, known)?;
     // Of short words nearly all are near to each other.
-    let is_near = |distance: usize, known: &str| match name.len().min(known.len()) {
+    let is_near = match name.len().min(known.len()) {
         _ if distance == 0 => true,
         0..4 => false,
         4..7 => distance == 1,
         _ => distance <= 2,
     };
-    known
-        .map(|known| (osa_distance(&given, &plain(known)), known))
-        .filter(|&(distance, known)| is_near(distance, known))
-        .min_by_key(|&(distance, _)| distance)
-        .map(|(_, known)| known)
+    is_near.then_some(known)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fmt;
 
 use ariadne::{CharSet, Config, Label, Report, ReportKind};
 use maskwright_automata::FuelError;
+use maskwright_syntax::nearest_name;
 
 use crate::source::{Sources, Span};
 
@@ -102,8 +103,8 @@ impl Fault {
 
     /// The same error, with "did you mean" the nearest of `candidates` as its hint where one is near.
     pub(crate) fn suggesting<'a>(self, given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Fault {
-        match nearest(given, candidates) {
-            Some(candidate) => self.with_hint(format!("did you mean `{candidate}`?")),
+        match nearest_name(given, candidates) {
+            Some((_, candidate)) => self.with_hint(format!("did you mean `{candidate}`?")),
             None => self,
         }
     }
@@ -192,38 +193,6 @@ fn frame(text: &str, name: &str, place: &Place, message: &str, hint: Option<&str
         // Writing to memory does not fail; should it, the place is told without a frame.
         Err(_) => format!("{message}, at {name}:{line}:{column}"),
     }
-}
-
-/// The longest name that is compared with others: comparing takes the product of the lengths.
-const MAX_COMPARED: usize = 64;
-
-/// The candidate that `given` most likely meant: the nearest one, if at most a third of it differs.
-fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if given.len() > MAX_COMPARED {
-        return None;
-    }
-    candidates
-        .into_iter()
-        .filter(|candidate| candidate.len() <= MAX_COMPARED && *candidate != given)
-        .map(|candidate| (distance(given, candidate), candidate))
-        .filter(|&(distance, candidate)| distance <= (given.len().max(candidate.len()) / 3).max(1))
-        .min()
-        .map(|(_, candidate)| candidate)
-}
-
-/// How many bytes must be inserted, removed or replaced to make `b` of `a`; case counts for nothing.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.to_ascii_lowercase(), b.to_ascii_lowercase());
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 impl LarkError {

@@ -8,7 +8,7 @@ use maskwright_grammar::GrammarError;
 use maskwright_infill::InfillError;
 use maskwright_json_schema::SchemaError;
 use maskwright_lark::LarkError;
-use maskwright_syntax::SyntaxError;
+use maskwright_syntax::{SyntaxError, nearest_name};
 use maskwright_vocabulary::{TokenizerError, VocabularyError};
 
 use crate::lark;
@@ -104,18 +104,18 @@ impl Error {
 
     /// No built-in grammar is called `name`.
     pub(crate) fn no_builtin(name: &str, known: &[&str]) -> Error {
-        Error::grammar(format!(
-            "no built-in grammar is called {name:?}, expected one of {}",
-            known.join(", ")
-        ))
+        let message = format!("no built-in grammar is called {name:?}, expected one of {}", known.join(", "));
+        let Some((_, meant)) = nearest_name(name, known.iter().copied()) else {
+            return Error::grammar(message);
+        };
+        Error::grammar_with_hint(&message, format!("did you mean `{meant}`?"))
     }
 
     /// Infilling is asked for of a grammar with the contextual lexer.
     pub(crate) fn no_contextual_infilling() -> Error {
         let message = "infilling is not known for the contextual lexer of a Lark grammar";
         let hint = "compile it with the basic lexer (lexer=\"basic\", --lexer basic), which lets all terminals compete everywhere";
-        let place = Place { hint: Some(hint.to_owned()), ..Place::default() };
-        Error::grammar(format!("{message}\nHelp: {hint}")).at(place)
+        Error::grammar_with_hint(message, hint.to_owned())
     }
 
     /// No infiller could be made of a grammar.
@@ -147,6 +147,11 @@ impl Error {
     pub(crate) fn in_file(mut self, file: Option<&Path>) -> Error {
         self.place.path = file.map(Path::to_path_buf);
         self
+    }
+
+    fn grammar_with_hint(message: &str, hint: String) -> Error {
+        let message = format!("{message}\nHelp: {hint}");
+        Error::grammar(message).at(Place { hint: Some(hint), ..Place::default() })
     }
 
     fn grammar(message: String) -> Error {

@@ -36,7 +36,7 @@ pub(crate) fn known_model(name: &str) -> Option<&'static WheelModel> {
 pub(crate) fn unknown_name(name: &str) -> ModelsError {
     let known = known_models().collect::<Vec<_>>().join(", ");
     ModelsError::fetch(format!(
-        "{name:?} is no model: neither a .gguf file, nor a known name ({known}), nor a Hugging Face id \
+        "unknown model {name:?}: give a .gguf file, a known name ({known}), or a Hugging Face id \
          (organisation/repository or organisation/repository:file.gguf)"
     ))
 }

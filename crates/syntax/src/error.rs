@@ -55,22 +55,23 @@ pub(crate) struct Fault {
     kind: Kind,
     span: Range<usize>,
     message: String,
+    hint: Option<String>,
 }
 
 impl Fault {
     /// The text itself is wrong at `span` (bytes).
     pub(crate) fn new(span: Range<usize>, message: impl Into<String>) -> Fault {
-        Fault { kind: Kind::Malformed, span, message: message.into() }
+        Fault { kind: Kind::Malformed, span, message: message.into(), hint: None }
     }
 
     /// What stands at `span` (bytes) has a meaning, in this dialect or another, but is not supported.
     pub(crate) fn unsupported(span: Range<usize>, message: impl Into<String>) -> Fault {
-        Fault { kind: Kind::Unsupported, span, message: message.into() }
+        Fault { kind: Kind::Unsupported, span, message: message.into(), hint: None }
     }
 
     /// A limit on work or size was reached at `span` (bytes).
     pub(crate) fn limit(span: Range<usize>, message: impl Into<String>) -> Fault {
-        Fault { kind: Kind::Limit, span, message: message.into() }
+        Fault { kind: Kind::Limit, span, message: message.into(), hint: None }
     }
 
     /// The supply of work ended at `span` (bytes).
@@ -79,15 +80,17 @@ impl Fault {
             FuelError::Exhausted { .. } => Kind::Limit,
             FuelError::Cancelled => Kind::Cancelled,
         };
-        Fault { kind, span, message: error.to_string() }
+        Fault { kind, span, message: error.to_string(), hint: None }
+    }
+
+    /// The same error, with what to do about it, in lowercase.
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Fault {
+        self.hint = Some(hint.into());
+        self
     }
 
     /// The error, with its place in `source`. Takes time in the length of `source`.
     pub(crate) fn place(self, source: &str, source_name: &str) -> SyntaxError {
-        self.place_with_hint(source, source_name, None)
-    }
-
-    fn place_with_hint(self, source: &str, source_name: &str, hint: Option<&str>) -> SyntaxError {
         let offset = floor_char_boundary(source, self.span.start);
         let end = floor_char_boundary(source, self.span.end).max(offset);
         let before = &source[..offset];
@@ -96,11 +99,12 @@ impl Fault {
         let line = before.matches('\n').count() + 1;
         let column = source[line_start..offset].chars().count() + 1;
         let width = source[offset..end.min(line_end)].chars().count();
+        let hint = self.hint.as_deref();
         let frame = frame(&source[line_start..line_end], source_name, line, column, width, hint);
         SyntaxError(Box::new(Inner {
             kind: self.kind,
             message: self.message,
-            hint: hint.map(str::to_owned),
+            hint: self.hint,
             source_name: source_name.to_owned(),
             offset,
             line,
@@ -175,7 +179,7 @@ impl SyntaxError {
         message: impl Into<String>,
         hint: Option<&str>,
     ) -> SyntaxError {
-        Fault::new(span, message).place_with_hint(source, source_name, hint)
+        Fault { hint: hint.map(str::to_owned), ..Fault::new(span, message) }.place(source, source_name)
     }
 
     /// What is wrong: what was given and what is allowed; lowercase, without the place.

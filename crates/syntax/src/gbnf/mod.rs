@@ -23,7 +23,7 @@ use maskwright_grammar::{Grammar, GrammarBuilder, RuleId};
 use self::item::Item;
 use self::lexer::{Lexer, Token};
 use crate::error::Fault;
-use crate::{MAX_DEPTH, SyntaxError};
+use crate::{MAX_DEPTH, SyntaxError, nearest_name};
 
 /// The largest source, in bytes.
 const MAX_SOURCE: usize = 1 << 26;
@@ -68,18 +68,31 @@ fn parse(source: &str, fuel: &Fuel) -> Result<Grammar, Fault> {
             _ => parser.rule()?,
         }
     }
+    let nearest_rule = |name: &str| {
+        let defined = parser.rules.iter().filter(|rule| parser.builder.is_defined(rule.rule));
+        nearest_name(name, defined.map(|rule| &source[rule.first_use.clone()])).map(|(_, rule)| rule)
+    };
     for name in &parser.rules {
         if !parser.builder.is_defined(name.rule) {
-            let message = format!("rule `{}` is used but not defined", &source[name.first_use.clone()]);
-            return Err(Fault::new(name.first_use.clone(), message));
+            let used = &source[name.first_use.clone()];
+            let fault = Fault::new(name.first_use.clone(), format!("rule `{used}` is used but not defined"));
+            return Err(match nearest_rule(used) {
+                Some(meant) => fault.with_hint(format!("did you mean `{meant}`?")),
+                None => fault,
+            });
         }
     }
-    match parser.names.get("root") {
-        Some(&root) => {
+    match parser.names.get("root").copied() {
+        Some(root) => {
             parser.builder.finish(root).map_err(|error| Fault::new(0..source.len(), error.to_string()))
         }
         None => {
-            Err(Fault::new(source.len()..source.len(), "there is no rule `root`, where the text would start"))
+            let end = source.len()..source.len();
+            let fault = Fault::new(end, "there is no rule `root`, where the text would start");
+            Err(match nearest_rule("root") {
+                Some(meant) => fault.with_hint(format!("did you mean `root` where `{meant}` is?")),
+                None => fault.with_hint("call the rule of whole texts `root`"),
+            })
         }
     }
 }
