@@ -1,11 +1,11 @@
-//! Progress of downloads: bars on a terminal, else a line for each stage.
+//! Progress of downloads: where from and where to, then bars on a terminal, else a line for each stage.
 
 use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use maskwright_models::{PullProgress, PullStage};
+use maskwright_models::{PullConfig, PullProgress, PullStage, model_source};
 
-use crate::outcome::say;
+use crate::outcome::{note, say};
 
 /// Shows what `pull` reports.
 pub(crate) struct Progress {
@@ -25,6 +25,12 @@ impl Progress {
         let PullProgress { stage, n_done, n_total } = progress;
         if self.stage != Some(stage) {
             self.finish();
+            if self.stage.is_none()
+                && let Ok(Some(source)) = model_source(&self.name, &PullConfig::default())
+            {
+                let (name, origin, kept_in) = (&self.name, source.origin, source.kept_in.display());
+                note(format_args!("fetching {name} from {origin}; it is kept in {kept_in}"));
+            }
             self.stage = Some(stage);
             let title = format!("{} {}", stage.describe(), self.name);
             if std::io::stderr().is_terminal() {

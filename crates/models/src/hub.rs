@@ -13,6 +13,7 @@ use hf_hub::{
 use crate::{
     error::ModelsError,
     pull::{PullConfig, PullProgress, PullStage},
+    resolve::ModelSource,
 };
 
 /// A GGUF file of a repository; without a name, the only one or the one in Q8_0.
@@ -47,6 +48,27 @@ fn is_gguf(file: &str) -> bool {
     inside && file.to_ascii_lowercase().ends_with(".gguf")
 }
 
+/// Where a file comes from and is kept.
+pub(crate) fn source(file: &HubFile, config: &PullConfig) -> Result<ModelSource, ModelsError> {
+    let origin = format!("{}/{}", endpoint(config), file.repository);
+    Ok(ModelSource { origin, kept_in: cache(config)?.path().clone() })
+}
+
+/// The hub's address, without a slash at the end.
+fn endpoint(config: &PullConfig) -> String {
+    let endpoint = config.hub_endpoint.clone().or_else(|| std::env::var("HF_ENDPOINT").ok());
+    endpoint.as_deref().unwrap_or("https://huggingface.co").trim_end_matches('/').to_owned()
+}
+
+fn cache(config: &PullConfig) -> Result<Cache, ModelsError> {
+    let has_home = dirs::home_dir().is_some() || std::env::var_os("HF_HOME").is_some();
+    match &config.hub_cache_dir {
+        Some(folder) => Ok(Cache::new(folder.clone())),
+        None if has_home => Ok(Cache::from_env()),
+        None => Err(ModelsError::fetch("there is no folder for the hub's cache: set HF_HOME to one")),
+    }
+}
+
 /// The file in the hub's cache, downloaded if it is not there.
 pub(crate) fn fetch(
     file: &HubFile,
@@ -56,20 +78,11 @@ pub(crate) fn fetch(
     let id = &file.repository;
     let failed =
         |what: &str, error| ModelsError::fetch(format!("{what} {id} on the Hugging Face hub")).because(error);
-    let has_home = dirs::home_dir().is_some() || std::env::var_os("HF_HOME").is_some();
-    let cache = match &config.hub_cache_dir {
-        Some(folder) => Cache::new(folder.clone()),
-        None if has_home => Cache::from_env(),
-        None => return Err(ModelsError::fetch("there is no folder for the hub's cache: set HF_HOME to one")),
-    };
+    let cache = cache(config)?;
     if let Some(path) = file.file.as_ref().and_then(|name| cache.model(id.clone()).get(name)) {
         return Ok(path);
     }
-    let endpoint = config.hub_endpoint.clone().or_else(|| std::env::var("HF_ENDPOINT").ok());
-    let mut builder = ApiBuilder::from_cache(cache.clone()).with_progress(false);
-    if let Some(endpoint) = endpoint {
-        builder = builder.with_endpoint(endpoint.trim_end_matches('/').to_owned());
-    }
+    let builder = ApiBuilder::from_cache(cache.clone()).with_progress(false).with_endpoint(endpoint(config));
     let api = builder.build().map_err(|error| failed("no connection can be made for", error))?;
     let repository = api.model(id.clone());
     let name = match &file.file {

@@ -39,4 +39,4 @@ pub use info::ModelInfo;
 pub use llama::LlamaModel;
 pub use pull::{PullConfig, PullProgress, PullStage, pull};
 pub use requantize::requantize_to_q8_0;
-pub use resolve::{known_models, resolve_model};
+pub use resolve::{ModelSource, known_models, model_source, resolve_model};

