@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use maskwright::{Indentation, LexerKind, Whitespace};
 
+use crate::examples;
+
 /// Constrained decoding: a language model that can only write what the grammar allows.
 #[derive(Parser)]
 #[command(name = "maskwright", version, arg_required_else_help = true)]
-#[command(after_help = "\
-Exit code: 0 done; 1 the text is not in the language, or could not be generated; 2 bad usage or bad input.")]
+#[command(after_help = examples::COMMAND_LINE)]
 pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -26,9 +27,13 @@ pub(crate) enum Command {
     Mask(Mask),
     /// Fill the holes of a template so that the whole is in the language
     Infill(Infill),
-    /// Fetch a model's weights into the cache folder
+    /// Say into which tokens a tokenizer cuts a text
+    Tokenize(Tokenize),
+    /// Fetch a model's weights, and print the path of their file
     Pull(Pull),
-    /// Print a grammar at one stage of its way through the compiler
+    /// Print what a shell needs to complete these commands
+    Completions(Completions),
+    /// For developers: print a grammar at one stage of its way through the compiler
     Debug(Debug),
 }
 
@@ -162,6 +167,7 @@ impl From<WhitespaceArgument> for Whitespace {
 
 /// `maskwright generate`.
 #[derive(Args)]
+#[command(after_help = examples::GENERATE)]
 #[command(long_about = "\
 Let a model write a text that the grammar allows.
 
@@ -259,6 +265,7 @@ pub(crate) enum StrategyArgument {
 
 /// `maskwright check`.
 #[derive(Args)]
+#[command(after_help = examples::CHECK)]
 #[command(long_about = "\
 Say whether a text is in the language, and if not, where it leaves it and what was expected there.
 
@@ -284,13 +291,14 @@ pub(crate) struct Check {
 
 /// `maskwright infill`.
 #[derive(Args)]
+#[command(after_help = examples::INFILL)]
 #[command(long_about = "\
 Fill the holes of a template so that the whole is in the language.
 
 A hole is written {{hole}} (any text), {{hole:8}} (at most 8 tokens) or {{hole=3}} (exactly 3 tokens). The holes are \
-filled with some text that fits, without a model; the whole text goes to standard output. With --model \
-builtin-diffusion the holes, each of a given number of tokens, are filled by the diffusion model that comes with the \
-program. A line end after the last line of a file that the grammar has no place for does not count.")]
+filled with some text that fits, without a model; the whole text goes to standard output. Of a model \
+that --model names, only its tokenizer is used, to count tokens. With --model builtin-diffusion the holes, each of a \
+given number of tokens, are filled by the diffusion model that comes with the program. A line end after the last line of a file that the grammar has no place for does not count.")]
 pub(crate) struct Infill {
     /// The file with the template; standard input if neither it nor --template is given
     #[arg(value_name = "FILE")]
@@ -331,6 +339,7 @@ pub(crate) struct Infill {
 
 /// `maskwright mask`.
 #[derive(Args)]
+#[command(after_help = examples::MASK)]
 #[command(group(clap::ArgGroup::new("vocabulary").args(["tokenizer", "model"]).required(true)))]
 pub(crate) struct Mask {
     #[command(flatten)]
@@ -343,9 +352,31 @@ pub(crate) struct Mask {
     /// List at most N tokens; 0: all
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: usize,
-    /// Instead of a list, say why the token of this id may or may not come
-    #[arg(long, value_name = "ID", num_args = 1..)]
-    pub(crate) explain: Option<Vec<u32>>,
+    /// Instead of a list, say why a token may or may not come: its id, or its text
+    #[arg(long, value_name = "TOKEN", num_args = 1..)]
+    pub(crate) explain: Option<Vec<String>>,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `maskwright tokenize`.
+#[derive(Args)]
+#[command(after_help = examples::TOKENIZE)]
+#[command(group(clap::ArgGroup::new("vocabulary").args(["tokenizer", "model"]).required(true)))]
+pub(crate) struct Tokenize {
+    /// The file with the text; standard input if neither it nor --text is given
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// The text itself
+    #[arg(long, short, value_name = "TEXT", conflicts_with = "file", allow_hyphen_values = true)]
+    pub(crate) text: Option<String>,
+    #[command(flatten)]
+    pub(crate) vocabulary: VocabularyArguments,
+    /// Cut it as a model's prompt: special tokens are recognised by their spelling, and the tokenizer may put a space in
+    /// front or change to a normal form
+    #[arg(long)]
+    pub(crate) special: bool,
     /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -358,20 +389,31 @@ pub(crate) struct VocabularyArguments {
     /// A tokenizer: tokenizer.json, a .gguf file, or a name such as gpt2, cl100k_base, o200k_base
     #[arg(long, value_name = "FILE|NAME")]
     pub(crate) tokenizer: Option<String>,
-    /// The tokenizer of a model, given as for `generate`
+    /// A model, given as for `generate`, of which only the tokenizer is used
     #[arg(long, short, value_name = "PATH|NAME")]
     pub(crate) model: Option<String>,
 }
 
 /// `maskwright pull`.
 #[derive(Args)]
+#[command(after_help = examples::PULL)]
 pub(crate) struct Pull {
     /// A known name (smollm2), or a Hugging Face id: organisation/repository[:file.gguf]
     pub(crate) name: String,
 }
 
+/// `maskwright completions`.
+#[derive(Args)]
+#[command(after_help = examples::COMPLETIONS)]
+pub(crate) struct Completions {
+    /// Which shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+}
+
 /// `maskwright debug`.
 #[derive(Args)]
+#[command(after_help = examples::DEBUG)]
 pub(crate) struct Debug {
     /// Which stage
     #[arg(value_name = "STAGE")]

@@ -4,14 +4,16 @@
 //! writes. Generated text (or, with `--json`, one object) goes to standard output, everything else to standard
 //! error; colours and progress bars only where there is a terminal.
 //!
-//! One module a command (`generate`, `check`, `mask`, `infill`, `debug`, `pull`), and one for each thing they share.
+//! One module a command (`generate`, `check`, `mask`, `infill`, `tokenize`, `pull`, `completions`, `debug`), and one for each thing they share.
 
 mod arguments;
 mod budget;
 mod bytes;
 mod check;
+mod completions;
 mod debug;
 mod diffuse;
+mod examples;
 mod frame;
 mod generate;
 mod grammar;
@@ -29,6 +31,7 @@ mod reading;
 mod search;
 mod statistics;
 mod text_stream;
+mod tokenize;
 
 use std::process::ExitCode;
 
@@ -47,7 +50,9 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Mask(arguments) => mask::run(&arguments),
         Command::Infill(arguments) => infill::run(&arguments),
+        Command::Tokenize(arguments) => tokenize::run(&arguments),
         Command::Pull(arguments) => pull::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
         Command::Debug(arguments) => debug::run(&arguments),
     };
     match result {

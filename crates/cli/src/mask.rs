@@ -30,23 +30,20 @@ pub(crate) fn run(arguments: &Mask) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Failed);
     }
     match &arguments.explain {
-        Some(ids) => explain(arguments, ids, &matcher, &tokenizer),
+        Some(tokens) => explain(arguments, tokens, &matcher, &tokenizer),
         None => list(arguments, &mut matcher, &tokenizer),
     }
 }
 
 fn explain(
     arguments: &Mask,
-    ids: &[u32],
+    tokens: &[String],
     matcher: &Matcher,
     tokenizer: &Tokenizer,
 ) -> anyhow::Result<Outcome> {
     let mut explanations = Vec::new();
-    for &id in ids {
-        let n_vocab = tokenizer.n_vocab();
-        if id as usize >= n_vocab {
-            bail!("there is no token {id}: the vocabulary has ids from 0 to {}", n_vocab.saturating_sub(1));
-        }
+    for token in tokens {
+        let id = id_of(token, tokenizer)?;
         let is_allowed = matcher.validate_tokens(&[TokenId(id)])? == 1;
         explanations.push((id, is_allowed, matcher.explain(TokenId(id))?));
     }
@@ -60,6 +57,26 @@ fn explain(
         }
     }
     Ok(Outcome::Done)
+}
+
+/// The id of a token that is given by its id or its text.
+fn id_of(token: &str, tokenizer: &Tokenizer) -> anyhow::Result<u32> {
+    let n_vocab = tokenizer.n_vocab();
+    if let Ok(id) = token.parse::<u32>() {
+        if id as usize >= n_vocab {
+            bail!("there is no token {id}: the vocabulary has ids from 0 to {}", n_vocab.saturating_sub(1));
+        }
+        return Ok(id);
+    }
+    let ids = tokenizer.encode(token)?;
+    let &[id] = &*ids else {
+        let shown = ids
+            .iter()
+            .map(|&id| format!("{id} {}", bytes::quoted(tokenizer.token_bytes(id).unwrap_or_default())));
+        let shown: Vec<String> = shown.collect();
+        bail!("{token:?} is not one token but {}: {}", ids.len(), shown.join(", "));
+    };
+    Ok(id)
 }
 
 fn list(arguments: &Mask, matcher: &mut Matcher, tokenizer: &Tokenizer) -> anyhow::Result<Outcome> {

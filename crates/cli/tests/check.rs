@@ -111,6 +111,15 @@ fn the_mask_is_the_tokens_that_may_come() {
     let lines: Vec<&str> = run.stdout.lines().collect();
     assert!(lines[0].contains("is allowed") && lines[1].contains("refused") && lines[1].contains("expected"));
 
+    // A token may be given by its text.
+    let run = maskwright(&[&arguments[..], &["--explain", "s", " world"]].concat()).exits(0);
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert!(lines[0].contains("82") && lines[0].contains("is allowed"), "{lines:?}");
+    assert!(lines[1].contains("995") && lines[1].contains("refused"), "{lines:?}");
+    maskwright(&[&arguments[..], &["--explain", "s, world"]].concat())
+        .exits(2)
+        .says(&["not one token but 3", "995 \" world\""]);
+
     let ended = maskwright(&["mask", "--tokenizer", "gpt2", "--prefix", "no", "--choice", "no", "--json"]);
     assert_eq!(ended.exits(0).json()["tokens"], serde_json::json!([{"id": 50256, "is_end_of_text": true}]));
     maskwright(&["mask", "--tokenizer", "gpt2", "--prefix", "nx", "--choice", "no"])
