@@ -70,19 +70,19 @@ pub(crate) struct GrammarArguments {
     /// White space in the JSON of a schema
     #[arg(long, value_name = "HOW", default_value = "flexible", help_heading = "JSON Schema")]
     pub(crate) whitespace: WhitespaceArgument,
-    /// Go on where the schema has keywords that cannot be enforced, and list them
+    /// Leave out keywords of the schema that cannot be enforced, and list them, instead of failing
     #[arg(long, help_heading = "JSON Schema")]
     pub(crate) lenient: bool,
-    /// Which of its terminals a Lark grammar tries at each place [default: contextual]
+    /// How a text is split into the tokens of a Lark grammar [default: contextual]
     #[arg(long, value_name = "HOW", help_heading = "Lark")]
     pub(crate) lexer: Option<LexerArgument>,
     /// Make indentation part of a Lark grammar
     #[arg(long, value_name = "OF", help_heading = "Lark")]
     pub(crate) indentation: Option<IndentationArgument>,
-    /// The rule of whole texts of a Lark grammar [default: start]
+    /// The start rule of a Lark grammar [default: start]
     #[arg(long, value_name = "RULE", help_heading = "Lark")]
     pub(crate) start: Option<String>,
-    /// A folder with what a Lark grammar imports, grammars and schemas; relative imports are looked for beside its file
+    /// A folder with the grammars and schemas that a Lark grammar imports; relative imports are found beside its file
     #[arg(long, value_name = "DIR", help_heading = "Lark")]
     pub(crate) import_path: Vec<PathBuf>,
 }
@@ -106,14 +106,14 @@ impl From<OsString> for SchemaArgument {
     }
 }
 
-/// Which terminals compete for the next token.
+/// How a text is split into tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LexerArgument {
-    /// Those that the parser can read there
+    /// By the terminals that the parser can accept at that point
     Contextual,
-    /// All of them, as Lark's basic lexer does
+    /// By all terminals, as Lark's basic lexer does
     Basic,
-    /// None: the text is split in any way that the rules allow. JSON Schemas in a grammar (%json) need it
+    /// In any way that the rules allow. JSON Schemas in a grammar (%json) need it
     #[value(name = "dynamic_complete")]
     DynamicComplete,
 }
@@ -189,10 +189,10 @@ pub(crate) struct Generate {
     /// Give the prompt to the model as it is, without its chat template, to be continued
     #[arg(long, visible_alias = "no-chat-template", help_heading = "Prompt")]
     pub(crate) raw: bool,
-    /// Do not let the model choose anew how the end of a raw prompt is cut into tokens (token healing)
+    /// Disable token healing: the model then does not choose anew how the end of a raw prompt is cut into tokens
     #[arg(long, help_heading = "Prompt")]
     pub(crate) no_heal: bool,
-    /// Add to the prompt that the answer be JSON that fits the schema, and the schema
+    /// Add the schema to the prompt, and that the answer shall be JSON that fits it
     #[arg(long, help_heading = "Prompt")]
     pub(crate) show_schema: bool,
     /// The most tokens to generate, the end included; under a grammar the text is complete within them
@@ -239,10 +239,10 @@ pub(crate) struct Generate {
     /// Start of the random draws: the same seed gives the same text
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Decoding")]
     pub(crate) seed: u64,
-    /// Ask the model for every token, those that the grammar leaves no choice about too
+    /// Ask the model for every token, even where the grammar leaves no choice
     #[arg(long, help_heading = "Decoding")]
     pub(crate) no_jump_forward: bool,
-    /// Print speed, mask times, forced tokens and the probability that the model gave to the allowed tokens
+    /// Print speed, mask times, forced tokens, and how much of the model's probability the allowed tokens had
     #[arg(long)]
     pub(crate) stats: bool,
     /// Print one JSON object instead of the text; with --stats it lists every step

@@ -135,7 +135,8 @@ fn conclude(generation: &Generation, arguments: &Generate, held: &Held<'_>) -> a
     let reason = match generation.finish_reason {
         FinishReason::Eos | FinishReason::Terminated => return Ok(Outcome::Done),
         FinishReason::Cancelled => {
-            say(format_args!("interrupted after {n_tokens} tokens"));
+            let tokens = if n_tokens == 1 { "token" } else { "tokens" };
+            say(format_args!("interrupted after {n_tokens} {tokens}"));
             return Ok(Outcome::Interrupted);
         }
         FinishReason::MaxTokens => format!("--max-tokens {} is reached", arguments.max_tokens),
