@@ -1,4 +1,5 @@
-//! The arguments, as clap reads them. Help texts are for users, so they stand here in full.
+//! The arguments, as clap reads them. Help texts are for users, so they stand here in full: each comment on an argument, a
+//! value or a command is one.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,21 +20,13 @@ pub(crate) struct CommandLine {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Let a model write a text that the grammar allows
     Generate(Generate),
-    /// Say whether a text is in the language, and if not, where it leaves it and what was expected there
     Check(Check),
-    /// List the tokens that may come after a prefix, or explain why one may or may not
     Mask(Mask),
-    /// Fill the holes of a template so that the whole is in the language
     Infill(Infill),
-    /// Say into which tokens a tokenizer cuts a text
     Tokenize(Tokenize),
-    /// Fetch a model's weights, and print the path of their file
     Pull(Pull),
-    /// Print what a shell needs to complete these commands
     Completions(Completions),
-    /// For developers: print a grammar at one stage of its way through the compiler
     Debug(Debug),
 }
 
@@ -165,14 +158,12 @@ impl From<WhitespaceArgument> for Whitespace {
     }
 }
 
-/// `maskwright generate`.
+/// Let a model write a text that the grammar allows
+///
+/// The text goes to standard output as it is written, and nothing else does. Without a grammar the model writes
+/// freely. Ctrl-C ends the text where it is.
 #[derive(Args)]
 #[command(after_help = examples::GENERATE)]
-#[command(long_about = "\
-Let a model write a text that the grammar allows.
-
-The text goes to standard output as it is written, and nothing else does. Without a grammar the model \
-writes freely. Ctrl-C ends the text where it is.")]
 pub(crate) struct Generate {
     /// A GGUF file, a name that `pull` knows, or a Hugging Face id (organisation/repository[:file.gguf]);
     /// fetched first if it is not there
@@ -263,14 +254,12 @@ pub(crate) enum StrategyArgument {
     Mcts,
 }
 
-/// `maskwright check`.
+/// Say whether a text is in the language, and if not, where it leaves it and what was expected there
+///
+/// The verdict goes to standard error and into the exit code. A line end after the last line of a file that the
+/// grammar has no place for does not count.
 #[derive(Args)]
 #[command(after_help = examples::CHECK)]
-#[command(long_about = "\
-Say whether a text is in the language, and if not, where it leaves it and what was expected there.
-
-The verdict goes to standard error and into the exit code. A line end after the last line of a file that the \
-grammar has no place for does not count.")]
 pub(crate) struct Check {
     /// The file with the text; standard input if neither it nor --text is given
     #[arg(value_name = "FILE")]
@@ -289,16 +278,15 @@ pub(crate) struct Check {
     pub(crate) json: bool,
 }
 
-/// `maskwright infill`.
+/// Fill the holes of a template so that the whole is in the language
+///
+/// A hole is written {{hole}} (any text), {{hole:8}} (at most 8 tokens) or {{hole=3}} (exactly 3 tokens). The holes
+/// are filled with some text that fits, without a model; the whole text goes to standard output. Of a model that
+/// --model names, only its tokenizer is used, to count tokens. With --model builtin-diffusion the holes, each of a
+/// given number of tokens, are filled by the diffusion model that comes with the program. A line end after the last
+/// line of a file that the grammar has no place for does not count.
 #[derive(Args)]
 #[command(after_help = examples::INFILL)]
-#[command(long_about = "\
-Fill the holes of a template so that the whole is in the language.
-
-A hole is written {{hole}} (any text), {{hole:8}} (at most 8 tokens) or {{hole=3}} (exactly 3 tokens). The holes are \
-filled with some text that fits, without a model; the whole text goes to standard output. Of a model \
-that --model names, only its tokenizer is used, to count tokens. With --model builtin-diffusion the holes, each of a \
-given number of tokens, are filled by the diffusion model that comes with the program. A line end after the last line of a file that the grammar has no place for does not count.")]
 pub(crate) struct Infill {
     /// The file with the template; standard input if neither it nor --template is given
     #[arg(value_name = "FILE")]
@@ -337,7 +325,7 @@ pub(crate) struct Infill {
     pub(crate) json: bool,
 }
 
-/// `maskwright mask`.
+/// List the tokens that may come after a prefix, or explain why one may or may not
 #[derive(Args)]
 #[command(after_help = examples::MASK)]
 #[command(group(clap::ArgGroup::new("vocabulary").args(["tokenizer", "model"]).required(true)))]
@@ -360,7 +348,7 @@ pub(crate) struct Mask {
     pub(crate) json: bool,
 }
 
-/// `maskwright tokenize`.
+/// Say into which tokens a tokenizer cuts a text
 #[derive(Args)]
 #[command(after_help = examples::TOKENIZE)]
 #[command(group(clap::ArgGroup::new("vocabulary").args(["tokenizer", "model"]).required(true)))]
@@ -394,7 +382,7 @@ pub(crate) struct VocabularyArguments {
     pub(crate) model: Option<String>,
 }
 
-/// `maskwright pull`.
+/// Fetch a model's weights, and print the path of their file
 #[derive(Args)]
 #[command(after_help = examples::PULL)]
 pub(crate) struct Pull {
@@ -402,7 +390,7 @@ pub(crate) struct Pull {
     pub(crate) name: String,
 }
 
-/// `maskwright completions`.
+/// Print what a shell needs to complete these commands
 #[derive(Args)]
 #[command(after_help = examples::COMPLETIONS)]
 pub(crate) struct Completions {
@@ -411,7 +399,7 @@ pub(crate) struct Completions {
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// `maskwright debug`.
+/// For developers: print a grammar at one stage of its way through the compiler
 #[derive(Args)]
 #[command(after_help = examples::DEBUG)]
 pub(crate) struct Debug {

@@ -15,8 +15,8 @@ pub(crate) const GENERATE: &str = "\
 Examples:
   maskwright generate -p \"Is the sky blue?\" --choice yes no
   maskwright generate -p \"Name a town in Norway.\" --show-schema \\
-    --json-schema '{\"properties\": {\"town\": {\"type\": \"string\", \"maxLength\": 20}}, \"required\": [\"town\"],
-      \"type\": \"object\", \"additionalProperties\": false}'
+    --json-schema '{\"type\": \"object\", \"required\": [\"town\"], \"additionalProperties\": false,
+      \"properties\": {\"town\": {\"type\": \"string\", \"maxLength\": 20}}}'
   echo \"When did people first walk on the moon?\" | maskwright generate --regex '[0-9]{4}' --stats
 
 Weights are fetched when a model is first used; `maskwright pull --help` says from where, and where they are kept.";
@@ -26,7 +26,7 @@ Examples:
   maskwright check --regex '[0-9]{4}-[0-9]{2}' --text 2024-02
   echo '{\"age\": 200}' | maskwright check \\
     --json-schema '{\"properties\": {\"age\": {\"maximum\": 120}}}'    # exit code 1
-  maskwright check --grammar python --text 'def f(x): return x'";
+  echo 'def f(x): return x' | maskwright check --grammar python";
 
 pub(crate) const MASK: &str = "\
 Examples:
