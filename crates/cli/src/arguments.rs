@@ -11,7 +11,7 @@ use crate::examples;
 
 /// Constrained decoding: a language model that can only write what the grammar allows.
 #[derive(Parser)]
-#[command(name = "maskwright", version, arg_required_else_help = true)]
+#[command(name = "maskwright", version, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = examples::COMMAND_LINE)]
 pub(crate) struct CommandLine {
     #[command(subcommand)]

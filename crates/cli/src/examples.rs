@@ -1,5 +1,6 @@
-//! The examples below each command's help. They need no files, so that they can be tried anywhere, and
-//! `tests/help.rs` runs them: those that end with another exit code than 0 say so in a comment.
+//! The examples below each command's help. They need no files, so that they can be tried anywhere. Their lines fit a
+//! terminal of 80 columns, since clap breaks longer ones, also within quotes. `tests/help.rs` runs them: those that end with
+//! another exit code than 0 say so in a comment.
 
 pub(crate) const COMMAND_LINE: &str = "\
 Examples:
@@ -15,9 +16,11 @@ pub(crate) const GENERATE: &str = "\
 Examples:
   maskwright generate -p \"Is the sky blue?\" --choice yes no
   maskwright generate -p \"Name a town in Norway.\" --show-schema \\
-    --json-schema '{\"type\": \"object\", \"required\": [\"town\"], \"additionalProperties\": false,
-      \"properties\": {\"town\": {\"type\": \"string\", \"maxLength\": 20}}}'
-  echo \"When did people first walk on the moon?\" | maskwright generate --regex '[0-9]{4}' --stats
+    --json-schema '{\"type\": \"object\", \"additionalProperties\": false,
+      \"properties\": {\"town\": {\"type\": \"string\", \"maxLength\": 20}},
+      \"required\": [\"town\"]}'
+  echo \"When did people first walk on the moon?\" |
+    maskwright generate --regex '[0-9]{4}' --stats
 
 Weights are fetched when a model is first used; `maskwright pull --help` says from where, and where they are kept.";
 
@@ -32,13 +35,13 @@ pub(crate) const MASK: &str = "\
 Examples:
   maskwright mask --tokenizer gpt2 --choice yes no --prefix ye
   maskwright mask --tokenizer gpt2 --regex '[0-9]+' --explain hello
-  maskwright mask --tokenizer o200k_base --grammar json --prefix '[1' --limit 0 --json";
+  maskwright mask --tokenizer o200k_base --grammar json --prefix '[1' --json";
 
 pub(crate) const INFILL: &str = "\
 Examples:
   maskwright infill --grammar arithmetic --template '(1 + {{hole}} * {{hole}}'
-  maskwright infill --regex '[a-z]+@[a-z]+[.]com' --template '{{hole}}da@{{hole}}th{{hole}}'
-  maskwright infill --model builtin-diffusion --grammar smiles --tokens 24 --seed 1";
+  maskwright infill --regex '[a-z]+@[a-z]+[.]com' -t 'ada@{{hole}}th{{hole}}'
+  maskwright infill --model builtin-diffusion --grammar smiles --tokens 24";
 
 pub(crate) const TOKENIZE: &str = "\
 Examples:

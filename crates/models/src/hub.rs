@@ -76,18 +76,20 @@ pub(crate) fn fetch(
     on_progress: &mut dyn FnMut(PullProgress),
 ) -> Result<PathBuf, ModelsError> {
     let id = &file.repository;
-    let failed =
-        |what: &str, error| ModelsError::fetch(format!("{what} {id} on the Hugging Face hub")).because(error);
+    let endpoint = endpoint(config);
+    let failed = |what: &str, error| {
+        ModelsError::fetch(format!("{what} {id} on the Hugging Face hub ({endpoint})")).because(error)
+    };
     let cache = cache(config)?;
     if let Some(path) = file.file.as_ref().and_then(|name| cache.model(id.clone()).get(name)) {
         return Ok(path);
     }
-    let builder = ApiBuilder::from_cache(cache.clone()).with_progress(false).with_endpoint(endpoint(config));
+    let builder = ApiBuilder::from_cache(cache.clone()).with_progress(false).with_endpoint(endpoint.clone());
     let api = builder.build().map_err(|error| failed("no connection can be made for", error))?;
     let repository = api.model(id.clone());
     let name = match &file.file {
         Some(name) => name.clone(),
-        None => choose(id, &repository)?,
+        None => choose(id, &repository, &endpoint)?,
     };
     if let Some(path) = cache.model(id.clone()).get(&name) {
         return Ok(path);
@@ -98,9 +100,10 @@ pub(crate) fn fetch(
 }
 
 /// The one GGUF file of a repository, or the one in Q8_0.
-fn choose(id: &str, repository: &ApiRepo) -> Result<String, ModelsError> {
+fn choose(id: &str, repository: &ApiRepo, endpoint: &str) -> Result<String, ModelsError> {
     let info = repository.info().map_err(|error| {
-        ModelsError::fetch(format!("cannot list the files of {id} on the Hugging Face hub")).because(error)
+        let message = format!("cannot list the files of {id} on the Hugging Face hub ({endpoint})");
+        ModelsError::fetch(message).because(error)
     })?;
     let mut names: Vec<String> =
         info.siblings.into_iter().map(|file| file.rfilename).filter(|name| is_gguf(name)).collect();

@@ -137,9 +137,10 @@ fn what_the_hub_does_not_have_is_an_error() {
     let error = quietly("org/repo", &hub.config()).unwrap_err().to_string();
     assert!(error.starts_with("org/repo has several files, name one as org/repo:FILE: "), "{error}");
     let error = quietly("org/repo:c.gguf", &hub.config()).unwrap_err().to_string();
-    assert_eq!(error, "cannot get c.gguf of org/repo on the Hugging Face hub");
+    let endpoint = &hub.endpoint;
+    assert_eq!(error, format!("cannot get c.gguf of org/repo on the Hugging Face hub ({endpoint})"));
     let error = quietly("org/other", &hub.config()).unwrap_err().to_string();
-    assert_eq!(error, "cannot list the files of org/other on the Hugging Face hub");
+    assert_eq!(error, format!("cannot list the files of org/other on the Hugging Face hub ({endpoint})"));
     let empty = Hub::new(&[("README.md", vec![1])]);
     let error = quietly("org/repo", &empty.config()).unwrap_err().to_string();
     assert_eq!(error, "org/repo on the Hugging Face hub has no .gguf file");
