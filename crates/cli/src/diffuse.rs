@@ -152,7 +152,7 @@ fn write(
     }
     let statistics = &filled.statistics;
     // What took no time was not done: without holes no pass, without the grammar no masks.
-    let ms = |time: Duration| (!time.is_zero()).then(|| time.as_secs_f64() * 1000.0);
+    let ms = |time: Duration| (!time.is_zero()).then_some(time.as_secs_f64() * 1000.0);
     let (key, member) = bytes::json_member(text);
     let mut value = json!({
         "prompt": kind,
