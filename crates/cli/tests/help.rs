@@ -25,8 +25,9 @@ fn shell(line: &str) -> Run {
     let program = Path::new(env!("CARGO_BIN_EXE_maskwright"));
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let folder = program.parent().expect("a program is in a folder").to_path_buf();
-    let paths = std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&paths))).unwrap();
-    let empty = tempfile::tempdir().unwrap();
+    let paths = std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&paths)))
+        .expect("no folder has a separator in its name");
+    let empty = tempfile::tempdir().expect("a folder can be made");
     let output = Command::new("bash")
         .args(["-c", line])
         .current_dir(&empty)
