@@ -47,6 +47,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod _maskwright {
     use pyo3::prelude::*;
 
+    /// The version of the package, which maturin takes from the same manifest.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "the name is Python's")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
     #[pymodule_export]
     use crate::apply::apply_rows;
     #[pymodule_export]

@@ -55,6 +55,7 @@ from maskwright._maskwright import (
     Template,
     Tokenizer,
     TokenizerError,
+    __version__,
     allocate_token_bitmask,
     fill_next_token_bitmask_batch,
 )
@@ -78,6 +79,7 @@ __all__ = [
     "Template",
     "Tokenizer",
     "TokenizerError",
+    "__version__",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
     "fill_next_token_bitmask_batch",
