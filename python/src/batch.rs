@@ -41,14 +41,15 @@ enum Failure {
     Panic(Box<dyn std::any::Any + Send>),
 }
 
-/// Writes the mask of `matchers[i]` into row `rows[i]` of `mask` (row `i`, if there are no `rows`), in parallel, without
-/// holding the interpreter. Other rows are left as they are.
+/// Writes the mask of `matchers[i]` into row `rows[i]` of `mask` (row `i` by default), in parallel, with the
+/// interpreter released. Other rows do not change.
 ///
-/// `mask`: an int32 array (or torch CPU tensor) with all of these rows. Or the address of such memory, with `stride`, the bytes
-/// from one row to the next; then the caller answers for the memory being there and unused by others.
+/// `mask`: an int32 array or torch CPU tensor that has these rows. Or the address of such memory, as an int, with
+/// `stride`, the number of bytes from one row to the next; then the caller is responsible for the memory being
+/// valid and not in use by others.
 ///
-/// Fills all rows that it can. If some cannot be filled, raises BatchError then; `errors` is a dict from
-/// their rows to the exceptions that `fill_next_token_bitmask` would have raised. Those rows allow no token.
+/// Fills all rows that it can. If some fail, it then raises BatchError, whose `errors` is a dict from row to the
+/// exception that `fill_next_token_bitmask` would have raised. Failed rows allow no token.
 #[pyfunction]
 #[pyo3(signature = (matchers, mask, rows=None, *, stride=None))]
 pub(crate) fn fill_next_token_bitmask_batch(

@@ -19,8 +19,8 @@ use crate::work::detached;
 
 /// Ends compilations from another thread: give it to `compile_*` as `cancel`, and call `cancel()`.
 ///
-/// A token that was cancelled stays so. An exception raised by a signal handler (Ctrl-C) during a compilation
-/// cancels its token too.
+/// A cancelled token stays cancelled. An exception raised by a signal handler during a compilation (Ctrl-C, for
+/// example) cancels its token too.
 #[pyclass(frozen, module = "maskwright")]
 #[derive(Default)]
 pub(crate) struct CancelToken(maskwright::CancelToken);
@@ -32,7 +32,7 @@ impl CancelToken {
         CancelToken::default()
     }
 
-    /// Ends every compilation that has this token, soon, with CancelledError.
+    /// Ends every compilation that uses this token, soon after, with CancelledError.
     fn cancel(&self) {
         self.0.cancel();
     }
@@ -44,14 +44,15 @@ impl CancelToken {
     }
 }
 
-/// Compiles grammars for one tokenizer, and owns the caches that they share. May be used from many threads;
-/// compiling releases the interpreter, and Ctrl-C ends it.
+/// Compiles grammars for one tokenizer, and owns the caches that they share. It can be used from many threads.
+/// Compiling releases the interpreter, and Ctrl-C ends it.
 ///
-/// `limits`: a dict with any of `compile_fuel` (work units of one compilation), `max_threads` (readings of an
-/// ambiguous text that are followed at once), `row_cache_bytes` (memory of the shared caches),
-/// `machine_bytes` (memory of one grammar's tables). `threads`: the most threads that a batch of masks uses;
-/// by default one per core. `rows`: a file that `save_rows` wrote; the compiler then starts with what is known in it instead
-/// of finding that out, and raises what `load_rows` raises.
+/// * `limits`: a dict with any of `compile_fuel` (work units of one compilation), `max_threads` (parses of an
+///   ambiguous text that are followed at once), `row_cache_bytes` (memory of the shared caches) and `machine_bytes`
+///   (memory of one grammar's tables).
+/// * `threads`: the most threads that a batch of masks uses; by default one per core.
+/// * `rows`: a file that `save_rows` wrote. The compiler starts with the tables in it instead of building them, and
+///   raises what `load_rows` raises.
 ///
 /// Every `compile_*` raises LimitError if a limit is reached, and CancelledError if `cancel` is cancelled.
 #[pyclass(frozen, module = "maskwright")]
@@ -91,18 +92,21 @@ impl Compiler {
         Ok(Compiler { compiler, n_threads })
     }
 
-    /// The JSON texts that a schema allows. `schema`: JSON text, the path of a file as `os.PathLike`, or what `json.dumps` turns
-    /// into JSON text, such as a dict.
+    /// Compiles a JSON Schema: the grammar's texts are the JSON texts that the schema allows.
     ///
-    /// `property_order`: "schema" (properties come in the order of the schema) or "any". `whitespace`:
-    /// "compact" (none), "flexible" (what usual writers produce: one space, or line feeds with indentation) or "any" (all that
-    /// JSON allows). `strict`: a keyword that cannot be enforced raises; else `report` names it. `documents`: a dict from URIs to
-    /// other schemas, each as for `schema`; a `$ref` finds them by URI or by their `$id`. If the schema is a file, a `$ref` finds files
-    /// beside it by their names; files outside of its folder are not read, and no more than 4,096 files of 64 MiB in all.
+    /// * `schema`: JSON text, the path of a file as `os.PathLike`, or anything that `json.dumps` takes, such as a dict.
+    /// * `property_order`: "schema" (properties come in the order of the schema) or "any".
+    /// * `whitespace`: "compact" (none), "flexible" (one space, or line feeds with indentation) or "any" (all that
+    ///   JSON allows).
+    /// * `strict`: if true, a keyword that cannot be enforced raises; if false, `report` names it.
+    /// * `documents`: a dict from URIs to other schemas, each given like `schema`; a `$ref` finds them by URI or by
+    ///   their `$id`. If the schema is a file, a `$ref` finds files beside it by name. Files outside of its folder are
+    ///   not read, and at most 4,096 files of 64 MiB in total are.
     ///
-    /// Warns (SchemaWarning) about keywords that are probably misspelt, and about formats that are not known and so not checked.
+    /// Warns (SchemaWarning) about keywords that are probably misspelt, and about unknown formats, which are not
+    /// checked.
     ///
-    /// Raises SchemaError, with the JSON pointer of what is wrong, and OSError if the file cannot be read.
+    /// Raises SchemaError, with the JSON pointer of the fault, and OSError if the file cannot be read.
     #[pyo3(signature = (schema, *, property_order=Text::new("schema"), whitespace=Text::new("flexible"), strict=true, documents=None, cancel=None))]
     #[pyo3(
         text_signature = "($self, schema, *, property_order='schema', whitespace='flexible', strict=True, documents=None, cancel=None)"
@@ -130,7 +134,7 @@ impl Compiler {
         Ok(CompiledGrammar { report: Some(compiled.report), ..self.compiled(compiled.grammar) })
     }
 
-    /// The texts that the whole of `pattern` matches, in the dialect of Rust's `regex` crate.
+    /// Compiles a regular expression in the dialect of Rust's `regex` crate. It has to match the whole text.
     ///
     /// Raises GrammarError, with the place, if the pattern is wrong or matches nothing.
     #[pyo3(signature = (pattern, *, cancel=None))]
@@ -144,7 +148,7 @@ impl Compiler {
             .map(|grammar| self.compiled(grammar))
     }
 
-    /// The texts of a grammar in llama.cpp's notation, GBNF; the start rule is `root`.
+    /// Compiles a grammar in GBNF, llama.cpp's notation. The start rule is `root`.
     ///
     /// Raises GrammarError, with the place, if the grammar is wrong or no text fits it.
     #[pyo3(signature = (grammar, *, cancel=None))]
@@ -158,7 +162,7 @@ impl Compiler {
             .map(|grammar| self.compiled(grammar))
     }
 
-    /// Exactly one of `choices`.
+    /// Compiles a list of choices: the text is exactly one of them.
     ///
     /// Raises GrammarError if there are none.
     #[pyo3(signature = (choices, *, cancel=None))]
@@ -173,15 +177,19 @@ impl Compiler {
             .map(|grammar| self.compiled(grammar))
     }
 
-    /// The texts of a grammar in Lark's language. `start`: the rule of whole texts.
+    /// Compiles a grammar in Lark's language.
     ///
-    /// `lexer`: which terminals compete for a token, "contextual", those that can be read where it stands, by maximal munch
-    /// and priorities; "basic", all of them, as Lark's basic lexer splits a text into tokens; or "dynamic_complete", none: the
-    /// text is split in any way that the rules allow, as with Lark's Earley parser. There, `%json {...}` in a rule stands for the
-    /// texts of that JSON Schema, and `%json "call.json"` for those of the schema in that file, which is looked for in `import_paths`;
-    /// `property_order` and `whitespace` are theirs. `indentation`: "python" makes INDENT and DEDENT of the blanks after `_NL`, outside of
-    /// brackets, as Lark's PythonIndenter does. `import_paths`: the folders in which imported grammars are looked for,
-    /// relative imports too; `common` is built in.
+    /// * `start`: the start rule.
+    /// * `lexer`: "contextual" considers only the terminals that the parser can accept at that point, by maximal munch
+    ///   and priorities. "basic" considers all terminals, like Lark's basic lexer. "dynamic_complete" uses no lexer:
+    ///   the text is split in any way that the rules allow, as with Lark's Earley parser.
+    /// * `indentation`: "python" makes INDENT and DEDENT of the blanks after `_NL`, outside of brackets, as Lark's
+    ///   PythonIndenter does.
+    /// * `import_paths`: the folders that imported grammars are looked for in, relative imports too; `common` is built
+    ///   in.
+    /// * `property_order` and `whitespace`: as for `compile_json_schema`, for the schemas in the grammar. Under
+    ///   "dynamic_complete", `%json {...}` in a rule stands for the texts of that JSON Schema, and `%json "call.json"`
+    ///   for those of the schema in that file, which is looked for in `import_paths`.
     ///
     /// Raises GrammarError, with line, column and a hint, if the grammar is wrong or no text fits it.
     #[pyo3(signature = (grammar, *, start=Text::new("start"), lexer=Text::new("contextual"), indentation=None, import_paths=Vec::new(), property_order=Text::new("schema"), whitespace=Text::new("flexible"), cancel=None))]
@@ -227,10 +235,10 @@ impl Compiler {
             .map(|grammar| self.compiled(grammar))
     }
 
-    /// A built-in grammar: "arithmetic", "cpp", "json", "python", "smiles" or "sql". Python's takes lines indented by
-    /// tabs, but not where a text is filled in.
+    /// Compiles a built-in grammar: "arithmetic", "cpp", "json", "python", "smiles" or "sql". The one for Python
+    /// allows indentation by tabs, except when a Template or Canvas is filled in.
     ///
-    /// Raises GrammarError if there is none of this name.
+    /// Raises GrammarError if no built-in grammar has this name.
     #[pyo3(signature = (name, *, cancel=None))]
     fn compile_builtin(
         &self,
@@ -242,8 +250,8 @@ impl Compiler {
             .map(|grammar| self.compiled(grammar))
     }
 
-    /// Writes what is known by now of the vocabulary (rows) to a file, for `load_rows` in another process, whose first masks
-    /// need not wait for it then. The file is replaced as a whole.
+    /// Writes the vocabulary tables built so far to a file. Another process that loads them (`load_rows`, or
+    /// `Compiler(tokenizer, rows=path)`) makes its first masks faster. The file is replaced atomically.
     ///
     /// Raises OSError if it cannot be written.
     fn save_rows(&self, py: Python<'_>, path: FilePath<OfCall>) -> PyResult<()> {
@@ -263,16 +271,17 @@ impl Compiler {
         })?
     }
 
-    /// Reads what `save_rows` wrote, and returns how many rows were new. Changes no answer. Take such files only from where
-    /// you would take a program: damage is found, malice is not.
+    /// Reads a file that `save_rows` wrote, and returns how many of its tables were new. It changes no answer, only
+    /// the speed. Load only files that you trust: damage is detected, manipulation is not.
     ///
-    /// Raises ValueError if the file is damaged, of another version or for another vocabulary, OSError if it cannot be read.
+    /// Raises ValueError if the file is damaged, of another version or for another vocabulary, OSError if it cannot
+    /// be read.
     fn load_rows(&self, py: Python<'_>, path: FilePath<OfCall>) -> PyResult<usize> {
         let saved = detached(py, || std::fs::read(&path.0))??;
         detached(py, || self.compiler.load_rows(&saved))?.or_raise()
     }
 
-    /// Drops the shared caches; grammars compiled before keep working.
+    /// Drops the shared caches. Grammars that are already compiled keep working.
     fn clear_caches(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || self.compiler.clear_caches())
     }
@@ -331,7 +340,7 @@ fn read_limits(given: &Bound<'_, PyDict>) -> PyResult<Limits> {
     Ok(limits)
 }
 
-/// A grammar ready to serve masks: make a Matcher of it for each sequence. Shared freely between threads.
+/// A compiled grammar. Make a Matcher from it for each sequence. It can be shared between threads.
 #[pyclass(frozen, module = "maskwright")]
 pub(crate) struct CompiledGrammar {
     pub(crate) grammar: Arc<maskwright::CompiledGrammar>,
@@ -342,8 +351,8 @@ pub(crate) struct CompiledGrammar {
 
 #[pymethods]
 impl CompiledGrammar {
-    /// What became of each keyword of the JSON Schema that the compiler met, in the schema's order, as a list of ReportEntry; empty
-    /// for other grammars, which are enforced entirely. The list is made anew at each access.
+    /// For a JSON Schema: whether and how each keyword is enforced, as a list of ReportEntry in the schema's order.
+    /// Empty for other grammars, which are enforced entirely. Each access makes a new list.
     #[getter]
     fn report(&self) -> Vec<ReportEntry> {
         self.report.iter().flat_map(|report| report.entries()).map(ReportEntry::new).collect()
@@ -359,7 +368,7 @@ impl CompiledGrammar {
     }
 }
 
-/// What became of one keyword of a JSON Schema.
+/// Whether and how one keyword of a JSON Schema is enforced.
 #[pyclass(frozen, module = "maskwright", eq, hash, get_all)]
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct ReportEntry {
@@ -367,12 +376,12 @@ pub(crate) struct ReportEntry {
     pointer: String,
     /// The keyword.
     keyword: String,
-    /// "enforced", "enforced by the session" (which remembers what was there), "annotation" (without effect by the
-    /// specification) or "not enforced".
+    /// "enforced", "enforced by the session" (by each Matcher, which remembers earlier items), "annotation" (the
+    /// specification gives it no effect) or "not enforced".
     status: &'static str,
     /// Why it is not enforced; None if it is.
     reason: Option<String>,
-    /// For a keyword or format that is not known: the known one that was probably meant, else None.
+    /// For an unknown keyword or format, the known one that was probably meant; else None.
     suggestion: Option<&'static str>,
 }
 

@@ -11,22 +11,24 @@ create_exception!(
     maskwright,
     Error,
     PyValueError,
-    "What is wrong with the input of a call; the base of the package's errors.
+    "The input of a call is wrong. The base class of the package's errors.
 
-`str(error)` has the place and what to do about it; programs get them as attributes, each None where it does not apply:
+`str(error)` says where the fault is and what to do about it. The same facts are attributes, each None if it does not
+apply:
 
-* `pointer`: the JSON pointer of the schema at fault (the empty string is the whole document); in another document than the schema's
-  own, that document's URI, `#` and the pointer. `keyword`: the keyword at fault there.
-* `line` and `column`, from 1, in the text at fault: a grammar, a pattern (in a schema too), or JSON. Columns count characters.
-* `path`: the file at fault, as a str. For a schema this is the file that was compiled; the place may be in another document,
-  which `pointer` then names.
+* `pointer`: the JSON pointer of the schema at fault; the empty string is the whole document. In another document than
+  the compiled one: that document's URI, `#` and the pointer. `keyword`: the keyword at fault there.
+* `line` and `column`, from 1, in the text at fault: a grammar, a pattern (in a schema too), or JSON. Columns count
+  characters.
+* `path`: the file at fault, as a str. For a schema this is the file that was compiled; if the fault is in another
+  document, `pointer` names it.
 * `hint`: what to do about it."
 );
 create_exception!(
     maskwright,
     GrammarError,
     Error,
-    "The grammar (regular expression, GBNF, Lark, choice) is wrong, no text fits it, or what was asked is not known for its kind."
+    "The grammar (regular expression, GBNF, Lark, choice) is wrong, no text fits it, or the call is not supported for its kind."
 );
 create_exception!(
     maskwright,
@@ -50,19 +52,19 @@ create_exception!(
     maskwright,
     BatchError,
     Error,
-    "Some rows of a batch of masks failed. `errors` is a dict from the row of the mask to its exception. These rows allow no token; all others are filled."
+    "Some rows of a batch of masks failed. `errors` is a dict from row to exception. These rows allow no token; all others are filled."
 );
 create_exception!(
     maskwright,
     SchemaWarning,
     PyUserWarning,
-    "A JSON Schema has a keyword that is probably misspelt, or a format that is not known and so not checked."
+    "A JSON Schema has a keyword that is probably misspelt, or an unknown format, which is not checked."
 );
 create_exception!(
     maskwright,
     InternalError,
     PyRuntimeError,
-    "A bug in this package: the call failed, and so does every later call of the same Matcher, but for `reset`. Others are not affected."
+    "A bug in this package. Every later call of the same Matcher fails too, except `reset`. Other matchers are not affected."
 );
 create_exception!(
     maskwright,

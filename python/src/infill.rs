@@ -12,7 +12,7 @@ use crate::errors::OrRaise;
 use crate::matcher::{token_id, token_ids};
 use crate::work::{Guarded, detached, with, work_on};
 
-/// A part of a Template that is to be filled: with any text, with at most `max_tokens` tokens, or with exactly
+/// A part of a Template that is to be filled in: with any text, with at most `max_tokens` tokens, or with exactly
 /// `tokens` tokens.
 ///
 /// >>> Hole(max_tokens=8)
@@ -67,12 +67,15 @@ impl From<HoleKind> for maskwright::Hole {
     }
 }
 
-/// Fixed pieces of text (bytes) and holes, which together are one text of the grammar.
+/// Fixed pieces of text (bytes) and holes that together form one text of the grammar.
 ///
-/// A hole is written token by token (`fill_next_token_bitmask` with what is written so far) and then fixed, in any
-/// order of the holes; what stands behind a hole counts from its first token on. Holes are counted from 0, fixed ones
-/// included. A piece may begin or end in the middle of a character or a symbol. A call that refuses or raises
-/// leaves the template as it was.
+/// Write a hole token by token (`fill_next_token_bitmask` with the tokens so far), then `fix` it. Holes can be
+/// filled in any order, and the pieces after a hole are taken into account from its first token on. Holes are
+/// numbered from 0; a fixed one keeps its number. A piece may begin or end within a character or a symbol. A call
+/// that refuses or raises leaves the template unchanged.
+///
+/// Raises TypeError for parts that are neither bytes nor Hole, GrammarError if infilling is not supported for this
+/// kind of grammar, LimitError if there are too many positions.
 ///
 /// >>> tokenizer = Tokenizer.from_tokens([b"a", b"b", b"ab", b"</s>"], eos=[3])
 /// >>> template = Template(Compiler(tokenizer).compile_regex("(ab)+"), [b"a", Hole(tokens=2), b"b"])
@@ -89,8 +92,6 @@ pub(crate) struct Template {
 
 #[pymethods]
 impl Template {
-    /// Raises TypeError for parts that are neither bytes nor Hole, GrammarError where infilling is not known for
-    /// the kind of grammar, LimitError where there are too many positions.
     #[new]
     fn new(grammar: &Bound<'_, CompiledGrammar>, parts: Vec<Bound<'_, PyAny>>) -> PyResult<Template> {
         let parts = parts.iter().map(part).collect::<PyResult<Vec<Part>>>()?;
@@ -101,19 +102,19 @@ impl Template {
         Ok(Template { template, n_holes, n_vocab: infiller.vocabulary().n_vocab() })
     }
 
-    /// Whether the open holes can be filled.
+    /// Whether the holes that are not fixed can be filled.
     fn is_possible(&self, py: Python<'_>) -> PyResult<bool> {
         work_on(py, &self.template, |template| template.is_possible())?.or_raise()
     }
 
-    /// Why the open holes cannot be filled, in words; None if they can.
+    /// Says in words why the holes that are not fixed cannot be filled; None if they can.
     fn why_impossible(&self, py: Python<'_>) -> PyResult<Option<String>> {
         work_on(py, &self.template, |template| template.why_impossible())?.or_raise()
     }
 
-    /// The whole text, with the open holes filled in some way.
+    /// The whole text, with some valid filling of the holes that are not fixed.
     ///
-    /// Raises ValueError, which says why, if that is impossible.
+    /// Raises ValueError, with the reason, if there is none.
     fn complete<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let completed = work_on(py, &self.template, |template| {
             Ok::<_, InfillError>(match template.complete()? {
@@ -127,9 +128,9 @@ impl Template {
         }
     }
 
-    /// Writes into a row of `mask` the tokens that hole `hole` can go on with after `prefix_ids`, such that the
-    /// rest of it and all other holes can be filled. The end-of-sequence tokens are allowed iff the hole can end
-    /// there. Returns False if every token is allowed.
+    /// Writes into a row of `mask` the tokens that can follow `prefix_ids` in hole `hole` such that the rest of it
+    /// and all other holes can be filled. The end-of-sequence tokens are allowed if the hole can end there. Returns
+    /// False if every token is allowed.
     ///
     /// Raises IndexError if there is no such hole, ValueError if it is fixed already or a token is not in the
     /// vocabulary.
@@ -151,8 +152,8 @@ impl Template {
         })
     }
 
-    /// Fills hole `hole` with tokens for good. Returns False, and nothing changes, if they are too many or too few
-    /// for it, one is no text, or the other holes can then not be filled.
+    /// Fills hole `hole` with tokens, for good. Returns False, and changes nothing, if their number does not fit the
+    /// hole, one of them is not text, or the other holes could not be filled.
     ///
     /// Raises IndexError if there is no such hole, ValueError if it is fixed already.
     fn fix(&self, py: Python<'_>, hole: Int, ids: Vec<Int>) -> PyResult<bool> {
@@ -169,12 +170,14 @@ impl Template {
     }
 }
 
-/// A diffusion model's canvas: positions of one token each, known or masked (None), filled in any order.
+/// A canvas of a diffusion model: positions of one token each, known or masked (None), filled in any order.
 ///
-/// The canvas as a whole is one text of the grammar, from the first position on. Behind its end come an
-/// end-of-sequence token and then more of those or `padding_id` (a token without text, where the model fills up
-/// with another than its end-of-sequence token), or nothing. A call that refuses or raises leaves the canvas as it
-/// was.
+/// The canvas is one text of the grammar, from its first position on. If the text ends before the last position, an
+/// end-of-sequence token follows, and then more of these, or `padding_id` (a token without text, for models that pad
+/// with a token of its own). A call that refuses or raises leaves the canvas unchanged.
+///
+/// Raises ValueError if a token is not in the vocabulary or the padding matches as text, GrammarError if infilling
+/// is not supported for this kind of grammar, LimitError if there are too many positions.
 ///
 /// >>> tokenizer = Tokenizer.from_tokens([b"(", b")", b"()", b"</s>"], eos=[3])
 /// >>> canvas = Canvas(Compiler(tokenizer).compile_gbnf('root ::= "()" "()"'), [None, None, 1])
@@ -191,8 +194,6 @@ pub(crate) struct Canvas {
 
 #[pymethods]
 impl Canvas {
-    /// Raises ValueError if a token is not in the vocabulary or padding matches as text, GrammarError where infilling
-    /// is not known for the kind of grammar, LimitError where there are too many positions.
     #[new]
     #[pyo3(signature = (grammar, positions, *, padding_id=None))]
     fn new(
@@ -214,8 +215,8 @@ impl Canvas {
         work_on(py, &self.canvas, |canvas| canvas.is_possible())?.or_raise()
     }
 
-    /// Puts a token at position `i`, masked or known before. Returns False, and nothing changes, if the rest can
-    /// then not be filled.
+    /// Puts a token at position `i`, which may be masked or known. Returns False, and changes nothing, if the rest
+    /// could then not be filled.
     ///
     /// Raises IndexError if there is no such position.
     fn set(&self, py: Python<'_>, i: Int, id: Int) -> PyResult<bool> {
@@ -235,14 +236,14 @@ impl Canvas {
         with(py, &self.canvas, |canvas| canvas.unset(position))?.or_raise()
     }
 
-    /// Takes the last `set` or `unset` that is not taken back yet back. Returns False if there is none.
+    /// Undoes the most recent `set` or `unset` that is not yet undone. Returns False if there is none.
     fn undo(&self, py: Python<'_>) -> PyResult<bool> {
         with(py, &self.canvas, |canvas| canvas.undo())
     }
 
-    /// Writes into a row of `mask` the tokens that position `i` can take so that the rest can still be filled with
-    /// exactly one token each; at a position that is known, those that it could have instead. Returns False if
-    /// every token is allowed.
+    /// Writes into a row of `mask` the tokens that position `i` can take such that the rest can still be filled with
+    /// exactly one token each. For a known position these are the tokens that it could have instead. Returns False
+    /// if every token is allowed.
     ///
     /// Raises IndexError if there is no such position.
     #[pyo3(signature = (i, mask, row=Int(0)), text_signature = "($self, i, mask, row=0)")]
@@ -253,9 +254,9 @@ impl Canvas {
         fill(py, &self.canvas, words, self.n_vocab, |canvas, words| canvas.fill_bitmask(position, words))
     }
 
-    /// The whole canvas as tokens, filled in some way.
+    /// The tokens of the whole canvas, with some valid filling of the masked positions.
     ///
-    /// Raises ValueError if that is impossible.
+    /// Raises ValueError if there is none.
     fn complete(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         match work_on(py, &self.canvas, |canvas| canvas.complete())?.or_raise()? {
             Some(ids) => Ok(ids.into_iter().map(|id| id.0).collect()),
@@ -265,7 +266,7 @@ impl Canvas {
         }
     }
 
-    /// The tokens of the positions as they are now; None where masked. The list is made anew at each access.
+    /// The current tokens of the positions; None if masked. Each access makes a new list.
     #[getter]
     fn positions(&self, py: Python<'_>) -> PyResult<Vec<Option<u32>>> {
         with(py, &self.canvas, |canvas| {

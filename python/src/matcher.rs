@@ -13,15 +13,15 @@ use crate::compiler::CompiledGrammar;
 use crate::errors::OrRaise;
 use crate::work::{Guarded, caught, detached, renew, with, work_on};
 
-/// The state of one sequence under a grammar: which tokens may come next, and what was accepted.
+/// The state of one sequence under a grammar: the tokens accepted so far, and which ones may come next.
 ///
-/// With `max_tokens` the text is complete, end-of-sequence token included, after at most so many tokens: a token is
-/// allowed iff the text can still be completed within what is left. Raises ValueError, which says the least number, if
-/// no text has so few.
+/// With `max_tokens`, the text is complete after at most that many tokens, the end-of-sequence token included: a
+/// token is allowed only if the text can still be completed with the tokens that remain. Raises ValueError, with
+/// the least number, if every text is longer.
 ///
-/// A refused token, or a call that raises, leaves the state as it was. LimitError is raised where a text is
-/// too ambiguous to go on with. Use a matcher from one thread at a time; calls from several run one after another. Matchers of one
-/// grammar can be used in parallel.
+/// A refused token, or a call that raises, leaves the state unchanged. LimitError is raised if a text is too
+/// ambiguous to continue. Calls from several threads run one after another. Matchers of one grammar can be used in
+/// parallel.
 ///
 /// >>> tokenizer = Tokenizer.from_tokens([b"yes", b"n", b"o", b"</s>"], eos=[3])
 /// >>> matcher = Matcher(Compiler(tokenizer).compile_choice(["yes", "no"]))
@@ -70,9 +70,9 @@ impl Matcher {
     /// Writes the mask of the tokens that may come next into a row of `mask`, a numpy int32 array or torch
     /// CPU tensor of shape (rows, words). Words beyond the vocabulary are cleared.
     ///
-    /// After the end of the text the end-of-sequence tokens are allowed: something for a sampler to take, though
-    /// `accept_token` refuses it. If there are none, the text has ended where it is complete and nothing can follow, and
-    /// then all tokens are allowed.
+    /// After the end of the text, the mask allows the end-of-sequence tokens, so that a sampler has something to
+    /// take, although `accept_token` refuses them. A vocabulary without such tokens ends a text when it is complete
+    /// and nothing can follow; the mask then allows all tokens.
     ///
     /// Returns False if every token is allowed, so that the mask need not be applied.
     ///
@@ -89,13 +89,13 @@ impl Matcher {
         self.work(py, |matcher| matcher.fill_mask(words))
     }
 
-    /// Whether the last mask has all tokens that are allowed: "exact"; or "bound", if some may be missing. Every token of a
-    /// bound is safe to take.
+    /// "exact" if the last mask has all allowed tokens, "bound" if some may be missing. Every token of a bound is
+    /// safe to take.
     ///
-    /// Two kinds of masks can be bounds: under `max_tokens`, where the search could not decide whether some token leaves
-    /// enough room to finish the text (it reached a limit on work, or the grammar has the contextual lexer); and, with or
-    /// without `max_tokens`, where items or keys must differ and the search could not decide whether the text can still be
-    /// finished.
+    /// A mask can be a bound in two cases. Under `max_tokens`: the search could not decide whether some token leaves
+    /// enough room to finish the text, because it reached a limit on work or the grammar uses the contextual lexer.
+    /// With or without `max_tokens`: items or keys must differ, and the search could not decide whether the text can
+    /// still be finished.
     #[getter]
     fn mask_status(&self, py: Python<'_>) -> PyResult<&'static str> {
         let status = self.look(py, |matcher| Ok(matcher.mask_status()))?;
@@ -121,18 +121,20 @@ impl Matcher {
         self.work(py, |matcher| matcher.accept_tokens(&token_ids(ids)))
     }
 
-    /// How many of the tokens would be accepted, one after the other.
+    /// How many of the tokens would be accepted, one after the other. The state does not change.
     fn validate_tokens(&self, py: Python<'_>, ids: Vec<Int>) -> PyResult<usize> {
         self.work(py, |matcher| matcher.validate_tokens(&token_ids(ids)))
     }
 
-    /// Accepts bytes if some text continues with them, and returns whether one does. They count as one step for `rollback`,
-    /// and against `max_tokens` as the fewest tokens that spell them (as many as there are bytes, if none do).
+    /// Accepts bytes if some text continues with them, and returns whether one does. `rollback` undoes them in one
+    /// step. Against `max_tokens` they count as the fewest tokens that spell them, or as one token per byte if no
+    /// tokens do.
     fn accept_bytes(&self, py: Python<'_>, text: &[u8]) -> PyResult<bool> {
         self.work(py, |matcher| matcher.accept_bytes(text))
     }
 
-    /// Undoes the last `n` accepted tokens (or runs of bytes), past the end of the text too.
+    /// Undoes the last `n` steps. Each accepted token is a step, the end-of-sequence token too, and so is each call of
+    /// `accept_bytes` that accepted something.
     ///
     /// Raises ValueError if fewer were accepted.
     fn rollback(&self, py: Python<'_>, n: Int) -> PyResult<()> {
@@ -170,15 +172,17 @@ impl Matcher {
         self.look(py, |matcher| Ok(matcher.is_terminated()))
     }
 
-    /// The least number of tokens, end-of-sequence token included, that complete the text; 0 if it has ended.
-    /// `tokens_to_finish_status` says whether it is known to be the least.
+    /// The least number of tokens that complete the text, the end-of-sequence token included; 0 if it has ended.
+    /// `tokens_to_finish_status` says whether it is certainly the least.
     fn tokens_to_finish(&self, py: Python<'_>) -> PyResult<usize> {
         self.work(py, |matcher| matcher.tokens_to_finish()).map(|least| least.n_tokens)
     }
 
-    /// Whether `tokens_to_finish` is "exact", or "upper": a completion has so many tokens, and one with fewer may exist. That
-    /// is so where a limit on work stopped the search, under the contextual lexer, and for objects in any order that lack more
-    /// than eight required keys (one order is measured).
+    /// "exact" if `tokens_to_finish` is the least number; "upper" if a completion of that length exists and a
+    /// shorter one may exist.
+    ///
+    /// It is "upper" if the search reached a limit on work, under the contextual lexer, and for objects in any order
+    /// that lack more than eight required keys (only one order is measured).
     fn tokens_to_finish_status(&self, py: Python<'_>) -> PyResult<&'static str> {
         let least = self.work(py, |matcher| matcher.tokens_to_finish())?;
         Ok(match least.status {
@@ -187,22 +191,22 @@ impl Matcher {
         })
     }
 
-    /// A completion of the text with as few tokens as `tokens_to_finish` says, end-of-sequence token included. The
-    /// state does not change.
+    /// A completion of the text with as few tokens as `tokens_to_finish` says, the end-of-sequence token included.
+    /// The state does not change.
     fn finish(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let tokens = self.work(py, |matcher| matcher.finish())?;
         Ok(tokens.into_iter().map(|token| token.0).collect())
     }
 
-    /// The longest run of bytes that every completion goes on with, up to 64 KiB.
+    /// The longest run of bytes that every completion begins with, at most 64 KiB.
     fn forced_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let forced = self.work(py, |matcher| matcher.forced_bytes())?;
         Ok(PyBytes::new(py, &forced))
     }
 
-    /// The tokens that may be taken without asking the model: the tokenizer's own segmentation of the forced
-    /// bytes, as far as no text to come could change it (and as far as `max_tokens` leaves room for it). If only the end
-    /// of the text is left, its token.
+    /// The tokens that can be taken without asking the model: the tokenizer's own segmentation of the forced bytes,
+    /// up to where later text could change it or `max_tokens` is reached. If the text can only end here, the
+    /// end-of-sequence token.
     fn forced_tokens(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         // Bytes that no tokens spell (which takes a vocabulary that lacks single bytes) force no token.
         let encode = |bytes: &[u8]| self.tokenizer.encode_bytes(bytes).unwrap_or_default();
@@ -210,8 +214,8 @@ impl Matcher {
         Ok(tokens.into_iter().map(|token| token.0).collect())
     }
 
-    /// Why a token is allowed or refused here, in words: the first byte that cannot come, and what was
-    /// expected there.
+    /// Says in words why a token is allowed or refused here: the first byte that cannot come, and what was expected
+    /// instead.
     fn explain(&self, py: Python<'_>, id: Int) -> PyResult<String> {
         let Int(id) = id;
         match u32::try_from(id) {
@@ -222,9 +226,8 @@ impl Matcher {
 
     /// The masks of a draft tree, for speculative decoding: row `i` of `mask` is the mask after node `i`.
     ///
-    /// Node `i` is the token `ids[i]` after node `parents[i]`, which is before it in the list; parent -1 is
-    /// this matcher's present state, which does not change. A node that is refused, or whose parent is, has a row of
-    /// zeros.
+    /// Node `i` is the token `ids[i]` after node `parents[i]`, an earlier node of the list; parent -1 is this
+    /// matcher's current state, which does not change. A node that is refused, or whose parent is, has a row of zeros.
     ///
     /// Returns, for each node, whether it was accepted. Raises ValueError if lengths or parents are wrong.
     fn fill_draft_tree(
@@ -258,7 +261,7 @@ impl Matcher {
         detached(py, || fill_draft_tree(root, &parents, &token_ids(ids), rows))?.or_raise()
     }
 
-    /// `fork()`.
+    /// The same as `fork()`.
     fn __copy__(&self, py: Python<'_>) -> PyResult<Matcher> {
         self.fork(py)
     }

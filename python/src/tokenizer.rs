@@ -12,10 +12,10 @@ use crate::work::detached;
 /// The most tokens that are taken from a `tiktoken.Encoding`; the widest models have some 260,000.
 const MAX_TOKENS: usize = 1 << 22;
 
-/// A model's vocabulary, and its way to cut text into tokens. Immutable.
+/// A model's vocabulary, and how it splits text into tokens. Immutable.
 ///
-/// Made by one of `from_file`, `from_hf`, `from_tiktoken`, `from_gguf`, `from_tokens`. Where it is not given
-/// which ids end a text, they are read from the tokenizer's files or found by their well-known names.
+/// Made by `from_file`, `from_hf`, `from_tiktoken`, `from_gguf` or `from_tokens`. Unless the ids that end a text are
+/// given, they are read from the tokenizer's files or found by their well-known names.
 ///
 /// >>> tokenizer = Tokenizer.from_tokens([b"a", b"ab", b"b", b"</s>"], eos=[3])
 /// >>> tokenizer.encode("abba")
@@ -27,9 +27,9 @@ pub(crate) struct Tokenizer(pub(crate) maskwright::Tokenizer);
 impl Tokenizer {
     /// Reads a Hugging Face `tokenizer.json`.
     ///
-    /// `eos_token_ids`: the ids that end a text; if None, from `generation_config.json` or
-    /// `tokenizer_config.json` beside the file, else every well-known name. `vocab_size`: the width of the
-    /// model's logits, where they are padded beyond the tokenizer's last id.
+    /// * `eos_token_ids`: the ids that end a text. By default they come from `generation_config.json` or
+    ///   `tokenizer_config.json` beside the file, or are the tokens with a well-known name.
+    /// * `vocab_size`: the width of the model's logits, if it is larger than the tokenizer's vocabulary.
     ///
     /// Raises TokenizerError if the file cannot be read or understood, or no id ends a text.
     #[classmethod]
@@ -47,7 +47,9 @@ impl Tokenizer {
 
     /// Takes a fast tokenizer of `transformers`, or a `tokenizers.Tokenizer`.
     ///
-    /// `eos_token_ids` is by default the `eos_token_id` of the tokenizer, where it has one.
+    /// `eos_token_ids` is by default the tokenizer's `eos_token_id`, if it has one.
+    ///
+    /// Raises TypeError for another object, TokenizerError if no id ends a text.
     #[classmethod]
     #[pyo3(signature = (tokenizer, *, eos_token_ids=None, vocab_size=None))]
     fn from_hf(
@@ -77,8 +79,8 @@ impl Tokenizer {
     /// Takes the name of one of OpenAI's encodings (`gpt2`, `r50k_base`, `p50k_base`, `cl100k_base`,
     /// `o200k_base`, `o200k_harmony`; they are built in) or a `tiktoken.Encoding`.
     ///
-    /// An Encoding of another name gives its tokens, and `encode` then cuts text by the longest token that
-    /// fits: the bytes are the same, the cuts may differ from tiktoken's.
+    /// For an Encoding of another name, `encode` takes the longest token that fits at each place: the bytes are the
+    /// same, the tokens may differ from tiktoken's.
     #[classmethod]
     #[pyo3(signature = (encoding, *, eos_token_ids=None, vocab_size=None))]
     fn from_tiktoken(
@@ -118,7 +120,8 @@ impl Tokenizer {
         detached(py, || maskwright::Tokenizer::from_gguf(&path.0, &options))?.or_raise().map(Tokenizer)
     }
 
-    /// A vocabulary of the given byte strings; `encode` cuts text greedily. An empty one never matches.
+    /// Makes a vocabulary of the given byte strings; token `i` is `tokens[i]`. An empty string is a token that never
+    /// matches. `encode` takes the longest token that fits at each place.
     ///
     /// Raises TokenizerError if an id in `eos` is out of range.
     #[classmethod]
@@ -145,7 +148,7 @@ impl Tokenizer {
         self.0.eos_token_ids().to_vec()
     }
 
-    /// The bytes of a token; None for special tokens and unused ids, which never match as text.
+    /// The bytes of a token, or None for special tokens and unused ids, which never match as text.
     ///
     /// Raises IndexError if `id` is not within `vocab_size`.
     fn token_bytes<'py>(&self, py: Python<'py>, id: Int) -> PyResult<Option<Bound<'py, PyBytes>>> {
@@ -161,8 +164,8 @@ impl Tokenizer {
         }
     }
 
-    /// The tokens of a text (str or bytes). They spell exactly the text; special tokens are not read out of
-    /// it, and none are added.
+    /// The tokens of a text (str or bytes). They spell exactly the text: special tokens are neither recognised in it
+    /// nor added.
     ///
     /// Raises TokenizerError if no tokens spell it.
     fn encode(&self, py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
@@ -182,7 +185,7 @@ impl Tokenizer {
         detached(py, || self.0.encode_bytes(&bytes))?.or_raise()
     }
 
-    /// The bytes of tokens, one after the other; special tokens have none.
+    /// The bytes of tokens, joined. Special tokens have none.
     ///
     /// Raises TokenizerError for what cannot be a token, such as -1.
     fn decode<'py>(&self, py: Python<'py>, ids: Vec<Int>) -> PyResult<Bound<'py, PyBytes>> {

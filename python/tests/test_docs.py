@@ -8,7 +8,7 @@ from pathlib import Path
 import maskwright
 import pytest
 
-DOCUMENTED = [maskwright, *(getattr(maskwright, name) for name in maskwright.__all__)]
+DOCUMENTED = [maskwright, *(getattr(maskwright, name) for name in maskwright.__all__ if not name.startswith("_"))]
 
 
 def test_examples():

@@ -3,15 +3,20 @@
 import ast
 import importlib.util
 import inspect
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import maskwright
 import pytest
+import stub_docs
+import tokenizers
+import typing_names
 from maskwright import _maskwright
+from stub_docs import STUB
 
-STUB = Path(_maskwright.__file__).with_name("_maskwright.pyi")
 TREE = ast.parse(STUB.read_text(encoding="utf-8"))
 #: What is in the stub for its own sake.
 HELPERS = {"_Tensor", "_HfTokenizer", "_HfFastTokenizer", "_TiktokenEncoding", "_Limits", "_Schema"}
@@ -91,29 +96,61 @@ def test_the_statuses_of_a_report_are_those_of_the_module():
     assert all(f'"{status}"' in maskwright.ReportEntry.status.__doc__ for status in statuses)
 
 
-#: Three errors came from the first call.
-SNIPPET = """
-import maskwright
-c = maskwright.Compiler(maskwright.Tokenizer.from_tokens([b"a", b"</s>"], eos=[1]))
-c.compile_lark('start: "a"', lexer="dynamic_complete", property_order="any", whitespace="compact", import_paths=["x"])
-grammar = c.compile_json_schema({"$ref": "a"}, documents={"a": True, "b": '{}'}, strict=False)
-if grammar.report[0].status == "enforced by the session":
-    print(grammar.report[0].suggestion)
-try:
-    c.compile_regex("(")
-except maskwright.GrammarError as error:
-    line: int | None = error.line
-    hint: str | None = error.hint
-"""
+def test_docstrings_are_those_of_the_module():
+    text = STUB.read_text(encoding="utf-8")
+    assert stub_docs.with_docs(text) == text, "run `python python/tests/stub_docs.py`"
+
+
+def test_the_typed_program_uses_every_name():
+    program = Path(typing_names.__file__).read_text(encoding="utf-8")
+    named = set(maskwright.__all__)
+    for item in TREE.body:
+        if isinstance(item, ast.ClassDef) and item.name in named:
+            functions = {member.name for member in item.body if isinstance(member, ast.FunctionDef)}
+            attributes = {member.target.id for member in item.body if isinstance(member, ast.AnnAssign)}
+            named |= {name for name in functions | attributes if not name.startswith("__")}
+    # Imported by its name, or an attribute of something.
+    assert {name for name in named if not re.search(rf"(\.|import .*){name}\b", program)} == set()
+
+
+def test_the_typed_program_runs(tmp_path, tokenizer, tokenizer_file):
+    hf = tokenizers.Tokenizer.from_file(str(tokenizer_file))
+    shutil.copyfile(tokenizer_file, tmp_path / "tokenizer.json")
+    for each in typing_names.tokenizers_of_every_kind(tmp_path, hf):
+        typing_names.tokenizer_members(each)
+    with pytest.raises(maskwright.TokenizerError):
+        typing_names.tokenizer_of_a_model(tmp_path / "absent.gguf")
+    compiler = typing_names.compilers(tokenizer, tmp_path)
+    grammars = typing_names.grammars(compiler, tmp_path)
+    reports = [typing_names.report(grammar) for grammar in grammars]
+    assert "/ type" not in reports[0] and reports[-1] == []
+    grammar = compiler.compile_regex("aaa*")
+    typing_names.masks(grammar, tokenizer)
+    typing_names.matcher_members(grammar, tokenizer.encode("a")[0])
+    assert typing_names.template(grammar, tokenizer) == b"aa"
+    assert typing_names.canvas(grammar, tokenizer)[:2] == tokenizer.encode("aa")
+    assert typing_names.errors(compiler)["line"] == 1
+    with pytest.raises(ValueError, match="whitespace"):
+        typing_names.refused(compiler)
+    error = maskwright.BatchError()
+    error.errors = {1: ValueError(), 0: TypeError()}
+    assert [row for row, _ in typing_names.batch_errors(error)] == [0, 1]
+
+
+SETTINGS = Path(__file__).parents[1] / "pyproject.toml"
+ALLOWED = Path(__file__).with_name("stubtest.txt")
+STUBTEST = ["mypy.stubtest", "--mypy-config-file", SETTINGS, "--allowlist", ALLOWED, "--ignore-unused-allowlist"]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
-def test_types_of_calls_pass_mypy(tmp_path):
-    (tmp_path / "snippet.py").write_text(SNIPPET)
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "snippet.py"]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(["mypy", "--strict", "--config-file", SETTINGS, typing_names.__file__], id="mypy"),
+        pytest.param([*STUBTEST, "maskwright"], id="stubtest"),
+    ],
+)
+def test_types_pass(command, tmp_path):
+    # In an empty folder, so that the installed package is checked.
+    run = subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
-    wrong = SNIPPET + 'c.compile_lark("", lexer="earley")\n'
-    (tmp_path / "snippet.py").write_text(wrong)
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert run.returncode == 1 and "earley" in run.stdout

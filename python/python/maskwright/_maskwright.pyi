@@ -1,4 +1,4 @@
-"""Types of the compiled part. What each thing does is said in its docstring, which is in the compiled part too."""
+"""Types of the compiled part. The docstrings are those of the compiled part; `python/tests/stub_docs.py` writes them."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 @type_check_only
 class _Tensor(Protocol):
-    """A CPU tensor of torch; of which torch need not be installed."""
+    """A CPU tensor of torch, which need not be installed."""
 
     def numpy(self) -> Any: ...
 
@@ -45,9 +45,24 @@ class _Limits(TypedDict, total=False):
 # JSON text, a file, or what `json.dumps` takes.
 _Schema: TypeAlias = str | PathLike[str] | Mapping[str, Any] | bool
 
+__version__: str
+
 class Error(ValueError):
+    """The input of a call is wrong. The base class of the package's errors.
+
+    `str(error)` says where the fault is and what to do about it. The same facts are attributes, each None if it does not
+    apply:
+
+    * `pointer`: the JSON pointer of the schema at fault; the empty string is the whole document. In another document than
+      the compiled one: that document's URI, `#` and the pointer. `keyword`: the keyword at fault there.
+    * `line` and `column`, from 1, in the text at fault: a grammar, a pattern (in a schema too), or JSON. Columns count
+      characters.
+    * `path`: the file at fault, as a str. For a schema this is the file that was compiled; if the fault is in another
+      document, `pointer` names it.
+    * `hint`: what to do about it.
+    """
     pointer: str | None
-    """The JSON pointer of the schema at fault; in another document than the schema's own, its URI, `#` and the pointer."""
+    """The JSON pointer of the schema at fault; in another document than the compiled one, its URI, `#` and the pointer."""
     keyword: str | None
     """The JSON Schema keyword at fault there."""
     line: int | None
@@ -55,24 +70,46 @@ class Error(ValueError):
     column: int | None
     """The column in characters, from 1, in the same text."""
     path: str | None
-    """The file at fault; for a schema the file that was compiled, though the place may be in another document, which `pointer` then names."""
+    """The file at fault. For a schema this is the file that was compiled; if the fault is in another document, `pointer` names it."""
     hint: str | None
     """What to do about it; the message has it too."""
 
-class GrammarError(Error): ...
-class SchemaError(Error): ...
-class TokenizerError(Error): ...
-class LimitError(Error): ...
-class SchemaWarning(UserWarning): ...
+class GrammarError(Error):
+    """The grammar (regular expression, GBNF, Lark, choice) is wrong, no text fits it, or the call is not supported for its kind."""
+
+class SchemaError(Error):
+    """The JSON Schema is wrong, no text fits it, or it has a keyword that cannot be enforced."""
+
+class TokenizerError(Error):
+    """The tokenizer is wrong, or a text cannot be written with it."""
+
+class LimitError(Error):
+    """A limit on work or size was reached; raising the compiler's limits may help."""
+
+class SchemaWarning(UserWarning):
+    """A JSON Schema has a keyword that is probably misspelt, or an unknown format, which is not checked."""
 
 class BatchError(Error):
+    """Some rows of a batch of masks failed. `errors` is a dict from row to exception. These rows allow no token; all others are filled."""
     errors: dict[int, Exception]
 
-class CancelledError(RuntimeError): ...
-class InternalError(RuntimeError): ...
+class CancelledError(RuntimeError):
+    """The work was cancelled through its CancelToken. Not a ValueError: nothing is wrong with the input."""
+
+class InternalError(RuntimeError):
+    """A bug in this package. Every later call of the same Matcher fails too, except `reset`. Other matchers are not affected."""
 
 @final
 class Tokenizer:
+    """A model's vocabulary, and how it splits text into tokens. Immutable.
+
+    Made by `from_file`, `from_hf`, `from_tiktoken`, `from_gguf` or `from_tokens`. Unless the ids that end a text are
+    given, they are read from the tokenizer's files or found by their well-known names.
+
+    >>> tokenizer = Tokenizer.from_tokens([b"a", b"ab", b"b", b"</s>"], eos=[3])
+    >>> tokenizer.encode("abba")
+    [1, 2, 0]
+    """
     @classmethod
     def from_file(
         cls,
@@ -80,7 +117,15 @@ class Tokenizer:
         *,
         eos_token_ids: Sequence[int] | None = None,
         vocab_size: int | None = None,
-    ) -> Tokenizer: ...
+    ) -> Tokenizer:
+        """Reads a Hugging Face `tokenizer.json`.
+
+        * `eos_token_ids`: the ids that end a text. By default they come from `generation_config.json` or
+          `tokenizer_config.json` beside the file, or are the tokens with a well-known name.
+        * `vocab_size`: the width of the model's logits, if it is larger than the tokenizer's vocabulary.
+
+        Raises TokenizerError if the file cannot be read or understood, or no id ends a text.
+        """
     @classmethod
     def from_hf(
         cls,
@@ -88,7 +133,13 @@ class Tokenizer:
         *,
         eos_token_ids: Sequence[int] | None = None,
         vocab_size: int | None = None,
-    ) -> Tokenizer: ...
+    ) -> Tokenizer:
+        """Takes a fast tokenizer of `transformers`, or a `tokenizers.Tokenizer`.
+
+        `eos_token_ids` is by default the tokenizer's `eos_token_id`, if it has one.
+
+        Raises TypeError for another object, TokenizerError if no id ends a text.
+        """
     @classmethod
     def from_tiktoken(
         cls,
@@ -96,7 +147,13 @@ class Tokenizer:
         *,
         eos_token_ids: Sequence[int] | None = None,
         vocab_size: int | None = None,
-    ) -> Tokenizer: ...
+    ) -> Tokenizer:
+        """Takes the name of one of OpenAI's encodings (`gpt2`, `r50k_base`, `p50k_base`, `cl100k_base`,
+        `o200k_base`, `o200k_harmony`; they are built in) or a `tiktoken.Encoding`.
+
+        For an Encoding of another name, `encode` takes the longest token that fits at each place: the bytes are the
+        same, the tokens may differ from tiktoken's.
+        """
     @classmethod
     def from_gguf(
         cls,
@@ -104,26 +161,69 @@ class Tokenizer:
         *,
         eos_token_ids: Sequence[int] | None = None,
         vocab_size: int | None = None,
-    ) -> Tokenizer: ...
+    ) -> Tokenizer:
+        """Reads the vocabulary inside a GGUF file.
+
+        Raises TokenizerError if the file cannot be read or understood, or no id ends a text.
+        """
     @classmethod
-    def from_tokens(cls, tokens: Sequence[bytes], eos: Sequence[int]) -> Tokenizer: ...
+    def from_tokens(cls, tokens: Sequence[bytes], eos: Sequence[int]) -> Tokenizer:
+        """Makes a vocabulary of the given byte strings; token `i` is `tokens[i]`. An empty string is a token that never
+        matches. `encode` takes the longest token that fits at each place.
+
+        Raises TokenizerError if an id in `eos` is out of range.
+        """
     @property
-    def vocab_size(self) -> int: ...
+    def vocab_size(self) -> int:
+        """The width of the model's logits, in tokens."""
     @property
-    def eos_token_ids(self) -> list[int]: ...
-    def token_bytes(self, id: int) -> bytes | None: ...
-    def encode(self, text: str | bytes) -> list[int]: ...
-    def decode(self, ids: Sequence[int]) -> bytes: ...
+    def eos_token_ids(self) -> list[int]:
+        """The ids that end a text, in ascending order."""
+    def token_bytes(self, id: int) -> bytes | None:
+        """The bytes of a token, or None for special tokens and unused ids, which never match as text.
+
+        Raises IndexError if `id` is not within `vocab_size`.
+        """
+    def encode(self, text: str | bytes) -> list[int]:
+        """The tokens of a text (str or bytes). They spell exactly the text: special tokens are neither recognised in it
+        nor added.
+
+        Raises TokenizerError if no tokens spell it.
+        """
+    def decode(self, ids: Sequence[int]) -> bytes:
+        """The bytes of tokens, joined. Special tokens have none.
+
+        Raises TokenizerError for what cannot be a token, such as -1.
+        """
 
 @final
 class CancelToken:
+    """Ends compilations from another thread: give it to `compile_*` as `cancel`, and call `cancel()`.
+
+    A cancelled token stays cancelled. An exception raised by a signal handler during a compilation (Ctrl-C, for
+    example) cancels its token too.
+    """
     def __new__(cls) -> CancelToken: ...
-    def cancel(self) -> None: ...
+    def cancel(self) -> None:
+        """Ends every compilation that uses this token, soon after, with CancelledError."""
     @property
-    def is_cancelled(self) -> bool: ...
+    def is_cancelled(self) -> bool:
+        """Whether `cancel()` was called."""
 
 @final
 class Compiler:
+    """Compiles grammars for one tokenizer, and owns the caches that they share. It can be used from many threads.
+    Compiling releases the interpreter, and Ctrl-C ends it.
+
+    * `limits`: a dict with any of `compile_fuel` (work units of one compilation), `max_threads` (parses of an
+      ambiguous text that are followed at once), `row_cache_bytes` (memory of the shared caches) and `machine_bytes`
+      (memory of one grammar's tables).
+    * `threads`: the most threads that a batch of masks uses; by default one per core.
+    * `rows`: a file that `save_rows` wrote. The compiler starts with the tables in it instead of building them, and
+      raises what `load_rows` raises.
+
+    Every `compile_*` raises LimitError if a limit is reached, and CancelledError if `cancel` is cancelled.
+    """
     def __new__(
         cls,
         tokenizer: Tokenizer,
@@ -141,10 +241,38 @@ class Compiler:
         strict: bool = True,
         documents: dict[str, _Schema] | None = None,
         cancel: CancelToken | None = None,
-    ) -> CompiledGrammar: ...
-    def compile_regex(self, pattern: str, *, cancel: CancelToken | None = None) -> CompiledGrammar: ...
-    def compile_gbnf(self, grammar: str, *, cancel: CancelToken | None = None) -> CompiledGrammar: ...
-    def compile_choice(self, choices: Sequence[str], *, cancel: CancelToken | None = None) -> CompiledGrammar: ...
+    ) -> CompiledGrammar:
+        """Compiles a JSON Schema: the grammar's texts are the JSON texts that the schema allows.
+
+        * `schema`: JSON text, the path of a file as `os.PathLike`, or anything that `json.dumps` takes, such as a dict.
+        * `property_order`: "schema" (properties come in the order of the schema) or "any".
+        * `whitespace`: "compact" (none), "flexible" (one space, or line feeds with indentation) or "any" (all that
+          JSON allows).
+        * `strict`: if true, a keyword that cannot be enforced raises; if false, `report` names it.
+        * `documents`: a dict from URIs to other schemas, each given like `schema`; a `$ref` finds them by URI or by
+          their `$id`. If the schema is a file, a `$ref` finds files beside it by name. Files outside of its folder are
+          not read, and at most 4,096 files of 64 MiB in total are.
+
+        Warns (SchemaWarning) about keywords that are probably misspelt, and about unknown formats, which are not
+        checked.
+
+        Raises SchemaError, with the JSON pointer of the fault, and OSError if the file cannot be read.
+        """
+    def compile_regex(self, pattern: str, *, cancel: CancelToken | None = None) -> CompiledGrammar:
+        """Compiles a regular expression in the dialect of Rust's `regex` crate. It has to match the whole text.
+
+        Raises GrammarError, with the place, if the pattern is wrong or matches nothing.
+        """
+    def compile_gbnf(self, grammar: str, *, cancel: CancelToken | None = None) -> CompiledGrammar:
+        """Compiles a grammar in GBNF, llama.cpp's notation. The start rule is `root`.
+
+        Raises GrammarError, with the place, if the grammar is wrong or no text fits it.
+        """
+    def compile_choice(self, choices: Sequence[str], *, cancel: CancelToken | None = None) -> CompiledGrammar:
+        """Compiles a list of choices: the text is exactly one of them.
+
+        Raises GrammarError if there are none.
+        """
     def compile_lark(
         self,
         grammar: str,
@@ -156,98 +284,310 @@ class Compiler:
         property_order: Literal["schema", "any"] = "schema",
         whitespace: Literal["flexible", "compact", "any"] = "flexible",
         cancel: CancelToken | None = None,
-    ) -> CompiledGrammar: ...
+    ) -> CompiledGrammar:
+        """Compiles a grammar in Lark's language.
+
+        * `start`: the start rule.
+        * `lexer`: "contextual" considers only the terminals that the parser can accept at that point, by maximal munch
+          and priorities. "basic" considers all terminals, like Lark's basic lexer. "dynamic_complete" uses no lexer:
+          the text is split in any way that the rules allow, as with Lark's Earley parser.
+        * `indentation`: "python" makes INDENT and DEDENT of the blanks after `_NL`, outside of brackets, as Lark's
+          PythonIndenter does.
+        * `import_paths`: the folders that imported grammars are looked for in, relative imports too; `common` is built
+          in.
+        * `property_order` and `whitespace`: as for `compile_json_schema`, for the schemas in the grammar. Under
+          "dynamic_complete", `%json {...}` in a rule stands for the texts of that JSON Schema, and `%json "call.json"`
+          for those of the schema in that file, which is looked for in `import_paths`.
+
+        Raises GrammarError, with line, column and a hint, if the grammar is wrong or no text fits it.
+        """
     def compile_builtin(
         self,
         name: Literal["arithmetic", "cpp", "json", "python", "smiles", "sql"],
         *,
         cancel: CancelToken | None = None,
-    ) -> CompiledGrammar: ...
-    def save_rows(self, path: str | PathLike[str]) -> None: ...
-    def load_rows(self, path: str | PathLike[str]) -> int: ...
-    def clear_caches(self) -> None: ...
-    def memory_usage(self) -> int: ...
+    ) -> CompiledGrammar:
+        """Compiles a built-in grammar: "arithmetic", "cpp", "json", "python", "smiles" or "sql". The one for Python
+        allows indentation by tabs, except when a Template or Canvas is filled in.
+
+        Raises GrammarError if no built-in grammar has this name.
+        """
+    def save_rows(self, path: str | PathLike[str]) -> None:
+        """Writes the vocabulary tables built so far to a file. Another process that loads them (`load_rows`, or
+        `Compiler(tokenizer, rows=path)`) makes its first masks faster. The file is replaced atomically.
+
+        Raises OSError if it cannot be written.
+        """
+    def load_rows(self, path: str | PathLike[str]) -> int:
+        """Reads a file that `save_rows` wrote, and returns how many of its tables were new. It changes no answer, only
+        the speed. Load only files that you trust: damage is detected, manipulation is not.
+
+        Raises ValueError if the file is damaged, of another version or for another vocabulary, OSError if it cannot
+        be read.
+        """
+    def clear_caches(self) -> None:
+        """Drops the shared caches. Grammars that are already compiled keep working."""
+    def memory_usage(self) -> int:
+        """Approximate memory of the shared caches, in bytes."""
 
 @final
 class CompiledGrammar:
+    """A compiled grammar. Make a Matcher from it for each sequence. It can be shared between threads."""
     @property
-    def report(self) -> list[ReportEntry]: ...
-    def memory_usage(self) -> int: ...
+    def report(self) -> list[ReportEntry]:
+        """For a JSON Schema: whether and how each keyword is enforced, as a list of ReportEntry in the schema's order.
+        Empty for other grammars, which are enforced entirely. Each access makes a new list.
+        """
+    def memory_usage(self) -> int:
+        """Approximate memory of the tables that the grammar has built so far, in bytes."""
 
 @final
 class ReportEntry:
+    """Whether and how one keyword of a JSON Schema is enforced."""
     @property
-    def pointer(self) -> str: ...
+    def pointer(self) -> str:
+        """The JSON pointer of the schema that has the keyword."""
     @property
-    def keyword(self) -> str: ...
+    def keyword(self) -> str:
+        """The keyword."""
     @property
-    def status(self) -> Literal["enforced", "enforced by the session", "annotation", "not enforced"]: ...
+    def status(self) -> Literal["enforced", "enforced by the session", "annotation", "not enforced"]:
+        """"enforced", "enforced by the session" (by each Matcher, which remembers earlier items), "annotation" (the
+        specification gives it no effect) or "not enforced".
+        """
     @property
-    def reason(self) -> str | None: ...
+    def reason(self) -> str | None:
+        """Why it is not enforced; None if it is."""
     @property
-    def suggestion(self) -> str | None: ...
+    def suggestion(self) -> str | None:
+        """For an unknown keyword or format, the known one that was probably meant; else None."""
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class Matcher:
+    """The state of one sequence under a grammar: the tokens accepted so far, and which ones may come next.
+
+    With `max_tokens`, the text is complete after at most that many tokens, the end-of-sequence token included: a
+    token is allowed only if the text can still be completed with the tokens that remain. Raises ValueError, with
+    the least number, if every text is longer.
+
+    A refused token, or a call that raises, leaves the state unchanged. LimitError is raised if a text is too
+    ambiguous to continue. Calls from several threads run one after another. Matchers of one grammar can be used in
+    parallel.
+
+    >>> tokenizer = Tokenizer.from_tokens([b"yes", b"n", b"o", b"</s>"], eos=[3])
+    >>> matcher = Matcher(Compiler(tokenizer).compile_choice(["yes", "no"]))
+    >>> matcher.accept_token(1), matcher.accept_token(0)
+    (True, False)
+    >>> matcher.forced_bytes()
+    b'o'
+    >>> matcher.tokens_to_finish(), matcher.finish()
+    (2, [2, 3])
+    """
     def __new__(cls, grammar: CompiledGrammar, max_tokens: int | None = None) -> Matcher: ...
-    def fill_next_token_bitmask(self, mask: npt.NDArray[np.int32] | _Tensor, row: int = 0) -> bool: ...
+    def fill_next_token_bitmask(self, mask: npt.NDArray[np.int32] | _Tensor, row: int = 0) -> bool:
+        """Writes the mask of the tokens that may come next into a row of `mask`, a numpy int32 array or torch
+        CPU tensor of shape (rows, words). Words beyond the vocabulary are cleared.
+
+        After the end of the text, the mask allows the end-of-sequence tokens, so that a sampler has something to
+        take, although `accept_token` refuses them. A vocabulary without such tokens ends a text when it is complete
+        and nothing can follow; the mask then allows all tokens.
+
+        Returns False if every token is allowed, so that the mask need not be applied.
+
+        Raises ValueError if the mask is too narrow.
+        """
     @property
-    def mask_status(self) -> Literal["exact", "bound"]: ...
-    def accept_token(self, id: int) -> bool: ...
-    def accept_tokens(self, ids: Sequence[int]) -> int: ...
-    def validate_tokens(self, ids: Sequence[int]) -> int: ...
-    def accept_bytes(self, text: bytes) -> bool: ...
-    def rollback(self, n: int) -> None: ...
-    def fork(self) -> Matcher: ...
-    def reset(self) -> None: ...
-    def is_accepting(self) -> bool: ...
-    def is_terminated(self) -> bool: ...
-    def tokens_to_finish(self) -> int: ...
-    def tokens_to_finish_status(self) -> Literal["exact", "upper"]: ...
-    def finish(self) -> list[int]: ...
-    def forced_bytes(self) -> bytes: ...
-    def forced_tokens(self) -> list[int]: ...
-    def explain(self, id: int) -> str: ...
+    def mask_status(self) -> Literal["exact", "bound"]:
+        """"exact" if the last mask has all allowed tokens, "bound" if some may be missing. Every token of a bound is
+        safe to take.
+
+        A mask can be a bound in two cases. Under `max_tokens`: the search could not decide whether some token leaves
+        enough room to finish the text, because it reached a limit on work or the grammar uses the contextual lexer.
+        With or without `max_tokens`: items or keys must differ, and the search could not decide whether the text can
+        still be finished.
+        """
+    def accept_token(self, id: int) -> bool:
+        """Accepts a token if it is allowed, and returns whether it is."""
+    def accept_tokens(self, ids: Sequence[int]) -> int:
+        """Accepts tokens until one is refused, and returns how many were accepted."""
+    def validate_tokens(self, ids: Sequence[int]) -> int:
+        """How many of the tokens would be accepted, one after the other. The state does not change."""
+    def accept_bytes(self, text: bytes) -> bool:
+        """Accepts bytes if some text continues with them, and returns whether one does. `rollback` undoes them in one
+        step. Against `max_tokens` they count as the fewest tokens that spell them, or as one token per byte if no
+        tokens do.
+        """
+    def rollback(self, n: int) -> None:
+        """Undoes the last `n` steps. Each accepted token is a step, the end-of-sequence token too, and so is each call of
+        `accept_bytes` that accepted something.
+
+        Raises ValueError if fewer were accepted.
+        """
+    def fork(self) -> Matcher:
+        """An independent matcher in the same state. Its cost does not depend on the length of the text."""
+    def reset(self) -> None:
+        """Goes back to the beginning of the text."""
+    def is_accepting(self) -> bool:
+        """Whether the text may end here."""
+    def is_terminated(self) -> bool:
+        """Whether an end-of-sequence token was accepted."""
+    def tokens_to_finish(self) -> int:
+        """The least number of tokens that complete the text, the end-of-sequence token included; 0 if it has ended.
+        `tokens_to_finish_status` says whether it is certainly the least.
+        """
+    def tokens_to_finish_status(self) -> Literal["exact", "upper"]:
+        """"exact" if `tokens_to_finish` is the least number; "upper" if a completion of that length exists and a
+        shorter one may exist.
+
+        It is "upper" if the search reached a limit on work, under the contextual lexer, and for objects in any order
+        that lack more than eight required keys (only one order is measured).
+        """
+    def finish(self) -> list[int]:
+        """A completion of the text with as few tokens as `tokens_to_finish` says, the end-of-sequence token included.
+        The state does not change.
+        """
+    def forced_bytes(self) -> bytes:
+        """The longest run of bytes that every completion begins with, at most 64 KiB."""
+    def forced_tokens(self) -> list[int]:
+        """The tokens that can be taken without asking the model: the tokenizer's own segmentation of the forced bytes,
+        up to where later text could change it or `max_tokens` is reached. If the text can only end here, the
+        end-of-sequence token.
+        """
+    def explain(self, id: int) -> str:
+        """Says in words why a token is allowed or refused here: the first byte that cannot come, and what was expected
+        instead.
+        """
     def fill_draft_tree(
         self, parents: Sequence[int], ids: Sequence[int], mask: npt.NDArray[np.int32] | _Tensor
-    ) -> list[bool]: ...
-    def __copy__(self) -> Matcher: ...
+    ) -> list[bool]:
+        """The masks of a draft tree, for speculative decoding: row `i` of `mask` is the mask after node `i`.
+
+        Node `i` is the token `ids[i]` after node `parents[i]`, an earlier node of the list; parent -1 is this
+        matcher's current state, which does not change. A node that is refused, or whose parent is, has a row of zeros.
+
+        Returns, for each node, whether it was accepted. Raises ValueError if lengths or parents are wrong.
+        """
+    def __copy__(self) -> Matcher:
+        """The same as `fork()`."""
 
 @final
 class Hole:
+    """A part of a Template that is to be filled in: with any text, with at most `max_tokens` tokens, or with exactly
+    `tokens` tokens.
+
+    >>> Hole(max_tokens=8)
+    Hole(max_tokens=8)
+    """
     def __new__(cls, *, max_tokens: int | None = None, tokens: int | None = None) -> Hole: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class Template:
+    """Fixed pieces of text (bytes) and holes that together form one text of the grammar.
+
+    Write a hole token by token (`fill_next_token_bitmask` with the tokens so far), then `fix` it. Holes can be
+    filled in any order, and the pieces after a hole are taken into account from its first token on. Holes are
+    numbered from 0; a fixed one keeps its number. A piece may begin or end within a character or a symbol. A call
+    that refuses or raises leaves the template unchanged.
+
+    Raises TypeError for parts that are neither bytes nor Hole, GrammarError if infilling is not supported for this
+    kind of grammar, LimitError if there are too many positions.
+
+    >>> tokenizer = Tokenizer.from_tokens([b"a", b"b", b"ab", b"</s>"], eos=[3])
+    >>> template = Template(Compiler(tokenizer).compile_regex("(ab)+"), [b"a", Hole(tokens=2), b"b"])
+    >>> template.complete()
+    b'abab'
+    >>> template.fix(0, [1, 1]), template.fix(0, [1, 0])
+    (False, True)
+    """
     def __new__(cls, grammar: CompiledGrammar, parts: Sequence[bytes | Hole]) -> Template: ...
-    def is_possible(self) -> bool: ...
-    def why_impossible(self) -> str | None: ...
-    def complete(self) -> bytes: ...
+    def is_possible(self) -> bool:
+        """Whether the holes that are not fixed can be filled."""
+    def why_impossible(self) -> str | None:
+        """Says in words why the holes that are not fixed cannot be filled; None if they can."""
+    def complete(self) -> bytes:
+        """The whole text, with some valid filling of the holes that are not fixed.
+
+        Raises ValueError, with the reason, if there is none.
+        """
     def fill_next_token_bitmask(
         self, hole: int, prefix_ids: Sequence[int], mask: npt.NDArray[np.int32] | _Tensor, row: int = 0
-    ) -> bool: ...
-    def fix(self, hole: int, ids: Sequence[int]) -> bool: ...
+    ) -> bool:
+        """Writes into a row of `mask` the tokens that can follow `prefix_ids` in hole `hole` such that the rest of it
+        and all other holes can be filled. The end-of-sequence tokens are allowed if the hole can end there. Returns
+        False if every token is allowed.
+
+        Raises IndexError if there is no such hole, ValueError if it is fixed already or a token is not in the
+        vocabulary.
+        """
+    def fix(self, hole: int, ids: Sequence[int]) -> bool:
+        """Fills hole `hole` with tokens, for good. Returns False, and changes nothing, if their number does not fit the
+        hole, one of them is not text, or the other holes could not be filled.
+
+        Raises IndexError if there is no such hole, ValueError if it is fixed already.
+        """
 
 @final
 class Canvas:
+    """A canvas of a diffusion model: positions of one token each, known or masked (None), filled in any order.
+
+    The canvas is one text of the grammar, from its first position on. If the text ends before the last position, an
+    end-of-sequence token follows, and then more of these, or `padding_id` (a token without text, for models that pad
+    with a token of its own). A call that refuses or raises leaves the canvas unchanged.
+
+    Raises ValueError if a token is not in the vocabulary or the padding matches as text, GrammarError if infilling
+    is not supported for this kind of grammar, LimitError if there are too many positions.
+
+    >>> tokenizer = Tokenizer.from_tokens([b"(", b")", b"()", b"</s>"], eos=[3])
+    >>> canvas = Canvas(Compiler(tokenizer).compile_gbnf('root ::= "()" "()"'), [None, None, 1])
+    >>> canvas.complete()
+    [2, 0, 1]
+    >>> canvas.set(0, 0), canvas.set(1, 0)
+    (False, True)
+    """
     def __new__(
         cls, grammar: CompiledGrammar, positions: Sequence[int | None], *, padding_id: int | None = None
     ) -> Canvas: ...
-    def is_possible(self) -> bool: ...
-    def set(self, i: int, id: int) -> bool: ...
-    def unset(self, i: int) -> None: ...
-    def undo(self) -> bool: ...
-    def fill_bitmask(self, i: int, mask: npt.NDArray[np.int32] | _Tensor, row: int = 0) -> bool: ...
-    def complete(self) -> list[int]: ...
+    def is_possible(self) -> bool:
+        """Whether the masked positions can be filled."""
+    def set(self, i: int, id: int) -> bool:
+        """Puts a token at position `i`, which may be masked or known. Returns False, and changes nothing, if the rest
+        could then not be filled.
+
+        Raises IndexError if there is no such position.
+        """
+    def unset(self, i: int) -> None:
+        """Masks position `i` again.
+
+        Raises IndexError if there is no such position.
+        """
+    def undo(self) -> bool:
+        """Undoes the most recent `set` or `unset` that is not yet undone. Returns False if there is none."""
+    def fill_bitmask(self, i: int, mask: npt.NDArray[np.int32] | _Tensor, row: int = 0) -> bool:
+        """Writes into a row of `mask` the tokens that position `i` can take such that the rest can still be filled with
+        exactly one token each. For a known position these are the tokens that it could have instead. Returns False
+        if every token is allowed.
+
+        Raises IndexError if there is no such position.
+        """
+    def complete(self) -> list[int]:
+        """The tokens of the whole canvas, with some valid filling of the masked positions.
+
+        Raises ValueError if there is none.
+        """
     @property
-    def positions(self) -> list[int | None]: ...
+    def positions(self) -> list[int | None]:
+        """The current tokens of the positions; None if masked. Each access makes a new list."""
     def __len__(self) -> int: ...
 
-def allocate_token_bitmask(batch: int, vocab_size: int) -> npt.NDArray[np.int32]: ...
+def allocate_token_bitmask(batch: int, vocab_size: int) -> npt.NDArray[np.int32]:
+    """A mask for each of `batch` sequences: an int32 array of shape (batch, ceil(vocab_size / 32)), all zero.
+
+    Token `i` of row `r` is bit `i % 32` of `mask[r, i // 32]`; set means allowed.
+    """
 @overload
 def fill_next_token_bitmask_batch(
     matchers: Sequence[Matcher],
@@ -255,12 +595,40 @@ def fill_next_token_bitmask_batch(
     rows: Sequence[int] | None = None,
     *,
     stride: None = None,
-) -> None: ...
+) -> None:
+    """Writes the mask of `matchers[i]` into row `rows[i]` of `mask` (row `i` by default), in parallel, with the
+    interpreter released. Other rows do not change.
+
+    `mask`: an int32 array or torch CPU tensor that has these rows. Or the address of such memory, as an int, with
+    `stride`, the number of bytes from one row to the next; then the caller is responsible for the memory being
+    valid and not in use by others.
+
+    Fills all rows that it can. If some fail, it then raises BatchError, whose `errors` is a dict from row to the
+    exception that `fill_next_token_bitmask` would have raised. Failed rows allow no token.
+    """
 @overload
 def fill_next_token_bitmask_batch(
     matchers: Sequence[Matcher], mask: int, rows: Sequence[int] | None = None, *, stride: int
-) -> None: ...
-def before_fork() -> None: ...
-def after_fork_in_parent() -> None: ...
-def after_fork_in_child() -> None: ...
-def _apply_rows(logits: npt.NDArray[Any], mask: npt.NDArray[np.int32]) -> None: ...
+) -> None:
+    """Writes the mask of `matchers[i]` into row `rows[i]` of `mask` (row `i` by default), in parallel, with the
+    interpreter released. Other rows do not change.
+
+    `mask`: an int32 array or torch CPU tensor that has these rows. Or the address of such memory, as an int, with
+    `stride`, the number of bytes from one row to the next; then the caller is responsible for the memory being
+    valid and not in use by others.
+
+    Fills all rows that it can. If some fail, it then raises BatchError, whose `errors` is a dict from row to the
+    exception that `fill_next_token_bitmask` would have raised. Failed rows allow no token.
+    """
+def before_fork() -> None:
+    """Called before the process forks: waits until no thread is at work."""
+def after_fork_in_parent() -> None:
+    """Called after a fork, in the parent."""
+def after_fork_in_child() -> None:
+    """Called after a fork, in the child: its one thread is not at work. Threads of the parent that were about to
+    begin may have been counted.
+    """
+def _apply_rows(logits: npt.NDArray[Any], mask: npt.NDArray[np.int32]) -> None:
+    """Sets the logits of tokens that are not allowed to minus infinity. `logits`: float32 or float64, `mask`:
+    int32, both two-dimensional and contiguous, with as many rows. Tokens beyond the mask are not allowed.
+    """

@@ -1,0 +1,205 @@
+"""Every public name of the package, used as a typed program uses it: `mypy --strict` reads it, and a test runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, assert_type
+
+import maskwright
+import numpy as np
+import numpy.typing as npt
+from maskwright import CompiledGrammar, Compiler, Matcher, ReportEntry, Tokenizer
+
+if TYPE_CHECKING:
+    import tokenizers
+    import torch
+
+VERSION: str = maskwright.__version__
+
+
+def tokenizers_of_every_kind(folder: Path, hf: tokenizers.Tokenizer) -> list[Tokenizer]:
+    file = folder / "tokenizer.json"
+    return [
+        Tokenizer.from_file(str(file)),
+        Tokenizer.from_file(file, eos_token_ids=[0], vocab_size=200_000),
+        Tokenizer.from_hf(hf, eos_token_ids=[0], vocab_size=None),
+        Tokenizer.from_tiktoken("gpt2", eos_token_ids=None, vocab_size=50_304),
+        Tokenizer.from_tokens([b"a", b"</s>"], eos=[1]),
+    ]
+
+
+def tokenizer_of_a_model(path: Path) -> Tokenizer:
+    return Tokenizer.from_gguf(path, eos_token_ids=[2], vocab_size=None)
+
+
+def tokenizer_members(tokenizer: Tokenizer) -> None:
+    assert_type(tokenizer.vocab_size, int)
+    assert_type(tokenizer.eos_token_ids, list[int])
+    assert_type(tokenizer.token_bytes(0), bytes | None)
+    ids = tokenizer.encode("a") + tokenizer.encode(b"a")
+    assert_type(ids, list[int])
+    assert_type(tokenizer.decode(ids), bytes)
+
+
+def grammars(compiler: Compiler, folder: Path) -> list[CompiledGrammar]:
+    cancel = maskwright.CancelToken()
+    schema: Mapping[str, object] = {"type": "integer"}
+    (folder / "schema.json").write_text('{"$ref": "urn:b"}')
+    return [
+        compiler.compile_json_schema(
+            schema,
+            property_order="any",
+            whitespace="compact",
+            strict=False,
+            documents={"a": True, "b": "{}"},
+            cancel=cancel,
+        ),
+        compiler.compile_json_schema(folder / "schema.json", documents={"urn:b": {"const": 1}}),
+        compiler.compile_json_schema("true", whitespace="any"),
+        compiler.compile_json_schema(True, property_order="schema", whitespace="flexible"),
+        compiler.compile_regex("a+", cancel=cancel),
+        compiler.compile_gbnf('root ::= "a"', cancel=cancel),
+        compiler.compile_choice(["a", "aa"], cancel=cancel),
+        compiler.compile_lark('start: "a"'),
+        compiler.compile_lark(
+            'all: "a"',
+            start="all",
+            lexer="dynamic_complete",
+            indentation=None,
+            import_paths=["x", folder],
+            property_order="any",
+            whitespace="compact",
+            cancel=cancel,
+        ),
+        compiler.compile_builtin("json", cancel=None),
+    ]
+
+
+def refused(compiler: Compiler) -> None:
+    """The type checker finds these; a comment that finds nothing to ignore is an error of its own."""
+    try:
+        compiler.compile_lark('start: "a"', lexer="earley")  # type: ignore[arg-type]
+    except ValueError:
+        compiler.compile_json_schema(True, whitespace="none")  # type: ignore[arg-type]
+
+
+def compilers(tokenizer: Tokenizer, folder: Path) -> Compiler:
+    compiler = Compiler(tokenizer, limits={"compile_fuel": 10_000_000, "max_threads": 64}, threads=2)
+    compiler = Compiler(tokenizer, {"row_cache_bytes": 1 << 24, "machine_bytes": 1 << 24}, None)
+    compiler.save_rows(folder / "rows")
+    assert_type(compiler.load_rows(str(folder / "rows")), int)
+    compiler.clear_caches()
+    assert_type(compiler.memory_usage(), int)
+    return Compiler(tokenizer, rows=folder / "rows")
+
+
+def report(grammar: CompiledGrammar) -> list[str]:
+    assert_type(grammar.memory_usage(), int)
+    entries: list[ReportEntry] = grammar.report
+    for entry in entries:
+        status: Literal["enforced", "enforced by the session", "annotation", "not enforced"] = entry.status
+        assert status != "enforced" or entry.reason is None
+    told = {entry: entry.suggestion or entry.reason or "" for entry in entries}
+    return [f"{entry.pointer} {entry.keyword} {text}" for entry, text in told.items()]
+
+
+def masks(grammar: CompiledGrammar, tokenizer: Tokenizer) -> None:
+    matcher = Matcher(grammar)
+    mask: npt.NDArray[np.int32] = maskwright.allocate_token_bitmask(2, tokenizer.vocab_size)
+    assert_type(matcher.fill_next_token_bitmask(mask), bool)
+    assert_type(matcher.fill_next_token_bitmask(mask, row=1), bool)
+    status: Literal["exact", "bound"] = matcher.mask_status
+    assert status == "exact"
+    logits = np.zeros((2, tokenizer.vocab_size), dtype=np.float32)
+    maskwright.apply_token_bitmask_inplace(logits, mask)
+    assert_type(matcher.fill_draft_tree([-1, 0], [0, 0], mask), list[bool])
+    maskwright.fill_next_token_bitmask_batch([matcher, matcher.fork()], mask, rows=[1, 0])
+    maskwright.fill_next_token_bitmask_batch([matcher], mask.ctypes.data, None, stride=mask.strides[0])
+
+
+def torch_masks(matcher: Matcher, logits: torch.Tensor, mask: torch.Tensor) -> None:
+    """Only for the type checker; the tests of masks use torch if it is installed."""
+    matcher.fill_next_token_bitmask(mask)
+    maskwright.fill_next_token_bitmask_batch([matcher], mask)
+    maskwright.apply_token_bitmask_inplace(logits, mask)
+
+
+def matcher_members(grammar: CompiledGrammar, token: int) -> None:
+    matcher = Matcher(grammar, max_tokens=8)
+    assert_type(matcher.validate_tokens([token]), int)
+    assert_type(matcher.accept_token(token), bool)
+    assert_type(matcher.accept_tokens([token]), int)
+    matcher.rollback(1)
+    assert_type(matcher.accept_bytes(b"a"), bool)
+    assert_type(matcher.is_accepting() or matcher.is_terminated(), bool)
+    assert_type(matcher.tokens_to_finish(), int)
+    status: Literal["exact", "upper"] = matcher.tokens_to_finish_status()
+    assert status == "exact"
+    assert_type(matcher.finish(), list[int])
+    assert_type(matcher.forced_bytes(), bytes)
+    assert_type(matcher.forced_tokens(), list[int])
+    assert_type(matcher.explain(token), str)
+    assert_type(matcher.__copy__(), Matcher)
+    matcher.reset()
+
+
+def template(grammar: CompiledGrammar, tokenizer: Tokenizer) -> bytes:
+    holes = {maskwright.Hole(), maskwright.Hole(max_tokens=8), maskwright.Hole(tokens=1)}
+    assert len(holes) == 3
+    template = maskwright.Template(grammar, [b"a", maskwright.Hole(tokens=1)])
+    mask = maskwright.allocate_token_bitmask(1, tokenizer.vocab_size)
+    assert_type(template.is_possible(), bool)
+    assert_type(template.why_impossible(), str | None)
+    assert_type(template.fill_next_token_bitmask(1 - 1, [], mask, row=0), bool)
+    assert_type(template.fix(0, tokenizer.encode("a")), bool)
+    return template.complete()
+
+
+def canvas(grammar: CompiledGrammar, tokenizer: Tokenizer) -> list[int]:
+    canvas = maskwright.Canvas(grammar, [None, None, None], padding_id=tokenizer.eos_token_ids[0])
+    mask = maskwright.allocate_token_bitmask(1, tokenizer.vocab_size)
+    assert_type(canvas.is_possible(), bool)
+    assert_type(canvas.fill_bitmask(0, mask, row=0), bool)
+    assert_type(canvas.set(0, tokenizer.encode("a")[0]), bool)
+    assert_type(canvas.undo(), bool)
+    canvas.unset(0)
+    assert_type(canvas.positions, list[int | None])
+    assert len(canvas) == 3
+    return canvas.complete()
+
+
+def errors(compiler: Compiler) -> dict[str, str | int | None]:
+    cancel = maskwright.CancelToken()
+    cancel.cancel()
+    try:
+        assert cancel.is_cancelled
+        compiler.compile_regex("a", cancel=cancel)
+    except (maskwright.CancelledError, maskwright.InternalError):
+        pass
+    try:
+        compiler.compile_regex("(")
+    except maskwright.GrammarError as error:
+        found: maskwright.Error = error
+    kinds: tuple[type[maskwright.Error], ...] = (
+        maskwright.GrammarError,
+        maskwright.SchemaError,
+        maskwright.TokenizerError,
+        maskwright.LimitError,
+        maskwright.BatchError,
+    )
+    assert isinstance(found, kinds) and issubclass(maskwright.SchemaWarning, UserWarning)
+    line: int | None = found.line
+    pointer: str | None = found.pointer
+    return {
+        "pointer": pointer,
+        "keyword": found.keyword,
+        "line": line,
+        "column": found.column,
+        "path": found.path,
+        "hint": found.hint,
+    }
+
+
+def batch_errors(error: maskwright.BatchError) -> list[tuple[int, Exception]]:
+    return sorted(error.errors.items(), key=lambda item: item[0])
