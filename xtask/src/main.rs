@@ -4,6 +4,7 @@
 //! * `conformance`: MaskBench and the official JSON Schema suite; `conformance DIR --misses` lists the misses.
 //! * `experiment`: the campaigns of `research/campaigns`.
 //! * `research`: the checks of `research/`.
+//! * `lint`: spelling, and the workflow files.
 //! * `test`: every test, the Python package's included, in a virtual environment that it makes itself.
 //! * `tidy`: the layers of ARCHITECTURE.md, module heads, file lengths.
 
@@ -11,6 +12,7 @@ mod bench;
 mod commands;
 mod conformance;
 mod experiment;
+mod lint;
 mod python_env;
 mod test;
 mod tidy;
@@ -50,6 +52,8 @@ enum Task {
     /// Look after the workspace of `research/`.
     #[command(subcommand)]
     Research(Research),
+    /// Check the spelling, and the workflow files of GitHub Actions.
+    Lint,
     /// Run every test: Rust's, then the Python package's in a virtual environment under target/.
     Test,
     /// Check the layering of the crates, the module heads and the file lengths.
@@ -68,6 +72,7 @@ fn main() -> anyhow::Result<()> {
         Task::Conformance { folder, misses } => conformance::run_conformance(&folder, misses),
         Task::Experiment { arguments } => experiment::run_campaign(&arguments),
         Task::Research(Research::Check) => experiment::check_research(),
+        Task::Lint => lint::run_all(),
         Task::Test => test::run_all(),
         Task::Tidy => tidy::run(),
     }
