@@ -1,7 +1,7 @@
 //! Running other programs, with what is run said on standard error.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 
@@ -12,21 +12,37 @@ pub(crate) fn root() -> PathBuf {
     root
 }
 
+/// Where cargo puts what it builds.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
+}
+
 /// The `cargo` that runs this task.
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
+/// What `command`, run in the workspace's root, prints on standard output.
+pub(crate) fn capture(command: &mut Command) -> anyhow::Result<String> {
+    let line = shown(command);
+    let output = command.current_dir(root()).stderr(Stdio::inherit()).output();
+    let output = output.with_context(|| format!("could not start `{line}`"))?;
+    ensure!(output.status.success(), "`{line}` failed: {}", output.status);
+    String::from_utf8(output.stdout).with_context(|| format!("`{line}` did not print UTF-8"))
+}
+
 /// Runs `command` in the workspace's root to its end.
 #[allow(clippy::print_stderr, reason = "a task tells what it runs")]
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
-    let line: Vec<_> = std::iter::once(command.get_program())
-        .chain(command.get_args())
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    let line = line.join(" ");
+    let line = shown(command);
     eprintln!("$ {line}");
     let status = command.current_dir(root()).status().with_context(|| format!("could not start `{line}`"))?;
     ensure!(status.success(), "`{line}` failed: {status}");
     Ok(())
+}
+
+/// A command as one would type it.
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }

@@ -16,16 +16,8 @@ const JACTIONLINT: &str = "jactionlint==2.3.0";
 
 /// Checks everything.
 pub(crate) fn run_all() -> anyhow::Result<()> {
-    run(&mut Command::new(tools()?.program("typos")))?;
-    check_workflows()
-}
-
-/// Checks the workflow files, without the network.
-pub(crate) fn check_workflows() -> anyhow::Result<()> {
-    // The same findings on every machine, whether other checkers are installed or not.
-    run(Command::new(tools()?.program("jactionlint")).args(["--no-online", "--shellcheck=", "--pyflakes="]))
-}
-
-fn tools() -> anyhow::Result<Environment> {
-    Environment::with("lint-env", &[TYPOS, JACTIONLINT])
+    let tools = Environment::with("lint-env", &[TYPOS, JACTIONLINT])?;
+    run(&mut Command::new(tools.program("typos")))?;
+    // Without the network, and with the same findings on every machine, whatever else is installed.
+    run(Command::new(tools.program("jactionlint")).args(["--no-online", "--shellcheck=", "--pyflakes="]))
 }

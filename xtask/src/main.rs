@@ -5,6 +5,7 @@
 //! * `experiment`: the campaigns of `research/campaigns`.
 //! * `research`: the checks of `research/`.
 //! * `lint`: spelling, and the workflow files.
+//! * `release`: what a release packs, built, installed and tried; nothing is published.
 //! * `test`: every test, the Python package's included, in a virtual environment that it makes itself.
 //! * `tidy`: the layers of ARCHITECTURE.md, module heads, file lengths.
 
@@ -14,6 +15,7 @@ mod conformance;
 mod experiment;
 mod lint;
 mod python_env;
+mod release;
 mod test;
 mod tidy;
 
@@ -54,6 +56,16 @@ enum Task {
     Research(Research),
     /// Check the spelling, and the workflow files of GitHub Actions.
     Lint,
+    /// Pack the crates, build the wheel and the source distribution, install and try them. Releases themselves are made
+    /// by `.github/workflows/release.yml` when a tag is pushed.
+    Release {
+        /// Publish nothing. Required: this task never publishes.
+        #[arg(long, required = true)]
+        dry_run: bool,
+        /// Do not build the packed crates, which takes minutes.
+        #[arg(long)]
+        no_verify: bool,
+    },
     /// Run every test: Rust's, then the Python package's in a virtual environment under target/.
     Test,
     /// Check the layering of the crates, the module heads and the file lengths.
@@ -73,6 +85,7 @@ fn main() -> anyhow::Result<()> {
         Task::Experiment { arguments } => experiment::run_campaign(&arguments),
         Task::Research(Research::Check) => experiment::check_research(),
         Task::Lint => lint::run_all(),
+        Task::Release { dry_run: _, no_verify } => release::dry_run(!no_verify),
         Task::Test => test::run_all(),
         Task::Tidy => tidy::run(),
     }

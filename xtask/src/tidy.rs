@@ -1,18 +1,18 @@
 //! `cargo xtask tidy`: what the compiler does not check.
 //!
 //! * Crates depend on each other only along the arrows of [`LAYERS`] (drawn in ARCHITECTURE.md).
+//! * A crate that is published has what its page on crates.io and docs.rs shows.
 //! * Every source file opens with `//!`.
 //! * No source file has more than [`MAX_LINES`] lines.
 //! * ARCHITECTURE.md names every crate.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-use crate::commands::{cargo, root};
+use crate::commands::{capture, cargo, root};
 
 /// The crates, and for each the crates of this workspace that it may depend on. Tests may use more.
 const LAYERS: &[(&str, &[&str])] = &[
@@ -84,6 +84,9 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// The manifests of the workspaces.
 const WORKSPACES: [&str; 2] = ["Cargo.toml", "research/Cargo.toml"];
 
+/// What the manifest of a published crate says.
+const FIELDS: [&str; 6] = ["description", "license", "repository", "readme", "keywords", "categories"];
+
 /// The most lines of one source file, tests included.
 const MAX_LINES: usize = 800;
 
@@ -91,7 +94,9 @@ const MAX_LINES: usize = 800;
 #[allow(clippy::print_stderr, reason = "a task tells its outcome")]
 pub(crate) fn run() -> anyhow::Result<()> {
     let mut findings = Vec::new();
-    check_layers(&mut findings)?;
+    let packages = packages()?;
+    check_layers(&packages, &mut findings);
+    check_manifests(&packages, &mut findings);
     check_sources(&mut findings)?;
     let architecture =
         std::fs::read_to_string(root().join("ARCHITECTURE.md")).context("ARCHITECTURE.md cannot be read")?;
@@ -108,21 +113,49 @@ pub(crate) fn run() -> anyhow::Result<()> {
     bail!("{}", findings.join("\n"))
 }
 
-fn check_layers(findings: &mut Vec<String>) -> anyhow::Result<()> {
+/// Name and version of every crate that is published.
+pub(crate) fn published() -> anyhow::Result<Vec<(String, String)>> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let packages = packages()?;
+    let published = packages.iter().filter(|package| is_published(package));
+    Ok(published.map(|package| (text(&package["name"]), text(&package["version"]))).collect())
+}
+
+/// The packages of the workspaces, as `cargo metadata` tells them.
+fn packages() -> anyhow::Result<Vec<Value>> {
     let mut packages = Vec::new();
     for manifest in WORKSPACES {
-        let output = cargo()
-            .args(["metadata", "--format-version", "1", "--no-deps", "--manifest-path", manifest])
-            .current_dir(root())
-            .stderr(Stdio::inherit())
-            .output()
-            .context("cargo metadata cannot be run")?;
-        let mut metadata: Value =
-            serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")?;
+        let arguments = ["metadata", "--format-version", "1", "--no-deps", "--manifest-path", manifest];
+        let json = capture(cargo().args(arguments))?;
+        let mut metadata: Value = serde_json::from_str(&json).context("cargo metadata printed no JSON")?;
         packages.extend(metadata["packages"].as_array_mut().map(std::mem::take).unwrap_or_default());
     }
+    Ok(packages)
+}
+
+/// `publish = false` is an empty list of registries.
+fn is_published(package: &Value) -> bool {
+    package["publish"].is_null()
+}
+
+fn check_manifests(packages: &[Value], findings: &mut Vec<String>) {
+    for package in packages.iter().filter(|package| is_published(package)) {
+        let name = package["name"].as_str().unwrap_or_default();
+        for field in FIELDS {
+            let is_empty = package[field].as_array().is_some_and(Vec::is_empty);
+            if package[field].is_null() || is_empty {
+                findings.push(format!("crate `{name}` is published without `{field}`"));
+            }
+        }
+        if package["metadata"]["docs"]["rs"].is_null() {
+            findings.push(format!("crate `{name}` is published without `[package.metadata.docs.rs]`"));
+        }
+    }
+}
+
+fn check_layers(packages: &[Value], findings: &mut Vec<String>) {
     let layers: BTreeMap<&str, &[&str]> = LAYERS.iter().copied().collect();
-    for package in &packages {
+    for package in packages {
         let name = package["name"].as_str().unwrap_or_default();
         let Some(allowed) = layers.get(name) else {
             findings.push(format!(
@@ -139,7 +172,6 @@ fn check_layers(findings: &mut Vec<String>) -> anyhow::Result<()> {
             }
         }
     }
-    Ok(())
 }
 
 fn check_sources(findings: &mut Vec<String>) -> anyhow::Result<()> {
