@@ -1,5 +1,6 @@
 //! The project's own tasks, run as `cargo xtask TASK`.
 //!
+//! * `audit`: licences and sources of all dependencies.
 //! * `bench`: benchmarks beside peers.
 //! * `conformance`: MaskBench and the official JSON Schema suite; `conformance DIR --misses` lists the misses.
 //! * `experiment`: the campaigns of `research/campaigns`.
@@ -9,6 +10,7 @@
 //! * `test`: every test, the Python package's included, in a virtual environment that it makes itself.
 //! * `tidy`: the layers of ARCHITECTURE.md, module heads, file lengths.
 
+mod audit;
 mod bench;
 mod commands;
 mod conformance;
@@ -33,6 +35,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Check licences, bans and sources of all dependencies with cargo-deny.
+    Audit,
     /// Measure our engine beside its peers.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -80,6 +84,7 @@ enum Research {
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().task {
+        Task::Audit => audit::run_deny(),
         Task::Bench(bench) => bench::run_bench(&bench),
         Task::Conformance { folder, misses } => conformance::run_conformance(&folder, misses),
         Task::Experiment { arguments } => experiment::run_campaign(&arguments),
