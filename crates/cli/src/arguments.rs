@@ -377,7 +377,7 @@ pub(crate) struct VocabularyArguments {
     /// A tokenizer: tokenizer.json, a .gguf file, or a name such as gpt2, cl100k_base, o200k_base
     #[arg(long, value_name = "FILE|NAME")]
     pub(crate) tokenizer: Option<String>,
-    /// A model, given as for `generate`, of which only the tokenizer is used
+    /// A model, given as for `generate`; only its tokenizer is used
     #[arg(long, short, value_name = "PATH|NAME")]
     pub(crate) model: Option<String>,
 }

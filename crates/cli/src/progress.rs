@@ -1,4 +1,4 @@
-//! Progress of downloads: where from and where to, then bars on a terminal, else a line for each stage.
+//! Progress: bars over tokens, and downloads: where from and where to, then bars on a terminal, else a line for each stage.
 
 use std::io::IsTerminal;
 
@@ -53,13 +53,24 @@ impl Progress {
     }
 }
 
+/// A bar over tokens, in the form of `template`; hidden where standard error is no terminal.
+pub(crate) fn token_bar(template: &str, n_tokens: usize) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    styled(template, n_tokens as u64)
+}
+
+fn styled(template: &str, length: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(length).with_style(style)
+}
+
 /// The bar of a stage, on standard error.
 fn bar(stage: PullStage, title: String) -> ProgressBar {
     let counts = match stage {
         PullStage::Download | PullStage::Unpack => "{bytes}/{total_bytes}",
         PullStage::Requantize => "{pos}/{len} tensors",
     };
-    let template = format!("{{msg:24}} {{bar:32}} {counts} {{elapsed}}");
-    let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::new(1).with_style(style).with_message(title)
+    styled(&format!("{{msg:24}} {{bar:32}} {counts} {{elapsed}}"), 1).with_message(title)
 }

@@ -3,10 +3,10 @@
 //!
 //! Steps cost little on a CPU: a token of a long pass takes about as long as one alone.
 
-use std::io::IsTerminal;
-
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use maskwright_decode::{LanguageModel, Logits, ModelError, SequenceId, SequenceInput};
+
+use crate::progress::token_bar;
 
 /// The tokens of a step.
 const STEP: usize = 16;
@@ -83,7 +83,7 @@ impl<M: LanguageModel> LanguageModel for Reading<M> {
             return self.inner.forward(batch);
         }
         let before: Vec<usize> = batch.iter().map(|input| self.n_cached(input.sequence)).collect();
-        let bar = bar(n_tokens);
+        let bar = token_bar("reading the prompt {bar:32} {pos}/{len} tokens, {elapsed}", n_tokens);
         let mut read = || {
             let mut rest = batch.to_vec();
             for input in &mut rest {
@@ -101,15 +101,6 @@ impl<M: LanguageModel> LanguageModel for Reading<M> {
         }
         result
     }
-}
-
-/// A bar over the tokens of a prompt; hidden where standard error is no terminal.
-fn bar(n_tokens: usize) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("reading the prompt {bar:32} {pos}/{len} tokens, {elapsed}");
-    ProgressBar::new(n_tokens as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 #[cfg(test)]

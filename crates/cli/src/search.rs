@@ -3,11 +3,9 @@
 //! A search knows its text only when it is done, so nothing is streamed; a bar on a terminal tells how far it is, and
 //! Ctrl-C ends it with the best text so far.
 
-use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use maskwright_decode::{
     BeamConfig, Constraint, DecodeError, FinishReason, GenerateConfig, Generation, LanguageModel, Progress,
     SearchConfig, SearchOutcome, StepStatistics, TokenEvent, TreeSearchConfig, Unconstrained, beam_search,
@@ -18,6 +16,7 @@ use crate::arguments::StrategyArgument;
 use crate::generate::Held;
 use crate::interrupt::Interrupt;
 use crate::outcome::{note, say};
+use crate::progress::token_bar;
 
 /// A strategy that looks at more than one text.
 #[derive(Clone, Copy)]
@@ -100,7 +99,7 @@ impl Search {
         search: &SearchConfig,
         interrupt: &Interrupt,
     ) -> Result<SearchOutcome, DecodeError> {
-        let bar = bar();
+        let bar = token_bar("{bar:32} {pos}/{len} tokens{msg}, {elapsed}", 0);
         let mut on_progress = |progress: &Progress<'_>| {
             bar.set_length(progress.max_tokens as u64);
             bar.set_position(progress.n_tokens as u64);
@@ -120,15 +119,6 @@ impl Search {
         bar.finish_and_clear();
         outcome
     }
-}
-
-/// A bar over the tokens of the text; hidden where standard error is no terminal.
-fn bar() -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{bar:32} {pos}/{len} tokens{msg}, {elapsed}");
-    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 #[cfg(test)]

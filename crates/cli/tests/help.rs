@@ -100,7 +100,7 @@ fn where_weights_come_from_is_said() {
     assert!(help.contains("only its tokenizer is used") && help.contains("{{hole:8}}"), "{help}");
 }
 
-/// Behind a firewall one has to know the host, and before the first byte is there.
+/// A user with a firewall needs the host before the download begins.
 #[cfg(unix)]
 #[test]
 fn fetching_says_from_where_and_where_to() {

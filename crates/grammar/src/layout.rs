@@ -51,18 +51,18 @@ pub enum Tabs {
     /// Each is as wide as so many spaces.
     Spaces(u32),
     /// They are not compared with spaces, for lines whose tabs stand before their spaces. A line is deeper than a block if it
-    /// has no fewer tabs and no fewer spaces, and is not the same. Of such lines Python agrees on the order, however wide a tab
-    /// is; so what is read this way Python reads in the same way.
+    /// has at least as many tabs and as many spaces, and more of one. Python then finds the same order, however wide it takes
+    /// a tab to be.
     Apart,
 }
 
 impl Tabs {
-    /// The width of a tab that counts apart: more than that of all spaces of a line.
+    /// The width of a tab under [`Tabs::Apart`]: wider than all spaces of a line together.
     const APART: u32 = 1 << 24;
-    /// The most spaces beside tabs that count apart. A sum of two such numbers does not reach a tab.
+    /// The most spaces of a line under [`Tabs::Apart`]. Twice as many are no wider than a tab.
     const MAX_SPACES: u32 = 1 << 23;
 
-    /// How wide the blanks of a line are with one more: widths add up, and are equal if the blanks are.
+    /// The width of a line's blanks after one more. Widths add up; equal blanks have equal widths.
     pub fn wider(self, width: u32, blank: u8) -> u32 {
         let more = match (blank, self) {
             (b'\t', Tabs::Spaces(n_spaces)) => n_spaces,

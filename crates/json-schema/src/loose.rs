@@ -96,7 +96,7 @@ impl<'a> Loose<'a> {
     }
 }
 
-/// Keywords to blame if the error names none: those that multiply alternatives.
+/// The keywords that multiply alternatives, to blame if the error names no keyword.
 const MULTIPLYING: [&str; 4] = ["oneOf", "if", "not", "anyOf"];
 
 /// How many schemas are searched for the keyword to blame.

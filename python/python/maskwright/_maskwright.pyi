@@ -524,7 +524,7 @@ class Template:
         vocabulary.
         """
     def fix(self, hole: int, ids: Sequence[int]) -> bool:
-        """Fills hole `hole` with tokens, for good. Returns False, and changes nothing, if their number does not fit the
+        """Fills hole `hole` with tokens permanently. Returns False, and changes nothing, if their number does not fit the
         hole, one of them is not text, or the other holes could not be filled.
 
         Raises IndexError if there is no such hole, ValueError if it is fixed already.

@@ -203,13 +203,13 @@ impl Writer {
         seed: u64,
     ) -> anyhow::Result<(Option<Vec<u8>>, bool, CanvasStatistics)> {
         let sampler = SamplerConfig { temperature: self.temperature, seed, ..SamplerConfig::default() };
-        let positions = vec![None; self.n_positions];
+        let mut positions = vec![None; self.n_positions];
         let pad_id = self.builtin.model.config().pad_id;
         if method == Method::Propose {
             let check = PartialCheck::new(&self.infiller, Some(pad_id));
             let config = RejectConfig { sampler, ..RejectConfig::default() };
             let filled =
-                propose_and_check(&mut self.builtin.model, &self.prompt, &positions, &check, &config)?;
+                propose_and_check(&mut self.builtin.model, &self.prompt, &mut positions, &check, &config)?;
             return Ok((filled.text, filled.outcome != CheckedOutcome::Filled, filled.statistics));
         }
         let config = CanvasConfig { padding: Some(TokenId(pad_id)) };

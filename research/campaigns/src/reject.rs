@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use maskwright::TokenId;
-use maskwright_decode::{CanvasStatistics, DiffusionModel, Sampler, SamplerConfig};
+use maskwright_decode::{CanvasStatistics, DiffusionModel, Sampler, SamplerConfig, allowed_mass, mask_len};
 use maskwright_infill::{Hole, Infiller, Part, Template};
 
 /// A check of partial canvases that takes a run of masked positions for any text.
@@ -118,14 +118,14 @@ pub(crate) struct CheckedCanvas {
 }
 
 /// Fills one canvas by proposals: the surest token of the surest position is kept iff `check` finds the canvas
-/// completable with it, else the next proposal is made. The tokens in front of the canvas are `prompt`.
+/// completable with it, else the next proposal is made. `positions` keep the tokens. Those in front of the canvas are `prompt`.
 ///
 /// # Errors
 /// If prompt and canvas do not fit into the model, a setting is out of range, or the model or the check fails.
 pub(crate) fn propose_and_check(
     model: &mut dyn DiffusionModel,
     prompt: &[u32],
-    positions: &[Option<u32>],
+    positions: &mut [Option<u32>],
     check: &PartialCheck,
     config: &RejectConfig,
 ) -> anyhow::Result<CheckedCanvas> {
@@ -134,18 +134,18 @@ pub(crate) fn propose_and_check(
     let mut loops = Proposals {
         check,
         sampler: Sampler::new(config.sampler)?,
-        positions: positions.to_vec(),
+        positions,
         n_rejections_left: config.max_rejections,
         statistics: CanvasStatistics::default(),
     };
     while loops.positions.contains(&None) {
         if !loops.step(model, prompt)? {
-            let text = check.example(&loops.positions)?;
+            let text = check.example(loops.positions)?;
             let outcome = if text.is_some() { CheckedOutcome::Completed } else { CheckedOutcome::Aborted };
             return Ok(CheckedCanvas { outcome, text, statistics: loops.statistics });
         }
     }
-    let text = check.example(&loops.positions)?;
+    let text = check.example(loops.positions)?;
     Ok(CheckedCanvas { outcome: CheckedOutcome::Filled, text, statistics: loops.statistics })
 }
 
@@ -153,7 +153,7 @@ pub(crate) fn propose_and_check(
 struct Proposals<'a> {
     check: &'a PartialCheck,
     sampler: Sampler,
-    positions: Vec<Option<u32>>,
+    positions: &'a mut [Option<u32>],
     n_rejections_left: usize,
     statistics: CanvasStatistics,
 }
@@ -188,7 +188,7 @@ impl Proposals<'_> {
             let Some((place, &Proposal { position, id, .. })) = surest else { return Ok(false) };
             self.positions[position] = Some(id);
             let clock = Instant::now();
-            let is_kept = self.check.is_completable(&self.positions)?;
+            let is_kept = self.check.is_completable(self.positions)?;
             let elapsed = clock.elapsed();
             self.statistics.n_masks += 1;
             self.statistics.constraint += elapsed;
@@ -227,17 +227,11 @@ struct Proposal {
     row: Vec<f32>,
 }
 
-/// The probability of `id`, softmax(row) at it; 0 where no logit is finite. Plus infinity counts as the largest finite number.
+/// The probability of `id`: softmax(row) at it.
 fn probability(row: &[f32], id: u32) -> f64 {
-    let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max).min(f32::MAX);
-    if largest == f32::NEG_INFINITY {
-        return 0.0;
-    }
-    let weight = |logit: f32| {
-        if logit.is_nan() { 0.0 } else { f64::from(logit.min(f32::MAX) - largest).exp() }
-    };
-    let total: f64 = row.iter().map(|&logit| weight(logit)).sum();
-    row.get(id as usize).map_or(0.0, |&logit| weight(logit)) / total
+    let mut only = vec![0; mask_len(row.len())];
+    only[id as usize / 32] = 1 << (id % 32);
+    allowed_mass(row, &only)
 }
 
 #[cfg(test)]
@@ -245,6 +239,8 @@ mod tests {
     use maskwright::{CompileOptions, Tokenizer};
     use maskwright_automata::Fuel;
     use maskwright_decode::RandomDiffusionModel;
+    use maskwright_models::builtin_diffusion;
+    use maskwright_oracle::Oracle;
 
     use super::*;
 
@@ -286,23 +282,47 @@ mod tests {
         let (mut n_filled, mut n_completed) = (0, 0);
         for seed in 0..40 {
             let mut model = RandomDiffusionModel::new(N_VOCAB, 64, MASK, seed);
-            let positions = vec![None; 10];
+            let mut positions = vec![None; 10];
             let config = RejectConfig { max_rejections: 30, ..RejectConfig::default() };
-            let filled = propose_and_check(&mut model, &[0], &positions, &check, &config).unwrap();
+            let filled = propose_and_check(&mut model, &[0], &mut positions, &check, &config).unwrap();
             let text = filled.text.unwrap();
             assert!(is_balanced(&text));
             match filled.outcome {
                 CheckedOutcome::Filled => {
                     n_filled += 1;
+                    let ids: Vec<u32> = positions.iter().flatten().copied().collect();
+                    let end = ids.iter().position(|&id| id == EOS || id == PADDING).unwrap_or(ids.len());
+                    assert_eq!(tokenizer().decode(&ids[..end]), text);
                     assert_eq!(filled.statistics.n_masks, 10 + filled.statistics.n_refused);
                 }
                 CheckedOutcome::Completed => {
                     n_completed += 1;
+                    assert!(positions.contains(&None));
                     assert!(filled.statistics.n_refused <= 30);
                 }
                 CheckedOutcome::Aborted => panic!("brackets can always be closed"),
             }
         }
         assert!(n_filled > 0 && n_completed > 0, "{n_filled} filled, {n_completed} completed: both happen");
+    }
+
+    /// What it costs to check proposals one by one, and where that ends.
+    #[test]
+    fn the_baseline_runs_the_same_model() {
+        let mut builtin = builtin_diffusion().unwrap();
+        let source = include_str!("../../../testdata/infill/smiles.gbnf");
+        let grammar = maskwright::parse::gbnf(source, &CompileOptions::default()).unwrap();
+        let vocabulary = builtin.tokenizer.vocabulary().clone();
+        let infiller = Infiller::new(&grammar, vocabulary, Default::default(), &Fuel::unlimited()).unwrap();
+        let oracle = Oracle::new(&grammar);
+        let check = PartialCheck::new(&infiller, Some(builtin.model.config().pad_id));
+        let prompt = builtin.prompt_ids("smiles").unwrap();
+        for seed in 0..3 {
+            let sampler = SamplerConfig { seed, ..SamplerConfig::default() };
+            let config = RejectConfig { sampler, ..RejectConfig::default() };
+            let filled =
+                propose_and_check(&mut builtin.model, &prompt, &mut [None; 20], &check, &config).unwrap();
+            assert!(oracle.is_word(&filled.text.unwrap()));
+        }
     }
 }
