@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
 
-use maskwright::{CompileOptions, Error, Indentation, LarkOptions, LexerKind, Limits, SchemaConfig, Status};
+use maskwright::json_schema::Status;
+use maskwright::lark::{Indentation, LarkOptions, LexerKind};
+use maskwright::{CompileOptions, GrammarSource, Limits};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -122,16 +124,19 @@ impl Compiler {
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
         let py = schema.py();
-        let config = SchemaConfig { strict, ..schema::config(&property_order, &whitespace)? };
+        let mut config = schema::config(&property_order, &whitespace)?;
+        config.strict = strict;
         let documents = schema::documents(py, documents)?;
         let schema = SchemaText::of(schema)?;
-        let compiled = self.run(py, cancel, |compiler, options| {
-            let options = CompileOptions { file: schema.file.clone(), documents, ..options };
-            compiler.compile_json_schema(&schema.text, &config, &options)
-        });
-        let compiled = compiled.map_err(|error| schema.located(py, error))?;
-        schema::warn(py, &compiled.report)?;
-        Ok(CompiledGrammar { report: Some(compiled.report), ..self.compiled(compiled.grammar) })
+        let mut source = GrammarSource::json_schema(&schema.text, config).documents(documents);
+        if let Some(file) = &schema.file {
+            source = source.file(file);
+        }
+        let compiled = self.run(py, cancel, &source).map_err(|error| schema.located(py, error))?;
+        if let Some(report) = compiled.grammar.report() {
+            schema::warn(py, report)?;
+        }
+        Ok(compiled)
     }
 
     /// Compiles a regular expression in the dialect of Rust's `regex` crate. It has to match the whole text.
@@ -144,8 +149,7 @@ impl Compiler {
         pattern: Text<OfGrammar>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        self.run(py, cancel, move |compiler, options| compiler.compile_regex(&pattern, &options))
-            .map(|grammar| self.compiled(grammar))
+        self.run(py, cancel, &GrammarSource::regex(pattern.0))
     }
 
     /// Compiles a grammar in GBNF, llama.cpp's notation. The start rule is `root`.
@@ -158,8 +162,7 @@ impl Compiler {
         grammar: Text<OfGrammar>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        self.run(py, cancel, move |compiler, options| compiler.compile_gbnf(&grammar, &options))
-            .map(|grammar| self.compiled(grammar))
+        self.run(py, cancel, &GrammarSource::gbnf(grammar.0))
     }
 
     /// Compiles a list of choices: the text is exactly one of them.
@@ -172,9 +175,7 @@ impl Compiler {
         choices: Vec<Text<OfGrammar>>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        let choices: Vec<String> = choices.into_iter().map(|choice| choice.0).collect();
-        self.run(py, cancel, move |compiler, options| compiler.compile_choice(&choices, &options))
-            .map(|grammar| self.compiled(grammar))
+        self.run(py, cancel, &GrammarSource::choice(choices.into_iter().map(|choice| choice.0)))
     }
 
     /// Compiles a grammar in Lark's language.
@@ -228,11 +229,13 @@ impl Compiler {
                 )));
             }
         };
-        let (start, schemas) = (start.0, schema::config(&property_order, &whitespace)?);
-        let import_paths = import_paths.into_iter().map(|path| path.0).collect();
-        let lark = LarkOptions { start, lexer, indentation, import_paths, schemas, ..LarkOptions::default() };
-        self.run(py, cancel, move |compiler, options| compiler.compile_lark(&grammar, &lark, &options))
-            .map(|grammar| self.compiled(grammar))
+        let mut options = LarkOptions::default();
+        options.start = start.0;
+        options.lexer = lexer;
+        options.indentation = indentation;
+        options.schemas = schema::config(&property_order, &whitespace)?;
+        options.import_paths = import_paths.into_iter().map(|path| path.0).collect();
+        self.run(py, cancel, &GrammarSource::lark(grammar.0, options))
     }
 
     /// Compiles a built-in grammar: "arithmetic", "cpp", "json", "python", "smiles" or "sql". The one for Python
@@ -246,8 +249,7 @@ impl Compiler {
         name: Text<OfGrammar>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        self.run(py, cancel, move |compiler, options| compiler.compile_builtin(&name, &options))
-            .map(|grammar| self.compiled(grammar))
+        self.run(py, cancel, &GrammarSource::builtin(name.0))
     }
 
     /// Writes the vocabulary tables built so far to a file. Another process that loads them (`load_rows`, or
@@ -297,26 +299,22 @@ impl Compiler {
 }
 
 impl Compiler {
-    /// Runs a compilation without the interpreter, so that `cancel` and signals end it.
-    fn run<T: Send>(
+    /// Compiles without the interpreter, so that `cancel` and signals end it.
+    fn run(
         &self,
         py: Python<'_>,
         cancel: Option<&Bound<'_, CancelToken>>,
-        compile: impl FnOnce(&maskwright::Compiler, CompileOptions) -> Result<T, Error> + Send,
-    ) -> PyResult<T> {
+        source: &GrammarSource,
+    ) -> PyResult<CompiledGrammar> {
         let cancel = cancel.map_or_else(maskwright::CancelToken::new, |token| token.get().0.clone());
-        let options = |token| CompileOptions { cancel: Some(token), ..CompileOptions::default() };
-        let work = |token| compile(&self.compiler, options(token));
-        interrupt::run(py, &cancel, work)?.or_raise()
-    }
-
-    fn compiled(&self, grammar: Arc<maskwright::CompiledGrammar>) -> CompiledGrammar {
-        CompiledGrammar {
-            grammar,
-            tokenizer: self.compiler.tokenizer().clone(),
-            n_threads: self.n_threads,
-            report: None,
-        }
+        let work = |token| {
+            let mut options = CompileOptions::default();
+            options.cancel = Some(token);
+            self.compiler.compile(source, &options)
+        };
+        let grammar = interrupt::run(py, &cancel, work)?.or_raise()?;
+        let (tokenizer, n_threads) = (self.compiler.tokenizer().clone(), self.n_threads);
+        Ok(CompiledGrammar { grammar, tokenizer, n_threads })
     }
 }
 
@@ -346,7 +344,6 @@ pub(crate) struct CompiledGrammar {
     pub(crate) grammar: Arc<maskwright::CompiledGrammar>,
     pub(crate) tokenizer: maskwright::Tokenizer,
     pub(crate) n_threads: NonZero<usize>,
-    report: Option<maskwright::Report>,
 }
 
 #[pymethods]
@@ -355,7 +352,7 @@ impl CompiledGrammar {
     /// Empty for other grammars, which are enforced entirely. Each access makes a new list.
     #[getter]
     fn report(&self) -> Vec<ReportEntry> {
-        self.report.iter().flat_map(|report| report.entries()).map(ReportEntry::new).collect()
+        self.grammar.report().into_iter().flat_map(|report| report.entries()).map(ReportEntry::new).collect()
     }
 
     /// Approximate memory of the tables that the grammar has built so far, in bytes.
@@ -386,7 +383,7 @@ pub(crate) struct ReportEntry {
 }
 
 impl ReportEntry {
-    fn new(entry: maskwright::ReportEntry<'_>) -> ReportEntry {
+    fn new(entry: maskwright::json_schema::ReportEntry<'_>) -> ReportEntry {
         let (status, reason) = match entry.status {
             Status::Enforced => ("enforced", None),
             Status::EnforcedBySession => ("enforced by the session", None),

@@ -1,6 +1,7 @@
 //! `maskwright.Template`, `Hole` and `Canvas`: texts of which some parts are known.
 
-use maskwright::{CanvasConfig, CompileOptions, InfillError, Part, TokenId, mask_contains, mask_words};
+use maskwright::infill::{CanvasConfig, Part};
+use maskwright::{CompileOptions, Error, TokenId, mask_contains, mask_words};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -57,12 +58,12 @@ impl Hole {
     }
 }
 
-impl From<HoleKind> for maskwright::Hole {
-    fn from(kind: HoleKind) -> maskwright::Hole {
+impl From<HoleKind> for maskwright::infill::Hole {
+    fn from(kind: HoleKind) -> maskwright::infill::Hole {
         match kind {
-            HoleKind::Any => maskwright::Hole::Any,
-            HoleKind::AtMost(n) => maskwright::Hole::AtMost(n),
-            HoleKind::Exactly(n) => maskwright::Hole::Exactly(n),
+            HoleKind::Any => maskwright::infill::Hole::Any,
+            HoleKind::AtMost(n) => maskwright::infill::Hole::AtMost(n),
+            HoleKind::Exactly(n) => maskwright::infill::Hole::Exactly(n),
         }
     }
 }
@@ -117,7 +118,7 @@ impl Template {
     /// Raises ValueError, with the reason, if there is none.
     fn complete<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let completed = work_on(py, &self.template, |template| {
-            Ok::<_, InfillError>(match template.complete()? {
+            Ok::<_, Error>(match template.complete()? {
                 Some(text) => Ok(text),
                 None => Err(template.why_impossible()?.unwrap_or_default()),
             })
@@ -202,7 +203,7 @@ impl Canvas {
         padding_id: Option<Int>,
     ) -> PyResult<Canvas> {
         let positions: Vec<Option<TokenId>> = positions.into_iter().map(|id| id.map(token_id)).collect();
-        let config = CanvasConfig { padding: padding_id.map(token_id) };
+        let config = CanvasConfig::with_padding(padding_id.map(token_id));
         let infiller = infiller(grammar)?;
         let made = detached(grammar.py(), || maskwright::Canvas::new(&infiller, &positions, config))?;
         let canvas = Guarded::new(made.or_raise()?);
@@ -285,7 +286,7 @@ impl Canvas {
 }
 
 /// The infiller of a grammar; made now, without the interpreter, if this is the first use.
-fn infiller(grammar: &Bound<'_, CompiledGrammar>) -> PyResult<maskwright::Infiller> {
+fn infiller(grammar: &Bound<'_, CompiledGrammar>) -> PyResult<maskwright::infill::Infiller> {
     let compiled = &grammar.get().grammar;
     detached(grammar.py(), || compiled.infiller(&CompileOptions::default()))?.or_raise()
 }
@@ -310,7 +311,7 @@ fn fill<T: Send>(
     infilling: &Guarded<T>,
     words: &mut [u32],
     n_vocab: usize,
-    write: impl FnOnce(&mut T, &mut [u32]) -> Result<(), InfillError> + Send,
+    write: impl FnOnce(&mut T, &mut [u32]) -> Result<(), Error> + Send,
 ) -> PyResult<bool> {
     let n_words = mask_words(n_vocab);
     if words.len() < n_words {

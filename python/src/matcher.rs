@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 
-use maskwright::{EngineError, Error, MaskStatus, TokenCountStatus, TokenId};
+use maskwright::{Error, MaskStatus, TokenCountStatus, TokenId};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -285,14 +285,14 @@ impl Matcher {
 impl Matcher {
     /// Writes the mask over `words`; called without the interpreter.
     pub(crate) fn fill(&self, words: &mut [u32]) -> Result<bool, Error> {
-        Ok(self.matcher.lock().fill_mask(words)?)
+        self.matcher.lock().fill_mask(words)
     }
 
     /// Works with the matcher, without the interpreter.
     fn work<R: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut maskwright::Matcher) -> Result<R, EngineError> + Send,
+        work: impl FnOnce(&mut maskwright::Matcher) -> Result<R, Error> + Send,
     ) -> PyResult<R> {
         work_on(py, &self.matcher, |matcher| unless_broken(matcher, work))?.or_raise()
     }
@@ -301,7 +301,7 @@ impl Matcher {
     fn look<R: Send>(
         &self,
         py: Python<'_>,
-        look: impl FnOnce(&mut maskwright::Matcher) -> Result<R, EngineError> + Send,
+        look: impl FnOnce(&mut maskwright::Matcher) -> Result<R, Error> + Send,
     ) -> PyResult<R> {
         with(py, &self.matcher, |matcher| unless_broken(matcher, look))?.or_raise()
     }
@@ -320,10 +320,10 @@ impl Matcher {
 /// Every call of a broken session fails, those that the library itself lets pass included.
 fn unless_broken<R>(
     matcher: &mut maskwright::Matcher,
-    call: impl FnOnce(&mut maskwright::Matcher) -> Result<R, EngineError>,
+    call: impl FnOnce(&mut maskwright::Matcher) -> Result<R, Error>,
 ) -> Result<R, Error> {
     matcher.check()?;
-    Ok(call(matcher)?)
+    call(matcher)
 }
 
 /// A token id from Python. What is no id at all becomes one beyond every vocabulary, which is refused.

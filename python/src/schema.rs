@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::path::PathBuf;
 
-use maskwright::{PropertyOrder, Report, SchemaConfig, SchemaDocuments, Whitespace};
+use maskwright::json_schema::{PropertyOrder, Report, SchemaConfig, SchemaDocuments, Whitespace};
 use pyo3::exceptions::{PyBaseException, PyRecursionError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -131,5 +131,8 @@ pub(crate) fn config(property_order: &str, whitespace: &str) -> PyResult<SchemaC
             )));
         }
     };
-    Ok(SchemaConfig { property_order, whitespace, ..SchemaConfig::default() })
+    let mut config = SchemaConfig::default();
+    config.property_order = property_order;
+    config.whitespace = whitespace;
+    Ok(config)
 }

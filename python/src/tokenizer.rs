@@ -199,7 +199,10 @@ impl Tokenizer {
 
 fn options(eos_token_ids: Option<Vec<Int>>, vocab_size: Option<Count>) -> PyResult<TokenizerOptions> {
     let eos_token_ids = eos_token_ids.map(vocabulary_ids).transpose()?;
-    Ok(TokenizerOptions { eos_token_ids, vocab_size: vocab_size.map(|Count(size)| size) })
+    let mut options = TokenizerOptions::default();
+    options.eos_token_ids = eos_token_ids;
+    options.vocab_size = vocab_size.map(|Count(size)| size);
+    Ok(options)
 }
 
 /// The `eos_token_id` that a tokenizer of transformers has: an id, a list of ids, or None.

@@ -16,29 +16,46 @@ use crate::commands::{capture, cargo, root};
 
 /// The crates, and for each the crates of this workspace that it may depend on. Tests may use more.
 const LAYERS: &[(&str, &[&str])] = &[
+    ("maskwright-error", &[]),
     ("maskwright-automata", &[]),
     ("maskwright-lexing", &["maskwright-automata"]),
-    ("maskwright-grammar", &["maskwright-automata"]),
-    ("maskwright-syntax", &["maskwright-automata", "maskwright-grammar"]),
-    ("maskwright-json-schema", &["maskwright-automata", "maskwright-grammar", "maskwright-syntax"]),
+    ("maskwright-grammar", &["maskwright-automata", "maskwright-error"]),
+    ("maskwright-syntax", &["maskwright-automata", "maskwright-error", "maskwright-grammar"]),
+    (
+        "maskwright-json-schema",
+        &["maskwright-automata", "maskwright-error", "maskwright-grammar", "maskwright-syntax"],
+    ),
     (
         "maskwright-lark",
         &[
             "maskwright-automata",
+            "maskwright-error",
             "maskwright-grammar",
             "maskwright-json-schema",
             "maskwright-lexing",
             "maskwright-syntax",
         ],
     ),
-    ("maskwright-vocabulary", &["maskwright-automata"]),
+    ("maskwright-vocabulary", &["maskwright-automata", "maskwright-error"]),
     (
         "maskwright-engine",
-        &["maskwright-automata", "maskwright-grammar", "maskwright-lexing", "maskwright-vocabulary"],
+        &[
+            "maskwright-automata",
+            "maskwright-error",
+            "maskwright-grammar",
+            "maskwright-lexing",
+            "maskwright-vocabulary",
+        ],
     ),
     (
         "maskwright-infill",
-        &["maskwright-automata", "maskwright-grammar", "maskwright-lexing", "maskwright-vocabulary"],
+        &[
+            "maskwright-automata",
+            "maskwright-error",
+            "maskwright-grammar",
+            "maskwright-lexing",
+            "maskwright-vocabulary",
+        ],
     ),
     ("maskwright-decode", &["maskwright-engine", "maskwright-infill", "maskwright-vocabulary"]),
     ("maskwright-models", &["maskwright-decode", "maskwright-vocabulary"]),
@@ -47,6 +64,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "maskwright-automata",
             "maskwright-engine",
+            "maskwright-error",
             "maskwright-grammar",
             "maskwright-infill",
             "maskwright-json-schema",
@@ -59,7 +77,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("maskwright-python", &["maskwright"]),
     (
         "maskwright-oracle",
-        &["maskwright-automata", "maskwright-grammar", "maskwright-lexing", "maskwright-vocabulary"],
+        &[
+            "maskwright-automata",
+            "maskwright-error",
+            "maskwright-grammar",
+            "maskwright-lexing",
+            "maskwright-vocabulary",
+        ],
     ),
     ("xtask", &[]),
     // Of research/, which nothing of the above may depend on.

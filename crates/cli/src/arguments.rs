@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use maskwright::{Indentation, LexerKind, Whitespace};
+use maskwright::json_schema::Whitespace;
+use maskwright::lark::{Indentation, LexerKind};
 
 use crate::examples;
 

@@ -69,7 +69,7 @@ pub(crate) fn start(
 mod tests {
     use std::ops::ControlFlow;
 
-    use maskwright::{CompileOptions, Compiler, Tokenizer};
+    use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
     use maskwright_decode::{
         FinishReason, GenerateConfig, GrammarConstraint, PrefixConstraint, RandomModel, generate,
     };
@@ -90,7 +90,9 @@ item ::= root | "\"" [ab]* "\"" | "1""#;
     #[test]
     fn every_text_of_random_logits_is_complete_within_the_limit() {
         let tokenizer = tokenizer();
-        let grammar = Compiler::new(&tokenizer).compile_gbnf(LISTS, &CompileOptions::default()).unwrap();
+        let grammar = Compiler::new(&tokenizer)
+            .compile(&GrammarSource::gbnf(LISTS), &CompileOptions::default())
+            .unwrap();
         for seed in 0..600 {
             let max_tokens = 3 + (seed as usize % 9);
             let limits = TokenLimits { max_tokens, context_length: 12 };
@@ -121,7 +123,9 @@ item ::= root | "\"" [ab]* "\"" | "1""#;
     #[test]
     fn a_limit_below_the_minimum_says_the_minimum() {
         let tokenizer = tokenizer();
-        let grammar = Compiler::new(&tokenizer).compile_gbnf(LISTS, &CompileOptions::default()).unwrap();
+        let grammar = Compiler::new(&tokenizer)
+            .compile(&GrammarSource::gbnf(LISTS), &CompileOptions::default())
+            .unwrap();
         let error = |max_tokens, context_length, n_prompt| {
             let limits = TokenLimits { max_tokens, context_length };
             start(&grammar, &limits, Prompt::unhealed(vec![8; n_prompt])).err().unwrap().to_string()

@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use maskwright::{Canvas, CanvasConfig, Hole, Infiller, Matcher, Part, TokenId, Tokenizer};
+use maskwright::infill::{CanvasConfig, Hole, Infiller, Part};
+use maskwright::{Canvas, Matcher, TokenId, Tokenizer};
 use maskwright_decode::{
     CanvasConstraint, CanvasTask, FillConfig, FillEvent, FilledCanvas, GrammarCanvas, SamplerConfig,
     fill_canvases,
@@ -62,7 +63,7 @@ pub(crate) fn run(arguments: &Infill) -> anyhow::Result<Outcome> {
 
 fn canvas(infiller: &Infiller, positions: &[Option<u32>], pad_id: u32) -> anyhow::Result<GrammarCanvas> {
     let positions: Vec<Option<TokenId>> = positions.iter().map(|id| id.map(TokenId)).collect();
-    let config = CanvasConfig { padding: Some(TokenId(pad_id)) };
+    let config = CanvasConfig::with_padding(Some(TokenId(pad_id)));
     Ok(GrammarCanvas::new(Canvas::new(infiller, &positions, config)?))
 }
 

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use maskwright::{
-    CancelToken, CompileOptions, CompiledGrammar, Compiler, LarkGrammar, LarkOptions, Report, SchemaConfig,
-    SchemaDocuments, Status, Tokenizer, parse,
-};
+use maskwright::debug::{Parsed, lr_table};
+use maskwright::json_schema::{Report, SchemaConfig, SchemaDocuments, Status};
+use maskwright::lark::LarkOptions;
+use maskwright::{CancelToken, CompileOptions, CompiledGrammar, Compiler, GrammarSource, Tokenizer};
 
 use crate::arguments::{GrammarArguments, SchemaArgument};
 use crate::input;
@@ -16,35 +16,20 @@ use crate::lr::NamedTable;
 use crate::outcome::{note, warning};
 
 /// A grammar's source, read.
-pub(crate) enum Source {
-    /// A JSON Schema.
-    JsonSchema { origin: Origin, text: String, config: SchemaConfig, documents: SchemaDocuments },
-    /// A regular expression.
-    Regex(String),
-    /// A GBNF grammar.
-    Gbnf { file: PathBuf, text: String },
-    /// A grammar in Lark's language; its messages name the file.
-    Lark { text: String, options: LarkOptions },
-    /// A built-in grammar, by name.
-    Builtin(String),
-    /// Some texts.
-    Choice(Vec<String>),
+pub(crate) struct Source {
+    source: GrammarSource,
+    origin: Origin,
+    /// The text of a JSON Schema.
+    schema: Option<String>,
 }
 
 /// Where a source was read from, which messages say.
-pub(crate) enum Origin {
+enum Origin {
     File(PathBuf),
     StandardInput,
+    Json,
+    /// A name, pattern or choices, which messages need no name for.
     Argument,
-}
-
-impl Origin {
-    fn file(&self) -> Option<&Path> {
-        match self {
-            Origin::File(path) => Some(path),
-            Origin::StandardInput | Origin::Argument => None,
-        }
-    }
 }
 
 impl fmt::Display for Origin {
@@ -52,7 +37,8 @@ impl fmt::Display for Origin {
         match self {
             Origin::File(path) => path.display().fmt(f),
             Origin::StandardInput => f.write_str(input::STDIN),
-            Origin::Argument => f.write_str("<json>"),
+            Origin::Json => f.write_str("<json>"),
+            Origin::Argument => Ok(()),
         }
     }
 }
@@ -75,33 +61,44 @@ impl Source {
             for folder in &arguments.schema_dir {
                 documents.add_folder(folder)?;
             }
-            let config = SchemaConfig {
-                whitespace: arguments.whitespace.into(),
-                strict: !arguments.lenient,
-                ..SchemaConfig::default()
-            };
+            let mut config = SchemaConfig::default();
+            config.whitespace = arguments.whitespace.into();
+            config.strict = !arguments.lenient;
             let (origin, text) = read_schema(schema)?;
-            Some(Source::JsonSchema { origin, text, config, documents })
+            let mut source = GrammarSource::json_schema(&text, config).documents(documents);
+            if let Origin::File(path) = &origin {
+                source = source.file(path);
+            }
+            Some(Source { source, origin, schema: Some(text) })
         } else if let Some(path) = &arguments.gbnf {
-            Some(Source::Gbnf { file: path.clone(), text: read_text(path)? })
+            Some(Source::in_file(GrammarSource::gbnf(read_text(path)?), path))
         } else if let Some(path) = &arguments.lark {
-            let defaults = LarkOptions::default();
-            let options = LarkOptions {
-                start: arguments.start.clone().unwrap_or(defaults.start),
-                lexer: arguments.lexer.map_or(defaults.lexer, Into::into),
-                indentation: arguments.indentation.map(Into::into),
-                schemas: SchemaConfig { whitespace: arguments.whitespace.into(), ..defaults.schemas },
-                file: Some(path.clone()),
-                import_paths: arguments.import_path.clone(),
-            };
-            Some(Source::Lark { text: read_text(path)?, options })
+            let mut options = LarkOptions::default();
+            if let Some(start) = &arguments.start {
+                options.start = start.clone();
+            }
+            if let Some(lexer) = arguments.lexer {
+                options.lexer = lexer.into();
+            }
+            options.indentation = arguments.indentation.map(Into::into);
+            options.schemas.whitespace = arguments.whitespace.into();
+            options.import_paths = arguments.import_path.clone();
+            Some(Source::in_file(GrammarSource::lark(read_text(path)?, options), path))
         } else if let Some(name) = &arguments.builtin {
-            Some(Source::Builtin(name.clone()))
+            Some(Source::of_argument(GrammarSource::builtin(name)))
         } else if let Some(pattern) = &arguments.regex {
-            Some(Source::Regex(pattern.clone()))
+            Some(Source::of_argument(GrammarSource::regex(pattern)))
         } else {
-            arguments.choice.clone().map(Source::Choice)
+            arguments.choice.clone().map(|choices| Source::of_argument(GrammarSource::choice(choices)))
         })
+    }
+
+    fn in_file(source: GrammarSource, path: &Path) -> Source {
+        Source { source: source.file(path), origin: Origin::File(path.to_owned()), schema: None }
+    }
+
+    fn of_argument(source: GrammarSource) -> Source {
+        Source { source, origin: Origin::Argument, schema: None }
     }
 
     /// As [`read`](Source::read), where there must be one.
@@ -112,24 +109,7 @@ impl Source {
 
     /// The schema's text, if it is one.
     pub(crate) fn schema_text(&self) -> Option<&str> {
-        match self {
-            Source::JsonSchema { text, .. } => Some(text),
-            _ => None,
-        }
-    }
-
-    /// What goes with a compilation of this source.
-    fn options(&self, cancel: Option<CancelToken>) -> CompileOptions {
-        let mut options = CompileOptions { cancel, ..CompileOptions::default() };
-        match self {
-            Source::JsonSchema { origin, documents, .. } => {
-                options.file = origin.file().map(Path::to_path_buf);
-                options.documents = documents.clone();
-            }
-            Source::Gbnf { file, .. } => options.file = Some(file.clone()),
-            _ => {}
-        }
-        options
+        self.schema.as_deref()
     }
 
     /// Compiles for the tokens of `tokenizer`, and tells of keywords that are not enforced or probably misspelt.
@@ -138,61 +118,46 @@ impl Source {
         tokenizer: &Tokenizer,
         cancel: Option<CancelToken>,
     ) -> anyhow::Result<Arc<CompiledGrammar>> {
-        let compiler = Compiler::new(tokenizer);
-        let options = self.options(cancel);
-        match self {
-            Source::Regex(pattern) => Ok(compiler.compile_regex(pattern, &options)?),
-            Source::Gbnf { file, text } => {
-                compiler.compile_gbnf(text, &options).map_err(|error| named(error, file))
-            }
-            Source::Lark { text, options: lark } => Ok(compiler.compile_lark(text, lark, &options)?),
-            Source::Builtin(name) => Ok(compiler.compile_builtin(name, &options)?),
-            Source::Choice(choices) => Ok(compiler.compile_choice(choices, &options)?),
-            Source::JsonSchema { origin, text, config, .. } => {
-                let compiled = compiler.compile_json_schema(text, config, &options);
-                let compiled = compiled.map_err(|error| of_schema(error, origin))?;
-                tell(origin, &compiled.report);
-                Ok(compiled.grammar)
-            }
+        let mut options = CompileOptions::default();
+        options.cancel = cancel;
+        let compiled = Compiler::new(tokenizer).compile(&self.source, &options);
+        let compiled = compiled.map_err(|error| self.origin.name(error))?;
+        if let Some(report) = compiled.report() {
+            tell(&self.origin, report);
         }
+        Ok(compiled)
+    }
+
+    fn parse(&self) -> anyhow::Result<Parsed> {
+        self.source.parse(&CompileOptions::default()).map_err(|error| self.origin.name(error))
     }
 
     /// The LALR(1) table of the rules.
     pub(crate) fn lr_table(&self) -> anyhow::Result<NamedTable> {
-        let options = self.options(None);
-        let of_lark = |grammar: &LarkGrammar| -> anyhow::Result<NamedTable> {
-            let table = parse::lr_table(&grammar.lexed.rules, &options)?;
-            Ok(NamedTable { table, terminals: grammar.names().map(str::to_owned).collect() })
-        };
-        match self {
-            Source::Gbnf { file, text } => {
-                let grammar = parse::gbnf(text, &options).map_err(|error| named(error, file))?;
-                let terminals = grammar.terminals().iter().map(|regex| format!("{regex:?}")).collect();
-                Ok(NamedTable { table: parse::lr_table(&grammar, &options)?, terminals })
-            }
-            Source::Lark { text, options: lark } => of_lark(&parse::lark(text, lark, &options)?),
-            Source::Builtin(name) => of_lark(&parse::builtin(name, &options)?),
-            Source::Regex(_) | Source::Choice(_) | Source::JsonSchema { .. } => {
+        let options = CompileOptions::default();
+        Ok(match self.parse()? {
+            Parsed::Lark(grammar) => NamedTable {
+                table: lr_table(&grammar.lexed.rules, &options)?,
+                terminals: grammar.names().map(str::to_owned).collect(),
+            },
+            Parsed::OverBytes(grammar, None) if !matches!(self.origin, Origin::Argument) => NamedTable {
+                table: lr_table(&grammar, &options)?,
+                terminals: grammar.terminals().iter().map(|regex| format!("{regex:?}")).collect(),
+            },
+            Parsed::OverBytes(..) => {
                 bail!("there are no rules to make a table of: lr goes with --lark, --grammar and --gbnf")
             }
-        }
+        })
     }
 
     /// The grammar as the front end makes it, printed.
     pub(crate) fn ir(&self) -> anyhow::Result<String> {
-        let options = self.options(None);
-        Ok(match self {
-            Source::Regex(pattern) => parse::regex(pattern, &options)?.to_string(),
-            Source::Gbnf { file, text } => {
-                parse::gbnf(text, &options).map_err(|error| named(error, file))?.to_string()
-            }
-            Source::Lark { text, options: lark } => parse::lark(text, lark, &options)?.to_string(),
-            Source::Builtin(name) => parse::builtin(name, &options)?.to_string(),
-            Source::Choice(choices) => parse::choice(choices)?.to_string(),
-            Source::JsonSchema { origin, text, config, .. } => {
-                let read = parse::json_schema(text, config, &options);
-                let (grammar, report) = read.map_err(|error| of_schema(error, origin))?;
-                tell(origin, &report);
+        Ok(match self.parse()? {
+            Parsed::Lark(grammar) => grammar.to_string(),
+            Parsed::OverBytes(grammar, report) => {
+                if let Some(report) = report {
+                    tell(&self.origin, &report);
+                }
                 grammar.to_string()
             }
         })
@@ -206,7 +171,7 @@ fn read_schema(argument: &SchemaArgument) -> anyhow::Result<(Origin, String)> {
         SchemaArgument::StandardInput => {
             (Origin::StandardInput, utf8(input::read_stdin("schema")?, &Origin::StandardInput)?)
         }
-        SchemaArgument::Text(text) => (Origin::Argument, text.clone()),
+        SchemaArgument::Text(text) => (Origin::Json, text.clone()),
     })
 }
 
@@ -223,19 +188,17 @@ fn utf8(bytes: Vec<u8>, name: &dyn fmt::Display) -> anyhow::Result<String> {
     })
 }
 
-/// The error with the file's name before it, unless its source frame has the name. An error in a schema's pattern has a
-/// pointer, and its frame shows the pattern without the file.
-fn named(error: maskwright::Error, file: &Path) -> anyhow::Error {
-    let is_named = error.line().is_some() && error.pointer().is_none();
-    let error = anyhow::Error::from(error);
-    if is_named { error } else { error.context(file.display().to_string()) }
-}
-
-/// As [`named`]; only files have a name in source frames.
-fn of_schema(error: maskwright::Error, origin: &Origin) -> anyhow::Error {
-    match origin {
-        Origin::File(path) => named(error, path),
-        Origin::StandardInput | Origin::Argument => anyhow::Error::from(error).context(origin.to_string()),
+impl Origin {
+    /// The error with the name of its source before it, unless its source frame has the name. An error in a schema's
+    /// pattern has a pointer, and its frame shows the pattern without the file.
+    fn name(&self, error: maskwright::Error) -> anyhow::Error {
+        let is_named = match self {
+            Origin::File(_) => error.path().is_some() && error.line().is_some() && error.pointer().is_none(),
+            Origin::StandardInput | Origin::Json => false,
+            Origin::Argument => true,
+        };
+        let error = anyhow::Error::from(error);
+        if is_named { error } else { error.context(self.to_string()) }
     }
 }
 
@@ -259,19 +222,22 @@ mod tests {
     /// A file called `a` was not named, since every message has that letter.
     #[test]
     fn every_error_names_the_file_once() {
-        let told = |schema: &str| {
-            let options = CompileOptions { file: Some("a".into()), ..CompileOptions::default() };
-            let read = parse::json_schema(schema, &SchemaConfig::default(), &options);
-            format!("{:#}", named(read.expect_err("the schema is wrong"), Path::new("a")))
+        let told = |source: GrammarSource| {
+            let parsed = Source::in_file(source, Path::new("a")).parse();
+            format!("{:#}", parsed.expect_err("the source is wrong"))
         };
-        for schema in [r#"{"type": "text"}"#, r#"{"pattern": "a("}"#] {
-            let told = told(schema);
+        let schema = |text: &str| told(GrammarSource::json_schema(text, SchemaConfig::default()));
+        for text in [r#"{"type": "text"}"#, r#"{"pattern": "a("}"#] {
+            let told = schema(text);
             assert!(told.starts_with("a: `") && !told.contains("[a:"), "{told}");
         }
-        let told = told("{");
-        assert!(!told.starts_with("a: ") && told.contains("a:1:2"), "{told}");
-        let options = CompileOptions { file: Some("a".into()), ..CompileOptions::default() };
-        let told = format!("{:#}", named(parse::gbnf("root ::= b", &options).unwrap_err(), Path::new("a")));
-        assert!(!told.starts_with("a: ") && told.contains("a:1:10"), "{told}");
+        let told_of_json = schema("{");
+        assert!(!told_of_json.starts_with("a: ") && told_of_json.contains("a:1:2"), "{told_of_json}");
+        for source in
+            [GrammarSource::gbnf("root ::= b"), GrammarSource::lark("start: bad", Default::default())]
+        {
+            let told = told(source);
+            assert!(!told.starts_with("a: ") && told.contains("a:1:"), "{told}");
+        }
     }
 }

@@ -5,7 +5,8 @@
 use std::io::Write;
 
 use anyhow::{anyhow, bail};
-use maskwright::{Hole, Infiller, Part, Template, Tokenizer};
+use maskwright::infill::{Hole, Infiller, Part};
+use maskwright::{Template, Tokenizer};
 use serde_json::{Value, json};
 
 use crate::arguments::Infill;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use maskwright::{LrSymbol, LrTable};
+use maskwright::debug::{LrSymbol, LrTable};
 
 /// A table with the names of its terminals.
 pub(crate) struct NamedTable {

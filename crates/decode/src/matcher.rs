@@ -3,7 +3,7 @@
 //! The one place where decoding meets the engine: a [`Matcher`] makes the masks, a [`Tokenizer`] cuts forced
 //! text into the tokens that the model expects. All costs are the engine's.
 
-use maskwright_engine::{EngineError, Matcher};
+use maskwright_engine::{Error, Matcher};
 use maskwright_vocabulary::{TokenId, Tokenizer, Vocabulary, mask_words};
 
 use crate::constraint::{Constraint, ConstraintError};
@@ -58,8 +58,8 @@ impl std::fmt::Debug for GrammarConstraint {
     }
 }
 
-impl From<EngineError> for ConstraintError {
-    fn from(error: EngineError) -> Self {
+impl From<Error> for ConstraintError {
+    fn from(error: Error) -> Self {
         ConstraintError::new(error)
     }
 }

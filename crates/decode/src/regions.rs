@@ -9,7 +9,7 @@
 
 use std::time::Instant;
 
-use maskwright_infill::{InfillError, Template};
+use maskwright_infill::{Error, Template};
 use maskwright_vocabulary::{TokenId, Tokenizer};
 
 use crate::constraint::ConstraintError;
@@ -225,6 +225,6 @@ impl Writing<'_> {
     }
 }
 
-fn failed(error: InfillError) -> DecodeError {
+fn failed(error: Error) -> DecodeError {
     ConstraintError::new(error).into()
 }

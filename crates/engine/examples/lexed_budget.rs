@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use maskwright_automata::Fuel;
-use maskwright_engine::{CompiledGrammar, Compiler, Limits, Matcher, TokenCountStatus};
+use maskwright_engine::{Compiler, EngineGrammar, Limits, Matcher, TokenCountStatus};
 use maskwright_lark::{Indentation, LarkConfig, LexerKind, parse_lark};
 use maskwright_vocabulary::{Mask, TokenId, Tokenizer, TokenizerOptions};
 
@@ -74,7 +74,7 @@ fn main() -> Result<(), Error> {
 }
 
 /// Texts drawn from the masks under limits from the least to 40 more.
-fn random_walks(compiled: &Arc<CompiledGrammar>, n_walks: usize) -> Result<(), Error> {
+fn random_walks(compiled: &Arc<EngineGrammar>, n_walks: usize) -> Result<(), Error> {
     let least = Matcher::new(compiled).tokens_to_finish()?.n_tokens;
     let mut mask = Mask::new(compiled.vocabulary().n_vocab());
     let (mut times, mut n_exact, mut n_calls) = (Vec::new(), 0usize, 0usize);
@@ -103,7 +103,7 @@ fn random_walks(compiled: &Arc<CompiledGrammar>, n_walks: usize) -> Result<(), E
 
 /// Real programs at exactly their length.
 fn replay(
-    compiled: &Arc<CompiledGrammar>,
+    compiled: &Arc<EngineGrammar>,
     tokenizer: &Tokenizer,
     language: &str,
     n_programs: usize,

@@ -20,7 +20,7 @@ use crate::rows::{
 };
 use crate::shared_machine::SharedMachine;
 use crate::watched::DoubtfulTokens;
-use crate::{EngineError, Limits, Options};
+use crate::{EngineError, Error, Limits, Options};
 
 /// The most residues of one terminal that are prepared for.
 const MAX_WARM_RESIDUES: usize = 32;
@@ -107,13 +107,16 @@ impl Compiler {
     ///
     /// # Errors
     /// If the grammar's language is empty, a limit is reached, or the work is cancelled through `fuel`.
-    pub fn compile(&self, grammar: Grammar, fuel: &Fuel) -> Result<Arc<CompiledGrammar>, EngineError> {
-        let facts: Vec<TerminalFacts> =
-            grammar.terminals().iter().map(|regex| self.0.facts(regex, fuel)).collect::<Result<_, _>>()?;
+    pub fn compile(&self, grammar: Grammar, fuel: &Fuel) -> Result<Arc<EngineGrammar>, Error> {
+        let facts: Vec<TerminalFacts> = grammar
+            .terminals()
+            .iter()
+            .map(|regex| self.0.facts(regex, fuel))
+            .collect::<Result<_, EngineError>>()?;
         let grammar = reduce(grammar, |terminal: TerminalId| facts[terminal.index()], fuel)?;
         let network = Network::new(grammar, fuel)?;
         let machine = Machine::new(self.0.clone(), network)?;
-        Ok(CompiledGrammar::new(self.0.clone(), None, machine))
+        Ok(EngineGrammar::new(self.0.clone(), None, machine))
     }
 
     /// Compiles a grammar over the tokens of Lark's basic lexer: a text is in the language iff that lexer
@@ -162,12 +165,8 @@ impl Compiler {
         grammar: LexedGrammar<LarkTerminal>,
         layout: Option<Layout>,
         fuel: &Fuel,
-    ) -> Result<Arc<CompiledGrammar>, EngineError> {
-        let terminals = lark_terminals(&grammar.terminals, &ignored(&grammar), fuel)?;
-        let lexer = Lexer::new(&terminals, Discipline::LeftmostFirst, LexerLimits::default(), fuel)?;
-        // A terminal that the lexer never finds has no token.
-        let found = lexer.possible(Choice::Best)?;
-        self.compile_tokens(grammar, layout, lexer, &found, false, fuel)
+    ) -> Result<Arc<EngineGrammar>, Error> {
+        Ok(self.compile_tokens(grammar, layout, false, fuel)?)
     }
 
     /// The same for the contextual discipline: only those terminals compete for a token that can follow the tokens before
@@ -216,23 +215,27 @@ impl Compiler {
         grammar: LexedGrammar<LarkTerminal>,
         layout: Option<Layout>,
         fuel: &Fuel,
-    ) -> Result<Arc<CompiledGrammar>, EngineError> {
-        let terminals = lark_contextual_terminals(&grammar.terminals, &ignored(&grammar), fuel)?;
-        let lexer = Lexer::new(&terminals, Discipline::LongestMatch, LexerLimits::default(), fuel)?;
-        // A terminal that matches nothing by itself has no token.
-        let found = lexer.possible(Choice::Each)?;
-        self.compile_tokens(grammar, layout, lexer, &found, true, fuel)
+    ) -> Result<Arc<EngineGrammar>, Error> {
+        Ok(self.compile_tokens(grammar, layout, true, fuel)?)
     }
 
     fn compile_tokens(
         &self,
         grammar: LexedGrammar<LarkTerminal>,
         layout: Option<Layout>,
-        lexer: Lexer,
-        found: &TerminalSet,
         is_contextual: bool,
         fuel: &Fuel,
-    ) -> Result<Arc<CompiledGrammar>, EngineError> {
+    ) -> Result<Arc<EngineGrammar>, EngineError> {
+        // A terminal that the lexer never finds, or that matches nothing by itself, has no token.
+        let (terminals, discipline, choice) = if is_contextual {
+            let terminals = lark_contextual_terminals(&grammar.terminals, &ignored(&grammar), fuel)?;
+            (terminals, Discipline::LongestMatch, Choice::Each)
+        } else {
+            let terminals = lark_terminals(&grammar.terminals, &ignored(&grammar), fuel)?;
+            (terminals, Discipline::LeftmostFirst, Choice::Best)
+        };
+        let lexer = Lexer::new(&terminals, discipline, LexerLimits::default(), fuel)?;
+        let found = lexer.possible(choice)?;
         let LexedGrammar { rules, terminals, declared, ignored } = grammar;
         let is_made = |terminal: TerminalId| {
             layout.as_ref().is_some_and(|layout| terminal == layout.indent || terminal == layout.dedent)
@@ -245,7 +248,7 @@ impl Compiler {
         let names = terminals.into_iter().map(|terminal| terminal.name).chain(declared).collect();
         let tables = Arc::new(LexedTables::new(lexer, names, ignored, layout, is_contextual)?);
         let machine = Machine::new_lexed(self.0.clone(), network, tables.clone())?;
-        Ok(CompiledGrammar::new(self.0.clone(), Some(tables), machine))
+        Ok(EngineGrammar::new(self.0.clone(), Some(tables), machine))
     }
 
     /// Makes the rows of `terminals` now, those of all residues if they are few, so that no mask has to wait for
@@ -253,7 +256,7 @@ impl Compiler {
     ///
     /// # Errors
     /// If a limit is reached, or the work is cancelled through `fuel`; what was made by then stays.
-    pub fn warm(&self, terminals: &[Regex], fuel: &Fuel) -> Result<(), EngineError> {
+    pub fn warm(&self, terminals: &[Regex], fuel: &Fuel) -> Result<(), Error> {
         if !self.0.options.use_rows {
             return Ok(());
         }
@@ -264,7 +267,7 @@ impl Compiler {
             let mut position = 0;
             while let Some(&residue) = residues.get(position).filter(|_| position < MAX_WARM_RESIDUES) {
                 position += 1;
-                fuel.spend(1)?;
+                fuel.spend(1).map_err(EngineError::from)?;
                 if let Some(row) =
                     self.0.rows.get_if_heavy(&automaton, residue, Some(fuel)).map_err(located)?
                 {
@@ -326,14 +329,14 @@ impl Compiler {
     /// assert!(next.load_rows(&saved, &Fuel::new(1_000)).is_ok());
     /// assert!(next.load_rows(&saved[1..], &Fuel::new(1_000)).is_err());
     /// ```
-    pub fn load_rows(&self, saved: &[u8], fuel: &Fuel) -> Result<usize, EngineError> {
+    pub fn load_rows(&self, saved: &[u8], fuel: &Fuel) -> Result<usize, Error> {
         let shared = &self.0;
         let refused = |error: SavedError| EngineError::saved_rows(error.reason());
         let store = shared.automata.lock().store.clone();
         let saved = SavedRows::read(saved, &shared.vocabulary).map_err(refused)?;
         let mut n_rows = 0;
         for row in saved.rows(&shared.vocabulary).map_err(refused)? {
-            fuel.spend(1)?;
+            fuel.spend(1).map_err(EngineError::from)?;
             let row = match row.map_err(refused)? {
                 ReadRow::Plain(residue, row) => match store.automaton(&residue, fuel) {
                     Ok(automaton) if automaton.store_id() == store.id() => {
@@ -342,7 +345,9 @@ impl Compiler {
                     Ok(_) => None,
                     // Limits may be other than they were; a row more or less changes nothing.
                     Err(error) if error.is_limit() && !error.is_cancelled() => None,
-                    Err(error) => return Err(EngineError::automaton("of a saved row".to_owned(), error)),
+                    Err(error) => {
+                        return Err(EngineError::automaton("of a saved row".to_owned(), error).into());
+                    }
                 },
                 ReadRow::Counted(key, row) => Some(KnownRow::Counted(key, Arc::new(row))),
             };
@@ -447,17 +452,17 @@ impl AutomatonCache {
 }
 
 /// A grammar ready to serve masks over one vocabulary; shared by its sessions and by threads.
-pub struct CompiledGrammar {
+pub struct EngineGrammar {
     shared: Arc<Shared>,
     lexed: Option<Arc<LexedTables>>,
     /// The machine that new sessions start on. Locked to be copied or replaced only.
     machine: Mutex<Arc<SharedMachine>>,
 }
 
-impl CompiledGrammar {
-    fn new(shared: Arc<Shared>, lexed: Option<Arc<LexedTables>>, machine: Machine) -> Arc<CompiledGrammar> {
+impl EngineGrammar {
+    fn new(shared: Arc<Shared>, lexed: Option<Arc<LexedTables>>, machine: Machine) -> Arc<EngineGrammar> {
         let machine = Mutex::new(Arc::new(SharedMachine::new(machine)));
-        Arc::new(CompiledGrammar { shared, lexed, machine })
+        Arc::new(EngineGrammar { shared, lexed, machine })
     }
 
     /// The vocabulary that masks are over.

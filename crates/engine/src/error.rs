@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use maskwright_automata::{Automaton, AutomatonError, FuelError, StateId};
+use maskwright_error::{Error, ErrorKind};
 use maskwright_grammar::GrammarError;
 use maskwright_lexing::LexError;
 
@@ -11,7 +12,7 @@ use crate::budget::MANY;
 
 /// Why a grammar is refused, or a mask cannot be given.
 #[derive(Clone, Debug)]
-pub struct EngineError(Kind);
+pub(crate) struct EngineError(Kind);
 
 #[derive(Clone, Debug)]
 enum Kind {
@@ -202,12 +203,12 @@ impl EngineError {
     }
 
     /// Whether an earlier call of the session panicked, so that nothing can be said of its state.
-    pub fn is_broken(&self) -> bool {
+    fn is_broken(&self) -> bool {
         matches!(self.0, Kind::Broken)
     }
 
     /// Whether a limit on work or size was reached; raising [`Limits`](crate::Limits) may help.
-    pub fn is_limit(&self) -> bool {
+    pub(crate) fn is_limit(&self) -> bool {
         match &self.0 {
             Kind::Grammar(error) => error.is_limit(),
             Kind::Automaton { error, .. } => error.is_limit(),
@@ -232,7 +233,7 @@ impl EngineError {
     }
 
     /// Whether the caller cancelled the work.
-    pub fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         match &self.0 {
             Kind::Grammar(error) => error.is_cancelled(),
             Kind::Automaton { error, .. } => error.is_cancelled(),
@@ -242,7 +243,7 @@ impl EngineError {
     }
 
     /// Whether the grammar's language is empty.
-    pub fn is_unproductive(&self) -> bool {
+    pub(crate) fn is_unproductive(&self) -> bool {
         match &self.0 {
             Kind::Grammar(error) => error.is_unproductive(),
             Kind::NoText => true,
@@ -311,6 +312,17 @@ impl fmt::Display for EngineError {
 }
 
 impl std::error::Error for EngineError {}
+
+impl From<EngineError> for Error {
+    fn from(error: EngineError) -> Error {
+        let otherwise = match &error {
+            error if error.is_unproductive() => ErrorKind::Grammar,
+            error if error.is_broken() => ErrorKind::Internal,
+            _ => ErrorKind::State,
+        };
+        Error::new(ErrorKind::of(error.is_cancelled(), error.is_limit(), otherwise), error)
+    }
+}
 
 impl From<GrammarError> for EngineError {
     fn from(error: GrammarError) -> EngineError {

@@ -5,7 +5,7 @@ use maskwright_vocabulary::TokenId;
 
 use crate::configuration::ConfigId;
 use crate::machine::Machine;
-use crate::{EngineError, Matcher};
+use crate::{EngineError, Error, Matcher};
 
 /// The most terminals that an explanation lists.
 const MAX_LISTED: usize = 12;
@@ -17,11 +17,11 @@ impl Matcher {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub fn expected(&self) -> Result<Vec<String>, EngineError> {
+    pub fn expected(&self) -> Result<Vec<String>, Error> {
         if self.is_terminated() {
             return Ok(Vec::new());
         }
-        self.ask(|machine| expected_at(machine, self.state.config))
+        Ok(self.ask(|machine| expected_at(machine, self.state.config))?)
     }
 
     /// Why `token` is allowed or refused here: the bytes of it that some text goes on with, the first that
@@ -29,7 +29,7 @@ impl Matcher {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub fn explain(&self, token: TokenId) -> Result<String, EngineError> {
+    pub fn explain(&self, token: TokenId) -> Result<String, Error> {
         let vocabulary = self.grammar().vocabulary();
         if self.is_terminated() {
             return Ok(format!("token {} is refused: the text has ended", token.0));

@@ -2,7 +2,7 @@
 
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 
-use crate::{EngineError, Matcher};
+use crate::{Error, Matcher};
 
 /// The longest run of forced bytes that is looked for at once.
 const MAX_FORCED: usize = 1 << 16;
@@ -12,7 +12,7 @@ impl Matcher {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub fn forced_bytes(&self) -> Result<Vec<u8>, EngineError> {
+    pub fn forced_bytes(&self) -> Result<Vec<u8>, Error> {
         let mut forced = Vec::new();
         if self.is_terminated() {
             return Ok(forced);
@@ -39,7 +39,7 @@ impl Matcher {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub fn forced_tokens(&self, encode: impl Fn(&[u8]) -> Vec<u32>) -> Result<Vec<TokenId>, EngineError> {
+    pub fn forced_tokens(&self, encode: impl Fn(&[u8]) -> Vec<u32>) -> Result<Vec<TokenId>, Error> {
         let vocabulary = self.grammar().vocabulary().clone();
         let forced = self.forced_bytes()?;
         if forced.is_empty() {

@@ -12,7 +12,7 @@ use maskwright_vocabulary::{Mask, mask_words};
 use crate::configuration::ConfigId;
 use crate::machine::Machine;
 use crate::mask_form::MaskBuilder;
-use crate::{CompiledGrammar, EngineError, Matcher};
+use crate::{EngineError, EngineGrammar, Error, Matcher};
 
 /// A rule of the normalised grammar, as a network of states.
 ///
@@ -66,7 +66,7 @@ pub struct NetworkStateView {
 pub enum SymbolView {
     /// The terminal of this number.
     Terminal(usize),
-    /// The rule of this number, its place in [`CompiledGrammar::inspect_rules`].
+    /// The rule of this number, its place in [`EngineGrammar::inspect_rules`].
     Rule(usize),
 }
 
@@ -152,14 +152,14 @@ pub enum StackVerdict {
     Always,
 }
 
-impl CompiledGrammar {
+impl EngineGrammar {
     /// Of a lexed grammar, the sequences of terminals that tokens span after `text`, in the order of their terminals'
     /// numbers: which the lexer can make of them, and what the parser says to each. `None` if no text of the
     /// language begins with `text`, or the grammar is not lexed. Visits each token in every reading.
     ///
     /// # Errors
     /// If a limit is reached.
-    pub fn inspect_spans(&self, text: &[u8]) -> Result<Option<Vec<SpanView>>, EngineError> {
+    pub fn inspect_spans(&self, text: &[u8]) -> Result<Option<Vec<SpanView>>, Error> {
         let machine = self.machine();
         let mut machine = machine.lock();
         let Some((lexed, parser)) = machine.lexed_mut() else { return Ok(None) };
@@ -231,7 +231,7 @@ impl CompiledGrammar {
         &self,
         terminal: usize,
         max_states: usize,
-    ) -> Result<Option<(Vec<AutomatonStateView>, bool)>, EngineError> {
+    ) -> Result<Option<(Vec<AutomatonStateView>, bool)>, Error> {
         let machine = self.machine();
         let automaton = {
             let machine = machine.lock();
@@ -284,11 +284,11 @@ impl Matcher {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub fn inspect_rows(&self) -> Result<Vec<RowView>, EngineError> {
+    pub fn inspect_rows(&self) -> Result<Vec<RowView>, Error> {
         if self.is_terminated() {
             return Ok(Vec::new());
         }
-        self.ask(|machine| rows_at(machine, self.state.config))
+        Ok(self.ask(|machine| rows_at(machine, self.state.config))?)
     }
 }
 

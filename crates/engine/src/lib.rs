@@ -5,7 +5,7 @@
 //! tokens that some text of the language goes on with. It knows no surface syntax.
 //!
 //! * [`Compiler`]: owns what grammars share for one vocabulary (automata, rows); makes a
-//!   [`CompiledGrammar`] in time linear in the grammar.
+//!   [`EngineGrammar`] in time linear in the grammar.
 //! * [`Matcher`]: the state of one sequence; fills masks, accepts tokens, rolls back, forks.
 //! * `lexed`: grammars over the tokens of a lexer, masks over their bytes.
 //! * `budget`: the least number of tokens that complete a text, and masks that keep within a limit.
@@ -34,8 +34,9 @@ mod watched;
 mod watched_search;
 
 pub use budget::{MaskStatus, TokenCountStatus, TokensToFinish};
-pub use compiler::{CompiledGrammar, Compiler};
-pub use error::EngineError;
+pub use compiler::{Compiler, EngineGrammar};
+pub(crate) use error::EngineError;
 pub use limits::{ExitRows, Limits, Options};
+pub use maskwright_error::{Error, ErrorKind};
 pub use maskwright_grammar::Layout;
 pub use matcher::Matcher;

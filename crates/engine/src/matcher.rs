@@ -17,13 +17,13 @@ use crate::configuration::ConfigId;
 use crate::machine::Machine;
 use crate::shared_machine::SharedMachine;
 use crate::watched::Place;
-use crate::{CompiledGrammar, EngineError, MaskStatus};
+use crate::{EngineError, EngineGrammar, Error, MaskStatus};
 
 /// The state of one sequence under a grammar: which tokens may come next, and what was accepted.
 ///
 /// Holds a configuration id and a shared history, so cloning ([`fork`](Matcher::fork)) and rolling back cost
 /// nothing that depends on the length of the text. A refused or failed call leaves the state unchanged. A call that
-/// panics leaves the session [broken](EngineError::is_broken): every later call fails, but for [`reset`](Matcher::reset),
+/// panics leaves the session [broken](Matcher::is_broken): every later call fails, but for [`reset`](Matcher::reset),
 /// which begins anew. Other sessions go on.
 ///
 /// Sessions of one grammar may be used from several threads at once, each session from one at a time.
@@ -46,7 +46,7 @@ use crate::{CompiledGrammar, EngineError, MaskStatus};
 /// assert!(!matcher.is_accepting());
 /// ```
 pub struct Matcher {
-    grammar: Arc<CompiledGrammar>,
+    grammar: Arc<EngineGrammar>,
     machine: Arc<SharedMachine>,
     pub(crate) state: State,
     /// Of the last mask.
@@ -143,16 +143,16 @@ impl Drop for Step {
 
 impl Matcher {
     /// A session at the beginning of a text.
-    pub fn new(grammar: &Arc<CompiledGrammar>) -> Matcher {
+    pub fn new(grammar: &Arc<EngineGrammar>) -> Matcher {
         Matcher::on(grammar, grammar.machine())
     }
 
     /// The same, or `None` if that would have to wait for another thread, or to work.
-    pub fn try_new(grammar: &Arc<CompiledGrammar>) -> Option<Matcher> {
+    pub fn try_new(grammar: &Arc<EngineGrammar>) -> Option<Matcher> {
         Some(Matcher::on(grammar, grammar.try_machine()?))
     }
 
-    fn on(grammar: &Arc<CompiledGrammar>, machine: Arc<SharedMachine>) -> Matcher {
+    fn on(grammar: &Arc<EngineGrammar>, machine: Arc<SharedMachine>) -> Matcher {
         let state = State {
             config: machine.start(),
             watching: machine.watching().cloned(),
@@ -172,7 +172,7 @@ impl Matcher {
     }
 
     /// The grammar.
-    pub fn grammar(&self) -> &Arc<CompiledGrammar> {
+    pub fn grammar(&self) -> &Arc<EngineGrammar> {
         &self.grammar
     }
 
@@ -185,7 +185,7 @@ impl Matcher {
     ///
     /// # Errors
     /// If `words` is too short, or a limit is reached; then `words` is unchanged.
-    pub fn fill_mask(&mut self, words: &mut [u32]) -> Result<bool, EngineError> {
+    pub fn fill_mask(&mut self, words: &mut [u32]) -> Result<bool, Error> {
         self.check_width(words)?;
         if self.state.is_terminated {
             self.check()?;
@@ -212,17 +212,17 @@ impl Matcher {
     ///
     /// # Errors
     /// As [`fill_mask`](Matcher::fill_mask).
-    pub fn try_fill_mask(&mut self, words: &mut [u32]) -> Option<Result<bool, EngineError>> {
+    pub fn try_fill_mask(&mut self, words: &mut [u32]) -> Option<Result<bool, Error>> {
         let has_eos = !self.grammar.vocabulary().eos_token_ids().is_empty();
         if self.max_tokens.is_some() || self.state.is_terminated || !has_eos {
             return None;
         }
         let (form, status) = match self.ask_known(|machine| machine.mask_at(&self.state))? {
             Ok(mask) => mask,
-            Err(error) => return Some(Err(error)),
+            Err(error) => return Some(Err(error.into())),
         };
         if let Err(error) = self.check_width(words) {
-            return Some(Err(error));
+            return Some(Err(error.into()));
         }
         self.mask_status = status;
         form.write(words);
@@ -267,7 +267,7 @@ impl Matcher {
     ///
     /// # Errors
     /// As [`fill_mask`](Matcher::fill_mask).
-    pub fn mask(&mut self) -> Result<Mask, EngineError> {
+    pub fn mask(&mut self) -> Result<Mask, Error> {
         let mut mask = Mask::new(self.grammar.vocabulary().n_vocab());
         self.fill_mask(mask.words_mut())?;
         Ok(mask)
@@ -277,7 +277,7 @@ impl Matcher {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub fn accept_token(&mut self, token: TokenId) -> Result<bool, EngineError> {
+    pub fn accept_token(&mut self, token: TokenId) -> Result<bool, Error> {
         match self.after_token(&self.state, token)? {
             Some(state) => {
                 self.push(state);
@@ -292,7 +292,7 @@ impl Matcher {
     ///
     /// # Errors
     /// As [`accept_token`](Matcher::accept_token).
-    pub fn try_accept_token(&mut self, token: TokenId) -> Option<Result<bool, EngineError>> {
+    pub fn try_accept_token(&mut self, token: TokenId) -> Option<Result<bool, Error>> {
         if self.max_tokens.is_some() {
             return None;
         }
@@ -309,7 +309,7 @@ impl Matcher {
             let next = machine.after_bytes(state, bytes)?;
             Ok(next.map(|next| State { n_tokens: next.n_tokens + 1, ..next }))
         })?;
-        Some(next.map(|next| match next {
+        Some(next.map_err(Error::from).map(|next| match next {
             Some(state) => {
                 self.push(state);
                 true
@@ -322,7 +322,7 @@ impl Matcher {
     ///
     /// # Errors
     /// If a limit is reached; the tokens before are accepted then.
-    pub fn accept_tokens(&mut self, tokens: &[TokenId]) -> Result<usize, EngineError> {
+    pub fn accept_tokens(&mut self, tokens: &[TokenId]) -> Result<usize, Error> {
         for (n_accepted, &token) in tokens.iter().enumerate() {
             if !self.accept_token(token)? {
                 return Ok(n_accepted);
@@ -335,7 +335,7 @@ impl Matcher {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub fn validate_tokens(&self, tokens: &[TokenId]) -> Result<usize, EngineError> {
+    pub fn validate_tokens(&self, tokens: &[TokenId]) -> Result<usize, Error> {
         let mut state = self.state.clone();
         for (n_valid, &token) in tokens.iter().enumerate() {
             match self.after_token(&state, token)? {
@@ -352,7 +352,7 @@ impl Matcher {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub fn accept_bytes(&mut self, bytes: &[u8]) -> Result<bool, EngineError> {
+    pub fn accept_bytes(&mut self, bytes: &[u8]) -> Result<bool, Error> {
         if self.state.is_terminated {
             return Ok(false);
         }
@@ -372,7 +372,7 @@ impl Matcher {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub fn validate_bytes(&self, bytes: &[u8]) -> Result<usize, EngineError> {
+    pub fn validate_bytes(&self, bytes: &[u8]) -> Result<usize, Error> {
         if self.state.is_terminated {
             return Ok(0);
         }
@@ -383,10 +383,10 @@ impl Matcher {
     ///
     /// # Errors
     /// If fewer were accepted.
-    pub fn rollback(&mut self, n_steps: usize) -> Result<(), EngineError> {
+    pub fn rollback(&mut self, n_steps: usize) -> Result<(), Error> {
         self.check()?;
         if n_steps > self.state.n_steps {
-            return Err(EngineError::not_that_long(n_steps, self.state.n_steps));
+            return Err(EngineError::not_that_long(n_steps, self.state.n_steps).into());
         }
         for _ in 0..n_steps {
             if let Some(step) = self.history.take() {
@@ -461,7 +461,7 @@ impl Matcher {
     }
 
     /// Accepts a token without a look at the limit.
-    pub(crate) fn accept_unbudgeted(&mut self, token: TokenId) -> Result<bool, EngineError> {
+    pub(crate) fn accept_unbudgeted(&mut self, token: TokenId) -> Result<bool, Error> {
         self.max_tokens = None;
         self.accept_token(token)
     }
@@ -515,7 +515,7 @@ impl Matcher {
         &self,
         mut ask: impl FnMut(&mut Machine) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        self.check()?;
+        self.check_unbroken()?;
         let _breaks = self.breaks_on_panic();
         loop {
             let answer = ask(&mut self.machine.lock());
@@ -531,7 +531,7 @@ impl Matcher {
         &self,
         ask: impl FnOnce(&mut Machine) -> Result<T, EngineError>,
     ) -> Option<Result<T, EngineError>> {
-        if let Err(error) = self.check() {
+        if let Err(error) = self.check_unbroken() {
             return Some(Err(error));
         }
         let _breaks = self.breaks_on_panic();
@@ -550,7 +550,11 @@ impl Matcher {
     ///
     /// # Errors
     /// That it is.
-    pub fn check(&self) -> Result<(), EngineError> {
+    pub fn check(&self) -> Result<(), Error> {
+        Ok(self.check_unbroken()?)
+    }
+
+    fn check_unbroken(&self) -> Result<(), EngineError> {
         if self.is_broken() { Err(EngineError::broken()) } else { Ok(()) }
     }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
-use maskwright_engine::{CompiledGrammar, Compiler, EngineError, Limits, Matcher};
+use maskwright_engine::{Compiler, EngineGrammar, Error, Limits, Matcher};
 use maskwright_grammar::{ExprId, Grammar, GrammarBuilder, RuleId};
 use maskwright_lark::{LarkConfig, LexerKind, parse_lark};
 use maskwright_oracle::{Oracle, TextWalk};
@@ -19,7 +19,7 @@ fn vocabulary(tokens: &[&str]) -> Arc<Vocabulary> {
 }
 
 /// Reads `n_bytes` of `unit` again and again, with a mask every hundred bytes; what is left at the end.
-fn read(compiled: &Arc<CompiledGrammar>, unit: &str, n_bytes: usize) -> Result<Matcher, EngineError> {
+fn read(compiled: &Arc<EngineGrammar>, unit: &str, n_bytes: usize) -> Result<Matcher, Error> {
     let mut matcher = Matcher::new(compiled);
     for (position, byte) in unit.bytes().cycle().take(n_bytes).enumerate() {
         let tokens = compiled.vocabulary().n_vocab() as u32;
@@ -36,7 +36,7 @@ fn read(compiled: &Arc<CompiledGrammar>, unit: &str, n_bytes: usize) -> Result<M
 }
 
 /// `s: "a" s s | "a" s | "a"`, whose readings differ in how deep they are and are not merged.
-fn pairs(limits: Limits) -> Arc<CompiledGrammar> {
+fn pairs(limits: Limits) -> Arc<EngineGrammar> {
     let mut builder = GrammarBuilder::new();
     let start = builder.declare("s");
     let (inner, letter) = (builder.rule(start), builder.literal("a"));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use maskwright_automata::{ByteSet, Fuel, Regex};
 use maskwright_engine::{
-    CompiledGrammar, Compiler, EngineError, Limits, MaskStatus, Matcher, Options, TokenCountStatus,
+    Compiler, EngineGrammar, Error, ErrorKind, Limits, MaskStatus, Matcher, Options, TokenCountStatus,
 };
 use maskwright_grammar::{Grammar, collapse_regular};
 use maskwright_oracle::{Oracle, TextWalk, arb_grammar, arb_text_walk, arb_vocabulary};
@@ -35,12 +35,12 @@ fn limits() -> Limits {
 }
 
 /// Whether a text has too many readings to be followed, which no limit on tokens brings about.
-fn is_too_ambiguous(error: &EngineError) -> bool {
+fn is_too_ambiguous(error: &Error) -> bool {
     error.is_limit() && error.to_string().contains("so ambiguous")
 }
 
 /// A case whose text has too many readings does not count.
-fn done<T>(result: Result<T, EngineError>) -> Result<T, TestCaseError> {
+fn done<T>(result: Result<T, Error>) -> Result<T, TestCaseError> {
     result.map_err(|error| match is_too_ambiguous(&error) {
         true => TestCaseError::reject(error.to_string()),
         false => TestCaseError::fail(error.to_string()),
@@ -51,7 +51,7 @@ fn done<T>(result: Result<T, EngineError>) -> Result<T, TestCaseError> {
 fn compiled(
     grammar: &Grammar,
     vocabulary: &Arc<Vocabulary>,
-) -> Result<Vec<Arc<CompiledGrammar>>, TestCaseError> {
+) -> Result<Vec<Arc<EngineGrammar>>, TestCaseError> {
     let fuel = Fuel::unlimited();
     let mut all = Vec::new();
     for options in [Options::default(), Options { use_memo: false, ..Options::default() }] {
@@ -59,7 +59,7 @@ fn compiled(
         for grammar in [grammar.clone(), collapse_regular(grammar, &fuel).unwrap()] {
             match compiler.compile(grammar, &fuel) {
                 Ok(compiled) => all.push(compiled),
-                Err(error) => prop_assert!(error.is_unproductive(), "{}", error),
+                Err(error) => prop_assert!(error.kind() == ErrorKind::Grammar, "{}", error),
             }
         }
     }

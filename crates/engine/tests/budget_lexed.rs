@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
-use maskwright_engine::{CompiledGrammar, Compiler, EngineError, Limits, Matcher, Options, TokenCountStatus};
+use maskwright_engine::{Compiler, EngineGrammar, Error, Limits, Matcher, Options, TokenCountStatus};
 use maskwright_lark::{Indentation, LarkConfig, LexerKind, Tabs, parse_lark};
 use maskwright_vocabulary::{TokenId, Vocabulary};
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ fn compile(
     lexer: LexerKind,
     vocabulary: &Arc<Vocabulary>,
     options: Options,
-) -> Option<Arc<CompiledGrammar>> {
+) -> Option<Arc<EngineGrammar>> {
     compile_within(source, is_indented, lexer, vocabulary, options, Limits::default())
 }
 
@@ -55,7 +55,7 @@ fn compile_within(
     vocabulary: &Arc<Vocabulary>,
     options: Options,
     limits: Limits,
-) -> Option<Arc<CompiledGrammar>> {
+) -> Option<Arc<EngineGrammar>> {
     let indentation = is_indented.then(|| Indentation {
         newline: "_NL".to_owned(),
         indent: "_INDENT".to_owned(),
@@ -88,7 +88,7 @@ enum Found {
 }
 
 /// By levels: all texts that so many tokens make, as long as a word can begin with them; up to `max_ahead` tokens.
-fn reference(start: &Matcher, n_ordinary: usize, max_ahead: usize) -> Result<Found, EngineError> {
+fn reference(start: &Matcher, n_ordinary: usize, max_ahead: usize) -> Result<Found, Error> {
     let max_ahead = max_ahead.min(MAX_AHEAD);
     let mut level: HashMap<Vec<u8>, Matcher> = HashMap::from([(Vec::new(), start.clone())]);
     let mut n_texts = 0;
@@ -220,7 +220,7 @@ fn check(
 }
 
 /// Whatever is drawn, the text ends in time.
-fn walk_within(compiled: &Arc<CompiledGrammar>, choices: &[u16], spare: usize) -> Result<(), TestCaseError> {
+fn walk_within(compiled: &Arc<EngineGrammar>, choices: &[u16], spare: usize) -> Result<(), TestCaseError> {
     let Ok(least) = Matcher::new(compiled).tokens_to_finish() else { return Ok(()) };
     let limit = least.n_tokens + spare;
     let mut matcher = Matcher::with_max_tokens(compiled, Some(limit)).unwrap();

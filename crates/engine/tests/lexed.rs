@@ -10,7 +10,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
-use maskwright_engine::{CompiledGrammar, Compiler, Layout, Limits, Matcher, Options};
+use maskwright_engine::{Compiler, EngineGrammar, ErrorKind, Layout, Limits, Matcher, Options};
 use maskwright_grammar::{ExprId, GrammarBuilder, LexedGrammar, RuleId, Tabs, TerminalId};
 use maskwright_lexing::{Flags, LarkTerminal, Pattern, ignored_keywords, parse_python};
 use maskwright_oracle::LexedOracle;
@@ -144,7 +144,7 @@ fn texts(alphabet: &[u8], length: usize) -> Vec<Vec<u8>> {
 /// A completion of `text` by letters of `alphabet`, found with the engine; `Err` if there is none, `Ok(None)` if the
 /// search takes too long, here or in the engine.
 fn completion(
-    compiled: &Arc<CompiledGrammar>,
+    compiled: &Arc<EngineGrammar>,
     alphabet: &[u8],
     text: &[u8],
 ) -> Result<Option<Vec<u8>>, String> {
@@ -211,7 +211,7 @@ fn check(
         };
         let compiled = match compiled {
             Ok(compiled) => compiled,
-            Err(error) if error.is_unproductive() => {
+            Err(error) if error.kind() == ErrorKind::Grammar => {
                 prop_assert!(words.is_empty(), "refused as empty, but it has {:?}", words[0]);
                 continue;
             }

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
-use maskwright_engine::{CompiledGrammar, Compiler, Limits, Matcher, Options};
+use maskwright_engine::{Compiler, EngineGrammar, Limits, Matcher, Options};
 use maskwright_lark::{Indentation, LarkConfig, LexerKind, parse_lark};
 use maskwright_vocabulary::Vocabulary;
 
@@ -116,7 +116,7 @@ impl Case {
         lexer: LexerKind,
         vocabulary: &Arc<Vocabulary>,
         options: Options,
-    ) -> Arc<CompiledGrammar> {
+    ) -> Arc<EngineGrammar> {
         let config = LarkConfig {
             lexer,
             indentation: self.has_indentation.then(Indentation::python),

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use maskwright_automata::FuelError;
+use maskwright_error::{Error, ErrorKind};
 
 /// Why a grammar is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +54,12 @@ impl fmt::Display for GrammarError {
 }
 
 impl std::error::Error for GrammarError {}
+
+impl From<GrammarError> for Error {
+    fn from(error: GrammarError) -> Error {
+        Error::new(ErrorKind::of(error.is_cancelled(), error.is_limit(), ErrorKind::Grammar), error)
+    }
+}
 
 impl From<FuelError> for GrammarError {
     fn from(error: FuelError) -> GrammarError {

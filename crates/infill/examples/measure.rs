@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use maskwright_automata::Fuel;
-use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillError, InfillLimits, Infiller, Part, Template};
+use maskwright_infill::{Canvas, CanvasConfig, Error, Hole, InfillLimits, Infiller, Part, Template};
 use maskwright_lark::{LarkConfig, LexerKind, builtin, parse_lark};
 use maskwright_vocabulary::{TokenId, Tokenizer, TokenizerOptions, Vocabulary, mask_contains, mask_words};
 
@@ -81,7 +81,7 @@ fn main() -> anyhow::Result<()> {
         let mut times = Times::default();
         for tokens in &words {
             match measure(&infiller, tokens, known, &mut choices, &mut times) {
-                Err(error) if error.downcast_ref::<InfillError>().is_some_and(InfillError::is_limit) => {
+                Err(error) if error.downcast_ref::<Error>().is_some_and(Error::is_limit) => {
                     times.n_limits += 1;
                 }
                 other => other?,

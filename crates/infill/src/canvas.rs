@@ -5,21 +5,29 @@ use maskwright_vocabulary::{TokenId, mask_contains, mask_insert, mask_words};
 use crate::derivation::Filling;
 use crate::lattice::{Piece, Step};
 use crate::parse::Parse;
-use crate::{InfillError, Infiller};
+use crate::{Error, InfillError, Infiller};
 
 /// What may follow the end of a canvas's text.
 ///
 /// ```
 /// use maskwright_infill::CanvasConfig;
 /// use maskwright_vocabulary::TokenId;
-/// let config = CanvasConfig { padding: Some(TokenId(50_257)) };
+/// let config = CanvasConfig::with_padding(Some(TokenId(50_257)));
 /// assert_ne!(config, CanvasConfig::default());
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct CanvasConfig {
-    /// The token that a model fills up with behind EOS, where that is another than EOS. It must be one that never
-    /// matches as text.
+    /// The token that a model fills up with after EOS, if that is not EOS itself. It must be one that never matches as
+    /// text.
     pub padding: Option<TokenId>,
+}
+
+impl CanvasConfig {
+    /// The default, with this padding.
+    pub fn with_padding(padding: Option<TokenId>) -> CanvasConfig {
+        CanvasConfig { padding }
+    }
 }
 
 /// A sequence of positions, each a known token or a masked one (exactly one token).
@@ -48,7 +56,7 @@ pub struct CanvasConfig {
 /// assert!(canvas.set(1, TokenId(0))?);
 /// canvas.undo();
 /// assert_eq!(canvas.positions()[1], None);
-/// # Ok::<(), maskwright_infill::InfillError>(())
+/// # Ok::<(), maskwright_infill::Error>(())
 /// ```
 pub struct Canvas {
     infiller: Infiller,
@@ -79,17 +87,17 @@ impl Canvas {
         infiller: &Infiller,
         positions: &[Option<TokenId>],
         config: CanvasConfig,
-    ) -> Result<Canvas, InfillError> {
+    ) -> Result<Canvas, Error> {
         let limit = infiller.limits().max_positions;
         if positions.len() > limit {
-            return Err(InfillError::too_long(positions.len(), limit));
+            return Err(InfillError::too_long(positions.len(), limit).into());
         }
         let infiller = infiller.clone();
         for &token in positions.iter().flatten().chain(&config.padding) {
             infiller.check_token(token)?;
         }
         if let Some(padding) = config.padding.filter(|&id| infiller.vocabulary().token_bytes(id).is_some()) {
-            return Err(InfillError::padding_is_text(padding.0));
+            return Err(InfillError::padding_is_text(padding.0).into());
         }
         Ok(Canvas {
             parse: Parse::new(&infiller),
@@ -116,7 +124,7 @@ impl Canvas {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub fn is_possible(&mut self) -> Result<bool, InfillError> {
+    pub fn is_possible(&mut self) -> Result<bool, Error> {
         if let Some(known) = self.is_possible {
             return Ok(known);
         }
@@ -134,18 +142,18 @@ impl Canvas {
     ///
     /// # Errors
     /// If there is no such position, the mask is too short, or a limit is reached.
-    pub fn fill_bitmask(&mut self, position: usize, mask: &mut [u32]) -> Result<(), InfillError> {
+    pub fn fill_bitmask(&mut self, position: usize, mask: &mut [u32]) -> Result<(), Error> {
         self.check_position(position)?;
         let needed = mask_words(self.infiller.vocabulary().n_vocab());
         if mask.len() < needed {
-            return Err(InfillError::mask_too_short(mask.len(), needed));
+            return Err(InfillError::mask_too_short(mask.len(), needed).into());
         }
         let known = self.positions[position].take();
         self.is_fresh &= known.is_none();
         let filled = self.fill_masked(position, mask);
         self.is_fresh &= known.is_none();
         self.positions[position] = known;
-        filled
+        Ok(filled?)
     }
 
     /// Puts `token` at `position`, masked or known before; false, and nothing changes, if the rest can then not be
@@ -153,7 +161,7 @@ impl Canvas {
     ///
     /// # Errors
     /// If there is no such position or token, or a limit is reached; then nothing changes.
-    pub fn set(&mut self, position: usize, token: TokenId) -> Result<bool, InfillError> {
+    pub fn set(&mut self, position: usize, token: TokenId) -> Result<bool, Error> {
         self.check_position(position)?;
         self.infiller.check_token(token)?;
         let before = self.positions[position];
@@ -184,7 +192,7 @@ impl Canvas {
     ///
     /// # Errors
     /// If there is no such position.
-    pub fn unset(&mut self, position: usize) -> Result<(), InfillError> {
+    pub fn unset(&mut self, position: usize) -> Result<(), Error> {
         self.check_position(position)?;
         let change = Change { position, before: self.positions[position], was_possible: self.is_possible };
         // What could be filled still can.
@@ -205,7 +213,7 @@ impl Canvas {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub fn complete(&mut self) -> Result<Option<Vec<TokenId>>, InfillError> {
+    pub fn complete(&mut self) -> Result<Option<Vec<TokenId>>, Error> {
         self.refresh()?;
         let Some((end, fillings)) = self.parse.fillings()? else { return Ok(None) };
         let mut filled = self.positions.clone();

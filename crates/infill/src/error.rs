@@ -3,23 +3,13 @@
 use std::fmt;
 
 use maskwright_automata::{AutomatonError, FuelError};
+use maskwright_error::{Error, ErrorKind};
 use maskwright_grammar::GrammarError;
 use maskwright_lexing::LexError;
 
 /// Why a grammar, canvas or template is refused, or a question about it cannot be answered within the limits.
-///
-/// ```
-/// use maskwright_automata::{Fuel, Regex};
-/// use maskwright_grammar::Grammar;
-/// use maskwright_infill::Infiller;
-/// use maskwright_vocabulary::Vocabulary;
-/// let vocabulary = Vocabulary::from_tokens(vec![Some(b"a".to_vec())], &[], None).unwrap().shared();
-/// let grammar = Grammar::from_regex(Regex::empty());
-/// let error = Infiller::new(&grammar, vocabulary, Default::default(), &Fuel::unlimited()).err().unwrap();
-/// assert!(!error.is_limit());
-/// ```
 #[derive(Clone, Debug)]
-pub struct InfillError(Kind);
+pub(crate) struct InfillError(Kind);
 
 #[derive(Clone, Debug)]
 enum Kind {
@@ -118,7 +108,7 @@ impl InfillError {
     }
 
     /// Whether a limit on work or size was reached; raising [`InfillLimits`](crate::InfillLimits) may help.
-    pub fn is_limit(&self) -> bool {
+    pub(crate) fn is_limit(&self) -> bool {
         match &self.0 {
             Kind::Grammar(error) => error.is_limit(),
             Kind::Automaton { error, .. } => error.is_limit(),
@@ -128,8 +118,21 @@ impl InfillError {
         }
     }
 
+    /// Whether the grammar is at fault, or is of a kind that cannot be infilled, rather than the call.
+    fn is_of_grammar(&self) -> bool {
+        matches!(
+            self.0,
+            Kind::Grammar(_)
+                | Kind::Automaton { .. }
+                | Kind::Lexer(_)
+                | Kind::Declared { .. }
+                | Kind::Unpaired { .. }
+                | Kind::Watched
+        )
+    }
+
     /// Whether the caller cancelled the work.
-    pub fn is_cancelled(&self) -> bool {
+    fn is_cancelled(&self) -> bool {
         match &self.0 {
             Kind::Grammar(error) => error.is_cancelled(),
             Kind::Automaton { error, .. } => error.is_cancelled(),
@@ -206,6 +209,13 @@ impl std::error::Error for InfillError {
             Kind::Lexer(error) => Some(error),
             _ => None,
         }
+    }
+}
+
+impl From<InfillError> for Error {
+    fn from(error: InfillError) -> Error {
+        let otherwise = if error.is_of_grammar() { ErrorKind::Grammar } else { ErrorKind::State };
+        Error::new(ErrorKind::of(error.is_cancelled(), error.is_limit(), otherwise), error)
     }
 }
 

@@ -7,10 +7,10 @@ use maskwright_grammar::{Grammar, GrammarError, Layout, LexedGrammar, Mark, coll
 use maskwright_lexing::LarkTerminal;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
-use crate::InfillError;
 use crate::lexed::LexedTables;
 use crate::right_recursion::repeat_tails;
 use crate::tables::Tables;
+use crate::{Error, InfillError};
 
 /// What infilling may spend, in work units and sizes that are the same on every machine.
 ///
@@ -72,7 +72,7 @@ impl Default for InfillLimits {
 /// let mut mask = [0];
 /// canvas.fill_bitmask(1, &mut mask)?;
 /// assert_eq!(mask, [0b101], "ab a b, a b ab: never a b a");
-/// # Ok::<(), maskwright_infill::InfillError>(())
+/// # Ok::<(), maskwright_infill::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Infiller(Arc<Shared>);
@@ -104,9 +104,9 @@ impl Infiller {
         vocabulary: Arc<Vocabulary>,
         limits: InfillLimits,
         fuel: &Fuel,
-    ) -> Result<Infiller, InfillError> {
+    ) -> Result<Infiller, Error> {
         if grammar.watched().is_some_and(|watched| watched.has(Mark::Opens)) {
-            return Err(InfillError::watched());
+            return Err(InfillError::watched().into());
         }
         let grammar = &grammar.clone().without_watch();
         let grammar = if limits.collapse_regular {
@@ -141,7 +141,7 @@ impl Infiller {
     /// let parts = |n| vec![Part::Text(b"(1".to_vec()), Part::Hole(Hole::Exactly(n)), Part::Text(b"1".to_vec())];
     /// assert_eq!(Template::new(&infiller, parts(1))?.complete()?, None, "the bracket is never closed");
     /// assert_eq!(Template::new(&infiller, parts(2))?.complete()?, Some(b"(1)+1".to_vec()));
-    /// # Ok::<(), maskwright_infill::InfillError>(())
+    /// # Ok::<(), maskwright_infill::Error>(())
     /// ```
     pub fn lexed(
         grammar: &LexedGrammar<LarkTerminal>,
@@ -149,7 +149,7 @@ impl Infiller {
         vocabulary: Arc<Vocabulary>,
         limits: InfillLimits,
         fuel: &Fuel,
-    ) -> Result<Infiller, InfillError> {
+    ) -> Result<Infiller, Error> {
         let mut tables = LexedTables::new(grammar, layout, vocabulary.clone(), limits.merge_alike, fuel)?;
         tables.narrow_first = limits.narrow_first;
         tables.search_first = limits.search_first;

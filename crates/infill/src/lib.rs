@@ -32,6 +32,7 @@ mod tables;
 mod template;
 
 pub use canvas::{Canvas, CanvasConfig};
-pub use error::InfillError;
+pub(crate) use error::InfillError;
 pub use infiller::{InfillLimits, Infiller};
+pub use maskwright_error::{Error, ErrorKind};
 pub use template::{Hole, Part, Template};

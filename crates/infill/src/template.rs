@@ -5,7 +5,7 @@ use maskwright_vocabulary::{TokenId, mask_insert, mask_words};
 use crate::derivation::Filling;
 use crate::lattice::{Piece, Step};
 use crate::parse::Parse;
-use crate::{InfillError, Infiller};
+use crate::{Error, InfillError, Infiller};
 
 /// What a hole of a [`Template`] may be filled with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,7 +47,7 @@ pub enum Part {
 /// let mut mask = [0];
 /// template.fill_next_token_bitmask(0, &[], &mut mask)?;
 /// assert_eq!(mask, [0b010], "`b` and then `a`: nothing else is two tokens here");
-/// # Ok::<(), maskwright_infill::InfillError>(())
+/// # Ok::<(), maskwright_infill::Error>(())
 /// ```
 pub struct Template {
     infiller: Infiller,
@@ -77,7 +77,7 @@ impl Template {
     ///
     /// # Errors
     /// If it has more positions (fixed pieces and tokens of holes) than the limit.
-    pub fn new(infiller: &Infiller, parts: Vec<Part>) -> Result<Template, InfillError> {
+    pub fn new(infiller: &Infiller, parts: Vec<Part>) -> Result<Template, Error> {
         let limit = infiller.limits().max_positions;
         let n_positions = parts.iter().fold(0usize, |sum, part| {
             sum.saturating_add(match part {
@@ -86,7 +86,7 @@ impl Template {
             })
         });
         if n_positions > limit {
-            return Err(InfillError::too_long(n_positions, limit));
+            return Err(InfillError::too_long(n_positions, limit).into());
         }
         let fill = |part| match part {
             Part::Text(text) => Filled::Text(text.into()),
@@ -100,8 +100,8 @@ impl Template {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub fn is_possible(&mut self) -> Result<bool, InfillError> {
-        self.is_possible_with(None)
+    pub fn is_possible(&mut self) -> Result<bool, Error> {
+        Ok(self.is_possible_with(None)?)
     }
 
     /// Why the template is impossible: the fixed text that nothing can read, and how far it can be read. `None` if it
@@ -109,7 +109,7 @@ impl Template {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub fn why_impossible(&mut self) -> Result<Option<String>, InfillError> {
+    pub fn why_impossible(&mut self) -> Result<Option<String>, Error> {
         if self.is_possible()? {
             return Ok(None);
         }
@@ -146,11 +146,11 @@ impl Template {
         hole: usize,
         prefix: &[TokenId],
         mask: &mut [u32],
-    ) -> Result<(), InfillError> {
+    ) -> Result<(), Error> {
         let vocabulary = self.infiller.vocabulary().clone();
         let needed = mask_words(vocabulary.n_vocab());
         if mask.len() < needed {
-            return Err(InfillError::mask_too_short(mask.len(), needed));
+            return Err(InfillError::mask_too_short(mask.len(), needed).into());
         }
         let (index, kind) = self.open_hole(hole)?;
         self.check_tokens(prefix)?;
@@ -181,7 +181,7 @@ impl Template {
     ///
     /// # Errors
     /// If there is no such open hole or token, or a limit is reached; then nothing changes.
-    pub fn fix(&mut self, hole: usize, tokens: &[TokenId]) -> Result<bool, InfillError> {
+    pub fn fix(&mut self, hole: usize, tokens: &[TokenId]) -> Result<bool, Error> {
         let (index, kind) = self.open_hole(hole)?;
         self.check_tokens(tokens)?;
         let fits = match kind {
@@ -200,7 +200,7 @@ impl Template {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub fn complete(&mut self) -> Result<Option<Vec<u8>>, InfillError> {
+    pub fn complete(&mut self) -> Result<Option<Vec<u8>>, Error> {
         let (steps, _) = self.steps(None);
         self.parse.update(&steps, &[steps.len()])?;
         let Some((_, fillings)) = self.parse.fillings()? else { return Ok(None) };

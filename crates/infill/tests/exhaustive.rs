@@ -171,7 +171,8 @@ fn check_canvas(
     let any_token = |index: &Index| TokenId(index.index(vocabulary.n_vocab()) as u32);
     let silent: Vec<TokenId> =
         tokens(vocabulary).filter(|&token| vocabulary.token_bytes(token).is_none()).collect();
-    let config = CanvasConfig { padding: case.padding.map(|index| *index.get(&silent)) };
+    let mut config = CanvasConfig::default();
+    config.padding = case.padding.map(|index| *index.get(&silent));
     let walked = case.walk.tokens(&oracle, vocabulary);
     let mut positions: Vec<Option<TokenId>> = case
         .kinds

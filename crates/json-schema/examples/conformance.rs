@@ -244,7 +244,9 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let mut config = SchemaConfig { property_order, strict, ..SchemaConfig::default() };
+    let mut config = SchemaConfig::default();
+    config.property_order = property_order;
+    config.strict = strict;
     config.limits.max_alternatives = limit.unwrap_or(config.limits.max_alternatives);
     let mut automata = Automata::default();
     let mut n_wrong = 0;

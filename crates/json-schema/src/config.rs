@@ -6,10 +6,12 @@ use crate::terminals::DEFAULT_MAX_INDENT;
 ///
 /// ```
 /// use maskwright_json_schema::{SchemaConfig, Whitespace};
-/// let config = SchemaConfig { whitespace: Whitespace::Compact, ..SchemaConfig::default() };
+/// let mut config = SchemaConfig::default();
+/// config.whitespace = Whitespace::Compact;
 /// assert!(config.strict);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SchemaConfig {
     /// In which order the properties of an object are written.
     pub property_order: PropertyOrder,
@@ -48,6 +50,7 @@ pub enum PropertyOrder {
 
 /// Which white space is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Whitespace {
     /// None.
     Compact,
@@ -62,6 +65,7 @@ pub enum Whitespace {
 
 /// Limits on the size of things. Work as a whole is limited by the caller's fuel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SchemaLimits {
     /// The widest indentation of flexible white space, in characters.
     pub max_indent: u32,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use maskwright_automata::{AutomatonError, FuelError};
+use maskwright_error::{Error, ErrorKind, Place};
 use maskwright_syntax::SyntaxError;
 
 /// Why a schema is refused: a message, a JSON pointer to the place, the keyword there and, where there is one, a hint.
@@ -278,3 +279,18 @@ impl fmt::Display for SchemaError {
 }
 
 impl std::error::Error for SchemaError {}
+
+impl From<SchemaError> for Error {
+    fn from(error: SchemaError) -> Error {
+        let has_pointer = !error.is_syntax() && !error.is_cancelled();
+        let place = Place {
+            pointer: has_pointer.then(|| error.pointer().to_owned()),
+            keyword: error.keyword(),
+            line: error.line(),
+            column: error.column(),
+            hint: error.hint().map(str::to_owned),
+            ..Place::default()
+        };
+        Error::new(ErrorKind::of(error.is_cancelled(), error.is_limit(), ErrorKind::Schema), error).at(place)
+    }
+}

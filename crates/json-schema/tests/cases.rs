@@ -41,14 +41,17 @@ fn every_case_is_as_told() {
             };
             let number = |key: &str| case[key].as_u64().map(|number| u32::try_from(number).unwrap());
             let default = SchemaLimits::default();
-            let limits = SchemaLimits {
-                max_number_digits: number("max_number_digits"),
-                max_indent: number("max_indent").unwrap_or(default.max_indent),
-                max_alternatives: number("max_alternatives").map_or(default.max_alternatives, |n| n as usize),
-                ..default
-            };
+            let mut limits = default;
+            limits.max_number_digits = number("max_number_digits");
+            limits.max_indent = number("max_indent").unwrap_or(default.max_indent);
+            limits.max_alternatives =
+                number("max_alternatives").map_or(default.max_alternatives, |n| n as usize);
             let strict = case["lenient"] != true;
-            let config = SchemaConfig { whitespace, property_order, limits, strict };
+            let mut config = SchemaConfig::default();
+            config.whitespace = whitespace;
+            config.property_order = property_order;
+            config.limits = limits;
+            config.strict = strict;
             let result = compile(&case["schema"], &config, &Fuel::new(10_000_000));
             match (&case["error"], result) {
                 (Value::Null, Ok(compiled)) => {

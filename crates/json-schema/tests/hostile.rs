@@ -112,7 +112,8 @@ fn what_is_not_enforced_is_reported() {
     let schema = json!({"type": ["string", "array"], "format": "colour", "uniqueItems": true, "minItems": 2, "items": {"type": "string", "pattern": "x"}, "hint": 1});
     let error = compiled(&schema).unwrap_err();
     assert!(error.is_unsupported() && error.keyword() == Some("uniqueItems"));
-    let config = SchemaConfig { strict: false, ..SchemaConfig::default() };
+    let mut config = SchemaConfig::default();
+    config.strict = false;
     let report = compile(&schema, &config, &Fuel::new(FUEL)).unwrap().report;
     let told: Vec<String> = report
         .entries()
@@ -193,7 +194,8 @@ fn what_is_not_strict_ends_with_the_fuel() {
     let unions: Vec<Value> = (0..400).map(|i| choice(i, 3)).collect();
     let exclusive: Vec<Value> = (0..40).map(|i| json!({"properties": {format!("a{i}"): {"pattern": "(a)\\1"}, format!("b{i}"): {"type": "null"}}})).collect();
     let chain = (0..100).fold(json!({"type": "null"}), |inner, _| json!({"not": {"not": inner}}));
-    let config = SchemaConfig { strict: false, ..SchemaConfig::default() };
+    let mut config = SchemaConfig::default();
+    config.strict = false;
     let mut n_taken = 0;
     for schema in [
         json!({"properties": patterns}),

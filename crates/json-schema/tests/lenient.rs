@@ -49,8 +49,12 @@ fn what_is_not_strict_lets_every_valid_value_pass() {
             }
             root["allOf"] = json!([schema]);
             let property_order = if is_any_order { PropertyOrder::Any } else { PropertyOrder::Schema };
-            let limits = SchemaLimits { max_alternatives, ..SchemaLimits::default() };
-            let config = SchemaConfig { property_order, strict: false, limits, ..SchemaConfig::default() };
+            let mut limits = SchemaLimits::default();
+            limits.max_alternatives = max_alternatives;
+            let mut config = SchemaConfig::default();
+            config.property_order = property_order;
+            config.strict = false;
+            config.limits = limits;
             let compiled = match compile(&root, &config, &Fuel::new(1_000_000)) {
                 Ok(compiled) => compiled,
                 Err(error) if error.is_unsatisfiable() => {

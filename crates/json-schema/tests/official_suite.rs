@@ -70,7 +70,8 @@ fn schemas_of_the_official_suite_are_exact_or_refused() {
                 if let Value::Object(schema) = &mut schema {
                     schema.entry("$schema").or_insert(json!(uri));
                 }
-                let config = SchemaConfig { property_order: PropertyOrder::Any, ..SchemaConfig::default() };
+                let mut config = SchemaConfig::default();
+                config.property_order = PropertyOrder::Any;
                 let compiled = match compile(&schema, &config, &Fuel::new(10_000_000)) {
                     Ok(compiled) => Some(compiled),
                     Err(error) if error.is_unsatisfiable() => None,

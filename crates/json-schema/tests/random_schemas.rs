@@ -33,7 +33,8 @@ proptest! {
         }
         root["allOf"] = json!([schema]);
         let property_order = if is_any_order { PropertyOrder::Any } else { PropertyOrder::Schema };
-        let config = SchemaConfig { property_order, ..SchemaConfig::default() };
+        let mut config = SchemaConfig::default();
+        config.property_order = property_order;
         let grammar = match compile(&root, &config, &Fuel::new(1_000_000)) {
             Ok(compiled) => Some(compiled.grammar),
             Err(error) if error.is_unsatisfiable() => None,

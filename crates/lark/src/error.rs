@@ -4,6 +4,7 @@ use std::fmt;
 
 use ariadne::{CharSet, Config, Label, Report, ReportKind};
 use maskwright_automata::FuelError;
+use maskwright_error::{Error, ErrorKind};
 use maskwright_syntax::nearest_name;
 
 use crate::source::{Sources, Span};
@@ -251,3 +252,16 @@ impl fmt::Debug for LarkError {
 }
 
 impl std::error::Error for LarkError {}
+
+impl From<LarkError> for Error {
+    /// Without a path: whether the [name](LarkError::source_name) of the source is one, only the caller knows.
+    fn from(error: LarkError) -> Error {
+        let place = maskwright_error::Place {
+            line: Some(error.line()),
+            column: Some(error.column()),
+            hint: error.hint().map(str::to_owned),
+            ..maskwright_error::Place::default()
+        };
+        Error::new(ErrorKind::of(error.is_cancelled(), error.is_limit(), ErrorKind::Grammar), error).at(place)
+    }
+}

@@ -148,7 +148,8 @@ impl Symbols {
 /// The texts of a schema that can stand in other texts.
 fn texts(schema: &NestedSchema, config: &SchemaConfig, fuel: &Fuel) -> Result<Grammar, Fault> {
     // There is no report in which a keyword could be said not to be enforced.
-    let config = SchemaConfig { strict: true, ..*config };
+    let mut config = *config;
+    config.strict = true;
     let compiled =
         compile_str(&schema.text, &config, fuel).map_err(|error| wrong_schema(&error, schema.span))?;
     // Keys that no schema names may occur twice then, and count twice for `minProperties`, as everyone is told

@@ -13,9 +13,11 @@ use std::error::Error;
 use std::hint::black_box;
 use std::sync::Arc;
 
+use maskwright::json_schema::SchemaConfig;
+use maskwright::lark::{LarkOptions, LexerKind};
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, LarkOptions, LexerKind, Matcher, SchemaConfig, TokenId,
-    Tokenizer, TokenizerOptions, mask_words,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId, Tokenizer, TokenizerOptions,
+    mask_words,
 };
 
 /// What a grammar is written in.
@@ -72,13 +74,14 @@ fn compile_and_first_mask(
     let options = CompileOptions::default();
     let grammar = match source {
         Source::Schema(schema) => {
-            compiler.compile_json_schema(schema, &SchemaConfig::default(), &options)?.grammar
+            compiler.compile(&GrammarSource::json_schema(schema, SchemaConfig::default()), &options)?
         }
         Source::Lark(source) => {
-            let lark = LarkOptions { lexer: LexerKind::Basic, ..LarkOptions::default() };
-            compiler.compile_lark(source, &lark, &options)?
+            let mut lark = LarkOptions::default();
+            lark.lexer = LexerKind::Basic;
+            compiler.compile(&GrammarSource::lark(*source, lark), &options)?
         }
-        Source::Builtin(name) => compiler.compile_builtin(name, &options)?,
+        Source::Builtin(name) => compiler.compile(&GrammarSource::builtin(*name), &options)?,
     };
     Matcher::new(&grammar).fill_mask(words)?;
     Ok(grammar)

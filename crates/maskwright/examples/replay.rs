@@ -11,8 +11,9 @@
 use std::error::Error;
 use std::time::Instant;
 
+use maskwright::json_schema::SchemaConfig;
 use maskwright::{
-    CompileOptions, Compiler, Matcher, SchemaConfig, TokenId, Tokenizer, TokenizerOptions, mask_contains,
+    CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer, TokenizerOptions, mask_contains,
     mask_words,
 };
 use serde_json::Value;
@@ -126,14 +127,16 @@ fn run_all(
         let id = record["id"].as_str().unwrap_or_default();
         let schema = record["schema"].to_string();
         let clock = Instant::now();
-        let compiled =
-            compiler.compile_json_schema(&schema, &SchemaConfig::default(), &CompileOptions::default());
+        let compiled = compiler.compile(
+            &GrammarSource::json_schema(&schema, SchemaConfig::default()),
+            &CompileOptions::default(),
+        );
         let compile_time = clock.elapsed();
         let Ok(compiled) = compiled else {
             findings.n_refused += 1;
             continue;
         };
-        Matcher::new(&compiled.grammar).fill_mask(&mut words)?;
+        Matcher::new(&compiled).fill_mask(&mut words)?;
         first.add(clock.elapsed().as_secs_f64() * 1e6, || {
             format!("{id}, {} bytes, compile alone {compile_time:?}", schema.len())
         });
@@ -144,7 +147,7 @@ fn run_all(
             if limit.is_some_and(|limit| ids.len() >= limit) {
                 continue;
             }
-            let mut matcher = match Matcher::with_max_tokens(&compiled.grammar, limit) {
+            let mut matcher = match Matcher::with_max_tokens(&compiled, limit) {
                 // No text of the schema has so few tokens.
                 Err(_) if limit.is_some() => continue,
                 matcher => matcher?,
@@ -175,7 +178,7 @@ fn run_all(
                 findings.wrong.push(format!("{id}, instance {instance}: accepted {is_accepted}"));
             }
         }
-        findings.machine_bytes += compiled.grammar.memory_usage();
+        findings.machine_bytes += compiled.memory_usage();
     }
     findings.shared_bytes = compiler.memory_usage();
     Ok(findings)

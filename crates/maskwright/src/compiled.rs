@@ -4,32 +4,32 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use maskwright_automata::Fuel;
-use maskwright_grammar::Grammar;
-use maskwright_infill::{InfillLimits, Infiller};
+use maskwright_engine::EngineGrammar;
+use maskwright_infill::Infiller;
+use maskwright_json_schema::Report;
 use maskwright_lark::{LarkGrammar, LexerKind};
 use maskwright_vocabulary::Vocabulary;
 
-use crate::{CompileOptions, Error};
-
-/// Reads a grammar's source once more.
-type Reader = dyn Fn(&Fuel) -> Result<Grammar, Error> + Send + Sync;
+use crate::json_schema::Schema;
+use crate::source::Parsed;
+use crate::{CompileOptions, Error, GrammarSource, Limits, lark};
 
 /// A grammar ready for use over one vocabulary; shared by sessions and threads.
 ///
-/// It stands for the engine's compiled grammar ([`Deref`]), which [`Matcher::new`](crate::Matcher::new) takes, and
-/// makes the [`Infiller`] that [`Template`](crate::Template) and [`Canvas`](crate::Canvas) take when one is first
-/// asked for.
+/// [`Matcher::new`](crate::Matcher::new) takes it as it is ([`Deref`] gives the part for sessions);
+/// [`Template`](crate::Template) and [`Canvas`](crate::Canvas) take its [`infiller`](CompiledGrammar::infiller), which is
+/// made when first asked for.
 ///
 /// Rejected: keeping the parsed grammar for the infiller. Most grammars are never infilled, and a copy of each would
 /// be part of every compilation; reading the source again takes as long as the first time, once. (Lark grammars are
 /// kept: reading one again would look for its imports again, and they are few and small.)
 ///
 /// ```
-/// use maskwright::{Canvas, CanvasConfig, CompileOptions, Compiler, Matcher, TokenId, Tokenizer};
+/// use maskwright::infill::CanvasConfig;
+/// use maskwright::{Canvas, CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
 /// let tokens = ["a", "b", "ab", "</s>"].map(|token| token.as_bytes().to_vec());
 /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[3])?);
-/// let grammar = compiler.compile_regex("(ab)+", &CompileOptions::default())?;
+/// let grammar = compiler.compile(&GrammarSource::regex("(ab)+"), &CompileOptions::default())?;
 /// assert_eq!(Matcher::new(&grammar).mask()?.len(), 2);
 /// let infiller = grammar.infiller(&CompileOptions::default())?;
 /// let mut canvas = Canvas::new(&infiller, &[None, Some(TokenId(0)), None], CanvasConfig::default())?;
@@ -37,37 +37,34 @@ type Reader = dyn Fn(&Fuel) -> Result<Grammar, Error> + Send + Sync;
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 pub struct CompiledGrammar {
-    sessions: Arc<maskwright_engine::CompiledGrammar>,
-    source: Source,
+    sessions: Arc<EngineGrammar>,
+    origin: Origin,
+    report: Option<Report>,
     infiller: Mutex<Option<Infiller>>,
-    compile_fuel: u64,
+    limits: Limits,
 }
 
 /// What an infiller is made from.
-enum Source {
-    Scannerless(Box<Reader>),
-    Lexed(Box<LarkGrammar>),
+pub(crate) enum Origin {
+    Source(Box<GrammarSource>),
+    Schema(Box<Schema>),
+    Lark(Box<LarkGrammar>),
 }
 
 impl CompiledGrammar {
-    /// `reader` gives the grammar that `sessions` was compiled from.
+    /// `origin` is what `sessions` was compiled from.
     pub(crate) fn new(
-        sessions: Arc<maskwright_engine::CompiledGrammar>,
-        compile_fuel: u64,
-        reader: impl Fn(&Fuel) -> Result<Grammar, Error> + Send + Sync + 'static,
-    ) -> Arc<CompiledGrammar> {
-        let source = Source::Scannerless(Box::new(reader));
-        Arc::new(CompiledGrammar { sessions, source, infiller: Mutex::default(), compile_fuel })
+        sessions: Arc<EngineGrammar>,
+        origin: Origin,
+        report: Option<Report>,
+        limits: Limits,
+    ) -> CompiledGrammar {
+        CompiledGrammar { sessions, origin, report, infiller: Mutex::default(), limits }
     }
 
-    /// A grammar over the tokens of a lexer, which `sessions` was compiled from.
-    pub(crate) fn lexed(
-        sessions: Arc<maskwright_engine::CompiledGrammar>,
-        compile_fuel: u64,
-        grammar: LarkGrammar,
-    ) -> Arc<CompiledGrammar> {
-        let source = Source::Lexed(Box::new(grammar));
-        Arc::new(CompiledGrammar { sessions, source, infiller: Mutex::default(), compile_fuel })
+    /// What of a JSON Schema is enforced, keyword by keyword; `None` for other sources.
+    pub fn report(&self) -> Option<&Report> {
+        self.report.as_ref()
     }
 
     /// The vocabulary that masks are over.
@@ -83,11 +80,13 @@ impl CompiledGrammar {
     /// block or bracket open; or a limit is reached.
     ///
     /// ```
-    /// use maskwright::{CompileOptions, Compiler, Hole, Part, Template, Tokenizer};
+    /// use maskwright::infill::{Hole, Part};
+    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Template, Tokenizer};
     /// let tokens = ["1", "2", ",", "[", "]", "</s>"].map(|token| token.as_bytes().to_vec());
     /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[5])?);
     /// let options = CompileOptions::default();
-    /// let list = compiler.compile_gbnf(r#"root ::= "[" [0-9] ("," [0-9])* "]""#, &options)?;
+    /// let list = GrammarSource::gbnf(r#"root ::= "[" [0-9] ("," [0-9])* "]""#);
+    /// let list = compiler.compile(&list, &options)?;
     /// let parts = vec![Part::Text(b"[1".to_vec()), Part::Hole(Hole::Exactly(3)), Part::Text(b"2]".to_vec())];
     /// let mut template = Template::new(&list.infiller(&options)?, parts)?;
     /// let text = template.complete()?.expect("a comma, a digit and a comma fit");
@@ -99,18 +98,27 @@ impl CompiledGrammar {
             return Ok(infiller.clone());
         }
         // Made without the lock: `options` may have a token whose watch calls foreign code.
-        let fuel = options.fuel(self.compile_fuel);
-        let (vocabulary, limits) = (self.vocabulary().clone(), InfillLimits::default());
-        let made = match &self.source {
-            Source::Scannerless(reader) => Infiller::new(&reader(&fuel)?, vocabulary, limits, &fuel),
-            Source::Lexed(grammar) if grammar.lexer != LexerKind::Basic => {
-                return Err(Error::no_contextual_infilling());
+        let fuel = options.fuel(self.limits.compile_fuel);
+        let (vocabulary, limits) = (self.vocabulary().clone(), self.limits.infill());
+        let over_bytes = match &self.origin {
+            Origin::Source(source) => match source.read(&fuel)?.0 {
+                Parsed::OverBytes(grammar, _) => Some(*grammar),
+                Parsed::Lark(lark) => lark.over_bytes,
+            },
+            Origin::Schema(schema) => Some(schema.grammar(&fuel)?),
+            Origin::Lark(lark) => lark.over_bytes.clone(),
+        };
+        let made = match (over_bytes, &self.origin) {
+            (Some(grammar), _) => Infiller::new(&grammar, vocabulary, limits, &fuel)?,
+            (None, Origin::Lark(lark)) if lark.lexer == LexerKind::Basic => {
+                Infiller::lexed(&lark.lexed, lark.indentation.as_ref(), vocabulary, limits, &fuel)?
             }
-            Source::Lexed(grammar) => {
-                Infiller::lexed(&grammar.lexed, grammar.indentation.as_ref(), vocabulary, limits, &fuel)
+            (None, _) => {
+                let message = "infilling is not known for the contextual lexer of a Lark grammar";
+                let hint = "compile it with the basic lexer (lexer=\"basic\", --lexer basic), which lets all terminals compete everywhere";
+                return Err(lark::with_hint(message, hint));
             }
         };
-        let made = made.map_err(Error::infiller)?;
         Ok(self.lock_infiller().get_or_insert(made).clone())
     }
 
@@ -121,14 +129,14 @@ impl CompiledGrammar {
 
     /// Whether the grammar reads the tokens of a lexer (Lark).
     pub fn is_lexed(&self) -> bool {
-        matches!(self.source, Source::Lexed(_))
+        matches!(&self.origin, Origin::Lark(lark) if lark.over_bytes.is_none())
     }
 }
 
 impl Deref for CompiledGrammar {
-    type Target = Arc<maskwright_engine::CompiledGrammar>;
+    type Target = Arc<EngineGrammar>;
 
-    fn deref(&self) -> &Arc<maskwright_engine::CompiledGrammar> {
+    fn deref(&self) -> &Arc<EngineGrammar> {
         &self.sessions
     }
 }

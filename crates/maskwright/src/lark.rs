@@ -6,13 +6,14 @@
 use std::path::{Path, PathBuf};
 
 use maskwright_automata::Fuel;
+use maskwright_error::{ErrorKind, Place};
 use maskwright_json_schema::SchemaConfig;
-use maskwright_lark::{
-    ImportRequest, ImportedGrammar, Indentation, LarkConfig, LarkGrammar, LexerKind, builtin, builtin_names,
-    parse_lark,
-};
+use maskwright_lark::{ImportRequest, ImportedGrammar, LarkConfig, LarkGrammar, builtin, parse_lark};
+use maskwright_syntax::nearest_name;
 
 use crate::Error;
+
+pub use maskwright_lark::{Indentation, LexerKind, Tabs, builtin_names};
 
 /// What a grammar without a file is called in messages.
 const NAMELESS: &str = "grammar.lark";
@@ -20,34 +21,28 @@ const NAMELESS: &str = "grammar.lark";
 /// What the names of built-in grammars begin with.
 const BUILT_IN: &str = "<built in>/";
 
-/// Whether a source of this name was read from a file.
-pub(crate) fn is_file(name: &str) -> bool {
-    name != NAMELESS && !name.starts_with(BUILT_IN)
-}
-
 /// How a grammar in Lark's language is read.
 ///
 /// ```
-/// use maskwright::{Indentation, LarkOptions, LexerKind};
-/// let options = LarkOptions { lexer: LexerKind::Basic, indentation: Some(Indentation::python()), ..Default::default() };
+/// use maskwright::lark::{Indentation, LarkOptions, LexerKind};
+/// let mut options = LarkOptions::default();
 /// assert_eq!(options.start, "start");
+/// options.lexer = LexerKind::Basic;
+/// options.indentation = Some(Indentation::python());
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LarkOptions {
     /// The rule of whole texts.
     pub start: String,
-    /// Which terminals compete for the next token.
+    /// Which terminals are considered at a point of the text.
     pub lexer: LexerKind,
     /// The terminals that make indentation part of the grammar.
     pub indentation: Option<Indentation>,
-    /// How JSON Schemas in the grammar (`%json`) are read; what is not enforced is an error, strict or not, but that keys which a
-    /// schema does not name may occur twice, and then count twice for `minProperties` and `maxProperties`.
+    /// How JSON Schemas in the grammar (`%json`) are read. What cannot be enforced is an error, strict or not.
     pub schemas: SchemaConfig,
-    /// The file that the grammar was read from: what messages call it, and beside which its relative imports
-    /// (`%import .names.NAME`) and schemas (`%json "call.json"`) are looked for. Without it they are looked for in
-    /// `import_paths`.
-    pub file: Option<PathBuf>,
     /// The folders in which imported grammars and schemas are looked for, before those that are built in (`common`).
+    /// Relative imports are looked for beside the grammar's [file](crate::GrammarSource::file), or here if it has none.
     pub import_paths: Vec<PathBuf>,
 }
 
@@ -58,16 +53,20 @@ impl Default for LarkOptions {
             lexer: LexerKind::default(),
             indentation: None,
             schemas: SchemaConfig::default(),
-            file: None,
             import_paths: Vec::new(),
         }
     }
 }
 
 /// Reads a grammar in Lark's language.
-pub(crate) fn parse(source: &str, options: &LarkOptions, fuel: &Fuel) -> Result<LarkGrammar, Error> {
-    let name = options.file.as_ref().map_or(NAMELESS.into(), |file| file.to_string_lossy());
-    let resolver = |request: &ImportRequest<'_>| resolve(request, options);
+pub(crate) fn parse(
+    source: &str,
+    file: Option<&Path>,
+    options: &LarkOptions,
+    fuel: &Fuel,
+) -> Result<LarkGrammar, Error> {
+    let name = file.map_or(NAMELESS.into(), Path::to_string_lossy);
+    let resolver = |request: &ImportRequest<'_>| resolve(request, file, options);
     let config = LarkConfig {
         start: options.start.clone(),
         lexer: options.lexer,
@@ -75,27 +74,48 @@ pub(crate) fn parse(source: &str, options: &LarkOptions, fuel: &Fuel) -> Result<
         schemas: options.schemas,
         resolver: Some(&resolver),
     };
-    Ok(parse_lark(source, &name, &config, fuel)?)
+    parse_lark(source, &name, &config, fuel).map_err(|error| {
+        let name = error.source_name();
+        let path = (name != NAMELESS && !name.starts_with(BUILT_IN)).then(|| PathBuf::from(name));
+        Error::from(error).in_file(path.as_deref())
+    })
 }
 
 /// Reads the built-in grammar `name`.
 pub(crate) fn parse_builtin(name: &str, fuel: &Fuel) -> Result<LarkGrammar, Error> {
-    let Some(known) = builtin(name) else {
-        let names: Vec<&str> = builtin_names().collect();
-        return Err(Error::no_builtin(name, &names));
-    };
+    let Some(known) = builtin(name) else { return Err(no_builtin(name)) };
     let config = LarkConfig { lexer: known.lexer, indentation: known.indentation, ..LarkConfig::default() };
     Ok(parse_lark(known.text, &format!("{BUILT_IN}{name}.lark"), &config, fuel)?)
 }
 
+/// No built-in grammar is called `name`.
+fn no_builtin(name: &str) -> Error {
+    let known: Vec<&str> = builtin_names().collect();
+    let message = format!("no built-in grammar is called {name:?}, expected one of {}", known.join(", "));
+    match nearest_name(name, known) {
+        Some((_, meant)) => with_hint(&message, &format!("did you mean `{meant}`?")),
+        None => Error::message(ErrorKind::Grammar, message),
+    }
+}
+
+/// An error about a grammar, with a hint.
+pub(crate) fn with_hint(message: &str, hint: &str) -> Error {
+    Error::message(ErrorKind::Grammar, format!("{message}\nHelp: {hint}"))
+        .at(Place { hint: Some(hint.to_owned()), ..Place::default() })
+}
+
 /// Finds an imported grammar or schema: a relative one beside the file that imports it, others in the import paths.
-fn resolve(request: &ImportRequest<'_>, options: &LarkOptions) -> Option<ImportedGrammar> {
+fn resolve(
+    request: &ImportRequest<'_>,
+    file: Option<&Path>,
+    options: &LarkOptions,
+) -> Option<ImportedGrammar> {
     let read = |path: PathBuf| {
         let text = std::fs::read_to_string(&path).ok()?;
         Some(ImportedGrammar { name: path.to_string_lossy().into_owned(), text })
     };
     match request.from {
-        Some(importer) if options.file.is_some() || importer != NAMELESS => {
+        Some(importer) if file.is_some() || importer != NAMELESS => {
             read(Path::new(importer).parent()?.join(request.path))
         }
         _ => options.import_paths.iter().find_map(|folder| read(folder.join(request.path))),

@@ -4,52 +4,74 @@
 //! model's vocabulary, Maskwright says at each step exactly which tokens may come next.
 //!
 //! ```
-//! use maskwright::{CompileOptions, Compiler, Matcher, Tokenizer};
+//! use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
 //!
 //! let tokens = ["{", "}", "\"", "ok", ":", " ", "true", "false", "</s>"];
 //! let tokenizer = Tokenizer::from_tokens(tokens.map(|token| token.as_bytes().to_vec()).to_vec(), &[8])?;
 //! let compiler = Compiler::new(&tokenizer);
 //! let schema = r#"{"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"],
 //!     "additionalProperties": false}"#;
-//! let compiled = compiler.compile_json_schema(schema, &Default::default(), &CompileOptions::default())?;
-//! let mut matcher = Matcher::new(&compiled.grammar);
+//! let schema = GrammarSource::json_schema(schema, Default::default());
+//! let mut matcher = Matcher::new(&compiler.compile(&schema, &CompileOptions::default())?);
 //! for token in tokenizer.encode(r#"{"ok": true}"#)? {
-//!     assert!(matcher.mask()?.contains(maskwright::TokenId(token)));
-//!     assert!(matcher.accept_token(maskwright::TokenId(token))?);
+//!     assert!(matcher.mask()?.contains(TokenId(token)));
+//!     assert!(matcher.accept_token(TokenId(token))?);
 //! }
 //! assert!(matcher.is_accepting());
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 //!
-//! The pieces: a [`Tokenizer`] (a [`Vocabulary`] with its encoder), a [`Compiler`] for it, the
-//! [`CompiledGrammar`] it makes, and a [`Matcher`] for each sequence, with or without a limit on tokens that the text
-//! is complete within ([`Matcher::with_max_tokens`]). Texts of which parts are known are a [`Template`] (fixed
-//! pieces and holes) or a [`Canvas`] (known and masked tokens).
+//! The parts: a [`Tokenizer`] (a [`Vocabulary`] with its encoder), a [`Compiler`] for it, a [`GrammarSource`], the
+//! [`CompiledGrammar`] made from it, and a [`Matcher`] for each sequence. [`Matcher::with_max_tokens`] makes sure that the
+//! text is complete within a number of tokens. A [`Template`] (fixed pieces and holes) or a [`Canvas`] (known and masked
+//! tokens) fills in a text with known parts. Every call that can fail returns [`Error`].
+//!
+//! Rare options are in modules by topic: [`json_schema`], [`lark`], [`infill`], [`grammar`] (grammars built by hand) and
+//! [`inspect`] (what the engine knows, for debugging).
 
 mod compiled;
 mod compiler;
-mod error;
-mod gbnf;
-mod lark;
-pub mod parse;
-mod schema;
+pub mod json_schema;
+pub mod lark;
+mod limits;
+mod source;
 
 pub use compiled::CompiledGrammar;
-pub use compiler::{CompileOptions, CompiledSchema, Compiler};
-pub use error::{Error, ErrorKind};
-pub use lark::LarkOptions;
-pub use maskwright_automata::{CancelToken, Regex};
-pub use maskwright_engine::{
-    EngineError, Limits, MaskStatus, Matcher, Options, TokenCountStatus, TokensToFinish, inspect,
-};
-pub use maskwright_grammar::{Grammar, GrammarBuilder, LrConflict, LrProduction, LrState, LrSymbol, LrTable};
-pub use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillError, Infiller, Part, Template};
-pub use maskwright_json_schema::{
-    PropertyOrder, Report, ReportEntry, SchemaConfig, Status, Warning, Whitespace,
-};
-pub use maskwright_lark::{Indentation, LarkGrammar, LexerKind, Tabs, builtin_names};
-pub use maskwright_syntax::regex::Dialect;
+pub use compiler::{CompileOptions, Compiler};
+pub use limits::Limits;
+pub use maskwright_automata::CancelToken;
+pub use maskwright_engine::{MaskStatus, Matcher, TokenCountStatus, TokensToFinish, inspect};
+pub use maskwright_error::{Error, ErrorKind};
+pub use maskwright_infill::{Canvas, Template};
 pub use maskwright_vocabulary::{
     Mask, TokenId, Tokenizer, TokenizerOptions, Vocabulary, mask_contains, mask_words,
 };
-pub use schema::SchemaDocuments;
+pub use source::GrammarSource;
+
+/// The parts of templates and canvases.
+pub mod infill {
+    pub use maskwright_infill::{CanvasConfig, Hole, Infiller, Part};
+}
+
+/// Grammars built by hand, rule by rule, and the types that stand for them.
+pub mod grammar {
+    pub use maskwright_automata::Regex;
+    pub use maskwright_engine::EngineGrammar;
+    pub use maskwright_grammar::{Grammar, GrammarBuilder, GrammarError};
+}
+
+/// For `maskwright debug` and experiments; no part of it is promised.
+#[doc(hidden)]
+pub mod debug {
+    pub use maskwright_grammar::{LrConflict, LrProduction, LrState, LrSymbol, LrTable};
+    pub use maskwright_lark::LarkGrammar;
+
+    pub use crate::source::Parsed;
+    use crate::{CompileOptions, Error, Limits, grammar::Grammar};
+
+    /// The LALR(1) table of a grammar's rules; the engine does not use it.
+    pub fn lr_table(grammar: &Grammar, options: &CompileOptions) -> Result<LrTable, Error> {
+        let fuel = options.fuel(Limits::default().compile_fuel);
+        Ok(LrTable::new(grammar, &fuel).map_err(maskwright_grammar::GrammarError::from)?)
+    }
+}

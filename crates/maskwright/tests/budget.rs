@@ -4,7 +4,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
-use maskwright::{CompileOptions, Compiler, Matcher, SchemaConfig, TokenId, Tokenizer};
+use maskwright::json_schema::SchemaConfig;
+use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
 use serde_json::json;
 
 /// Tokens of more than one byte, among them some that end a terminal and go on with others.
@@ -128,7 +129,7 @@ fn known_texts_fit_their_own_length() {
     let eos = all.len() as u32 - 1;
     let compiler = Compiler::new(&Tokenizer::from_tokens(all.clone(), &[eos]).unwrap());
     for (name, texts) in TEXTS {
-        let grammar = compiler.compile_builtin(name, &CompileOptions::default()).unwrap();
+        let grammar = compiler.compile(&GrammarSource::builtin(name), &CompileOptions::default()).unwrap();
         for text in texts {
             for n_bytes in [usize::MAX, 3] {
                 let mut tokens = encode(&all, text, n_bytes);
@@ -180,9 +181,8 @@ fn greedy_openers_are_completed_within_any_limit() {
         let compiler = Compiler::new(&tokenizer);
         let options = CompileOptions::default();
         let grammar = compiler
-            .compile_json_schema(&schema.to_string(), &SchemaConfig::default(), &options)
-            .unwrap()
-            .grammar;
+            .compile(&GrammarSource::json_schema(schema.to_string(), SchemaConfig::default()), &options)
+            .unwrap();
         let free = Matcher::new(&grammar);
         let least = free.tokens_to_finish().unwrap().n_tokens;
         for beyond in [3, 17, 40, 75, 110, 150, 200, 260] {

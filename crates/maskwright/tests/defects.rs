@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
+use maskwright::json_schema::{PropertyOrder, SchemaConfig};
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, MaskStatus, Matcher, PropertyOrder, SchemaConfig,
-    TokenCountStatus, TokenId, Tokenizer,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, MaskStatus, Matcher, TokenCountStatus, TokenId,
+    Tokenizer,
 };
 use serde_json::{Value, json};
 
@@ -20,10 +21,12 @@ fn tokenizer(longer: &[&str]) -> Tokenizer {
 }
 
 fn compiled(schema: &Value, property_order: PropertyOrder, longer: &[&str]) -> Arc<CompiledGrammar> {
-    let config = SchemaConfig { property_order, ..SchemaConfig::default() };
+    let mut config = SchemaConfig::default();
+    config.property_order = property_order;
     let compiler = Compiler::new(&tokenizer(longer));
-    let compiled = compiler.compile_json_schema(&schema.to_string(), &config, &CompileOptions::default());
-    compiled.unwrap().grammar
+    let compiled =
+        compiler.compile(&GrammarSource::json_schema(schema.to_string(), config), &CompileOptions::default());
+    compiled.unwrap()
 }
 
 /// The bytes that the mask after a text allows.
@@ -133,7 +136,9 @@ fn numbers_of_tokens_beyond_counting_are_a_limit() {
     let mut source = String::from("root ::= a0\n");
     (0..40).for_each(|i| source += &format!("a{i} ::= a{} a{}\n", i + 1, i + 1));
     let compiler = Compiler::new(&tokenizer(&[]));
-    let grammar = compiler.compile_gbnf(&(source + "a40 ::= \"x\""), &CompileOptions::default()).unwrap();
+    let grammar = compiler
+        .compile(&GrammarSource::gbnf(&(source + "a40 ::= \"x\"")), &CompileOptions::default())
+        .unwrap();
     let error = Matcher::new(&grammar).tokens_to_finish().unwrap_err();
     assert!(error.is_limit(), "{error}");
     assert!(Matcher::with_max_tokens(&grammar, Some(100)).is_err());
@@ -144,7 +149,7 @@ fn numbers_of_tokens_beyond_counting_are_a_limit() {
 #[test]
 fn bytes_count_against_the_limit_on_tokens() {
     let compiler = Compiler::new(&tokenizer(&["bc"]));
-    let grammar = compiler.compile_regex("abc|abcd?e", &CompileOptions::default()).unwrap();
+    let grammar = compiler.compile(&GrammarSource::regex("abc|abcd?e"), &CompileOptions::default()).unwrap();
     let mut matcher = Matcher::with_max_tokens(&grammar, Some(3)).unwrap();
     assert!(!matcher.fork().accept_bytes(b"abcde").unwrap(), "a, bc, d, e and the end");
     assert!(!matcher.fork().accept_bytes(b"abce").unwrap(), "a, bc, e and the end");

@@ -5,9 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use maskwright::{
-    CompileOptions, Compiler, Matcher, SchemaConfig, TokenCountStatus, TokenId, Tokenizer, Whitespace,
-};
+use maskwright::json_schema::{SchemaConfig, Whitespace};
+use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenCountStatus, TokenId, Tokenizer};
 use serde_json::{Value, json};
 
 const TOKENS: [&str; 42] = [
@@ -66,12 +65,14 @@ fn tokenizer() -> (Tokenizer, u32) {
 
 fn matcher(schema: &Value, whitespace: Whitespace) -> (Matcher, Tokenizer, u32) {
     let (tokenizer, end) = tokenizer();
-    let config = SchemaConfig { whitespace, ..SchemaConfig::default() };
+    let mut config = SchemaConfig::default();
+    config.whitespace = whitespace;
     let compiler = Compiler::new(&tokenizer);
-    let compiled =
-        compiler.compile_json_schema(&schema.to_string(), &config, &CompileOptions::default()).unwrap();
-    assert!(compiled.report.is_complete(), "{schema}");
-    (Matcher::new(&compiled.grammar), tokenizer, end)
+    let compiled = compiler
+        .compile(&GrammarSource::json_schema(schema.to_string(), config), &CompileOptions::default())
+        .unwrap();
+    assert!(compiled.report().unwrap().is_complete(), "{schema}");
+    (Matcher::new(&compiled), tokenizer, end)
 }
 
 /// The least number of tokens that spell each end of `word`, by its start.
@@ -207,9 +208,8 @@ fn few_keys_are_used_up() {
     );
     let (tokenizer, _) = tokenizer();
     let error = Compiler::new(&tokenizer)
-        .compile_json_schema(
-            &few("^[ab]$", 3).to_string(),
-            &SchemaConfig::default(),
+        .compile(
+            &GrammarSource::json_schema(few("^[ab]$", 3).to_string(), SchemaConfig::default()),
             &CompileOptions::default(),
         )
         .err()
@@ -227,7 +227,10 @@ fn few_keys_are_used_up() {
     check_words(&both(0), &["{}", r#"{"a":"1"}"#]);
     assert!(
         Compiler::new(&tokenizer)
-            .compile_json_schema(&both(2).to_string(), &SchemaConfig::default(), &CompileOptions::default())
+            .compile(
+                &GrammarSource::json_schema(both(2).to_string(), SchemaConfig::default()),
+                &CompileOptions::default()
+            )
             .is_err()
     );
     // Nested: what the inner object has used up is nothing to the outer one.

@@ -4,9 +4,12 @@
 
 use std::sync::Arc;
 
+use maskwright::grammar::{GrammarBuilder, Regex};
+use maskwright::infill::{CanvasConfig, Hole, Part};
+use maskwright::lark::{LarkOptions, LexerKind};
 use maskwright::{
-    Canvas, CanvasConfig, CompileOptions, CompiledGrammar, Compiler, ErrorKind, GrammarBuilder, Hole,
-    LarkOptions, LexerKind, Limits, Matcher, Part, Regex, Template, TokenId, Tokenizer,
+    Canvas, CompileOptions, CompiledGrammar, Compiler, ErrorKind, GrammarSource, Limits, Matcher, Template,
+    TokenId, Tokenizer,
 };
 
 fn tokenizer() -> Tokenizer {
@@ -21,15 +24,22 @@ fn grammars(compiler: &Compiler) -> Vec<Arc<CompiledGrammar>> {
     let start = builder.declare("start");
     let body = builder.terminal(Regex::words([*b"aa"]));
     builder.define(start, body);
-    let basic = LarkOptions { lexer: LexerKind::Basic, ..LarkOptions::default() };
+    let mut basic = LarkOptions::default();
+    basic.lexer = LexerKind::Basic;
     vec![
-        compiler.compile_regex(r"\[(a(,a)*)?\]", &options).unwrap(),
-        compiler.compile_gbnf(r#"root ::= "[" (root | "a")* "]""#, &options).unwrap(),
-        compiler.compile_choice(&["a,a", "[a]"], &options).unwrap(),
-        compiler.compile_json_schema(schema, &Default::default(), &options).unwrap().grammar,
-        compiler.compile(&builder.finish(start).unwrap(), &options).unwrap(),
+        compiler.compile(&GrammarSource::regex(r"\[(a(,a)*)?\]"), &options).unwrap(),
+        compiler.compile(&GrammarSource::gbnf(r#"root ::= "[" (root | "a")* "]""#), &options).unwrap(),
+        compiler.compile(&GrammarSource::choice(["a,a", "[a]"]), &options).unwrap(),
+        compiler.compile(&GrammarSource::json_schema(schema, Default::default()), &options).unwrap(),
+        compiler.compile(&builder.finish(start).unwrap().into(), &options).unwrap(),
         compiler
-            .compile_lark("start: \"[\" (A | start)* \"]\"\nA: /a+/\n%ignore \",\"\n", &basic, &options)
+            .compile(
+                &GrammarSource::lark(
+                    "start: \"[\" (A | start)* \"]\"\nA: /a+/\n%ignore \",\"\n",
+                    basic.clone(),
+                ),
+                &options,
+            )
             .unwrap(),
     ]
 }
@@ -74,13 +84,15 @@ fn templates_agree_with_sessions() {
 
 #[test]
 fn the_infiller_is_made_once_and_a_failure_is_not_kept() {
-    let limits = Limits { compile_fuel: 2_000, ..Limits::default() };
+    let mut limits = Limits::default();
+    limits.compile_fuel = 2_000;
     let compiler = Compiler::with_limits(&tokenizer(), limits);
-    let grammar = compiler.compile_regex("a+", &CompileOptions::default()).unwrap();
+    let grammar = compiler.compile(&GrammarSource::regex("a+"), &CompileOptions::default()).unwrap();
     let cancel = maskwright::CancelToken::default();
     cancel.cancel();
-    let cancelled =
-        grammar.infiller(&CompileOptions { cancel: Some(cancel), ..Default::default() }).err().unwrap();
+    let mut options = CompileOptions::default();
+    options.cancel = Some(cancel);
+    let cancelled = grammar.infiller(&options).err().unwrap();
     assert_eq!(cancelled.kind(), ErrorKind::Cancelled);
     assert!(grammar.infiller(&CompileOptions::default()).is_ok());
 }

@@ -2,10 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
-use maskwright::{
-    CompileOptions, Compiler, ErrorKind, Hole, Indentation, LarkOptions, LexerKind, Matcher, Part, Template,
-    TokenId, Tokenizer, builtin_names,
-};
+use maskwright::infill::{Hole, Part};
+use maskwright::lark::{Indentation, LarkOptions, LexerKind, builtin_names};
+use maskwright::{CompileOptions, Compiler, ErrorKind, GrammarSource, Matcher, Template, TokenId, Tokenizer};
 
 fn compiler() -> Compiler {
     let mut tokens: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
@@ -14,17 +13,27 @@ fn compiler() -> Compiler {
 }
 
 fn basic() -> LarkOptions {
-    LarkOptions { lexer: LexerKind::Basic, ..LarkOptions::default() }
+    let mut options = LarkOptions::default();
+    options.lexer = LexerKind::Basic;
+    options
 }
 
 fn accepts(source: &str, lark: &LarkOptions, text: &str) -> bool {
-    let grammar = compiler().compile_lark(source, lark, &CompileOptions::default()).unwrap();
+    reads(&GrammarSource::lark(source, lark.clone()), text)
+}
+
+fn reads(source: &GrammarSource, text: &str) -> bool {
+    let grammar = compiler().compile(source, &CompileOptions::default()).unwrap();
     let mut matcher = Matcher::new(&grammar);
     matcher.accept_bytes(text.as_bytes()).unwrap() && matcher.is_accepting()
 }
 
 fn error(source: &str, lark: &LarkOptions) -> (ErrorKind, String) {
-    let error = compiler().compile_lark(source, lark, &CompileOptions::default()).err().unwrap();
+    refusal(&GrammarSource::lark(source, lark.clone()))
+}
+
+fn refusal(source: &GrammarSource) -> (ErrorKind, String) {
+    let error = compiler().compile(source, &CompileOptions::default()).err().unwrap();
     (error.kind(), error.to_string())
 }
 
@@ -37,15 +46,17 @@ fn imports_are_looked_for_beside_the_file_and_in_the_folders() {
     std::fs::write(path("lib/letters.lark"), "LETTER: /[a-z]/\n").unwrap();
     let relative = "start: WORD\n%import .lib.words.WORD\n";
     let absolute = "start: WORD\n%import lib.words.WORD\n";
-    let beside = LarkOptions { file: Some(path("main.lark")), ..basic() };
-    let within = LarkOptions { import_paths: vec![path("nowhere"), path("")], ..basic() };
-    assert!(accepts(relative, &beside, "abc"));
+    let beside = |source: &str| GrammarSource::lark(source, basic()).file(path("main.lark"));
+    let mut within = basic();
+    within.import_paths = vec![path("nowhere"), path("")];
+    assert!(reads(&beside(relative), "abc"));
     assert!(accepts(relative, &within, "abc") && accepts(absolute, &within, "abc"));
-    for (source, lark) in [(relative, &basic()), (absolute, &basic()), (absolute, &beside)] {
-        let (kind, message) = error(source, lark);
+    let nowhere = |source: &str| GrammarSource::lark(source, basic());
+    for source in [nowhere(relative), nowhere(absolute), beside(absolute)] {
+        let (kind, message) = refusal(&source);
         assert!(kind == ErrorKind::Grammar && message.contains("words"), "{message}");
     }
-    assert!(error(absolute, &beside).1.contains("main.lark:2:"), "the message names the file");
+    assert!(refusal(&beside(absolute)).1.contains("main.lark:2:"), "the message names the file");
 }
 
 #[test]
@@ -53,7 +64,8 @@ fn an_import_that_is_no_text_is_not_found() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("words.lark"), b"WORD: /\xFF/\n").unwrap();
     std::fs::create_dir(folder.path().join("more.lark")).unwrap();
-    let lark = LarkOptions { import_paths: vec![folder.path().to_owned()], ..basic() };
+    let mut lark = basic();
+    lark.import_paths = vec![folder.path().to_owned()];
     assert!(error("start: WORD\n%import words.WORD\n", &lark).1.contains("words"));
     assert!(error("start: WORD\n%import more.WORD\n", &lark).1.contains("more"));
 }
@@ -62,7 +74,8 @@ fn an_import_that_is_no_text_is_not_found() {
 fn indentation_makes_blocks() {
     let source = "start: (_NL | line)*\nline: NAME \":\" _NL _INDENT line+ _DEDENT | NAME _NL\nNAME: /[a-z]+/\n\
                   _NL: /(\\r?\\n[\\t ]*)+/\n%declare _INDENT _DEDENT\n";
-    let lark = LarkOptions { indentation: Some(Indentation::python()), ..basic() };
+    let mut lark = basic();
+    lark.indentation = Some(Indentation::python());
     assert!(accepts(source, &lark, "a:\n  b:\n    c\nd\n"));
     assert!(!accepts(source, &lark, "a:\nb\n"));
 }
@@ -99,7 +112,9 @@ fn two_brackets_may_be_one_operator() {
 const CALLS: &str = "start: call (\";\" call)*\ncall: NAME \"(\" ARGUMENTS \")\"\nNAME: /[a-z]+/\n%ignore \" \"\nARGUMENTS: %json ";
 
 fn dynamic() -> LarkOptions {
-    LarkOptions { lexer: LexerKind::DynamicComplete, ..LarkOptions::default() }
+    let mut options = LarkOptions::default();
+    options.lexer = LexerKind::DynamicComplete;
+    options
 }
 
 #[test]
@@ -125,9 +140,10 @@ fn json_schemas_are_parts_of_grammars() {
     std::fs::create_dir(folder.path().join("schemas")).unwrap();
     std::fs::write(folder.path().join("schemas/call.json"), schema).unwrap();
     let source = format!("{CALLS}\"schemas/call.json\"");
-    let beside = LarkOptions { file: Some(folder.path().join("main.lark")), ..dynamic() };
-    let within = LarkOptions { import_paths: vec![folder.path().to_owned()], ..dynamic() };
-    assert!(accepts(&source, &beside, r#"f({"n": 1})"#) && accepts(&source, &within, r#"f({"n": 1})"#));
+    let beside = GrammarSource::lark(source.as_str(), dynamic()).file(folder.path().join("main.lark"));
+    let mut within = dynamic();
+    within.import_paths = vec![folder.path().to_owned()];
+    assert!(reads(&beside, r#"f({"n": 1})"#) && accepts(&source, &within, r#"f({"n": 1})"#));
     let (kind, message) = error(&source, &dynamic());
     assert!(kind == ErrorKind::Grammar && message.contains("schemas/call.json"), "{message}");
 }
@@ -136,7 +152,7 @@ fn json_schemas_are_parts_of_grammars() {
 fn grammars_with_schemas_have_limits_and_holes() {
     let source = format!("{CALLS}{{\"enum\": [[1, 2], \"b\"]}}");
     let options = CompileOptions::default();
-    let grammar = compiler().compile_lark(&source, &dynamic(), &options).unwrap();
+    let grammar = compiler().compile(&GrammarSource::lark(&source, dynamic()), &options).unwrap();
     let mut matcher = Matcher::with_max_tokens(&grammar, Some(7)).unwrap();
     for byte in *b"f(" {
         matcher.accept_token(TokenId(byte.into())).unwrap();
@@ -152,15 +168,18 @@ fn grammars_with_schemas_have_limits_and_holes() {
 #[test]
 fn what_cannot_be_done_is_said() {
     let options = CompileOptions::default();
-    let contextual = compiler().compile_lark("start: \"a\"", &LarkOptions::default(), &options).unwrap();
+    let contextual =
+        compiler().compile(&GrammarSource::lark("start: \"a\"", LarkOptions::default()), &options).unwrap();
     let error = contextual.infiller(&options).err().unwrap();
     assert!(error.kind() == ErrorKind::Grammar && error.to_string().contains("basic"), "{error}");
-    let error = compiler().compile_builtin("cobol", &options).err().unwrap();
+    let error = compiler().compile(&GrammarSource::builtin("cobol"), &options).err().unwrap();
     assert!(error.kind() == ErrorKind::Grammar && error.to_string().contains("smiles, sql"), "{error}");
     let indentation = Some(Indentation::python());
-    let lark = LarkOptions { lexer: LexerKind::Basic, indentation, ..LarkOptions::default() };
+    let mut lark = LarkOptions::default();
+    lark.lexer = LexerKind::Basic;
+    lark.indentation = indentation;
     let source = "start: \"if\" _NL _INDENT \"a\" _NL\n_NL: /\\n */\n%declare _INDENT _DEDENT\n";
-    let open = compiler().compile_lark(source, &lark, &options).unwrap();
+    let open = compiler().compile(&GrammarSource::lark(source, lark.clone()), &options).unwrap();
     let error = open.infiller(&options).err().unwrap();
     assert!(error.kind() == ErrorKind::Grammar && open.is_lexed(), "{error}");
     assert!(error.to_string().contains("does not close"), "{error}");
@@ -169,7 +188,7 @@ fn what_cannot_be_done_is_said() {
 #[test]
 fn blocks_of_python_are_filled_in() {
     let options = CompileOptions::default();
-    let python = compiler().compile_builtin("python", &options).unwrap();
+    let python = compiler().compile(&GrammarSource::builtin("python"), &options).unwrap();
     let infiller = python.infiller(&options).unwrap();
     let parts = |last: &str| {
         vec![
@@ -187,7 +206,7 @@ fn blocks_of_python_are_filled_in() {
 fn every_built_in_grammar_compiles() {
     let compiler = compiler();
     for name in builtin_names() {
-        let grammar = compiler.compile_builtin(name, &CompileOptions::default()).unwrap();
+        let grammar = compiler.compile(&GrammarSource::builtin(name), &CompileOptions::default()).unwrap();
         assert!(!Matcher::new(&grammar).mask().unwrap().is_empty(), "{name}");
     }
 }

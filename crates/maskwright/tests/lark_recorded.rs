@@ -8,7 +8,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use maskwright::{CompileOptions, Compiler, ErrorKind, LarkOptions, LexerKind, Matcher, Tokenizer};
+use maskwright::lark::{LarkOptions, LexerKind};
+use maskwright::{CompileOptions, Compiler, ErrorKind, GrammarSource, Matcher, Tokenizer};
 use serde_json::Value;
 
 fn compiler() -> Compiler {
@@ -19,12 +20,14 @@ fn compiler() -> Compiler {
 
 /// Which of `texts` a grammar has; none if it has no text at all.
 fn accepted<'t>(compiler: &Compiler, source: &str, lexer: LexerKind, texts: &[&'t str]) -> BTreeSet<&'t str> {
-    let lark = LarkOptions { lexer, ..LarkOptions::default() };
-    let grammar = match compiler.compile_lark(source, &lark, &CompileOptions::default()) {
-        Ok(grammar) => grammar,
-        Err(error) if error.to_string().contains("matches no text") => return BTreeSet::new(),
-        Err(error) => panic!("{source}\n{error}"),
-    };
+    let mut lark = LarkOptions::default();
+    lark.lexer = lexer;
+    let grammar =
+        match compiler.compile(&GrammarSource::lark(source, lark.clone()), &CompileOptions::default()) {
+            Ok(grammar) => grammar,
+            Err(error) if error.to_string().contains("matches no text") => return BTreeSet::new(),
+            Err(error) => panic!("{source}\n{error}"),
+        };
     let is_accepted = |text: &&&str| {
         let mut matcher = Matcher::new(&grammar);
         matcher.accept_bytes(text.as_bytes()).unwrap() && matcher.is_accepting()
@@ -108,8 +111,12 @@ fn assertions_within_a_terminal_cost_nothing() {
 #[test]
 fn contexts_beyond_a_limit_are_a_located_error() {
     let source = "start: A+\nA: /(?<=[ab]..........)a|b|(?<![ab].........)c/\n";
-    let lark = LarkOptions { lexer: DynamicComplete, ..LarkOptions::default() };
-    let error = compiler().compile_lark(source, &lark, &CompileOptions::default()).err().unwrap();
+    let mut lark = LarkOptions::default();
+    lark.lexer = DynamicComplete;
+    let error = compiler()
+        .compile(&GrammarSource::lark(source, lark.clone()), &CompileOptions::default())
+        .err()
+        .unwrap();
     assert_eq!(error.kind(), ErrorKind::Limit);
     let shown = error.to_string();
     assert!(shown.contains("`A`") && shown.contains(":2:1") && shown.contains("\"contextual\""), "{shown}");

@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use maskwright::inspect::StackVerdict;
-use maskwright::{CompileOptions, Compiler, LarkOptions, LexerKind, Matcher, Tokenizer};
+use maskwright::lark::{LarkOptions, LexerKind};
+use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, Tokenizer};
 
 /// Figure 1c.
 const VOCABULARY: [&str; 6] = ["a", "b", "c", "ab", "ac", "aba"];
@@ -28,8 +29,11 @@ type Spans = BTreeMap<String, (Vec<String>, StackVerdict)>;
 fn spans(tokens: &[&str], rules: &str, lexer: LexerKind, text: &str) -> (Spans, BTreeSet<String>) {
     let all = tokens.iter().map(|token| token.as_bytes().to_vec()).chain([Vec::new()]).collect();
     let tokenizer = Tokenizer::from_tokens(all, &[tokens.len() as u32]).unwrap();
-    let lark = LarkOptions { lexer, ..LarkOptions::default() };
-    let grammar = Compiler::new(&tokenizer).compile_lark(rules, &lark, &CompileOptions::default()).unwrap();
+    let mut lark = LarkOptions::default();
+    lark.lexer = lexer;
+    let grammar = Compiler::new(&tokenizer)
+        .compile(&GrammarSource::lark(rules, lark.clone()), &CompileOptions::default())
+        .unwrap();
     let names = grammar.inspect_terminals();
     let word = |id: u32| tokens[id as usize].to_owned();
     let spans = grammar.inspect_spans(text.as_bytes()).unwrap().unwrap();

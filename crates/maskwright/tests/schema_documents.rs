@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
+use maskwright::json_schema::{SchemaConfig, SchemaDocuments};
+use maskwright::lark::LarkOptions;
 use maskwright::{
-    CompileOptions, CompiledSchema, Compiler, Error, ErrorKind, LarkOptions, Matcher, SchemaConfig,
-    SchemaDocuments, Tokenizer, TokenizerOptions,
+    CompileOptions, CompiledGrammar, Compiler, Error, ErrorKind, GrammarSource, Matcher, Tokenizer,
+    TokenizerOptions,
 };
 
 fn compiler() -> Compiler {
@@ -14,21 +17,25 @@ fn compiler() -> Compiler {
     Compiler::new(&Tokenizer::from_tokens(tokens, &[256]).expect("a vocabulary"))
 }
 
-fn compile(schema: &str, options: &CompileOptions) -> Result<CompiledSchema, Error> {
-    compiler().compile_json_schema(schema, &SchemaConfig::default(), options)
+fn source(schema: &str) -> GrammarSource {
+    GrammarSource::json_schema(schema, SchemaConfig::default())
+}
+
+fn compile(source: &GrammarSource) -> Result<Arc<CompiledGrammar>, Error> {
+    compiler().compile(source, &CompileOptions::default())
 }
 
 /// Compiles the schema in a file.
-fn compile_file(path: &Path, documents: SchemaDocuments) -> Result<CompiledSchema, Error> {
-    let options = CompileOptions { file: Some(path.to_path_buf()), documents, ..Default::default() };
-    compile(&fs::read_to_string(path).expect("the file is ours"), &options)
+fn compile_file(path: &Path, documents: SchemaDocuments) -> Result<Arc<CompiledGrammar>, Error> {
+    let text = fs::read_to_string(path).expect("the file is ours");
+    compile(&source(&text).file(path).documents(documents))
 }
 
 #[track_caller]
-fn accepts(compiled: &CompiledSchema, yes: &str, no: &str) {
-    let mut matcher = Matcher::new(&compiled.grammar);
+fn accepts(compiled: &Arc<CompiledGrammar>, yes: &str, no: &str) {
+    let mut matcher = Matcher::new(compiled);
     assert!(matcher.accept_bytes(yes.as_bytes()).expect("within limits") && matcher.is_accepting(), "{yes}");
-    assert!(!Matcher::new(&compiled.grammar).accept_bytes(no.as_bytes()).expect("within limits"), "{no}");
+    assert!(!Matcher::new(compiled).accept_bytes(no.as_bytes()).expect("within limits"), "{no}");
 }
 
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -53,7 +60,7 @@ fn files_beside_a_schema_are_found() {
     let main = folder.path().join("main.json");
     accepts(&compile_file(&main, SchemaDocuments::default()).unwrap(), "2", "3");
     let text = fs::read_to_string(&main).unwrap();
-    let error = compile(&text, &CompileOptions::default()).err().unwrap();
+    let error = compile(&source(&text)).err().unwrap();
     assert_eq!((error.kind(), error.pointer()), (ErrorKind::Schema, Some("")));
     assert!(error.hint().unwrap().contains("--schema-dir"));
 }
@@ -64,7 +71,7 @@ fn infilling_keeps_the_documents() {
     let folder = folder(&[("main.json", r#"{"$ref": "two.json"}"#), ("two.json", r#"{"const": 2}"#)]);
     let compiled = compile_file(&folder.path().join("main.json"), SchemaDocuments::default()).unwrap();
     drop(folder);
-    assert!(compiled.grammar.infiller(&CompileOptions::default()).is_ok());
+    assert!(compiled.infiller(&CompileOptions::default()).is_ok());
 }
 
 /// Nothing outside of the schema's folder is read, unless the folder is named.
@@ -82,8 +89,7 @@ fn files_outside_of_the_folder_are_not_read() {
     documents.add_folder(folder.path()).unwrap();
     accepts(&compile_file(&main, documents).unwrap(), "2", "1");
     let absolute = format!(r#"{{"$ref": "{}"}}"#, folder.path().join("secret.json").display());
-    let options = CompileOptions { file: Some(main), ..Default::default() };
-    assert!(compile(&absolute, &options).is_err());
+    assert!(compile(&source(&absolute).file(main)).is_err());
 }
 
 /// A link to a folder elsewhere leads out of the folder too.
@@ -129,10 +135,10 @@ fn the_documents_of_a_folder_are_found_by_identifier_and_by_name() {
     ]);
     let mut documents = SchemaDocuments::default();
     documents.add_folder(folder.path()).unwrap();
-    let options = CompileOptions { documents, ..Default::default() };
-    accepts(&compile(r#"{"$ref": "https://x.test/w"}"#, &options).unwrap(), "\"w\"", "\"v\"");
-    accepts(&compile(r#"{"$ref": "list.json"}"#, &options).unwrap(), "[\"w\"]", "[]");
-    let error = compile(r#"{"$ref": "broken.json"}"#, &options).err().unwrap();
+    let compile = |schema: &str| compile(&source(schema).documents(documents.clone()));
+    accepts(&compile(r#"{"$ref": "https://x.test/w"}"#).unwrap(), "\"w\"", "\"v\"");
+    accepts(&compile(r#"{"$ref": "list.json"}"#).unwrap(), "[\"w\"]", "[]");
+    let error = compile(r#"{"$ref": "broken.json"}"#).err().unwrap();
     let hint = error.hint().unwrap();
     assert!(hint.contains("broken.json: the schema is not JSON: trailing comma at line 2"), "{hint}");
     assert!(error.to_string().contains(hint));
@@ -182,27 +188,21 @@ fn devices_are_not_read() {
 /// Every kind of source tells line, column and file the same way.
 #[test]
 fn errors_tell_their_places() {
-    let compiler = compiler();
-    let plain = CompileOptions::default();
-    let error = compiler.compile_regex("a(b", &plain).unwrap_err();
+    let error = compile(&GrammarSource::regex("a(b")).unwrap_err();
     assert_eq!((error.line(), error.column(), error.path(), error.pointer()), (Some(1), Some(2), None, None));
-    let options = CompileOptions { file: Some("undef.gbnf".into()), ..Default::default() };
-    let error = compiler.compile_gbnf("root ::= a\na ::= bb\n", &options).unwrap_err();
+    let error = compile(&GrammarSource::gbnf("root ::= a\na ::= bb\n").file("undef.gbnf")).unwrap_err();
     assert_eq!((error.line(), error.column(), error.path()), (Some(2), Some(7), Some("undef.gbnf".as_ref())));
     assert!(error.to_string().contains("undef.gbnf:2:7"), "{error}");
-    let lark = |file: Option<&str>| {
-        let options = LarkOptions { file: file.map(Into::into), ..LarkOptions::default() };
-        compiler.compile_lark("start: itm\nitem: \"x\"\n", &options, &plain).unwrap_err()
-    };
-    let error = lark(Some("x.lark"));
+    let lark = GrammarSource::lark("start: itm\nitem: \"x\"\n", LarkOptions::default());
+    let error = compile(&lark.clone().file("x.lark")).unwrap_err();
     assert_eq!((error.line(), error.column(), error.path()), (Some(1), Some(8), Some("x.lark".as_ref())));
-    assert_eq!((error.hint(), lark(None).path()), (Some("did you mean `item`?"), None));
-    let error = compile("{\"type\": ]", &plain).err().unwrap();
+    assert_eq!((error.hint(), compile(&lark).unwrap_err().path()), (Some("did you mean `item`?"), None));
+    let error = compile(&source("{\"type\": ]")).err().unwrap();
     assert_eq!((error.line(), error.column(), error.pointer()), (Some(1), Some(10), None));
-    let error = compile(r#"{"items": {"pattern": "a("}}"#, &plain).err().unwrap();
+    let error = compile(&source(r#"{"items": {"pattern": "a("}}"#)).err().unwrap();
     assert_eq!((error.line(), error.column()), (Some(1), Some(2)));
     assert_eq!((error.pointer(), error.keyword()), (Some("/items"), Some("pattern")));
-    let error = compiler.compile_choice::<&str>(&[], &plain).unwrap_err();
+    let error = compile(&GrammarSource::choice([""; 0])).unwrap_err();
     assert_eq!((error.line(), error.column()), (None, None));
 }
 

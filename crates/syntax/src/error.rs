@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use ariadne::{CharSet, Config, Label, Report, ReportKind, Source};
 use maskwright_automata::FuelError;
+use maskwright_error::{Error, ErrorKind, Place};
 
 /// The longest line that is shown whole; of a longer one, a window around the place is shown.
 const FRAME_WIDTH: usize = 160;
@@ -247,3 +248,15 @@ impl fmt::Debug for SyntaxError {
 }
 
 impl std::error::Error for SyntaxError {}
+
+impl From<SyntaxError> for Error {
+    fn from(error: SyntaxError) -> Error {
+        let place = Place {
+            line: Some(error.line()),
+            column: Some(error.column()),
+            hint: error.hint().map(str::to_owned),
+            ..Place::default()
+        };
+        Error::new(ErrorKind::of(error.is_cancelled(), error.is_limit(), ErrorKind::Grammar), error).at(place)
+    }
+}

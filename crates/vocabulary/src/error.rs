@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use maskwright_error::{Error, ErrorKind};
+
 /// Why a vocabulary is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VocabularyError(Kind);
@@ -49,3 +51,9 @@ impl fmt::Display for VocabularyError {
 }
 
 impl std::error::Error for VocabularyError {}
+
+impl From<VocabularyError> for Error {
+    fn from(error: VocabularyError) -> Error {
+        Error::new(ErrorKind::of(false, error.is_limit(), ErrorKind::Tokenizer), error)
+    }
+}

@@ -14,7 +14,14 @@ use crate::encoder::segment::segment;
 use crate::{TokenId, TokenizerError, Vocabulary, loaders};
 
 /// What the caller knows better than the tokenizer's files.
+///
+/// ```
+/// use maskwright_vocabulary::TokenizerOptions;
+/// let mut options = TokenizerOptions::default();
+/// options.vocab_size = Some(151_936);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TokenizerOptions {
     /// The ids that end a text. `None`: from the files, see [`Tokenizer::from_file`].
     pub eos_token_ids: Option<Vec<u32>>,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use maskwright_error::{Error, ErrorKind, Place};
+
 use crate::VocabularyError;
 
 /// Why a tokenizer could not be loaded, or a text not encoded.
@@ -140,5 +142,19 @@ impl std::error::Error for TokenizerError {
             Kind::Vocabulary(error) => Some(error),
             _ => None,
         }
+    }
+}
+
+impl From<TokenizerError> for Error {
+    fn from(error: TokenizerError) -> Error {
+        let (line, column) = error.line_and_column().unzip();
+        let place = Place {
+            line,
+            column,
+            path: error.path().map(Path::to_path_buf),
+            hint: error.hint().map(str::to_owned),
+            ..Place::default()
+        };
+        Error::new(ErrorKind::of(false, error.is_limit(), ErrorKind::Tokenizer), error).at(place)
     }
 }

@@ -80,7 +80,12 @@ fn ids_out_of_all_proportion() {
         assert_says(&error, &["hello", &id.to_string(), "4194303"]);
     }
     assert_says(&error_with("/model/vocab/hello", Some(json!(256))), &["256", "hello", "he"]);
-    let options = |eos, vocab_size| TokenizerOptions { eos_token_ids: Some(vec![eos]), vocab_size };
+    let options = |eos, vocab_size| {
+        let mut options = TokenizerOptions::default();
+        options.eos_token_ids = Some(vec![eos]);
+        options.vocab_size = vocab_size;
+        options
+    };
     let json = small_byte_level().to_string();
     let error = Tokenizer::from_json(json.as_bytes(), &options(4_000_000_000, None)).unwrap_err();
     assert_says(&error, &["4000000000"]);

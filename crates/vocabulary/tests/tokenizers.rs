@@ -134,11 +134,13 @@ fn known_facts() {
     assert_eq!(gemma2.token_bytes(139), Some(&b"  "[..]), "an added token that the model writes spaces with");
 
     let path = shared.join("tokenizers/qwen2_5/tokenizer.json");
-    let padded = TokenizerOptions { vocab_size: Some(151_936), ..TokenizerOptions::default() };
+    let mut padded = TokenizerOptions::default();
+    padded.vocab_size = Some(151_936);
     let qwen = Tokenizer::from_file(&path, &padded).unwrap();
     assert_eq!(qwen.n_vocab(), 151_936);
     assert_eq!(qwen.token_bytes(151_935), None);
-    let narrow = TokenizerOptions { vocab_size: Some(151_643), ..TokenizerOptions::default() };
+    let mut narrow = TokenizerOptions::default();
+    narrow.vocab_size = Some(151_643);
     let error = Tokenizer::from_file(&path, &narrow).unwrap_err().to_string();
     assert!(error.contains("151643") && error.contains("151665"), "{error}");
 }
@@ -279,6 +281,7 @@ fn eos_comes_from_the_files_beside() {
     assert!(error.contains("tokenizer_config.json") && error.contains("</s>"), "{error}");
     std::fs::write(folder.path().join("generation_config.json"), r#"{"eos_token_id": [263, 262]}"#).unwrap();
     assert_eq!(eos(&default).unwrap(), [262, 263]);
-    let given = TokenizerOptions { eos_token_ids: Some(vec![260]), ..default };
+    let mut given = default;
+    given.eos_token_ids = Some(vec![260]);
     assert_eq!(eos(&given).unwrap(), [260]);
 }

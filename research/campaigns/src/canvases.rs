@@ -18,9 +18,10 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
+use maskwright::infill::CanvasConfig;
+use maskwright::lark::{Indentation, LarkOptions, LexerKind};
 use maskwright::{
-    Canvas, CanvasConfig, CompileOptions, CompiledGrammar, Compiler, Indentation, InfillError, LarkOptions,
-    LexerKind, Mask, Matcher, TokenId,
+    Canvas, CompileOptions, CompiledGrammar, Compiler, Error, GrammarSource, Mask, Matcher, TokenId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -170,20 +171,17 @@ impl Language {
     fn compile(self, compiler: &Compiler) -> anyhow::Result<Arc<CompiledGrammar>> {
         let options = CompileOptions::default();
         let name = match self {
-            Language::Smiles => return Ok(compiler.compile_builtin("smiles", &options)?),
-            Language::Cpp => return Ok(compiler.compile_builtin("cpp", &options)?),
+            Language::Smiles => return Ok(compiler.compile(&GrammarSource::builtin("smiles"), &options)?),
+            Language::Cpp => return Ok(compiler.compile(&GrammarSource::builtin("cpp"), &options)?),
             Language::Go => "go",
             Language::Java => "java",
             Language::Python => "python",
         };
         let path = data::shared().join("data/grammars").join(format!("{name}.lark"));
-        let lark = LarkOptions {
-            lexer: LexerKind::Basic,
-            file: Some(path.clone()),
-            indentation: (self == Language::Python).then(Indentation::python),
-            ..LarkOptions::default()
-        };
-        Ok(compiler.compile_lark(&read(&path)?, &lark, &options)?)
+        let mut lark = LarkOptions::default();
+        lark.lexer = LexerKind::Basic;
+        lark.indentation = (self == Language::Python).then(Indentation::python);
+        Ok(compiler.compile(&GrammarSource::lark(read(&path)?, lark).file(&path), &options)?)
     }
 
     /// All programs of the shared data in this language.
@@ -243,15 +241,9 @@ enum Stop {
     Wrong(String),
 }
 
-impl From<InfillError> for Stop {
-    fn from(error: InfillError) -> Stop {
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
         if error.is_limit() { Stop::Unfinished(error.to_string()) } else { Stop::Wrong(error.to_string()) }
-    }
-}
-
-impl From<maskwright::Error> for Stop {
-    fn from(error: maskwright::Error) -> Stop {
-        Stop::Wrong(error.to_string())
     }
 }
 
@@ -371,8 +363,8 @@ fn break_prefix(
 ) -> Result<(), Stop> {
     let at = numbers.below(program.tokens.len());
     let mut session = Matcher::new(grammar);
-    session.accept_tokens(&program.tokens[..at]).map_err(maskwright::Error::from)?;
-    let allowed = session.mask().map_err(maskwright::Error::from)?;
+    session.accept_tokens(&program.tokens[..at])?;
+    let allowed = session.mask()?;
     let vocabulary = grammar.vocabulary();
     let is_refused = |token: &TokenId| !allowed.contains(*token) && vocabulary.token_bytes(*token).is_some();
     let refused: Vec<TokenId> = (0..vocabulary.n_vocab() as u32).map(TokenId).filter(is_refused).collect();
@@ -432,9 +424,9 @@ fn compare(
                 return Ok(Some((id, is_allowed)));
             }
         }
-        Ok(None)
+        Ok::<_, Error>(None)
     };
-    match reads().map_err(|error: maskwright::EngineError| maskwright::Error::from(error))? {
+    match reads()? {
         None => Ok(true),
         Some((id, is_allowed)) => {
             let bytes = infiller.vocabulary().token_bytes(id).unwrap_or_default();

@@ -204,7 +204,7 @@ fn words(rng: &mut ChaCha8Rng, choices: &[&str], least: usize, most: usize) -> V
 
 #[cfg(test)]
 mod tests {
-    use maskwright::{CompileOptions, Compiler, Matcher, Tokenizer};
+    use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, Tokenizer};
 
     use super::*;
     use crate::judge::Judge;
@@ -228,7 +228,9 @@ mod tests {
         let bytes: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
         let tokenizer = Tokenizer::from_tokens([bytes, vec![Vec::new()]].concat(), &[256]).unwrap();
         let source = include_str!("../../../testdata/infill/smiles.gbnf");
-        let grammar = Compiler::new(&tokenizer).compile_gbnf(source, &CompileOptions::default()).unwrap();
+        let grammar = Compiler::new(&tokenizer)
+            .compile(&GrammarSource::gbnf(source), &CompileOptions::default())
+            .unwrap();
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         for _ in 0..2_000 {
             let text = molecule(&mut rng);

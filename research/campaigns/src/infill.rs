@@ -10,7 +10,9 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use maskwright::{CompileOptions, CompiledGrammar, Compiler, Grammar, Matcher, SchemaConfig, TokenId};
+use maskwright::grammar::Grammar;
+use maskwright::json_schema::SchemaConfig;
+use maskwright::{CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId};
 use maskwright_decode::{
     CanvasStatistics, CanvasTask, FillConfig, GrammarCanvas, SamplerConfig, fill_canvases,
 };
@@ -151,13 +153,14 @@ impl Writer {
         let (grammar, referee, n_positions): (Grammar, Referee, usize) = match schema {
             Some((_, schema)) => {
                 let judge = Judge::new(&serde_json::from_str(schema)?)?;
-                let (grammar, _) =
-                    maskwright::parse::json_schema(schema, &SchemaConfig::default(), &options)?;
+                let grammar =
+                    GrammarSource::json_schema(*schema, SchemaConfig::default()).grammar(&options)?;
                 (grammar, Referee::Schema(judge), arguments.record_tokens)
             }
             None => {
-                let compiled = Compiler::new(&builtin.tokenizer).compile_gbnf(SMILES, &options)?;
-                let grammar = maskwright::parse::gbnf(SMILES, &options)?;
+                let compiled =
+                    Compiler::new(&builtin.tokenizer).compile(&GrammarSource::gbnf(SMILES), &options)?;
+                let grammar = GrammarSource::gbnf(SMILES).grammar(&options)?;
                 (grammar, Referee::Grammar { compiled }, arguments.molecule_tokens)
             }
         };
@@ -212,7 +215,8 @@ impl Writer {
                 propose_and_check(&mut self.builtin.model, &self.prompt, &mut positions, &check, &config)?;
             return Ok((filled.text, filled.outcome != CheckedOutcome::Filled, filled.statistics));
         }
-        let config = CanvasConfig { padding: Some(TokenId(pad_id)) };
+        let mut config = CanvasConfig::default();
+        config.padding = Some(TokenId(pad_id));
         let mut constraint =
             GrammarCanvas::new(Canvas::new(&self.infiller, &vec![None; self.n_positions], config)?);
         let task = CanvasTask {

@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
+use maskwright::json_schema::SchemaConfig;
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, Matcher, SchemaConfig, Tokenizer, TokenizerOptions,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, Tokenizer, TokenizerOptions,
 };
 use maskwright_decode::{GenerateConfig, GrammarConstraint, LanguageModel, SamplerConfig, Summary, generate};
 use maskwright_models::{ChatMessage, ChatTemplate, LlamaModel};
@@ -132,8 +133,10 @@ impl Writer<LlamaModel> {
 impl<M: LanguageModel> Writer<M> {
     fn entry(&mut self, record: &Record, seed: u64) -> anyhow::Result<Entry> {
         let schema = record.schema.to_string();
-        let compiled =
-            self.compiler.compile_json_schema(&schema, &SchemaConfig::default(), &CompileOptions::default());
+        let compiled = self.compiler.compile(
+            &GrammarSource::json_schema(&schema, SchemaConfig::default()),
+            &CompileOptions::default(),
+        );
         let mut entry = Entry {
             id: record.id.clone(),
             outcome: Outcome::Refused,
@@ -149,7 +152,7 @@ impl<M: LanguageModel> Writer<M> {
             Ok(compiled) => {
                 let judge = Judge::new(&record.schema)
                     .with_context(|| format!("{}: the validator does not take the schema", record.id))?;
-                self.write(&compiled.grammar, &prompt_of(record), &judge, &mut entry)?;
+                self.write(&compiled, &prompt_of(record), &judge, &mut entry)?;
             }
             Err(error) => entry.reason = Some(error.to_string()),
         }

@@ -13,8 +13,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::ensure;
+use maskwright::json_schema::SchemaConfig;
 use maskwright::{
-    CompileOptions, Compiler, Error, Matcher, SchemaConfig, TokenId, mask_contains, mask_words,
+    CompileOptions, Compiler, Error, GrammarSource, Matcher, TokenId, mask_contains, mask_words,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -105,8 +106,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 fn judge(record: &Record, compiler: &Compiler) -> Entry {
     let schema = record.schema.to_string();
     let clock = Instant::now();
-    let compiled =
-        compiler.compile_json_schema(&schema, &SchemaConfig::default(), &CompileOptions::default());
+    let compiled = compiler
+        .compile(&GrammarSource::json_schema(&schema, SchemaConfig::default()), &CompileOptions::default());
     let compile = microseconds(clock);
     let mut entry = Entry { id: record.id.clone(), compile, ..Entry::default() };
     let compiled = match compiled {
@@ -114,14 +115,14 @@ fn judge(record: &Record, compiler: &Compiler) -> Entry {
         Err(error) => return Entry { refused: Some(error.to_string()), ..entry },
     };
     let mut words = vec![0; mask_words(compiler.tokenizer().n_vocab())];
-    let first = Matcher::new(&compiled.grammar).fill_mask(&mut words);
+    let first = Matcher::new(&compiled).fill_mask(&mut words);
     entry.first_mask = microseconds(clock);
     if let Err(error) = first {
         return Entry { refused: Some(error.to_string()), ..entry };
     }
     for instance in &record.tests {
         let mut judged = Judged { is_valid: instance.valid, ..Judged::default() };
-        let mut matcher = Matcher::new(&compiled.grammar);
+        let mut matcher = Matcher::new(&compiled);
         match read(&mut matcher, instance, compiler, &mut words, &mut judged) {
             Ok(None) => judged.is_accepted = true,
             Ok(reason) => judged.reason = reason,

@@ -14,8 +14,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
+use maskwright::json_schema::SchemaConfig;
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, Matcher, SchemaConfig, TokenId, Tokenizer, TokenizerOptions,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId, Tokenizer, TokenizerOptions,
 };
 use maskwright_decode::{LanguageModel, SequenceInput, apply_mask, is_allowed, mask_len};
 use maskwright_models::LlamaModel;
@@ -94,9 +95,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 fn workloads(tokenizer: &Tokenizer) -> anyhow::Result<[Workload; 2]> {
     let options = CompileOptions::default();
-    let schema = Compiler::new(tokenizer).compile_json_schema(SCHEMA, &SchemaConfig::default(), &options)?;
-    let json = Compiler::new(tokenizer).compile_gbnf(JSON_GBNF, &options)?;
-    Ok([Workload { name: "schema", grammar: schema.grammar }, Workload { name: "json.gbnf", grammar: json }])
+    let schema = Compiler::new(tokenizer)
+        .compile(&GrammarSource::json_schema(SCHEMA, SchemaConfig::default()), &options)?;
+    let json = Compiler::new(tokenizer).compile(&GrammarSource::gbnf(JSON_GBNF), &options)?;
+    Ok([Workload { name: "schema", grammar: schema }, Workload { name: "json.gbnf", grammar: json }])
 }
 
 /// Whether the whole text is one of the language; on a compiler's caches of its own.

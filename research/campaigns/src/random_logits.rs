@@ -14,7 +14,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{bail, ensure};
-use maskwright::{CompileOptions, CompiledGrammar, Compiler, Matcher, SchemaConfig};
+use maskwright::json_schema::SchemaConfig;
+use maskwright::{CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher};
 use maskwright_decode::{GenerateConfig, GrammarConstraint, RandomModel, SamplerConfig, generate};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -111,10 +112,13 @@ fn pick(mut records: Vec<Record>, n_wanted: usize, compiler: &Compiler) -> Vec<S
     let subject = |record: Record| {
         let schema = record.schema.to_string();
         let compiled = compiler
-            .compile_json_schema(&schema, &SchemaConfig::default(), &CompileOptions::default())
+            .compile(
+                &GrammarSource::json_schema(&schema, SchemaConfig::default()),
+                &CompileOptions::default(),
+            )
             .ok()?;
         let judge = Judge::new(&record.schema).ok()?;
-        Some(Subject { id: record.id, grammar: compiled.grammar, judge })
+        Some(Subject { id: record.id, grammar: compiled, judge })
     };
     records.into_iter().filter_map(subject).take(n_wanted).collect()
 }

@@ -236,7 +236,7 @@ fn probability(row: &[f32], id: u32) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use maskwright::{CompileOptions, Tokenizer};
+    use maskwright::{CompileOptions, GrammarSource, Tokenizer};
     use maskwright_automata::Fuel;
     use maskwright_decode::RandomDiffusionModel;
     use maskwright_models::builtin_diffusion;
@@ -269,9 +269,9 @@ mod tests {
     }
 
     fn infiller() -> Infiller {
-        let grammar =
-            maskwright::parse::gbnf(r#"root ::= ("(" root ")" | "[" root "]")*"#, &CompileOptions::default())
-                .unwrap();
+        let grammar = GrammarSource::gbnf(r#"root ::= ("(" root ")" | "[" root "]")*"#)
+            .grammar(&CompileOptions::default())
+            .unwrap();
         Infiller::new(&grammar, tokenizer().vocabulary().clone(), Default::default(), &Fuel::unlimited())
             .unwrap()
     }
@@ -311,7 +311,7 @@ mod tests {
     fn the_baseline_runs_the_same_model() {
         let mut builtin = builtin_diffusion().unwrap();
         let source = include_str!("../../../testdata/infill/smiles.gbnf");
-        let grammar = maskwright::parse::gbnf(source, &CompileOptions::default()).unwrap();
+        let grammar = GrammarSource::gbnf(source).grammar(&CompileOptions::default()).unwrap();
         let vocabulary = builtin.tokenizer.vocabulary().clone();
         let infiller = Infiller::new(&grammar, vocabulary, Default::default(), &Fuel::unlimited()).unwrap();
         let oracle = Oracle::new(&grammar);

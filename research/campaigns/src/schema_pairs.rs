@@ -10,9 +10,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use anyhow::ensure;
+use maskwright::json_schema::{PropertyOrder, SchemaConfig};
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, EngineError, ErrorKind, Matcher, PropertyOrder, SchemaConfig,
-    Tokenizer,
+    CompileOptions, CompiledGrammar, Compiler, Error, ErrorKind, GrammarSource, Matcher, Tokenizer,
 };
 use maskwright_decode::{
     DecodeError, GenerateConfig, GrammarConstraint, RandomModel, SamplerConfig, generate,
@@ -107,12 +107,14 @@ fn judge_schema(seed: u64, compiler: &Compiler, entry: &mut Entry) -> anyhow::Re
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let schema = any_schema(&mut rng);
     let judge = Judge::new(&schema)?;
-    let config = SchemaConfig { property_order: PropertyOrder::Any, ..SchemaConfig::default() };
-    let compiled = compiler.compile_json_schema(&schema.to_string(), &config, &CompileOptions::default());
+    let mut config = SchemaConfig::default();
+    config.property_order = PropertyOrder::Any;
+    let compiled = compiler
+        .compile(&GrammarSource::json_schema(schema.to_string(), config), &CompileOptions::default());
     let grammar = match compiled {
         Ok(compiled) => {
             entry.n_taken += 1;
-            Some(compiled.grammar)
+            Some(compiled)
         }
         Err(error) if error.to_string().contains("no value satisfies the schema") => {
             entry.n_unsatisfiable += 1;
@@ -170,7 +172,7 @@ fn has_long_numbers(text: &str) -> bool {
 }
 
 /// Why the grammar refuses `text`; `None` if it accepts.
-fn refusal(mut matcher: Matcher, text: &str) -> Result<Option<String>, EngineError> {
+fn refusal(mut matcher: Matcher, text: &str) -> Result<Option<String>, Error> {
     for (at, byte) in text.bytes().enumerate() {
         if !matcher.accept_bytes(&[byte])? {
             return Ok(Some(format!("byte {at} is refused")));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use maskwright_automata::{ByteSet, Fuel, Regex};
 use maskwright_decode::{Constraint, is_allowed, mask_len};
-use maskwright_engine::{CompiledGrammar, Compiler, Matcher};
+use maskwright_engine::{Compiler, EngineGrammar, Matcher};
 use maskwright_grammar::{Grammar, GrammarBuilder};
 use maskwright_truncproof::{TruncProof, TruncProofConstraint};
 use maskwright_vocabulary::{TokenId, Vocabulary};
@@ -86,7 +86,7 @@ fn cases() -> [(Grammar, Arc<Vocabulary>); 2] {
     [(json(), vocabulary(&json_tokens)), (statements(), vocabulary(&statement_tokens))]
 }
 
-fn compile(grammar: &Grammar, vocabulary: &Arc<Vocabulary>) -> Arc<CompiledGrammar> {
+fn compile(grammar: &Grammar, vocabulary: &Arc<Vocabulary>) -> Arc<EngineGrammar> {
     let compiler = Compiler::new(vocabulary.clone(), Default::default());
     compiler.compile(grammar.clone(), &Fuel::new(1_000_000)).unwrap()
 }

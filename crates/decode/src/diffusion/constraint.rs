@@ -1,6 +1,6 @@
 //! What holds a canvas to a language while it is filled.
 
-use maskwright_infill::{Canvas, InfillError};
+use maskwright_infill::{Canvas, Error};
 use maskwright_vocabulary::TokenId;
 
 use crate::constraint::ConstraintError;
@@ -74,7 +74,7 @@ impl GrammarCanvas {
     }
 }
 
-fn failed(error: InfillError) -> ConstraintError {
+fn failed(error: Error) -> ConstraintError {
     ConstraintError::new(error)
 }
 

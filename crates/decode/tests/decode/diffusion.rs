@@ -58,7 +58,8 @@ fn infiller() -> Infiller {
 
 fn canvas(infiller: &Infiller, positions: &[Option<u32>]) -> GrammarCanvas {
     let positions: Vec<Option<TokenId>> = positions.iter().map(|id| id.map(TokenId)).collect();
-    let config = CanvasConfig { padding: Some(TokenId(PADDING)) };
+    let mut config = CanvasConfig::default();
+    config.padding = Some(TokenId(PADDING));
     GrammarCanvas::new(Canvas::new(infiller, &positions, config).unwrap())
 }
 

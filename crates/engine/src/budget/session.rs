@@ -16,7 +16,7 @@ use crate::machine::Machine;
 use crate::mask_form::MaskForm;
 use crate::matcher::State;
 use crate::parser::Parser;
-use crate::{CompiledGrammar, EngineError, Matcher};
+use crate::{EngineError, EngineGrammar, Error, Matcher};
 
 /// Whether a number of tokens is the least.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,16 +102,16 @@ impl Matcher {
     /// assert!(Matcher::with_max_tokens(&grammar, Some(1)).unwrap_err().to_string().contains("takes 2"));
     /// ```
     pub fn with_max_tokens(
-        grammar: &Arc<CompiledGrammar>,
+        grammar: &Arc<EngineGrammar>,
         max_tokens: Option<usize>,
-    ) -> Result<Matcher, EngineError> {
+    ) -> Result<Matcher, Error> {
         let mut matcher = Matcher::new(grammar);
         if let Some(limit) = max_tokens {
             let n_left = u32::try_from(limit).unwrap_or(u32::MAX - 1);
             if matcher.ask(|machine| machine.fits(&matcher.state, n_left))? != Some(true) {
                 let (least, _) = matcher.ask(|machine| machine.least_at(&matcher.state))?;
                 if least >= MANY || least as usize > limit {
-                    return Err(EngineError::budget_too_small(limit, least));
+                    return Err(EngineError::budget_too_small(limit, least).into());
                 }
             }
             matcher.set_max_tokens(limit);
@@ -124,13 +124,13 @@ impl Matcher {
     ///
     /// # Errors
     /// If no tokens of the vocabulary spell the rest of any text, or a limit is reached.
-    pub fn tokens_to_finish(&self) -> Result<TokensToFinish, EngineError> {
+    pub fn tokens_to_finish(&self) -> Result<TokensToFinish, Error> {
         if self.is_terminated() {
             return Ok(TokensToFinish { n_tokens: 0, status: TokenCountStatus::Exact });
         }
         let (n_tokens, status) = self.ask(|machine| machine.least_at(&self.state))?;
         if n_tokens >= MANY {
-            return Err(EngineError::no_tokens(n_tokens));
+            return Err(EngineError::no_tokens(n_tokens).into());
         }
         Ok(TokensToFinish { n_tokens: n_tokens as usize, status })
     }
@@ -140,7 +140,7 @@ impl Matcher {
     ///
     /// # Errors
     /// As [`tokens_to_finish`](Matcher::tokens_to_finish).
-    pub fn finish(&self) -> Result<Vec<TokenId>, EngineError> {
+    pub fn finish(&self) -> Result<Vec<TokenId>, Error> {
         let mut tokens = Vec::new();
         if self.is_terminated() {
             return Ok(tokens);
@@ -156,7 +156,7 @@ impl Matcher {
             form.write(&mut words);
             let first = words.iter().position(|&word| word != 0);
             let Some(token) = first.map(|at| TokenId((at * 32) as u32 + words[at].trailing_zeros())) else {
-                return Err(EngineError::cannot_be_spelled());
+                return Err(EngineError::cannot_be_spelled().into());
             };
             tokens.push(token);
             matcher.accept_unbudgeted(token)?;

@@ -276,7 +276,7 @@ pub(crate) fn check_canvas(
             (*kind == 1).then(|| known.unwrap_or_else(|| any_token(index)))
         })
         .collect();
-    let mut canvas = Canvas::new(&infiller, &positions, CanvasConfig { padding }).unwrap();
+    let mut canvas = Canvas::new(&infiller, &positions, CanvasConfig::with_padding(padding)).unwrap();
     let mut sets = case.sets.iter();
     loop {
         let fillings = judge.fillings(vocabulary, &positions, padding);

@@ -9,9 +9,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use maskwright::json_schema::SchemaConfig;
+use maskwright::lark::{Indentation, LarkOptions, LexerKind};
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, Error, Indentation, LarkOptions, LexerKind, Matcher,
-    SchemaConfig, TokenId, Tokenizer, TokenizerOptions, mask_contains, mask_words,
+    CompileOptions, CompiledGrammar, Compiler, Error, GrammarSource, Matcher, TokenId, Tokenizer,
+    TokenizerOptions, mask_contains, mask_words,
 };
 use serde_json::Value;
 
@@ -95,18 +97,22 @@ impl Case {
         let options = CompileOptions::default();
         let source = || std::str::from_utf8(&self.source).expect("grammars of cases are UTF-8");
         let grammar = match self.kind.as_str() {
-            "regex" => compiler.compile_regex(source(), &options)?,
-            "gbnf" => compiler.compile_gbnf(source(), &options)?,
+            "regex" => compiler.compile(&GrammarSource::regex(source()), &options)?,
+            "gbnf" => compiler.compile(&GrammarSource::gbnf(source()), &options)?,
             "lark" | "lark basic" | "lark indented" => {
                 let lexer = if self.kind == "lark" { LexerKind::Contextual } else { LexerKind::Basic };
                 let indentation = (self.kind == "lark indented").then(Indentation::python);
-                let lark = LarkOptions { lexer, indentation, ..LarkOptions::default() };
-                compiler.compile_lark(source(), &lark, &options)?
+                let mut lark = LarkOptions::default();
+                lark.lexer = lexer;
+                lark.indentation = indentation;
+                compiler.compile(&GrammarSource::lark(source(), lark.clone()), &options)?
             }
-            "schema" => compiler.compile_json_schema(source(), &SchemaConfig::default(), &options)?.grammar,
+            "schema" => {
+                compiler.compile(&GrammarSource::json_schema(source(), SchemaConfig::default()), &options)?
+            }
             "choice" => {
                 let choices: Vec<&str> = source().lines().collect();
-                compiler.compile_choice(&choices, &options)?
+                compiler.compile(&GrammarSource::choice(&choices), &options)?
             }
             "tokenizer.json" | "gguf" => {
                 let folder = tempfile::tempdir().expect("a temporary folder can be made");
@@ -122,7 +128,7 @@ impl Case {
             kind => panic!("{}: {kind:?} is no kind of case", self.name),
         };
         // The first mask belongs to what a bad grammar may cost.
-        Matcher::new(&grammar).mask().map_err(Error::from)?;
+        Matcher::new(&grammar).mask()?;
         Ok(Some(grammar))
     }
 }

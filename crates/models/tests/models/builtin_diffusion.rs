@@ -40,7 +40,9 @@ fn fill(
     let padding = Some(TokenId(builtin.model.config().pad_id));
     let canvas = |&n: &usize| {
         let infiller = infiller?;
-        Some(GrammarCanvas::new(Canvas::new(infiller, &vec![None; n], CanvasConfig { padding }).unwrap()))
+        Some(GrammarCanvas::new(
+            Canvas::new(infiller, &vec![None; n], CanvasConfig::with_padding(padding)).unwrap(),
+        ))
     };
     let mut constraints: Vec<Option<GrammarCanvas>> = lengths.iter().map(canvas).collect();
     let task = |(constraint, &n): (_, &usize)| {

@@ -14,9 +14,10 @@ use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
+use maskwright::grammar::{Grammar, GrammarBuilder, Regex};
+use maskwright::lark::{LarkOptions, LexerKind};
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, Grammar, GrammarBuilder, LarkOptions, LexerKind, Matcher,
-    Regex, Tokenizer, TokenizerOptions, parse,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, Tokenizer, TokenizerOptions,
 };
 use maskwright_decode::{
     Constraint, DecodeError, GrammarConstraint, LanguageModel, RandomModel, SearchConfig, SearchOutcome,
@@ -154,13 +155,11 @@ struct Grammars {
 
 impl Grammars {
     fn new(source: &str, tokenizer: &Tokenizer) -> anyhow::Result<Grammars> {
-        let options = LarkOptions {
-            start: "declaration".to_owned(),
-            lexer: LexerKind::Basic,
-            ..LarkOptions::default()
-        };
+        let mut options = LarkOptions::default();
+        options.start = "declaration".to_owned();
+        options.lexer = LexerKind::Basic;
         let compiler = Compiler::new(tokenizer);
-        let lexed = compiler.compile_lark(source, &options, &CompileOptions::default())?;
+        let lexed = compiler.compile(&GrammarSource::lark(source, options), &CompileOptions::default())?;
         let estimate = Arc::new(TruncProof::new(ll1_grammar()?, tokenizer.vocabulary())?);
         Ok(Grammars { tokenizer: tokenizer.clone(), lexed, estimate })
     }
@@ -258,7 +257,7 @@ fn put<C: Constraint + Clone>(
 fn ll1_grammar() -> anyhow::Result<Grammar> {
     let mut builder = GrammarBuilder::new();
     let regex = |pattern: &str| {
-        let grammar = parse::regex(pattern, &CompileOptions::default())?;
+        let grammar = GrammarSource::regex(pattern).grammar(&CompileOptions::default())?;
         anyhow::Ok(grammar.terminals().first().context("a pattern is one terminal")?.clone())
     };
     let (space, blanks) = (regex(r"[ \t\n]+")?, regex(r"[ \t\n]*")?);
@@ -449,7 +448,8 @@ mod tests {
         let tokenizer = tokenizer();
         let grammar = ll1_grammar().unwrap();
         assert!(TruncProof::new(grammar.clone(), tokenizer.vocabulary()).is_ok(), "it is LL(1)");
-        let compiled = Compiler::new(&tokenizer).compile(&grammar, &CompileOptions::default()).unwrap();
+        let compiled =
+            Compiler::new(&tokenizer).compile(&grammar.into(), &CompileOptions::default()).unwrap();
         let is_function = |text: &str| {
             let mut matcher = Matcher::new(&compiled);
             matcher.accept_bytes(text.as_bytes()).unwrap() && matcher.is_accepting()
@@ -494,7 +494,7 @@ mod tests {
         let mut grammars = Grammars::new(SOURCE, &tokenizer()).unwrap();
         // Judged by its own grammar: the one above has fewer rules.
         grammars.lexed = Compiler::new(&grammars.tokenizer)
-            .compile(&ll1_grammar().unwrap(), &CompileOptions::default())
+            .compile(&ll1_grammar().unwrap().into(), &CompileOptions::default())
             .unwrap();
         for seed in 0..5 {
             let entry = grammars.random(Method::Estimate, seed, 40).unwrap();

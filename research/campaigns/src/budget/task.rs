@@ -5,7 +5,8 @@ use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::Context;
-use maskwright::{CompileOptions, Grammar, GrammarBuilder, Tokenizer, parse};
+use maskwright::grammar::{Grammar, GrammarBuilder};
+use maskwright::{CompileOptions, GrammarSource, Tokenizer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -110,7 +111,7 @@ impl Task {
 pub(super) fn json_grammar() -> anyhow::Result<Grammar> {
     let mut builder = GrammarBuilder::new();
     let terminal = |builder: &mut GrammarBuilder, pattern: &str| {
-        let grammar = parse::regex(pattern, &CompileOptions::default())?;
+        let grammar = GrammarSource::regex(pattern).grammar(&CompileOptions::default())?;
         let regex = grammar.terminals().first().context("a pattern is one terminal")?.clone();
         anyhow::Ok(builder.terminal(regex))
     };
@@ -186,7 +187,8 @@ mod tests {
         let tokenizer = Tokenizer::from_tokens(tokens, &[256]).unwrap();
         let grammar = json_grammar().unwrap();
         assert_eq!(TruncProof::new(grammar.clone(), tokenizer.vocabulary()).unwrap().least(), 2);
-        let compiled = Compiler::new(&tokenizer).compile(&grammar, &CompileOptions::default()).unwrap();
+        let compiled =
+            Compiler::new(&tokenizer).compile(&grammar.into(), &CompileOptions::default()).unwrap();
         let is_json = |text: &str| {
             let mut matcher = Matcher::new(&Arc::clone(&compiled));
             matcher.accept_bytes(text.as_bytes()).unwrap() && matcher.is_accepting()

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context;
+use maskwright::json_schema::SchemaConfig;
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, Matcher, SchemaConfig, Tokenizer, TokenizerOptions,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, Tokenizer, TokenizerOptions,
 };
 use maskwright_decode::{
     BeamConfig, BestOfConfig, Constraint, DecodeError, GrammarConstraint, LanguageModel, Progress,
@@ -48,7 +49,7 @@ impl<M: LanguageModel> Writer<M> {
     fn new(model: M, template: Option<ChatTemplate>, tokenizer: &Tokenizer) -> anyhow::Result<Self> {
         let compiler = Compiler::new(tokenizer);
         let grammar = json_grammar()?;
-        let json = compiler.compile(&grammar, &CompileOptions::default())?;
+        let json = compiler.compile(&grammar.clone().into(), &CompileOptions::default())?;
         let clock = Instant::now();
         let estimate = Arc::new(TruncProof::new(grammar, tokenizer.vocabulary())?);
         eprintln!("the estimate's tables: {:.2} s without pairs", clock.elapsed().as_secs_f64());
@@ -151,9 +152,10 @@ impl<M: LanguageModel> Writer<M> {
         {
             return grammar.clone();
         }
-        let compiled =
-            self.compiler.compile_json_schema(&text, &SchemaConfig::default(), &CompileOptions::default());
-        let grammar = compiled.map(|compiled| compiled.grammar).map_err(|error| error.to_string());
+        let compiled = self
+            .compiler
+            .compile(&GrammarSource::json_schema(&text, SchemaConfig::default()), &CompileOptions::default());
+        let grammar = compiled.map_err(|error| error.to_string());
         self.schema = Some((text, grammar.clone()));
         grammar
     }

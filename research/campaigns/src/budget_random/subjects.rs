@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, Indentation, LarkOptions, LexerKind, Matcher, SchemaConfig,
-};
+use maskwright::json_schema::SchemaConfig;
+use maskwright::lark::{Indentation, LarkOptions, LexerKind};
+use maskwright::{CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher};
 use serde_json::json;
 
 use crate::data::{Record, python_dumps};
@@ -43,13 +43,16 @@ pub(super) fn of_schemas(mut records: Vec<Record>, n_wanted: usize, compiler: &C
     let subject = |record: Record| {
         let schema = record.schema.to_string();
         let compiled = compiler
-            .compile_json_schema(&schema, &SchemaConfig::default(), &CompileOptions::default())
+            .compile(
+                &GrammarSource::json_schema(&schema, SchemaConfig::default()),
+                &CompileOptions::default(),
+            )
             .ok()?;
         let judge = Judge::new(&record.schema).ok()?;
-        Matcher::new(&compiled.grammar).tokens_to_finish().ok()?;
+        Matcher::new(&compiled).tokens_to_finish().ok()?;
         let valid = record.tests.into_iter().filter(|test| test.valid);
         let texts = valid.map(|test| python_dumps(&test.data)).collect();
-        Some(Subject { id: record.id, grammar: compiled.grammar, judge: Some(judge), texts })
+        Some(Subject { id: record.id, grammar: compiled, judge: Some(judge), texts })
     };
     std::iter::once(any).chain(records).filter_map(subject).take(n_wanted).collect()
 }
@@ -63,13 +66,11 @@ pub(super) fn of_grammar(name: &str, shared: &Path, compiler: &Compiler) -> anyh
         std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))
     };
     let path = shared.join("data/grammars").join(format!("{name}.lark"));
-    let options = LarkOptions {
-        lexer: LexerKind::Basic,
-        indentation: (name == "python").then(Indentation::python),
-        file: Some(path.clone()),
-        ..LarkOptions::default()
-    };
-    let grammar = compiler.compile_lark(&read(&path)?, &options, &CompileOptions::default())?;
+    let mut options = LarkOptions::default();
+    options.lexer = LexerKind::Basic;
+    options.indentation = (name == "python").then(Indentation::python);
+    let grammar = compiler
+        .compile(&GrammarSource::lark(read(&path)?, options).file(&path), &CompileOptions::default())?;
     let programs = shared.join("data/programs");
     let verdicts = programs.join("syncode_lark_verdicts.tsv");
     let mut texts = Vec::new();

@@ -20,7 +20,8 @@ mod subjects;
 use std::path::PathBuf;
 
 use anyhow::ensure;
-use maskwright::{Compiler, LexerKind};
+use maskwright::Compiler;
+use maskwright::lark::LexerKind;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};

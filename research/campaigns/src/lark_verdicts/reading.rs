@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use maskwright::{CompiledGrammar, Compiler, EngineError, Mask, Matcher, TokenId, Tokenizer};
+use maskwright::{CompiledGrammar, Compiler, Error, Mask, Matcher, TokenId, Tokenizer};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -101,7 +101,7 @@ impl Reader {
         matcher: &mut Matcher,
         rng: &mut ChaCha8Rng,
         failures: &mut Vec<String>,
-    ) -> Result<Mask, EngineError> {
+    ) -> Result<Mask, Error> {
         let mask = matcher.mask()?;
         let is_end = |id: u32| self.tokenizer.eos_token_ids().contains(&id);
         if mask.is_empty() {

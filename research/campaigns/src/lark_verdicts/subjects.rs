@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
-use maskwright::{CompileOptions, CompiledGrammar, Compiler, Indentation, LarkOptions, LexerKind};
+use maskwright::lark::{Indentation, LarkOptions, LexerKind};
+use maskwright::{CompileOptions, CompiledGrammar, Compiler, GrammarSource};
 use serde_json::Value;
 
 use crate::data;
@@ -67,10 +68,14 @@ impl Subject {
         lexer: LexerKind,
     ) -> anyhow::Result<Arc<CompiledGrammar>> {
         let options = CompileOptions::default();
-        let Some(file) = &self.file else { return Ok(compiler.compile_builtin(self.name, &options)?) };
+        let Some(file) = &self.file else {
+            return Ok(compiler.compile(&GrammarSource::builtin(self.name), &options)?);
+        };
         let indentation = self.is_indented().then(Indentation::python);
-        let lark = LarkOptions { lexer, indentation, file: Some(file.clone()), ..LarkOptions::default() };
-        Ok(compiler.compile_lark(&read(file)?, &lark, &options)?)
+        let mut lark = LarkOptions::default();
+        lark.lexer = lexer;
+        lark.indentation = indentation;
+        Ok(compiler.compile(&GrammarSource::lark(read(file)?, lark).file(file), &options)?)
     }
 }
 

@@ -23,7 +23,9 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
-use maskwright::{CompileOptions, CompiledGrammar, Compiler, Matcher, TokenId, Tokenizer, TokenizerOptions};
+use maskwright::{
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId, Tokenizer, TokenizerOptions,
+};
 use maskwright_decode::{
     GenerateConfig, GrammarConstraint, LanguageModel, RandomModel, SamplerConfig, Summary, generate,
 };
@@ -126,7 +128,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             Some(writer) => writer,
             none => none.insert(Writer::load(&arguments.model)?),
         };
-        let grammar = writer.compiler.compile_builtin(language.name(), &CompileOptions::default())?;
+        let grammar =
+            writer.compiler.compile(&GrammarSource::builtin(language.name()), &CompileOptions::default())?;
         let bar = crate::progress::bar(language.name(), 0, hands.len());
         for hand in hands {
             let mut task = Task { language, hand, seed: arguments.seed, max_tokens: arguments.max_tokens };
@@ -389,7 +392,9 @@ mod tests {
         let compiler = Compiler::new(&tokenizer);
         let mut entries = Vec::new();
         for (language, front) in [(Language::Python, "def f("), (Language::Sql, "SELECT a")] {
-            let grammar = compiler.compile_builtin(language.name(), &CompileOptions::default()).unwrap();
+            let grammar = compiler
+                .compile(&GrammarSource::builtin(language.name()), &CompileOptions::default())
+                .unwrap();
             for seed in 0..5 {
                 let task = |hand| Task { language, hand, seed, max_tokens: 30 };
                 entries.push(task(Hand::Random(seed)).draw(&tokenizer, &grammar).unwrap());

@@ -10,13 +10,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
+use maskwright_error::ErrorKind;
 use maskwright_grammar::Grammar;
 use maskwright_json_schema::{
-    CompiledSchema, Documents, SchemaConfig, SchemaError, compile_with_documents, parse_document,
+    CompiledSchema, Documents, SchemaError, compile_with_documents, parse_document,
 };
 use serde_json::Value;
 
-use crate::{CompileOptions, Error};
+use crate::Error;
+
+pub use maskwright_json_schema::{
+    PropertyOrder, Report, ReportEntry, SchemaConfig, SchemaLimits, Status, Warning, Whitespace,
+};
 
 /// The largest document that is read from a file, in bytes; the largest schemas in public use have a tenth of it.
 const MAX_FILE_LEN: u64 = 1 << 24;
@@ -33,14 +38,15 @@ const MAX_FILES: usize = 4096;
 /// name.
 ///
 /// ```
-/// use maskwright::{CompileOptions, Compiler, Matcher, SchemaDocuments, Tokenizer};
+/// use maskwright::json_schema::SchemaDocuments;
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, Tokenizer};
 /// let tokens = ["\"", "a", "1", "</s>"].map(|token| token.as_bytes().to_vec());
 /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[3])?);
 /// let mut documents = SchemaDocuments::default();
 /// documents.insert("name.json", r#"{"type": "string"}"#)?;
-/// let options = CompileOptions { documents, ..Default::default() };
-/// let schema = compiler.compile_json_schema(r#"{"$ref": "name.json"}"#, &Default::default(), &options)?;
-/// assert!(Matcher::new(&schema.grammar).accept_bytes(b"\"a\"")?);
+/// let schema = GrammarSource::json_schema(r#"{"$ref": "name.json"}"#, Default::default()).documents(documents);
+/// let compiled = compiler.compile(&schema, &CompileOptions::default())?;
+/// assert!(Matcher::new(&compiled).accept_bytes(b"\"a\"")?);
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -75,7 +81,11 @@ impl SchemaDocuments {
     /// # Errors
     /// If the folder cannot be read, or all folders together have more than 4,096 such files or more than 64 MiB of them.
     pub fn add_folder(&mut self, folder: &Path) -> Result<(), Error> {
-        let unreadable = |error: std::io::Error| Error::unreadable_folder(folder, &error);
+        let failed = |kind, message: String| {
+            Error::message(kind, format!("{}: {message}", folder.display())).in_file(Some(folder))
+        };
+        let unreadable =
+            |error: std::io::Error| failed(ErrorKind::Schema, format!("cannot read the folder: {error}"));
         self.folders.push(folder.canonicalize().map_err(unreadable)?);
         let mut names = BTreeSet::new();
         for entry in std::fs::read_dir(folder).map_err(unreadable)? {
@@ -88,7 +98,9 @@ impl SchemaDocuments {
             match self.read.within(&self.folders, &path) {
                 Ok(document) => known.insert_named(&name, &uri_of(&path), document),
                 Err(Unread::Limit) => {
-                    return Err(Error::too_many_documents(folder, MAX_FILES, MAX_TOTAL_LEN));
+                    let message =
+                        format!("more than {MAX_FILES} schemas, or more than {MAX_TOTAL_LEN} bytes of them");
+                    return Err(failed(ErrorKind::Limit, message));
                 }
                 // Read again, and told, if a reference leads to it.
                 Err(Unread::Broken(_) | Unread::Missing) => {}
@@ -116,12 +128,12 @@ impl Schema {
     pub(crate) fn read(
         text: &str,
         config: &SchemaConfig,
-        options: &CompileOptions,
+        file: Option<&Path>,
+        documents: &SchemaDocuments,
     ) -> Result<(Schema, Value), Error> {
-        let CompileOptions { file, documents, .. } = options;
         let mut schema = Schema {
             text: text.to_owned(),
-            file: file.clone(),
+            file: file.map(Path::to_path_buf),
             config: *config,
             documents: documents.known.clone(),
             broken: BTreeMap::new(),

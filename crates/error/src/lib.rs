@@ -1,0 +1,189 @@
+//! The error that every public call of the library returns.
+//!
+//! The crates below the facade have errors of their own for their own use; at their public boundary each becomes an
+//! [`Error`]: a message, an [`ErrorKind`] to branch on, and a [`Place`] that programs can read.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Why a call failed. The message says where (line and column with a source frame, or a JSON pointer), what, and what to
+/// do about it; programs get the same from the accessors.
+///
+/// Cheap to clone.
+///
+/// ```
+/// use maskwright_error::{Error, ErrorKind, Place};
+/// let error = Error::message(ErrorKind::Grammar, "rule `item` is not defined")
+///     .at(Place { line: Some(1), column: Some(10), ..Place::default() });
+/// assert_eq!((error.line(), error.column(), error.pointer()), (Some(1), Some(10), None));
+/// assert!(!error.is_limit() && error.to_string().contains("item"));
+/// ```
+#[derive(Clone)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    kind: ErrorKind,
+    source: Arc<dyn std::error::Error + Send + Sync>,
+    place: Place,
+}
+
+/// Where something is wrong, as far as that is known, and what to do about it.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// See [`Error::pointer`].
+    pub pointer: Option<String>,
+    /// See [`Error::keyword`].
+    pub keyword: Option<&'static str>,
+    /// See [`Error::line`].
+    pub line: Option<usize>,
+    /// See [`Error::column`].
+    pub column: Option<usize>,
+    /// See [`Error::path`].
+    pub path: Option<PathBuf>,
+    /// See [`Error::hint`].
+    pub hint: Option<String>,
+}
+
+/// What kind of failure an [`Error`] is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The grammar (regular expression, GBNF, Lark, choice) is wrong or matches no text, or the call is not supported
+    /// for grammars of its kind.
+    Grammar,
+    /// The JSON Schema is wrong, unsatisfiable, or has a keyword that cannot be enforced.
+    Schema,
+    /// The tokenizer or vocabulary is wrong.
+    Tokenizer,
+    /// A limit on work or size was reached.
+    Limit,
+    /// The caller cancelled the work.
+    Cancelled,
+    /// The call does not fit the state of the session: a rollback beyond its beginning, a buffer that is too short, a
+    /// limit on tokens that no text keeps, a position or hole that does not exist.
+    State,
+    /// An earlier call of the session panicked: a bug in this library.
+    Internal,
+}
+
+impl ErrorKind {
+    /// `Cancelled` or `Limit` where one of the two is the cause, else `otherwise`.
+    pub fn of(is_cancelled: bool, is_limit: bool, otherwise: ErrorKind) -> ErrorKind {
+        match (is_cancelled, is_limit) {
+            (true, _) => ErrorKind::Cancelled,
+            (_, true) => ErrorKind::Limit,
+            _ => otherwise,
+        }
+    }
+}
+
+impl Error {
+    /// An error whose message, and [`source`](std::error::Error::source), are those of `source`.
+    pub fn new(kind: ErrorKind, source: impl std::error::Error + Send + Sync + 'static) -> Error {
+        Error(Box::new(Inner { kind, source: Arc::new(source), place: Place::default() }))
+    }
+
+    /// An error with this message.
+    pub fn message(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error::new(kind, Message(message.into()))
+    }
+
+    /// The same error, at `place`.
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Error {
+        self.0.place = place;
+        self
+    }
+
+    /// The same error, about what was read from `file`.
+    #[must_use]
+    pub fn in_file(mut self, file: Option<&Path>) -> Error {
+        self.0.place.path = file.map(Path::to_path_buf);
+        self
+    }
+
+    /// What kind of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// Whether a limit on work or size was reached; raising it may help.
+    pub fn is_limit(&self) -> bool {
+        self.kind() == ErrorKind::Limit
+    }
+
+    /// Whether the caller cancelled the work.
+    pub fn is_cancelled(&self) -> bool {
+        self.kind() == ErrorKind::Cancelled
+    }
+
+    /// The JSON pointer (RFC 6901) of the schema at fault; empty for the whole document. In another document than the
+    /// schema's own, that document's URI, `#` and the pointer.
+    pub fn pointer(&self) -> Option<&str> {
+        self.0.place.pointer.as_deref()
+    }
+
+    /// The JSON Schema keyword at fault, in the schema at [`pointer`](Self::pointer).
+    pub fn keyword(&self) -> Option<&'static str> {
+        self.0.place.keyword
+    }
+
+    /// The line, from 1, in the text at fault: a grammar, a pattern (in a schema too), or JSON.
+    pub fn line(&self) -> Option<usize> {
+        self.0.place.line
+    }
+
+    /// The column in characters, from 1, in the same text as [`line`](Self::line).
+    pub fn column(&self) -> Option<usize> {
+        self.0.place.column
+    }
+
+    /// The file at fault, if the text is from one. For a JSON Schema this is the file that was compiled; the place may be
+    /// in another document, which [`pointer`](Self::pointer) then names.
+    pub fn path(&self) -> Option<&Path> {
+        self.0.place.path.as_deref()
+    }
+
+    /// What to do about it, where that is known. The message has it too.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.place.hint.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.source.fmt(f)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { kind, source, place } = &*self.0;
+        f.debug_struct("Error").field("kind", kind).field("source", source).field("place", place).finish()
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.source()
+    }
+}
+
+/// An error that is only a message.
+struct Message(String);
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Message {}

@@ -1,0 +1,101 @@
+//! What a compiler, its grammars and their sessions may spend.
+
+use maskwright_automata::AutomatonLimits;
+use maskwright_infill::InfillLimits;
+
+/// What a [`Compiler`](crate::Compiler), its grammars and their sessions may spend, in work units and sizes that are the
+/// same on every machine. The defaults bound the worst call to a few seconds and some hundred MiB.
+///
+/// ```
+/// use maskwright::{Compiler, Limits, Tokenizer};
+/// let tokens = ["a", "</s>"].map(|token| token.as_bytes().to_vec());
+/// let tokenizer = Tokenizer::from_tokens(tokens.to_vec(), &[1])?;
+/// let mut limits = Limits::default();
+/// limits.max_threads = 1_000;
+/// let compiler = Compiler::with_limits(&tokenizer, limits);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Work units (about one visited grammar node each) that compiling one grammar may take.
+    pub compile_fuel: u64,
+    /// The most readings of one text that a session follows at once.
+    pub max_threads: usize,
+    /// The most calls of rules that one byte may lead to, the same call by several readings counted each time.
+    pub max_calls: usize,
+    /// Work units that the search for one exact least number of tokens may take; beyond that the answer is an upper bound
+    /// and says so.
+    pub budget_items: u64,
+    /// Bytes that the rows (what terminals say about the vocabulary) of a compiler may take before they are dropped and made
+    /// anew when needed.
+    pub row_cache_bytes: usize,
+    /// Bytes that the automata of a compiler may take before new grammars start on fresh ones.
+    pub automaton_bytes: usize,
+    /// Bytes that one grammar's masks and other memoised answers may take before they are dropped.
+    pub machine_bytes: usize,
+    /// States that one terminal's automaton may have.
+    pub max_states: u32,
+    /// Node visits that one step of a terminal's automaton may take.
+    pub max_residue_size: u64,
+    /// Node visits that one search for a word of an intersection or complement may take.
+    pub liveness_fuel: u64,
+    /// Work units that one call of a [`Template`](crate::Template) or [`Canvas`](crate::Canvas) may take.
+    pub infill_work: u64,
+    /// The most positions of a canvas, or fixed pieces and tokens of a template.
+    pub max_positions: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        let engine = maskwright_engine::Limits::default();
+        let AutomatonLimits { max_states, max_residue_size, liveness_fuel } = engine.automaton;
+        let InfillLimits { work: infill_work, max_positions, .. } = InfillLimits::default();
+        Limits {
+            compile_fuel: engine.compile_fuel,
+            max_threads: engine.max_threads,
+            max_calls: engine.max_calls,
+            budget_items: engine.budget_items,
+            row_cache_bytes: engine.row_cache_bytes,
+            automaton_bytes: engine.automaton_bytes,
+            machine_bytes: engine.machine_bytes,
+            max_states,
+            max_residue_size,
+            liveness_fuel,
+            infill_work,
+            max_positions,
+        }
+    }
+}
+
+impl Limits {
+    fn automaton(&self) -> AutomatonLimits {
+        AutomatonLimits {
+            max_states: self.max_states,
+            max_residue_size: self.max_residue_size,
+            liveness_fuel: self.liveness_fuel,
+        }
+    }
+
+    pub(crate) fn engine(&self) -> maskwright_engine::Limits {
+        maskwright_engine::Limits {
+            compile_fuel: self.compile_fuel,
+            automaton: self.automaton(),
+            automaton_bytes: self.automaton_bytes,
+            max_threads: self.max_threads,
+            max_calls: self.max_calls,
+            row_cache_bytes: self.row_cache_bytes,
+            machine_bytes: self.machine_bytes,
+            budget_items: self.budget_items,
+        }
+    }
+
+    pub(crate) fn infill(&self) -> InfillLimits {
+        InfillLimits {
+            work: self.infill_work,
+            automaton: self.automaton(),
+            max_positions: self.max_positions,
+            ..InfillLimits::default()
+        }
+    }
+}

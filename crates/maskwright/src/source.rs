@@ -1,0 +1,242 @@
+//! What a grammar is compiled from: its text, the notation of the text, and what goes with it.
+
+use std::path::{Path, PathBuf};
+
+use maskwright_automata::Fuel;
+use maskwright_error::ErrorKind;
+use maskwright_grammar::Grammar;
+use maskwright_json_schema::{Report, SchemaConfig};
+use maskwright_lark::LarkGrammar;
+use maskwright_syntax::regex::{self, Dialect};
+
+use crate::json_schema::{Schema, SchemaDocuments};
+use crate::{CompileOptions, Error, Limits, lark};
+
+/// What a GBNF grammar without a file is called in messages.
+const NAMELESS: &str = "grammar.gbnf";
+
+/// What a grammar is compiled from, for [`Compiler::compile`](crate::Compiler::compile).
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, Tokenizer};
+/// let tokens = ["yes", "no", "1", "</s>"].map(|token| token.as_bytes().to_vec());
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[3])?);
+/// for source in [
+///     GrammarSource::choice(["yes", "no"]),
+///     GrammarSource::regex("yes|no"),
+///     GrammarSource::gbnf(r#"root ::= "yes" | "no""#),
+///     GrammarSource::lark(r#"start: "yes" | "no""#, Default::default()),
+/// ] {
+///     let compiled = compiler.compile(&source, &CompileOptions::default())?;
+///     assert_eq!(Matcher::new(&compiled).mask()?.len(), 2);
+/// }
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct GrammarSource {
+    notation: Notation,
+    file: Option<PathBuf>,
+    documents: SchemaDocuments,
+}
+
+#[derive(Clone, Debug)]
+enum Notation {
+    Regex { pattern: String, dialect: Dialect },
+    Gbnf(String),
+    Choice(Vec<String>),
+    JsonSchema { text: String, config: SchemaConfig },
+    Lark { text: String, options: lark::LarkOptions },
+    Builtin(String),
+    Built(Box<Grammar>),
+}
+
+/// A source as its front end reads it.
+#[derive(Debug)]
+pub enum Parsed {
+    /// A grammar over bytes; with a report if it is a JSON Schema.
+    OverBytes(Box<Grammar>, Option<Report>),
+    /// A grammar in Lark's language.
+    Lark(Box<LarkGrammar>),
+}
+
+impl GrammarSource {
+    /// The texts that the whole of `pattern` matches, in the dialect of Rust's `regex` crate.
+    pub fn regex(pattern: impl Into<String>) -> GrammarSource {
+        Notation::Regex { pattern: pattern.into(), dialect: Dialect::Rust }.into()
+    }
+
+    /// The texts that the whole of `pattern` matches, in the dialect of ECMA-262 (JavaScript) with the flag `u`, which
+    /// JSON Schema uses.
+    ///
+    /// ```
+    /// use maskwright::GrammarSource;
+    /// assert!(GrammarSource::ecma_regex(r"(?=\d)[0-9a-f]{4}").grammar(&Default::default()).is_ok());
+    /// assert!(GrammarSource::regex(r"(?=\d)[0-9a-f]{4}").grammar(&Default::default()).is_err());
+    /// ```
+    pub fn ecma_regex(pattern: impl Into<String>) -> GrammarSource {
+        Notation::Regex { pattern: pattern.into(), dialect: Dialect::Ecma }.into()
+    }
+
+    /// A grammar in GBNF, llama.cpp's notation; the start rule is `root`.
+    pub fn gbnf(text: impl Into<String>) -> GrammarSource {
+        Notation::Gbnf(text.into()).into()
+    }
+
+    /// Exactly one of some texts.
+    pub fn choice(choices: impl IntoIterator<Item = impl AsRef<str>>) -> GrammarSource {
+        Notation::Choice(choices.into_iter().map(|choice| choice.as_ref().to_owned()).collect()).into()
+    }
+
+    /// The JSON texts that a JSON Schema allows. Its references may lead to [documents](GrammarSource::documents), and to
+    /// files beside its [file](GrammarSource::file).
+    pub fn json_schema(text: impl Into<String>, config: SchemaConfig) -> GrammarSource {
+        Notation::JsonSchema { text: text.into(), config }.into()
+    }
+
+    /// A grammar in Lark's language. [`LarkOptions::lexer`](lark::LarkOptions::lexer) says which terminals are considered
+    /// at a point of the text: all of them, those that the parser can accept there, or that there is no lexer.
+    ///
+    /// With [`LexerKind::DynamicComplete`](lark::LexerKind::DynamicComplete), rules and terminals may be JSON Schemas:
+    /// `call: NAME "(" %json {"type": "object"} ")"`, or `%json "call.json"` for one in a file. Keys that such a schema does
+    /// not name may occur twice (and count twice for `minProperties`), and a `uniqueItems` that rules cannot express is an
+    /// error: both take a session over JSON alone.
+    ///
+    /// ```
+    /// use maskwright::lark::{LarkOptions, LexerKind};
+    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, Tokenizer};
+    /// let tokens = ["if", "x", " ", "1", "</s>"].map(|token| token.as_bytes().to_vec());
+    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[4])?);
+    /// let text = "start: \"if\" NAME\nNAME: /[a-z]+/\n%ignore \" \"\n";
+    /// let mut options = LarkOptions::default();
+    /// let contextual = compiler.compile(&GrammarSource::lark(text, options.clone()), &CompileOptions::default())?;
+    /// assert!(Matcher::new(&contextual).accept_bytes(b"ifx")?, "no name can be read before the `if`");
+    /// assert!(Matcher::new(&contextual).accept_bytes(b"if if")?, "and no `if` after it");
+    /// options.lexer = LexerKind::Basic;
+    /// let basic = compiler.compile(&GrammarSource::lark(text, options), &CompileOptions::default())?;
+    /// let mut matcher = Matcher::new(&basic);
+    /// assert!(!matcher.accept_bytes(b"ifx")?, "that is one name");
+    /// assert!(matcher.accept_bytes(b"if x")? && matcher.is_accepting());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn lark(text: impl Into<String>, options: lark::LarkOptions) -> GrammarSource {
+        Notation::Lark { text: text.into(), options }.into()
+    }
+
+    /// A built-in grammar: `arithmetic`, `cpp`, `json`, `python`, `smiles` or `sql`
+    /// ([`builtin_names`](lark::builtin_names)). Python's reads lines indented by tabs, except where a text is filled in.
+    ///
+    /// ```
+    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, Tokenizer};
+    /// let tokens = ["SELECT ", "a", " FROM", " t", "</s>"].map(|token| token.as_bytes().to_vec());
+    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[4])?);
+    /// let sql = compiler.compile(&GrammarSource::builtin("sql"), &CompileOptions::default())?;
+    /// let mut matcher = Matcher::new(&sql);
+    /// assert!(matcher.accept_bytes(b"SELECT a FROM t")? && matcher.is_accepting());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn builtin(name: impl Into<String>) -> GrammarSource {
+        Notation::Builtin(name.into()).into()
+    }
+
+    /// The file that the text was read from. Messages name it, and relative references of a JSON Schema
+    /// (`"$ref": "address.json"`) and relative imports of a Lark grammar (`%import .names.NAME`, `%json "call.json"`) are
+    /// looked for beside it. For a schema, files outside of its folder are not read, and no more than 4,096 files of 64 MiB
+    /// in all.
+    #[must_use]
+    pub fn file(mut self, path: impl Into<PathBuf>) -> GrammarSource {
+        self.file = Some(path.into());
+        self
+    }
+
+    /// The other documents that the references of a JSON Schema may lead to.
+    #[must_use]
+    pub fn documents(mut self, documents: SchemaDocuments) -> GrammarSource {
+        self.documents = documents;
+        self
+    }
+
+    /// The grammar alone, without a vocabulary: to print it, or to [embed](crate::grammar::GrammarBuilder) it in a larger
+    /// one. The work is limited by [`Limits::compile_fuel`] at its default.
+    ///
+    /// # Errors
+    /// As [`Compiler::compile`](crate::Compiler::compile), and for a Lark grammar with a lexer, whose rules are not over
+    /// bytes.
+    ///
+    /// ```
+    /// use maskwright::GrammarSource;
+    /// let grammar = GrammarSource::gbnf(r#"root ::= "a" root | "b""#).grammar(&Default::default())?;
+    /// assert!(grammar.to_string().contains("root ::="));
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn grammar(&self, options: &CompileOptions) -> Result<Grammar, Error> {
+        match self.parse(options)? {
+            Parsed::OverBytes(grammar, _) => Ok(*grammar),
+            Parsed::Lark(grammar) => grammar.over_bytes.ok_or_else(|| {
+                let message =
+                    "the rules of a Lark grammar with a lexer are over its terminals, not over bytes";
+                let hint =
+                    "use the lexer dynamic_complete, which splits the text in any way that the rules allow";
+                lark::with_hint(message, hint)
+            }),
+        }
+    }
+
+    /// The source as its front end reads it, for `maskwright debug` and experiments.
+    #[doc(hidden)]
+    pub fn parse(&self, options: &CompileOptions) -> Result<Parsed, Error> {
+        Ok(self.read(&options.fuel(Limits::default().compile_fuel))?.0)
+    }
+
+    /// Reads the source, and the files that it refers to; a schema with these files is returned too, to be read again
+    /// without them.
+    pub(crate) fn read(&self, fuel: &Fuel) -> Result<(Parsed, Option<Schema>), Error> {
+        let file = self.file.as_deref();
+        let grammar = match &self.notation {
+            Notation::Regex { pattern, dialect } => {
+                Grammar::from_regex(regex::parse(pattern, *dialect, fuel)?)
+            }
+            Notation::Gbnf(text) => {
+                let name = file.map_or(NAMELESS.into(), Path::to_string_lossy);
+                maskwright_syntax::parse_gbnf(text, &name, fuel)
+                    .map_err(|error| Error::from(error).in_file(file))?
+            }
+            // There is no text with a place.
+            Notation::Choice(choices) => maskwright_syntax::choice(choices)
+                .map_err(|error| Error::message(ErrorKind::Grammar, error.message()))?,
+            Notation::JsonSchema { text, config } => {
+                let (schema, document) = Schema::read(text, config, file, &self.documents)?;
+                let compiled = schema.compile(&document, fuel)?;
+                return Ok((
+                    Parsed::OverBytes(Box::new(compiled.grammar), Some(compiled.report)),
+                    Some(schema),
+                ));
+            }
+            Notation::Lark { text, options } => {
+                return Ok((Parsed::Lark(Box::new(lark::parse(text, file, options, fuel)?)), None));
+            }
+            Notation::Builtin(name) => {
+                return Ok((Parsed::Lark(Box::new(lark::parse_builtin(name, fuel)?)), None));
+            }
+            Notation::Built(grammar) => (**grammar).clone(),
+        };
+        Ok((Parsed::OverBytes(Box::new(grammar), None), None))
+    }
+
+    /// Whether the rules were written by a person, and may be regular where a terminal would be faster.
+    pub(crate) fn has_written_rules(&self) -> bool {
+        matches!(self.notation, Notation::Gbnf(_) | Notation::Built(_))
+    }
+}
+
+impl From<Notation> for GrammarSource {
+    fn from(notation: Notation) -> GrammarSource {
+        GrammarSource { notation, file: None, documents: SchemaDocuments::default() }
+    }
+}
+
+/// A grammar that was [built](crate::grammar::GrammarBuilder) by hand.
+impl From<Grammar> for GrammarSource {
+    fn from(grammar: Grammar) -> GrammarSource {
+        Notation::Built(Box::new(grammar)).into()
+    }
+}
