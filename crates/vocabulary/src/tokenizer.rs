@@ -5,18 +5,21 @@
 //! about normal forms or spaces in front, and special tokens are never read out of text. Where a prompt should be
 //! read as the model was trained to, there is [`Tokenizer::encode_with_special`].
 
+#[cfg(feature = "tokenizers")]
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::encoder::Encoder;
 use crate::encoder::added_tokens::{AddedToken, AddedTokenMatcher, Piece};
 use crate::encoder::segment::segment;
-use crate::{TokenId, TokenizerError, Vocabulary, loaders};
+use crate::encoder::{Encoder, NoEncoder};
+#[cfg(any(feature = "tokenizers", feature = "tiktoken"))]
+use crate::loaders;
+use crate::{TokenId, TokenizerError, Vocabulary};
 
 /// What the caller knows better than the tokenizer's files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenizerOptions {
-    /// The ids that end a text. `None`: from the files, see [`Tokenizer::from_file`].
+    /// The ids that end a text. `None`: from the files, see [`Vocabulary::from_file`].
     pub eos_token_ids: Option<Vec<u32>>,
     /// The width of the model's logits, where it is more than the tokenizer's largest id plus one.
     pub vocab_size: Option<usize>,
@@ -39,7 +42,7 @@ pub struct Tokenizer {
 }
 
 struct Inner {
-    encoder: Encoder,
+    encoder: Box<dyn Encoder>,
     /// Added tokens that are text.
     literal_tokens: AddedTokenMatcher,
     /// All added tokens.
@@ -57,46 +60,47 @@ impl std::fmt::Debug for Tokenizer {
 
 /// Loading.
 impl Tokenizer {
-    /// Reads a Hugging Face `tokenizer.json`.
-    ///
-    /// The ids that end a text are `options.eos_token_ids`, else `eos_token_id` of a `generation_config.json`
-    /// beside the file, else `eos_token` of a `tokenizer_config.json` there, else every well-known name
-    /// (`<|endoftext|>`, `</s>`, `<|im_end|>` and the like) among the added tokens.
+    /// Reads a Hugging Face `tokenizer.json`: its tokens, as [`Vocabulary::from_file`] does, and how it cuts text.
+    /// (Feature `tokenizers`.)
     ///
     /// # Errors
-    /// If a file cannot be read or is not what it should be, if the tokenizer's model is not BPE, if its tokens
-    /// cannot be told to be byte-level or SentencePiece, if no id ends a text, or if a limit on size is reached.
+    /// As for [`Vocabulary::from_file`], and if the file has merges or stages that it cannot have.
+    #[cfg(feature = "tokenizers")]
     pub fn from_file(path: &Path, options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
-        loaders::hugging_face::from_file(path, options)
+        let file = loaders::hugging_face::read_file(path, options)?;
+        file.tokenizer(loaders::hugging_face::bpe).map_err(|error| error.at(path))
     }
 
     /// Reads the text of a Hugging Face `tokenizer.json`; as [`Tokenizer::from_file`] with no files beside it.
+    /// (Feature `tokenizers`.)
     ///
     /// # Errors
     /// As for [`Tokenizer::from_file`].
+    #[cfg(feature = "tokenizers")]
     pub fn from_json(json: &[u8], options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
-        loaders::hugging_face::from_json(json, options)
+        loaders::hugging_face::read_json(json, options)?.tokenizer(loaders::hugging_face::bpe)
     }
 
     /// One of OpenAI's encodings, which are built in: `gpt2`, `r50k_base`, `p50k_base`, `cl100k_base`,
-    /// `o200k_base`, `o200k_harmony`.
+    /// `o200k_base`, `o200k_harmony`. (Feature `tiktoken`.)
     ///
     /// # Errors
     /// If there is no such encoding, or the options contradict it.
+    #[cfg(feature = "tiktoken")]
     pub fn from_tiktoken(encoding: &str, options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
         loaders::tiktoken::from_encoding(encoding, options)
     }
 
-    /// Reads the vocabulary inside a GGUF file (`tokenizer.ggml.model` is `llama` or `gpt2`).
-    ///
-    /// The ids that end a text are `options.eos_token_ids`, else the file's `eos_token_id`, `eot_token_id` and
-    /// `eom_token_id`, else well-known names among the control tokens.
+    /// Reads the tokenizer inside a GGUF file: its tokens, as [`Vocabulary::from_gguf`] does, and how it cuts text.
+    /// (Feature `tokenizers`.)
     ///
     /// # Errors
-    /// If the file cannot be read or is not what it should be, if its pre-tokenizer is not known, if no id ends
-    /// a text, or if a limit on size is reached.
+    /// As for [`Vocabulary::from_gguf`], and if the merges are missing or the name of the pre-tokenizer is not known.
+    #[cfg(feature = "tokenizers")]
     pub fn from_gguf(path: &Path, options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
-        loaders::gguf::from_file(path, options)
+        let file = loaders::gguf::read(path, options);
+        let tokenizer = file.and_then(|file| file.tokenizer(loaders::gguf_bpe::bpe));
+        tokenizer.map_err(|error| error.at(path))
     }
 
     /// A vocabulary of the given byte strings, cut greedily. Tokens that end a text, and empty ones, never match
@@ -106,11 +110,15 @@ impl Tokenizer {
     /// As for [`Vocabulary::from_tokens`].
     pub fn from_tokens(tokens: Vec<Vec<u8>>, eos: &[u32]) -> Result<Tokenizer, TokenizerError> {
         let vocabulary = Vocabulary::from_tokens(tokens.into_iter().map(Some).collect(), eos, None)?;
-        Ok(Tokenizer::new(vocabulary, Encoder::Trie, Vec::new()))
+        Ok(Tokenizer::new(vocabulary, Box::new(NoEncoder), Vec::new()))
     }
 
     /// A tokenizer from its parts.
-    pub(crate) fn new(vocabulary: Vocabulary, encoder: Encoder, added_tokens: Vec<AddedToken>) -> Tokenizer {
+    pub(crate) fn new(
+        vocabulary: Vocabulary,
+        encoder: Box<dyn Encoder>,
+        added_tokens: Vec<AddedToken>,
+    ) -> Tokenizer {
         // An added token that the model also writes text with (Gemma's `▁▁`, two spaces) is not found literally.
         let literal = added_tokens
             .iter()

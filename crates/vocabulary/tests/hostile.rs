@@ -177,24 +177,28 @@ fn gguf(bytes: &[u8]) -> Result<Tokenizer, TokenizerError> {
 
 #[derive(Default)]
 struct GgufBytes {
-    n_pairs: u64,
-    pairs: Vec<u8>,
+    /// Keys, and the bytes of their values with the type.
+    pairs: Vec<(String, Vec<u8>)>,
 }
 
 impl GgufBytes {
+    /// With this value for the key, and no other.
     fn pair(mut self, key: &str, value_type: u32, value: &[u8]) -> GgufBytes {
-        self.n_pairs += 1;
-        self.pairs.extend(string(key));
-        self.pairs.extend(value_type.to_le_bytes());
-        self.pairs.extend(value);
+        self.pairs.retain(|(known, _)| known != key);
+        self.and(key, value_type, value)
+    }
+
+    /// With one more pair.
+    fn and(mut self, key: &str, value_type: u32, value: &[u8]) -> GgufBytes {
+        self.pairs.push((key.to_owned(), [&value_type.to_le_bytes(), value].concat()));
         self
     }
 
     fn file(&self) -> Vec<u8> {
         let mut file = b"GGUF\x03\0\0\0".to_vec();
         file.extend(0u64.to_le_bytes());
-        file.extend(self.n_pairs.to_le_bytes());
-        file.extend(&self.pairs);
+        file.extend((self.pairs.len() as u64).to_le_bytes());
+        file.extend(self.pairs.iter().flat_map(|(key, value)| [string(key), value.clone()].concat()));
         file
     }
 }
@@ -257,7 +261,7 @@ fn a_small_gguf_and_every_truncation_of_it() {
 
 #[test]
 fn gguf_lengths_out_of_all_proportion() {
-    assert_says(&gguf(b"GGML").unwrap_err(), &["not a GGUF file"]);
+    assert_says(&gguf(b"GGML").unwrap_err(), &["is not a GGUF file: it begins with \"GGML\""]);
     assert_says(&gguf(b"GGUF\x09\0\0\0").unwrap_err(), &["version 9"]);
     let mut many_pairs = b"GGUF\x03\0\0\0".to_vec();
     many_pairs.extend([0; 8]);
@@ -274,9 +278,8 @@ fn gguf_lengths_out_of_all_proportion() {
             assert_says(&error, &[key, "18446744073709551615"]);
         }
     }
-    let mut huge_key = GgufBytes { n_pairs: 1, ..GgufBytes::default() };
-    huge_key.pairs.extend(huge);
-    assert_says(&gguf(&huge_key.file()).unwrap_err(), &["18446744073709551615"]);
+    let huge_key = [&b"GGUF\x03\0\0\0"[..], &[0; 8], &1u64.to_le_bytes(), &huge].concat();
+    assert_says(&gguf(&huge_key).unwrap_err(), &["18446744073709551615"]);
 }
 
 #[test]
@@ -284,8 +287,10 @@ fn gguf_values_of_the_wrong_kind() {
     let pair = |key: &str, value_type: u32, value: &[u8]| {
         gguf(&small_sentence_piece().pair(key, value_type, value).file())
     };
-    assert_says(&pair("x", 13, &[]).unwrap_err(), &["\"x\"", "13"]);
-    assert_says(&pair("x", 9, &array(9, &[])).unwrap_err(), &["\"x\"", "9"]);
+    assert_says(&pair("x", 13, &[]).unwrap_err(), &["x is of type 13"]);
+    assert_says(&pair("x", 9, &array(13, &[])).unwrap_err(), &["x has elements of type 13"]);
+    let twice = small_sentence_piece().and("general.name", 8, &string("other"));
+    assert_says(&gguf(&twice.file()).unwrap_err(), &["two values for general.name"]);
     assert_says(&pair("tokenizer.ggml.tokens", 4, &[0; 4]).unwrap_err(), &["tokenizer.ggml.tokens"]);
     assert_says(&pair("tokenizer.ggml.scores", 9, &integers(&[1])).unwrap_err(), &["tokenizer.ggml.scores"]);
     assert_says(&pair("tokenizer.ggml.token_type", 9, &integers(&[1])).unwrap_err(), &["token_type"]);
