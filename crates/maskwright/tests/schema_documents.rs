@@ -212,7 +212,7 @@ fn what_is_no_tokenizer_has_a_hint() {
     let folder = folder(&[("tokenizer_config.json", "{}"), ("other/tokenizer.json", "{")]);
     let error = |name: &str| {
         let path = folder.path().join(name);
-        let error = Tokenizer::from_file(&path, &TokenizerOptions::default()).err().map(Error::from).unwrap();
+        let error = Tokenizer::from_file(&path, &TokenizerOptions::default()).err().unwrap();
         assert_eq!(error.path(), Some(&*path));
         error
     };

@@ -1,9 +1,8 @@
 //! The shape of a network, from a GGUF file's metadata: read, checked, and never trusted beyond it.
 
-use crate::{
-    error::ModelsError,
-    gguf::{GgufFile, Value},
-};
+use maskwright_vocabulary::gguf::GgufValue;
+
+use crate::{error::ModelsError, gguf::GgufFile};
 
 /// The networks that can be run, with what tells them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +93,7 @@ impl NetworkConfig {
                     .error(format!("has {name} {given}, only the head size {wanted} can be run")));
             }
         }
-        if keys.gguf.value(&keys.name("expert_count")).is_some_and(|value| *value != Value::Unsigned(0)) {
+        if keys.gguf.value(&keys.name("expert_count")).is_some_and(|value| *value != GgufValue::Integer(0)) {
             return Err(keys.gguf.error("is a mixture of experts, only dense networks can be run"));
         }
         let positive = |number: f64| number > 0.0 && number.is_finite();
@@ -109,7 +108,7 @@ impl NetworkConfig {
 }
 
 fn architecture(gguf: &GgufFile) -> Result<Architecture, ModelsError> {
-    let Some(Value::Text(given)) = gguf.value("general.architecture") else {
+    let Some(GgufValue::Text(given)) = gguf.value("general.architecture") else {
         return Err(gguf.error("has no general.architecture"));
     };
     Architecture::ALL.into_iter().find(|known| known.name() == given).ok_or_else(|| {
@@ -138,8 +137,7 @@ impl Keys<'_> {
     fn optional_size(&self, key: &str) -> Result<Option<usize>, ModelsError> {
         let size = match self.gguf.value(&self.name(key)) {
             None => return Ok(None),
-            Some(&Value::Unsigned(size)) => Some(size),
-            Some(&Value::Signed(size)) => u64::try_from(size).ok(),
+            Some(&GgufValue::Integer(size)) => Some(size),
             Some(_) => None,
         };
         match size {
@@ -153,7 +151,7 @@ impl Keys<'_> {
     fn number(&self, key: &str) -> Result<Option<f64>, ModelsError> {
         match self.gguf.value(&self.name(key)) {
             None => Ok(None),
-            Some(&Value::Float(number)) => Ok(Some(number)),
+            Some(&GgufValue::Float(number)) => Ok(Some(number)),
             Some(other) => {
                 Err(self.gguf.error(format!("has {} {other:?}, a number is needed", self.name(key))))
             }
@@ -162,7 +160,7 @@ impl Keys<'_> {
 
     fn rope_divisor(&self) -> Result<f64, ModelsError> {
         let kind = match self.gguf.value(&self.name("rope.scaling.type")) {
-            Some(Value::Text(kind)) => kind.as_str(),
+            Some(GgufValue::Text(kind)) => kind.as_str(),
             _ => "none",
         };
         match kind {

@@ -2,6 +2,8 @@
 
 use std::{fmt, path::Path};
 
+use maskwright_vocabulary::gguf::GgufError;
+
 /// Why a model could not be fetched, found or read, or its chat template not applied.
 ///
 /// The message names the file (or the model's name), what is wrong with it and what was expected;
@@ -71,6 +73,14 @@ impl ModelsError {
     #[must_use]
     pub fn is_not_pulled(&self) -> bool {
         self.kind == Kind::NotPulled
+    }
+}
+
+impl From<GgufError> for ModelsError {
+    fn from(error: GgufError) -> Self {
+        let message = error.to_string();
+        let source = error.into_io().map(Into::into);
+        ModelsError { source, ..Self::new(Kind::File, message) }
     }
 }
 

@@ -2,11 +2,9 @@
 
 use std::path::Path;
 
-use crate::{
-    config::NetworkConfig,
-    error::ModelsError,
-    gguf::{GgufFile, Value},
-};
+use maskwright_vocabulary::gguf::GgufValue;
+
+use crate::{config::NetworkConfig, error::ModelsError, gguf::GgufFile};
 
 /// Facts about a model, read without its weights.
 ///
@@ -54,11 +52,11 @@ impl ModelInfo {
     pub(crate) fn read(gguf: &mut GgufFile) -> Result<Self, ModelsError> {
         let config = NetworkConfig::from_gguf(gguf)?;
         let id = |gguf: &GgufFile, key: &str| match gguf.value(&format!("tokenizer.ggml.{key}_token_id")) {
-            Some(&Value::Unsigned(id)) => u32::try_from(id).ok(),
+            Some(&GgufValue::Integer(id)) => u32::try_from(id).ok(),
             _ => None,
         };
         let text = |gguf: &GgufFile, key: &str| match gguf.value(key) {
-            Some(Value::Text(text)) => Some(text.clone()),
+            Some(GgufValue::Text(text)) => Some(text.clone()),
             _ => None,
         };
         let bos_id = id(gguf, "bos");
@@ -70,12 +68,12 @@ impl ModelInfo {
             }
         }
         let add_bos = match gguf.value("tokenizer.ggml.add_bos_token") {
-            Some(&Value::Bool(add_bos)) => Some(add_bos),
+            Some(&GgufValue::Bool(add_bos)) => Some(add_bos),
             _ => None,
         };
         let mut spelling = |id: Option<u32>| -> Result<String, ModelsError> {
-            let text = id.map(|id| gguf.array_text("tokenizer.ggml.tokens", u64::from(id))).transpose()?;
-            Ok(text.flatten().unwrap_or_default())
+            let Some(id) = id else { return Ok(String::new()) };
+            Ok(gguf.file().text_at("tokenizer.ggml.tokens", id.into())?.unwrap_or_default())
         };
         let bos_token = spelling(bos_id)?;
         let eos_token = spelling(eos_ids.first().copied())?;

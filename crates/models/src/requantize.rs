@@ -14,10 +14,9 @@ use candle_core::{
     quantized::{GgmlDType, QTensor},
 };
 
-use crate::{
-    error::ModelsError,
-    gguf::{GgufFile, Value},
-};
+use maskwright_vocabulary::gguf::GgufValue;
+
+use crate::{error::ModelsError, gguf::GgufFile};
 
 /// ggml's number for the type Q8_0 of a tensor, and for a file that is mostly so.
 const Q8_0_TYPE: u32 = 8;
@@ -91,10 +90,11 @@ fn plan(gguf: &GgufFile) -> Vec<Planned> {
 type Written = Result<std::io::Result<()>, ModelsError>;
 
 fn write_header(gguf: &mut GgufFile, plan: &[Planned], writer: &mut (impl Write + Seek)) -> Written {
-    let (n_values, range) = gguf.metadata_bytes();
-    let mut metadata = gguf.bytes(range.clone())?;
-    let file_type = (gguf.value("general.file_type"), gguf.value_offset("general.file_type"));
-    if let (Some(Value::Unsigned(_)), Some(offset)) = file_type {
+    let file = gguf.file();
+    let (n_values, range) = file.metadata();
+    let mut metadata = file.bytes(range.clone())?;
+    let file_type = (file.value("general.file_type"), file.value_offset("general.file_type"));
+    if let (Some(GgufValue::Integer(_)), Some(offset)) = file_type {
         let at = usize::try_from(offset - range.start).expect("inside the metadata, which are in memory");
         // The value's type stands before it; only the usual one is rewritten in place.
         if at >= 4 && metadata[at - 4..at] == UINT32.to_le_bytes() {

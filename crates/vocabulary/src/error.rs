@@ -6,7 +6,7 @@ use maskwright_error::{Error, ErrorKind};
 
 /// Why a vocabulary is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VocabularyError(Kind);
+pub(crate) struct VocabularyError(Kind);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
@@ -29,7 +29,7 @@ impl VocabularyError {
     }
 
     /// Whether a limit on size was reached.
-    pub fn is_limit(&self) -> bool {
+    pub(crate) fn is_limit(&self) -> bool {
         matches!(self.0, Kind::TooLarge { .. })
     }
 }

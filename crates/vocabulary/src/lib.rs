@@ -2,9 +2,19 @@
 //!
 //! What a token is: an index in the model's logits and its bytes. This layer knows no grammar. It holds the
 //! [`Vocabulary`] with its [`Trie`], the packed [`Mask`], and the loaders for tokenizer files.
+//!
+//! Masks need only a [`Vocabulary`]. It comes from a `tokenizer.json`, a GGUF file or a list of tokens, with no other
+//! crate. A [`Tokenizer`] also cuts text into tokens. For that it needs the model's own encoder, which two
+//! features bring, both on by default:
+//!
+//! * `tokenizers`: `Tokenizer::from_file`, `from_json` and `from_gguf`, on the crate of that name;
+//! * `tiktoken`: `Tokenizer::from_tiktoken`, on the crate `tiktoken-rs`.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod encoder;
 mod error;
+pub mod gguf;
 mod loaders;
 mod mask;
 mod text_below;
@@ -14,9 +24,10 @@ mod tokenizer_error;
 mod trie;
 mod vocabulary;
 
-pub use error::VocabularyError;
+pub(crate) use error::VocabularyError;
 pub use mask::{Mask, mask_contains, mask_insert, mask_words};
+pub use maskwright_error::{Error, ErrorKind};
 pub use tokenizer::{Tokenizer, TokenizerOptions};
-pub use tokenizer_error::TokenizerError;
+pub(crate) use tokenizer_error::TokenizerError;
 pub use trie::{Trie, TrieNodeId};
 pub use vocabulary::{MAX_VOCABULARY, TokenId, Vocabulary};

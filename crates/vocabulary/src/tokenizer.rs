@@ -5,13 +5,16 @@
 //! about normal forms or spaces in front, and special tokens are never read out of text. Where a prompt should be
 //! read as the model was trained to, there is [`Tokenizer::encode_with_special`].
 
+#[cfg(feature = "tokenizers")]
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::encoder::Encoder;
 use crate::encoder::added_tokens::{AddedToken, AddedTokenMatcher, Piece};
 use crate::encoder::segment::segment;
-use crate::{TokenId, TokenizerError, Vocabulary, loaders};
+use crate::encoder::{Encoder, NoEncoder};
+#[cfg(any(feature = "tokenizers", feature = "tiktoken"))]
+use crate::loaders;
+use crate::{Error, TokenId, TokenizerError, Vocabulary};
 
 /// What the caller knows better than the tokenizer's files.
 ///
@@ -23,7 +26,7 @@ use crate::{TokenId, TokenizerError, Vocabulary, loaders};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TokenizerOptions {
-    /// The ids that end a text. `None`: from the files, see [`Tokenizer::from_file`].
+    /// The ids that end a text. `None`: from the files, see [`Vocabulary::from_file`].
     pub eos_token_ids: Option<Vec<u32>>,
     /// The width of the model's logits, where it is more than the tokenizer's largest id plus one.
     pub vocab_size: Option<usize>,
@@ -46,7 +49,7 @@ pub struct Tokenizer {
 }
 
 struct Inner {
-    encoder: Encoder,
+    encoder: Box<dyn Encoder>,
     /// Added tokens that are text.
     literal_tokens: AddedTokenMatcher,
     /// All added tokens.
@@ -64,46 +67,47 @@ impl std::fmt::Debug for Tokenizer {
 
 /// Loading.
 impl Tokenizer {
-    /// Reads a Hugging Face `tokenizer.json`.
-    ///
-    /// The ids that end a text are `options.eos_token_ids`, else `eos_token_id` of a `generation_config.json`
-    /// beside the file, else `eos_token` of a `tokenizer_config.json` there, else every well-known name
-    /// (`<|endoftext|>`, `</s>`, `<|im_end|>` and the like) among the added tokens.
+    /// Reads a Hugging Face `tokenizer.json`: its tokens, as [`Vocabulary::from_file`] does, and how it cuts text.
+    /// (Feature `tokenizers`.)
     ///
     /// # Errors
-    /// If a file cannot be read or is not what it should be, if the tokenizer's model is not BPE, if its tokens
-    /// cannot be told to be byte-level or SentencePiece, if no id ends a text, or if a limit on size is reached.
-    pub fn from_file(path: &Path, options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
-        loaders::hugging_face::from_file(path, options)
+    /// As for [`Vocabulary::from_file`], and if the file has merges or stages that it cannot have.
+    #[cfg(feature = "tokenizers")]
+    pub fn from_file(path: &Path, options: &TokenizerOptions) -> Result<Tokenizer, Error> {
+        let file = loaders::hugging_face::read_file(path, options)?;
+        Ok(file.tokenizer(loaders::hugging_face::bpe).map_err(|error| error.at(path))?)
     }
 
     /// Reads the text of a Hugging Face `tokenizer.json`; as [`Tokenizer::from_file`] with no files beside it.
+    /// (Feature `tokenizers`.)
     ///
     /// # Errors
     /// As for [`Tokenizer::from_file`].
-    pub fn from_json(json: &[u8], options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
-        loaders::hugging_face::from_json(json, options)
+    #[cfg(feature = "tokenizers")]
+    pub fn from_json(json: &[u8], options: &TokenizerOptions) -> Result<Tokenizer, Error> {
+        Ok(loaders::hugging_face::read_json(json, options)?.tokenizer(loaders::hugging_face::bpe)?)
     }
 
     /// One of OpenAI's encodings, which are built in: `gpt2`, `r50k_base`, `p50k_base`, `cl100k_base`,
-    /// `o200k_base`, `o200k_harmony`.
+    /// `o200k_base`, `o200k_harmony`. (Feature `tiktoken`.)
     ///
     /// # Errors
     /// If there is no such encoding, or the options contradict it.
-    pub fn from_tiktoken(encoding: &str, options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
-        loaders::tiktoken::from_encoding(encoding, options)
+    #[cfg(feature = "tiktoken")]
+    pub fn from_tiktoken(encoding: &str, options: &TokenizerOptions) -> Result<Tokenizer, Error> {
+        Ok(loaders::tiktoken::from_encoding(encoding, options)?)
     }
 
-    /// Reads the vocabulary inside a GGUF file (`tokenizer.ggml.model` is `llama` or `gpt2`).
-    ///
-    /// The ids that end a text are `options.eos_token_ids`, else the file's `eos_token_id`, `eot_token_id` and
-    /// `eom_token_id`, else well-known names among the control tokens.
+    /// Reads the tokenizer inside a GGUF file: its tokens, as [`Vocabulary::from_gguf`] does, and how it cuts text.
+    /// (Feature `tokenizers`.)
     ///
     /// # Errors
-    /// If the file cannot be read or is not what it should be, if its pre-tokenizer is not known, if no id ends
-    /// a text, or if a limit on size is reached.
-    pub fn from_gguf(path: &Path, options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
-        loaders::gguf::from_file(path, options)
+    /// As for [`Vocabulary::from_gguf`], and if the merges are missing or the name of the pre-tokenizer is not known.
+    #[cfg(feature = "tokenizers")]
+    pub fn from_gguf(path: &Path, options: &TokenizerOptions) -> Result<Tokenizer, Error> {
+        let file = loaders::gguf::read(path, options);
+        let tokenizer = file.and_then(|file| file.tokenizer(loaders::gguf_bpe::bpe));
+        Ok(tokenizer.map_err(|error| error.at(path))?)
     }
 
     /// A vocabulary of the given byte strings, cut greedily. Tokens that end a text, and empty ones, never match
@@ -111,13 +115,17 @@ impl Tokenizer {
     ///
     /// # Errors
     /// As for [`Vocabulary::from_tokens`].
-    pub fn from_tokens(tokens: Vec<Vec<u8>>, eos: &[u32]) -> Result<Tokenizer, TokenizerError> {
+    pub fn from_tokens(tokens: Vec<Vec<u8>>, eos: &[u32]) -> Result<Tokenizer, Error> {
         let vocabulary = Vocabulary::from_tokens(tokens.into_iter().map(Some).collect(), eos, None)?;
-        Ok(Tokenizer::new(vocabulary, Encoder::Trie, Vec::new()))
+        Ok(Tokenizer::new(vocabulary, Box::new(NoEncoder), Vec::new()))
     }
 
     /// A tokenizer from its parts.
-    pub(crate) fn new(vocabulary: Vocabulary, encoder: Encoder, added_tokens: Vec<AddedToken>) -> Tokenizer {
+    pub(crate) fn new(
+        vocabulary: Vocabulary,
+        encoder: Box<dyn Encoder>,
+        added_tokens: Vec<AddedToken>,
+    ) -> Tokenizer {
         // An added token that the model also writes text with (Gemma's `▁▁`, two spaces) is not found literally.
         let literal = added_tokens
             .iter()
@@ -182,7 +190,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// If no sequence of tokens spells the text.
-    pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>, Error> {
         let mut ids = Vec::new();
         for piece in self.inner.literal_tokens.split(text, false) {
             match piece {
@@ -198,7 +206,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// If no sequence of tokens spells the bytes.
-    pub fn encode_bytes(&self, bytes: &[u8]) -> Result<Vec<u32>, TokenizerError> {
+    pub fn encode_bytes(&self, bytes: &[u8]) -> Result<Vec<u32>, Error> {
         let mut ids = Vec::new();
         let mut position = 0;
         for chunk in bytes.utf8_chunks() {
@@ -224,7 +232,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// If the vocabulary has no tokens for a part of the text.
-    pub fn encode_with_special(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
+    pub fn encode_with_special(&self, text: &str) -> Result<Vec<u32>, Error> {
         let mut ids = Vec::new();
         for piece in self.inner.all_tokens.split(text, true) {
             match piece {

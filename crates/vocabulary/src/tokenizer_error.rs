@@ -11,7 +11,7 @@ use crate::VocabularyError;
 ///
 /// The message names the file where there is one, what was found, and what would have been right.
 #[derive(Debug)]
-pub struct TokenizerError {
+pub(crate) struct TokenizerError {
     path: Option<PathBuf>,
     kind: Kind,
     hint: Option<String>,
@@ -66,12 +66,12 @@ impl TokenizerError {
     }
 
     /// The file that is wrong, if it is one.
-    pub fn path(&self) -> Option<&Path> {
+    pub(crate) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
     /// The line and the column, from 1, where the file is not the JSON that was expected.
-    pub fn line_and_column(&self) -> Option<(usize, usize)> {
+    pub(crate) fn line_and_column(&self) -> Option<(usize, usize)> {
         match &self.kind {
             Kind::Json(error) if error.line() > 0 => Some((error.line(), error.column().max(1))),
             _ => None,
@@ -79,12 +79,12 @@ impl TokenizerError {
     }
 
     /// What to do about it, where that is known.
-    pub fn hint(&self) -> Option<&str> {
+    pub(crate) fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
     /// Whether a limit on size was reached, rather than something being wrong.
-    pub fn is_limit(&self) -> bool {
+    pub(crate) fn is_limit(&self) -> bool {
         match &self.kind {
             Kind::Limit { .. } => true,
             Kind::Vocabulary(error) => error.is_limit(),

@@ -1,9 +1,10 @@
 //! A model's tokens and their bytes.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{Trie, VocabularyError, mask_insert, mask_words};
+use crate::{Error, TokenizerOptions, Trie, VocabularyError, loaders, mask_insert, mask_words};
 
 /// A token of a vocabulary: its index in the model's logits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -53,6 +54,15 @@ impl Vocabulary {
     /// If an EOS id is not in range, if there are more than [`MAX_VOCABULARY`] ids or 1 GiB of bytes, or if
     /// `n_vocab` is less than the number of tokens.
     pub fn from_tokens(
+        tokens: Vec<Option<Vec<u8>>>,
+        eos: &[u32],
+        n_vocab: Option<usize>,
+    ) -> Result<Vocabulary, Error> {
+        Ok(Vocabulary::of_tokens(tokens, eos, n_vocab)?)
+    }
+
+    /// As [`from_tokens`](Vocabulary::from_tokens), for the loaders, which add the file to the error.
+    pub(crate) fn of_tokens(
         mut tokens: Vec<Option<Vec<u8>>>,
         eos: &[u32],
         n_vocab: Option<usize>,
@@ -175,5 +185,43 @@ impl Vocabulary {
     #[inline]
     pub fn trie(&self) -> &Trie {
         &self.trie
+    }
+}
+
+/// Loading. A vocabulary that has been read says nothing about how the model cuts text; see `Tokenizer` for that.
+impl Vocabulary {
+    /// Reads the tokens of a Hugging Face `tokenizer.json`.
+    ///
+    /// The ids that end a text are `options.eos_token_ids`, else `eos_token_id` of a `generation_config.json`
+    /// beside the file, else `eos_token` of a `tokenizer_config.json` there, else every well-known name
+    /// (`<|endoftext|>`, `</s>`, `<|im_end|>` and the like) among the added tokens.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is not what it should be, if the tokenizer's model is not BPE, if its tokens
+    /// cannot be told to be byte-level or SentencePiece, if no id ends a text, or if a limit on size is reached.
+    pub fn from_file(path: &Path, options: &TokenizerOptions) -> Result<Vocabulary, Error> {
+        let file = loaders::hugging_face::read_file(path, options)?;
+        Ok(file.vocabulary().map_err(|error| error.at(path))?)
+    }
+
+    /// Reads the tokens in the text of a `tokenizer.json`; as [`Vocabulary::from_file`] with no files beside it.
+    ///
+    /// # Errors
+    /// As for [`Vocabulary::from_file`].
+    pub fn from_json(json: &[u8], options: &TokenizerOptions) -> Result<Vocabulary, Error> {
+        Ok(loaders::hugging_face::read_json(json, options)?.vocabulary()?)
+    }
+
+    /// Reads the tokens inside a GGUF file (`tokenizer.ggml.model` is `llama` or `gpt2`).
+    ///
+    /// The ids that end a text are `options.eos_token_ids`, else the file's `eos_token_id`, `eot_token_id` and
+    /// `eom_token_id`, else well-known names among the control tokens.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is not what it should be, if no id ends a text, or if a limit on size is
+    /// reached.
+    pub fn from_gguf(path: &Path, options: &TokenizerOptions) -> Result<Vocabulary, Error> {
+        let vocabulary = loaders::gguf::read(path, options).and_then(|file| file.vocabulary());
+        Ok(vocabulary.map_err(|error| error.at(path))?)
     }
 }

@@ -7,16 +7,16 @@ mod support;
 
 use std::path::Path;
 
-use maskwright_vocabulary::{Tokenizer, TokenizerError, TokenizerOptions};
+use maskwright_vocabulary::{Error, Tokenizer, TokenizerOptions};
 use serde_json::{Value, json};
 use support::{shared, small_byte_level};
 
-fn load(json: &str) -> Result<Tokenizer, TokenizerError> {
+fn load(json: &str) -> Result<Tokenizer, Error> {
     Tokenizer::from_json(json.as_bytes(), &TokenizerOptions::default())
 }
 
 /// The error of the small tokenizer with the value at `pointer` replaced (`None`: removed).
-fn error_with(pointer: &str, value: Option<Value>) -> TokenizerError {
+fn error_with(pointer: &str, value: Option<Value>) -> Error {
     let mut json = small_byte_level();
     let (parent, key) = pointer.rsplit_once('/').unwrap();
     let parent = json.pointer_mut(parent).unwrap().as_object_mut().unwrap();
@@ -27,7 +27,7 @@ fn error_with(pointer: &str, value: Option<Value>) -> TokenizerError {
     load(&json.to_string()).expect_err(pointer)
 }
 
-fn assert_says(error: &TokenizerError, parts: &[&str]) {
+fn assert_says(error: &Error, parts: &[&str]) {
     let message = error.to_string();
     for part in parts {
         assert!(message.contains(part), "{message:?} does not say {part:?}");
@@ -174,7 +174,7 @@ fn files_that_are_not_there() {
 }
 
 /// Writes the bytes to a file and reads it as a GGUF.
-fn gguf(bytes: &[u8]) -> Result<Tokenizer, TokenizerError> {
+fn gguf(bytes: &[u8]) -> Result<Tokenizer, Error> {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), bytes).unwrap();
     Tokenizer::from_gguf(file.path(), &TokenizerOptions::default())
@@ -182,24 +182,28 @@ fn gguf(bytes: &[u8]) -> Result<Tokenizer, TokenizerError> {
 
 #[derive(Default)]
 struct GgufBytes {
-    n_pairs: u64,
-    pairs: Vec<u8>,
+    /// Keys, and the bytes of their values with the type.
+    pairs: Vec<(String, Vec<u8>)>,
 }
 
 impl GgufBytes {
+    /// With this value for the key, and no other.
     fn pair(mut self, key: &str, value_type: u32, value: &[u8]) -> GgufBytes {
-        self.n_pairs += 1;
-        self.pairs.extend(string(key));
-        self.pairs.extend(value_type.to_le_bytes());
-        self.pairs.extend(value);
+        self.pairs.retain(|(known, _)| known != key);
+        self.and(key, value_type, value)
+    }
+
+    /// With one more pair.
+    fn and(mut self, key: &str, value_type: u32, value: &[u8]) -> GgufBytes {
+        self.pairs.push((key.to_owned(), [&value_type.to_le_bytes(), value].concat()));
         self
     }
 
     fn file(&self) -> Vec<u8> {
         let mut file = b"GGUF\x03\0\0\0".to_vec();
         file.extend(0u64.to_le_bytes());
-        file.extend(self.n_pairs.to_le_bytes());
-        file.extend(&self.pairs);
+        file.extend((self.pairs.len() as u64).to_le_bytes());
+        file.extend(self.pairs.iter().flat_map(|(key, value)| [string(key), value.clone()].concat()));
         file
     }
 }
@@ -262,7 +266,7 @@ fn a_small_gguf_and_every_truncation_of_it() {
 
 #[test]
 fn gguf_lengths_out_of_all_proportion() {
-    assert_says(&gguf(b"GGML").unwrap_err(), &["not a GGUF file"]);
+    assert_says(&gguf(b"GGML").unwrap_err(), &["is not a GGUF file: it begins with \"GGML\""]);
     assert_says(&gguf(b"GGUF\x09\0\0\0").unwrap_err(), &["version 9"]);
     let mut many_pairs = b"GGUF\x03\0\0\0".to_vec();
     many_pairs.extend([0; 8]);
@@ -279,9 +283,8 @@ fn gguf_lengths_out_of_all_proportion() {
             assert_says(&error, &[key, "18446744073709551615"]);
         }
     }
-    let mut huge_key = GgufBytes { n_pairs: 1, ..GgufBytes::default() };
-    huge_key.pairs.extend(huge);
-    assert_says(&gguf(&huge_key.file()).unwrap_err(), &["18446744073709551615"]);
+    let huge_key = [&b"GGUF\x03\0\0\0"[..], &[0; 8], &1u64.to_le_bytes(), &huge].concat();
+    assert_says(&gguf(&huge_key).unwrap_err(), &["18446744073709551615"]);
 }
 
 #[test]
@@ -289,8 +292,10 @@ fn gguf_values_of_the_wrong_kind() {
     let pair = |key: &str, value_type: u32, value: &[u8]| {
         gguf(&small_sentence_piece().pair(key, value_type, value).file())
     };
-    assert_says(&pair("x", 13, &[]).unwrap_err(), &["\"x\"", "13"]);
-    assert_says(&pair("x", 9, &array(9, &[])).unwrap_err(), &["\"x\"", "9"]);
+    assert_says(&pair("x", 13, &[]).unwrap_err(), &["x is of type 13"]);
+    assert_says(&pair("x", 9, &array(13, &[])).unwrap_err(), &["x has elements of type 13"]);
+    let twice = small_sentence_piece().and("general.name", 8, &string("other"));
+    assert_says(&gguf(&twice.file()).unwrap_err(), &["two values for general.name"]);
     assert_says(&pair("tokenizer.ggml.tokens", 4, &[0; 4]).unwrap_err(), &["tokenizer.ggml.tokens"]);
     assert_says(&pair("tokenizer.ggml.scores", 9, &integers(&[1])).unwrap_err(), &["tokenizer.ggml.scores"]);
     assert_says(&pair("tokenizer.ggml.token_type", 9, &integers(&[1])).unwrap_err(), &["token_type"]);

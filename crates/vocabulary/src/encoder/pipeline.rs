@@ -17,7 +17,9 @@ use tokenizers::{
     PreTokenizedString, PreTokenizer, PreTokenizerWrapper,
 };
 
+use super::Encoder;
 use crate::TokenizerError;
+use crate::loaders::tokenizer_json::{find_type, is_space_replacement, type_of};
 use crate::token_bytes::SPACE_MARK;
 
 /// The stages of a tokenizer.json.
@@ -64,21 +66,21 @@ impl Pipeline {
             model,
         })
     }
+}
 
-    /// See [`super::Encoder::encode_exact`].
-    pub(crate) fn encode_exact(&self, text: &str) -> Option<Vec<u32>> {
+impl Encoder for Pipeline {
+    fn encode_exact(&self, text: &str) -> Option<Vec<u32>> {
         encode(&self.model, self.exact.normalizer.as_ref(), self.exact.pre_tokenizer.as_ref(), text).ok()
     }
 
-    /// See [`super::Encoder::encode_prompt`].
-    pub(crate) fn encode_prompt(&self, text: &str, start: usize) -> Result<Vec<u32>, TokenizerError> {
+    fn encode_prompt(&self, text: &str, start: usize) -> Result<Option<Vec<u32>>, TokenizerError> {
         let stages = if self.prefix_first_only && start > 0 { &self.exact } else { &self.prompt };
         encode(&self.model, self.prompt.normalizer.as_ref(), stages.pre_tokenizer.as_ref(), text)
+            .map(Some)
             .map_err(|error| TokenizerError::invalid(format!("the prompt cannot be encoded: {error}")))
     }
 
-    /// See [`super::Encoder::reserved_char`].
-    pub(crate) fn reserved_char(&self) -> Option<char> {
+    fn reserved_char(&self) -> Option<char> {
         self.reserved_char
     }
 }
@@ -126,31 +128,6 @@ fn encode(
         ids.extend(model.tokenize(word)?.iter().map(|token| token.id));
     }
     Ok(ids)
-}
-
-/// The `type` of a stage.
-pub(crate) fn type_of(stage: &Value) -> Option<&str> {
-    stage.get("type").and_then(Value::as_str)
-}
-
-/// The first stage of the given type, `stage` itself or inside a sequence. The depth is bounded by the JSON
-/// reader's.
-pub(crate) fn find_type<'v>(stage: &'v Value, wanted: &str) -> Option<&'v Value> {
-    if type_of(stage) == Some(wanted) {
-        return Some(stage);
-    }
-    ["normalizers", "pretokenizers", "decoders"]
-        .iter()
-        .filter_map(|key| stage.get(key)?.as_array())
-        .flatten()
-        .find_map(|inner| find_type(inner, wanted))
-}
-
-/// Whether a stage replaces spaces by `▁`.
-pub(crate) fn is_space_replacement(stage: &Value) -> bool {
-    type_of(stage) == Some("Replace")
-        && stage.pointer("/pattern/String").and_then(Value::as_str) == Some(" ")
-        && stage.get("content").and_then(Value::as_str) == Some("\u{2581}")
 }
 
 /// A stage's parts in order. Left out is `Precompiled`, SentencePiece's compiled character map: the library reads

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::definition::Definition;
 use super::read_limited;
+use super::tokens::Tokens;
 use crate::TokenizerError;
 
 /// Names that end a text, or a turn of a chat, in the models in use. All that a tokenizer has count: which of
@@ -34,8 +34,8 @@ const MAX_CONFIG_LEN: usize = 1 << 24;
 ///
 /// # Errors
 /// If there is none.
-pub(crate) fn well_known(definition: &Definition) -> Result<Vec<u32>, TokenizerError> {
-    let added = definition.added_tokens.iter();
+pub(crate) fn well_known(tokens: &Tokens) -> Result<Vec<u32>, TokenizerError> {
+    let added = tokens.added_tokens.iter();
     let ids: Vec<u32> =
         added.filter(|token| WELL_KNOWN.contains(&token.content.as_str())).map(|token| token.id).collect();
     if ids.is_empty() { Err(TokenizerError::no_eos()) } else { Ok(ids) }
@@ -45,9 +45,9 @@ pub(crate) fn well_known(definition: &Definition) -> Result<Vec<u32>, TokenizerE
 ///
 /// # Errors
 /// If such a file is not JSON, or what it names is not an id or a token.
-pub(crate) fn beside(path: &Path, definition: &Definition) -> Result<Option<Vec<u32>>, TokenizerError> {
+pub(crate) fn beside(path: &Path, tokens: &Tokens) -> Result<Option<Vec<u32>>, TokenizerError> {
     for (name, read) in [
-        ("generation_config.json", generation_config as fn(&Value, &Definition) -> _),
+        ("generation_config.json", generation_config as fn(&Value, &Tokens) -> _),
         ("tokenizer_config.json", tokenizer_config),
     ] {
         let path = path.with_file_name(name);
@@ -56,7 +56,7 @@ pub(crate) fn beside(path: &Path, definition: &Definition) -> Result<Option<Vec<
         }
         let ids = read_limited(&path, MAX_CONFIG_LEN)
             .and_then(|json| Ok(serde_json::from_slice(&json)?))
-            .and_then(|config| read(&config, definition))
+            .and_then(|config| read(&config, tokens))
             .map_err(|error| error.at(&path))?;
         if !ids.is_empty() {
             return Ok(Some(ids));
@@ -66,7 +66,7 @@ pub(crate) fn beside(path: &Path, definition: &Definition) -> Result<Option<Vec<
 }
 
 /// `eos_token_id`: an id or a list of ids.
-fn generation_config(config: &Value, _: &Definition) -> Result<Vec<u32>, TokenizerError> {
+fn generation_config(config: &Value, _: &Tokens) -> Result<Vec<u32>, TokenizerError> {
     let id = |value: &Value| {
         value.as_u64().and_then(|id| u32::try_from(id).ok()).ok_or_else(|| {
             TokenizerError::invalid(format!(
@@ -82,7 +82,7 @@ fn generation_config(config: &Value, _: &Definition) -> Result<Vec<u32>, Tokeniz
 }
 
 /// `eos_token`: a token, or an object with its `content`.
-fn tokenizer_config(config: &Value, definition: &Definition) -> Result<Vec<u32>, TokenizerError> {
+fn tokenizer_config(config: &Value, tokens: &Tokens) -> Result<Vec<u32>, TokenizerError> {
     let token = match config.get("eos_token") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Object(token)) => token.get("content").and_then(Value::as_str),
@@ -91,9 +91,9 @@ fn tokenizer_config(config: &Value, definition: &Definition) -> Result<Vec<u32>,
     let Some(token) = token else {
         return Err(TokenizerError::invalid("/eos_token is neither a string nor an object with a content"));
     };
-    let added = definition.added_tokens.iter().find(|added| added.content == token).map(|added| added.id);
+    let added = tokens.added_tokens.iter().find(|added| added.content == token).map(|added| added.id);
     let id = added
-        .or_else(|| definition.vocab.iter().find(|(model_token, _)| model_token == token).map(|&(_, id)| id));
+        .or_else(|| tokens.vocab.iter().find(|(model_token, _)| model_token == token).map(|&(_, id)| id));
     match id {
         Some(id) => Ok(vec![id]),
         None => Err(TokenizerError::invalid(format!(

@@ -8,28 +8,30 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::definition::Definition;
-use super::tokenizer_json::{MergeJson, TokenizerJson, VocabJson};
-use super::{eos, read_limited};
+use super::tokenizer_json::{TokenizerJson, VocabJson, find_type, is_space_replacement, type_of};
+use super::tokens::Tokens;
+use super::{Loaded, eos, read_limited};
 use crate::encoder::added_tokens::AddedToken;
-use crate::encoder::pipeline::{find_type, is_space_replacement, type_of};
 use crate::token_bytes::TokenStyle;
-use crate::{Tokenizer, TokenizerError, TokenizerOptions};
+use crate::{TokenizerError, TokenizerOptions};
 
 /// The largest file that is read; Gemma's has 34 MB.
 const MAX_FILE_LEN: usize = 1 << 28;
 
-/// See [`Tokenizer::from_file`].
-pub(crate) fn from_file(path: &Path, options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
+/// Reads the tokens of a file; see [`Tokenizer::from_file`](crate::Tokenizer::from_file).
+pub(crate) fn read_file(
+    path: &Path,
+    options: &TokenizerOptions,
+) -> Result<Loaded<TokenizerJson>, TokenizerError> {
     let json = read_limited(path, MAX_FILE_LEN).map_err(|error| hinted(error, path))?;
-    let definition = definition(&json).map_err(|error| hinted(error, path))?;
+    let (tokens, rest) = tokens(&json).map_err(|error| hinted(error, path))?;
     let eos = match &options.eos_token_ids {
         Some(ids) => ids.clone(),
-        None => eos::beside(path, &definition)?
-            .map_or_else(|| eos::well_known(&definition), Ok)
+        None => eos::beside(path, &tokens)?
+            .map_or_else(|| eos::well_known(&tokens), Ok)
             .map_err(|error| error.at(path))?,
     };
-    definition.build(&eos, options.vocab_size).map_err(|error| error.at(path))
+    Ok(Loaded { tokens, eos, vocab_size: options.vocab_size, rest })
 }
 
 /// The error of a file that cannot be read, with a hint where another was probably meant.
@@ -53,19 +55,23 @@ fn hinted(error: TokenizerError, path: &Path) -> TokenizerError {
     }
 }
 
-/// See [`Tokenizer::from_json`].
-pub(crate) fn from_json(json: &[u8], options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
-    let definition = definition(json)?;
+/// Reads the tokens of a text; see [`Tokenizer::from_json`](crate::Tokenizer::from_json).
+pub(crate) fn read_json(
+    json: &[u8],
+    options: &TokenizerOptions,
+) -> Result<Loaded<TokenizerJson>, TokenizerError> {
+    let (tokens, rest) = tokens(json)?;
     let eos = match &options.eos_token_ids {
         Some(ids) => ids.clone(),
-        None => eos::well_known(&definition)?,
+        None => eos::well_known(&tokens)?,
     };
-    definition.build(&eos, options.vocab_size)
+    Ok(Loaded { tokens, eos, vocab_size: options.vocab_size, rest })
 }
 
-fn definition(json: &[u8]) -> Result<Definition, TokenizerError> {
-    let TokenizerJson { added_tokens, normalizer, pre_tokenizer, decoder, model } =
-        serde_json::from_slice(json)?;
+/// The tokens, and the file without them.
+fn tokens(json: &[u8]) -> Result<(Tokens, TokenizerJson), TokenizerError> {
+    let mut file: TokenizerJson = serde_json::from_slice(json)?;
+    let model = &mut file.model;
     if let Some(kind) = model.kind.as_deref().filter(|&kind| kind != "BPE") {
         return Err(TokenizerError::invalid(format!(
             "/model/type is {kind:?}; supported is \"BPE\", the model of generative language models"
@@ -81,7 +87,7 @@ fn definition(json: &[u8]) -> Result<Definition, TokenizerError> {
             )));
         }
     }
-    let vocab = match model.vocab {
+    let vocab = match std::mem::take(&mut model.vocab) {
         VocabJson::Map(vocab) => vocab,
         VocabJson::Missing => return Err(TokenizerError::invalid("/model/vocab is missing")),
         VocabJson::List => {
@@ -90,10 +96,10 @@ fn definition(json: &[u8]) -> Result<Definition, TokenizerError> {
             ));
         }
     };
-    let merges = model.merges.ok_or_else(|| TokenizerError::invalid("/model/merges is missing"))?;
+    let unk_token = model.unk_token.take();
     let byte_fallback = model.byte_fallback.unwrap_or(false);
-    let style = token_style(&normalizer, &pre_tokenizer, &decoder, byte_fallback)?;
-    let added_tokens = added_tokens.into_iter().map(|token| AddedToken {
+    let style = token_style(&file.normalizer, &file.pre_tokenizer, &file.decoder, byte_fallback)?;
+    let added_tokens = std::mem::take(&mut file.added_tokens).into_iter().map(|token| AddedToken {
         id: token.id,
         content: token.content,
         special: token.special,
@@ -101,15 +107,19 @@ fn definition(json: &[u8]) -> Result<Definition, TokenizerError> {
         lstrip: token.lstrip,
         rstrip: token.rstrip,
     });
-    Ok(Definition {
-        vocab,
-        merges: merges.into_iter().map(|MergeJson(left, right)| (left, right)).collect(),
+    Ok((Tokens { vocab, unk_token, style, added_tokens: added_tokens.collect() }, file))
+}
+
+/// What the rest of a file says about encoding.
+#[cfg(feature = "tokenizers")]
+pub(crate) fn bpe(file: TokenizerJson, _: &Tokens) -> Result<super::bpe::Bpe, TokenizerError> {
+    let TokenizerJson { normalizer, pre_tokenizer, model, .. } = file;
+    let merges = model.merges.ok_or_else(|| TokenizerError::invalid("/model/merges is missing"))?;
+    Ok(super::bpe::Bpe {
+        merges: merges.into_iter().map(|super::bpe::MergeJson(left, right)| (left, right)).collect(),
         ignore_merges: model.ignore_merges.unwrap_or(false),
-        byte_fallback,
+        byte_fallback: model.byte_fallback.unwrap_or(false),
         fuse_unk: model.fuse_unk.unwrap_or(false),
-        unk_token: model.unk_token,
-        style,
-        added_tokens: added_tokens.collect(),
         normalizer,
         pre_tokenizer,
     })

@@ -1,21 +1,62 @@
 //! Loaders for the files that tokenizers come in.
 //!
-//! Each reads its format into typed parts; [`definition`] makes the tokenizer. Files come from anywhere, so every
-//! size is checked against a limit before memory is taken for it.
+//! Each reads its format into typed parts: [`tokens`], of which the vocabulary is made, and `bpe`, of which the encoder
+//! is made; only the latter needs the crate `tokenizers`. Files come from anywhere, so every size is checked against a
+//! limit before memory is taken for it.
 
-pub(crate) mod definition;
+#[cfg(feature = "tokenizers")]
+pub(crate) mod bpe;
 pub(crate) mod eos;
 pub(crate) mod gguf;
-pub(crate) mod gguf_reader;
+#[cfg(feature = "tokenizers")]
+pub(crate) mod gguf_bpe;
 pub(crate) mod hugging_face;
+#[cfg(feature = "tokenizers")]
 pub(crate) mod pre_tokenizers;
+#[cfg(feature = "tiktoken")]
 pub(crate) mod tiktoken;
 pub(crate) mod tokenizer_json;
+pub(crate) mod tokens;
 
 use std::io::Read;
 use std::path::Path;
 
-use crate::TokenizerError;
+use self::tokens::Tokens;
+#[cfg(feature = "tokenizers")]
+use crate::Tokenizer;
+use crate::{TokenizerError, Vocabulary};
+
+/// A file whose tokens have been read.
+pub(crate) struct Loaded<R> {
+    tokens: Tokens,
+    /// The ids that end a text.
+    eos: Vec<u32>,
+    /// The width of the logits, where it was given.
+    vocab_size: Option<usize>,
+    /// The rest of the file, which says how to encode.
+    #[cfg_attr(
+        not(feature = "tokenizers"),
+        expect(dead_code, reason = "the library that encodes is missing")
+    )]
+    rest: R,
+}
+
+impl<R> Loaded<R> {
+    /// The tokens and their bytes.
+    pub(crate) fn vocabulary(&self) -> Result<Vocabulary, TokenizerError> {
+        self.tokens.vocabulary(&self.eos, self.vocab_size)
+    }
+
+    /// The tokens with their encoder, which `read_bpe` reads from the rest of the file.
+    #[cfg(feature = "tokenizers")]
+    pub(crate) fn tokenizer(
+        self,
+        read_bpe: impl FnOnce(R, &Tokens) -> Result<bpe::Bpe, TokenizerError>,
+    ) -> Result<Tokenizer, TokenizerError> {
+        let vocabulary = self.vocabulary()?;
+        read_bpe(self.rest, &self.tokens)?.tokenizer(self.tokens, vocabulary)
+    }
+}
 
 /// The content of a file of at most `limit` bytes.
 pub(crate) fn read_limited(path: &Path, limit: usize) -> Result<Vec<u8>, TokenizerError> {

@@ -5,7 +5,6 @@ use tiktoken_rs::{
     r50k_base_singleton,
 };
 
-use crate::encoder::Encoder;
 use crate::encoder::added_tokens::AddedToken;
 use crate::{Tokenizer, TokenizerError, TokenizerOptions, Vocabulary};
 
@@ -50,8 +49,8 @@ pub(crate) fn from_encoding(name: &str, options: &TokenizerOptions) -> Result<To
             ends.map(|token| token.id).collect()
         }
     };
-    let vocabulary = Vocabulary::from_tokens(token_bytes(encoding, &added_tokens), &eos, options.vocab_size)?;
-    Ok(Tokenizer::new(vocabulary, Encoder::Tiktoken(encoding), added_tokens))
+    let vocabulary = Vocabulary::of_tokens(token_bytes(encoding, &added_tokens), &eos, options.vocab_size)?;
+    Ok(Tokenizer::new(vocabulary, Box::new(encoding), added_tokens))
 }
 
 /// The id of a special token; the crate has no direct way to ask.

@@ -1,0 +1,22 @@
+//! One of OpenAI's encodings as an encoder.
+
+use tiktoken_rs::CoreBPE;
+
+use super::Encoder;
+
+/// Above this many white-space characters in a row, the encoding is not asked: its regular expression steps back over
+/// them one by one, and gives up with a panic at a million.
+const MAX_WHITE_SPACE: usize = 1 << 16;
+
+impl Encoder for &'static CoreBPE {
+    fn encode_exact(&self, text: &str) -> Option<Vec<u32>> {
+        let mut run = 0;
+        for character in text.chars() {
+            run = if character.is_whitespace() { run + 1 } else { 0 };
+            if run > MAX_WHITE_SPACE {
+                return None;
+            }
+        }
+        Some(self.encode_ordinary(text))
+    }
+}

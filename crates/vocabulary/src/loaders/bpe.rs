@@ -1,0 +1,127 @@
+//! How a BPE model merges tokens, in the terms that tokenizer.json and GGUF share, and the tokenizer made of it.
+//!
+//! Merges that lead to a token without bytes are dropped, so that text never becomes a special token.
+
+use std::fmt;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Deserialize;
+use serde::de::{Error, SeqAccess, Visitor};
+use serde_json::Value;
+use tokenizers::models::bpe::BPE;
+
+use super::tokens::Tokens;
+use crate::encoder::pipeline::Pipeline;
+use crate::{Tokenizer, TokenizerError, Vocabulary};
+
+/// What a tokenizer file says about encoding.
+pub(crate) struct Bpe {
+    /// Pairs to merge, the first in rank first.
+    pub(crate) merges: Vec<(String, String)>,
+    /// A word that is a token is not cut.
+    pub(crate) ignore_merges: bool,
+    /// Unknown characters become `<0xNN>` tokens.
+    pub(crate) byte_fallback: bool,
+    /// Unknown characters in a row become one unknown token.
+    pub(crate) fuse_unk: bool,
+    /// The `normalizer` stage as in tokenizer.json, or null.
+    pub(crate) normalizer: Value,
+    /// The `pre_tokenizer` stage as in tokenizer.json, or null.
+    pub(crate) pre_tokenizer: Value,
+}
+
+impl Bpe {
+    /// The tokenizer of this model, for a vocabulary made of `tokens`. Takes time linear in the file.
+    ///
+    /// # Errors
+    /// If the parts contradict one another.
+    pub(crate) fn tokenizer(
+        self,
+        tokens: Tokens,
+        vocabulary: Vocabulary,
+    ) -> Result<Tokenizer, TokenizerError> {
+        let mut added_tokens = tokens.added_tokens;
+        added_tokens.sort_by_key(|token| token.id);
+        let ids: FxHashMap<&str, u32> =
+            tokens.vocab.iter().map(|(token, id)| (token.as_str(), *id)).collect();
+        let merges = checked_merges(&ids, self.merges, &vocabulary)?;
+        let mut model = BPE::builder()
+            .ignore_merges(self.ignore_merges)
+            .byte_fallback(self.byte_fallback)
+            .fuse_unk(self.fuse_unk);
+        if let Some(unk_token) = tokens.unk_token.filter(|token| ids.contains_key(token.as_str())) {
+            model = model.unk_token(unk_token);
+        }
+        let model_vocab: tokenizers::models::bpe::Vocab = tokens.vocab.into_iter().collect();
+        let model = model
+            .vocab_and_merges(model_vocab, merges)
+            .build()
+            .map_err(|error| TokenizerError::invalid(format!("/model: {error}")))?;
+        let pipeline = Pipeline::new(model, &self.normalizer, &self.pre_tokenizer)?;
+        Ok(Tokenizer::new(vocabulary, Box::new(pipeline), added_tokens))
+    }
+}
+
+/// The merges whose result is text. The library indexes by them without a check, so all are checked here.
+fn checked_merges(
+    ids: &FxHashMap<&str, u32>,
+    mut merges: Vec<(String, String)>,
+    vocabulary: &Vocabulary,
+) -> Result<Vec<(String, String)>, TokenizerError> {
+    let mut merged = String::new();
+    let mut not_text = FxHashSet::default();
+    for (rank, (left, right)) in merges.iter().enumerate() {
+        merged.clear();
+        merged.push_str(left);
+        merged.push_str(right);
+        for part in [left, right, &merged] {
+            if !ids.contains_key(part.as_str()) {
+                return Err(TokenizerError::invalid(format!(
+                    "/model/merges/{rank}: {part:?}, of the merge of {left:?} and {right:?}, is not in the vocabulary"
+                )));
+            }
+        }
+        if vocabulary.token_bytes(crate::TokenId(ids[merged.as_str()])).is_none() {
+            not_text.insert(rank);
+        }
+    }
+    let mut rank = 0;
+    merges.retain(|_| {
+        rank += 1;
+        !not_text.contains(&(rank - 1))
+    });
+    Ok(merges)
+}
+
+/// A merge: `"a b"` in older files, `["a", "b"]` in newer ones.
+pub(crate) struct MergeJson(pub(crate) String, pub(crate) String);
+
+impl<'de> Deserialize<'de> for MergeJson {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MergeVisitor;
+        impl<'de> Visitor<'de> for MergeVisitor {
+            type Value = MergeJson;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a merge, as \"a b\" or [\"a\", \"b\"]")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<MergeJson, E> {
+                match text.split_once(' ') {
+                    Some((left, right)) if !right.contains(' ') => Ok(MergeJson(left.into(), right.into())),
+                    _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
+                }
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<MergeJson, A::Error> {
+                let left = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
+                let right = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
+                match seq.next_element::<serde::de::IgnoredAny>()? {
+                    None => Ok(MergeJson(left, right)),
+                    Some(_) => Err(A::Error::invalid_length(3, &self)),
+                }
+            }
+        }
+        deserializer.deserialize_any(MergeVisitor)
+    }
+}
