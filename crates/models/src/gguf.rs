@@ -116,7 +116,7 @@ fn tensor_info(entry: &GgufTensor, len: u64) -> Result<TensorInfo, String> {
         format!("has shape {shape:?} in {dtype:?}, which no tensor in {len} bytes can have")
     })?;
     let end = offset.checked_add(n_bytes).filter(|&end| end <= len).ok_or_else(|| {
-        format!("is cut off: it needs {n_bytes} bytes at offset {offset}, the file has {len} bytes")
+        format!("is truncated: it needs {n_bytes} bytes at offset {offset}, the file has {len} bytes")
     })?;
     let shape = shape.iter().map(|&dim| usize::try_from(dim)).collect::<Result<_, _>>();
     let shape = shape.map_err(|_| "is larger than this machine's memory")?;

@@ -187,7 +187,7 @@ impl GgufFile {
         let start = self.position.next_multiple_of(alignment);
         for entry in &mut entries {
             entry.offset = start.checked_add(entry.offset).ok_or_else(|| {
-                self.error(format!("is cut off: tensor {} begins at offset {}", entry.name, entry.offset))
+                self.error(format!("is truncated: tensor {} begins at offset {}", entry.name, entry.offset))
             })?;
         }
         let mut names: Vec<&str> = entries.iter().map(|entry| &*entry.name).collect();
@@ -411,7 +411,7 @@ impl GgufFile {
     fn check_room(&self, n: u64, what: &str) -> Result<usize, GgufError> {
         let left = self.len.saturating_sub(self.position);
         if n > left {
-            let problem = format!("is cut off: {what} needs {n} bytes or more, {left} are left");
+            let problem = format!("is truncated: {what} needs {n} bytes more, {left} are left");
             return Err(self.error(problem));
         }
         usize::try_from(n).map_err(|_| self.error("is larger than this machine's memory".to_owned()))
@@ -440,12 +440,13 @@ impl GgufFile {
 
     fn text(&mut self, what: &str) -> Result<String, GgufError> {
         let n = self.u64(what)?;
+        let length = self.check_room(n, what)?;
         if n > self.text_left {
             let n_before = MAX_TEXT - self.text_left;
             let problem = format!("{what} is {n} bytes long and {n_before} bytes of text come before it");
             return Err(self.limit(problem, MAX_TEXT));
         }
-        let mut bytes = vec![0; self.check_room(n, what)?];
+        let mut bytes = vec![0; length];
         self.fill(&mut bytes, what)?;
         self.text_left -= n;
         Ok(String::from_utf8(bytes)

@@ -44,7 +44,7 @@ fn what_is_no_gguf_file() {
     let folder = tempdir().unwrap();
     assert_eq!(fault(&folder.path().join("missing.gguf")), "cannot be opened");
     assert_eq!(fault(folder.path()), "is not a file");
-    assert!(fault_of_bytes(b"").starts_with("is cut off"));
+    assert!(fault_of_bytes(b"").starts_with("is truncated"));
     assert_eq!(fault_of_bytes(b"PK\x03\x04"), "is not a GGUF file: it begins with \"PK\\x03\\x04\"");
     assert_eq!(fault_of_bytes(b"GGUF\x01\0\0\0"), "is GGUF version 1, versions 2 and 3 can be read");
     assert!(fault_of_bytes(b"GGUF\0\0\0\x03").starts_with("is GGUF version 50331648"));
@@ -63,12 +63,12 @@ fn announced_sizes_are_not_believed() {
     // A text, and arrays of bytes, of texts and of arrays.
     assert!(
         fault_of_bytes(&entry(&[&[8, 0, 0, 0], &huge]))
-            .contains("some.key is 18446744073709551615 bytes long")
+            .contains("some.key needs 18446744073709551615 bytes more")
     );
-    assert!(fault_of_bytes(&entry(&[&[9, 0, 0, 0], &[0; 4], &huge])).contains("is cut off"));
-    assert!(fault_of_bytes(&entry(&[&[9, 0, 0, 0], &[10, 0, 0, 0], &huge])).contains("is cut off"));
-    assert!(fault_of_bytes(&entry(&[&[9, 0, 0, 0], &[8, 0, 0, 0], &huge])).contains("is cut off"));
-    assert!(fault_of_bytes(&entry(&[&[9, 0, 0, 0], &[9, 0, 0, 0], &huge])).contains("is cut off"));
+    assert!(fault_of_bytes(&entry(&[&[9, 0, 0, 0], &[0; 4], &huge])).contains("is truncated"));
+    assert!(fault_of_bytes(&entry(&[&[9, 0, 0, 0], &[10, 0, 0, 0], &huge])).contains("is truncated"));
+    assert!(fault_of_bytes(&entry(&[&[9, 0, 0, 0], &[8, 0, 0, 0], &huge])).contains("is truncated"));
+    assert!(fault_of_bytes(&entry(&[&[9, 0, 0, 0], &[9, 0, 0, 0], &huge])).contains("is truncated"));
     assert!(fault_of_bytes(&entry(&[&[13, 0, 0, 0]])).contains("some.key is of type 13"));
     // Arrays in arrays, without end.
     let nested = [[9, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]; 5000].concat();
