@@ -1,12 +1,16 @@
 //! `cargo xtask test`: every test.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
-use crate::commands::{cargo, run};
+use crate::commands::{cargo, root, run};
 use crate::python_env;
 
 /// The variable that decides which random cases the property tests take.
 const SEED: &str = "PROPTEST_RNG_SEED";
+
+/// The variable that names the file in which tests write that they were skipped (`maskwright_oracle::shared`).
+const SKIPPED: &str = "MASKWRIGHT_SKIPPED";
 
 /// Runs all Rust tests, then all Python tests.
 ///
@@ -18,7 +22,25 @@ pub(crate) fn run_all() -> anyhow::Result<()> {
         tests.env(SEED, "1");
     }
     // The Python extension is a library without Rust tests; maturin builds it below.
-    run(tests.args(["test", "--workspace", "--exclude", "maskwright-python"]))?;
+    let skipped = root().join("target").join("skipped-tests");
+    if skipped.exists() {
+        std::fs::remove_file(&skipped)?;
+    }
+    run(tests.args(["test", "--workspace", "--exclude", "maskwright-python"]).env(SKIPPED, &skipped))?;
     let python = python_env::with_package()?;
-    run(Command::new(python).args(["-m", "pytest", "python/tests", "-q"]))
+    run(Command::new(python).args(["-m", "pytest", "python/tests", "-q"]).env(SKIPPED, &skipped))?;
+    report_skipped(&std::fs::read_to_string(&skipped).unwrap_or_default());
+    Ok(())
+}
+
+/// Prints how many tests were skipped, or ran on small data, because real data are absent.
+fn report_skipped(lines: &str) {
+    let tests: BTreeSet<&str> = lines.lines().filter_map(|line| line.split('\t').next()).collect();
+    match tests.len() {
+        0 => eprintln!("test: no test was skipped for lack of data"),
+        n => eprintln!(
+            "test: {n} tests were skipped, or ran on made-up data only: MASKWRIGHT_SHARED names no folder with real data \
+             (listed in target/skipped-tests)"
+        ),
+    }
 }

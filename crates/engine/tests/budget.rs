@@ -216,10 +216,18 @@ fn searches_that_are_given_up() {
     let judge = |(grammar, vocabulary, choices, spare, budget_items): (Grammar, _, Vec<u16>, _, _)| {
         let limits = Limits { budget_items, ..limits() };
         let compiler = Compiler::new(Arc::clone(&vocabulary), limits);
-        let Ok(compiled) = compiler.compile(grammar.clone(), &Fuel::unlimited()) else { return Ok(()) };
+        let Ok(compiled) = compiler.compile(grammar.clone(), &Fuel::unlimited()) else {
+            return Err(TestCaseError::reject("the grammar has no text"));
+        };
         let oracle = Oracle::new(&grammar);
         let exact = oracle.tokens_to_finish(&vocabulary, &[]);
-        let Ok(least) = Matcher::new(&compiled).tokens_to_finish() else { return Ok(()) };
+        let least = match Matcher::new(&compiled).tokens_to_finish() {
+            Ok(least) => least,
+            Err(error) => {
+                prop_assert!(exact.is_none() || error.is_limit(), "{} instead of {:?}", error, exact);
+                return Err(TestCaseError::reject("no least number"));
+            }
+        };
         let is_right = exact.is_some_and(|exact| match least.status {
             TokenCountStatus::Exact => least.n_tokens == exact,
             TokenCountStatus::Upper => least.n_tokens >= exact,

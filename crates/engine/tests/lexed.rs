@@ -182,6 +182,11 @@ enum Lexing {
 
 use Lexing::{Basic, Contextual};
 
+/// A limit was reached. Another case is drawn, and a test whose cases are mostly of that kind fails.
+fn not_judged() -> TestCaseError {
+    TestCaseError::reject("a limit was reached")
+}
+
 /// Judges all texts up to `length`; how many are words.
 fn check(
     lexing: Lexing,
@@ -216,19 +221,19 @@ fn check(
                 continue;
             }
             // It depends on the stack which tokens can stand side by side, and too far to look.
-            Err(error) if error.is_limit() => return Ok(0),
+            Err(error) if error.is_limit() => return Err(not_judged()),
             Err(error) => return Err(TestCaseError::fail(error.to_string())),
         };
         for text in &texts {
             let shown = || text.escape_ascii().to_string();
             let mut matcher = Matcher::new(&compiled);
-            let Ok(is_read) = matcher.accept_bytes(text) else { return Ok(0) };
+            let Ok(is_read) = matcher.accept_bytes(text) else { return Err(not_judged()) };
             prop_assert!(is_read || !prefixes.contains(text.as_slice()), "{:?} cannot be read", shown());
             if !is_read {
                 continue;
             }
             prop_assert_eq!(matcher.is_accepting(), oracle.is_word(text), "end after {:?}", shown());
-            let Ok(mask) = matcher.mask() else { return Ok(0) };
+            let Ok(mask) = matcher.mask() else { return Err(not_judged()) };
             for (id, token) in tokens.iter().enumerate() {
                 let said = matcher.fork().accept_token(TokenId(id as u32));
                 prop_assert_eq!(

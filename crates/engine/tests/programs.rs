@@ -64,20 +64,8 @@ struct Case {
     programs: Vec<Program>,
 }
 
-fn shared() -> Option<PathBuf> {
-    let path = match std::env::var_os("MASKWRIGHT_SHARED") {
-        Some(path) => PathBuf::from(path),
-        None => PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")),
-    };
-    let is_there = path.join("data/programs/syncode_lark_verdicts.tsv").exists();
-    if !is_there {
-        eprintln!("no programs at {}: a small grammar takes their place", path.display());
-    }
-    is_there.then_some(path)
-}
-
 fn cases(every: usize) -> Vec<Case> {
-    let Some(shared) = shared() else {
+    let Some(shared) = maskwright_oracle::shared("") else {
         let programs = SMALL_PROGRAMS.iter().enumerate().map(|(index, &(text, is_word))| Program {
             name: format!("program {index}"),
             text: text.to_owned(),

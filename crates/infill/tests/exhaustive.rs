@@ -166,7 +166,9 @@ fn check_canvas(
     case: &CanvasCase,
     collapse: bool,
 ) -> Result<(), TestCaseError> {
-    let Some(infiller) = infiller(grammar, vocabulary, collapse) else { return Ok(()) };
+    let Some(infiller) = infiller(grammar, vocabulary, collapse) else {
+        return Err(TestCaseError::reject("the grammar has no text"));
+    };
     let oracle = Oracle::new(grammar);
     let any_token = |index: &Index| TokenId(index.index(vocabulary.n_vocab()) as u32);
     let silent: Vec<TokenId> =
@@ -251,7 +253,9 @@ fn check_template(
     case: &TemplateCase,
     collapse: bool,
 ) -> Result<(), TestCaseError> {
-    let Some(infiller) = infiller(grammar, vocabulary, collapse) else { return Ok(()) };
+    let Some(infiller) = infiller(grammar, vocabulary, collapse) else {
+        return Err(TestCaseError::reject("the grammar has no text"));
+    };
     let oracle = Oracle::new(grammar);
     let words = oracle.words_up_to(5, ALPHABET);
     let text = case.walk.text(&oracle, vocabulary);

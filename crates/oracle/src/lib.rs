@@ -11,6 +11,7 @@
 //! * [`enumerate_words`], [`enumerate_grammar`]: all words up to a length, as sets, straight from the
 //!   definition of each operation. Shares no code with the former, so that either can convict the other.
 //! * [`unfold()`]: lists in any order, written out.
+//! * [`shared()`]: real data beside the project; without it, tests are counted as skipped.
 //! * [`arb_grammar`], [`arb_regex`], [`arb_vocabulary`], [`arb_text_walk`]: random cases that shrink.
 //!
 //! Costs are exponential or worse in places (complement, enumeration). Do not use it on real grammars.
@@ -24,6 +25,7 @@ mod earley;
 mod enumerate;
 mod lexed;
 mod oracle;
+mod outside;
 #[cfg(test)]
 mod relation;
 mod tokens;
@@ -33,5 +35,6 @@ pub use arbitrary::{ALPHABET, arb_grammar, arb_regex};
 pub use enumerate::{enumerate_grammar, enumerate_words};
 pub use lexed::LexedOracle;
 pub use oracle::Oracle;
+pub use outside::shared;
 pub use tokens::{TextWalk, arb_text_walk, arb_vocabulary};
 pub use unfold::unfold;

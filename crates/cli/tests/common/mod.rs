@@ -67,19 +67,9 @@ pub(crate) fn example(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name).display().to_string()
 }
 
-/// A file of the data that lies beside the project; says so and returns `None` where it is not.
-#[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+/// A file of the data that lies beside the project, if it is there.
 pub(crate) fn shared(name: &str) -> Option<String> {
-    let folder = std::env::var_os("MASKWRIGHT_SHARED").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")),
-        PathBuf::from,
-    );
-    let path = folder.join(name);
-    if path.is_file() {
-        return Some(path.display().to_string());
-    }
-    eprintln!("skipped: {} is not there (MASKWRIGHT_SHARED says where the data is)", path.display());
-    None
+    maskwright_oracle::shared(name).map(|path| path.display().to_string())
 }
 
 /// The small network that the tests generate with.

@@ -259,7 +259,9 @@ pub(crate) fn check_canvas(
     case: &CanvasCase,
     options: Options,
 ) -> Result<(), TestCaseError> {
-    let Some(infiller) = infiller(subject, vocabulary, options) else { return Ok(()) };
+    let Some(infiller) = infiller(subject, vocabulary, options) else {
+        return Err(TestCaseError::reject("the grammar has no text"));
+    };
     let judge = Judge::new(subject);
     let padding = case.has_padding.then(|| TokenId(vocabulary.n_vocab() as u32 - 1));
     // The known positions are those of one of the words, if there is one.
@@ -335,7 +337,9 @@ pub(crate) fn check_template(
     case: &TemplateCase,
     options: Options,
 ) -> Result<(), TestCaseError> {
-    let Some(infiller) = infiller(subject, vocabulary, options) else { return Ok(()) };
+    let Some(infiller) = infiller(subject, vocabulary, options) else {
+        return Err(TestCaseError::reject("the grammar has no text"));
+    };
     let judge = Judge::new(subject);
     let words = judge.words_up_to(subject.n_letters);
     let text = if words.is_empty() { b"ab.".to_vec() } else { case.word.get(&words).clone() };
@@ -371,7 +375,9 @@ pub(crate) fn check_ways(
 ) -> Result<(), TestCaseError> {
     let infillers = [true, false]
         .map(|search_first| infiller(subject, vocabulary, (merge_alike, narrow_first, search_first)));
-    let [Some(searching), Some(sweeping)] = infillers else { return Ok(()) };
+    let [Some(searching), Some(sweeping)] = infillers else {
+        return Err(TestCaseError::reject("the grammar has no text"));
+    };
     let mut templates =
         [searching, sweeping].map(|infiller| Template::new(&infiller, parts.to_vec()).unwrap());
     let n_holes = parts.iter().filter(|part| matches!(part, Part::Hole(_))).count();

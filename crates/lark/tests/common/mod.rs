@@ -28,16 +28,7 @@ pub(crate) fn testdata() -> PathBuf {
 
 /// The folder of shared data, if it is there.
 pub(crate) fn shared() -> Option<PathBuf> {
-    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared");
-    let folder = PathBuf::from(std::env::var_os("MASKWRIGHT_SHARED").unwrap_or_else(|| default.into()));
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    eprintln!(
-        "{} is not there (MASKWRIGHT_SHARED names another folder): real grammars are skipped",
-        folder.display()
-    );
-    None
+    maskwright_oracle::shared("")
 }
 
 /// Reads a grammar file; relative imports are read from beside it.

@@ -1,20 +1,12 @@
 //! A trained network, where the folder of shared data is at hand.
 
-use std::{ops::ControlFlow, path::PathBuf};
+use std::ops::ControlFlow;
 
 use maskwright_decode::{GenerateConfig, LanguageModel, SamplerConfig, SequenceInput, generate};
 use maskwright_models::LlamaModel;
 
 fn stories() -> Option<(LlamaModel, Vec<Vec<u8>>)> {
-    let shared = std::env::var_os("MASKWRIGHT_SHARED").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")),
-        PathBuf::from,
-    );
-    let path = shared.join("models/stories260K/stories260K-f32.gguf");
-    if !path.exists() {
-        println!("skipped: {} is not there; the tiny networks cover the code", path.display());
-        return None;
-    }
+    let path = maskwright_oracle::shared("models/stories260K/stories260K-f32.gguf")?;
     let model = LlamaModel::from_gguf(&path).unwrap();
     let mut file = std::fs::File::open(&path).unwrap();
     let content = candle_core::quantized::gguf_file::Content::read(&mut file).unwrap();

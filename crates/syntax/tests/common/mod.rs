@@ -195,18 +195,9 @@ pub(crate) fn texts(pattern: &str, languages: &[&Regex], n: usize, random: &mut 
     texts
 }
 
-/// The folder of data that is not part of the project; `None`, with a visible line, if it is not there.
+/// A file of the data that is not part of the project, if it is there.
 pub(crate) fn shared(file: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("MASKWRIGHT_SHARED").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")),
-        PathBuf::from,
-    );
-    let path = folder.join(file);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!("{} is not there: this test runs on its own small data only", path.display());
-    None
+    maskwright_oracle::shared(file)
 }
 
 /// The project's own test data.

@@ -7,18 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// The folder with outside data, or `None` after one visible line.
+/// The folder with outside data, if it is there.
 pub(crate) fn shared() -> Option<PathBuf> {
-    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared");
-    let folder = std::env::var_os("MASKWRIGHT_SHARED").map_or_else(|| PathBuf::from(default), PathBuf::from);
-    if folder.join("tokenizers").is_dir() {
-        return Some(folder);
-    }
-    eprintln!(
-        "outside data: no folder {}; running on small data only (set MASKWRIGHT_SHARED)",
-        folder.display()
-    );
-    None
+    maskwright_oracle::shared("")
 }
 
 /// The names of the tokenizers in the shared folder.

@@ -1,0 +1,39 @@
+//! Data that lies beside the project: real tokenizers, schemas, programs and models, too large to be part of it.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+/// The variable that names the folder of the data; by default it is `shared` beside the project.
+const FOLDER: &str = "MASKWRIGHT_SHARED";
+
+/// The variable that names the file in which skipped tests are listed. `cargo xtask test` sets it, and prints their number.
+const LIST: &str = "MASKWRIGHT_SKIPPED";
+
+/// The path of an outside file or folder, or `None` if it is absent: then the calling test is skipped, or runs on small data
+/// of its own. It is counted either way.
+///
+/// # Panics
+/// If the list of skipped tests can't be written.
+///
+/// ```
+/// assert!(maskwright_oracle::shared("no/such/file").is_none());
+/// ```
+pub fn shared(name: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os(FOLDER).map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")),
+        PathBuf::from,
+    );
+    let path = folder.join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    if let Some(list) = std::env::var_os(LIST) {
+        // A test runs on a thread of its name. One line is one write, so lines of parallel tests don't mix.
+        let test = std::thread::current().name().unwrap_or("a test").to_owned();
+        let line = format!("{test}\t{}\n", path.display());
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(list);
+        file.and_then(|mut file| file.write_all(line.as_bytes()))
+            .expect("the list of skipped tests is writable");
+    }
+    None
+}
