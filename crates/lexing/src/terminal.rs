@@ -108,13 +108,15 @@ impl TerminalSet {
         TerminalSet::default()
     }
 
-    /// Adds an id. Takes memory of up to the greatest id's bits.
-    pub fn insert(&mut self, terminal: u32) {
+    /// Adds an id; whether it is new. Takes memory of up to the greatest id's bits.
+    pub fn insert(&mut self, terminal: u32) -> bool {
+        let is_new = !self.contains(terminal);
         let word = terminal as usize / 64;
         if self.0.len() <= word {
             self.0.resize(word + 1, 0);
         }
         self.0[word] |= 1 << (terminal % 64);
+        is_new
     }
 
     /// Whether the id is in the set. O(1).
