@@ -165,12 +165,18 @@ impl PartialEq for TerminalSet {
 
 impl Eq for TerminalSet {}
 
+impl Extend<u32> for TerminalSet {
+    fn extend<I: IntoIterator<Item = u32>>(&mut self, terminals: I) {
+        for terminal in terminals {
+            self.insert(terminal);
+        }
+    }
+}
+
 impl FromIterator<u32> for TerminalSet {
     fn from_iter<I: IntoIterator<Item = u32>>(terminals: I) -> TerminalSet {
         let mut set = TerminalSet::new();
-        for terminal in terminals {
-            set.insert(terminal);
-        }
+        set.extend(terminals);
         set
     }
 }
