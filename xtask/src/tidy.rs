@@ -2,6 +2,7 @@
 //!
 //! * Crates depend on each other only along the arrows of [`LAYERS`] (drawn in ARCHITECTURE.md).
 //! * A crate that is published has what its page on crates.io and docs.rs shows.
+//! * Nothing but the features of [`ENCODERS`] brings the crates of that name, and no crate of [`ONE_VERSION`] is there twice.
 //! * Every source file opens with `//!`.
 //! * No source file has more than [`MAX_LINES`] lines.
 //! * ARCHITECTURE.md names every crate.
@@ -105,6 +106,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// What encodes text, and takes half of a build: features of `maskwright` bring these crates, nothing else does.
+const ENCODERS: [&str; 2] = ["tokenizers", "tiktoken-rs"];
+
+/// Crates that have been there in two versions, at no use to anyone. Where `cargo update` brings a second one, hold the
+/// first crate back: `cargo update -p CRATE --precise VERSION`.
+const ONE_VERSION: [&str; 2] = ["fancy-regex", "hashbrown"];
+
 /// The manifests of the workspaces.
 const WORKSPACES: [&str; 2] = ["Cargo.toml", "research/Cargo.toml"];
 
@@ -121,6 +129,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     let packages = packages()?;
     check_layers(&packages, &mut findings);
     check_manifests(&packages, &mut findings);
+    check_dependencies(&mut findings)?;
     check_sources(&mut findings)?;
     let architecture =
         std::fs::read_to_string(root().join("ARCHITECTURE.md")).context("ARCHITECTURE.md cannot be read")?;
@@ -175,6 +184,30 @@ fn check_manifests(packages: &[Value], findings: &mut Vec<String>) {
             findings.push(format!("crate `{name}` is published without `[package.metadata.docs.rs]`"));
         }
     }
+}
+
+/// The library without its default features depends on all crates that masks need.
+fn check_dependencies(findings: &mut Vec<String>) -> anyhow::Result<()> {
+    let arguments =
+        ["tree", "--locked", "--package", "maskwright", "--no-default-features", "--edges", "normal"];
+    let tree = capture(cargo().args(arguments).args(["--prefix", "none", "--format", "{p}"]))?;
+    let has = |name: &str| tree.lines().any(|line| line.split(' ').next() == Some(name));
+    for name in ENCODERS.into_iter().filter(|name| has(name)) {
+        findings.push(format!(
+            "`maskwright --no-default-features` depends on `{name}`: `cargo tree -p maskwright --no-default-features -i {name}` \
+             says by what"
+        ));
+    }
+    let lock = std::fs::read_to_string(root().join("Cargo.lock")).context("Cargo.lock cannot be read")?;
+    for name in ONE_VERSION {
+        let n_versions = lock.matches(&format!("\nname = \"{name}\"\n")).count();
+        if n_versions > 1 {
+            findings.push(format!(
+                "Cargo.lock has {n_versions} versions of `{name}`: see ONE_VERSION in xtask/src/tidy.rs"
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn check_layers(packages: &[Value], findings: &mut Vec<String>) {

@@ -1,4 +1,8 @@
 //! Resolving references: RFC 3986, section 5.2.
+//!
+//! Rejected: the crates `fluent-uri`, `iri-string`, `oxiri` and `url`. They resolve against absolute URIs only and refuse
+//! text that is not a URI. Here the base is mostly the path of a file, a `..` may lead out of it, and a reference is
+//! whatever the schema's author wrote.
 
 use std::borrow::Cow;
 
@@ -107,26 +111,7 @@ fn without_dots(path: &str) -> String {
 
 /// A URI without its percent escapes; what is no escape, or no UTF-8 then, stays as it is.
 pub(crate) fn percent_decode(text: &str) -> Cow<'_, str> {
-    if !text.contains('%') {
-        return Cow::Borrowed(text);
-    }
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut i = 0;
-    while i < bytes.len() {
-        let digit = |at: usize| bytes.get(at).and_then(|&byte| char::from(byte).to_digit(16));
-        match (bytes[i], digit(i + 1), digit(i + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                decoded.push((high * 16 + low) as u8);
-                i += 3;
-            }
-            (byte, _, _) => {
-                decoded.push(byte);
-                i += 1;
-            }
-        }
-    }
-    String::from_utf8(decoded).map_or(Cow::Borrowed(text), Cow::Owned)
+    percent_encoding::percent_decode_str(text).decode_utf8().unwrap_or(Cow::Borrowed(text))
 }
 
 #[cfg(test)]
@@ -161,5 +146,14 @@ mod tests {
         assert_eq!(resolve("folder/a.json", "../../b.json"), "../b.json");
         assert_eq!(resolve("../a.json", "../b.json"), "../../b.json");
         assert_eq!(resolve("a.json", "./b/../../c.json"), "../c.json");
+    }
+
+    #[test]
+    fn what_is_no_escape_stays() {
+        for (text, decoded) in
+            [("a%20%C3%BC", "a ü"), ("%zz%4%", "%zz%4%"), ("%41%ff", "%41%ff"), ("ü%2F", "ü/")]
+        {
+            assert_eq!(percent_decode(text), decoded);
+        }
     }
 }

@@ -108,13 +108,15 @@ impl TerminalSet {
         TerminalSet::default()
     }
 
-    /// Adds an id. Takes memory of up to the greatest id's bits.
-    pub fn insert(&mut self, terminal: u32) {
+    /// Adds an id; whether it is new. Takes memory of up to the greatest id's bits.
+    pub fn insert(&mut self, terminal: u32) -> bool {
+        let is_new = !self.contains(terminal);
         let word = terminal as usize / 64;
         if self.0.len() <= word {
             self.0.resize(word + 1, 0);
         }
         self.0[word] |= 1 << (terminal % 64);
+        is_new
     }
 
     /// Whether the id is in the set. O(1).
@@ -163,12 +165,18 @@ impl PartialEq for TerminalSet {
 
 impl Eq for TerminalSet {}
 
+impl Extend<u32> for TerminalSet {
+    fn extend<I: IntoIterator<Item = u32>>(&mut self, terminals: I) {
+        for terminal in terminals {
+            self.insert(terminal);
+        }
+    }
+}
+
 impl FromIterator<u32> for TerminalSet {
     fn from_iter<I: IntoIterator<Item = u32>>(terminals: I) -> TerminalSet {
         let mut set = TerminalSet::new();
-        for terminal in terminals {
-            set.insert(terminal);
-        }
+        set.extend(terminals);
         set
     }
 }

@@ -28,6 +28,14 @@
 //!
 //! Rare options are in modules by topic: [`json_schema`], [`lark`], [`infill`], [`grammar`] (grammars built by hand) and
 //! [`inspect`] (what the engine knows, for debugging).
+//!
+//! # Features
+//!
+//! Both are on by default. Without them half as many crates are compiled. A [`Tokenizer`] is then made from a list of tokens;
+//! a [`Vocabulary`] is read from `tokenizer.json` and GGUF files all the same.
+//!
+//! * `tokenizers`: `Tokenizer::from_file`, `from_json` and `from_gguf`.
+//! * `tiktoken`: `Tokenizer::from_tiktoken`, with OpenAI's encodings inside.
 
 mod compiled;
 mod compiler;

@@ -442,8 +442,8 @@ impl GgufFile {
         let n = self.u64(what)?;
         let length = self.check_room(n, what)?;
         if n > self.text_left {
-            let n_before = MAX_TEXT - self.text_left;
-            let problem = format!("{what} is {n} bytes long and {n_before} bytes of text come before it");
+            let total = n.saturating_add(MAX_TEXT - self.text_left);
+            let problem = format!("{what} is {n} bytes long, which makes {total} bytes of text");
             return Err(self.limit(problem, MAX_TEXT));
         }
         let mut bytes = vec![0; length];

@@ -287,6 +287,29 @@ fn gguf_lengths_out_of_all_proportion() {
     assert_says(&gguf(&huge_key).unwrap_err(), &["18446744073709551615"]);
 }
 
+/// Files that are as long as they say, and hold nothing but zeros.
+#[test]
+fn gguf_sizes_beyond_the_limits() {
+    let limit_of = |head: &[u8]| {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), head).unwrap();
+        file.as_file().set_len(1 << 28).unwrap();
+        let error = Tokenizer::from_gguf(file.path(), &TokenizerOptions::default()).unwrap_err();
+        assert!(error.is_limit(), "{error}");
+        error.to_string()
+    };
+    let text = ((1u64 << 26) + 1).to_le_bytes();
+    let many = ((1u64 << 24) + 1).to_le_bytes();
+    let file = |value_type, value: &[u8]| GgufBytes::default().pair("some.key", value_type, value).file();
+    assert!(limit_of(&file(8, &text)).contains("some.key is 67108865 bytes long"));
+    for element_type in [8u32, 9] {
+        let array = [&element_type.to_le_bytes()[..], &many].concat();
+        assert!(limit_of(&file(9, &array)).contains("some.key has 16777217 elements"));
+    }
+    let key = [&b"GGUF\x03\0\0\0"[..], &[0; 8], &1u64.to_le_bytes(), &text].concat();
+    assert!(limit_of(&key).contains("67108865 bytes long"));
+}
+
 #[test]
 fn gguf_values_of_the_wrong_kind() {
     let pair = |key: &str, value_type: u32, value: &[u8]| {

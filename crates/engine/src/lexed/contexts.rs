@@ -108,16 +108,14 @@ impl Contexts {
             return known;
         }
         let mut set = self.ignored.clone();
-        ones(terminals).for_each(|terminal| set.insert(terminal as u32));
+        set.extend(ones(terminals).map(|terminal| terminal as u32));
         let mut refuting = TerminalSet::new();
         for terminal in set.iter() {
             if let Some(rivals) = self.rivals.get(terminal as usize) {
                 refuting.union_with(rivals);
             }
         }
-        (0..self.follow.len() as u32)
-            .filter(|&terminal| !refuting.contains(terminal))
-            .for_each(|terminal| set.insert(terminal));
+        set.extend((0..self.follow.len() as u32).filter(|&terminal| !refuting.contains(terminal)));
         // Others may be the same with the ignored ones.
         let known = self.sets.iter().position(|known| *known == set);
         let id = SetId(known.unwrap_or(self.sets.len()) as u32);

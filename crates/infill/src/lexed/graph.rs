@@ -18,6 +18,7 @@
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{Tabs, TerminalId};
+use maskwright_lexing::TerminalSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
@@ -28,7 +29,6 @@ use crate::lexed::indentation::{Indent, MAX_WIDTH, WIDE};
 use crate::lexed::narrow::{Reading, usual_widths};
 use crate::lexed::scan::Leap;
 use crate::lexed::tables::LexedTables;
-use crate::lexed::terminals::Terminals;
 use crate::node_sets::NodeSetId;
 
 /// About how many bytes tokens of the vocabulary have.
@@ -72,9 +72,9 @@ type Future = (bool, Vec<(NodeIndex, Option<TerminalId>)>);
 #[derive(Clone, Debug)]
 pub(crate) struct Ahead {
     /// The terminals that the next token which the parser gets may be of, or the end of the text.
-    pub(crate) next: Terminals,
+    pub(crate) next: TerminalSet,
     /// The terminals that the token in progress (at a boundary, the one that begins here) may be of.
-    pub(crate) current: Terminals,
+    pub(crate) current: TerminalSet,
     /// Whether that token may be one that is ignored, or there may be none before the end.
     pub(crate) may_be_ignored: bool,
 }
@@ -220,7 +220,7 @@ impl Graph {
 
     /// Takes no node for dead, and anything to be ahead of it.
     pub(crate) fn forget_ahead(&mut self, n_terminals: usize) {
-        let all = Terminals::all(n_terminals);
+        let all = TerminalSet::from_iter(0..=n_terminals as u32);
         let ahead = Ahead { next: all.clone(), current: all, may_be_ignored: true };
         self.ahead = vec![Some(ahead); self.nodes.len()];
         self.futures = Vec::new();
@@ -444,9 +444,9 @@ impl Graph {
     fn look_ahead(&mut self, n_terminals: usize, fuel: &Fuel) -> Result<(), InfillError> {
         self.ahead = vec![None; self.nodes.len()];
         for &goal in &self.goals {
-            let mut next = Terminals::new(n_terminals);
-            next.insert(n_terminals);
-            let current = Terminals::new(n_terminals);
+            let mut next = TerminalSet::new();
+            next.insert(n_terminals as u32);
+            let current = TerminalSet::new();
             self.ahead[goal as usize] = Some(Ahead { next, current, may_be_ignored: true });
         }
         for position in (0..self.at.len()).rev() {
@@ -458,7 +458,7 @@ impl Graph {
                     let (start, end) = self.out[node as usize];
                     fuel.spend(u64::from(end - start) + 1)
                         .map_err(|error| InfillError::work(position, error))?;
-                    has_changed |= self.look_over(node, n_terminals);
+                    has_changed |= self.look_over(node);
                     let edges = &self.edges[start as usize..end as usize];
                     goes_back |= edges.iter().any(|edge| self.leads_back(node, edge.to));
                 }
@@ -523,7 +523,7 @@ impl Graph {
     }
 
     /// Adds what lies ahead of a node's edges to what lies ahead of it; whether that is more than was known.
-    fn look_over(&mut self, node: NodeIndex, n_terminals: usize) -> bool {
+    fn look_over(&mut self, node: NodeIndex) -> bool {
         let mut here = self.ahead[node as usize].take();
         let mut has_changed = false;
         let (start, end) = self.out[node as usize];
@@ -536,23 +536,19 @@ impl Graph {
             }
             let before = here.get_or_insert_with(|| {
                 has_changed = true;
-                Ahead {
-                    next: Terminals::new(n_terminals),
-                    current: Terminals::new(n_terminals),
-                    may_be_ignored: false,
-                }
+                Ahead { next: TerminalSet::new(), current: TerminalSet::new(), may_be_ignored: false }
             });
             match (label, behind) {
                 (Some(terminal), _) => {
-                    has_changed |= before.next.insert(terminal.index());
-                    has_changed |= before.current.insert(terminal.index());
+                    has_changed |= before.next.insert(terminal.index() as u32);
+                    has_changed |= before.current.insert(terminal.index() as u32);
                 }
                 (None, Some(behind)) => {
-                    has_changed |= before.next.unite(&behind.next);
+                    has_changed |= before.next.union_with(&behind.next);
                     let is_within = matches!(crossing, Crossing::Skip | Crossing::Indent)
                         || !self.is_boundary[to as usize];
                     if is_within {
-                        has_changed |= before.current.unite(&behind.current);
+                        has_changed |= before.current.union_with(&behind.current);
                     }
                     let may_be_ignored = !is_within || behind.may_be_ignored;
                     has_changed |= may_be_ignored && !before.may_be_ignored;

@@ -7,13 +7,13 @@ use std::ops::Range;
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, RuleId, Symbol, TerminalId};
+use maskwright_lexing::TerminalSet;
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
 use crate::lexed::contexts::{ContextId, Contexts};
 use crate::lexed::graph::{Ahead, Graph, NodeIndex};
 use crate::lexed::tables::LexedTables;
-use crate::lexed::terminals::Terminals;
 
 /// The number of an item.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -52,8 +52,8 @@ struct Ways {
     /// Whether the state may be over.
     is_nullable: bool,
     /// The terminals that the state reads itself, and those with the ones that its rules begin with.
-    direct: Terminals,
-    first: Terminals,
+    direct: TerminalSet,
+    first: TerminalSet,
     /// The number of the rule and the state in the grammar's approximation, if it has them.
     state: Option<u32>,
     /// Places in [`Items::reads`] and [`Items::calls`].

@@ -37,7 +37,6 @@ mod scan;
 mod separators;
 mod sweep;
 mod tables;
-mod terminals;
 mod walks;
 mod wide;
 mod wide_lines;

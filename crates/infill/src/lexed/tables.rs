@@ -6,7 +6,7 @@ use maskwright_automata::Fuel;
 use maskwright_grammar::{
     ExprId, Layout, LexedGrammar, Network, RuleId, Symbol, TerminalFacts, TerminalId, reduce,
 };
-use maskwright_lexing::{Choice, Discipline, LarkTerminal, Lexer, LexerLimits, lark_terminals};
+use maskwright_lexing::{Choice, Discipline, LarkTerminal, Lexer, LexerLimits, TerminalSet, lark_terminals};
 use maskwright_vocabulary::{Trie, TrieNodeId, Vocabulary, mask_insert, mask_words};
 use rustc_hash::FxHashMap;
 
@@ -19,7 +19,6 @@ use crate::lexed::hypotheses::{Hypotheses, HypothesisId, Outcome};
 use crate::lexed::indentation::Indent;
 use crate::lexed::scan::{FreeScan, Part, TokenScan};
 use crate::lexed::separators::Parted;
-use crate::lexed::terminals::Terminals;
 use crate::lexed::walks::Walks;
 use crate::lexed::wide::Around;
 use crate::node_sets::{NodeSetId, NodeSets};
@@ -70,7 +69,7 @@ pub(crate) struct LexedTables {
     /// not decided about.
     asked: FxHashMap<Around, [Box<[u32]>; 2]>,
     /// By rule and by state: the terminals that its sentences begin with.
-    rule_first: Vec<Option<Terminals>>,
+    rule_first: Vec<Option<TerminalSet>>,
     state_first: FxHashMap<ExprId, Firsts>,
 }
 
@@ -78,9 +77,9 @@ pub(crate) struct LexedTables {
 #[derive(Clone, Debug)]
 pub(crate) struct Firsts {
     /// Those that the state reads itself.
-    pub(crate) direct: Terminals,
+    pub(crate) direct: TerminalSet,
     /// Those with the ones that its rules begin with.
-    pub(crate) all: Terminals,
+    pub(crate) all: TerminalSet,
 }
 
 impl LexedTables {
@@ -255,19 +254,19 @@ impl LexedTables {
     /// The terminals that a state can go on with.
     pub(crate) fn first(&mut self, state: ExprId, fuel: &Fuel) -> Result<&Firsts, InfillError> {
         if !self.state_first.contains_key(&state) {
-            let mut direct = Terminals::new(self.n_terminals);
+            let mut direct = TerminalSet::new();
             let mut rules = Vec::new();
             for index in self.network.moves(state) {
                 match self.network.move_at(index).symbol {
                     Symbol::Terminal(terminal) => {
-                        direct.insert(terminal.index());
+                        direct.insert(terminal.index() as u32);
                     }
                     Symbol::Rule(rule) => rules.push(rule),
                 }
             }
             let mut all = direct.clone();
             for rule in rules {
-                all.unite(self.rule_first(rule, fuel)?);
+                all.union_with(self.rule_first(rule, fuel)?);
             }
             self.state_first.insert(state, Firsts { direct, all });
         }
@@ -276,7 +275,7 @@ impl LexedTables {
 
     /// The terminals that a rule's sentences begin with. Without left recursion, the rules that a rule can begin
     /// with are never that rule again.
-    pub(crate) fn rule_first(&mut self, rule: RuleId, fuel: &Fuel) -> Result<&Terminals, InfillError> {
+    pub(crate) fn rule_first(&mut self, rule: RuleId, fuel: &Fuel) -> Result<&TerminalSet, InfillError> {
         let mut stack = vec![rule];
         while let Some(&top) = stack.last() {
             if self.rule_first[top.index()].is_some() {
@@ -286,16 +285,16 @@ impl LexedTables {
             let body = self.network.body(top);
             let moves = self.network.moves(body);
             fuel.spend(moves.len() as u64 + 1).map_err(|error| InfillError::work(0, error))?;
-            let mut first = Terminals::new(self.n_terminals);
+            let mut first = TerminalSet::new();
             let n_known = stack.len();
             for index in moves {
                 match self.network.move_at(index).symbol {
                     Symbol::Terminal(terminal) => {
-                        first.insert(terminal.index());
+                        first.insert(terminal.index() as u32);
                     }
                     Symbol::Rule(callee) => match &self.rule_first[callee.index()] {
                         Some(known) => {
-                            first.unite(known);
+                            first.union_with(known);
                         }
                         None => stack.push(callee),
                     },
@@ -305,6 +304,6 @@ impl LexedTables {
                 self.rule_first[top.index()] = Some(first);
             }
         }
-        Ok(self.rule_first[rule.index()].get_or_insert_with(|| Terminals::new(0)))
+        Ok(self.rule_first[rule.index()].get_or_insert_default())
     }
 }
