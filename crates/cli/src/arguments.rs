@@ -2,11 +2,13 @@
 //! value or a command is one.
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use maskwright::json_schema::Whitespace;
 use maskwright::lark::{Indentation, LexerKind};
+use maskwright_decode::SamplerConfig;
 
 use crate::examples;
 
@@ -196,6 +198,27 @@ pub(crate) struct Generate {
     /// How the text is found
     #[arg(long, value_name = "HOW", default_value = "sample", help_heading = "Decoding")]
     pub(crate) strategy: StrategyArgument,
+    /// How much --strategy tries: texts at the same time (best-of, beam: 10; smc: 16), texts one after another (asap:
+    /// 10), tries for each token (mcts: 20), beginnings of texts (likeliest: 1000). More find better texts and take longer
+    /// [default: as above]
+    #[arg(long, value_name = "N", help_heading = "Decoding")]
+    pub(crate) tries: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(crate) sampling: SamplingArguments,
+    /// Ask the model for every token, even where the grammar leaves no choice
+    #[arg(long, help_heading = "Decoding")]
+    pub(crate) no_jump_forward: bool,
+    /// Print speed, mask times, forced tokens, and how much of the model's probability the allowed tokens had
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// Print one JSON object instead of the text; with --stats it lists every step
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How tokens are drawn.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct SamplingArguments {
     /// How freely tokens are drawn: logits are divided by it; 0 always takes the likeliest. The defaults of
     /// --temperature, --top-k and --top-p suit small models; with `--temperature 1 --top-k 0 --top-p 1` tokens are drawn
     /// by the model's own probabilities
@@ -231,15 +254,13 @@ pub(crate) struct Generate {
     /// Start of the random draws: the same seed gives the same text
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Decoding")]
     pub(crate) seed: u64,
-    /// Ask the model for every token, even where the grammar leaves no choice
-    #[arg(long, help_heading = "Decoding")]
-    pub(crate) no_jump_forward: bool,
-    /// Print speed, mask times, forced tokens, and how much of the model's probability the allowed tokens had
-    #[arg(long)]
-    pub(crate) stats: bool,
-    /// Print one JSON object instead of the text; with --stats it lists every step
-    #[arg(long)]
-    pub(crate) json: bool,
+}
+
+impl From<SamplingArguments> for SamplerConfig {
+    fn from(arguments: SamplingArguments) -> SamplerConfig {
+        let SamplingArguments { temperature, top_k, top_p, min_p, seed } = arguments;
+        SamplerConfig { temperature, top_k, top_p, min_p, seed }
+    }
 }
 
 /// How tokens are picked.
@@ -249,10 +270,20 @@ pub(crate) enum StrategyArgument {
     Greedy,
     /// At random by the model's probabilities among the allowed tokens (--temperature, --top-k, --top-p, --min-p)
     Sample,
-    /// Ten texts side by side; the one that is likeliest per token
+    /// Several texts as by `sample`; the one that is likeliest per token. A cheap way to avoid a bad sample
+    BestOf,
+    /// Several texts side by side, of which the likeliest are continued; the one that is likeliest per token
     Beam,
     /// Monte Carlo tree search: some hundred model tokens for each token of the text, never worse than greedy
     Mcts,
+    /// The likeliest text of all, for short texts such as names, dates and labels; a note says where it is not sure
+    Likeliest,
+    /// Drawn as if the model wrote freely and only valid texts were kept; `sample` may be led into texts that the model
+    /// finds unlikely. Several texts side by side (--temperature, --seed)
+    Smc,
+    /// The same aim as smc, with texts one after another: each learns from the ones before where the grammar leads to
+    /// unlikely texts. Less memory, more time (--temperature, --seed)
+    Asap,
 }
 
 /// Say whether a text is in the language, and if not, where it leaves it and what was expected there

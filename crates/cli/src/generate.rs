@@ -28,8 +28,8 @@ use crate::{budget, bytes, model};
 pub(crate) fn run(arguments: &Generate) -> anyhow::Result<Outcome> {
     model::ensure_one_thread();
     // Everything that can be wrong with the arguments is looked at before the weights are.
-    let sampler = sampler(arguments);
-    Sampler::new(sampler)?;
+    Sampler::new(arguments.sampling.into())?;
+    let search = Search::of(arguments)?;
     let source = Source::read(&arguments.grammar)?;
     let mut prompt = prompt::read(arguments)?;
     if arguments.show_schema {
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Generate) -> anyhow::Result<Outcome> {
     }
     // Not before the prompt is read: until then Ctrl-C simply ends the program.
     let interrupt = Interrupt::watch()?;
-    match generate_text(arguments, sampler, source.as_ref(), &prompt, &interrupt) {
+    match generate_text(arguments, search, source.as_ref(), &prompt, &interrupt) {
         // What Ctrl-C broke off (a compilation, a download) may call itself an error.
         Err(_) if interrupt.is_pressed() => {
             say("interrupted");
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Generate) -> anyhow::Result<Outcome> {
 
 fn generate_text(
     arguments: &Generate,
-    sampler: SamplerConfig,
+    search: Option<Search>,
     source: Option<&Source>,
     prompt: &str,
     interrupt: &Interrupt,
@@ -85,7 +85,7 @@ fn generate_text(
     let config = GenerateConfig {
         max_tokens: arguments.max_tokens,
         eos_ids: tokenizer.eos_token_ids().to_vec(),
-        sampler,
+        sampler: sampler(arguments),
         jump_forward: !arguments.no_jump_forward,
         measure_mass: arguments.stats && grammar.is_some(),
     };
@@ -99,20 +99,20 @@ fn generate_text(
             ControlFlow::Continue(())
         }
     };
-    let result = match Search::of(arguments.strategy) {
-        None => generate(&mut model, held.constraint(), &prompt.ids, &config, &mut on_token),
-        Some(search) => {
-            let told = (interrupt, arguments.stats);
-            search.generate(&mut model, &mut held, &prompt.ids, &config, &mut on_token, told)
-        }
+    let result = match search {
+        None => generate(&mut model, held.constraint(), &prompt.ids, &config, &mut on_token)
+            .map(|generation| (generation, None)),
+        Some(search) => search
+            .generate(&mut model, &mut held, &prompt.ids, &config, &mut on_token, interrupt)
+            .map(|(generation, found)| (generation, Some(found))),
     };
     let is_accepting = held.is_accepting();
     let text = writer.finish(result.is_ok() && is_accepting)?;
-    let generation = result.map_err(|error| Failure(format!("{:#}", anyhow::Error::new(error))))?;
+    let (generation, found) = result.map_err(|error| Failure(format!("{:#}", anyhow::Error::new(error))))?;
 
-    let statistics = match Search::of(arguments.strategy) {
+    let statistics = match found {
         None => Statistics::new(&generation, prompt.ids.len(), grammar.is_some()),
-        Some(_) => Statistics::of_search(&generation, prompt.ids.len()),
+        Some(found) => Statistics::of_search(&generation, prompt.ids.len(), found),
     };
     if arguments.json {
         let (key, text) = bytes::json_member(&text);
@@ -151,15 +151,12 @@ fn conclude(generation: &Generation, arguments: &Generate, held: &Held<'_>) -> a
     Err(Failure(format!("{reason} and the text is not complete; expected next: {expected}")).into())
 }
 
-/// How tokens are picked, by the arguments.
+/// How tokens are picked one by one, by the arguments.
 fn sampler(arguments: &Generate) -> SamplerConfig {
-    let temperature = match arguments.strategy {
-        StrategyArgument::Sample => arguments.temperature,
-        // Searches draw nothing.
-        StrategyArgument::Greedy | StrategyArgument::Beam | StrategyArgument::Mcts => 0.0,
-    };
-    let &Generate { top_k, top_p, min_p, seed, .. } = arguments;
-    SamplerConfig { temperature, top_k, top_p, min_p, seed }
+    match arguments.strategy {
+        StrategyArgument::Greedy => SamplerConfig::greedy(),
+        _ => arguments.sampling.into(),
+    }
 }
 
 fn finish_name(reason: FinishReason) -> &'static str {
