@@ -312,11 +312,11 @@ pub(crate) struct Check {
 
 /// Fill the holes of a template so that the whole is in the language
 ///
-/// A hole is written {{hole}} (any text), {{hole:8}} (at most 8 tokens) or {{hole=3}} (exactly 3 tokens). The holes
-/// are filled with some text that fits, without a model; the whole text goes to standard output. Of a model that
-/// --model names, only its tokenizer is used, to count tokens. With --model builtin-diffusion the holes, each of a
-/// given number of tokens, are filled by the diffusion model that comes with the program. A line end after the last
-/// line of a file that the grammar has no place for does not count.
+/// A hole is written {{hole}} (any text), {{hole:8}} (at most 8 tokens) or {{hole=3}} (exactly 3 tokens). Without a model
+/// the holes get some text that fits. With --model the model writes them from left to right, and every token leaves a
+/// way to complete the whole. With --model builtin-diffusion the holes, each of a given number of tokens, are filled by
+/// the diffusion model that comes with the program, in any order. The whole text goes to standard output. A line end
+/// after the last line of a file that the grammar has no place for does not count.
 #[derive(Args)]
 #[command(after_help = examples::INFILL)]
 pub(crate) struct Infill {
@@ -328,21 +328,29 @@ pub(crate) struct Infill {
     pub(crate) template: Option<String>,
     #[command(flatten)]
     pub(crate) grammar: GrammarArguments,
+    /// The model that fills the holes, given as for `generate`, or builtin-diffusion
+    #[arg(long, short, value_name = "PATH|NAME")]
+    pub(crate) model: Option<String>,
+    /// Without a model: the tokenizer that counts the tokens of holes: tokenizer.json, a .gguf file, or a name such as
+    /// gpt2, cl100k_base, o200k_base
+    #[arg(long, value_name = "FILE|NAME", conflicts_with = "model")]
+    pub(crate) tokenizer: Option<String>,
+    /// What a language model is asked before it reads the template. What the diffusion model is asked for: smiles, person,
+    /// book, city, event, order or recipe; by default what the schema's file is called, else smiles
+    #[arg(long, short, value_name = "TEXT", requires = "model", allow_hyphen_values = true)]
+    #[arg(help_heading = "With --model")]
+    pub(crate) prompt: Option<String>,
+    /// A language model ends a hole {{hole}} after N tokens, as soon as the grammar lets it
+    #[arg(long, value_name = "N", default_value_t = 64, help_heading = "With --model")]
+    pub(crate) max_tokens: usize,
+    /// Let the model read the text after a hole too (fill in the middle). For code models that were trained for it
+    #[arg(long, requires = "model", conflicts_with = "prompt", help_heading = "With --model")]
+    pub(crate) fim: bool,
     #[command(flatten)]
-    pub(crate) vocabulary: VocabularyArguments,
+    pub(crate) sampling: SamplingArguments,
     /// With the diffusion model and no template: so many tokens, end of the text and padding included
     #[arg(long, value_name = "N", conflicts_with_all = ["file", "template"], help_heading = DIFFUSION)]
     pub(crate) tokens: Option<usize>,
-    /// What the diffusion model is asked for: smiles, person, book, city, event, order or recipe; by default what the
-    /// schema's file is called, else smiles
-    #[arg(long, short, value_name = "KIND", help_heading = DIFFUSION)]
-    pub(crate) prompt: Option<String>,
-    /// How freely the diffusion model draws; 0 takes the likeliest
-    #[arg(long, value_name = "T", default_value_t = 1.0, help_heading = DIFFUSION)]
-    pub(crate) temperature: f32,
-    /// The seed of the diffusion model's draws
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = DIFFUSION)]
-    pub(crate) seed: u64,
     /// How many positions the diffusion model fills at once
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = DIFFUSION)]
     pub(crate) tokens_per_step: usize,

@@ -40,7 +40,8 @@ Examples:
 pub(crate) const INFILL: &str = "\
 Examples:
   maskwright infill --grammar arithmetic --template '(1 + {{hole}} * {{hole}}'
-  maskwright infill --regex '[a-z]+@[a-z]+[.]com' -t 'ada@{{hole}}th{{hole}}'
+  maskwright infill --model smollm2 --regex '[A-Z][a-z ]+ is [a-z ,]+[.]' \\
+    -t '{{hole:6}} is blue, and {{hole:6}} is green.'
   maskwright infill --model builtin-diffusion --grammar smiles --tokens 24";
 
 pub(crate) const TOKENIZE: &str = "\
