@@ -317,6 +317,9 @@ pub(crate) struct Check {
 /// way to complete the whole. With --model builtin-diffusion the holes, each of a given number of tokens, are filled by
 /// the diffusion model that comes with the program, in any order. The whole text goes to standard output. A line end
 /// after the last line of a file that the grammar has no place for does not count.
+///
+/// Models begin a word with the space before it. So where a word comes next, put the hole right after the last one:
+/// 'The capital of{{hole}}'.
 #[derive(Args)]
 #[command(after_help = examples::INFILL)]
 pub(crate) struct Infill {
