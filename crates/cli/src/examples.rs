@@ -40,8 +40,8 @@ Examples:
 pub(crate) const INFILL: &str = "\
 Examples:
   maskwright infill --grammar arithmetic --template '(1 + {{hole}} * {{hole}}'
-  maskwright infill --model smollm2 --seed 1 --regex '[A-Za-z ]+ is [A-Z][a-z]+[.]' \\
-    -t 'The capital of{{hole:3}} is{{hole:3}}.'
+  maskwright infill --model smollm2 --regex '[A-Za-z ]+ is [A-Z][a-z]+[.]' \\
+    --seed 1 -t 'The capital of{{hole:3}} is{{hole:3}}.'
   maskwright infill --model builtin-diffusion --grammar smiles --tokens 24";
 
 pub(crate) const TOKENIZE: &str = "\
