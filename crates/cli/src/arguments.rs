@@ -2,11 +2,13 @@
 //! value or a command is one.
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use maskwright::json_schema::Whitespace;
 use maskwright::lark::{Indentation, LexerKind};
+use maskwright_decode::SamplerConfig;
 
 use crate::examples;
 
@@ -196,6 +198,27 @@ pub(crate) struct Generate {
     /// How the text is found
     #[arg(long, value_name = "HOW", default_value = "sample", help_heading = "Decoding")]
     pub(crate) strategy: StrategyArgument,
+    /// How much --strategy tries: texts at the same time (best-of, beam: 10; smc: 16), texts one after another (asap:
+    /// 10), tries for each token (mcts: 20), beginnings of texts (likeliest: 1000). More find better texts and take longer
+    /// [default: as above]
+    #[arg(long, value_name = "N", help_heading = "Decoding")]
+    pub(crate) tries: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(crate) sampling: SamplingArguments,
+    /// Ask the model for every token, even where the grammar leaves no choice
+    #[arg(long, help_heading = "Decoding")]
+    pub(crate) no_jump_forward: bool,
+    /// Print speed, mask times, forced tokens, and how much of the model's probability the allowed tokens had
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// Print one JSON object instead of the text; with --stats it lists every step
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How tokens are drawn.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct SamplingArguments {
     /// How freely tokens are drawn: logits are divided by it; 0 always takes the likeliest. The defaults of
     /// --temperature, --top-k and --top-p suit small models; with `--temperature 1 --top-k 0 --top-p 1` tokens are drawn
     /// by the model's own probabilities
@@ -231,15 +254,13 @@ pub(crate) struct Generate {
     /// Start of the random draws: the same seed gives the same text
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Decoding")]
     pub(crate) seed: u64,
-    /// Ask the model for every token, even where the grammar leaves no choice
-    #[arg(long, help_heading = "Decoding")]
-    pub(crate) no_jump_forward: bool,
-    /// Print speed, mask times, forced tokens, and how much of the model's probability the allowed tokens had
-    #[arg(long)]
-    pub(crate) stats: bool,
-    /// Print one JSON object instead of the text; with --stats it lists every step
-    #[arg(long)]
-    pub(crate) json: bool,
+}
+
+impl From<SamplingArguments> for SamplerConfig {
+    fn from(arguments: SamplingArguments) -> SamplerConfig {
+        let SamplingArguments { temperature, top_k, top_p, min_p, seed } = arguments;
+        SamplerConfig { temperature, top_k, top_p, min_p, seed }
+    }
 }
 
 /// How tokens are picked.
@@ -249,10 +270,20 @@ pub(crate) enum StrategyArgument {
     Greedy,
     /// At random by the model's probabilities among the allowed tokens (--temperature, --top-k, --top-p, --min-p)
     Sample,
-    /// Ten texts side by side; the one that is likeliest per token
+    /// Several texts as by `sample`; the one that is likeliest per token. A cheap way to avoid a bad sample
+    BestOf,
+    /// Several texts side by side, of which the likeliest are continued; the one that is likeliest per token
     Beam,
     /// Monte Carlo tree search: some hundred model tokens for each token of the text, never worse than greedy
     Mcts,
+    /// The likeliest text of all, for short texts such as names, dates and labels; a note says where it is not sure
+    Likeliest,
+    /// Drawn as if the model wrote freely and only valid texts were kept; `sample` may be led into texts that the model
+    /// finds unlikely. Several texts side by side (--temperature, --seed)
+    Smc,
+    /// The same aim as smc, with texts one after another: each learns from the ones before where the grammar leads to
+    /// unlikely texts. Less memory, more time (--temperature, --seed)
+    Asap,
 }
 
 /// Say whether a text is in the language, and if not, where it leaves it and what was expected there
@@ -281,11 +312,14 @@ pub(crate) struct Check {
 
 /// Fill the holes of a template so that the whole is in the language
 ///
-/// A hole is written {{hole}} (any text), {{hole:8}} (at most 8 tokens) or {{hole=3}} (exactly 3 tokens). The holes
-/// are filled with some text that fits, without a model; the whole text goes to standard output. Of a model that
-/// --model names, only its tokenizer is used, to count tokens. With --model builtin-diffusion the holes, each of a
-/// given number of tokens, are filled by the diffusion model that comes with the program. A line end after the last
-/// line of a file that the grammar has no place for does not count.
+/// A hole is written {{hole}} (any text), {{hole:8}} (at most 8 tokens) or {{hole=3}} (exactly 3 tokens). Without a model
+/// the holes get some text that fits. With --model the model writes them from left to right, and every token leaves a
+/// way to complete the whole. With --model builtin-diffusion the holes, each of a given number of tokens, are filled by
+/// the diffusion model that comes with the program, in any order. The whole text goes to standard output. A line end
+/// after the last line of a file that the grammar has no place for does not count.
+///
+/// Models begin a word with the space before it. So where a word comes next, put the hole right after the last one:
+/// 'The capital of{{hole}}'.
 #[derive(Args)]
 #[command(after_help = examples::INFILL)]
 pub(crate) struct Infill {
@@ -297,21 +331,29 @@ pub(crate) struct Infill {
     pub(crate) template: Option<String>,
     #[command(flatten)]
     pub(crate) grammar: GrammarArguments,
+    /// The model that fills the holes, given as for `generate`, or builtin-diffusion
+    #[arg(long, short, value_name = "PATH|NAME")]
+    pub(crate) model: Option<String>,
+    /// Without a model: the tokenizer that counts the tokens of holes: tokenizer.json, a .gguf file, or a name such as
+    /// gpt2, cl100k_base, o200k_base
+    #[arg(long, value_name = "FILE|NAME", conflicts_with = "model")]
+    pub(crate) tokenizer: Option<String>,
+    /// What a language model is asked before it reads the template. What the diffusion model is asked for: smiles, person,
+    /// book, city, event, order or recipe; by default what the schema's file is called, else smiles
+    #[arg(long, short, value_name = "TEXT", requires = "model", allow_hyphen_values = true)]
+    #[arg(help_heading = "With --model")]
+    pub(crate) prompt: Option<String>,
+    /// A language model ends a hole {{hole}} after N tokens, as soon as the grammar lets it
+    #[arg(long, value_name = "N", default_value_t = 64, help_heading = "With --model")]
+    pub(crate) max_tokens: usize,
+    /// Let the model read the text after a hole too (fill in the middle). For code models that were trained for it
+    #[arg(long, requires = "model", conflicts_with = "prompt", help_heading = "With --model")]
+    pub(crate) fim: bool,
     #[command(flatten)]
-    pub(crate) vocabulary: VocabularyArguments,
+    pub(crate) sampling: SamplingArguments,
     /// With the diffusion model and no template: so many tokens, end of the text and padding included
     #[arg(long, value_name = "N", conflicts_with_all = ["file", "template"], help_heading = DIFFUSION)]
     pub(crate) tokens: Option<usize>,
-    /// What the diffusion model is asked for: smiles, person, book, city, event, order or recipe; by default what the
-    /// schema's file is called, else smiles
-    #[arg(long, short, value_name = "KIND", help_heading = DIFFUSION)]
-    pub(crate) prompt: Option<String>,
-    /// How freely the diffusion model draws; 0 takes the likeliest
-    #[arg(long, value_name = "T", default_value_t = 1.0, help_heading = DIFFUSION)]
-    pub(crate) temperature: f32,
-    /// The seed of the diffusion model's draws
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = DIFFUSION)]
-    pub(crate) seed: u64,
     /// How many positions the diffusion model fills at once
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = DIFFUSION)]
     pub(crate) tokens_per_step: usize,

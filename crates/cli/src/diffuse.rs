@@ -9,8 +9,7 @@ use anyhow::{Context, bail};
 use maskwright::infill::{CanvasConfig, Hole, Infiller, Part};
 use maskwright::{Canvas, Matcher, TokenId, Tokenizer};
 use maskwright_decode::{
-    CanvasConstraint, CanvasTask, FillConfig, FillEvent, FilledCanvas, GrammarCanvas, SamplerConfig,
-    fill_canvases,
+    CanvasConstraint, CanvasTask, FillConfig, FillEvent, FilledCanvas, GrammarCanvas, fill_canvases,
 };
 use maskwright_models::{BUILTIN_SCHEMAS, BuiltinDiffusion, builtin_diffusion};
 use serde_json::json;
@@ -75,11 +74,7 @@ fn fill(
 ) -> anyhow::Result<FilledCanvas> {
     let config = FillConfig {
         tokens_per_step: arguments.tokens_per_step,
-        sampler: SamplerConfig {
-            temperature: arguments.temperature,
-            seed: arguments.seed,
-            ..SamplerConfig::default()
-        },
+        sampler: arguments.sampling.into(),
         ..FillConfig::default()
     };
     let tokenizer = builtin.tokenizer.clone();
@@ -157,7 +152,7 @@ fn write(
     let (key, member) = bytes::json_member(text);
     let mut value = json!({
         "prompt": kind,
-        "seed": arguments.seed,
+        "seed": arguments.sampling.seed,
         "is_word": is_word,
         "n_positions": filled.positions.len(),
         "n_steps": statistics.n_steps,

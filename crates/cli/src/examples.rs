@@ -14,7 +14,7 @@ More: https://github.com/maskwright/maskwright";
 
 pub(crate) const GENERATE: &str = "\
 Examples:
-  maskwright generate -p \"Is the sky blue?\" --choice yes no
+  maskwright generate -p \"Is the sky blue?\" --choice yes no --strategy likeliest
   maskwright generate -p \"Name a town in Norway.\" --show-schema \\
     --json-schema '{\"type\": \"object\", \"additionalProperties\": false,
       \"properties\": {\"town\": {\"type\": \"string\", \"maxLength\": 20}},
@@ -40,7 +40,8 @@ Examples:
 pub(crate) const INFILL: &str = "\
 Examples:
   maskwright infill --grammar arithmetic --template '(1 + {{hole}} * {{hole}}'
-  maskwright infill --regex '[a-z]+@[a-z]+[.]com' -t 'ada@{{hole}}th{{hole}}'
+  maskwright infill --model smollm2 --regex '[A-Za-z ]+ is [A-Z][a-z]+[.]' \\
+    --seed 1 -t 'The capital of{{hole:3}} is{{hole:3}}.'
   maskwright infill --model builtin-diffusion --grammar smiles --tokens 24";
 
 pub(crate) const TOKENIZE: &str = "\

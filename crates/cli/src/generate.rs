@@ -1,15 +1,14 @@
 //! `maskwright generate`: the main job.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::ops::ControlFlow;
 
 use anyhow::{Context, bail};
-use maskwright::{Matcher, Tokenizer, TokenizerOptions, Vocabulary};
+use maskwright::{Matcher, Tokenizer, Vocabulary};
 use maskwright_decode::{
     Constraint, FinishReason, GenerateConfig, Generation, GrammarConstraint, LanguageModel, PrefixConstraint,
     Sampler, SamplerConfig, Unconstrained, generate,
 };
-use maskwright_models::LlamaModel;
 use serde_json::json;
 
 use crate::arguments::{Generate, StrategyArgument};
@@ -18,18 +17,17 @@ use crate::grammar::Source;
 use crate::interrupt::Interrupt;
 use crate::outcome::{Failure, Outcome, note, print_json, say};
 use crate::prompt::{self, Prompt};
-use crate::reading::Reading;
 use crate::search::Search;
 use crate::statistics::Statistics;
-use crate::text_stream::TextStream;
+use crate::text_stream::TextWriter;
 use crate::{budget, bytes, model};
 
 /// Generates a text.
 pub(crate) fn run(arguments: &Generate) -> anyhow::Result<Outcome> {
     model::ensure_one_thread();
     // Everything that can be wrong with the arguments is looked at before the weights are.
-    let sampler = sampler(arguments);
-    Sampler::new(sampler)?;
+    Sampler::new(arguments.sampling.into())?;
+    let search = Search::of(arguments)?;
     let source = Source::read(&arguments.grammar)?;
     let mut prompt = prompt::read(arguments)?;
     if arguments.show_schema {
@@ -39,31 +37,17 @@ pub(crate) fn run(arguments: &Generate) -> anyhow::Result<Outcome> {
     }
     // Not before the prompt is read: until then Ctrl-C simply ends the program.
     let interrupt = Interrupt::watch()?;
-    match generate_text(arguments, sampler, source.as_ref(), &prompt, &interrupt) {
-        // What Ctrl-C broke off (a compilation, a download) may call itself an error.
-        Err(_) if interrupt.is_pressed() => {
-            say("interrupted");
-            Ok(Outcome::Interrupted)
-        }
-        result => result,
-    }
+    interrupt.conclude(generate_text(arguments, search, source.as_ref(), &prompt, &interrupt))
 }
 
 fn generate_text(
     arguments: &Generate,
-    sampler: SamplerConfig,
+    search: Option<Search>,
     source: Option<&Source>,
     prompt: &str,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Outcome> {
-    let path = model::locate(&arguments.model)?;
-    let pressed = interrupt.clone();
-    let mut model = Reading::new(LlamaModel::from_gguf(&path)?, move || pressed.is_pressed());
-    let tokenizer = Tokenizer::from_gguf(&path, &TokenizerOptions::default())?;
-    if tokenizer.n_vocab() > model.n_vocab() {
-        let (n_tokens, n_logits) = (tokenizer.n_vocab(), model.n_vocab());
-        bail!("{}: its vocabulary has {n_tokens} tokens, its network {n_logits} logits", path.display());
-    }
+    let (mut model, tokenizer) = model::load(&arguments.model, interrupt)?;
     let prompt = prompt::prepare(arguments, prompt, model.inner().info(), &tokenizer)?;
     let (n_prompt, context_length) = (prompt.ids.len(), model.context_length());
     if n_prompt > context_length {
@@ -85,34 +69,31 @@ fn generate_text(
     let config = GenerateConfig {
         max_tokens: arguments.max_tokens,
         eos_ids: tokenizer.eos_token_ids().to_vec(),
-        sampler,
+        sampler: sampler(arguments),
         jump_forward: !arguments.no_jump_forward,
         measure_mass: arguments.stats && grammar.is_some(),
     };
     let mut held = Held::new(matcher, &prompt, &tokenizer);
-    let mut writer = TokenWriter::new(&tokenizer, prompt.healed.len(), arguments.json);
+    let writer = TextWriter::new(arguments.json);
+    let mut writer = TokenWriter { tokenizer: &tokenizer, n_repeated: prompt.healed.len(), writer };
     let mut on_token = |event: &maskwright_decode::TokenEvent| {
-        let written = if event.is_eos { Ok(()) } else { writer.write(event.id) };
-        if written.is_err() || interrupt.is_pressed() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        let written = if event.is_eos { ControlFlow::Continue(()) } else { writer.write(event.id) };
+        if interrupt.is_pressed() { ControlFlow::Break(()) } else { written }
     };
-    let result = match Search::of(arguments.strategy) {
-        None => generate(&mut model, held.constraint(), &prompt.ids, &config, &mut on_token),
-        Some(search) => {
-            let told = (interrupt, arguments.stats);
-            search.generate(&mut model, &mut held, &prompt.ids, &config, &mut on_token, told)
-        }
+    let result = match search {
+        None => generate(&mut model, held.constraint(), &prompt.ids, &config, &mut on_token)
+            .map(|generation| (generation, None)),
+        Some(search) => search
+            .generate(&mut model, &mut held, &prompt.ids, &config, &mut on_token, interrupt)
+            .map(|(generation, found)| (generation, Some(found))),
     };
     let is_accepting = held.is_accepting();
-    let text = writer.finish(result.is_ok() && is_accepting)?;
-    let generation = result.map_err(|error| Failure(format!("{:#}", anyhow::Error::new(error))))?;
+    let text = writer.writer.finish(result.is_ok() && is_accepting)?;
+    let (generation, found) = result.map_err(|error| Failure(format!("{:#}", anyhow::Error::new(error))))?;
 
-    let statistics = match Search::of(arguments.strategy) {
+    let statistics = match found {
         None => Statistics::new(&generation, prompt.ids.len(), grammar.is_some()),
-        Some(_) => Statistics::of_search(&generation, prompt.ids.len()),
+        Some(found) => Statistics::of_search(&generation, prompt.ids.len(), found),
     };
     if arguments.json {
         let (key, text) = bytes::json_member(&text);
@@ -151,15 +132,12 @@ fn conclude(generation: &Generation, arguments: &Generate, held: &Held<'_>) -> a
     Err(Failure(format!("{reason} and the text is not complete; expected next: {expected}")).into())
 }
 
-/// How tokens are picked, by the arguments.
+/// How tokens are picked one by one, by the arguments.
 fn sampler(arguments: &Generate) -> SamplerConfig {
-    let temperature = match arguments.strategy {
-        StrategyArgument::Sample => arguments.temperature,
-        // Searches draw nothing.
-        StrategyArgument::Greedy | StrategyArgument::Beam | StrategyArgument::Mcts => 0.0,
-    };
-    let &Generate { top_k, top_p, min_p, seed, .. } = arguments;
-    SamplerConfig { temperature, top_k, top_p, min_p, seed }
+    match arguments.strategy {
+        StrategyArgument::Greedy => SamplerConfig::greedy(),
+        _ => arguments.sampling.into(),
+    }
 }
 
 fn finish_name(reason: FinishReason) -> &'static str {
@@ -221,50 +199,20 @@ impl<'v> Held<'v> {
     }
 }
 
-/// Takes tokens, writes their bytes to standard output as they come, and keeps them.
+/// Takes tokens and writes their bytes.
 struct TokenWriter<'t> {
     tokenizer: &'t Tokenizer,
-    /// `None` if nothing is written until the end.
-    stream: Option<TextStream<io::Stdout>>,
     /// Bytes at the beginning that repeat the prompt's end.
     n_repeated: usize,
-    text: Vec<u8>,
-    failure: Option<io::Error>,
+    writer: TextWriter,
 }
 
-impl<'t> TokenWriter<'t> {
-    fn new(tokenizer: &'t Tokenizer, n_repeated: usize, is_silent: bool) -> TokenWriter<'t> {
-        let stream = (!is_silent).then(|| TextStream::new(io::stdout()));
-        TokenWriter { tokenizer, stream, n_repeated, text: Vec::new(), failure: None }
-    }
-
+impl TokenWriter<'_> {
     /// Writes a token; special tokens have no text.
-    fn write(&mut self, id: u32) -> Result<(), ()> {
+    fn write(&mut self, id: u32) -> ControlFlow<()> {
         let bytes = self.tokenizer.token_bytes(id).unwrap_or_default();
         let n_skipped = self.n_repeated.min(bytes.len());
         self.n_repeated -= n_skipped;
-        let bytes = &bytes[n_skipped..];
-        self.text.extend_from_slice(bytes);
-        if let Some(stream) = &mut self.stream
-            && let Err(error) = stream.push(bytes)
-        {
-            self.failure = Some(error);
-            return Err(());
-        }
-        Ok(())
-    }
-
-    /// Ends the output, with a line end if it goes to a terminal; returns the text.
-    fn finish(self, is_complete: bool) -> io::Result<Vec<u8>> {
-        if let Some(error) = self.failure {
-            return Err(error);
-        }
-        if let Some(stream) = self.stream {
-            let mut stdout = stream.finish(is_complete)?;
-            if stdout.is_terminal() {
-                writeln!(stdout)?;
-            }
-        }
-        Ok(self.text)
+        self.writer.push(&bytes[n_skipped..])
     }
 }

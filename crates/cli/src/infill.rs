@@ -1,110 +1,167 @@
 //! `maskwright infill`: a template with holes, filled so that the whole is in the language.
 //!
-//! Without a model here; [`diffuse`] has the one that writes what is missing.
+//! Without a model the holes get some text that fits. [`regions`](crate::regions) lets a language model write them,
+//! [`diffuse`] the diffusion model.
 
 use std::io::Write;
 
 use anyhow::{anyhow, bail};
+use maskwright::Template;
 use maskwright::infill::{Hole, Infiller, Part};
-use maskwright::{Template, Tokenizer};
 use serde_json::{Value, json};
 
 use crate::arguments::Infill;
 use crate::frame::Place;
 use crate::grammar::Source;
 use crate::outcome::{Outcome, print_json, say};
-use crate::{bytes, diffuse, input, model};
+use crate::{bytes, diffuse, input, model, regions};
 
 /// What every marker of a hole begins with.
 const MARKER: &[u8] = b"{{hole";
 
-/// What came of a template.
-enum Filled {
-    Text(Vec<u8>),
-    /// Why it cannot be filled.
-    Impossible(String),
-}
-
-/// Fills the holes with some text each.
+/// Fills the holes.
 pub(crate) fn run(arguments: &Infill) -> anyhow::Result<Outcome> {
-    if arguments.vocabulary.model.as_deref() == Some(diffuse::NAME) {
-        return diffuse::run(arguments);
-    }
-    if arguments.tokens.is_some() {
-        bail!(
-            "--tokens goes with --model {}; without a model a template says what is missing",
-            diffuse::NAME
-        );
+    match arguments.model.as_deref() {
+        Some(diffuse::NAME) if arguments.fim => {
+            bail!("--fim goes with a language model, not with {}", diffuse::NAME)
+        }
+        Some(diffuse::NAME) => return diffuse::run(arguments),
+        _ if arguments.tokens.is_some() => {
+            bail!("--tokens goes with --model {}; else a template says what is missing", diffuse::NAME)
+        }
+        Some(name) => return regions::run(arguments, name),
+        None => {}
     }
     let source = Source::require(&arguments.grammar)?;
-    let file = arguments.file.as_deref();
-    let (name, text) = input::read("template", "--template TEXT", arguments.template.as_deref(), file)?;
-    let parts = parts(&text, &name)?;
-    let counts = |part: &Part| matches!(part, Part::Hole(Hole::AtMost(_) | Hole::Exactly(_)));
-    let tokenizer = match model::tokenizer_of(&arguments.vocabulary)? {
-        Some(tokenizer) => tokenizer,
-        None if parts.iter().any(counts) => {
+    let text = TemplateText::read(arguments)?;
+    let tokenizer = match &arguments.tokenizer {
+        Some(tokenizer) => model::load_tokenizer(tokenizer)?,
+        None if text.counts_tokens()? => {
             bail!("a hole is counted in tokens: say whose by --tokenizer or --model")
         }
         None => model::byte_tokenizer()?,
     };
     let infiller = source.compile(&tokenizer, None)?.infiller(&Default::default())?;
-    let without = input::without_line_end(&text).filter(|_| arguments.template.is_none());
-    let n_holes = parts.iter().filter(|part| matches!(part, Part::Hole(_))).count();
-    let mut filled = fill(&infiller, parts)?;
-    // A line end after the last line of a file that the grammar has no place for does not count.
-    if let (Filled::Impossible(_), Some(text)) = (&filled, without)
-        && let better @ Filled::Text(_) = fill(&infiller, self::parts(text, &name)?)?
-    {
-        filled = better;
-    }
-    conclude(arguments, &tokenizer, n_holes, filled)
-}
-
-fn fill(infiller: &Infiller, parts: Vec<Part>) -> anyhow::Result<Filled> {
-    let mut template = Template::new(infiller, parts)?;
-    Ok(match template.complete()? {
-        Some(text) => Filled::Text(text),
-        None => Filled::Impossible(template.why_impossible()?.unwrap_or_default()),
-    })
-}
-
-fn conclude(
-    arguments: &Infill,
-    tokenizer: &Tokenizer,
-    n_holes: usize,
-    filled: Filled,
-) -> anyhow::Result<Outcome> {
-    let outcome = match &filled {
-        Filled::Text(_) => Outcome::Done,
-        Filled::Impossible(_) => Outcome::Failed,
+    let filled = match text.check(&infiller)? {
+        Checked::Impossible { n_holes, why } => {
+            return impossible(arguments, n_holes, tokenizer.n_vocab(), &why);
+        }
+        Checked::Possible { mut template, parts } => {
+            let text = template.complete()?.unwrap_or_default();
+            Filled {
+                text,
+                n_holes: n_holes(&parts),
+                n_vocab: tokenizer.n_vocab(),
+                n_tokens: None,
+                is_complete: true,
+            }
+        }
     };
     if arguments.json {
+        print_json(&filled.to_json())?;
+    } else {
+        let mut stdout = std::io::stdout().lock();
+        stdout.write_all(&filled.text)?;
+        stdout.flush()?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// A template that was filled.
+pub(crate) struct Filled {
+    pub(crate) text: Vec<u8>,
+    pub(crate) n_holes: usize,
+    pub(crate) n_vocab: usize,
+    /// The tokens that a model wrote, by hole.
+    pub(crate) n_tokens: Option<Vec<usize>>,
+    /// False if it was broken off.
+    pub(crate) is_complete: bool,
+}
+
+impl Filled {
+    pub(crate) fn to_json(&self) -> Value {
+        let (key, text) = bytes::json_member(&self.text);
         let mut value = json!({
-            "is_possible": outcome == Outcome::Done,
-            "n_holes": n_holes,
-            "n_vocab": tokenizer.n_vocab(),
-            "why": Value::Null,
+            "is_possible": true,
+            "is_complete": self.is_complete,
+            "n_holes": self.n_holes,
+            "n_tokens": self.n_tokens,
+            "n_vocab": self.n_vocab,
+            "why": null,
         });
-        match &filled {
-            Filled::Text(text) => {
-                let (key, text) = bytes::json_member(text);
-                value[key] = text;
-            }
-            Filled::Impossible(why) => value["why"] = json!(why),
-        }
-        print_json(&value)?;
-        return Ok(outcome);
+        value[key] = text;
+        value
     }
-    match filled {
-        Filled::Text(text) => {
-            let mut stdout = std::io::stdout().lock();
-            stdout.write_all(&text)?;
-            stdout.flush()?;
-        }
-        Filled::Impossible(why) => say(format_args!("the template cannot be completed: {why}")),
+}
+
+/// Says why a template cannot be filled.
+pub(crate) fn impossible(
+    arguments: &Infill,
+    n_holes: usize,
+    n_vocab: usize,
+    why: &str,
+) -> anyhow::Result<Outcome> {
+    if arguments.json {
+        print_json(&json!({
+            "is_possible": false,
+            "is_complete": false,
+            "n_holes": n_holes,
+            "n_tokens": null,
+            "n_vocab": n_vocab,
+            "why": why,
+        }))?;
+    } else {
+        say(format_args!("the template cannot be completed: {why}"));
     }
-    Ok(outcome)
+    Ok(Outcome::Failed)
+}
+
+/// What the user gave as the template, and what to call it.
+pub(crate) struct TemplateText {
+    name: String,
+    text: Vec<u8>,
+    is_argument: bool,
+}
+
+/// A template, or why it cannot be filled.
+pub(crate) enum Checked {
+    Possible { template: Template, parts: Vec<Part> },
+    Impossible { n_holes: usize, why: String },
+}
+
+impl TemplateText {
+    pub(crate) fn read(arguments: &Infill) -> anyhow::Result<TemplateText> {
+        let (given, file) = (arguments.template.as_deref(), arguments.file.as_deref());
+        let (name, text) = input::read("template", "--template TEXT", given, file)?;
+        Ok(TemplateText { name, text, is_argument: given.is_some() })
+    }
+
+    /// Whether the length of a hole is given in tokens.
+    fn counts_tokens(&self) -> anyhow::Result<bool> {
+        let counts = |part: &Part| matches!(part, Part::Hole(Hole::AtMost(_) | Hole::Exactly(_)));
+        Ok(parts(&self.text, &self.name)?.iter().any(counts))
+    }
+
+    /// Whether the holes can be filled. A line end after the last line of a file that the grammar has no place for does
+    /// not count.
+    pub(crate) fn check(&self, infiller: &Infiller) -> anyhow::Result<Checked> {
+        let without = input::without_line_end(&self.text).filter(|_| !self.is_argument);
+        let mut impossible = None;
+        for text in [Some(self.text.as_slice()), without].into_iter().flatten() {
+            let parts = parts(text, &self.name)?;
+            let mut template = Template::new(infiller, parts.clone())?;
+            let Some(why) = template.why_impossible()? else {
+                return Ok(Checked::Possible { template, parts });
+            };
+            // What is wrong with the text as it was given says more.
+            impossible.get_or_insert(Checked::Impossible { n_holes: n_holes(&parts), why });
+        }
+        Ok(impossible.unwrap_or(Checked::Impossible { n_holes: 0, why: String::new() }))
+    }
+}
+
+pub(crate) fn n_holes(parts: &[Part]) -> usize {
+    parts.iter().filter(|part| matches!(part, Part::Hole(_))).count()
 }
 
 /// Cuts a template at its markers: `{{hole}}`, `{{hole:8}}` (at most 8 tokens), `{{hole=3}}` (exactly 3).

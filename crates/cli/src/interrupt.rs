@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context;
 use maskwright::CancelToken;
 
+use crate::outcome::{Outcome, say};
+
 /// Whether the user has pressed Ctrl-C, since [`Interrupt::watch`].
 #[derive(Clone)]
 pub(crate) struct Interrupt {
@@ -37,6 +39,15 @@ impl Interrupt {
     /// Whether it has been pressed.
     pub(crate) fn is_pressed(&self) -> bool {
         self.pressed.load(Ordering::SeqCst)
+    }
+
+    /// How a command ends. What Ctrl-C broke off (a compilation, a download) may call itself an error.
+    pub(crate) fn conclude(&self, result: anyhow::Result<Outcome>) -> anyhow::Result<Outcome> {
+        if result.is_err() && self.is_pressed() {
+            say("interrupted");
+            return Ok(Outcome::Interrupted);
+        }
+        result
     }
 
     /// What ends a compilation.

@@ -28,6 +28,7 @@ mod progress;
 mod prompt;
 mod pull;
 mod reading;
+mod regions;
 mod search;
 mod statistics;
 mod text_stream;

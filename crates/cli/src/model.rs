@@ -2,14 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use maskwright::{Tokenizer, TokenizerOptions};
-use maskwright_models::{ModelsError, PullConfig, known_models, pull, resolve_model};
+use maskwright_decode::LanguageModel;
+use maskwright_models::{LlamaModel, ModelsError, PullConfig, known_models, pull, resolve_model};
 use maskwright_syntax::nearest_name;
 
 use crate::arguments::VocabularyArguments;
+use crate::interrupt::Interrupt;
 use crate::outcome::Failure;
 use crate::progress::Progress;
+use crate::reading::Reading;
 
 /// The file of a model; fetched, with its progress shown, if it is not on this machine.
 pub(crate) fn locate(name: &str) -> anyhow::Result<PathBuf> {
@@ -42,6 +45,19 @@ fn fetch_error(name: &str, error: ModelsError) -> anyhow::Error {
         Some((_, meant)) => anyhow!("{error:#}\nHelp: did you mean `{meant}`?"),
         None => error,
     }
+}
+
+/// The network of a model, whose reading Ctrl-C ends, and its tokenizer.
+pub(crate) fn load(name: &str, interrupt: &Interrupt) -> anyhow::Result<(Reading<LlamaModel>, Tokenizer)> {
+    let path = locate(name)?;
+    let pressed = interrupt.clone();
+    let model = Reading::new(LlamaModel::from_gguf(&path)?, move || pressed.is_pressed());
+    let tokenizer = Tokenizer::from_gguf(&path, &TokenizerOptions::default())?;
+    if tokenizer.n_vocab() > model.n_vocab() {
+        let (n_tokens, n_logits) = (tokenizer.n_vocab(), model.n_vocab());
+        bail!("{}: its vocabulary has {n_tokens} tokens, its network {n_logits} logits", path.display());
+    }
+    Ok((model, tokenizer))
 }
 
 /// A tokenizer by its file (`.gguf`, else tokenizer.json), or by the name of one that is built in.

@@ -1,6 +1,8 @@
-//! Progress: bars over tokens, and downloads: where from and where to, then bars on a terminal, else a line for each stage.
+//! Progress: bars on a terminal, else lines. Of long work a line every few seconds; of downloads, which first say where
+//! from and where to, a line for each stage.
 
 use std::io::IsTerminal;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use maskwright_models::{PullConfig, PullProgress, PullStage, model_source};
@@ -53,12 +55,50 @@ impl Progress {
     }
 }
 
-/// A bar over tokens, in the form of `template`; hidden where standard error is no terminal.
-pub(crate) fn token_bar(template: &str, n_tokens: usize) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
+/// Shows how far some work is, until it is dropped.
+pub(crate) struct Meter {
+    title: &'static str,
+    unit: &'static str,
+    /// `None` where standard error is no terminal: there are lines then.
+    bar: Option<ProgressBar>,
+    started: Instant,
+    next_line: Duration,
+}
+
+impl Meter {
+    /// When the first line is written.
+    const FIRST_LINE: Duration = Duration::from_secs(2);
+    /// The time between two lines.
+    const BETWEEN_LINES: Duration = Duration::from_secs(5);
+
+    /// Shows what is done (`title`) and how much of it, in numbers of `unit`. Nothing is shown before the first update.
+    pub(crate) fn new(title: &'static str, unit: &'static str) -> Meter {
+        let template = format!("{title} {{bar:32}} {{pos}}/{{len}} {unit}{{msg}}, {{elapsed}}");
+        let bar = std::io::stderr().is_terminal().then(|| styled(&template, 0));
+        Meter { title, unit, bar, started: Instant::now(), next_line: Meter::FIRST_LINE }
     }
-    styled(template, n_tokens as u64)
+
+    /// Shows that `n_done` of `n_total` are done, and `more`.
+    pub(crate) fn update(&mut self, n_done: usize, n_total: usize, more: &str) {
+        let elapsed = self.started.elapsed();
+        if let Some(bar) = &self.bar {
+            bar.set_length(n_total as u64);
+            bar.set_position(n_done as u64);
+            bar.set_message(more.to_owned());
+        } else if elapsed >= self.next_line {
+            let Meter { title, unit, .. } = self;
+            say(format_args!("{title}: {n_done}/{n_total} {unit}{more}, {} s", elapsed.as_secs()));
+            self.next_line = elapsed + Meter::BETWEEN_LINES;
+        }
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
 }
 
 fn styled(template: &str, length: u64) -> ProgressBar {

@@ -1,6 +1,6 @@
 //! What the model reads: the user's prompt, the chat template around it, its tokens, the healed end.
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use maskwright::Tokenizer;
 use maskwright_decode::heal_prompt;
 use maskwright_models::{ChatMessage, ChatTemplate, ModelInfo};
@@ -55,41 +55,71 @@ pub(crate) fn prepare(
     info: &ModelInfo,
     tokenizer: &Tokenizer,
 ) -> anyhow::Result<Prompt> {
-    let template = if arguments.raw { None } else { ChatTemplate::from_info(info)? };
-    let Some(template) = template else {
-        if arguments.system.is_some() {
-            bail!("--system is given, but the model has no chat template to put it into");
-        }
-        if !arguments.raw {
-            note("the model has no chat template; it continues the prompt as it is");
-        }
-        return raw(arguments, text, info, tokenizer);
-    };
-    if text.trim().is_empty() {
-        bail!("the prompt is empty: say what the model shall write, or use --raw to let it begin anywhere");
+    let dialogue =
+        if arguments.raw { None } else { dialogue(arguments.system.as_deref(), text, info, tokenizer)? };
+    if let Some(ids) = dialogue {
+        // The dialogue ends where the template ends, at a boundary that the model knows: nothing to heal.
+        return Ok(Prompt::unhealed(ids));
     }
-    let system = arguments.system.as_ref().map(ChatMessage::system);
-    let messages: Vec<ChatMessage> = system.into_iter().chain([ChatMessage::user(text)]).collect();
-    let dialogue = template.render(&messages, true)?;
-    // The dialogue ends where the template ends, at a boundary that the model knows: nothing to heal.
-    Ok(Prompt::unhealed(tokenizer.encode_with_special(&dialogue)?))
-}
-
-/// A prompt to be continued as it is.
-fn raw(arguments: &Generate, text: &str, info: &ModelInfo, tokenizer: &Tokenizer) -> anyhow::Result<Prompt> {
-    let begin = info.bos_id.filter(|_| info.add_bos.unwrap_or(true));
-    let mut ids: Vec<u32> = begin.into_iter().collect();
-    ids.extend(tokenizer.encode_with_special(text)?);
-    // A model must read something before it can write.
+    if arguments.system.is_some() {
+        bail!("--system is given, but the model has no chat template to put it into");
+    }
+    let mut ids = plain(text, info, tokenizer)?;
     if ids.is_empty() {
-        match info.bos_id {
-            Some(id) => ids.push(id),
-            None => bail!("the prompt is empty, and the model has no token that begins a text"),
-        }
+        ids.push(beginning(info)?);
     }
     if arguments.no_heal {
         return Ok(Prompt::unhealed(ids));
     }
     let healed = heal_prompt(&ids, &**tokenizer.vocabulary());
     Ok(Prompt { ids: healed.kept_ids, healed: healed.prefix, whole: ids })
+}
+
+/// What the model reads before it fills a template: the prompt, if there is one, as [`prepare`] gives it. Where
+/// `needs_some`, the template begins with a hole, and the model must read something before it can write.
+pub(crate) fn before_template(
+    prompt: Option<&str>,
+    needs_some: bool,
+    info: &ModelInfo,
+    tokenizer: &Tokenizer,
+) -> anyhow::Result<Vec<u32>> {
+    let dialogue = prompt.map(|text| dialogue(None, text, info, tokenizer)).transpose()?.flatten();
+    let mut ids = match dialogue {
+        Some(ids) => ids,
+        None => plain(prompt.unwrap_or_default(), info, tokenizer)?,
+    };
+    if needs_some && ids.is_empty() {
+        ids.push(beginning(info)?);
+    }
+    Ok(ids)
+}
+
+/// A prompt in the model's chat template; `None`, with a note, if it has none.
+fn dialogue(
+    system: Option<&str>,
+    text: &str,
+    info: &ModelInfo,
+    tokenizer: &Tokenizer,
+) -> anyhow::Result<Option<Vec<u32>>> {
+    let Some(template) = ChatTemplate::from_info(info)? else {
+        note("the model has no chat template; it continues the prompt as it is");
+        return Ok(None);
+    };
+    if text.trim().is_empty() {
+        bail!("the prompt is empty: say what the model shall write, or use --raw to let it begin anywhere");
+    }
+    let system = system.map(ChatMessage::system);
+    let messages: Vec<ChatMessage> = system.into_iter().chain([ChatMessage::user(text)]).collect();
+    Ok(Some(tokenizer.encode_with_special(&template.render(&messages, true)?)?))
+}
+
+/// A text to be continued as it is, after the token that begins texts if the model wants it.
+fn plain(text: &str, info: &ModelInfo, tokenizer: &Tokenizer) -> anyhow::Result<Vec<u32>> {
+    let begin = info.bos_id.filter(|_| info.add_bos.unwrap_or(true));
+    Ok(begin.into_iter().chain(tokenizer.encode_with_special(text)?).collect())
+}
+
+/// What a model reads where there is no text.
+fn beginning(info: &ModelInfo) -> anyhow::Result<u32> {
+    info.bos_id.context("the prompt is empty, and the model has no token that begins a text")
 }

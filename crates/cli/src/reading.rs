@@ -1,12 +1,11 @@
-//! A model that reads long texts in steps of a fraction of a second: between them Ctrl-C is looked at, and a bar on a
-//! terminal tells how far it is.
+//! A model that reads long texts in steps of a fraction of a second: between them Ctrl-C is looked at, and a bar or lines
+//! tell how far it is.
 //!
 //! Steps cost little on a CPU: a token of a long pass takes about as long as one alone.
 
-use indicatif::ProgressBar;
 use maskwright_decode::{LanguageModel, Logits, ModelError, SequenceId, SequenceInput};
 
-use crate::progress::token_bar;
+use crate::progress::Meter;
 
 /// The tokens of a step.
 const STEP: usize = 16;
@@ -28,15 +27,20 @@ impl<M: LanguageModel> Reading<M> {
         &self.inner
     }
 
-    /// Reads the tokens of `input` but some of the last, and says how many it has read.
-    fn read_ahead(&mut self, input: &SequenceInput<'_>, bar: &ProgressBar) -> Result<usize, ModelError> {
+    /// Reads the tokens of `input` but some of the last, with a call of `on_step` after each step, and says how many it
+    /// has read.
+    fn read_ahead(
+        &mut self,
+        input: &SequenceInput<'_>,
+        on_step: &mut dyn FnMut(usize),
+    ) -> Result<usize, ModelError> {
         let n_ahead = n_ahead(input);
         for step in input.tokens[..n_ahead].chunks(STEP) {
             if (self.is_stopped)() {
                 return Err(ModelError::new("interrupted while reading"));
             }
             self.inner.forward(&[SequenceInput { tokens: step, n_logits: 0, ..*input }])?;
-            bar.inc(step.len() as u64);
+            on_step(step.len());
         }
         Ok(n_ahead)
     }
@@ -83,17 +87,25 @@ impl<M: LanguageModel> LanguageModel for Reading<M> {
             return self.inner.forward(batch);
         }
         let before: Vec<usize> = batch.iter().map(|input| self.n_cached(input.sequence)).collect();
-        let bar = token_bar("reading the prompt {bar:32} {pos}/{len} tokens, {elapsed}", n_tokens);
+        // A search that reads some text again shows its own progress.
+        let is_prompt = before.iter().all(|&n_before| n_before == 0);
+        let mut meter = is_prompt.then(|| Meter::new("reading the prompt", "tokens"));
+        let mut n_done = 0;
+        let mut on_step = |n_read| {
+            n_done += n_read;
+            if let Some(meter) = &mut meter {
+                meter.update(n_done, n_tokens, "");
+            }
+        };
         let mut read = || {
             let mut rest = batch.to_vec();
             for input in &mut rest {
-                let n_read = self.read_ahead(input, &bar)?;
+                let n_read = self.read_ahead(input, &mut on_step)?;
                 input.tokens = &input.tokens[n_read..];
             }
             self.inner.forward(&rest)
         };
         let result = read();
-        bar.finish_and_clear();
         if result.is_err() {
             for (input, n_before) in batch.iter().zip(before) {
                 self.inner.truncate(input.sequence, n_before)?;

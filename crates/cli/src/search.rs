@@ -1,38 +1,98 @@
-//! `generate --strategy beam|mcts`: searches over many texts, whose best is written at the end.
+//! `generate --strategy best-of|beam|mcts|likeliest|smc|asap`: searches over many texts, of which one is written at the
+//! end.
 //!
-//! A search knows its text only when it is done, so nothing is streamed; a bar on a terminal tells how far it is, and
-//! Ctrl-C ends it with the best text so far.
+//! A search knows its text only when it is done, so nothing is streamed. A bar, or a line every few seconds, tells how
+//! far it is, and Ctrl-C ends it with the best text so far.
 
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use anyhow::bail;
 use maskwright_decode::{
-    BeamConfig, Constraint, DecodeError, FinishReason, GenerateConfig, Generation, LanguageModel, Progress,
-    SearchConfig, SearchOutcome, StepStatistics, TokenEvent, TreeSearchConfig, Unconstrained, beam_search,
-    tree_search,
+    AdaptiveConfig, BeamConfig, BestOfConfig, Constraint, DecodeError, FinishReason, GenerateConfig,
+    Generation, Hypothesis, LanguageModel, MostLikelyConfig, ParticlesConfig, Progress, SamplerConfig,
+    SearchConfig, SearchOutcome, StepStatistics, TokenEvent, TreeSearchConfig, Unconstrained,
+    adaptive_samples, beam_search, best_of, most_likely, particles, tree_search,
 };
 
-use crate::arguments::StrategyArgument;
+use crate::arguments::{Generate, StrategyArgument};
 use crate::generate::Held;
 use crate::interrupt::Interrupt;
-use crate::outcome::{note, say};
-use crate::progress::token_bar;
+use crate::outcome::note;
+use crate::progress::Meter;
 
 /// A strategy that looks at more than one text.
 #[derive(Clone, Copy)]
 pub(crate) enum Search {
-    Beam,
-    Tree,
+    BestOf(BestOfConfig),
+    Beam(BeamConfig),
+    Tree(TreeSearchConfig),
+    Likeliest(MostLikelyConfig),
+    Particles(ParticlesConfig),
+    Adaptive(AdaptiveConfig),
+}
+
+/// What is known about a search that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    /// How many tokens the model has read.
+    pub(crate) n_model_tokens: usize,
+    pub(crate) elapsed: Duration,
+    /// That of the text; `None` if it has no tokens.
+    pub(crate) perplexity: Option<f64>,
+    /// Whether no text is likelier; `None` for strategies that look for something else.
+    pub(crate) is_proven: Option<bool>,
 }
 
 impl Search {
-    /// The search of a strategy; `None` if it picks token by token.
-    pub(crate) fn of(strategy: StrategyArgument) -> Option<Search> {
-        match strategy {
-            StrategyArgument::Greedy | StrategyArgument::Sample => None,
-            StrategyArgument::Beam => Some(Search::Beam),
-            StrategyArgument::Mcts => Some(Search::Tree),
+    /// The search that the arguments ask for; `None` if tokens are picked one by one.
+    ///
+    /// # Errors
+    /// If other arguments do not go with it.
+    pub(crate) fn of(arguments: &Generate) -> anyhow::Result<Option<Search>> {
+        let tries = |default: usize| arguments.tries.map_or(default, NonZeroUsize::get);
+        let sampler = SamplerConfig::from(arguments.sampling);
+        let SamplerConfig { temperature, seed, .. } = sampler;
+        let search = match arguments.strategy {
+            StrategyArgument::Greedy | StrategyArgument::Sample if arguments.tries.is_some() => {
+                bail!("--tries goes with --strategy best-of, beam, mcts, likeliest, smc or asap")
+            }
+            StrategyArgument::Greedy | StrategyArgument::Sample => return Ok(None),
+            StrategyArgument::BestOf => {
+                Search::BestOf(BestOfConfig { n_texts: tries(BestOfConfig::default().n_texts), sampler })
+            }
+            StrategyArgument::Beam => {
+                let default = BeamConfig::default();
+                Search::Beam(BeamConfig { n_beams: tries(default.n_beams), ..default })
+            }
+            StrategyArgument::Mcts => {
+                let default = TreeSearchConfig::default();
+                Search::Tree(TreeSearchConfig { n_trials: tries(default.n_trials), ..default })
+            }
+            StrategyArgument::Likeliest => {
+                let default = MostLikelyConfig::default();
+                Search::Likeliest(MostLikelyConfig { max_prefixes: tries(default.max_prefixes), ..default })
+            }
+            StrategyArgument::Smc => {
+                let default = ParticlesConfig::default();
+                let n_particles = tries(default.n_particles);
+                Search::Particles(ParticlesConfig { n_particles, temperature, seed, ..default })
+            }
+            StrategyArgument::Asap => {
+                let n_texts = tries(AdaptiveConfig::default().n_texts);
+                Search::Adaptive(AdaptiveConfig { n_texts, temperature, seed })
+            }
+        };
+        if temperature == 0.0
+            && matches!(search, Search::BestOf(_) | Search::Particles(_) | Search::Adaptive(_))
+        {
+            bail!(
+                "--temperature is 0, so all texts would be the same: this strategy draws at random and needs a \
+                 temperature above 0; --strategy greedy always takes the likeliest token"
+            );
         }
+        Ok(Some(search))
     }
 
     /// Searches, then hands the tokens of the best text to `held` and `on_token`, as [`maskwright_decode::generate`]
@@ -47,11 +107,11 @@ impl Search {
         prompt_ids: &[u32],
         config: &GenerateConfig,
         on_token: &mut dyn FnMut(&TokenEvent) -> ControlFlow<()>,
-        (interrupt, is_verbose): (&Interrupt, bool),
-    ) -> Result<Generation, DecodeError> {
+        interrupt: &Interrupt,
+    ) -> Result<(Generation, Found), DecodeError> {
         let search = SearchConfig { max_tokens: config.max_tokens, eos_ids: config.eos_ids.clone() };
         let clock = Instant::now();
-        let outcome = match held {
+        let (outcome, is_proven) = match held {
             Held::Nothing => {
                 let anything = Unconstrained::new(config.eos_ids.clone());
                 self.run(model, &anything, prompt_ids, &search, interrupt)?
@@ -59,71 +119,101 @@ impl Search {
             Held::Prompt(constraint) => self.run(model, constraint, prompt_ids, &search, interrupt)?,
             Held::Grammar(constraint) => self.run(model, constraint, prompt_ids, &search, interrupt)?,
         };
-        let Some(best) = outcome.best() else {
-            let finish_reason = FinishReason::Cancelled;
-            return Ok(Generation { tokens: Vec::new(), eos_id: None, finish_reason, steps: Vec::new() });
+        let SearchOutcome { texts, n_model_tokens, is_cancelled } = outcome;
+        let nothing = || Hypothesis {
+            tokens: Vec::new(),
+            eos_id: None,
+            finish_reason: FinishReason::Cancelled,
+            log_likelihood: 0.0,
+            n_tokens: 0,
         };
-        if is_verbose {
-            let (n_model_tokens, perplexity) = (outcome.n_model_tokens, best.perplexity());
-            let seconds = clock.elapsed().as_secs_f64();
-            say(format_args!(
-                "search: {n_model_tokens} model tokens in {seconds:.1} s, perplexity {perplexity:.2}"
-            ));
-        }
-        if outcome.is_cancelled && best.is_complete() {
+        let best = texts.into_iter().next().unwrap_or_else(nothing);
+        if is_cancelled && best.is_complete() {
             note("this is the best text so far");
+        } else if is_proven == Some(false) && !is_cancelled {
+            note(
+                "another text may be likelier: the search ended before it was sure; --tries N lets it go on for longer",
+            );
         }
         for (index, &id) in best.tokens.iter().chain(&best.eos_id).enumerate() {
             if let Some(constraint) = held.constraint() {
                 constraint.accept_token(id)?;
             }
             let is_eos = index == best.tokens.len();
-            if on_token(&TokenEvent { id, index, forced: false, is_eos }).is_break() && !outcome.is_cancelled
-            {
+            let flow = on_token(&TokenEvent { id, index, forced: false, is_eos });
+            // What has been found is written, although Ctrl-C was pressed.
+            if flow.is_break() && !interrupt.is_pressed() {
                 break;
             }
         }
-        Ok(Generation {
-            tokens: best.tokens.clone(),
-            eos_id: best.eos_id,
-            finish_reason: if outcome.is_cancelled { FinishReason::Cancelled } else { best.finish_reason },
-            steps: vec![StepStatistics::default(); best.n_tokens],
-        })
+        let perplexity = (best.n_tokens > 0).then(|| best.perplexity());
+        let found = Found { n_model_tokens, elapsed: clock.elapsed(), perplexity, is_proven };
+        let finish_reason = if is_cancelled { FinishReason::Cancelled } else { best.finish_reason };
+        let steps = vec![StepStatistics::default(); best.n_tokens];
+        Ok((Generation { tokens: best.tokens, eos_id: best.eos_id, finish_reason, steps }, found))
     }
 
+    /// The search, and whether its text is proven to be the likeliest, where that is what it looks for.
     fn run<C: Constraint + Clone>(
         self,
         model: &mut dyn LanguageModel,
         constraint: &C,
-        prompt_ids: &[u32],
+        prompt: &[u32],
         search: &SearchConfig,
         interrupt: &Interrupt,
-    ) -> Result<SearchOutcome, DecodeError> {
-        let bar = token_bar("{bar:32} {pos}/{len} tokens{msg}, {elapsed}", 0);
-        let mut on_progress = |progress: &Progress<'_>| {
-            bar.set_length(progress.max_tokens as u64);
-            bar.set_position(progress.n_tokens as u64);
-            bar.set_message(format!(", {} model tokens", progress.n_model_tokens));
+    ) -> Result<(SearchOutcome, Option<bool>), DecodeError> {
+        let unit = match self {
+            Search::BestOf(_) | Search::Beam(_) | Search::Tree(_) | Search::Particles(_) => "tokens",
+            Search::Likeliest(_) => "beginnings of texts",
+            Search::Adaptive(_) => "texts",
+        };
+        let mut meter = Meter::new("searching", unit);
+        let mut last = SearchOutcome { texts: Vec::new(), n_model_tokens: 0, is_cancelled: true };
+        let on_progress = &mut |progress: &Progress<'_>| {
+            last.n_model_tokens = progress.n_model_tokens;
+            if progress.best != last.best() {
+                last.texts = progress.best.cloned().into_iter().collect();
+            }
+            meter.update(
+                progress.n_done,
+                progress.n_total,
+                &format!(", {} model tokens", last.n_model_tokens),
+            );
             if interrupt.is_pressed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let outcome = match self {
-            Search::Beam => {
-                let config = BeamConfig::default();
-                beam_search(model, constraint, prompt_ids, search, &config, &mut on_progress)
+        let alone = |outcome| (outcome, None);
+        let result = match &self {
+            Search::BestOf(config) => {
+                best_of(model, constraint, prompt, search, config, on_progress).map(alone)
             }
-            Search::Tree => {
-                let config = TreeSearchConfig::default();
-                tree_search(model, constraint, prompt_ids, search, &config, &mut on_progress)
+            Search::Beam(config) => {
+                beam_search(model, constraint, prompt, search, config, on_progress).map(alone)
+            }
+            Search::Tree(config) => {
+                tree_search(model, constraint, prompt, search, config, on_progress).map(alone)
+            }
+            Search::Likeliest(config) => most_likely(model, constraint, prompt, search, config, on_progress)
+                .map(|found| (found.outcome, Some(found.is_proven))),
+            Search::Particles(config) => particles(model, constraint, prompt, search, config, on_progress)
+                .map(|found| (found.outcome, None)),
+            Search::Adaptive(config) => {
+                adaptive_samples(model, constraint, prompt, search, config, on_progress).map(alone)
             }
         };
-        bar.finish_and_clear();
-        outcome
+        match result {
+            // Ctrl-C breaks off a long pass of the model too, which is then an error.
+            Err(_) if interrupt.is_pressed() && last.best().is_some() => {
+                let is_proven = matches!(self, Search::Likeliest(_)).then_some(false);
+                Ok((last, is_proven))
+            }
+            result => result,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use maskwright_decode::{RandomModel, SamplerConfig};
+    use maskwright_decode::RandomModel;
 
     use super::*;
 
@@ -137,14 +227,23 @@ mod tests {
             jump_forward: false,
             measure_mass: false,
         };
-        for search in [Search::Beam, Search::Tree] {
+        for search in [
+            Search::BestOf(BestOfConfig::default()),
+            Search::Beam(BeamConfig::default()),
+            Search::Tree(TreeSearchConfig::default()),
+            Search::Likeliest(MostLikelyConfig::default()),
+            Search::Particles(ParticlesConfig::default()),
+            Search::Adaptive(AdaptiveConfig::default()),
+        ] {
             // A model of one token, the end: the first text that is found is complete.
             let mut model = RandomModel::new(1, 64, 7);
-            let told = (&Interrupt::pressed(), false);
+            let interrupt = Interrupt::pressed();
             let mut on_token = |_: &TokenEvent| ControlFlow::Continue(());
-            let generation =
-                search.generate(&mut model, &mut Held::Nothing, &[0], &config, &mut on_token, told).unwrap();
+            let (generation, found) = search
+                .generate(&mut model, &mut Held::Nothing, &[0], &config, &mut on_token, &interrupt)
+                .unwrap();
             assert_eq!(generation.finish_reason, FinishReason::Cancelled);
+            assert_ne!(found.is_proven, Some(true));
         }
     }
 }

@@ -13,6 +13,8 @@ use std::time::Duration;
 use maskwright_decode::{Generation, StepStatistics, Summary};
 use serde_json::{Value, json};
 
+use crate::search::Found;
+
 /// How many probabilities go on one line.
 const MASSES_PER_LINE: usize = 20;
 
@@ -21,8 +23,8 @@ pub(crate) struct Statistics<'a> {
     generation: &'a Generation,
     summary: Summary,
     n_prompt: usize,
-    /// Whether each step was measured, as [`maskwright_decode::generate`] does it.
-    is_measured: bool,
+    /// What is known of a search; `None` if each step was measured, as [`maskwright_decode::generate`] does it.
+    search: Option<Found>,
     /// Mask times of the steps that had one, ascending.
     masks: Vec<Duration>,
 }
@@ -34,17 +36,21 @@ impl<'a> Statistics<'a> {
         let masked = steps.iter().filter(|step| has_constraint && !step.forced);
         let mut masks: Vec<Duration> = masked.map(|step| step.mask).collect();
         masks.sort_unstable();
-        Statistics { generation, summary: Summary::of(steps), n_prompt, is_measured: true, masks }
+        Statistics { generation, summary: Summary::of(steps), n_prompt, search: None, masks }
     }
 
     /// The figures of a search's text, whose steps have no times.
-    pub(crate) fn of_search(generation: &'a Generation, n_prompt: usize) -> Statistics<'a> {
-        Statistics { is_measured: false, ..Statistics::new(generation, n_prompt, false) }
+    pub(crate) fn of_search(generation: &'a Generation, n_prompt: usize, found: Found) -> Statistics<'a> {
+        Statistics { search: Some(found), ..Statistics::new(generation, n_prompt, false) }
+    }
+
+    fn is_measured(&self) -> bool {
+        self.search.is_none()
     }
 
     /// How many tokens were forced, where that was counted.
     fn n_forced(&self) -> Option<usize> {
-        self.is_measured.then_some(self.summary.n_forced)
+        self.is_measured().then_some(self.summary.n_forced)
     }
 
     /// Everything after the prompt's pass: forward passes, masks, picking.
@@ -80,7 +86,7 @@ impl<'a> Statistics<'a> {
             "decoding_us": measured(self.decoding()),
             "tokens_per_second": self.tokens_per_second(),
             "mask_us": {
-                "n": self.masks.len(),
+                "n": self.is_measured().then_some(self.masks.len()),
                 "mean": micros(self.mean_mask()),
                 "p50": micros(self.mask_percentile(0.5)),
                 "p99": micros(self.mask_percentile(0.99)),
@@ -88,10 +94,16 @@ impl<'a> Statistics<'a> {
             },
             "constraint_us": measured(self.summary.constraint),
             "mean_allowed_mass": self.summary.mean_allowed_mass,
+            "search": self.search.map(|found| json!({
+                "n_model_tokens": found.n_model_tokens,
+                "seconds": found.elapsed.as_secs_f64(),
+                "perplexity": found.perplexity,
+                "is_proven": found.is_proven,
+            })),
         });
         if with_steps {
             let ids = self.generation.tokens.iter().chain(&self.generation.eos_id);
-            let step = |(&id, step)| step_json(id, step, self.is_measured);
+            let step = |(&id, step)| step_json(id, step, self.is_measured());
             let steps = ids.zip(&self.generation.steps).map(step);
             value["steps"] = steps.collect();
         }
@@ -125,6 +137,13 @@ fn microseconds(time: Duration) -> f64 {
 impl fmt::Display for Statistics<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Summary { n_tokens, prefill, constraint, mean_allowed_mass, .. } = self.summary;
+        if let Some(Found { n_model_tokens, elapsed, perplexity, .. }) = self.search {
+            write!(f, "search   {n_model_tokens} model tokens in {:.1} s", elapsed.as_secs_f64())?;
+            if let Some(perplexity) = perplexity {
+                write!(f, ", perplexity {perplexity:.2}")?;
+            }
+            writeln!(f)?;
+        }
         write!(f, "tokens   {n_tokens} generated")?;
         if let Some(n_forced) = self.n_forced() {
             write!(f, " ({n_forced} forced)")?;
@@ -220,12 +239,18 @@ mod tests {
     fn what_was_not_measured_is_no_figure() {
         let mut generation = generation(&[1, 2]);
         generation.steps.fill(StepStatistics::default());
-        let statistics = Statistics::of_search(&generation, 7);
-        assert_eq!(statistics.to_string(), "tokens   2 generated; prompt 7\n");
+        let elapsed = Duration::from_millis(300);
+        let found = Found { n_model_tokens: 40, elapsed, perplexity: None, is_proven: None };
+        let statistics = Statistics::of_search(&generation, 7, found);
+        let told = "search   40 model tokens in 0.3 s\ntokens   2 generated; prompt 7\n";
+        assert_eq!(statistics.to_string(), told);
         let value = statistics.to_json(true);
         for name in ["n_forced_tokens", "prompt_us", "decoding_us", "tokens_per_second", "constraint_us"] {
             assert_eq!(value.get(name), Some(&Value::Null), "{name}");
         }
+        assert_eq!(value["mask_us"]["n"], Value::Null);
+        let expected = json!({"n_model_tokens": 40, "seconds": 0.3, "perplexity": null, "is_proven": null});
+        assert_eq!(value["search"], expected);
         for name in ["forced", "mask_us", "accept_us", "forward_us"] {
             assert_eq!(value["steps"][0].get(name), Some(&Value::Null), "{name}");
         }

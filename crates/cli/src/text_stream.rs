@@ -3,10 +3,53 @@
 //! A token may end in the middle of a character. Its bytes are held back until the character is whole, or is
 //! known never to be one (then the bytes are written as they are: the output is the text, byte for byte).
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
 
-/// A writer of generated text.
-pub(crate) struct TextStream<W> {
+/// The text that a model writes: on standard output as it comes, and whole at the end.
+pub(crate) struct TextWriter {
+    /// `None` if nothing is written until the end.
+    stream: Option<TextStream<io::Stdout>>,
+    text: Vec<u8>,
+    failure: Option<io::Error>,
+}
+
+impl TextWriter {
+    /// Writes to standard output, unless it `is_silent`.
+    pub(crate) fn new(is_silent: bool) -> TextWriter {
+        let stream = (!is_silent).then(|| TextStream::new(io::stdout()));
+        TextWriter { stream, text: Vec::new(), failure: None }
+    }
+
+    /// Writes what comes next; `Break` if that has failed, as [`finish`](TextWriter::finish) then says.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+        self.text.extend_from_slice(bytes);
+        if let Some(stream) = &mut self.stream
+            && let Err(error) = stream.push(bytes)
+        {
+            self.failure = Some(error);
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Ends the output, with a line end if it goes to a terminal; returns the text.
+    pub(crate) fn finish(self, is_complete: bool) -> io::Result<Vec<u8>> {
+        if let Some(error) = self.failure {
+            return Err(error);
+        }
+        if let Some(stream) = self.stream {
+            let mut stdout = stream.finish(is_complete)?;
+            if stdout.is_terminal() {
+                writeln!(stdout)?;
+            }
+        }
+        Ok(self.text)
+    }
+}
+
+/// A writer of whole characters.
+struct TextStream<W> {
     inner: W,
     /// The beginning of a character: fewer than 4 bytes.
     held: Vec<u8>,
@@ -14,12 +57,12 @@ pub(crate) struct TextStream<W> {
 
 impl<W: Write> TextStream<W> {
     /// Writes to `inner`, flushing at every call.
-    pub(crate) fn new(inner: W) -> TextStream<W> {
+    fn new(inner: W) -> TextStream<W> {
         TextStream { inner, held: Vec::new() }
     }
 
     /// Writes what has become whole with `bytes`.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.held.extend_from_slice(bytes);
         let n_whole = self.held.len() - incomplete_tail(&self.held);
         if n_whole > 0 {
@@ -32,7 +75,7 @@ impl<W: Write> TextStream<W> {
 
     /// Ends the text. Half a character at the end is written if the text is complete, for then it belongs to
     /// it, and dropped if the text was cut off. Returns the writer.
-    pub(crate) fn finish(mut self, is_complete: bool) -> io::Result<W> {
+    fn finish(mut self, is_complete: bool) -> io::Result<W> {
         if is_complete && !self.held.is_empty() {
             self.inner.write_all(&self.held)?;
             self.inner.flush()?;

@@ -77,44 +77,6 @@ fn gbnf_gives_texts_that_check_accepts() {
 }
 
 #[test]
-fn searches_write_whole_texts_that_the_model_likes() {
-    let perplexity = |strategy: &str| {
-        let arguments = [
-            "--regex",
-            "(he|she|it) (ran|sat)[.!]",
-            "-p",
-            "Once",
-            "--strategy",
-            strategy,
-            "--max-tokens",
-            "12",
-            "--stats",
-        ];
-        let run = generate(&arguments)?.exits(0);
-        assert_matches(r"(he|she|it) (ran|sat)[.!]", &run.stdout);
-        let told = run.stderr.lines().find(|line| line.starts_with("search: "))?.to_owned();
-        told.rsplit(' ').next()?.parse::<f64>().ok()
-    };
-    let (Some(beam), Some(tree)) = (perplexity("beam"), perplexity("mcts")) else { return };
-    assert!(beam >= 1.0 && tree >= 1.0, "{beam} {tree}");
-}
-
-/// A search told of masks of 0.0 us and of NaN% of the time.
-#[test]
-fn statistics_of_a_search_are_those_that_it_has() {
-    let arguments = ["--choice", "yes", "no", "-p", "Once", "--strategy", "beam", "--stats"];
-    let Some(run) = generate(&arguments) else { return };
-    let run = run.exits(0).says(&["search: ", "tokens   ", "; prompt "]);
-    for absent in ["NaN", "masks", "grammar ", "0 ms", "forced"] {
-        assert!(!run.stderr.contains(absent), "{absent}: {}", run.stderr);
-    }
-    let Some(run) = generate(&[&arguments[..], &["--json"]].concat()) else { return };
-    let stats = &run.exits(0).json()["stats"];
-    assert!(stats["prompt_us"].is_null() && stats["mask_us"]["p50"].is_null(), "{stats}");
-    assert!(stats["n_tokens"].as_u64() > Some(0) && stats["steps"][0]["token"].is_u64(), "{stats}");
-}
-
-#[test]
 fn a_seed_gives_the_same_text_and_greedy_needs_none() {
     let text = |more: &[&str]| {
         let arguments = [&["--regex", "[a-z ]{20,60}", "-p", "Once"], more].concat();

@@ -1,8 +1,8 @@
-//! `maskwright infill`: templates filled without a model, canvases by the built-in diffusion model.
+//! `maskwright infill`: templates filled without a model and by a small network, canvases by the built-in diffusion model.
 
 mod common;
 
-use common::{example, maskwright, maskwright_with};
+use common::{Run, example, maskwright, maskwright_with, stories};
 
 #[test]
 fn holes_are_filled_so_that_the_whole_is_in_the_language() {
@@ -76,6 +76,97 @@ fn bad_usage() {
         .says(&["the template:2:2", "{{hole:8}}"]);
     let limit = ["infill", "--regex", "a+", "--tokenizer", "gpt2", "-t", "{{hole=99999999}}"];
     maskwright(&limit).exits(2).says(&["positions"]);
+}
+
+/// `infill` with the small network; `None` where it is not there.
+fn model(arguments: &[&str]) -> Option<Run> {
+    let model = stories()?;
+    Some(maskwright(&[&["infill", "--model", &model], arguments].concat()))
+}
+
+#[test]
+fn a_model_fills_the_holes() {
+    let schema = example("person.schema.json");
+    let template = r#"{"name": "Lily{{hole:4}}", "age": {{hole}}, "email": "{{hole}}@math{{hole}}"#;
+    let mut texts = std::collections::BTreeSet::new();
+    for seed in ["0", "1", "2"] {
+        let arguments = ["--json-schema", &schema, "-t", template, "--seed", seed];
+        let Some(run) = model(&arguments) else { return };
+        let text = run.exits(0).stdout;
+        maskwright(&["check", "--json-schema", &schema, "--text", &text]).exits(0);
+        let Some(run) = model(&[&arguments[..], &["--json"]].concat()) else { return };
+        let value = run.exits(0).json();
+        let n_tokens: Vec<u64> = serde_json::from_value(value["n_tokens"].clone()).unwrap();
+        assert!(n_tokens.len() == 4 && n_tokens[0] <= 4, "{value}");
+        assert_eq!((&value["text"], &value["is_complete"]), (&text.as_str().into(), &true.into()));
+        texts.insert(text);
+    }
+    assert!(texts.len() > 1, "the seed decides: {texts:?}");
+}
+
+#[test]
+fn a_model_is_held_to_the_template() {
+    let arguments = ["--regex", "(la )*end", "--max-tokens", "5", "-t", "{{hole}}end", "-p", "Sing"];
+    let Some(run) = model(&arguments) else { return };
+    let text = run.exits(0).stdout;
+    assert!(text.ends_with("end") && text.len() < 60, "{text:?}");
+    let Some(run) = model(&["--regex", "a+", "-t", "b{{hole}}"]) else { return };
+    assert_eq!(run.exits(1).says(&["cannot be completed"]).stdout, "");
+    // The line end of a file that the grammar has no place for.
+    let stories = stories().unwrap_or_default();
+    let run = maskwright_with(&["infill", "--regex", "ab{2}c", "--model", &stories], b"a{{hole}}c\n");
+    assert_eq!(run.exits(0).stdout, "abbc");
+    let Some(run) = model(&["--regex", "a+", "-t", "{{hole:100000}}"]) else { return };
+    run.exits(2).says(&["positions are more than the limit"]);
+}
+
+#[test]
+fn options_of_models_go_with_models() {
+    maskwright(&["infill", "--regex", "a", "-t", "{{hole}}", "--prompt", "x"]).exits(2).says(&["--model"]);
+    maskwright(&["infill", "--regex", "a", "-t", "{{hole}}", "--fim"]).exits(2).says(&["--model"]);
+    let both = ["--model", "builtin-diffusion", "--fim"];
+    maskwright(&[&["infill", "--regex", "a", "-t", "{{hole=1}}"], &both[..]].concat())
+        .exits(2)
+        .says(&["--fim", "language model"]);
+    let Some(run) = model(&["--regex", "a", "-t", "{{hole}}", "--fim"]) else { return };
+    run.exits(2).says(&["--fim", "no tokens for filling in the middle"]);
+    let Some(run) = model(&["--regex", "a", "-t", "{{hole}}", "--temperature", "-1"]) else { return };
+    run.exits(2).says(&["temperature"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_the_text_where_it_is() {
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+    let Some(model) = stories() else { return };
+    let arguments =
+        ["infill", "--model", &model, "--regex", "x[a-z ]{700}", "-t", "x{{hole}}", "--max-tokens", "500"];
+    let whole = maskwright(&arguments).exits(0).stdout;
+    // The text may be at its end before the signal comes; then it is tried again.
+    for _ in 0..20 {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_maskwright"))
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        let mut bytes = vec![0; 2];
+        stdout.read_exact(&mut bytes).unwrap();
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        stdout.read_to_end(&mut bytes).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(whole.starts_with(&text), "{text}");
+        if output.status.code() == Some(130) {
+            assert!(String::from_utf8(output.stderr).unwrap().contains("interrupted after 0 of 1 holes"));
+            return;
+        }
+        assert_eq!(output.status.code(), Some(0));
+    }
+    panic!("20 texts ended before a signal came");
 }
 
 #[test]

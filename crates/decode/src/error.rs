@@ -44,6 +44,11 @@ pub(crate) enum Kind {
         "the constraint of canvas {index} refused token {id} at position {position}, which its mask had allowed"
     )]
     RefusedAtPosition { index: usize, position: usize, id: u32 },
+    #[error(
+        "hole {hole} may take {max_tokens} tokens, after {n_before} that the model has read; its context holds \
+         {context_length}"
+    )]
+    NoRoom { hole: usize, max_tokens: usize, n_before: usize, context_length: usize },
     #[error("hole {hole} cannot be filled, with what stands around it, to a text of the language")]
     ImpossibleTemplate { hole: usize },
     #[error("the model failed")]

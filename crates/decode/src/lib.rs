@@ -9,7 +9,7 @@
 //!   [`Unconstrained`] allows everything.
 //! * [`Sampler`]: greedy or sampling with temperature, top-k, top-p and min-p, the same for a seed everywhere.
 //! * [`generate()`]: the loop, with jump-forward over forced tokens, cancellation and statistics.
-//! * [`beam_search`], [`tree_search`], [`most_likely`], [`best_of`], [`particles()`], [`AdaptiveSampler`]: searches
+//! * [`beam_search`], [`tree_search`], [`most_likely`], [`best_of`], [`particles()`], [`adaptive_samples`]: searches
 //!   over many texts, each returned with its likelihood.
 //! * [`fill_canvases`]: masked diffusion over a [`DiffusionModel`]; [`fill_regions`]: holes filled by a causal model.
 //! * [`heal_prompt`] and [`PrefixConstraint`]: token healing at the end of a prompt.
@@ -53,8 +53,8 @@ pub use random_model::RandomModel;
 pub use regions::{FilledRegion, MiddleTokens, RegionsConfig, fill_regions};
 pub use sampler::{Sampler, SamplerConfig};
 pub use search::{
-    AdaptiveConfig, AdaptiveSampler, BeamConfig, BestOfConfig, Hypothesis, MostLikely, MostLikelyConfig,
-    OnProgress, ParticlesConfig, Progress, SearchConfig, SearchOutcome, TreeSearchConfig, WeightedText,
+    AdaptiveConfig, BeamConfig, BestOfConfig, Hypothesis, MostLikely, MostLikelyConfig, OnProgress,
+    Particles, ParticlesConfig, Progress, SearchConfig, SearchOutcome, TreeSearchConfig, adaptive_samples,
     beam_search, best_of, most_likely, particles, tree_search,
 };
 pub use statistics::{StepStatistics, Summary};

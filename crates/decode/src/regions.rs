@@ -1,25 +1,24 @@
-//! Several regions of a text filled by a causal model, with what stands behind each in view of the grammar.
+//! The holes of a template filled by a causal model, such that the whole is in the language.
 //!
-//! The model reads what stands in front of a hole (with the holes before it filled) and writes it token by token; the
-//! mask of every token comes from the [`Template`], so the text behind the hole and the other holes count from the
-//! first token on. A model with fill-in-the-middle tokens reads the text behind the hole too.
+//! The model reads what stands in front of a hole (with the holes before it filled) and writes it token by token. The
+//! mask of every token comes from the [`Template`], so the text after the hole and the other holes count from the
+//! first token on. A model with fill-in-the-middle tokens reads the text after the hole too.
 //!
 //! A hole ends when the model picks an end-of-text token where the template allows the hole to end; or, for models that
-//! never learned to stop in the middle of a text, when what it likes best is how the text behind the hole begins.
+//! never learned to stop in the middle of a text, when the token it likes is how the text after the hole begins.
 
-use std::time::Instant;
+use std::ops::ControlFlow;
 
-use maskwright_infill::{Error, Template};
+use maskwright_infill::{Error, Hole, Infiller, Part, Template};
 use maskwright_vocabulary::{TokenId, Tokenizer};
 
 use crate::constraint::ConstraintError;
 use crate::error::{DecodeError, Kind};
 use crate::mask::{apply_mask, is_allowed, mask_len};
-use crate::model::{LanguageModel, SequenceId, SequenceInput};
+use crate::model::{LanguageModel, Logits, SequenceId, SequenceInput};
 use crate::sampler::{Sampler, SamplerConfig};
-use crate::statistics::StepStatistics;
 
-/// The tokens around what a fill-in-the-middle model reads: prefix, text in front, suffix, text behind, middle.
+/// The tokens around what a fill-in-the-middle model reads: prefix, text in front, suffix, text after, middle.
 ///
 /// # Examples
 /// ```
@@ -31,10 +30,35 @@ use crate::statistics::StepStatistics;
 pub struct MiddleTokens {
     /// In front of the text before the hole.
     pub prefix: u32,
-    /// In front of the text behind the hole.
+    /// In front of the text after the hole.
     pub suffix: u32,
     /// Where the model begins to write.
     pub middle: u32,
+}
+
+/// What families of models call them: Qwen2.5-Coder and others, StarCoder, Granite, Code Llama, DeepSeek-Coder.
+const MIDDLE_TOKENS: [[&str; 3]; 5] = [
+    ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"],
+    ["<fim_prefix>", "<fim_suffix>", "<fim_middle>"],
+    ["<fim-prefix>", "<fim-suffix>", "<fim-middle>"],
+    ["\u{2581}<PRE>", "\u{2581}<SUF>", "\u{2581}<MID>"],
+    [
+        "<\u{ff5c}fim\u{2581}begin\u{ff5c}>",
+        "<\u{ff5c}fim\u{2581}hole\u{ff5c}>",
+        "<\u{ff5c}fim\u{2581}end\u{ff5c}>",
+    ],
+];
+
+impl MiddleTokens {
+    /// Those of a tokenizer, by their usual names among its special tokens. That it has them doesn't mean that every model
+    /// with this tokenizer was trained with them.
+    #[must_use]
+    pub fn of(tokenizer: &Tokenizer) -> Option<MiddleTokens> {
+        MIDDLE_TOKENS.iter().find_map(|names| {
+            let [prefix, suffix, middle] = names.map(|name| tokenizer.special_token_id(name));
+            Some(MiddleTokens { prefix: prefix?, suffix: suffix?, middle: middle? })
+        })
+    }
 }
 
 /// How [`fill_regions`] runs.
@@ -45,11 +69,11 @@ pub struct MiddleTokens {
 /// let config = RegionsConfig { sampler: SamplerConfig::greedy(), ..RegionsConfig::default() };
 /// assert!(config.middle_tokens.is_none());
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct RegionsConfig {
     /// How tokens are picked.
     pub sampler: SamplerConfig,
-    /// The most tokens of one hole.
+    /// After how many tokens a hole of any length is ended as soon as possible.
     pub max_tokens: usize,
     /// What the model's fill-in-the-middle format needs; `None` for models that read from the left alone.
     pub middle_tokens: Option<MiddleTokens>,
@@ -63,165 +87,232 @@ impl Default for RegionsConfig {
 }
 
 /// A hole as it was filled.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilledRegion {
     /// What stands in it now.
     pub tokens: Vec<u32>,
-    /// Whether it is whole: the model ended it, or the limit on tokens came where the template lets it end.
+    /// Whether it is whole; false where the caller broke off.
     pub is_ended: bool,
-    /// One entry for each token, the one that ended it included.
-    pub steps: Vec<StepStatistics>,
 }
 
-/// A text with its holes filled from left to right: `pieces[0]`, hole 0, `pieces[1]`, hole 1, and so on.
+/// Fills the holes of a template from left to right, such that the whole stays in the language of `infiller`. The bytes
+/// of the whole text go to `on_text` as they are known, from the first to the last; `Break` ends it there, and then the
+/// last region is not ended or some are missing.
 ///
-/// `template`, if given, is a template of the same pieces and holes; what is written is then always such that the rest
-/// can be completed, and a hole is [fixed](Template::fix) in it when it ends. Holes of at most `config.max_tokens`
-/// tokens (`Hole::AtMost`) always end in time; one that the template lets be longer may reach the limit where
-/// it cannot end, and is left open in the template.
-/// The prompt is what the model reads first, such as a beginning-of-text token or an instruction.
+/// Holes of so many tokens ([`Hole::AtMost`], [`Hole::Exactly`]) always end in time. One of any length
+/// ([`Hole::Any`]) has at most [`RegionsConfig::max_tokens`] tokens, and those that end it then. A limit of the first
+/// kind costs more with each of its tokens, since all ways to complete the hole within it are followed.
+///
+/// The prompt is what the model reads first, such as a beginning-of-text token or an instruction. The model reads each
+/// token once, but for the text in front of a hole where its end is cut into other tokens than it was written in.
 ///
 /// # Errors
-/// If the template is impossible, a text does not fit into the model's context or cannot be encoded, or the model or
-/// the template fails.
+/// If the template is impossible, a text does not fit into the model's context or cannot be encoded, a hole is the first
+/// that there is to read, or the model or the template fails.
 pub fn fill_regions(
     model: &mut dyn LanguageModel,
     tokenizer: &Tokenizer,
+    infiller: &Infiller,
+    parts: &[Part],
     prompt: &[u32],
-    pieces: &[&[u8]],
-    mut template: Option<&mut Template>,
     config: &RegionsConfig,
+    on_text: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
 ) -> Result<Vec<FilledRegion>, DecodeError> {
-    let mut sampler = Sampler::new(config.sampler)?;
-    let mut regions: Vec<FilledRegion> = Vec::new();
-    let mut before = Vec::new();
-    for hole in 0..pieces.len().saturating_sub(1) {
-        before.extend_from_slice(pieces[hole]);
-        // Holes further on are left out of what stands behind: the model has no token for "something".
-        let behind = pieces[hole + 1..].concat();
-        let read = read_tokens(tokenizer, prompt, &before, &behind, config.middle_tokens)?;
-        if read.is_empty() {
-            return Err(Kind::EmptyPrompt.into());
-        }
-        let (given, allowed) = (read.len() + config.max_tokens, model.context_length());
-        if given > allowed {
-            return Err(Kind::PromptTooLong { given, allowed }.into());
-        }
-        let sequence = model.create_sequence()?;
-        let next = encoded(tokenizer, pieces[hole + 1])?.first().copied();
-        let mut writing = Writing {
-            model,
-            sequence,
-            template: template.as_deref_mut(),
-            hole,
-            next,
-            eos_ids: tokenizer.eos_token_ids(),
-            sampler: &mut sampler,
-            region: FilledRegion { tokens: Vec::new(), is_ended: false, steps: Vec::new() },
-        };
-        let written = writing.write(read, config.max_tokens);
-        let region = writing.region;
-        model.release_sequence(sequence);
-        written?;
-        before.extend(tokenizer.decode(&region.tokens));
-        regions.push(region);
-    }
-    Ok(regions)
+    let sampler = Sampler::new(config.sampler)?;
+    let sequence = model.create_sequence()?;
+    let mut run = Run {
+        mask: vec![0; mask_len(model.n_vocab())],
+        model,
+        sequence,
+        read: Vec::new(),
+        tokenizer,
+        infiller,
+        max_tokens: config.max_tokens,
+        prompt,
+        middle_tokens: config.middle_tokens,
+        sampler,
+        written: Vec::new(),
+        regions: Vec::new(),
+        on_text,
+    };
+    let result = run.run(parts);
+    let Run { model, regions, .. } = run;
+    model.release_sequence(sequence);
+    result.map(|_| regions)
 }
 
-/// What the model reads in front of a hole.
-fn read_tokens(
-    tokenizer: &Tokenizer,
-    prompt: &[u32],
-    before: &[u8],
-    behind: &[u8],
-    middle_tokens: Option<MiddleTokens>,
-) -> Result<Vec<u32>, DecodeError> {
-    let mut read = prompt.to_vec();
-    read.extend(middle_tokens.map(|tokens| tokens.prefix));
-    read.extend(encoded(tokenizer, before)?);
-    if let Some(tokens) = middle_tokens {
-        read.push(tokens.suffix);
-        read.extend(encoded(tokenizer, behind)?);
-        read.push(tokens.middle);
-    }
-    Ok(read)
-}
-
-fn encoded(tokenizer: &Tokenizer, text: &[u8]) -> Result<Vec<u32>, DecodeError> {
-    Ok(tokenizer.encode_bytes(text).map_err(ConstraintError::new)?)
-}
-
-/// One hole in the making.
-struct Writing<'a> {
+/// The state of one call of [`fill_regions`].
+struct Run<'a> {
     model: &'a mut dyn LanguageModel,
     sequence: SequenceId,
-    template: Option<&'a mut Template>,
-    hole: usize,
-    /// How the text behind the hole begins.
-    next: Option<u32>,
-    eos_ids: &'a [u32],
-    sampler: &'a mut Sampler,
-    region: FilledRegion,
+    /// What the sequence has read.
+    read: Vec<u32>,
+    tokenizer: &'a Tokenizer,
+    infiller: &'a Infiller,
+    max_tokens: usize,
+    prompt: &'a [u32],
+    middle_tokens: Option<MiddleTokens>,
+    sampler: Sampler,
+    mask: Vec<u32>,
+    /// The text so far.
+    written: Vec<u8>,
+    regions: Vec<FilledRegion>,
+    on_text: &'a mut dyn FnMut(&[u8]) -> ControlFlow<()>,
 }
 
-impl Writing<'_> {
-    fn write(&mut self, mut read: Vec<u32>, max_tokens: usize) -> Result<(), DecodeError> {
-        let mut mask = vec![0; mask_len(self.model.n_vocab())];
-        let mut prefix: Vec<TokenId> = Vec::new();
-        while prefix.len() < max_tokens {
-            let mut step = StepStatistics::default();
-            let clock = Instant::now();
-            let logits = self.model.forward(&[SequenceInput::last(self.sequence, &read)])?.pop();
-            step.forward = clock.elapsed();
-            let mut row = logits
-                .as_ref()
-                .and_then(|logits| logits.last())
-                .ok_or(Kind::RowsMissing { given: 0, wanted: 1 })?
-                .to_vec();
-            let liked = self.sampler.sample(&row);
-            let clock = Instant::now();
-            let n_allowed = self.allow(&prefix, &mut mask, &mut row)?;
-            step.mask = clock.elapsed();
-            if n_allowed == 0 {
-                return Err(Kind::ImpossibleTemplate { hole: self.hole }.into());
-            }
-            let may_end = self.eos_ids.iter().any(|&id| is_allowed(&mask, id));
-            // What it likes is taken where it is allowed: drawing again only what is refused is the same distribution.
-            let allowed = liked.filter(|&id| is_allowed(&mask, id));
-            let id = match allowed.or_else(|| self.sampler.sample(&row)) {
-                Some(id) => id,
-                None => return Err(Kind::NoFiniteLogit { n_tokens: prefix.len(), n_allowed }.into()),
+impl Run<'_> {
+    /// Writes all parts; `Break` if the caller breaks off.
+    fn run(&mut self, parts: &[Part]) -> Result<ControlFlow<()>, DecodeError> {
+        for (index, part) in parts.iter().enumerate() {
+            let flow = match part {
+                Part::Text(text) => self.write(text),
+                Part::Hole(hole) => self.fill(*hole, &parts[index + 1..])?,
             };
-            self.region.steps.push(step);
-            if may_end && (self.eos_ids.contains(&id) || liked.is_some() && liked == self.next) {
-                self.region.is_ended = true;
-                break;
+            if flow.is_break() {
+                return Ok(flow);
             }
-            prefix.push(TokenId(id));
-            self.region.tokens.push(id);
-            read = vec![id];
         }
-        if let Some(template) = &mut self.template {
-            let is_fixed = template.fix(self.hole, &prefix).map_err(failed)?;
-            self.region.is_ended |= is_fixed;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+        self.written.extend_from_slice(bytes);
+        (self.on_text)(bytes)
+    }
+
+    /// Fills the next hole, after which there is `after`; `Break` if the caller breaks off.
+    fn fill(&mut self, kind: Hole, after: &[Part]) -> Result<ControlFlow<()>, DecodeError> {
+        let mut whole = self.tokens_before(after)?;
+        if whole.is_empty() {
+            return Err(Kind::EmptyPrompt.into());
+        }
+        // How the text after the hole begins.
+        let next = match after.first() {
+            Some(Part::Text(text)) => self.encoded(text)?.first().copied(),
+            _ => None,
+        };
+        self.regions.push(FilledRegion { tokens: Vec::new(), is_ended: false });
+        let (mut n_left, is_limited) = match kind {
+            Hole::Any => {
+                (self.max_tokens.min(self.model.context_length().saturating_sub(whole.len())), false)
+            }
+            Hole::AtMost(n) | Hole::Exactly(n) => (n, true),
+        };
+        self.check_room(whole.len(), n_left)?;
+        let mut template = self.template(kind, after)?;
+        if self.write_tokens(&mut template, &mut whole, n_left, next)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        if !is_limited && !self.is_ended() {
+            // Whatever is open is ended within the fewest tokens, up to a factor of 2.
+            n_left = 1;
+            template = self.template(Hole::AtMost(n_left), after)?;
+            while !template.is_possible().map_err(failed)? {
+                n_left *= 2;
+                self.check_room(whole.len(), n_left)?;
+                template = self.template(Hole::AtMost(n_left), after)?;
+            }
+            return self.write_tokens(&mut template, &mut whole, n_left, next);
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// What stands there now, a hole, and what comes after it.
+    fn template(&self, kind: Hole, after: &[Part]) -> Result<Template, DecodeError> {
+        let mut parts = vec![Part::Text(self.written.clone()), Part::Hole(kind)];
+        parts.extend_from_slice(after);
+        Template::new(self.infiller, parts).map_err(failed)
+    }
+
+    /// Whether the last region is ended.
+    fn is_ended(&self) -> bool {
+        self.regions.last().is_some_and(|region| region.is_ended)
+    }
+
+    fn check_room(&self, n_before: usize, max_tokens: usize) -> Result<(), DecodeError> {
+        let (hole, context_length) = (self.regions.len() - 1, self.model.context_length());
+        if n_before.saturating_add(max_tokens) > context_length {
+            return Err(Kind::NoRoom { hole, max_tokens, n_before, context_length }.into());
         }
         Ok(())
     }
 
-    /// Writes what may come next to `mask` and applies it to the logits; returns how many tokens are allowed.
-    fn allow(&mut self, prefix: &[TokenId], mask: &mut [u32], row: &mut [f32]) -> Result<usize, DecodeError> {
-        match &mut self.template {
-            Some(template) => {
-                mask.fill(0);
-                template.fill_next_token_bitmask(self.hole, prefix, mask).map_err(failed)?;
-                Ok(apply_mask(row, mask))
+    /// Lets the model write at most `n_tokens` tokens into the first hole of `template`, unless it ends the hole before,
+    /// by an end-of-text token or by `next`. It has to read `whole`. `Break` if the caller breaks off.
+    fn write_tokens(
+        &mut self,
+        template: &mut Template,
+        whole: &mut Vec<u32>,
+        n_tokens: usize,
+        next: Option<u32>,
+    ) -> Result<ControlFlow<()>, DecodeError> {
+        let hole = self.regions.len() - 1;
+        let mut prefix: Vec<TokenId> = Vec::new();
+        loop {
+            template.fill_next_token_bitmask(0, &prefix, &mut self.mask).map_err(failed)?;
+            let eos_ids = self.tokenizer.eos_token_ids();
+            let may_end = eos_ids.iter().any(|&id| is_allowed(&self.mask, id));
+            if prefix.len() == n_tokens {
+                self.regions[hole].is_ended = may_end;
+                return Ok(ControlFlow::Continue(()));
             }
-            None => {
-                mask.fill(u32::MAX);
-                Ok(row.len())
+            let mut row = self.logits(whole)?;
+            let liked = self.sampler.sample(&row);
+            let n_allowed = apply_mask(&mut row, &self.mask);
+            if n_allowed == 0 {
+                return Err(Kind::ImpossibleTemplate { hole }.into());
+            }
+            // What it likes is taken where it is allowed: drawing again only what is refused is the same distribution.
+            let allowed = liked.filter(|&id| is_allowed(&self.mask, id));
+            let id = match allowed.or_else(|| self.sampler.sample(&row)) {
+                Some(id) => id,
+                None => return Err(Kind::NoFiniteLogit { n_tokens: prefix.len(), n_allowed }.into()),
+            };
+            if may_end && (eos_ids.contains(&id) || liked.is_some() && liked == next) {
+                self.regions[hole].is_ended = true;
+                return Ok(ControlFlow::Continue(()));
+            }
+            prefix.push(TokenId(id));
+            self.regions[hole].tokens.push(id);
+            whole.push(id);
+            let tokenizer = self.tokenizer;
+            if self.write(tokenizer.token_bytes(id).unwrap_or_default()).is_break() {
+                return Ok(ControlFlow::Break(()));
             }
         }
+    }
+
+    /// What the model reads in front of a hole.
+    fn tokens_before(&self, after: &[Part]) -> Result<Vec<u32>, DecodeError> {
+        let mut tokens = self.prompt.to_vec();
+        tokens.extend(self.middle_tokens.map(|tokens| tokens.prefix));
+        tokens.extend(self.encoded(&self.written)?);
+        if let Some(MiddleTokens { suffix, middle, .. }) = self.middle_tokens {
+            // Holes further on are left out: the model has no token for "something".
+            let texts = after.iter().filter_map(|part| match part {
+                Part::Text(text) => Some(text.as_slice()),
+                Part::Hole(_) => None,
+            });
+            tokens.push(suffix);
+            tokens.extend(self.encoded(&texts.collect::<Vec<_>>().concat())?);
+            tokens.push(middle);
+        }
+        Ok(tokens)
+    }
+
+    fn encoded(&self, text: &[u8]) -> Result<Vec<u32>, DecodeError> {
+        Ok(self.tokenizer.encode_bytes(text).map_err(ConstraintError::new)?)
+    }
+
+    /// The logits after `whole`. What the sequence has in common with it is kept, but for at least one token.
+    fn logits(&mut self, whole: &[u32]) -> Result<Vec<f32>, DecodeError> {
+        let n_common = self.read.iter().zip(whole).take_while(|(old, new)| old == new).count();
+        let n_kept = n_common.min(whole.len() - 1);
+        self.model.truncate(self.sequence, n_kept)?;
+        let logits = self.model.forward(&[SequenceInput::last(self.sequence, &whole[n_kept..])])?;
+        self.read = whole.to_vec();
+        let row = logits.first().and_then(Logits::last);
+        Ok(row.ok_or(Kind::RowsMissing { given: 0, wanted: 1 })?.to_vec())
     }
 }
 

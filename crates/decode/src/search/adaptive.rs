@@ -18,16 +18,17 @@
 use std::collections::BTreeMap;
 
 use super::row::{Row, log_sum_exp};
-use super::{Hypothesis, SearchConfig, driver::Driver, driver::Step};
+use super::{Hypothesis, OnProgress, SearchConfig, SearchOutcome, driver::Driver, driver::Step};
 use crate::{
     constraint::Constraint,
     error::{DecodeError, Kind},
+    generate::FinishReason,
     mask::apply_mask,
     model::{LanguageModel, Logits},
     sampler::{Sampler, SamplerConfig},
 };
 
-/// How an [`AdaptiveSampler`] runs.
+/// How [`adaptive_samples`] runs.
 ///
 /// # Examples
 /// ```
@@ -36,6 +37,8 @@ use crate::{
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdaptiveConfig {
+    /// How many texts are sampled.
+    pub n_texts: usize,
     /// The temperature of the model's distribution; above 0.
     pub temperature: f32,
     /// The start of the random draws.
@@ -43,27 +46,87 @@ pub struct AdaptiveConfig {
 }
 
 impl Default for AdaptiveConfig {
-    /// Temperature 1, seed 0.
+    /// Ten texts at temperature 1, seed 0.
     fn default() -> Self {
-        AdaptiveConfig { temperature: 1.0, seed: 0 }
+        AdaptiveConfig { n_texts: 10, temperature: 1.0, seed: 0 }
     }
 }
 
-/// What samples have taught about the texts of one prompt and one constraint.
+/// Samples [`AdaptiveConfig::n_texts`] texts, each with what those before it have taught. The last is the first of the
+/// outcome's, since it is closest to the model's distribution; the first that was sampled is a plain masked sample.
+///
+/// The prompt is read once, and each text token by token.
+///
+/// # Errors
+/// If the prompt is empty or too long, a setting is out of range, the constraint allows no token, or the model or the
+/// constraint fails.
 ///
 /// # Examples
 /// ```
-/// use maskwright_decode::{AdaptiveConfig, AdaptiveSampler, RandomModel, SearchConfig, Unconstrained};
+/// use std::ops::ControlFlow;
+/// use maskwright_decode::{AdaptiveConfig, RandomModel, SearchConfig, Unconstrained, adaptive_samples};
 /// let mut model = RandomModel::new(10, 64, 1);
 /// let search = SearchConfig { max_tokens: 20, eos_ids: vec![0] };
-/// let mut sampler = AdaptiveSampler::new(AdaptiveConfig::default()).unwrap();
-/// let anything = Unconstrained::new(vec![0]);
-/// let text = sampler.sample(&mut model, &anything, &[1], &search).unwrap();
-/// assert!(text.n_tokens <= 20 && sampler.expected_future() <= 1.0);
+/// let (anything, config) = (Unconstrained::new(vec![0]), AdaptiveConfig::default());
+/// let outcome =
+///     adaptive_samples(&mut model, &anything, &[1], &search, &config, &mut |_| ControlFlow::Continue(()));
+/// assert_eq!(outcome.unwrap().texts.len(), 10);
 /// ```
-#[derive(Debug)]
-pub struct AdaptiveSampler {
-    config: AdaptiveConfig,
+pub fn adaptive_samples<C: Constraint + Clone>(
+    model: &mut dyn LanguageModel,
+    constraint: &C,
+    prompt_ids: &[u32],
+    search: &SearchConfig,
+    config: &AdaptiveConfig,
+    on_progress: &mut OnProgress<'_>,
+) -> Result<SearchOutcome, DecodeError> {
+    let &AdaptiveConfig { n_texts, temperature, seed } = config;
+    if n_texts == 0 {
+        return Err(Kind::BadCount { name: "n_texts", given: 0, allowed: "at least 1" }.into());
+    }
+    if temperature == 0.0 {
+        return Err(Kind::BadSetting { name: "temperature", given: 0.0, allowed: "above 0" }.into());
+    }
+    let sampler = Sampler::new(SamplerConfig { temperature, seed, ..SamplerConfig::default() })?;
+    let mut learnt = Learnt { temperature: temperature.into(), sampler, nodes: vec![Node::default()] };
+    let mut driver = Driver::new(model, prompt_ids, search)?;
+    let (&last_of_prompt, before) = prompt_ids.split_last().ok_or(Kind::EmptyPrompt)?;
+    let sequence = driver.create()?;
+    driver.feed(sequence, before)?;
+    let mut texts: Vec<Hypothesis> = Vec::new();
+    let mut is_cancelled = false;
+    while texts.len() < n_texts && !is_cancelled {
+        driver.truncate(sequence, before.len())?;
+        let mut constraint = constraint.clone();
+        let (mut tokens, mut log_likelihood, mut path) = (Vec::new(), 0.0, vec![0]);
+        let reason = loop {
+            let last = tokens.last().copied().unwrap_or(last_of_prompt);
+            let logits = driver.forward(&[(sequence, &[last])])?.remove(0);
+            let node = path[path.len() - 1];
+            let (id, child) = learnt.pick(&mut driver, &mut constraint, &logits, node, tokens.len())?;
+            log_likelihood += Row::new(logits.row(0), &[], 1.0).log_probability(id);
+            path.push(child);
+            tokens.push(id);
+            let step = driver.accept(&mut constraint, id, tokens.len())?;
+            let best = texts.iter().rev().find(|text| text.is_complete());
+            is_cancelled = driver.report_of(on_progress, texts.len(), n_texts, best);
+            match step {
+                Step::Ended(reason) => break reason,
+                Step::Open if is_cancelled => break FinishReason::Cancelled,
+                Step::Open => {}
+            }
+        };
+        learnt.learn(&path);
+        texts.push(driver.hypothesis(tokens, reason, log_likelihood));
+    }
+    texts.reverse();
+    texts.sort_by_key(|text| !text.is_complete());
+    Ok(SearchOutcome { texts, n_model_tokens: driver.n_model_tokens(), is_cancelled })
+}
+
+/// What samples have taught about the texts of one prompt and one constraint.
+struct Learnt {
+    temperature: f64,
     sampler: Sampler,
     nodes: Vec<Node>,
 }
@@ -86,61 +149,7 @@ struct Child {
     log_probability: f64,
 }
 
-impl AdaptiveSampler {
-    /// A sampler that knows nothing: its first text is a plain masked sample.
-    ///
-    /// # Errors
-    /// If a setting is out of range.
-    pub fn new(config: AdaptiveConfig) -> Result<Self, DecodeError> {
-        if config.temperature == 0.0 {
-            return Err(Kind::BadSetting { name: "temperature", given: 0.0, allowed: "above 0" }.into());
-        }
-        let AdaptiveConfig { temperature, seed } = config;
-        let sampler = Sampler::new(SamplerConfig { temperature, seed, ..SamplerConfig::default() })?;
-        Ok(AdaptiveSampler { config, sampler, nodes: vec![Node::default()] })
-    }
-
-    /// The next sample, from which the sampler learns. All calls are to have the same model, constraint, prompt
-    /// and limits: what was learnt holds for those.
-    ///
-    /// # Errors
-    /// If the prompt is empty or too long, the constraint allows no token, or the model or the constraint fails.
-    pub fn sample<C: Constraint + Clone>(
-        &mut self,
-        model: &mut dyn LanguageModel,
-        constraint: &C,
-        prompt_ids: &[u32],
-        search: &SearchConfig,
-    ) -> Result<Hypothesis, DecodeError> {
-        let mut driver = Driver::new(model, prompt_ids, search)?;
-        let mut constraint = constraint.clone();
-        let sequence = driver.create()?;
-        let mut pending = prompt_ids.to_vec();
-        let (mut tokens, mut log_likelihood) = (Vec::new(), 0.0);
-        let mut path = vec![0];
-        let reason = loop {
-            let logits = driver.forward(&[(sequence, &pending)])?.remove(0);
-            let node = path[path.len() - 1];
-            let (id, child) = self.pick(&mut driver, &mut constraint, &logits, node, tokens.len())?;
-            log_likelihood += Row::new(logits.row(0), &[], 1.0).log_probability(id);
-            path.push(child);
-            tokens.push(id);
-            pending = vec![id];
-            if let Step::Ended(reason) = driver.accept(&mut constraint, id, tokens.len())? {
-                break reason;
-            }
-        };
-        self.learn(&path);
-        Ok(driver.hypothesis(tokens, reason, log_likelihood))
-    }
-
-    /// An upper bound on the probability that the model alone would write a text of the language: 1 before the
-    /// first sample, and never rising.
-    #[must_use]
-    pub fn expected_future(&self) -> f64 {
-        self.nodes[0].log_future.exp()
-    }
-
+impl Learnt {
     /// Picks a token after `node` by probability times expected future, and makes its node.
     fn pick(
         &mut self,
@@ -150,17 +159,16 @@ impl AdaptiveSampler {
         node: usize,
         n_tokens: usize,
     ) -> Result<(u32, usize), DecodeError> {
-        let temperature = f64::from(self.config.temperature);
-        driver.row(constraint, logits, n_tokens, temperature)?;
+        driver.row(constraint, logits, n_tokens, self.temperature)?;
         let mut weighed = logits.row(0).to_vec();
         let n_allowed = apply_mask(&mut weighed, driver.mask());
         for (&id, child) in &self.nodes[node].children {
             if let Some(logit) = weighed.get_mut(id as usize) {
-                *logit += (temperature * self.nodes[child.node].log_future) as f32;
+                *logit += (self.temperature * self.nodes[child.node].log_future) as f32;
             }
         }
         let id = self.sampler.sample(&weighed).ok_or(Kind::NoFiniteLogit { n_tokens, n_allowed })?;
-        let row = Row::new(logits.row(0), driver.mask(), temperature);
+        let row = Row::new(logits.row(0), driver.mask(), self.temperature);
         let child = match self.nodes[node].children.get(&id) {
             Some(child) => child.node,
             None => {
@@ -185,6 +193,7 @@ impl AdaptiveSampler {
                 children.values().map(|child| child.log_probability + self.nodes[child.node].log_future);
             // Rounding may lift a sum of all probabilities above 1.
             let log_future = log_sum_exp(below.chain([*log_unvisited])).min(0.0);
+            debug_assert!(log_future <= self.nodes[node].log_future + 1e-9, "bounds only fall");
             self.nodes[node].log_future = log_future;
         }
     }

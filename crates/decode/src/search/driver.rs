@@ -192,15 +192,26 @@ impl<'a> Driver<'a> {
         Hypothesis { tokens, eos_id, finish_reason, log_likelihood, n_tokens }
     }
 
-    /// Reports progress; true if the caller breaks off.
+    /// Reports that texts have `n_tokens` tokens; true if the caller breaks off.
     pub(crate) fn report(
         &self,
         on_progress: &mut OnProgress<'_>,
         n_tokens: usize,
         best: Option<&Hypothesis>,
     ) -> bool {
-        let (max_tokens, n_model_tokens) = (self.max_tokens, self.n_model_tokens);
-        on_progress(&Progress { n_tokens, max_tokens, n_model_tokens, best }).is_break()
+        self.report_of(on_progress, n_tokens, self.max_tokens, best)
+    }
+
+    /// Reports `n_done` of `n_total`; true if the caller breaks off.
+    pub(crate) fn report_of(
+        &self,
+        on_progress: &mut OnProgress<'_>,
+        n_done: usize,
+        n_total: usize,
+        best: Option<&Hypothesis>,
+    ) -> bool {
+        let n_model_tokens = self.n_model_tokens;
+        on_progress(&Progress { n_done, n_total, n_model_tokens, best }).is_break()
     }
 }
 

@@ -10,7 +10,7 @@
 //! * [`tree_search`]: Monte Carlo tree search with greedy rollouts.
 //! * [`most_likely()`]: the likeliest text of all, with a proof where the search comes to its end.
 //! * [`best_of()`]: samples, the likeliest first.
-//! * [`particles()`]: samples and weights, by sequential Monte Carlo; [`AdaptiveSampler`]: one sample after the
+//! * [`particles()`]: samples and weights, by sequential Monte Carlo; [`adaptive_samples`]: one sample after the
 //!   other, each from a better estimate. Both approach the model's own distribution, given the language, which
 //!   masking each token alone does not.
 //!
@@ -32,11 +32,11 @@ mod tree;
 
 use std::ops::ControlFlow;
 
-pub use adaptive::{AdaptiveConfig, AdaptiveSampler};
+pub use adaptive::{AdaptiveConfig, adaptive_samples};
 pub use beam::{BeamConfig, beam_search};
 pub use best_of::{BestOfConfig, best_of};
 pub use most_likely::{MostLikely, MostLikelyConfig, most_likely};
-pub use particles::{ParticlesConfig, WeightedText, particles};
+pub use particles::{Particles, ParticlesConfig, particles};
 pub use tree::{TreeSearchConfig, tree_search};
 
 use crate::generate::FinishReason;
@@ -139,15 +139,17 @@ pub(crate) fn by_key(left: (bool, f64), right: (bool, f64)) -> std::cmp::Orderin
 /// # Examples
 /// ```
 /// use maskwright_decode::Progress;
-/// let progress = Progress { n_tokens: 3, max_tokens: 10, n_model_tokens: 700, best: None };
+/// let progress = Progress { n_done: 3, n_total: 10, n_model_tokens: 700, best: None };
 /// assert!(progress.best.is_none());
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// The length of the texts in progress; for a tree search, of what is decided.
-    pub n_tokens: usize,
-    /// The most it can become.
-    pub max_tokens: usize,
+    /// How much is done, in the unit of the strategy: tokens of the texts in progress ([`beam_search`], [`best_of()`],
+    /// [`particles()`]), tokens that are decided ([`tree_search`]), prefixes ([`most_likely()`]), texts
+    /// ([`adaptive_samples`]).
+    pub n_done: usize,
+    /// The most it can become. Most searches end earlier.
+    pub n_total: usize,
     /// How many tokens the model has read.
     pub n_model_tokens: usize,
     /// The best finished text so far.

@@ -5,9 +5,12 @@
 //! model, each once. The queue holds, for each prefix asked about, only its likeliest token that is still to come,
 //! so it grows by one entry a pop.
 //!
+//! The greedy text is written first, so that there is an answer when the caller breaks off. It costs at most as many
+//! questions as it has tokens, and most of them would be asked anyway.
+//!
 //! Exponential at worst: a flat distribution over long texts cannot be searched. So the number of prefixes is
-//! limited, and if the limit comes first the answer is the
-//! greedy completion of the likeliest prefix left. With a budget of tokens this is the most likely completion within it.
+//! limited. If the limit comes first, the answer is the likelier of two: the greedy text, and the greedy completion of
+//! the likeliest prefix left. With a budget of tokens all of this is within the budget.
 //!
 //! Rejected: pruning by a beam's result. It saves memory for entries that would never come out, but no question to
 //! the model.
@@ -15,10 +18,11 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use super::{Hypothesis, OnProgress, SearchConfig, driver::Driver, driver::Step};
+use super::{Hypothesis, OnProgress, SearchConfig, SearchOutcome, by_key, driver::Driver, driver::Step};
 use crate::{
     constraint::Constraint,
     error::{DecodeError, Kind},
+    generate::FinishReason,
     model::{LanguageModel, SequenceId},
 };
 
@@ -59,12 +63,10 @@ impl Default for MostLikelyConfig {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct MostLikely {
-    /// The text.
-    pub text: Hypothesis,
+    /// One text.
+    pub outcome: SearchOutcome,
     /// Whether no whole text is likelier.
     pub is_proven: bool,
-    /// How many prefixes the model was asked about.
-    pub n_prefixes: usize,
 }
 
 /// A prefix whose next tokens are known.
@@ -125,36 +127,27 @@ pub fn most_likely<C: Constraint + Clone>(
     }
     let mut driver = Driver::new(model, prompt_ids, search)?;
     let sequence = driver.create()?;
-    let n_children = config.n_children;
-    let prefixes = Vec::new();
-    let queue = BinaryHeap::new();
-    let (read, forgotten) = (Vec::new(), f64::NEG_INFINITY);
-    let mut run =
-        Run { driver, sequence, read, prompt_ids, constraint, n_children, forgotten, prefixes, queue };
-    run.ask(Vec::new(), 0.0)?;
-    while let Some(entry) = run.queue.pop() {
-        run.queue_rank(entry.prefix, entry.rank + 1);
-        let (tokens, step) = run.text(&entry)?;
-        match step {
-            Step::Ended(reason) if reason.is_complete() => {
-                let text = run.driver.hypothesis(tokens, reason, entry.log_likelihood);
-                let is_proven = run.forgotten <= entry.log_likelihood;
-                let n_prefixes = run.prefixes.len();
-                return Ok(MostLikely { text, is_proven, n_prefixes });
-            }
-            Step::Ended(_) => {}
-            Step::Open => {
-                let n_tokens = tokens.len();
-                let is_over = run.prefixes.len() >= config.max_prefixes;
-                if is_over || run.driver.report(on_progress, n_tokens, None) {
-                    let text = run.finish_greedily(tokens, entry.log_likelihood)?;
-                    return Ok(MostLikely { text, is_proven: false, n_prefixes: run.prefixes.len() });
-                }
-                run.ask(tokens, entry.log_likelihood)?;
-            }
-        }
-    }
-    Err(Kind::DeadEnd { n_tokens: run.driver.max_tokens() }.into())
+    let mut run = Run {
+        driver,
+        sequence,
+        read: Vec::new(),
+        prompt_ids,
+        constraint,
+        config,
+        on_progress,
+        forgotten: f64::NEG_INFINITY,
+        prefixes: Vec::new(),
+        queue: BinaryHeap::new(),
+        best: None,
+        is_cancelled: false,
+    };
+    run.complete(Vec::new(), 0.0)?;
+    let is_searched = run.search()?;
+    let Run { driver, best, forgotten, is_cancelled, .. } = run;
+    let Some(text) = best else { return Err(Kind::DeadEnd { n_tokens: driver.max_tokens() }.into()) };
+    let is_proven = is_searched && forgotten <= text.log_likelihood;
+    let outcome = SearchOutcome { texts: vec![text], n_model_tokens: driver.n_model_tokens(), is_cancelled };
+    Ok(MostLikely { outcome, is_proven })
 }
 
 /// The state of one call of [`most_likely`].
@@ -165,16 +158,99 @@ struct Run<'a, 'm, C> {
     read: Vec<u32>,
     prompt_ids: &'a [u32],
     constraint: &'a C,
-    n_children: usize,
+    config: &'a MostLikelyConfig,
+    on_progress: &'a mut OnProgress<'a>,
     /// The largest log-likelihood of a text that is not remembered.
     forgotten: f64,
     prefixes: Vec<Prefix>,
     queue: BinaryHeap<Entry>,
+    /// The best text so far.
+    best: Option<Hypothesis>,
+    is_cancelled: bool,
 }
 
 impl<C: Constraint + Clone> Run<'_, '_, C> {
-    /// Asks the model about a prefix and queues its likeliest continuation, if it has any.
-    fn ask(&mut self, tokens: Vec<u32>, log_likelihood: f64) -> Result<(), DecodeError> {
+    /// Asks about prefixes, the likeliest first, until no text in the queue can be likelier than the best; false if
+    /// the caller or the limit on prefixes ends it before.
+    fn search(&mut self) -> Result<bool, DecodeError> {
+        while !self.is_cancelled
+            && let Some(entry) = self.queue.pop()
+        {
+            let Entry { log_likelihood, prefix, rank } = entry;
+            if self.whole().is_some_and(|best| best.log_likelihood >= log_likelihood) {
+                return Ok(true);
+            }
+            self.queue.extend(self.entry(prefix, rank + 1));
+            let (tokens, step) = self.text(&entry)?;
+            match step {
+                Step::Ended(reason) if reason.is_complete() => self.keep(tokens, reason, log_likelihood),
+                Step::Ended(_) => {}
+                Step::Open if self.prefixes.len() >= self.config.max_prefixes => {
+                    self.complete(tokens, log_likelihood)?;
+                    return Ok(false);
+                }
+                Step::Open if self.is_stopped() => {
+                    self.keep(tokens, FinishReason::Cancelled, log_likelihood);
+                }
+                Step::Open => {
+                    let prefix = self.ask(tokens, log_likelihood)?;
+                    self.queue.extend(self.entry(prefix, 0));
+                }
+            }
+        }
+        // Texts that are cut off do not count: where all texts are, there is none.
+        if !self.is_cancelled && self.whole().is_none() {
+            self.best = None;
+        }
+        Ok(!self.is_cancelled)
+    }
+
+    /// Follows the likeliest token from a prefix to the end, and queues what it passes by.
+    fn complete(&mut self, mut tokens: Vec<u32>, mut log_likelihood: f64) -> Result<(), DecodeError> {
+        loop {
+            if self.is_stopped() {
+                self.keep(tokens, FinishReason::Cancelled, log_likelihood);
+                return Ok(());
+            }
+            let prefix = self.ask(tokens, log_likelihood)?;
+            self.queue.extend(self.entry(prefix, 1));
+            let Some(entry) = self.entry(prefix, 0) else { return Ok(()) };
+            let step;
+            (tokens, step) = self.text(&entry)?;
+            log_likelihood = entry.log_likelihood;
+            if let Step::Ended(reason) = step {
+                self.keep(tokens, reason, log_likelihood);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reports progress; true from when the caller breaks off.
+    fn is_stopped(&mut self) -> bool {
+        let n_total = self.config.max_prefixes;
+        let n_done = self.prefixes.len().min(n_total);
+        let best = self.best.as_ref();
+        self.is_cancelled =
+            self.is_cancelled || self.driver.report_of(self.on_progress, n_done, n_total, best);
+        self.is_cancelled
+    }
+
+    /// The best text, if it is whole.
+    fn whole(&self) -> Option<&Hypothesis> {
+        self.best.as_ref().filter(|best| best.is_complete())
+    }
+
+    /// Keeps a text if it is the best.
+    fn keep(&mut self, tokens: Vec<u32>, reason: FinishReason, log_likelihood: f64) {
+        let text = self.driver.hypothesis(tokens, reason, log_likelihood);
+        let key = |text: &Hypothesis| text.sort_key(text.log_likelihood);
+        if self.best.as_ref().is_none_or(|best| by_key(key(&text), key(best)).is_lt()) {
+            self.best = Some(text);
+        }
+    }
+
+    /// Asks the model about a prefix.
+    fn ask(&mut self, tokens: Vec<u32>, log_likelihood: f64) -> Result<usize, DecodeError> {
         let mut constraint = self.constraint.clone();
         for (index, &id) in tokens.iter().enumerate() {
             self.driver.accept(&mut constraint, id, index + 1)?;
@@ -186,28 +262,26 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
         self.driver.truncate(self.sequence, n_kept)?;
         let logits = self.driver.forward(&[(self.sequence, &whole[n_kept..])])?.remove(0);
         self.read = whole;
+        let n_children = self.config.n_children;
         let mut likeliest = match self.driver.row(&mut constraint, &logits, tokens.len(), 1.0) {
-            Ok(row) => row.likeliest(self.n_children.saturating_add(1)),
+            Ok(row) => row.likeliest(n_children.saturating_add(1)),
             // Other prefixes may have a way on.
             Err(error) if error.is_dead_end() => Vec::new(),
             Err(error) => return Err(error),
         };
-        if let Some((_, log_probability)) = likeliest.get(self.n_children) {
+        if let Some((_, log_probability)) = likeliest.get(n_children) {
             self.forgotten = self.forgotten.max(log_likelihood + log_probability);
-            likeliest.truncate(self.n_children);
+            likeliest.truncate(n_children);
         }
-        let prefix = self.prefixes.len();
         self.prefixes.push(Prefix { tokens, log_likelihood, likeliest });
-        self.queue_rank(prefix, 0);
-        Ok(())
+        Ok(self.prefixes.len() - 1)
     }
 
-    fn queue_rank(&mut self, prefix: usize, rank: usize) {
+    /// The text of a prefix with its token of a rank, if it has so many.
+    fn entry(&self, prefix: usize, rank: usize) -> Option<Entry> {
         let Prefix { log_likelihood, likeliest, .. } = &self.prefixes[prefix];
-        if let Some((_, log_probability)) = likeliest.get(rank) {
-            let log_likelihood = log_likelihood + log_probability;
-            self.queue.push(Entry { log_likelihood, prefix, rank });
-        }
+        let (_, log_probability) = likeliest.get(rank)?;
+        Some(Entry { log_likelihood: log_likelihood + log_probability, prefix, rank })
     }
 
     /// The text of an entry, and whether it has ended.
@@ -220,27 +294,5 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
             step = self.driver.accept(&mut constraint, id, index + 1)?;
         }
         Ok((tokens, step))
-    }
-
-    /// Follows the likeliest token from here to the end.
-    fn finish_greedily(
-        &mut self,
-        mut tokens: Vec<u32>,
-        mut log_likelihood: f64,
-    ) -> Result<Hypothesis, DecodeError> {
-        loop {
-            self.ask(tokens, log_likelihood)?;
-            let prefix = self.prefixes.len() - 1;
-            let Some(&(_, log_probability)) = self.prefixes[prefix].likeliest.first() else {
-                let n_tokens = self.prefixes[prefix].tokens.len();
-                return Err(Kind::DeadEnd { n_tokens }.into());
-            };
-            log_likelihood += log_probability;
-            let step;
-            (tokens, step) = self.text(&Entry { log_likelihood, prefix, rank: 0 })?;
-            if let Step::Ended(reason) = step {
-                return Ok(self.driver.hypothesis(tokens, reason, log_likelihood));
-            }
-        }
     }
 }

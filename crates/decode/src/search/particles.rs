@@ -11,12 +11,12 @@
 //! Exact as the number of particles grows. Rejected: multinomial resampling, whose noise is larger than that of
 //! the systematic one used here.
 
-use rand::{Rng, SeedableRng};
+use rand::{Rng, SeedableRng, distr::Distribution, distr::weighted::WeightedIndex};
 use rand_chacha::ChaCha8Rng;
 
 use super::population::Population;
 use super::row::log_sum_exp;
-use super::{Hypothesis, OnProgress, SearchConfig, driver::Driver};
+use super::{OnProgress, SearchConfig, SearchOutcome, driver::Driver};
 use crate::{
     constraint::Constraint,
     error::{DecodeError, Kind},
@@ -51,7 +51,7 @@ impl Default for ParticlesConfig {
     }
 }
 
-/// A sample with its weight; the weights of all samples add up to 1.
+/// Samples with weights, which add up to 1.
 ///
 /// # Examples
 /// ```
@@ -61,21 +61,22 @@ impl Default for ParticlesConfig {
 /// let search = SearchConfig { max_tokens: 20, eos_ids: vec![0] };
 /// let anything = Unconstrained::new(vec![0]);
 /// let config = ParticlesConfig::default();
-/// let texts = particles(&mut model, &anything, &[1], &search, &config, &mut |_| ControlFlow::Continue(()));
-/// let total: f64 = texts.unwrap().iter().map(|text| text.weight).sum();
-/// assert!((total - 1.0).abs() < 1e-9);
+/// let found = particles(&mut model, &anything, &[1], &search, &config, &mut |_| ControlFlow::Continue(()));
+/// let found = found.unwrap();
+/// assert_eq!(found.weights.len(), found.outcome.texts.len());
+/// assert!((found.weights.iter().sum::<f64>() - 1.0).abs() < 1e-9);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct WeightedText {
-    /// The text.
-    pub text: Hypothesis,
-    /// How much it counts.
-    pub weight: f64,
+pub struct Particles {
+    /// The texts. The first is drawn by weight, from the whole texts if there are any.
+    pub outcome: SearchOutcome,
+    /// How much each text counts.
+    pub weights: Vec<f64>,
 }
 
 /// Weighted samples: the weights of equal texts, added up, approach the probability of the text under the model,
-/// given that the text is in the language (and within its budget). If the caller breaks off, texts may be
-/// unfinished.
+/// given that the text is in the language (and within its budget). So does the probability that a text comes first.
+/// If the caller breaks off, texts may be unfinished.
 ///
 /// # Errors
 /// If the prompt is empty or too long, a setting is out of range, the constraint allows no token of some text, or
@@ -87,7 +88,7 @@ pub fn particles<C: Constraint + Clone>(
     search: &SearchConfig,
     config: &ParticlesConfig,
     on_progress: &mut OnProgress<'_>,
-) -> Result<Vec<WeightedText>, DecodeError> {
+) -> Result<Particles, DecodeError> {
     config.check()?;
     let mut sampler = Sampler::new(SamplerConfig {
         temperature: config.temperature,
@@ -111,9 +112,18 @@ pub fn particles<C: Constraint + Clone>(
         let best = population.best(&driver);
         is_cancelled = driver.report(on_progress, population.n_tokens(), best.as_ref());
     }
-    let weights = weights(&population);
-    let texts = population.into_texts(&driver);
-    Ok(texts.into_iter().zip(weights).map(|(text, weight)| WeightedText { text, weight }).collect())
+    let mut weights = weights(&population);
+    let mut texts = population.into_texts(&driver);
+    let n_whole = texts.iter().filter(|text| text.is_complete()).count();
+    let counted = texts.iter().zip(&weights);
+    let counted =
+        counted.map(|(text, &weight)| if n_whole == 0 || text.is_complete() { weight } else { 0.0 });
+    // Weights that have become 0 by rounding cannot be drawn by; then any text is as good.
+    let drawn = WeightedIndex::new(counted).map_or(0, |index| index.sample(&mut rng));
+    texts.swap(0, drawn);
+    weights.swap(0, drawn);
+    let outcome = SearchOutcome { texts, n_model_tokens: driver.n_model_tokens(), is_cancelled };
+    Ok(Particles { outcome, weights })
 }
 
 impl ParticlesConfig {

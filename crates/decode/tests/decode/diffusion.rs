@@ -1,21 +1,21 @@
-//! Canvases and regions filled by models without taste, held to balanced brackets by exact infilling.
+//! Canvases filled by models without taste, held to balanced brackets by exact infilling.
 
 use std::ops::ControlFlow;
 
 use maskwright_automata::Fuel;
 use maskwright_decode::{
     CanvasTask, DiffusionModel, FillConfig, FillEvent, FilledCanvas, GrammarCanvas, RandomDiffusionModel,
-    RandomModel, RegionsConfig, SamplerConfig, fill_canvases, fill_regions,
+    SamplerConfig, fill_canvases,
 };
 use maskwright_grammar::{Grammar, GrammarBuilder};
-use maskwright_infill::{Canvas, CanvasConfig, Hole, Infiller, Part, Template};
+use maskwright_infill::{Canvas, CanvasConfig, Infiller};
 use maskwright_vocabulary::{TokenId, Tokenizer};
 
 const TOKENS: [&str; 13] = ["(", ")", "[", "]", "()", "[]", "](", ")[", "((", "))", "[[", "]]", "]])"];
-const EOS: u32 = 13;
+pub(crate) const EOS: u32 = 13;
 const PADDING: u32 = 14;
 const MASK: u32 = 15;
-const N_VOCAB: usize = 16;
+pub(crate) const N_VOCAB: usize = 16;
 
 /// `( "(" S ")" | "[" S "]" )*`
 fn brackets() -> Grammar {
@@ -33,7 +33,7 @@ fn brackets() -> Grammar {
     builder.finish(start).unwrap()
 }
 
-fn is_balanced(text: &[u8]) -> bool {
+pub(crate) fn is_balanced(text: &[u8]) -> bool {
     let mut open = Vec::new();
     text.iter().all(|&byte| match byte {
         b'(' | b'[' => {
@@ -45,13 +45,13 @@ fn is_balanced(text: &[u8]) -> bool {
     }) && open.is_empty()
 }
 
-fn tokenizer() -> Tokenizer {
+pub(crate) fn tokenizer() -> Tokenizer {
     let mut tokens: Vec<Vec<u8>> = TOKENS.iter().map(|token| token.as_bytes().to_vec()).collect();
     tokens.resize(N_VOCAB, Vec::new());
     Tokenizer::from_tokens(tokens, &[EOS]).unwrap()
 }
 
-fn infiller() -> Infiller {
+pub(crate) fn infiller() -> Infiller {
     Infiller::new(&brackets(), tokenizer().vocabulary().clone(), Default::default(), &Fuel::unlimited())
         .unwrap()
 }
@@ -195,43 +195,4 @@ fn what_cannot_be_is_said() {
     assert!(run(vec![None], &[], share).starts_with("revised_share is 1.5"));
     let mut model = RandomDiffusionModel::new(N_VOCAB, 8, MASK, 1);
     assert!(model.forward(&[&[99]]).unwrap_err().to_string().contains("99 is outside"));
-}
-
-#[test]
-fn regions_are_filled_with_what_stands_behind_in_view() {
-    let tokenizer = tokenizer();
-    let infiller = infiller();
-    let pieces: [&[u8]; 3] = [b"([", b"](", b")])"];
-    for seed in 0..20 {
-        let parts =
-            [Some(pieces[0]), None, Some(pieces[1]), None, Some(pieces[2])].map(|piece| match piece {
-                Some(text) => Part::Text(text.to_vec()),
-                None => Part::Hole(Hole::AtMost(6)),
-            });
-        let mut template = Template::new(&infiller, parts.to_vec()).unwrap();
-        let mut model = RandomModel::new(N_VOCAB, 64, seed);
-        let config = RegionsConfig { max_tokens: 6, ..RegionsConfig::default() };
-        let regions =
-            fill_regions(&mut model, &tokenizer, &[0], &pieces, Some(&mut template), &config).unwrap();
-        let texts = regions.iter().map(|region| tokenizer.decode(&region.tokens));
-        let between = texts.zip(&pieces[1..]).flat_map(|(text, piece)| [text, piece.to_vec()]);
-        let whole: Vec<u8> = std::iter::once(pieces[0].to_vec()).chain(between).flatten().collect();
-        assert!(is_balanced(&whole), "{}", String::from_utf8_lossy(&whole));
-        assert!(regions.iter().all(|region| region.is_ended && region.tokens.len() <= 6));
-        assert_eq!(template.complete().unwrap(), Some(whole));
-        let free = fill_regions(&mut model, &tokenizer, &[0], &pieces, None, &config).unwrap();
-        assert_eq!(free.len(), 2);
-    }
-    let mut template =
-        Template::new(&infiller, vec![Part::Text(b")".to_vec()), Part::Hole(Hole::Any)]).unwrap();
-    let mut model = RandomModel::new(N_VOCAB, 200, 1);
-    let impossible = fill_regions(
-        &mut model,
-        &tokenizer,
-        &[0],
-        &[b")", b""],
-        Some(&mut template),
-        &RegionsConfig::default(),
-    );
-    assert!(impossible.unwrap_err().to_string().starts_with("hole 0 cannot be filled"));
 }

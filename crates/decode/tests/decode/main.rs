@@ -5,5 +5,6 @@
 mod diffusion;
 mod generate;
 mod prefix;
+mod regions;
 mod search;
 mod support;

@@ -114,10 +114,14 @@ impl Constraint for Words {
     }
 }
 
-/// A random model that notes the length of every input, and can be made to fail or to answer with NaN.
+/// A random model that notes what it reads, and can be made to fail or to answer with NaN.
 pub(crate) struct Spy {
     pub(crate) model: RandomModel,
     pub(crate) n_fed: Vec<usize>,
+    /// Every token that it has read.
+    pub(crate) read: Vec<u32>,
+    /// The token that it likes best, whatever it has read.
+    pub(crate) likes: Option<u32>,
     pub(crate) fails_at: Option<usize>,
     pub(crate) answers_nan: bool,
     pub(crate) n_sequences: usize,
@@ -126,7 +130,15 @@ pub(crate) struct Spy {
 impl Spy {
     pub(crate) fn new(n_vocab: usize, context_length: usize, seed: u64) -> Self {
         let model = RandomModel::new(n_vocab, context_length, seed);
-        Spy { model, n_fed: Vec::new(), fails_at: None, answers_nan: false, n_sequences: 0 }
+        Spy {
+            model,
+            n_fed: Vec::new(),
+            read: Vec::new(),
+            likes: None,
+            fails_at: None,
+            answers_nan: false,
+            n_sequences: 0,
+        }
     }
 }
 
@@ -160,7 +172,13 @@ impl LanguageModel for Spy {
             return Err(ModelError::new("unplugged"));
         }
         self.n_fed.extend(batch.iter().map(|input| input.tokens.len()));
+        self.read.extend(batch.iter().flat_map(|input| input.tokens));
         let mut logits = self.model.forward(batch)?;
+        for row in logits.iter_mut().filter_map(Logits::last_mut) {
+            if let Some(id) = self.likes {
+                row[id as usize] = 9.0;
+            }
+        }
         if self.answers_nan {
             logits.iter_mut().filter_map(Logits::last_mut).for_each(|row| row.fill(f32::NAN));
         }

@@ -4,8 +4,8 @@
 use super::go_on;
 use maskwright_automata::Fuel;
 use maskwright_decode::{
-    AdaptiveConfig, AdaptiveSampler, BeamConfig, BestOfConfig, GrammarConstraint, Hypothesis,
-    MostLikelyConfig, ParticlesConfig, RandomModel, SamplerConfig, SearchConfig, TreeSearchConfig,
+    AdaptiveConfig, BeamConfig, BestOfConfig, GrammarConstraint, Hypothesis, MostLikelyConfig,
+    ParticlesConfig, RandomModel, SamplerConfig, SearchConfig, TreeSearchConfig, adaptive_samples,
     beam_search, best_of, most_likely, particles, tree_search,
 };
 use maskwright_engine::{Compiler, Matcher};
@@ -73,13 +73,14 @@ fn every_strategy_finishes_within_the_limit() {
         texts.extend(best_of(&mut model, &held, &prompt, &search, &config, &mut go_on).unwrap().texts);
         let config = ParticlesConfig { n_particles: 20, seed, ..ParticlesConfig::default() };
         let samples = particles(&mut model, &held, &prompt, &search, &config, &mut go_on).unwrap();
-        texts.extend(samples.into_iter().map(|sample| sample.text));
+        texts.extend(samples.outcome.texts);
         let config = MostLikelyConfig { max_prefixes: 200, ..MostLikelyConfig::default() };
-        texts.push(most_likely(&mut model, &held, &prompt, &search, &config, &mut go_on).unwrap().text);
-        let mut sampler = AdaptiveSampler::new(AdaptiveConfig { seed, ..AdaptiveConfig::default() }).unwrap();
-        for _ in 0..20 {
-            texts.push(sampler.sample(&mut model, &held, &prompt, &search).unwrap());
-        }
+        let found = most_likely(&mut model, &held, &prompt, &search, &config, &mut go_on).unwrap();
+        texts.extend(found.outcome.texts);
+        let config = AdaptiveConfig { n_texts: 20, seed, ..AdaptiveConfig::default() };
+        texts.extend(
+            adaptive_samples(&mut model, &held, &prompt, &search, &config, &mut go_on).unwrap().texts,
+        );
         assert!(texts.len() > 60);
         for text in texts {
             let bytes: Vec<u8> = text.tokens.iter().flat_map(|&id| tokens[id as usize].clone()).collect();

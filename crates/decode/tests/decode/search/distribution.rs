@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use super::{PROMPT, Texts, all_tokens, check, go_on, log_likelihood_at, model, search};
 use maskwright_decode::{
-    AdaptiveConfig, AdaptiveSampler, BestOfConfig, ParticlesConfig, SamplerConfig, WeightedText, best_of,
+    AdaptiveConfig, BestOfConfig, Particles, ParticlesConfig, SamplerConfig, adaptive_samples, best_of,
     particles,
 };
 
 type Distribution = BTreeMap<Vec<u32>, f64>;
 
-/// The probability of each text under the model, given that it is one of them; and that of all together.
-fn exact(seed: u64, temperature: f64, language: &Texts) -> (Distribution, f64) {
+/// The probability of each text under the model, given that it is one of them.
+fn exact(seed: u64, temperature: f64, language: &Texts) -> Distribution {
     let probability = |text: &Vec<u32>| log_likelihood_at(temperature, &mut model(seed), text).exp();
     let total: f64 = language.texts.iter().map(probability).sum();
-    (language.texts.iter().map(|text| (text.clone(), probability(text) / total)).collect(), total)
+    language.texts.iter().map(|text| (text.clone(), probability(text) / total)).collect()
 }
 
 /// Half the sum of the differences: 0 for equal distributions, 1 for disjoint ones.
@@ -23,10 +23,10 @@ fn distance(found: &Distribution, exact: &Distribution) -> f64 {
 }
 
 /// The weights of equal texts added up.
-fn by_text(texts: &[WeightedText]) -> Distribution {
+fn by_text(particles: &Particles) -> Distribution {
     let mut found = Distribution::new();
-    for text in texts {
-        *found.entry(all_tokens(&text.text)).or_default() += text.weight;
+    for (text, weight) in particles.outcome.texts.iter().zip(&particles.weights) {
+        *found.entry(all_tokens(text)).or_default() += weight;
     }
     found
 }
@@ -48,7 +48,7 @@ fn particles_follow_the_model_where_masking_does_not() {
     let language = Texts::new(7);
     let mut n_told_apart = 0;
     for seed in 0..6 {
-        let (exact, _) = exact(seed, 1.0, &language);
+        let exact = exact(seed, 1.0, &language);
         for resample_below in [0.0, 0.5, 1.0] {
             let config =
                 ParticlesConfig { n_particles: 4_000, resample_below, seed, ..ParticlesConfig::default() };
@@ -63,29 +63,40 @@ fn particles_follow_the_model_where_masking_does_not() {
 }
 
 #[test]
+fn the_first_particle_is_drawn_by_weight() {
+    let language = Texts::new(7);
+    let (mut first, mut weighted) = (Distribution::new(), Distribution::new());
+    for seed in 0..2_000 {
+        let config = ParticlesConfig { seed, ..ParticlesConfig::default() };
+        let found = particles(&mut model(1), &language, &PROMPT, &search(7), &config, &mut go_on).unwrap();
+        *first.entry(all_tokens(&found.outcome.texts[0])).or_default() += 1.0 / 2_000.0;
+        for (text, weight) in by_text(&found) {
+            *weighted.entry(text).or_default() += weight / 2_000.0;
+        }
+    }
+    assert!(weighted.len() > 10, "the test could not fail");
+    let distance = distance(&first, &weighted);
+    assert!(distance < 0.04, "{distance}");
+}
+
+/// The distribution of 4,000 samples, after 2,000 to learn from.
+fn adapted(seed: u64, temperature: f32, language: &Texts) -> Distribution {
+    let config = AdaptiveConfig { n_texts: 6_000, temperature, seed };
+    let outcome =
+        adaptive_samples(&mut model(seed), language, &PROMPT, &search(7), &config, &mut go_on).unwrap();
+    let mut found = Distribution::new();
+    for text in &outcome.texts[..4_000] {
+        *found.entry(all_tokens(text)).or_default() += 1.0 / 4_000.0;
+    }
+    outcome.texts.iter().step_by(500).for_each(|text| check(text, &mut model(seed), language));
+    found
+}
+
+#[test]
 fn adaptive_samples_approach_the_model() {
     let language = Texts::new(7);
     for seed in 0..6 {
-        let (exact, total) = exact(seed, 1.0, &language);
-        let mut model = model(seed);
-        let mut sampler = AdaptiveSampler::new(AdaptiveConfig { seed, ..AdaptiveConfig::default() }).unwrap();
-        let mut found = Distribution::new();
-        let mut future = sampler.expected_future();
-        for round in 0..6_000 {
-            let text = sampler.sample(&mut model, &language, &PROMPT, &search(7)).unwrap();
-            if round >= 2_000 {
-                *found.entry(all_tokens(&text)).or_default() += 1.0 / 4_000.0;
-            }
-            if round % 500 == 0 {
-                check(&text, &mut model, &language);
-            }
-            // An upper bound that only falls.
-            assert!(sampler.expected_future() <= future * (1.0 + 1e-9));
-            future = sampler.expected_future();
-            assert!(future >= total * (1.0 - 1e-6), "{future} {total}");
-        }
-        assert!(future < total * 1.05, "seed {seed}: {future} {total}");
-        let distance = distance(&found, &exact);
+        let distance = distance(&adapted(seed, 1.0, &language), &exact(seed, 1.0, &language));
         assert!(distance < 0.06, "seed {seed}: {distance}");
     }
 }
@@ -93,20 +104,12 @@ fn adaptive_samples_approach_the_model() {
 #[test]
 fn a_temperature_changes_what_is_approached() {
     let language = Texts::new(7);
-    let (plain, hot) = (exact(1, 1.0, &language).0, exact(1, 3.0, &language).0);
+    let (plain, hot) = (exact(1, 1.0, &language), exact(1, 3.0, &language));
     assert!(distance(&plain, &hot) > 0.15, "the test could not fail");
     let config = ParticlesConfig { n_particles: 4_000, temperature: 3.0, ..ParticlesConfig::default() };
     let texts = particles(&mut model(1), &language, &PROMPT, &search(7), &config, &mut go_on).unwrap();
     assert!(distance(&by_text(&texts), &hot) < 0.06);
-    let mut sampler = AdaptiveSampler::new(AdaptiveConfig { temperature: 3.0, seed: 1 }).unwrap();
-    let mut found = Distribution::new();
-    for round in 0..6_000 {
-        let text = sampler.sample(&mut model(1), &language, &PROMPT, &search(7)).unwrap();
-        if round >= 2_000 {
-            *found.entry(all_tokens(&text)).or_default() += 1.0 / 4_000.0;
-        }
-    }
-    assert!(distance(&found, &hot) < 0.06);
+    assert!(distance(&adapted(1, 3.0, &language), &hot) < 0.06);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The likeliest text against the list of all.
 
 use super::{PROMPT, Texts, all_tokens, check, go_on, log_likelihood, model, search};
-use maskwright_decode::{MostLikelyConfig, most_likely};
+use maskwright_decode::{BestOfConfig, MostLikelyConfig, SamplerConfig, best_of, most_likely};
 
 fn largest(seed: u64, language: &Texts) -> f64 {
     let likelihoods = language.texts.iter().map(|text| log_likelihood(&mut model(seed), text));
@@ -18,8 +18,8 @@ fn is_the_largest_of_all() {
             let found = most_likely(&mut model, &language, &PROMPT, &search(max_tokens), &config, &mut go_on)
                 .unwrap();
             assert!(found.is_proven);
-            check(&found.text, &mut model, &language);
-            assert!((found.text.log_likelihood - largest(seed, &language)).abs() < 1e-4);
+            check(&found.outcome.texts[0], &mut model, &language);
+            assert!((found.outcome.texts[0].log_likelihood - largest(seed, &language)).abs() < 1e-4);
         }
     }
 }
@@ -35,9 +35,15 @@ fn limits_cost_the_proof_and_nothing_else() {
         ] {
             let mut model = model(seed);
             let found = most_likely(&mut model, &language, &PROMPT, &search(7), &config, &mut go_on).unwrap();
-            check(&found.text, &mut model, &language);
+            check(&found.outcome.texts[0], &mut model, &language);
+            let greedy = BestOfConfig { n_texts: 1, sampler: SamplerConfig::greedy() };
+            let greedy = best_of(&mut model, &language, &PROMPT, &search(7), &greedy, &mut go_on).unwrap();
+            assert!(found.outcome.texts[0].log_likelihood >= greedy.texts[0].log_likelihood - 1e-9);
             let most = largest(seed, &language);
-            assert!(!found.is_proven || (found.text.log_likelihood - most).abs() < 1e-4, "{found:?}");
+            assert!(
+                !found.is_proven || (found.outcome.texts[0].log_likelihood - most).abs() < 1e-4,
+                "{found:?}"
+            );
             n_proven += usize::from(found.is_proven);
             n_unproven += usize::from(!found.is_proven);
         }
@@ -54,7 +60,7 @@ fn a_limit_on_tokens_alone_finds_the_likeliest_that_fits() {
         let found =
             most_likely(&mut model, &Texts::new(9), &PROMPT, &search(4), &config, &mut go_on).unwrap();
         let within = Texts::new(4);
-        assert!(within.texts.contains(&all_tokens(&found.text)));
-        assert!((found.text.log_likelihood - largest(seed, &within)).abs() < 1e-4);
+        assert!(within.texts.contains(&all_tokens(&found.outcome.texts[0])));
+        assert!((found.outcome.texts[0].log_likelihood - largest(seed, &within)).abs() < 1e-4);
     }
 }

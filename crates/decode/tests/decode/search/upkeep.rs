@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use super::{PROMPT, Texts, go_on, search};
 use crate::support::Spy;
 use maskwright_decode::{
-    AdaptiveConfig, AdaptiveSampler, BeamConfig, BestOfConfig, DecodeError, FinishReason, Hypothesis,
-    MostLikelyConfig, OnProgress, ParticlesConfig, SamplerConfig, TreeSearchConfig, beam_search, best_of,
+    AdaptiveConfig, BeamConfig, BestOfConfig, DecodeError, FinishReason, Hypothesis, MostLikelyConfig,
+    OnProgress, ParticlesConfig, SamplerConfig, TreeSearchConfig, adaptive_samples, beam_search, best_of,
     most_likely, particles, tree_search,
 };
 
@@ -27,12 +27,11 @@ fn run(
         2 => best_of(model, &language, prompt, &search, &BestOfConfig::default(), on_progress)
             .map(|outcome| outcome.texts),
         3 => particles(model, &language, prompt, &search, &ParticlesConfig::default(), on_progress)
-            .map(|texts| texts.into_iter().map(|text| text.text).collect()),
+            .map(|found| found.outcome.texts),
         4 => most_likely(model, &language, prompt, &search, &MostLikelyConfig::default(), on_progress)
-            .map(|found| vec![found.text]),
-        5 => AdaptiveSampler::new(AdaptiveConfig::default())
-            .and_then(|mut sampler| sampler.sample(model, &language, prompt, &search))
-            .map(|text| vec![text]),
+            .map(|found| found.outcome.texts),
+        5 => adaptive_samples(model, &language, prompt, &search, &AdaptiveConfig::default(), on_progress)
+            .map(|outcome| outcome.texts),
         _ => return None,
     })
 }
@@ -55,13 +54,14 @@ fn sequences_are_given_back_whatever_happens() {
 
 #[test]
 fn a_search_ends_when_it_is_told_to() {
-    for strategy in 0..5 {
+    for strategy in 0..6 {
         let mut n_whole = 0;
         for n_calls in 1..40 {
             let mut spy = Spy::new(20, 100, 7);
             let mut n_left = n_calls;
             let mut on_progress = |progress: &maskwright_decode::Progress<'_>| {
-                assert!(progress.n_tokens <= progress.max_tokens);
+                assert!(progress.n_done <= progress.n_total);
+                assert!(n_left > 0, "strategy {strategy} goes on");
                 n_left -= 1;
                 if n_left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
@@ -131,6 +131,11 @@ fn bad_calls_are_refused() {
         "n_children is 0",
         most_likely(&mut spy, &language, &PROMPT, &search, &config, &mut go_on).map(drop),
     );
-    let config = AdaptiveConfig { temperature: 0.0, seed: 0 };
-    refuse("temperature is 0", AdaptiveSampler::new(config).map(drop));
+    for (name, config) in [
+        ("n_texts is 0", AdaptiveConfig { n_texts: 0, ..AdaptiveConfig::default() }),
+        ("temperature is 0", AdaptiveConfig { temperature: 0.0, ..AdaptiveConfig::default() }),
+    ] {
+        let result = adaptive_samples(&mut spy, &language, &PROMPT, &search, &config, &mut go_on);
+        refuse(name, result.map(drop));
+    }
 }
