@@ -4,7 +4,7 @@
 #![allow(dead_code, reason = "shared by several test binaries")]
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What the program did.
