@@ -34,6 +34,7 @@ pub(crate) fn run_all() -> anyhow::Result<()> {
 }
 
 /// Prints how many tests were skipped, or ran on small data, because real data are absent.
+#[allow(clippy::print_stderr, reason = "the last line of the run")]
 fn report_skipped(lines: &str) {
     let tests: BTreeSet<&str> = lines.lines().filter_map(|line| line.split('\t').next()).collect();
     match tests.len() {
