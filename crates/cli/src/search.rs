@@ -1,5 +1,4 @@
-//! `generate --strategy best-of|beam|mcts|likeliest|smc|asap`: searches over many texts, of which one is written at the
-//! end.
+//! `generate --strategy best-of|beam|mcts|likeliest|smc|asap`: tries many texts, and writes one at the end.
 //!
 //! A search knows its text only when it is done, so nothing is streamed. A bar, or a line every few seconds, tells how
 //! far it is, and Ctrl-C ends it with the best text so far.
