@@ -1,6 +1,6 @@
 //! `maskwright infill`: a template with holes, filled so that the whole is in the language.
 //!
-//! Without a model the holes get some text that fits. [`regions`](crate::regions) lets a language model write them,
+//! Without a model the holes get some text that fits. [`crate::regions`] lets a language model write them,
 //! [`diffuse`] the diffusion model.
 
 use std::io::Write;
