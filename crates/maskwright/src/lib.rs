@@ -12,7 +12,8 @@
 //! let schema = r#"{"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"],
 //!     "additionalProperties": false}"#;
 //! let schema = GrammarSource::json_schema(schema, Default::default());
-//! let mut matcher = Matcher::new(&compiler.compile(&schema, &CompileOptions::default())?);
+//! let grammar = compiler.compile(&schema, &CompileOptions::default())?;
+//! let mut matcher = Matcher::new(&grammar);
 //! for token in tokenizer.encode(r#"{"ok": true}"#)? {
 //!     assert!(matcher.mask()?.contains(TokenId(token)));
 //!     assert!(matcher.accept_token(TokenId(token))?);
