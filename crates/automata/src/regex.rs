@@ -313,6 +313,7 @@ impl Regex {
     }
 
     /// The outermost operation.
+    #[doc(hidden)]
     pub fn node(&self) -> &Node {
         &self.0.node
     }

@@ -242,13 +242,9 @@ impl EngineError {
         }
     }
 
-    /// Whether the grammar's language is empty.
-    pub(crate) fn is_unproductive(&self) -> bool {
-        match &self.0 {
-            Kind::Grammar(error) => error.is_unproductive(),
-            Kind::NoText => true,
-            _ => false,
-        }
+    /// Whether the grammar is at fault, rather than the call.
+    fn is_of_grammar(&self) -> bool {
+        matches!(self.0, Kind::Grammar(_) | Kind::Automaton { .. } | Kind::Lexer(_) | Kind::NoText)
     }
 }
 
@@ -316,7 +312,7 @@ impl std::error::Error for EngineError {}
 impl From<EngineError> for Error {
     fn from(error: EngineError) -> Error {
         let otherwise = match &error {
-            error if error.is_unproductive() => ErrorKind::Grammar,
+            error if error.is_of_grammar() => ErrorKind::Grammar,
             error if error.is_broken() => ErrorKind::Internal,
             _ => ErrorKind::State,
         };

@@ -182,7 +182,7 @@ enum Lexing {
 
 use Lexing::{Basic, Contextual};
 
-/// A limit was reached. Another case is drawn, and a test whose cases are mostly of that kind fails.
+/// A limit was reached: the case doesn't count as judged, and another is drawn.
 fn not_judged() -> TestCaseError {
     TestCaseError::reject("a limit was reached")
 }

@@ -65,7 +65,7 @@ struct Case {
 }
 
 fn cases(every: usize) -> Vec<Case> {
-    let Some(shared) = maskwright_oracle::shared("") else {
+    let Some(shared) = maskwright_oracle::shared_folder("data/programs/syncode_lark_verdicts.tsv") else {
         let programs = SMALL_PROGRAMS.iter().enumerate().map(|(index, &(text, is_word))| Program {
             name: format!("program {index}"),
             text: text.to_owned(),

@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// assert!(!error.is_limit() && error.to_string().contains("item"));
 /// ```
 #[derive(Clone)]
-pub struct Error(Box<Inner>);
+pub struct Error(Arc<Inner>);
 
 #[derive(Clone)]
 struct Inner {
@@ -30,6 +30,7 @@ struct Inner {
 }
 
 /// Where something is wrong, as far as that is known, and what to do about it.
+#[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct Place {
     /// See [`Error::pointer`].
@@ -69,7 +70,8 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// `Cancelled` or `Limit` where one of the two is the cause, else `otherwise`.
+    /// For the crates of this library: `Cancelled` or `Limit` where one of the two is the cause, else `otherwise`.
+    #[doc(hidden)]
     pub fn of(is_cancelled: bool, is_limit: bool, otherwise: ErrorKind) -> ErrorKind {
         match (is_cancelled, is_limit) {
             (true, _) => ErrorKind::Cancelled,
@@ -81,26 +83,30 @@ impl ErrorKind {
 
 impl Error {
     /// An error whose message, and [`source`](std::error::Error::source), are those of `source`.
+    #[doc(hidden)]
     pub fn new(kind: ErrorKind, source: impl std::error::Error + Send + Sync + 'static) -> Error {
-        Error(Box::new(Inner { kind, source: Arc::new(source), place: Place::default() }))
+        Error(Arc::new(Inner { kind, source: Arc::new(source), place: Place::default() }))
     }
 
     /// An error with this message.
+    #[doc(hidden)]
     pub fn message(kind: ErrorKind, message: impl Into<String>) -> Error {
         Error::new(kind, Message(message.into()))
     }
 
     /// The same error, at `place`.
     #[must_use]
+    #[doc(hidden)]
     pub fn at(mut self, place: Place) -> Error {
-        self.0.place = place;
+        Arc::make_mut(&mut self.0).place = place;
         self
     }
 
     /// The same error, about what was read from `file`.
     #[must_use]
+    #[doc(hidden)]
     pub fn in_file(mut self, file: Option<&Path>) -> Error {
-        self.0.place.path = file.map(Path::to_path_buf);
+        Arc::make_mut(&mut self.0).place.path = file.map(Path::to_path_buf);
         self
     }
 

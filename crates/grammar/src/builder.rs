@@ -36,11 +36,13 @@ impl Grammar {
 
     /// The grammar's texts whatever its [watch](Grammar::watched) says.
     #[must_use]
+    #[doc(hidden)]
     pub fn without_watch(self) -> Grammar {
         Grammar { watched: None, ..self }
     }
 
     /// All expressions.
+    #[doc(hidden)]
     pub fn pool(&self) -> &ExprPool {
         &self.pool
     }
@@ -71,6 +73,7 @@ impl Grammar {
     }
 
     /// The condition that sessions keep beside the rules, if there is one.
+    #[doc(hidden)]
     pub fn watched(&self) -> Option<&Watched> {
         self.watched.as_ref()
     }
@@ -130,6 +133,7 @@ impl GrammarBuilder {
     }
 
     /// A terminal of the given language that speaks to the [watch](Self::set_watch). The empty word is not in it.
+    #[doc(hidden)]
     pub fn marked_terminal(&mut self, regex: Regex, mark: Mark) -> ExprId {
         self.any_terminal(regex, Some(mark))
     }
@@ -195,6 +199,7 @@ impl GrammarBuilder {
     }
 
     /// Gives the grammar a condition beside its rules; see [`Watch`] for what that promises.
+    #[doc(hidden)]
     pub fn set_watch(&mut self, watch: Arc<dyn Watch>) {
         self.watch = Some(watch);
     }

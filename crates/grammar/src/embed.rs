@@ -47,6 +47,7 @@ impl GrammarBuilder {
     ///
     /// # Errors
     /// If `fuel` runs out.
+    #[doc(hidden)]
     pub fn embed_all(
         &mut self,
         grammar: &Grammar,

@@ -99,6 +99,7 @@ impl Infiller {
     /// # Errors
     /// If the grammar's language is empty, sessions of it remember whole values ([`Mark::Opens`]: items that all
     /// differ), a limit is reached, or the work is cancelled through `fuel`.
+    #[doc(hidden)]
     pub fn new(
         grammar: &Grammar,
         vocabulary: Arc<Vocabulary>,
@@ -143,6 +144,7 @@ impl Infiller {
     /// assert_eq!(Template::new(&infiller, parts(2))?.complete()?, Some(b"(1)+1".to_vec()));
     /// # Ok::<(), maskwright_infill::Error>(())
     /// ```
+    #[doc(hidden)]
     pub fn lexed(
         grammar: &LexedGrammar<LarkTerminal>,
         layout: Option<&Layout>,
@@ -166,6 +168,7 @@ impl Infiller {
     }
 
     /// The limits.
+    #[doc(hidden)]
     pub fn limits(&self) -> &InfillLimits {
         &self.0.limits
     }

@@ -33,6 +33,7 @@ pub struct Report {
 
 /// One keyword of the schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReportEntry<'r> {
     /// The JSON pointer of the schema that has the keyword.
     pub pointer: String,

@@ -45,6 +45,7 @@ pub enum LexerKind {
 /// assert_eq!((python.newline.as_str(), python.tabs), ("_NL", Tabs::Spaces(8)));
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Indentation {
     /// The terminal of the end of a line and the blanks after it.
     pub newline: String,

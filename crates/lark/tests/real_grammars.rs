@@ -8,8 +8,9 @@
 
 mod common;
 
-use common::{load, shared};
+use common::load;
 use maskwright_lark::Indentation;
+use maskwright_oracle::shared_folder;
 
 /// How many terminals Lark's basic lexer has for each.
 const TERMINALS: [(&str, usize); 9] = [
@@ -26,7 +27,7 @@ const TERMINALS: [(&str, usize); 9] = [
 
 #[test]
 fn every_published_grammar_loads() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = shared_folder("data/grammars") else { return };
     let mut names = Vec::new();
     for entry in std::fs::read_dir(shared.join("data/grammars")).unwrap() {
         let path = entry.unwrap().path();
@@ -49,7 +50,7 @@ fn every_published_grammar_loads() {
 
 #[test]
 fn python_has_its_indentation() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = shared_folder("data/grammars") else { return };
     let grammar = load(&shared.join("data/grammars/python.lark"), Some(Indentation::python())).unwrap();
     let indentation = grammar.indentation.unwrap();
     let name = |id: maskwright_grammar::TerminalId| &*grammar.lexed.terminals[id.index()].name;

@@ -10,7 +10,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{Checker, load, shared};
+use common::{Checker, load};
 use maskwright_automata::Fuel;
 use maskwright_lark::{Indentation, LarkConfig, builtin, parse_lark};
 
@@ -40,7 +40,9 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn programs_are_judged_as_lark_judges_them() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = maskwright_oracle::shared_folder("data/programs/syncode_lark_verdicts.tsv") else {
+        return;
+    };
     let verdicts = std::fs::read_to_string(shared.join("data/programs/syncode_lark_verdicts.tsv")).unwrap();
     let (mut n_same, mut excepted) = (0, Vec::new());
     for language in ["go", "java", "python"] {
@@ -79,7 +81,7 @@ fn json_is_that_of_the_rfc() {
     for text in ["", "[1,]", "{a: 1}", "01", "[\"\u{1}\"]", "+1", "1 2", "nul"] {
         assert!(!checker.accepts(text), "{text}");
     }
-    let Some(shared) = shared() else { return };
+    let Some(shared) = maskwright_oracle::shared_folder("data/json-test-suite") else { return };
     let mut n_judged = 0;
     for (name, bytes) in files(&shared.join("data/json-test-suite")) {
         let Ok(text) = std::str::from_utf8(&bytes) else { continue };
@@ -114,7 +116,7 @@ fn smiles() {
     for text in ["", "C(", "C)", "[C", "Q", "C=", "=C", "C..C", "[CH4+-]", "C%1"] {
         assert!(!checker.accepts(text), "{text}");
     }
-    let Some(shared) = shared() else { return };
+    let Some(shared) = maskwright_oracle::shared_folder("data/smiles.txt") else { return };
     let molecules = std::fs::read_to_string(shared.join("data/smiles.txt")).unwrap();
     for (index, line) in molecules.lines().enumerate() {
         let is_refused = REFUSED.contains(&format!("smiles\tline {}\t", index + 1));
@@ -156,7 +158,7 @@ fn sql() {
     ] {
         assert!(!checker.accepts(text), "{text}");
     }
-    let Some(shared) = shared() else { return };
+    let Some(shared) = maskwright_oracle::shared_folder("data/sql.jsonl") else { return };
     let queries = std::fs::read_to_string(shared.join("data/sql.jsonl")).unwrap();
     for line in queries.lines() {
         let case: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -267,7 +269,7 @@ fn cpp() {
 
 /// All programs of a language must be accepted.
 fn programs(language: &str, checker: &Checker, end: &str) {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = maskwright_oracle::shared_folder("data/programs") else { return };
     for kind in ["full", "solution"] {
         for (name, bytes) in files(&shared.join(format!("data/programs/{language}/{kind}"))) {
             let text = String::from_utf8(bytes).unwrap() + end;

@@ -11,7 +11,6 @@ use maskwright_lark::{LarkGrammar, LexerKind};
 use maskwright_vocabulary::Vocabulary;
 
 use crate::json_schema::Schema;
-use crate::source::Parsed;
 use crate::{CompileOptions, Error, GrammarSource, Limits, lark};
 
 /// A grammar ready for use over one vocabulary; shared by sessions and threads.
@@ -76,8 +75,8 @@ impl CompiledGrammar {
     /// same one, which is cheap to clone and shares what it learns.
     ///
     /// # Errors
-    /// If the grammar has the contextual lexer, for which infilling is not known; a rule of a grammar with indentation leaves a
-    /// block or bracket open; or a limit is reached.
+    /// If the grammar has the contextual lexer, which infilling does not support; if a rule of a grammar with indentation leaves a
+    /// block or bracket open; or if a limit is reached.
     ///
     /// ```
     /// use maskwright::infill::{Hole, Part};
@@ -101,10 +100,7 @@ impl CompiledGrammar {
         let fuel = options.fuel(self.limits.compile_fuel);
         let (vocabulary, limits) = (self.vocabulary().clone(), self.limits.infill());
         let over_bytes = match &self.origin {
-            Origin::Source(source) => match source.read(&fuel)?.0 {
-                Parsed::OverBytes(grammar, _) => Some(*grammar),
-                Parsed::Lark(lark) => lark.over_bytes,
-            },
+            Origin::Source(source) => Some(source.grammar_within(&fuel)?),
             Origin::Schema(schema) => Some(schema.grammar(&fuel)?),
             Origin::Lark(lark) => lark.over_bytes.clone(),
         };
@@ -114,8 +110,8 @@ impl CompiledGrammar {
                 Infiller::lexed(&lark.lexed, lark.indentation.as_ref(), vocabulary, limits, &fuel)?
             }
             (None, _) => {
-                let message = "infilling is not known for the contextual lexer of a Lark grammar";
-                let hint = "compile it with the basic lexer (lexer=\"basic\", --lexer basic), which lets all terminals compete everywhere";
+                let message = "a Lark grammar with the contextual lexer has no templates or canvases";
+                let hint = "compile it with the basic lexer (lexer=\"basic\", --lexer basic), which considers all terminals at every point";
                 return Err(lark::with_hint(message, hint));
             }
         };

@@ -150,11 +150,14 @@ impl Compiler {
                 (self.engine.compile(grammar, &fuel)?, origin, report)
             }
             Parsed::Lark(lark) => {
-                let (tokens, layout) = (lark.lexed.clone(), lark.indentation.clone());
                 let sessions = match (&lark.over_bytes, lark.lexer) {
                     (Some(grammar), _) => self.engine.compile(grammar.clone(), &fuel)?,
-                    (None, LexerKind::Basic) => self.engine.compile_lexed(tokens, layout, &fuel)?,
-                    (None, _) => self.engine.compile_contextual(tokens, layout, &fuel)?,
+                    (None, LexerKind::Basic) => {
+                        self.engine.compile_lexed(lark.lexed.clone(), lark.indentation.clone(), &fuel)?
+                    }
+                    (None, _) => {
+                        self.engine.compile_contextual(lark.lexed.clone(), lark.indentation.clone(), &fuel)?
+                    }
                 };
                 (sessions, Origin::Lark(lark), None)
             }

@@ -25,7 +25,8 @@
 //! The parts: a [`Tokenizer`] (a [`Vocabulary`] with its encoder), a [`Compiler`] for it, a [`GrammarSource`], the
 //! [`CompiledGrammar`] made from it, and a [`Matcher`] for each sequence. [`Matcher::with_max_tokens`] makes sure that the
 //! text is complete within a number of tokens. A [`Template`] (fixed pieces and holes) or a [`Canvas`] (known and masked
-//! tokens) fills in a text with known parts. Every call that can fail returns [`Error`].
+//! tokens) fills in a text with known parts. Every call that can fail returns [`Error`]; the
+//! errors of building a grammar by hand convert to it.
 //!
 //! Rare options are in modules by topic: [`json_schema`], [`lark`], [`infill`], [`grammar`] (grammars built by hand) and
 //! [`inspect`] (what the engine knows, for debugging).
@@ -63,10 +64,28 @@ pub mod infill {
 }
 
 /// Grammars built by hand, rule by rule, and the types that stand for them.
+///
+/// ```
+/// use maskwright::grammar::{Fuel, GrammarBuilder};
+/// use maskwright::{CompileOptions, GrammarSource};
+/// let date = GrammarSource::regex("[0-9]{4}-[0-9]{2}").grammar(&CompileOptions::default())?;
+/// let mut builder = GrammarBuilder::new();
+/// let start = builder.declare("start");
+/// let dates = builder.embed(&date, &Fuel::new(1_000), |builder, terminal| {
+///     builder.terminal(date.terminals()[terminal.index()].clone())
+/// })?;
+/// let (open, close) = (builder.literal("["), builder.literal("]"));
+/// let body = builder.seq(&[open, dates, close]);
+/// builder.define(start, body);
+/// let source = GrammarSource::from(builder.finish(start)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub mod grammar {
-    pub use maskwright_automata::Regex;
+    pub use maskwright_automata::{ByteSet, Fuel, FuelError, Regex};
     pub use maskwright_engine::EngineGrammar;
-    pub use maskwright_grammar::{Grammar, GrammarBuilder, GrammarError};
+    pub use maskwright_grammar::{
+        ExprId, Grammar, GrammarBuilder, GrammarError, RuleId, ShuffleItem, ShuffleList, TerminalId,
+    };
 }
 
 /// For `maskwright debug` and experiments; no part of it is promised.

@@ -93,13 +93,13 @@ impl GrammarSource {
         Notation::JsonSchema { text: text.into(), config }.into()
     }
 
-    /// A grammar in Lark's language. [`LarkOptions::lexer`](lark::LarkOptions::lexer) says which terminals are considered
-    /// at a point of the text: all of them, those that the parser can accept there, or that there is no lexer.
+    /// A grammar in Lark's language. [`LarkOptions::lexer`](lark::LarkOptions::lexer) decides which terminals are considered
+    /// at each point: those that the parser can accept there, or all of them. With `DynamicComplete` there is no lexer.
     ///
     /// With [`LexerKind::DynamicComplete`](lark::LexerKind::DynamicComplete), rules and terminals may be JSON Schemas:
     /// `call: NAME "(" %json {"type": "object"} ")"`, or `%json "call.json"` for one in a file. Keys that such a schema does
     /// not name may occur twice (and count twice for `minProperties`), and a `uniqueItems` that rules cannot express is an
-    /// error: both take a session over JSON alone.
+    /// error: both work only if the whole grammar is a JSON Schema.
     ///
     /// ```
     /// use maskwright::lark::{LarkOptions, LexerKind};
@@ -141,14 +141,14 @@ impl GrammarSource {
     /// The file that the text was read from. Messages name it, and relative references of a JSON Schema
     /// (`"$ref": "address.json"`) and relative imports of a Lark grammar (`%import .names.NAME`, `%json "call.json"`) are
     /// looked for beside it. For a schema, files outside of its folder are not read, and no more than 4,096 files of 64 MiB
-    /// in all.
+    /// in all. Choices, built-in grammars and grammars built by hand have no file.
     #[must_use]
     pub fn file(mut self, path: impl Into<PathBuf>) -> GrammarSource {
         self.file = Some(path.into());
         self
     }
 
-    /// The other documents that the references of a JSON Schema may lead to.
+    /// The other documents that the references of a JSON Schema may lead to. Other sources have none.
     #[must_use]
     pub fn documents(mut self, documents: SchemaDocuments) -> GrammarSource {
         self.documents = documents;
@@ -169,7 +169,11 @@ impl GrammarSource {
     /// # Ok::<(), maskwright::Error>(())
     /// ```
     pub fn grammar(&self, options: &CompileOptions) -> Result<Grammar, Error> {
-        match self.parse(options)? {
+        self.grammar_within(&options.fuel(Limits::default().compile_fuel))
+    }
+
+    pub(crate) fn grammar_within(&self, fuel: &Fuel) -> Result<Grammar, Error> {
+        match self.read(fuel)?.0 {
             Parsed::OverBytes(grammar, _) => Ok(*grammar),
             Parsed::Lark(grammar) => grammar.over_bytes.ok_or_else(|| {
                 let message =
@@ -193,7 +197,8 @@ impl GrammarSource {
         let file = self.file.as_deref();
         let grammar = match &self.notation {
             Notation::Regex { pattern, dialect } => {
-                Grammar::from_regex(regex::parse(pattern, *dialect, fuel)?)
+                let regex = regex::parse(pattern, *dialect, fuel);
+                Grammar::from_regex(regex.map_err(|error| Error::from(error).in_file(file))?)
             }
             Notation::Gbnf(text) => {
                 let name = file.map_or(NAMELESS.into(), Path::to_string_lossy);

@@ -15,22 +15,31 @@ const LIST: &str = "MASKWRIGHT_SKIPPED";
 /// # Panics
 /// If the list of skipped tests can't be written.
 ///
-/// ```
-/// assert!(maskwright_oracle::shared("no/such/file").is_none());
+/// ```no_run
+/// let Some(tokenizer) = maskwright_oracle::shared("tokenizers/gpt2/tokenizer.json") else { return };
 /// ```
 pub fn shared(name: &str) -> Option<PathBuf> {
+    shared_folder(name).map(|folder| folder.join(name))
+}
+
+/// The folder of outside data, or `None` if it lacks `name`; counts as [`shared()`] does.
+///
+/// # Panics
+/// If the list of skipped tests can't be written.
+pub fn shared_folder(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os(FOLDER).map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")),
         PathBuf::from,
     );
     let path = folder.join(name);
     if path.exists() {
-        return Some(path);
+        return Some(folder);
     }
     if let Some(list) = std::env::var_os(LIST) {
         // A test runs on a thread of its name. One line is one write, so lines of parallel tests don't mix.
-        let test = std::thread::current().name().unwrap_or("a test").to_owned();
-        let line = format!("{test}\t{}\n", path.display());
+        let program = std::env::args().next().unwrap_or_default();
+        let line =
+            format!("{program} {}\t{}\n", std::thread::current().name().unwrap_or_default(), path.display());
         let file = std::fs::OpenOptions::new().create(true).append(true).open(list);
         file.and_then(|mut file| file.write_all(line.as_bytes()))
             .expect("the list of skipped tests is writable");

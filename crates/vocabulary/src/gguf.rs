@@ -4,8 +4,8 @@
 //! data; everything little-endian. A vocabulary is in the metadata; a model is in both parts. This module knows neither:
 //! `Tokenizer::from_gguf` and the crate `maskwright-models` read what they need through [`GgufFile`].
 //!
-//! Files come from anywhere, so no memory is taken because a file announces something. Counts and text have limits, an
-//! array is skipped and read when it is asked for, and every length is checked against the length of the file.
+//! Files are untrusted: nothing is allocated only because the file announces a size. Counts and text have limits, an array is
+//! skipped and read when it is asked for, and every length is checked against the length of the file.
 //!
 //! Rejected: candle's `gguf_file::Content`. It keeps every array as 32-byte values (a file full of bytes takes
 //! 32 times its size), divides by an alignment of 0, multiplies dimensions unchecked, and rewrites strings that
@@ -88,14 +88,15 @@ pub struct GgufTensors {
     pub alignment: u64,
 }
 
-/// An open GGUF file of which the metadata have been read.
+/// An open GGUF file whose metadata has been read.
 ///
 /// ```no_run
 /// use maskwright_vocabulary::gguf::{GgufFile, GgufValue};
 /// let mut file = GgufFile::open("model.gguf".as_ref())?;
 /// if let Some(GgufValue::Text(name)) = file.value("general.name") {
-///     println!("{name} has {} tensors", file.tensors()?.entries.len());
+///     println!("{name}");
 /// }
+/// println!("{} tensors", file.tensors()?.entries.len());
 /// # Ok::<(), maskwright_vocabulary::gguf::GgufError>(())
 /// ```
 #[derive(Debug)]
@@ -223,8 +224,8 @@ impl GgufFile {
         }
     }
 
-    /// Reads an array of integers or booleans; `None` if there is none of that name. What does not fit is the nearest
-    /// number that does.
+    /// Reads an array of integers or booleans; `None` if there is none of that name. A number
+    /// beyond `i64` becomes `i64::MAX`.
     ///
     /// # Errors
     /// As for [`texts`](GgufFile::texts).
@@ -247,7 +248,7 @@ impl GgufFile {
         })
     }
 
-    /// Reads a part of the file.
+    /// Reads a part of the file, into memory of its size.
     ///
     /// # Errors
     /// If it is not all there.
@@ -466,7 +467,7 @@ impl GgufFile {
         Ok(())
     }
 
-    /// Goes to a place, from which as much text may be read as from any.
+    /// Moves to `position`, and resets the limit on text.
     fn seek(&mut self, position: u64) -> Result<(), GgufError> {
         self.reader.seek(SeekFrom::Start(position)).map_err(|error| unreadable(&self.path, error))?;
         self.position = position;

@@ -113,6 +113,7 @@ impl Vocabulary {
     }
 
     /// A number that no other vocabulary of this process has.
+    #[doc(hidden)]
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -177,12 +178,14 @@ impl Vocabulary {
     }
 
     /// The tokens that match as text, as a packed mask of [`mask_words`]`(n_vocab)` words.
+    #[doc(hidden)]
     pub fn text_tokens(&self) -> &[u32] {
         &self.text_tokens
     }
 
     /// The trie of all tokens that match as text.
     #[inline]
+    #[doc(hidden)]
     pub fn trie(&self) -> &Trie {
         &self.trie
     }

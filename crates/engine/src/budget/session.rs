@@ -58,6 +58,7 @@ pub(crate) type MaskWithin = (Arc<MaskForm>, MaskStatus);
 /// assert_eq!((least.n_tokens, least.status), (3, TokenCountStatus::Exact));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct TokensToFinish {
     /// How many, an end-of-sequence token included.
     pub n_tokens: usize,

@@ -26,11 +26,6 @@ pub(crate) fn testdata() -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/lark")).to_owned()
 }
 
-/// The folder of shared data, if it is there.
-pub(crate) fn shared() -> Option<PathBuf> {
-    maskwright_oracle::shared("")
-}
-
 /// Reads a grammar file; relative imports are read from beside it.
 pub(crate) fn load(path: &Path, indentation: Option<Indentation>) -> Result<LarkGrammar, LarkError> {
     let text = std::fs::read_to_string(path).unwrap();

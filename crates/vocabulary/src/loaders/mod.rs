@@ -1,8 +1,7 @@
 //! Loaders for the files that tokenizers come in.
 //!
-//! Each reads its format into typed parts: [`tokens`], of which the vocabulary is made, and `bpe`, of which the encoder
-//! is made; only the latter needs the crate `tokenizers`. Files come from anywhere, so every size is checked against a
-//! limit before memory is taken for it.
+//! Each reads its format into typed parts: [`tokens`] for the vocabulary and `bpe` for the encoder. Only `bpe` needs the crate
+//! `tokenizers`. Files are untrusted, so every size is checked against a limit before memory is taken for it.
 
 #[cfg(feature = "tokenizers")]
 pub(crate) mod bpe;

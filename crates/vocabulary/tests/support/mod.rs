@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// The folder with outside data, if it is there.
 pub(crate) fn shared() -> Option<PathBuf> {
-    maskwright_oracle::shared("")
+    maskwright_oracle::shared_folder("tokenizers")
 }
 
 /// The names of the tokenizers in the shared folder.
