@@ -49,6 +49,11 @@ pub(crate) enum Kind {
          {context_length}"
     )]
     NoRoom { hole: usize, max_tokens: usize, n_before: usize, context_length: usize },
+    #[error(
+        "hole {hole} cannot be ended within the {room} tokens that are left of the model's context of \
+         {context_length}"
+    )]
+    NoRoomToEnd { hole: usize, room: usize, context_length: usize },
     #[error("hole {hole} cannot be filled, with what stands around it, to a text of the language")]
     ImpossibleTemplate { hole: usize },
     #[error("the model failed")]

@@ -50,7 +50,7 @@ const MIDDLE_TOKENS: [[&str; 3]; 5] = [
 ];
 
 impl MiddleTokens {
-    /// Those of a tokenizer, by their usual names among its special tokens. That it has them doesn't mean that every model
+    /// The tokens of a tokenizer, by their usual names among its special tokens. That it has them doesn't mean that every model
     /// with this tokenizer was trained with them.
     #[must_use]
     pub fn of(tokenizer: &Tokenizer) -> Option<MiddleTokens> {
@@ -99,12 +99,12 @@ pub struct FilledRegion {
 /// of the whole text go to `on_text` as they are known, from the first to the last; `Break` ends it there, and then the
 /// last region is not ended or some are missing.
 ///
-/// Holes of so many tokens ([`Hole::AtMost`], [`Hole::Exactly`]) always end in time. One of any length
-/// ([`Hole::Any`]) has at most [`RegionsConfig::max_tokens`] tokens, and those that end it then. A limit of the first
-/// kind costs more with each of its tokens, since all ways to complete the hole within it are followed.
+/// A hole with a limit ([`Hole::AtMost`], [`Hole::Exactly`]) always ends within it. A [`Hole::Any`] gets at most
+/// [`RegionsConfig::max_tokens`] tokens, and at most half of the room in the model's context; then it is closed with few
+/// more. Limited holes cost more per token, because every completion within the limit is tracked.
 ///
 /// The prompt is what the model reads first, such as a beginning-of-text token or an instruction. The model reads each
-/// token once, but for the text in front of a hole where its end is cut into other tokens than it was written in.
+/// token once, unless the text before a hole is tokenized differently the second time.
 ///
 /// # Errors
 /// If the template is impossible, a text does not fit into the model's context or cannot be encoded, a hole is the first
@@ -191,30 +191,44 @@ impl Run<'_> {
             Some(Part::Text(text)) => self.encoded(text)?.first().copied(),
             _ => None,
         };
-        self.regions.push(FilledRegion { tokens: Vec::new(), is_ended: false });
-        let (mut n_left, is_limited) = match kind {
-            Hole::Any => {
-                (self.max_tokens.min(self.model.context_length().saturating_sub(whole.len())), false)
-            }
+        let (given, allowed) = (whole.len(), self.model.context_length());
+        let room = allowed.checked_sub(given).ok_or(Kind::PromptTooLong { given, allowed })?;
+        let (n_tokens, is_limited) = match kind {
+            // The other half of the room is for what ends the hole.
+            Hole::Any => (self.max_tokens.min(room / 2), false),
             Hole::AtMost(n) | Hole::Exactly(n) => (n, true),
         };
-        self.check_room(whole.len(), n_left)?;
+        if n_tokens > room {
+            let (hole, max_tokens) = (self.regions.len(), n_tokens);
+            return Err(Kind::NoRoom { hole, max_tokens, n_before: given, context_length: allowed }.into());
+        }
+        self.regions.push(FilledRegion { tokens: Vec::new(), is_ended: false });
         let mut template = self.template(kind, after)?;
-        if self.write_tokens(&mut template, &mut whole, n_left, next)?.is_break() {
+        if self.write_tokens(&mut template, &mut whole, n_tokens, next)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        if !is_limited && !self.is_ended() {
-            // Whatever is open is ended within the fewest tokens, up to a factor of 2.
-            n_left = 1;
-            template = self.template(Hole::AtMost(n_left), after)?;
-            while !template.is_possible().map_err(failed)? {
-                n_left *= 2;
-                self.check_room(whole.len(), n_left)?;
-                template = self.template(Hole::AtMost(n_left), after)?;
-            }
-            return self.write_tokens(&mut template, &mut whole, n_left, next);
+        if is_limited || self.is_ended() {
+            return Ok(ControlFlow::Continue(()));
         }
-        Ok(ControlFlow::Continue(()))
+        let (mut template, n_tokens) = self.shortest_end(allowed - whole.len(), after)?;
+        self.write_tokens(&mut template, &mut whole, n_tokens, next)
+    }
+
+    /// The template of the last region's end, and its limit: the fewest tokens that end the hole, up to a factor of 2, and
+    /// at most `room`.
+    fn shortest_end(&self, room: usize, after: &[Part]) -> Result<(Template, usize), DecodeError> {
+        let mut n_tokens = 1.min(room);
+        loop {
+            let mut template = self.template(Hole::AtMost(n_tokens), after)?;
+            if template.is_possible().map_err(failed)? {
+                return Ok((template, n_tokens));
+            }
+            if n_tokens == room {
+                let (hole, context_length) = (self.regions.len() - 1, self.model.context_length());
+                return Err(Kind::NoRoomToEnd { hole, room, context_length }.into());
+            }
+            n_tokens = (2 * n_tokens).min(room);
+        }
     }
 
     /// What stands there now, a hole, and what comes after it.
@@ -227,14 +241,6 @@ impl Run<'_> {
     /// Whether the last region is ended.
     fn is_ended(&self) -> bool {
         self.regions.last().is_some_and(|region| region.is_ended)
-    }
-
-    fn check_room(&self, n_before: usize, max_tokens: usize) -> Result<(), DecodeError> {
-        let (hole, context_length) = (self.regions.len() - 1, self.model.context_length());
-        if n_before.saturating_add(max_tokens) > context_length {
-            return Err(Kind::NoRoom { hole, max_tokens, n_before, context_length }.into());
-        }
-        Ok(())
     }
 
     /// Lets the model write at most `n_tokens` tokens into the first hole of `template`, unless it ends the hole before,
@@ -262,7 +268,9 @@ impl Run<'_> {
             if n_allowed == 0 {
                 return Err(Kind::ImpossibleTemplate { hole }.into());
             }
-            // What it likes is taken where it is allowed: drawing again only what is refused is the same distribution.
+            // What it likes is taken where it is allowed, and drawn again from the allowed tokens where it is not. Without
+            // top-k, top-p and min-p that is the distribution of one draw from the allowed tokens. With them it is not:
+            // the first draw is filtered before the mask, and the second one after it.
             let allowed = liked.filter(|&id| is_allowed(&self.mask, id));
             let id = match allowed.or_else(|| self.sampler.sample(&row)) {
                 Some(id) => id,

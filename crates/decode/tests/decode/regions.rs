@@ -86,14 +86,30 @@ fn a_hole_of_any_length_is_ended_after_the_limit() {
     }
 }
 
+/// A hole took the whole context, and then there was no room to end it; nor if 5 tokens were needed, 8 were tried, and 6
+/// were there.
+#[test]
+fn a_hole_leaves_room_for_its_end() {
+    let mut model = Spy::new(N_VOCAB, 12, 1);
+    model.likes = Some(8);
+    let config = RegionsConfig { sampler: SamplerConfig::greedy(), ..RegionsConfig::default() };
+    let parts = [text("["), Part::Hole(Hole::Any), text("]")];
+    let (whole, regions) = fill(&mut model, &parts, &config).unwrap();
+    assert!(is_balanced(&whole), "{}", String::from_utf8_lossy(&whole));
+    // Five times `((`, and five times `))`.
+    assert!(regions[0].is_ended && regions[0].tokens.len() == 10, "{regions:?}");
+}
+
 #[test]
 fn nothing_is_read_twice() {
     let mut model = Spy::new(N_VOCAB, 64, 3);
-    let parts = [text("("), Part::Hole(Hole::Exactly(3)), Part::Hole(Hole::Exactly(2)), text(")")];
-    let (whole, _) = fill(&mut model, &parts, &RegionsConfig::default()).unwrap();
-    assert!(is_balanced(&whole));
-    // The prompt and `(`, and then each token once, unless the text was cut otherwise before the second hole.
-    assert_eq!(model.n_fed[..3], [2, 1, 1], "{:?}", model.n_fed);
+    // The text before the second hole is cut into the tokens that it was written in.
+    model.likes = Some(4);
+    let config = RegionsConfig { sampler: SamplerConfig::greedy(), ..RegionsConfig::default() };
+    let parts = [text("["), Part::Hole(Hole::Exactly(3)), Part::Hole(Hole::Exactly(2)), text("]")];
+    assert_eq!(fill(&mut model, &parts, &config).unwrap().0, b"[()()()()()]");
+    // The prompt and `[`, and then each token once; the last one is not read.
+    assert_eq!(model.n_fed, [2, 1, 1, 1, 1]);
 }
 
 #[test]
@@ -133,4 +149,8 @@ fn it_can_be_broken_off_and_says_what_cannot_be() {
     assert!(message(64, &[text(")"), Part::Hole(Hole::Any)]).starts_with("hole 0 cannot be filled"));
     let told = message(5, &parts);
     assert!(told.starts_with("hole 0 may take 4 tokens, after 2"), "{told}");
+    let open = [text("[([([("), Part::Hole(Hole::Any)];
+    assert_eq!(message(3, &open), "the prompt has 7 tokens, the model's context holds 3");
+    let told = message(10, &open);
+    assert!(told.starts_with("hole 0 cannot be ended within the "), "{told}");
 }
