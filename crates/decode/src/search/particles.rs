@@ -16,7 +16,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::population::Population;
 use super::row::log_sum_exp;
-use super::{OnProgress, SearchConfig, SearchOutcome, driver::Driver};
+use super::{Hypothesis, OnProgress, SearchConfig, SearchOutcome, driver::Driver};
 use crate::{
     constraint::Constraint,
     error::{DecodeError, Kind},
@@ -68,7 +68,7 @@ impl Default for ParticlesConfig {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Particles {
-    /// The texts. The first is drawn by weight, from the whole texts if there are any.
+    /// The texts, whole ones before others. The first is drawn by weight; the others are in no order of likelihood.
     pub outcome: SearchOutcome,
     /// How much each text counts.
     pub weights: Vec<f64>,
@@ -112,18 +112,23 @@ pub fn particles<C: Constraint + Clone>(
         let best = population.best(&driver);
         is_cancelled = driver.report(on_progress, population.n_tokens(), best.as_ref());
     }
-    let mut weights = weights(&population);
-    let mut texts = population.into_texts(&driver);
-    let n_whole = texts.iter().filter(|text| text.is_complete()).count();
-    let counted = texts.iter().zip(&weights);
-    let counted =
-        counted.map(|(text, &weight)| if n_whole == 0 || text.is_complete() { weight } else { 0.0 });
-    // Weights that have become 0 by rounding cannot be drawn by; then any text is as good.
-    let drawn = WeightedIndex::new(counted).map_or(0, |index| index.sample(&mut rng));
-    texts.swap(0, drawn);
-    weights.swap(0, drawn);
+    let weights = weights(&population);
+    let weighed = population.into_texts(&driver).into_iter().zip(weights).collect();
+    let (texts, weights) = drawn_first(weighed, &mut rng).into_iter().unzip();
     let outcome = SearchOutcome { texts, n_model_tokens: driver.n_model_tokens(), is_cancelled };
     Ok(Particles { outcome, weights })
+}
+
+/// Puts whole texts before others, and first of all one that is drawn by weight, from the whole texts if there are any.
+fn drawn_first(mut weighed: Vec<(Hypothesis, f64)>, rng: &mut ChaCha8Rng) -> Vec<(Hypothesis, f64)> {
+    weighed.sort_by_key(|(text, _)| !text.is_complete());
+    let n_whole = weighed.iter().filter(|(text, _)| text.is_complete()).count();
+    let n_drawn_from = if n_whole == 0 { weighed.len() } else { n_whole };
+    let counted = weighed[..n_drawn_from].iter().map(|&(_, weight)| weight);
+    // Weights that have become 0 by rounding cannot be drawn by; then any of these texts is as good.
+    let drawn = WeightedIndex::new(counted).map_or(0, |index| index.sample(rng));
+    weighed.swap(0, drawn);
+    weighed
 }
 
 impl ParticlesConfig {
@@ -169,6 +174,31 @@ fn systematic(weights: &[f64], offset: f64) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generate::FinishReason;
+
+    /// An unfinished text came first where the whole ones had lost their weight by rounding.
+    #[test]
+    fn a_whole_text_comes_first_whatever_the_weights_are() {
+        let text = |finish_reason, id| Hypothesis {
+            tokens: vec![id],
+            eos_id: None,
+            finish_reason,
+            log_likelihood: -1.0,
+            n_tokens: 1,
+        };
+        let (cut, whole) = (FinishReason::Cancelled, FinishReason::Terminated);
+        let first = |weighed: &[(FinishReason, f64)]| {
+            let texts = (0..).zip(weighed).map(|(id, &(reason, weight))| (text(reason, id), weight));
+            let drawn = drawn_first(texts.collect(), &mut ChaCha8Rng::seed_from_u64(1));
+            assert!(drawn.is_sorted_by_key(|(text, _)| !text.is_complete()));
+            let (text, weight) = &drawn[0];
+            (text.tokens[0], *weight)
+        };
+        assert_eq!(first(&[(cut, 1.0), (whole, 0.0)]), (1, 0.0));
+        assert_eq!(first(&[(cut, f64::NAN), (whole, f64::NAN)]).0, 1);
+        assert_eq!(first(&[(whole, 0.0), (cut, 0.7), (whole, 0.3)]), (2, 0.3));
+        assert_eq!(first(&[(cut, 0.0), (cut, 1.0)]), (1, 1.0));
+    }
 
     #[test]
     fn systematic_draws_keep_to_the_weights() {
