@@ -80,6 +80,18 @@ pub fn adaptive_samples<C: Constraint + Clone>(
     config: &AdaptiveConfig,
     on_progress: &mut OnProgress<'_>,
 ) -> Result<SearchOutcome, DecodeError> {
+    learn_from_samples(model, constraint, prompt_ids, search, config, on_progress).map(|(outcome, _)| outcome)
+}
+
+/// The samples, and what they have taught.
+fn learn_from_samples<C: Constraint + Clone>(
+    model: &mut dyn LanguageModel,
+    constraint: &C,
+    prompt_ids: &[u32],
+    search: &SearchConfig,
+    config: &AdaptiveConfig,
+    on_progress: &mut OnProgress<'_>,
+) -> Result<(SearchOutcome, Learnt), DecodeError> {
     let &AdaptiveConfig { n_texts, temperature, seed } = config;
     if n_texts == 0 {
         return Err(Kind::BadCount { name: "n_texts", given: 0, allowed: "at least 1" }.into());
@@ -109,7 +121,9 @@ pub fn adaptive_samples<C: Constraint + Clone>(
             tokens.push(id);
             let step = driver.accept(&mut constraint, id, tokens.len())?;
             let best = texts.iter().rev().find(|text| text.is_complete());
-            is_cancelled = driver.report_of(on_progress, texts.len(), n_texts, best);
+            // With its last token nothing is left to break off.
+            let is_last = texts.len() + 1 == n_texts && step != Step::Open;
+            is_cancelled = driver.report_of(on_progress, texts.len(), n_texts, best) && !is_last;
             match step {
                 Step::Ended(reason) => break reason,
                 Step::Open if is_cancelled => break FinishReason::Cancelled,
@@ -121,7 +135,8 @@ pub fn adaptive_samples<C: Constraint + Clone>(
     }
     texts.reverse();
     texts.sort_by_key(|text| !text.is_complete());
-    Ok(SearchOutcome { texts, n_model_tokens: driver.n_model_tokens(), is_cancelled })
+    let outcome = SearchOutcome { texts, n_model_tokens: driver.n_model_tokens(), is_cancelled };
+    Ok((outcome, learnt))
 }
 
 /// What samples have taught about the texts of one prompt and one constraint.
@@ -196,5 +211,82 @@ impl Learnt {
             debug_assert!(log_future <= self.nodes[node].log_future + 1e-9, "bounds only fall");
             self.nodes[node].log_future = log_future;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use super::*;
+    use crate::{
+        constraint::Unconstrained, healing::TokenText, model::SequenceInput, prefix::PrefixConstraint,
+        random_model::RandomModel,
+    };
+
+    type Tokens = Vec<Option<Vec<u8>>>;
+
+    fn model(seed: u64) -> RandomModel {
+        RandomModel::new(6, 64, seed).with_scale(3.0)
+    }
+
+    /// The probability that the model's text begins with `owed` after `read`.
+    fn total(model: &mut RandomModel, tokens: &Tokens, read: &[u32], owed: &[u8]) -> f64 {
+        if owed.is_empty() {
+            return 1.0;
+        }
+        let sequence = model.create_sequence().unwrap();
+        let logits = model.forward(&[SequenceInput::last(sequence, read)]).unwrap().remove(0);
+        model.release_sequence(sequence);
+        let row = Row::new(logits.row(0), &[], 1.0);
+        let next = (0..6).filter_map(|id| Some((id, owed.strip_prefix(tokens.text(id)?)?)));
+        next.map(|(id, rest)| {
+            row.log_probability(id).exp() * total(model, tokens, &[read, &[id]].concat(), rest)
+        })
+        .sum()
+    }
+
+    /// Texts that begin with `abcabc`, cut into tokens in any way.
+    #[test]
+    fn the_bound_is_never_too_low_and_comes_close() {
+        let text = |text: &str| Some(text.as_bytes().to_vec());
+        let tokens: Tokens = vec![None, text("a"), text("b"), text("c"), text("ab"), text("bc")];
+        let constraint = PrefixConstraint::new(Unconstrained::new(vec![0]), b"abcabc".to_vec(), &tokens);
+        let search = SearchConfig { max_tokens: 7, eos_ids: vec![0] };
+        for seed in 0..6 {
+            let total = total(&mut model(seed), &tokens, &[1], b"abcabc");
+            let future = |n_texts| {
+                let config = AdaptiveConfig { n_texts, seed, ..AdaptiveConfig::default() };
+                let on_progress = &mut |_: &super::super::Progress<'_>| ControlFlow::Continue(());
+                let model = &mut model(seed);
+                let (_, learnt) =
+                    learn_from_samples(model, &constraint, &[1], &search, &config, on_progress).unwrap();
+                learnt.nodes[0].log_future.exp()
+            };
+            for n_texts in [1, 10, 300] {
+                assert!(future(n_texts) >= total * (1.0 - 1e-6), "seed {seed}, {n_texts}: {total}");
+            }
+            assert!(future(1) > total * 1.05, "seed {seed}: the test could not fail");
+            assert!(future(300) < total * 1.05, "seed {seed}: {} {total}", future(300));
+        }
+    }
+
+    /// Ctrl-C at the very last token counted as a search that was broken off.
+    #[test]
+    fn nothing_is_left_to_break_off_at_the_last_token() {
+        let search = SearchConfig { max_tokens: 7, eos_ids: vec![0] };
+        let anything = Unconstrained::new(vec![0]);
+        let config = AdaptiveConfig { n_texts: 2, ..AdaptiveConfig::default() };
+        let run = |n_calls: usize| {
+            let mut n_seen = 0;
+            let outcome = adaptive_samples(&mut model(3), &anything, &[1], &search, &config, &mut |_| {
+                n_seen += 1;
+                if n_seen == n_calls { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            (outcome.unwrap(), n_seen)
+        };
+        let (whole, n_calls) = run(usize::MAX);
+        assert_eq!(run(n_calls).0, whole);
+        assert!(!whole.is_cancelled && run(n_calls - 1).0.is_cancelled);
     }
 }
