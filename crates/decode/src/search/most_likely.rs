@@ -67,6 +67,9 @@ pub struct MostLikely {
     pub outcome: SearchOutcome,
     /// Whether no whole text is likelier.
     pub is_proven: bool,
+    /// Whether the search came to its end, rather than to the limit on prefixes or to a `Break`. If it did and there is no
+    /// proof, a likelier text may have a token that [`MostLikelyConfig::n_children`] left out.
+    pub is_searched: bool,
 }
 
 /// A prefix whose next tokens are known.
@@ -107,7 +110,8 @@ impl PartialEq for Entry {
 impl Eq for Entry {}
 
 /// The text of the largest log-likelihood, its end included, among those that `constraint` allows and
-/// [`SearchConfig::max_tokens`] has room for. Texts that are cut off do not count.
+/// [`SearchConfig::max_tokens`] has room for. Texts that are cut off do not count, unless the caller or the limit on
+/// prefixes ends the search before a whole one is found.
 ///
 /// # Errors
 /// If the prompt is empty or too long, a setting is out of range, no text can be finished, or the model or the
@@ -147,7 +151,7 @@ pub fn most_likely<C: Constraint + Clone>(
     let Some(text) = best else { return Err(Kind::DeadEnd { n_tokens: driver.max_tokens() }.into()) };
     let is_proven = is_searched && forgotten <= text.log_likelihood;
     let outcome = SearchOutcome { texts: vec![text], n_model_tokens: driver.n_model_tokens(), is_cancelled };
-    Ok(MostLikely { outcome, is_proven })
+    Ok(MostLikely { outcome, is_proven, is_searched })
 }
 
 /// The state of one call of [`most_likely`].
@@ -240,11 +244,15 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
         self.best.as_ref().filter(|best| best.is_complete())
     }
 
-    /// Keeps a text if it is the best.
+    /// Keeps a text if it is the best: a whole one before others, then the likelier. Of two that are cut off, the longer.
     fn keep(&mut self, tokens: Vec<u32>, reason: FinishReason, log_likelihood: f64) {
         let text = self.driver.hypothesis(tokens, reason, log_likelihood);
         let key = |text: &Hypothesis| text.sort_key(text.log_likelihood);
-        if self.best.as_ref().is_none_or(|best| by_key(key(&text), key(best)).is_lt()) {
+        let is_better = |best: &Hypothesis| match text.is_complete() || best.is_complete() {
+            true => by_key(key(&text), key(best)).is_lt(),
+            false => (text.n_tokens, text.log_likelihood) > (best.n_tokens, best.log_likelihood),
+        };
+        if self.best.as_ref().is_none_or(is_better) {
             self.best = Some(text);
         }
     }

@@ -1,7 +1,9 @@
 //! The likeliest text against the list of all.
 
+use std::ops::ControlFlow;
+
 use super::{PROMPT, Texts, all_tokens, check, go_on, log_likelihood, model, search};
-use maskwright_decode::{BestOfConfig, MostLikelyConfig, SamplerConfig, best_of, most_likely};
+use maskwright_decode::{BestOfConfig, MostLikelyConfig, Progress, SamplerConfig, best_of, most_likely};
 
 fn largest(seed: u64, language: &Texts) -> f64 {
     let likelihoods = language.texts.iter().map(|text| log_likelihood(&mut model(seed), text));
@@ -63,4 +65,31 @@ fn a_limit_on_tokens_alone_finds_the_likeliest_that_fits() {
         assert!(within.texts.contains(&all_tokens(&found.outcome.texts[0])));
         assert!((found.outcome.texts[0].log_likelihood - largest(seed, &within)).abs() < 1e-4);
     }
+}
+
+/// A short prefix took the place of a longer text that was cut off, since it was likelier.
+#[test]
+fn a_text_that_is_cut_off_does_not_become_shorter() {
+    let mut n_full = 0;
+    for seed in 0..20 {
+        let mut longest = 0;
+        for n_calls in 1..20 {
+            let mut n_left = n_calls;
+            let on_progress = &mut |_: &Progress<'_>| {
+                n_left -= 1;
+                if n_left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            let (language, config) = (Texts::new(9), MostLikelyConfig::default());
+            let found =
+                most_likely(&mut model(seed), &language, &PROMPT, &search(3), &config, on_progress).unwrap();
+            let text = &found.outcome.texts[0];
+            if text.is_complete() {
+                break;
+            }
+            assert!(text.n_tokens >= longest, "seed {seed}, {n_calls} calls: {text:?}");
+            longest = text.n_tokens;
+            n_full += usize::from(longest == 3);
+        }
+    }
+    assert!(n_full > 5, "the test could not fail: {n_full}");
 }

@@ -61,7 +61,7 @@ fn a_search_ends_when_it_is_told_to() {
             let mut n_left = n_calls;
             let mut on_progress = |progress: &maskwright_decode::Progress<'_>| {
                 assert!(progress.n_done <= progress.n_total);
-                assert!(n_left > 0, "strategy {strategy} goes on");
+                assert!(n_left > 0, "strategy {strategy} continues");
                 n_left -= 1;
                 if n_left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
