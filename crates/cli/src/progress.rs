@@ -1,5 +1,5 @@
-//! Progress: bars on a terminal, else lines. Of long work a line every few seconds; of downloads, which first say where
-//! from and where to, a line for each stage.
+//! Progress: bars on a terminal, else lines. Long work prints a line every few seconds. A download first says where it
+//! comes from and goes to, then prints a line for each stage.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};

@@ -56,7 +56,7 @@ pub(crate) fn prepare(
     tokenizer: &Tokenizer,
 ) -> anyhow::Result<Prompt> {
     let dialogue =
-        if arguments.raw { None } else { dialogue(arguments.system.as_deref(), text, info, tokenizer)? };
+        if arguments.raw { None } else { dialogue(arguments.system.as_deref(), text, RAW, info, tokenizer)? };
     if let Some(ids) = dialogue {
         // The dialogue ends where the template ends, at a boundary that the model knows: nothing to heal.
         return Ok(Prompt::unhealed(ids));
@@ -83,7 +83,8 @@ pub(crate) fn before_template(
     info: &ModelInfo,
     tokenizer: &Tokenizer,
 ) -> anyhow::Result<Vec<u32>> {
-    let dialogue = prompt.map(|text| dialogue(None, text, info, tokenizer)).transpose()?.flatten();
+    let instead = "leave out -p to let it begin with the template";
+    let dialogue = prompt.map(|text| dialogue(None, text, instead, info, tokenizer)).transpose()?.flatten();
     let mut ids = match dialogue {
         Some(ids) => ids,
         None => plain(prompt.unwrap_or_default(), info, tokenizer)?,
@@ -94,10 +95,14 @@ pub(crate) fn before_template(
     Ok(ids)
 }
 
-/// A prompt in the model's chat template; `None`, with a note, if it has none.
+/// What to do instead of giving `generate` an empty prompt.
+const RAW: &str = "use --raw to let it begin anywhere";
+
+/// A prompt in the model's chat template; `None`, with a note, if it has none. What to do `instead` of an empty prompt.
 fn dialogue(
     system: Option<&str>,
     text: &str,
+    instead: &str,
     info: &ModelInfo,
     tokenizer: &Tokenizer,
 ) -> anyhow::Result<Option<Vec<u32>>> {
@@ -106,7 +111,7 @@ fn dialogue(
         return Ok(None);
     };
     if text.trim().is_empty() {
-        bail!("the prompt is empty: say what the model shall write, or use --raw to let it begin anywhere");
+        bail!("the prompt is empty: say what the model shall write, or {instead}");
     }
     let system = system.map(ChatMessage::system);
     let messages: Vec<ChatMessage> = system.into_iter().chain([ChatMessage::user(text)]).collect();
