@@ -69,6 +69,13 @@ impl<'a> SequenceInput<'a> {
     }
 }
 
+/// How many of its tokens a sequence that has read `read` keeps when it reads `whole` instead: those that both begin with,
+/// but not the last of `whole`, which is read again for its logits.
+pub(crate) fn n_kept(read: &[u32], whole: &[u32]) -> usize {
+    let n_common = read.iter().zip(whole).take_while(|(old, new)| old == new).count();
+    n_common.min(whole.len().saturating_sub(1))
+}
+
 /// The logits of one sequence: a row of `n_vocab` values for each position asked for, oldest first.
 ///
 /// # Examples

@@ -15,7 +15,7 @@ use maskwright_vocabulary::{TokenId, Tokenizer};
 use crate::constraint::ConstraintError;
 use crate::error::{DecodeError, Kind};
 use crate::mask::{apply_mask, is_allowed, mask_len};
-use crate::model::{LanguageModel, Logits, SequenceId, SequenceInput};
+use crate::model::{LanguageModel, Logits, SequenceId, SequenceInput, n_kept};
 use crate::sampler::{Sampler, SamplerConfig};
 
 /// The tokens around what a fill-in-the-middle model reads: prefix, text in front, suffix, text after, middle.
@@ -217,7 +217,7 @@ impl Run<'_> {
     /// The template of the last region's end, and its limit: the fewest tokens that end the hole, up to a factor of 2, and
     /// at most `room`.
     fn shortest_end(&self, room: usize, after: &[Part]) -> Result<(Template, usize), DecodeError> {
-        let mut n_tokens = 1.min(room);
+        let mut n_tokens = room.min(1);
         loop {
             let mut template = self.template(Hole::AtMost(n_tokens), after)?;
             if template.is_possible().map_err(failed)? {
@@ -312,10 +312,9 @@ impl Run<'_> {
         Ok(self.tokenizer.encode_bytes(text).map_err(ConstraintError::new)?)
     }
 
-    /// The logits after `whole`. What the sequence has in common with it is kept, but for at least one token.
+    /// The logits after `whole`, of which only what is new is read.
     fn logits(&mut self, whole: &[u32]) -> Result<Vec<f32>, DecodeError> {
-        let n_common = self.read.iter().zip(whole).take_while(|(old, new)| old == new).count();
-        let n_kept = n_common.min(whole.len() - 1);
+        let n_kept = n_kept(&self.read, whole);
         self.model.truncate(self.sequence, n_kept)?;
         let logits = self.model.forward(&[SequenceInput::last(self.sequence, &whole[n_kept..])])?;
         self.read = whole.to_vec();

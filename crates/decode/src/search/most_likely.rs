@@ -23,7 +23,7 @@ use crate::{
     constraint::Constraint,
     error::{DecodeError, Kind},
     generate::FinishReason,
-    model::{LanguageModel, SequenceId},
+    model::{LanguageModel, SequenceId, n_kept},
 };
 
 /// How [`most_likely`] runs.
@@ -264,9 +264,7 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
             self.driver.accept(&mut constraint, id, index + 1)?;
         }
         let whole: Vec<u32> = self.prompt_ids.iter().chain(&tokens).copied().collect();
-        // All but at least one token of what the sequence has in common with the new text is kept.
-        let n_common = self.read.iter().zip(&whole).take_while(|(old, new)| old == new).count();
-        let n_kept = n_common.min(whole.len() - 1);
+        let n_kept = n_kept(&self.read, &whole);
         self.driver.truncate(self.sequence, n_kept)?;
         let logits = self.driver.forward(&[(self.sequence, &whole[n_kept..])])?.remove(0);
         self.read = whole;
