@@ -9,7 +9,7 @@ use maskwright_decode::{
     Constraint, FinishReason, GenerateConfig, Generation, GrammarConstraint, LanguageModel, PrefixConstraint,
     Sampler, SamplerConfig, Unconstrained, generate,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::arguments::{Generate, StrategyArgument};
 use crate::budget::{Start, TokenLimits};
@@ -76,7 +76,9 @@ fn generate_text(
     let mut held = Held::new(matcher, &prompt, &tokenizer);
     let writer = TextWriter::new(arguments.json);
     let mut writer = TokenWriter { tokenizer: &tokenizer, n_repeated: prompt.healed.len(), writer };
+    let mut tokens = Vec::new();
     let mut on_token = |event: &maskwright_decode::TokenEvent| {
+        tokens.extend((!event.is_eos).then_some(event.id));
         let written = if event.is_eos { ControlFlow::Continue(()) } else { writer.write(event.id) };
         if interrupt.is_pressed() { ControlFlow::Break(()) } else { written }
     };
@@ -89,37 +91,56 @@ fn generate_text(
     };
     let is_accepting = held.is_accepting();
     let text = writer.writer.finish(result.is_ok() && is_accepting)?;
-    let (generation, found) = result.map_err(|error| Failure(format!("{:#}", anyhow::Error::new(error))))?;
+    let (generation, found) = match result {
+        Ok(found) => found,
+        // Ctrl-C breaks off a long pass of the model too, which is then an error. What has been written counts; there are
+        // no figures.
+        Err(_) if interrupt.is_pressed() => {
+            if arguments.json {
+                let reason = FinishReason::Cancelled;
+                print_json(&to_json(&text, reason, is_accepting, &tokens, Value::Null))?;
+            }
+            return Ok(interrupted(tokens.len()));
+        }
+        Err(error) => return Err(Failure(format!("{:#}", anyhow::Error::new(error))).into()),
+    };
 
     let statistics = match found {
         None => Statistics::new(&generation, prompt.ids.len(), grammar.is_some()),
         Some(found) => Statistics::of_search(&generation, prompt.ids.len(), found),
     };
     if arguments.json {
-        let (key, text) = bytes::json_member(&text);
-        print_json(&json!({
-            key: text,
-            "finish_reason": finish_name(generation.finish_reason),
-            "is_complete": is_accepting,
-            "tokens": &generation.tokens,
-            "stats": statistics.to_json(arguments.stats),
-        }))?;
+        let (reason, stats) = (generation.finish_reason, statistics.to_json(arguments.stats));
+        print_json(&to_json(&text, reason, is_accepting, &generation.tokens, stats))?;
     } else if arguments.stats {
         let _ = write!(anstream::stderr(), "{statistics}");
     }
     conclude(&generation, arguments, &held)
 }
 
+fn to_json(text: &[u8], reason: FinishReason, is_complete: bool, tokens: &[u32], stats: Value) -> Value {
+    let (key, text) = bytes::json_member(text);
+    json!({
+        key: text,
+        "finish_reason": finish_name(reason),
+        "is_complete": is_complete,
+        "tokens": tokens,
+        "stats": stats,
+    })
+}
+
+/// Says that Ctrl-C ended the text where it is. A search may have looked at many others.
+fn interrupted(n_tokens: usize) -> Outcome {
+    let tokens = if n_tokens == 1 { "token" } else { "tokens" };
+    say(format_args!("interrupted; the text has {n_tokens} {tokens}"));
+    Outcome::Interrupted
+}
+
 /// Says how it ended, where that needs saying.
 fn conclude(generation: &Generation, arguments: &Generate, held: &Held<'_>) -> anyhow::Result<Outcome> {
-    let n_tokens = generation.steps.len();
     let reason = match generation.finish_reason {
         FinishReason::Eos | FinishReason::Terminated => return Ok(Outcome::Done),
-        FinishReason::Cancelled => {
-            let tokens = if n_tokens == 1 { "token" } else { "tokens" };
-            say(format_args!("interrupted after {n_tokens} {tokens}"));
-            return Ok(Outcome::Interrupted);
-        }
+        FinishReason::Cancelled => return Ok(interrupted(generation.steps.len())),
         FinishReason::MaxTokens => format!("--max-tokens {} is reached", arguments.max_tokens),
         FinishReason::ContextFull => "the model's context is full".to_owned(),
     };
@@ -214,5 +235,42 @@ impl TokenWriter<'_> {
         let n_skipped = self.n_repeated.min(bytes.len());
         self.n_repeated -= n_skipped;
         self.writer.push(&bytes[n_skipped..])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::arguments::{Command, CommandLine};
+
+    /// Ctrl-C while the model read a long text was an error, and nothing was written.
+    #[test]
+    fn what_ctrl_c_breaks_off_is_an_outcome() {
+        let Some(model) = maskwright_oracle::shared("models/stories260K/stories260K-f32.gguf") else {
+            return;
+        };
+        let model = model.display().to_string();
+        let prompt = "Once upon a time ".repeat(10);
+        for strategy in ["sample", "beam"] {
+            let line = [
+                "maskwright",
+                "generate",
+                "--model",
+                &model,
+                "-p",
+                &prompt,
+                "--strategy",
+                strategy,
+                "--json",
+            ];
+            let Command::Generate(arguments) = CommandLine::parse_from(line).command else {
+                panic!("the command is generate")
+            };
+            let search = Search::of(&arguments).unwrap();
+            let outcome = generate_text(&arguments, search, None, &prompt, &Interrupt::pressed());
+            assert_eq!(outcome.unwrap(), Outcome::Interrupted, "{strategy}");
+        }
     }
 }
