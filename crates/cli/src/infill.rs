@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Infill) -> anyhow::Result<Outcome> {
             return impossible(arguments, n_holes, tokenizer.n_vocab(), &why);
         }
         Checked::Possible { mut template, parts } => {
-            let text = template.complete()?.unwrap_or_default();
+            let text = template.complete()?.expect("a possible template has a text");
             Filled {
                 text,
                 n_holes: n_holes(&parts),
@@ -72,7 +72,7 @@ pub(crate) struct Filled {
     pub(crate) text: Vec<u8>,
     pub(crate) n_holes: usize,
     pub(crate) n_vocab: usize,
-    /// The tokens that a model wrote, by hole.
+    /// The tokens that a model wrote, by hole, where that is known.
     pub(crate) n_tokens: Option<Vec<usize>>,
     /// False if it was broken off.
     pub(crate) is_complete: bool,
@@ -133,6 +133,8 @@ impl TemplateText {
     pub(crate) fn read(arguments: &Infill) -> anyhow::Result<TemplateText> {
         let (given, file) = (arguments.template.as_deref(), arguments.file.as_deref());
         let (name, text) = input::read("template", "--template TEXT", given, file)?;
+        // What is no marker is told before anything is loaded.
+        parts(&text, &name)?;
         Ok(TemplateText { name, text, is_argument: given.is_some() })
     }
 
@@ -145,18 +147,27 @@ impl TemplateText {
     /// Whether the holes can be filled. A line end after the last line of a file that the grammar has no place for does
     /// not count.
     pub(crate) fn check(&self, infiller: &Infiller) -> anyhow::Result<Checked> {
-        let without = input::without_line_end(&self.text).filter(|_| !self.is_argument);
-        let mut impossible = None;
-        for text in [Some(self.text.as_slice()), without].into_iter().flatten() {
-            let parts = parts(text, &self.name)?;
-            let mut template = Template::new(infiller, parts.clone())?;
-            let Some(why) = template.why_impossible()? else {
-                return Ok(Checked::Possible { template, parts });
-            };
-            // What is wrong with the text as it was given says more.
-            impossible.get_or_insert(Checked::Impossible { n_holes: n_holes(&parts), why });
+        let given = self.check_text(&self.text, infiller)?;
+        if matches!(given, Checked::Impossible { .. })
+            && !self.is_argument
+            && let Some(without) = input::without_line_end(&self.text)
+        {
+            let without = self.check_text(without, infiller)?;
+            if matches!(without, Checked::Possible { .. }) {
+                return Ok(without);
+            }
         }
-        Ok(impossible.unwrap_or(Checked::Impossible { n_holes: 0, why: String::new() }))
+        // What is wrong with the text as it was given says more.
+        Ok(given)
+    }
+
+    fn check_text(&self, text: &[u8], infiller: &Infiller) -> anyhow::Result<Checked> {
+        let parts = parts(text, &self.name)?;
+        let mut template = Template::new(infiller, parts.clone())?;
+        Ok(match template.why_impossible()? {
+            None => Checked::Possible { template, parts },
+            Some(why) => Checked::Impossible { n_holes: n_holes(&parts), why },
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use anyhow::Context;
+use maskwright::CompileOptions;
 use maskwright::infill::Part;
 use maskwright_decode::{LanguageModel, MiddleTokens, RegionsConfig, Sampler, SamplerConfig, fill_regions};
 
@@ -43,9 +44,15 @@ fn fill(
         }
         false => None,
     };
-    let infiller =
-        source.compile(&tokenizer, Some(interrupt.cancel_token()))?.infiller(&Default::default())?;
-    let parts = match text.check(&infiller)? {
+    let mut options = CompileOptions::default();
+    options.cancel = Some(interrupt.cancel_token());
+    let infiller = source.compile(&tokenizer, Some(interrupt.cancel_token()))?.infiller(&options)?;
+    let checked = text.check(&infiller)?;
+    if interrupt.is_pressed() {
+        say("interrupted");
+        return Ok(Outcome::Interrupted);
+    }
+    let parts = match checked {
         Checked::Impossible { n_holes, why } => {
             return impossible(arguments, n_holes, tokenizer.n_vocab(), &why);
         }
@@ -60,23 +67,63 @@ fn fill(
         let written = writer.push(bytes);
         if interrupt.is_pressed() { ControlFlow::Break(()) } else { written }
     };
-    let config = RegionsConfig { sampler, max_tokens: arguments.max_tokens, middle_tokens };
+    let max_tokens = arguments.max_tokens;
+    let config = RegionsConfig { sampler, max_tokens, middle_tokens };
     let model: &mut dyn LanguageModel = &mut model;
     let result = fill_regions(model, &tokenizer, &infiller, &parts, &prompt, &config, on_text);
     let is_complete = result.as_ref().is_ok_and(|regions| {
         regions.len() == n_holes(&parts) && regions.iter().all(|region| region.is_ended)
     });
     let text = writer.finish(is_complete)?;
-    let regions = result.map_err(|error| Failure(format!("{:#}", anyhow::Error::new(error))))?;
+    let regions = match result {
+        Ok(regions) => Some(regions),
+        // Ctrl-C breaks off a long pass of the model too, which is then an error. What has been written counts.
+        Err(_) if interrupt.is_pressed() => None,
+        Err(error) => return Err(Failure(format!("{:#}", anyhow::Error::new(error))).into()),
+    };
+    let (n_holes, n_vocab) = (n_holes(&parts), tokenizer.n_vocab());
     if arguments.json {
-        let n_tokens = Some(regions.iter().map(|region| region.tokens.len()).collect());
-        let (n_holes, n_vocab) = (n_holes(&parts), tokenizer.n_vocab());
+        let n_tokens =
+            regions.as_ref().map(|regions| regions.iter().map(|region| region.tokens.len()).collect());
         print_json(&Filled { text, n_holes, n_vocab, n_tokens, is_complete }.to_json())?;
     }
     if interrupt.is_pressed() && !is_complete {
-        let n_ended = regions.iter().filter(|region| region.is_ended).count();
-        say(format_args!("interrupted after {n_ended} of {} holes", n_holes(&parts)));
+        match regions {
+            Some(regions) => {
+                let n_ended = regions.iter().filter(|region| region.is_ended).count();
+                say(format_args!("interrupted after {n_ended} of {n_holes} holes"));
+            }
+            None => say("interrupted"),
+        }
         return Ok(Outcome::Interrupted);
     }
     Ok(Outcome::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::arguments::{Command, CommandLine};
+
+    /// Ctrl-C after the grammar was compiled ended with exit code 1 if the template was impossible.
+    #[test]
+    fn ctrl_c_counts_before_the_first_text() {
+        let Some(model) = maskwright_oracle::shared("models/stories260K/stories260K-f32.gguf") else {
+            return;
+        };
+        let model = model.display().to_string();
+        for template in ["b{{hole}}", "a{{hole}}"] {
+            let line = ["maskwright", "infill", "--model", &model, "--regex", "a{50}", "-t", template];
+            let Command::Infill(arguments) = CommandLine::parse_from(line).command else {
+                panic!("the command is infill")
+            };
+            let source = Source::require(&arguments.grammar).unwrap();
+            let text = TemplateText::read(&arguments).unwrap();
+            let sampler = arguments.sampling.into();
+            let outcome = fill(&arguments, &model, &source, &text, sampler, &Interrupt::pressed());
+            assert_eq!(outcome.unwrap(), Outcome::Interrupted, "{template}");
+        }
+    }
 }

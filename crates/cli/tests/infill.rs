@@ -74,6 +74,11 @@ fn bad_usage() {
     maskwright(&["infill", "--regex", "a", "-t", "b\n {{hole:x}}"])
         .exits(2)
         .says(&["the template:2:2", "{{hole:8}}"]);
+    // Before anything is loaded.
+    for names in [["--model", "no-such-model"], ["--tokenizer", "no-such-tokenizer"]] {
+        let always = ["infill", "--regex", "a", "-t", "b\n {{hole:x}}"];
+        maskwright(&[&always[..], &names].concat()).exits(2).says(&["the template:2:2", "{{hole:8}}"]);
+    }
     let limit = ["infill", "--regex", "a+", "--tokenizer", "gpt2", "-t", "{{hole=99999999}}"];
     maskwright(&limit).exits(2).says(&["positions"]);
 }
