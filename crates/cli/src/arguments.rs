@@ -195,12 +195,11 @@ pub(crate) struct Generate {
     /// Cut the text off at --max-tokens instead of completing it within them
     #[arg(long, help_heading = "Decoding")]
     pub(crate) no_guarantee: bool,
-    /// How the text is found
+    /// How the text is found. Options that a strategy has no use for are refused
     #[arg(long, value_name = "HOW", default_value = "sample", help_heading = "Decoding")]
     pub(crate) strategy: StrategyArgument,
-    /// How much --strategy tries: texts at the same time (best-of, beam: 10; smc: 16), texts one after another (asap:
-    /// 10), tries for each token (mcts: 20), beginnings of texts (likeliest: 1000). More find better texts and take longer
-    /// [default: as above]
+    /// How many texts or steps --strategy tries [default: best-of, beam, asap 10; smc 16; mcts 20 for each token;
+    /// likeliest 1000 beginnings]. More tries find better texts and take longer
     #[arg(long, value_name = "N", help_heading = "Decoding")]
     pub(crate) tries: Option<NonZeroUsize>,
     #[command(flatten)]
@@ -219,47 +218,51 @@ pub(crate) struct Generate {
 /// How tokens are drawn.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct SamplingArguments {
-    /// How freely tokens are drawn: logits are divided by it; 0 always takes the likeliest. The defaults of
-    /// --temperature, --top-k and --top-p suit small models; with `--temperature 1 --top-k 0 --top-p 1` tokens are drawn
-    /// by the model's own probabilities
-    #[arg(
-        long,
-        value_name = "T",
-        default_value_t = 0.8,
-        help_heading = "Decoding",
-        allow_negative_numbers = true
-    )]
-    pub(crate) temperature: f32,
-    /// Sample among the N likeliest tokens; 0: all
-    #[arg(long, value_name = "N", default_value_t = 40, help_heading = "Decoding")]
-    pub(crate) top_k: usize,
-    /// Sample among the fewest likeliest tokens with this probability together; 1: all
-    #[arg(
-        long,
-        value_name = "P",
-        default_value_t = 0.95,
-        help_heading = "Decoding",
-        allow_negative_numbers = true
-    )]
-    pub(crate) top_p: f32,
-    /// Sample among the tokens at least P times as likely as the likeliest
-    #[arg(
-        long,
-        value_name = "P",
-        default_value_t = 0.0,
-        help_heading = "Decoding",
-        allow_negative_numbers = true
-    )]
-    pub(crate) min_p: f32,
-    /// Start of the random draws: the same seed gives the same text
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Decoding")]
-    pub(crate) seed: u64,
+    /// How freely tokens are drawn: logits are divided by it; 0 always takes the likeliest [default: 0.8; with the
+    /// strategies smc and asap 1, the model's own probabilities]. The defaults of --temperature, --top-k and --top-p suit
+    /// small models; with `--temperature 1 --top-k 0 --top-p 1` tokens are drawn by the model's own probabilities
+    #[arg(long, value_name = "T", help_heading = "Decoding", allow_negative_numbers = true)]
+    pub(crate) temperature: Option<f32>,
+    /// Sample among the N likeliest tokens; 0: all [default: 40]
+    #[arg(long, value_name = "N", help_heading = "Decoding")]
+    pub(crate) top_k: Option<usize>,
+    /// Sample among the fewest likeliest tokens with this probability together; 1: all [default: 0.95]
+    #[arg(long, value_name = "P", help_heading = "Decoding", allow_negative_numbers = true)]
+    pub(crate) top_p: Option<f32>,
+    /// Sample among the tokens at least P times as likely as the likeliest [default: 0]
+    #[arg(long, value_name = "P", help_heading = "Decoding", allow_negative_numbers = true)]
+    pub(crate) min_p: Option<f32>,
+    /// Start of the random draws: the same seed gives the same text [default: 0]
+    #[arg(long, value_name = "N", help_heading = "Decoding")]
+    pub(crate) seed: Option<u64>,
+}
+
+impl SamplingArguments {
+    /// The options that the user gave.
+    pub(crate) fn given(self) -> impl Iterator<Item = &'static str> {
+        let SamplingArguments { temperature, top_k, top_p, min_p, seed } = self;
+        let options = [
+            (temperature.is_some(), "--temperature"),
+            (top_k.is_some(), "--top-k"),
+            (top_p.is_some(), "--top-p"),
+            (min_p.is_some(), "--min-p"),
+            (seed.is_some(), "--seed"),
+        ];
+        options.into_iter().filter_map(|(is_given, option)| is_given.then_some(option))
+    }
 }
 
 impl From<SamplingArguments> for SamplerConfig {
+    /// With defaults that suit small models.
     fn from(arguments: SamplingArguments) -> SamplerConfig {
         let SamplingArguments { temperature, top_k, top_p, min_p, seed } = arguments;
-        SamplerConfig { temperature, top_k, top_p, min_p, seed }
+        SamplerConfig {
+            temperature: temperature.unwrap_or(0.8),
+            top_k: top_k.unwrap_or(40),
+            top_p: top_p.unwrap_or(0.95),
+            min_p: min_p.unwrap_or(0.0),
+            seed: seed.unwrap_or(0),
+        }
     }
 }
 
@@ -268,21 +271,22 @@ impl From<SamplingArguments> for SamplerConfig {
 pub(crate) enum StrategyArgument {
     /// The likeliest allowed token
     Greedy,
-    /// At random by the model's probabilities among the allowed tokens (--temperature, --top-k, --top-p, --min-p)
+    /// At random by the model's probabilities among the allowed tokens (--temperature, --top-k, --top-p, --min-p, --seed)
     Sample,
-    /// Several texts as by `sample`; the one that is likeliest per token. A cheap way to avoid a bad sample
+    /// Several texts as by `sample`, with its options; the one that is likeliest per token. A cheap way to avoid a bad
+    /// sample
     BestOf,
-    /// Several texts side by side, of which the likeliest are continued; the one that is likeliest per token
+    /// Several texts side by side. The likeliest are extended; the one that is likeliest per token is written
     Beam,
     /// Monte Carlo tree search: some hundred model tokens for each token of the text, never worse than greedy
     Mcts,
-    /// The likeliest text of all, for short texts such as names, dates and labels; a note says where it is not sure
+    /// The likeliest text of all. For short texts: names, dates, labels. A note says if a likelier one may exist
     Likeliest,
-    /// Drawn as if the model wrote freely and only valid texts were kept; `sample` may be led into texts that the model
-    /// finds unlikely. Several texts side by side (--temperature, --seed)
+    /// Draw a text as if the model wrote freely and only valid texts were kept. (`sample` can end in texts that the model
+    /// finds unlikely.) Uses several texts side by side (--temperature, --seed)
     Smc,
-    /// The same aim as smc, with texts one after another: each learns from the ones before where the grammar leads to
-    /// unlikely texts. Less memory, more time (--temperature, --seed)
+    /// The same aim as smc, with one text after another. Each text learns from the earlier ones. Less memory, more time
+    /// (--temperature, --seed)
     Asap,
 }
 
@@ -315,8 +319,8 @@ pub(crate) struct Check {
 /// A hole is written {{hole}} (any text), {{hole:8}} (at most 8 tokens) or {{hole=3}} (exactly 3 tokens). Without a model
 /// the holes get some text that fits. With --model the model writes them from left to right, and every token leaves a
 /// way to complete the whole. With --model builtin-diffusion the holes, each of a given number of tokens, are filled by
-/// the diffusion model that comes with the program, in any order. The whole text goes to standard output. A line end
-/// after the last line of a file that the grammar has no place for does not count.
+/// the diffusion model that comes with the program, in any order. The whole text goes to standard output. If the
+/// grammar has no place for the line end at the end of the file, it is ignored.
 ///
 /// Models begin a word with the space before it. So where a word comes next, put the hole right after the last one:
 /// 'The capital of{{hole}}'.
@@ -338,14 +342,14 @@ pub(crate) struct Infill {
     /// gpt2, cl100k_base, o200k_base
     #[arg(long, value_name = "FILE|NAME", conflicts_with = "model")]
     pub(crate) tokenizer: Option<String>,
-    /// What a language model is asked before it reads the template. What the diffusion model is asked for: smiles, person,
-    /// book, city, event, order or recipe; by default what the schema's file is called, else smiles
+    /// The question that the language model reads before the template. With builtin-diffusion: the kind of text (smiles,
+    /// person, book, city, event, order, recipe) [default: the name of the schema's file, else smiles]
     #[arg(long, short, value_name = "TEXT", requires = "model", allow_hyphen_values = true)]
     #[arg(help_heading = "With --model")]
     pub(crate) prompt: Option<String>,
-    /// A language model ends a hole {{hole}} after N tokens, as soon as the grammar lets it
-    #[arg(long, value_name = "N", default_value_t = 64, help_heading = "With --model")]
-    pub(crate) max_tokens: usize,
+    /// After N tokens, end a {{hole}} as soon as the grammar allows [default: 64]
+    #[arg(long, value_name = "N", requires = "model", help_heading = "With --model")]
+    pub(crate) max_tokens: Option<usize>,
     /// Let the model read the text after a hole too (fill in the middle). For code models that were trained for it
     #[arg(long, requires = "model", conflicts_with = "prompt", help_heading = "With --model")]
     pub(crate) fim: bool,

@@ -9,7 +9,8 @@ use anyhow::{Context, bail};
 use maskwright::infill::{CanvasConfig, Hole, Infiller, Part};
 use maskwright::{Canvas, Matcher, TokenId, Tokenizer};
 use maskwright_decode::{
-    CanvasConstraint, CanvasTask, FillConfig, FillEvent, FilledCanvas, GrammarCanvas, fill_canvases,
+    CanvasConstraint, CanvasTask, FillConfig, FillEvent, FilledCanvas, GrammarCanvas, SamplerConfig,
+    fill_canvases,
 };
 use maskwright_models::{BUILTIN_SCHEMAS, BuiltinDiffusion, builtin_diffusion};
 use serde_json::json;
@@ -152,7 +153,7 @@ fn write(
     let (key, member) = bytes::json_member(text);
     let mut value = json!({
         "prompt": kind,
-        "seed": arguments.sampling.seed,
+        "seed": SamplerConfig::from(arguments.sampling).seed,
         "is_word": is_word,
         "n_positions": filled.positions.len(),
         "n_steps": statistics.n_steps,

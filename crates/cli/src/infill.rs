@@ -25,12 +25,18 @@ pub(crate) fn run(arguments: &Infill) -> anyhow::Result<Outcome> {
         Some(diffuse::NAME) if arguments.fim => {
             bail!("--fim goes with a language model, not with {}", diffuse::NAME)
         }
+        Some(diffuse::NAME) if arguments.max_tokens.is_some() => {
+            bail!("--max-tokens goes with a language model, not with {}", diffuse::NAME)
+        }
         Some(diffuse::NAME) => return diffuse::run(arguments),
         _ if arguments.tokens.is_some() => {
             bail!("--tokens goes with --model {}; else a template says what is missing", diffuse::NAME)
         }
         Some(name) => return regions::run(arguments, name),
         None => {}
+    }
+    if let Some(option) = arguments.sampling.given().next() {
+        bail!("{option} goes with --model NAME: without a model nothing is drawn at random");
     }
     let source = Source::require(&arguments.grammar)?;
     let text = TemplateText::read(arguments)?;

@@ -15,6 +15,9 @@ use crate::outcome::{Failure, Outcome, print_json, say};
 use crate::text_stream::TextWriter;
 use crate::{model, prompt};
 
+/// The default of `--max-tokens`.
+const MAX_TOKENS: usize = 64;
+
 /// Lets the model `name` fill the holes.
 pub(crate) fn run(arguments: &Infill, name: &str) -> anyhow::Result<Outcome> {
     model::ensure_one_thread();
@@ -67,7 +70,7 @@ fn fill(
         let written = writer.push(bytes);
         if interrupt.is_pressed() { ControlFlow::Break(()) } else { written }
     };
-    let max_tokens = arguments.max_tokens;
+    let max_tokens = arguments.max_tokens.unwrap_or(MAX_TOKENS);
     let config = RegionsConfig { sampler, max_tokens, middle_tokens };
     let model: &mut dyn LanguageModel = &mut model;
     let result = fill_regions(model, &tokenizer, &infiller, &parts, &prompt, &config, on_text);

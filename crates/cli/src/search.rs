@@ -38,10 +38,50 @@ pub(crate) struct Found {
     /// How many tokens the model has read.
     pub(crate) n_model_tokens: usize,
     pub(crate) elapsed: Duration,
-    /// That of the text; `None` if it has no tokens.
+    /// The perplexity of the text; `None` if it has no tokens.
     pub(crate) perplexity: Option<f64>,
     /// Whether no text is likelier; `None` for strategies that look for something else.
     pub(crate) is_proven: Option<bool>,
+}
+
+/// Whether a text is known to be the likeliest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Proof {
+    Proven,
+    /// The search came to its limit, or was broken off.
+    Stopped,
+    /// The search came to its end, but looked only at the likeliest tokens after each beginning.
+    TokensLeftOut,
+}
+
+impl Proof {
+    /// Why another text may be likelier.
+    fn doubt(self) -> Option<&'static str> {
+        match self {
+            Proof::Proven => None,
+            Proof::Stopped => Some("the search stopped at its limit; raise it with --tries N"),
+            Proof::TokensLeftOut => {
+                Some("the search looked only at the likeliest tokens after each beginning of a text")
+            }
+        }
+    }
+}
+
+/// Refuses options of sampling that the strategy has no use for. The greedy one takes them as `sample` at temperature 0 does.
+fn refuse_useless(arguments: &Generate) -> anyhow::Result<()> {
+    use StrategyArgument::{Asap, BestOf, Greedy, Sample, Smc};
+    for option in arguments.sampling.given() {
+        let (uses, names): (&[StrategyArgument], _) = match option {
+            "--temperature" | "--seed" => {
+                (&[Greedy, Sample, BestOf, Smc, Asap], "sample, best-of, smc or asap")
+            }
+            _ => (&[Greedy, Sample, BestOf], "sample or best-of"),
+        };
+        if !uses.contains(&arguments.strategy) {
+            bail!("{option} goes with --strategy {names}");
+        }
+    }
+    Ok(())
 }
 
 impl Search {
@@ -51,8 +91,11 @@ impl Search {
     /// If other arguments do not go with it.
     pub(crate) fn of(arguments: &Generate) -> anyhow::Result<Option<Search>> {
         let tries = |default: usize| arguments.tries.map_or(default, NonZeroUsize::get);
+        refuse_useless(arguments)?;
         let sampler = SamplerConfig::from(arguments.sampling);
-        let SamplerConfig { temperature, seed, .. } = sampler;
+        let seed = sampler.seed;
+        // These strategies are true to the model's own probabilities.
+        let true_temperature = arguments.sampling.temperature.unwrap_or(1.0);
         let search = match arguments.strategy {
             StrategyArgument::Greedy | StrategyArgument::Sample if arguments.tries.is_some() => {
                 bail!("--tries goes with --strategy best-of, beam, mcts, likeliest, smc or asap")
@@ -76,14 +119,19 @@ impl Search {
             StrategyArgument::Smc => {
                 let default = ParticlesConfig::default();
                 let n_particles = tries(default.n_particles);
-                Search::Particles(ParticlesConfig { n_particles, temperature, seed, ..default })
+                Search::Particles(ParticlesConfig {
+                    n_particles,
+                    temperature: true_temperature,
+                    seed,
+                    ..default
+                })
             }
             StrategyArgument::Asap => {
                 let n_texts = tries(AdaptiveConfig::default().n_texts);
-                Search::Adaptive(AdaptiveConfig { n_texts, temperature, seed })
+                Search::Adaptive(AdaptiveConfig { n_texts, temperature: true_temperature, seed })
             }
         };
-        if temperature == 0.0
+        if arguments.sampling.temperature == Some(0.0)
             && matches!(search, Search::BestOf(_) | Search::Particles(_) | Search::Adaptive(_))
         {
             bail!(
@@ -110,7 +158,7 @@ impl Search {
     ) -> Result<(Generation, Found), DecodeError> {
         let search = SearchConfig { max_tokens: config.max_tokens, eos_ids: config.eos_ids.clone() };
         let clock = Instant::now();
-        let (outcome, is_proven) = match held {
+        let (outcome, proof) = match held {
             Held::Nothing => {
                 let anything = Unconstrained::new(config.eos_ids.clone());
                 self.run(model, &anything, prompt_ids, &search, interrupt)?
@@ -128,12 +176,12 @@ impl Search {
         };
         let best = texts.into_iter().next().unwrap_or_else(nothing);
         if is_cancelled && best.is_complete() {
-            note("this is the best text so far");
-        } else if is_proven == Some(false) && !is_cancelled {
-            note(
-                "another text may be likelier: the search ended before it was sure; --tries N lets it go on for longer",
-            );
+            let is_drawn = matches!(self, Search::Particles(_) | Search::Adaptive(_));
+            note(if is_drawn { "this is the text so far" } else { "this is the best text so far" });
+        } else if let Some(doubt) = proof.and_then(Proof::doubt).filter(|_| !is_cancelled) {
+            note(format_args!("another text may be likelier: {doubt}"));
         }
+        let is_proven = proof.map(|proof| proof == Proof::Proven);
         for (index, &id) in best.tokens.iter().chain(&best.eos_id).enumerate() {
             if let Some(constraint) = held.constraint() {
                 constraint.accept_token(id)?;
@@ -152,7 +200,7 @@ impl Search {
         Ok((Generation { tokens: best.tokens, eos_id: best.eos_id, finish_reason, steps }, found))
     }
 
-    /// The search, and whether its text is proven to be the likeliest, where that is what it looks for.
+    /// The search, and the proof that its text is the likeliest, where that is what it looks for.
     fn run<C: Constraint + Clone>(
         self,
         model: &mut dyn LanguageModel,
@@ -160,7 +208,7 @@ impl Search {
         prompt: &[u32],
         search: &SearchConfig,
         interrupt: &Interrupt,
-    ) -> Result<(SearchOutcome, Option<bool>), DecodeError> {
+    ) -> Result<(SearchOutcome, Option<Proof>), DecodeError> {
         let unit = match self {
             Search::BestOf(_) | Search::Beam(_) | Search::Tree(_) | Search::Particles(_) => "tokens",
             Search::Likeliest(_) => "beginnings of texts",
@@ -192,7 +240,14 @@ impl Search {
                 tree_search(model, constraint, prompt, search, config, on_progress).map(alone)
             }
             Search::Likeliest(config) => most_likely(model, constraint, prompt, search, config, on_progress)
-                .map(|found| (found.outcome, Some(found.is_proven))),
+                .map(|found| {
+                    let proof = match (found.is_proven, found.is_searched) {
+                        (true, _) => Proof::Proven,
+                        (false, true) => Proof::TokensLeftOut,
+                        (false, false) => Proof::Stopped,
+                    };
+                    (found.outcome, Some(proof))
+                }),
             Search::Particles(config) => particles(model, constraint, prompt, search, config, on_progress)
                 .map(|found| (found.outcome, None)),
             Search::Adaptive(config) => {
@@ -202,8 +257,8 @@ impl Search {
         match result {
             // Ctrl-C breaks off a long pass of the model too, which is then an error.
             Err(_) if interrupt.is_pressed() && last.best().is_some() => {
-                let is_proven = matches!(self, Search::Likeliest(_)).then_some(false);
-                Ok((last, is_proven))
+                let proof = matches!(self, Search::Likeliest(_)).then_some(Proof::Stopped);
+                Ok((last, proof))
             }
             result => result,
         }

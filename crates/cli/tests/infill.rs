@@ -129,6 +129,14 @@ fn a_model_is_held_to_the_template() {
 fn options_of_models_go_with_models() {
     maskwright(&["infill", "--regex", "a", "-t", "{{hole}}", "--prompt", "x"]).exits(2).says(&["--model"]);
     maskwright(&["infill", "--regex", "a", "-t", "{{hole}}", "--fim"]).exits(2).says(&["--model"]);
+    for option in ["--temperature", "--top-k", "--top-p", "--min-p", "--seed", "--max-tokens"] {
+        let run = maskwright(&["infill", "--regex", "a", "-t", "{{hole}}", option, "1"]);
+        assert_eq!(run.exits(2).says(&["--model"]).stdout, "", "{option}");
+    }
+    let limit = ["--model", "builtin-diffusion", "--max-tokens", "3"];
+    maskwright(&[&["infill", "--regex", "a", "-t", "{{hole=1}}"], &limit[..]].concat())
+        .exits(2)
+        .says(&["--max-tokens goes with a language model"]);
     let both = ["--model", "builtin-diffusion", "--fim"];
     maskwright(&[&["infill", "--regex", "a", "-t", "{{hole=1}}"], &both[..]].concat())
         .exits(2)
