@@ -292,8 +292,8 @@ pub(crate) enum StrategyArgument {
 
 /// Say whether a text is in the language, and if not, where it leaves it and what was expected there
 ///
-/// The verdict goes to standard error and into the exit code. A line end after the last line of a file that the
-/// grammar has no place for does not count.
+/// The verdict goes to standard error and into the exit code. If the grammar has no place for the line end at the end
+/// of the file, it is ignored.
 #[derive(Args)]
 #[command(after_help = examples::CHECK)]
 pub(crate) struct Check {

@@ -128,3 +128,22 @@ fn plain(text: &str, info: &ModelInfo, tokenizer: &Tokenizer) -> anyhow::Result<
 fn beginning(info: &ModelInfo) -> anyhow::Result<u32> {
     info.bos_id.context("the prompt is empty, and the model has no token that begins a text")
 }
+
+#[cfg(test)]
+mod tests {
+    use maskwright::TokenizerOptions;
+
+    use super::*;
+
+    /// `infill` told of `--raw`, which it has not.
+    #[test]
+    fn an_empty_prompt_before_a_template_is_left_out() {
+        let Some(path) = maskwright_oracle::shared("models/stories260K/stories260K-f32.gguf") else { return };
+        let mut info = ModelInfo::from_gguf(&path).unwrap();
+        info.chat_template = Some("{{ messages[0].content }}".to_owned());
+        let tokenizer = Tokenizer::from_gguf(&path, &TokenizerOptions::default()).unwrap();
+        let error = before_template(Some(" "), true, &info, &tokenizer).unwrap_err().to_string();
+        assert!(error.ends_with("or leave out -p to let it begin with the template"), "{error}");
+        assert!(!before_template(None, true, &info, &tokenizer).unwrap().is_empty());
+    }
+}
