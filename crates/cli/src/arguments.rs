@@ -219,8 +219,8 @@ pub(crate) struct Generate {
 #[derive(Args, Clone, Copy)]
 pub(crate) struct SamplingArguments {
     /// How freely tokens are drawn: logits are divided by it; 0 always takes the likeliest [default: 0.8; with the
-    /// strategies smc and asap 1, the model's own probabilities]. The defaults of --temperature, --top-k and --top-p suit
-    /// small models; with `--temperature 1 --top-k 0 --top-p 1` tokens are drawn by the model's own probabilities
+    /// strategies smc and asap: 1]. The defaults of --temperature, --top-k and --top-p suit small models; with
+    /// `--temperature 1 --top-k 0 --top-p 1` tokens are drawn by the model's own probabilities
     #[arg(long, value_name = "T", help_heading = "Decoding", allow_negative_numbers = true)]
     pub(crate) temperature: Option<f32>,
     /// Sample among the N likeliest tokens; 0: all [default: 40]
@@ -323,7 +323,7 @@ pub(crate) struct Check {
 /// grammar has no place for the line end at the end of the file, it is ignored.
 ///
 /// Models begin a word with the space before it. So where a word comes next, put the hole right after the last one:
-/// 'The capital of{{hole}}'.
+/// 'The capital of{{hole}}'. The options under `Decoding` go with --model.
 #[derive(Args)]
 #[command(after_help = examples::INFILL)]
 pub(crate) struct Infill {
