@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use maskwright_decode::{
     AdaptiveConfig, BeamConfig, BestOfConfig, Constraint, DecodeError, FinishReason, GenerateConfig,
-    Generation, Hypothesis, LanguageModel, MostLikelyConfig, ParticlesConfig, Progress, SamplerConfig,
-    SearchConfig, SearchOutcome, StepStatistics, TokenEvent, TreeSearchConfig, Unconstrained,
-    adaptive_samples, beam_search, best_of, most_likely, particles, tree_search,
+    Generation, LanguageModel, MostLikelyConfig, ParticlesConfig, Progress, SamplerConfig, SearchConfig,
+    SearchOutcome, StepStatistics, TokenEvent, TreeSearchConfig, Unconstrained, adaptive_samples,
+    beam_search, best_of, most_likely, particles, tree_search,
 };
 
 use crate::arguments::{Generate, StrategyArgument};
@@ -167,14 +167,7 @@ impl Search {
             Held::Grammar(constraint) => self.run(model, constraint, prompt_ids, &search, interrupt)?,
         };
         let SearchOutcome { texts, n_model_tokens, is_cancelled } = outcome;
-        let nothing = || Hypothesis {
-            tokens: Vec::new(),
-            eos_id: None,
-            finish_reason: FinishReason::Cancelled,
-            log_likelihood: 0.0,
-            n_tokens: 0,
-        };
-        let best = texts.into_iter().next().unwrap_or_else(nothing);
+        let best = texts.into_iter().next().expect("every search returns a text, if only an empty one");
         if is_cancelled && best.is_complete() {
             let is_drawn = matches!(self, Search::Particles(_) | Search::Adaptive(_));
             note(if is_drawn { "this is the text so far" } else { "this is the best text so far" });
