@@ -257,6 +257,8 @@ def main():
     parser.add_argument("--watchdog", type=float, default=30, help="seconds without a mask that are a freeze")
     arguments = parser.parse_args()
     faulthandler.enable()
+    # A shell starts what runs in the background with this signal ignored, and Python leaves it so.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     server = Server(arguments)
     server.run()
     faulthandler.cancel_dump_traceback_later()
