@@ -7,10 +7,10 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::path::PathBuf;
 
-use pyo3::exceptions::{PyOverflowError, PyUnicodeEncodeError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
 use pyo3::type_object::PyTypeInfo;
-use pyo3::types::{PySlice, PyString};
+use pyo3::types::{PyBytes, PySlice, PyString};
 
 use crate::errors;
 // Which exception says that an argument is wrong: one of a grammar, of a schema, of a tokenizer, or of the call as such.
@@ -71,6 +71,26 @@ pub(crate) fn text<B: PyTypeInfo>(given: &Bound<'_, PyString>) -> PyResult<Strin
     Err(error)
 }
 
+/// A text given as `str` or `bytes`, as bytes.
+pub(crate) struct TextBytes<B>(pub(crate) Vec<u8>, PhantomData<fn() -> B>);
+
+impl<'py, B: PyTypeInfo> FromPyObject<'_, 'py> for TextBytes<B> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<TextBytes<B>> {
+        if let Ok(given) = object.cast::<PyString>() {
+            return Ok(TextBytes(text::<B>(&given)?.into_bytes(), PhantomData));
+        }
+        match object.cast::<PyBytes>() {
+            Ok(bytes) => Ok(TextBytes(bytes.as_bytes().to_vec(), PhantomData)),
+            Err(_) => Err(PyTypeError::new_err(format!(
+                "expected a text as str or bytes, not {}",
+                object.get_type().name()?
+            ))),
+        }
+    }
+}
+
 /// A file's path, as `str`, `bytes` or `os.PathLike`.
 pub(crate) struct FilePath<B>(pub(crate) PathBuf, PhantomData<fn() -> B>);
 
@@ -128,6 +148,9 @@ fn shown(object: Borrowed<'_, '_, PyAny>) -> String {
     let text = object.repr().map(|text| text.to_string()).unwrap_or_default();
     if text.is_empty() || text.len() > MAX_LEN { "this one".to_owned() } else { text }
 }
+
+/// What `__reduce__` gives: what makes an object again, and what it is called with.
+pub(crate) type Reduced<'py, A> = PyResult<(Bound<'py, PyAny>, A)>;
 
 /// Ids of tokens, of which all must be in some vocabulary.
 ///

@@ -7,12 +7,12 @@ use std::thread::available_parallelism;
 
 use maskwright::json_schema::Status;
 use maskwright::lark::{Indentation, LarkOptions, LexerKind};
-use maskwright::{CompileOptions, GrammarSource, Limits};
+use maskwright::{CompileOptions, Error, GrammarSource, Limits};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
-use crate::arguments::{Count, FilePath, OfCall, OfGrammar, Text};
+use crate::arguments::{Count, FilePath, OfCall, OfGrammar, Reduced, Text};
 use crate::errors::OrRaise;
 use crate::interrupt;
 use crate::schema::{self, SchemaText};
@@ -60,7 +60,10 @@ impl CancelToken {
 #[pyclass(frozen, module = "maskwright")]
 pub(crate) struct Compiler {
     compiler: maskwright::Compiler,
+    tokenizer: Py<Tokenizer>,
     n_threads: NonZero<usize>,
+    /// As they were given.
+    limits: LimitCounts,
 }
 
 #[pymethods]
@@ -74,24 +77,24 @@ impl Compiler {
         rows: Option<FilePath<OfCall>>,
     ) -> PyResult<Compiler> {
         let limits = match limits {
-            Some(given) => read_limits(given)?,
-            None => Limits::default(),
+            Some(given) => LimitCounts::read(given)?,
+            None => LimitCounts::default(),
         };
         let n_threads = match threads {
             Some(Count(threads)) => NonZero::new(threads)
                 .ok_or_else(|| PyValueError::new_err("threads is 0, expected at least 1 (or None)"))?,
             None => available_parallelism().unwrap_or(NonZero::<usize>::MIN),
         };
-        let (py, tokenizer) = (tokenizer.py(), &tokenizer.get().0);
+        let (py, vocabulary) = (tokenizer.py(), &tokenizer.get().0);
         let compiler = match rows {
-            None => detached(py, || maskwright::Compiler::with_limits(tokenizer, limits))?,
+            None => detached(py, || maskwright::Compiler::with_limits(vocabulary, limits.limits()))?,
             Some(path) => {
                 let saved = detached(py, || std::fs::read(&path.0))??;
-                detached(py, || maskwright::Compiler::with_saved_rows(tokenizer, limits, &saved))?
+                detached(py, || maskwright::Compiler::with_saved_rows(vocabulary, limits.limits(), &saved))?
                     .or_raise()?
             }
         };
-        Ok(Compiler { compiler, n_threads })
+        Ok(Compiler { compiler, tokenizer: tokenizer.clone().unbind(), n_threads, limits })
     }
 
     /// Compiles a JSON Schema: the grammar's texts are the JSON texts that the schema allows.
@@ -115,7 +118,7 @@ impl Compiler {
     )]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
     fn compile_json_schema(
-        &self,
+        this: &Bound<'_, Compiler>,
         schema: &Bound<'_, PyAny>,
         property_order: Text<OfCall>,
         whitespace: Text<OfCall>,
@@ -132,7 +135,8 @@ impl Compiler {
         if let Some(file) = &schema.file {
             source = source.file(file);
         }
-        let compiled = self.run(py, cancel, &source).map_err(|error| schema.located(py, error))?;
+        let compiled =
+            Compiler::compile_source(this, cancel, &source).map_err(|error| schema.located(py, error))?;
         if let Some(report) = compiled.grammar.report() {
             schema::warn(py, report)?;
         }
@@ -144,12 +148,11 @@ impl Compiler {
     /// Raises GrammarError, with the place, if the pattern is wrong or matches nothing.
     #[pyo3(signature = (pattern, *, cancel=None))]
     fn compile_regex(
-        &self,
-        py: Python<'_>,
+        this: &Bound<'_, Compiler>,
         pattern: Text<OfGrammar>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        self.run(py, cancel, &GrammarSource::regex(pattern.0))
+        Compiler::compile_source(this, cancel, &GrammarSource::regex(pattern.0))
     }
 
     /// Compiles a grammar in GBNF, llama.cpp's notation. The start rule is `root`.
@@ -157,12 +160,11 @@ impl Compiler {
     /// Raises GrammarError, with the place, if the grammar is wrong or no text fits it.
     #[pyo3(signature = (grammar, *, cancel=None))]
     fn compile_gbnf(
-        &self,
-        py: Python<'_>,
+        this: &Bound<'_, Compiler>,
         grammar: Text<OfGrammar>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        self.run(py, cancel, &GrammarSource::gbnf(grammar.0))
+        Compiler::compile_source(this, cancel, &GrammarSource::gbnf(grammar.0))
     }
 
     /// Compiles a list of choices: the text is exactly one of them.
@@ -170,12 +172,15 @@ impl Compiler {
     /// Raises GrammarError if there are none.
     #[pyo3(signature = (choices, *, cancel=None))]
     fn compile_choice(
-        &self,
-        py: Python<'_>,
+        this: &Bound<'_, Compiler>,
         choices: Vec<Text<OfGrammar>>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        self.run(py, cancel, &GrammarSource::choice(choices.into_iter().map(|choice| choice.0)))
+        Compiler::compile_source(
+            this,
+            cancel,
+            &GrammarSource::choice(choices.into_iter().map(|choice| choice.0)),
+        )
     }
 
     /// Compiles a grammar in Lark's language.
@@ -199,8 +204,7 @@ impl Compiler {
     )]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
     fn compile_lark(
-        &self,
-        py: Python<'_>,
+        this: &Bound<'_, Compiler>,
         grammar: Text<OfGrammar>,
         start: Text<OfGrammar>,
         lexer: Text<OfCall>,
@@ -235,7 +239,7 @@ impl Compiler {
         options.indentation = indentation;
         options.schemas = schema::config(&property_order, &whitespace)?;
         options.import_paths = import_paths.into_iter().map(|path| path.0).collect();
-        self.run(py, cancel, &GrammarSource::lark(grammar.0, options))
+        Compiler::compile_source(this, cancel, &GrammarSource::lark(grammar.0, options))
     }
 
     /// Compiles a built-in grammar: "arithmetic", "cpp", "json", "python", "smiles" or "sql". The one for Python
@@ -244,12 +248,17 @@ impl Compiler {
     /// Raises GrammarError if no built-in grammar has this name.
     #[pyo3(signature = (name, *, cancel=None))]
     fn compile_builtin(
-        &self,
-        py: Python<'_>,
+        this: &Bound<'_, Compiler>,
         name: Text<OfGrammar>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        self.run(py, cancel, &GrammarSource::builtin(name.0))
+        Compiler::compile_source(this, cancel, &GrammarSource::builtin(name.0))
+    }
+
+    /// The tokenizer that masks are for.
+    #[getter]
+    fn tokenizer(&self, py: Python<'_>) -> Py<Tokenizer> {
+        self.tokenizer.clone_ref(py)
     }
 
     /// Writes the vocabulary tables built so far to a file. Another process that loads them (`load_rows`, or
@@ -293,57 +302,114 @@ impl Compiler {
         detached(py, || self.compiler.memory_usage())
     }
 
+    /// With its tokenizer and limits; the caches are made anew.
+    fn __reduce__<'py>(
+        this: &Bound<'py, Compiler>,
+    ) -> Reduced<'py, (Py<Tokenizer>, Bound<'py, PyDict>, usize)> {
+        let (py, own) = (this.py(), this.get());
+        let limits = PyDict::new(py);
+        for (name, count) in &own.limits.0 {
+            limits.set_item(name, count)?;
+        }
+        let arguments = (own.tokenizer.clone_ref(py), limits, own.n_threads.get());
+        Ok((this.get_type().into_any(), arguments))
+    }
+
+    /// The same: its caches are to be shared.
+    fn __copy__(this: Py<Compiler>) -> Py<Compiler> {
+        this
+    }
+
+    /// The same: its caches are to be shared.
+    fn __deepcopy__(this: Py<Compiler>, _memo: &Bound<'_, PyAny>) -> Py<Compiler> {
+        this
+    }
+
     fn __repr__(&self) -> String {
         format!("Compiler(vocab_size={}, threads={})", self.compiler.tokenizer().n_vocab(), self.n_threads)
     }
 }
 
 impl Compiler {
-    /// Compiles without the interpreter, so that `cancel` and signals end it.
-    fn run(
-        &self,
-        py: Python<'_>,
+    /// Compiles a source.
+    fn compile_source(
+        this: &Bound<'_, Compiler>,
         cancel: Option<&Bound<'_, CancelToken>>,
         source: &GrammarSource,
+    ) -> PyResult<CompiledGrammar> {
+        let compiler = &this.get().compiler;
+        Compiler::run(this, cancel, |options| compiler.compile(source, options))
+    }
+
+    /// Compiles without the interpreter, so that `cancel` and signals end it.
+    fn run(
+        this: &Bound<'_, Compiler>,
+        cancel: Option<&Bound<'_, CancelToken>>,
+        compile: impl FnOnce(&CompileOptions) -> Result<Arc<maskwright::CompiledGrammar>, Error> + Send,
     ) -> PyResult<CompiledGrammar> {
         let cancel = cancel.map_or_else(maskwright::CancelToken::new, |token| token.get().0.clone());
         let work = |token| {
             let mut options = CompileOptions::default();
             options.cancel = Some(token);
-            self.compiler.compile(source, &options)
+            compile(&options)
         };
-        let grammar = interrupt::run(py, &cancel, work)?.or_raise()?;
-        let (tokenizer, n_threads) = (self.compiler.tokenizer().clone(), self.n_threads);
-        Ok(CompiledGrammar { grammar, tokenizer, n_threads })
+        let grammar = interrupt::run(this.py(), &cancel, work)?.or_raise()?;
+        Ok(CompiledGrammar { grammar, compiler: this.clone().unbind() })
+    }
+
+    /// The most threads that a batch of masks uses.
+    pub(crate) fn n_threads(&self) -> NonZero<usize> {
+        self.n_threads
     }
 }
 
-fn read_limits(given: &Bound<'_, PyDict>) -> PyResult<Limits> {
-    let mut limits = Limits::default();
-    for (name, value) in given {
-        let name: Text<OfCall> = name.extract()?;
-        let Count(count) = value.extract()?;
-        match &*name {
+/// Limits as Python gives them.
+#[derive(Default)]
+struct LimitCounts(Vec<(String, usize)>);
+
+impl LimitCounts {
+    fn read(given: &Bound<'_, PyDict>) -> PyResult<LimitCounts> {
+        let mut counts = LimitCounts::default();
+        for (name, value) in given {
+            let name: Text<OfCall> = name.extract()?;
+            let Count(count) = value.extract()?;
+            if !LimitCounts::set(&mut Limits::default(), &name, count) {
+                return Err(PyTypeError::new_err(format!(
+                    "no limit is named {:?}, expected compile_fuel, max_threads, row_cache_bytes or machine_bytes",
+                    &*name
+                )));
+            }
+            counts.0.push((name.0, count));
+        }
+        Ok(counts)
+    }
+
+    fn limits(&self) -> Limits {
+        let mut limits = Limits::default();
+        for (name, count) in &self.0 {
+            LimitCounts::set(&mut limits, name, *count);
+        }
+        limits
+    }
+
+    /// Sets the limit of a name; whether there is one.
+    fn set(limits: &mut Limits, name: &str, count: usize) -> bool {
+        match name {
             "compile_fuel" => limits.compile_fuel = count as u64,
             "max_threads" => limits.max_threads = count,
             "row_cache_bytes" => limits.row_cache_bytes = count,
             "machine_bytes" => limits.machine_bytes = count,
-            name => {
-                return Err(PyTypeError::new_err(format!(
-                    "no limit is named {name:?}, expected compile_fuel, max_threads, row_cache_bytes or machine_bytes"
-                )));
-            }
+            _ => return false,
         }
+        true
     }
-    Ok(limits)
 }
 
 /// A compiled grammar. Make a Matcher from it for each sequence. It can be shared between threads.
 #[pyclass(frozen, module = "maskwright")]
 pub(crate) struct CompiledGrammar {
     pub(crate) grammar: Arc<maskwright::CompiledGrammar>,
-    pub(crate) tokenizer: maskwright::Tokenizer,
-    pub(crate) n_threads: NonZero<usize>,
+    compiler: Py<Compiler>,
 }
 
 #[pymethods]
@@ -355,13 +421,77 @@ impl CompiledGrammar {
         self.grammar.report().into_iter().flat_map(|report| report.entries()).map(ReportEntry::new).collect()
     }
 
+    /// The compiler that made it.
+    #[getter]
+    fn compiler(&self, py: Python<'_>) -> Py<Compiler> {
+        self.compiler.clone_ref(py)
+    }
+
+    /// The tokenizer that masks are for.
+    #[getter]
+    fn tokenizer(&self, py: Python<'_>) -> Py<Tokenizer> {
+        self.compiler.get().tokenizer.clone_ref(py)
+    }
+
+    /// The grammar as bytes: its source, with the files that it refers to. Any compiler can take them, also one for
+    /// another tokenizer.
+    fn serialize<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let saved = detached(py, || self.grammar.serialize())?.or_raise()?;
+        Ok(PyBytes::new(py, &saved))
+    }
+
+    /// Compiles what `serialize` wrote. The bytes need not be trusted: no file is read, and the compiler's limits hold.
+    ///
+    /// Raises GrammarError if they are no saved grammar, damaged or of another version, and what compiling the source
+    /// raises.
+    #[staticmethod]
+    #[pyo3(signature = (saved, compiler, *, cancel=None))]
+    fn deserialize(
+        saved: Vec<u8>,
+        compiler: &Bound<'_, Compiler>,
+        cancel: Option<&Bound<'_, CancelToken>>,
+    ) -> PyResult<CompiledGrammar> {
+        let inner = &compiler.get().compiler;
+        Compiler::run(compiler, cancel, |options| inner.deserialize(&saved, options))
+    }
+
+    fn __reduce__<'py>(
+        this: &Bound<'py, CompiledGrammar>,
+    ) -> Reduced<'py, (Bound<'py, PyBytes>, Py<Compiler>)> {
+        let (py, own) = (this.py(), this.get());
+        let deserialize = this.get_type().getattr("deserialize")?;
+        Ok((deserialize, (own.serialize(py)?, own.compiler.clone_ref(py))))
+    }
+
+    /// The same: a grammar does not change.
+    fn __copy__(this: Py<CompiledGrammar>) -> Py<CompiledGrammar> {
+        this
+    }
+
+    /// The same: a grammar does not change.
+    fn __deepcopy__(this: Py<CompiledGrammar>, _memo: &Bound<'_, PyAny>) -> Py<CompiledGrammar> {
+        this
+    }
+
     /// Approximate memory of the tables that the grammar has built so far, in bytes.
     fn memory_usage(&self, py: Python<'_>) -> PyResult<usize> {
         detached(py, || self.grammar.memory_usage())
     }
 
     fn __repr__(&self) -> String {
-        format!("CompiledGrammar(vocab_size={})", self.tokenizer.n_vocab())
+        format!("CompiledGrammar(vocab_size={})", self.own_tokenizer().n_vocab())
+    }
+}
+
+impl CompiledGrammar {
+    /// The compiler that made it.
+    pub(crate) fn own_compiler(&self) -> &Compiler {
+        self.compiler.get()
+    }
+
+    /// The tokenizer that masks are for.
+    pub(crate) fn own_tokenizer(&self) -> &maskwright::Tokenizer {
+        self.own_compiler().compiler.tokenizer()
     }
 }
 

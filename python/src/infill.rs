@@ -4,9 +4,9 @@ use maskwright::infill::{CanvasConfig, Part};
 use maskwright::{CompileOptions, Error, TokenId, mask_contains, mask_words};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
 
-use crate::arguments::Int;
+use crate::arguments::{Int, OfCall, TextBytes};
 use crate::bitmask;
 use crate::compiler::CompiledGrammar;
 use crate::errors::OrRaise;
@@ -68,17 +68,17 @@ impl From<HoleKind> for maskwright::infill::Hole {
     }
 }
 
-/// Fixed pieces of text (bytes) and holes that together form one text of the grammar.
+/// Fixed pieces of text (bytes or str) and holes that together form one text of the grammar.
 ///
 /// Write a hole token by token (`fill_next_token_bitmask` with the tokens so far), then `fix` it. Holes can be
 /// filled in any order, and the pieces after a hole are taken into account from its first token on. Holes are
 /// numbered from 0; a fixed one keeps its number. A piece may begin or end within a character or a symbol. A call
 /// that refuses or raises leaves the template unchanged.
 ///
-/// Raises TypeError for parts that are neither bytes nor Hole, GrammarError if infilling is not supported for this
+/// Raises TypeError for parts that are neither text nor Hole, GrammarError if infilling is not supported for this
 /// kind of grammar, LimitError if there are too many positions.
 ///
-/// >>> tokenizer = Tokenizer.from_tokens([b"a", b"b", b"ab", b"</s>"], eos=[3])
+/// >>> tokenizer = Tokenizer.from_tokens([b"a", b"b", b"ab", b"</s>"], eos_token_ids=[3])
 /// >>> template = Template(Compiler(tokenizer).compile_regex("(ab)+"), [b"a", Hole(tokens=2), b"b"])
 /// >>> template.complete()
 /// b'abab'
@@ -180,7 +180,7 @@ impl Template {
 /// Raises ValueError if a token is not in the vocabulary or the padding matches as text, GrammarError if infilling
 /// is not supported for this kind of grammar, LimitError if there are too many positions.
 ///
-/// >>> tokenizer = Tokenizer.from_tokens([b"(", b")", b"()", b"</s>"], eos=[3])
+/// >>> tokenizer = Tokenizer.from_tokens([b"(", b")", b"()", b"</s>"], eos_token_ids=[3])
 /// >>> canvas = Canvas(Compiler(tokenizer).compile_gbnf('root ::= "()" "()"'), [None, None, 1])
 /// >>> canvas.complete()
 /// [2, 0, 1]
@@ -295,13 +295,11 @@ fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
     if let Ok(hole) = part.cast::<Hole>() {
         return Ok(Part::Hole(hole.get().0.into()));
     }
-    match part.cast::<PyBytes>() {
-        Ok(text) => Ok(Part::Text(text.as_bytes().to_vec())),
-        Err(_) => Err(PyTypeError::new_err(format!(
-            "expected a part as bytes or Hole, not {}",
-            part.get_type().name()?
-        ))),
+    if part.is_instance_of::<PyBytes>() || part.is_instance_of::<PyString>() {
+        return Ok(Part::Text(part.extract::<TextBytes<OfCall>>()?.0));
     }
+    let kind = part.get_type().name()?;
+    Err(PyTypeError::new_err(format!("expected a part as bytes, str or Hole, not {kind}")))
 }
 
 /// Lets `write` make a mask, without the interpreter, and copies it to `words` if it succeeds; whether some token

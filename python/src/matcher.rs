@@ -2,12 +2,12 @@
 
 use std::num::NonZero;
 
-use maskwright::{Error, MaskStatus, TokenCountStatus, TokenId};
+use maskwright::{Error, MaskStatus, Taken, TokenCountStatus, TokenId};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyList};
 
-use crate::arguments::Int;
+use crate::arguments::{Int, OfCall, Reduced, TextBytes};
 use crate::bitmask;
 use crate::compiler::CompiledGrammar;
 use crate::errors::OrRaise;
@@ -23,7 +23,7 @@ use crate::work::{Guarded, caught, detached, renew, with, work_on};
 /// ambiguous to continue. Calls from several threads run one after another. Matchers of one grammar can be used in
 /// parallel.
 ///
-/// >>> tokenizer = Tokenizer.from_tokens([b"yes", b"n", b"o", b"</s>"], eos=[3])
+/// >>> tokenizer = Tokenizer.from_tokens([b"yes", b"n", b"o", b"</s>"], eos_token_ids=[3])
 /// >>> matcher = Matcher(Compiler(tokenizer).compile_choice(["yes", "no"]))
 /// >>> matcher.accept_token(1), matcher.accept_token(0)
 /// (True, False)
@@ -34,9 +34,11 @@ use crate::work::{Guarded, caught, detached, renew, with, work_on};
 #[pyclass(frozen, module = "maskwright")]
 pub(crate) struct Matcher {
     matcher: Guarded<maskwright::Matcher>,
-    tokenizer: maskwright::Tokenizer,
-    n_threads: NonZero<usize>,
+    grammar: Py<CompiledGrammar>,
 }
+
+/// What makes a matcher again.
+type Arguments<'py> = (Py<CompiledGrammar>, Option<usize>, Bound<'py, PyList>);
 
 #[pymethods]
 impl Matcher {
@@ -63,8 +65,7 @@ impl Matcher {
                 detached(grammar.py(), start)?.or_raise()?
             }
         };
-        let (tokenizer, n_threads) = (compiled.tokenizer.clone(), compiled.n_threads);
-        Ok(Matcher { matcher: Guarded::new(matcher), tokenizer, n_threads })
+        Ok(Matcher { matcher: Guarded::new(matcher), grammar: grammar.clone().unbind() })
     }
 
     /// Writes the mask of the tokens that may come next into a row of `mask`, a numpy int32 array or torch
@@ -126,11 +127,11 @@ impl Matcher {
         self.work(py, |matcher| matcher.validate_tokens(&token_ids(ids)))
     }
 
-    /// Accepts bytes if some text continues with them, and returns whether one does. `rollback` undoes them in one
-    /// step. Against `max_tokens` they count as the fewest tokens that spell them, or as one token per byte if no
-    /// tokens do.
-    fn accept_bytes(&self, py: Python<'_>, text: &[u8]) -> PyResult<bool> {
-        self.work(py, |matcher| matcher.accept_bytes(text))
+    /// Accepts a text (bytes or str) if some text of the grammar continues with it, and returns whether one does.
+    /// `rollback` undoes it in one step. For `n_tokens` and `max_tokens` it counts as the fewest tokens that spell it,
+    /// or as one token per byte if no tokens do.
+    fn accept_bytes(&self, py: Python<'_>, text: TextBytes<OfCall>) -> PyResult<bool> {
+        self.work(py, |matcher| matcher.accept_bytes(&text.0))
     }
 
     /// Undoes the last `n` steps. Each accepted token is a step, the end-of-sequence token too, and so is each call of
@@ -147,7 +148,7 @@ impl Matcher {
     /// An independent matcher in the same state. Its cost does not depend on the length of the text.
     fn fork(&self, py: Python<'_>) -> PyResult<Matcher> {
         let matcher = Guarded::new(self.look(py, |matcher| Ok(matcher.fork()))?);
-        Ok(Matcher { matcher, tokenizer: self.tokenizer.clone(), n_threads: self.n_threads })
+        Ok(Matcher { matcher, grammar: self.grammar.clone_ref(py) })
     }
 
     /// Goes back to the beginning of the text.
@@ -172,10 +173,54 @@ impl Matcher {
         self.look(py, |matcher| Ok(matcher.is_terminated()))
     }
 
+    /// The text so far: the bytes of the accepted tokens, and those given to `accept_bytes`.
+    #[getter]
+    fn text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.look(py, |matcher| Ok(matcher.text()))?))
+    }
+
+    /// What was accepted so far, step by step: a token's id, or the bytes given to one call of `accept_bytes`.
+    #[getter]
+    fn steps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let steps = PyList::empty(py);
+        for step in self.look(py, |matcher| Ok(matcher.steps()))? {
+            match step {
+                Taken::Token(id) => steps.append(id.0)?,
+                Taken::Bytes(bytes) => steps.append(PyBytes::new(py, &bytes))?,
+            }
+        }
+        Ok(steps)
+    }
+
+    /// How many tokens the text has, an end-of-sequence token included. Bytes given to `accept_bytes` count as the
+    /// fewest tokens that spell them.
+    #[getter]
+    fn n_tokens(&self, py: Python<'_>) -> PyResult<usize> {
+        self.look(py, |matcher| Ok(matcher.n_tokens()))
+    }
+
+    /// The most tokens that the text can have; None if there is no limit.
+    #[getter]
+    fn max_tokens(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        self.look(py, |matcher| Ok(matcher.max_tokens()))
+    }
+
+    /// The grammar.
+    #[getter]
+    fn grammar(&self, py: Python<'_>) -> Py<CompiledGrammar> {
+        self.grammar.clone_ref(py)
+    }
+
     /// The least number of tokens that complete the text, the end-of-sequence token included; 0 if it has ended.
     /// `tokens_to_finish_status` says whether it is certainly the least.
     fn tokens_to_finish(&self, py: Python<'_>) -> PyResult<usize> {
         self.work(py, |matcher| matcher.tokens_to_finish()).map(|least| least.n_tokens)
+    }
+
+    /// `tokens_to_finish()` and `tokens_to_finish_status()`, found in one search.
+    fn tokens_to_finish_with_status(&self, py: Python<'_>) -> PyResult<(usize, &'static str)> {
+        let least = self.work(py, |matcher| matcher.tokens_to_finish())?;
+        Ok((least.n_tokens, status_name(least.status)))
     }
 
     /// "exact" if `tokens_to_finish` is the least number; "upper" if a completion of that length exists and a
@@ -184,11 +229,7 @@ impl Matcher {
     /// It is "upper" if the search reached a limit on work, under the contextual lexer, and for objects in any order
     /// that lack more than eight required keys (only one order is measured).
     fn tokens_to_finish_status(&self, py: Python<'_>) -> PyResult<&'static str> {
-        let least = self.work(py, |matcher| matcher.tokens_to_finish())?;
-        Ok(match least.status {
-            TokenCountStatus::Exact => "exact",
-            TokenCountStatus::Upper => "upper",
-        })
+        self.work(py, |matcher| matcher.tokens_to_finish()).map(|least| status_name(least.status))
     }
 
     /// A completion of the text with as few tokens as `tokens_to_finish` says, the end-of-sequence token included.
@@ -209,7 +250,8 @@ impl Matcher {
     /// end-of-sequence token.
     fn forced_tokens(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         // Bytes that no tokens spell (which takes a vocabulary that lacks single bytes) force no token.
-        let encode = |bytes: &[u8]| self.tokenizer.encode_bytes(bytes).unwrap_or_default();
+        let encode =
+            |bytes: &[u8]| self.grammar.get().own_tokenizer().encode_bytes(bytes).unwrap_or_default();
         let tokens = self.work(py, |matcher| matcher.forced_tokens(encode))?;
         Ok(tokens.into_iter().map(|token| token.0).collect())
     }
@@ -266,6 +308,44 @@ impl Matcher {
         self.fork(py)
     }
 
+    /// The same as `fork()`: the grammar is immutable and stays shared.
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Matcher> {
+        self.fork(py)
+    }
+
+    /// With its grammar, its limit and its steps, which are taken again.
+    fn __reduce__<'py>(this: &Bound<'py, Matcher>) -> Reduced<'py, Arguments<'py>> {
+        let (py, own) = (this.py(), this.get());
+        let arguments = (own.grammar.clone_ref(py), own.max_tokens(py)?, own.steps(py)?);
+        Ok((this.get_type().getattr("_replay")?, arguments))
+    }
+
+    /// A matcher that has taken `steps`, as the attribute of that name lists them.
+    #[staticmethod]
+    fn _replay(
+        grammar: &Bound<'_, CompiledGrammar>,
+        max_tokens: Option<Int>,
+        steps: Vec<Bound<'_, PyAny>>,
+    ) -> PyResult<Matcher> {
+        let (py, matcher) = (grammar.py(), Matcher::new(grammar, max_tokens)?);
+        for step in steps {
+            let is_taken = match step.cast::<PyBytes>() {
+                Ok(bytes) => {
+                    let text = bytes.as_bytes();
+                    matcher.work(py, |matcher| matcher.accept_bytes(text))?
+                }
+                Err(_) => matcher.accept_token(py, step.extract()?)?,
+            };
+            if !is_taken {
+                let shown = step.repr()?;
+                return Err(PyValueError::new_err(format!(
+                    "the saved step {shown} does not fit the grammar"
+                )));
+            }
+        }
+        Ok(matcher)
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         if with(py, &self.matcher, |matcher| matcher.is_broken())? {
             return Ok("Matcher(is_broken=True)".to_owned());
@@ -308,12 +388,12 @@ impl Matcher {
 
     /// The width of the model's logits, in tokens.
     pub(crate) fn n_vocab(&self) -> usize {
-        self.tokenizer.n_vocab()
+        self.grammar.get().own_tokenizer().n_vocab()
     }
 
     /// The most threads that a batch with this matcher uses.
     pub(crate) fn n_threads(&self) -> NonZero<usize> {
-        self.n_threads
+        self.grammar.get().own_compiler().n_threads()
     }
 }
 
@@ -324,6 +404,13 @@ fn unless_broken<R>(
 ) -> Result<R, Error> {
     matcher.check()?;
     call(matcher)
+}
+
+fn status_name(status: TokenCountStatus) -> &'static str {
+    match status {
+        TokenCountStatus::Exact => "exact",
+        TokenCountStatus::Upper => "upper",
+    }
 }
 
 /// A token id from Python. What is no id at all becomes one beyond every vocabulary, which is refused.

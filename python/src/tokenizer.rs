@@ -1,11 +1,13 @@
 //! `maskwright.Tokenizer`: a vocabulary with its way to cut text into tokens.
 
+use std::collections::BTreeMap;
+
 use maskwright::TokenizerOptions;
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyString, PyType};
 
-use crate::arguments::{self, Count, FilePath, Int, OfTokenizer, Text, vocabulary_ids};
+use crate::arguments::{Count, FilePath, Int, OfTokenizer, Reduced, Text, TextBytes, vocabulary_ids};
 use crate::errors::{LimitError, OrRaise, TokenizerError};
 use crate::work::detached;
 
@@ -17,7 +19,7 @@ const MAX_TOKENS: usize = 1 << 22;
 /// Made by `from_file`, `from_hf`, `from_tiktoken`, `from_gguf` or `from_tokens`. Unless the ids that end a text are
 /// given, they are read from the tokenizer's files or found by their well-known names.
 ///
-/// >>> tokenizer = Tokenizer.from_tokens([b"a", b"ab", b"b", b"</s>"], eos=[3])
+/// >>> tokenizer = Tokenizer.from_tokens([b"a", b"ab", b"b", b"</s>"], eos_token_ids=[3])
 /// >>> tokenizer.encode("abba")
 /// [1, 2, 0]
 #[pyclass(frozen, module = "maskwright")]
@@ -121,17 +123,22 @@ impl Tokenizer {
     }
 
     /// Makes a vocabulary of the given byte strings; token `i` is `tokens[i]`. An empty string is a token that never
-    /// matches. `encode` takes the longest token that fits at each place.
+    /// matches. `encode` takes the longest token that fits at each place. `eos_token_ids`, for which `eos` is another
+    /// name, are the ids that end a text; there may be none.
     ///
-    /// Raises TokenizerError if an id in `eos` is out of range.
+    /// Raises TokenizerError if one of them is out of range.
     #[classmethod]
-    #[pyo3(signature = (tokens, eos))]
+    #[pyo3(signature = (tokens, eos_token_ids=None, *, eos=None))]
     fn from_tokens(
         _class: &Bound<'_, PyType>,
         py: Python<'_>,
         tokens: Vec<Vec<u8>>,
-        eos: Vec<Int>,
+        eos_token_ids: Option<Vec<Int>>,
+        eos: Option<Vec<Int>>,
     ) -> PyResult<Tokenizer> {
+        let (Some(eos), None) = (eos_token_ids.clone().or(eos.clone()), eos_token_ids.and(eos)) else {
+            return Err(PyTypeError::new_err("expected the ids that end a text, once, as eos_token_ids"));
+        };
         let eos = vocabulary_ids(eos)?;
         detached(py, || maskwright::Tokenizer::from_tokens(tokens, &eos))?.or_raise().map(Tokenizer)
     }
@@ -146,6 +153,12 @@ impl Tokenizer {
     #[getter]
     fn eos_token_ids(&self) -> Vec<u32> {
         self.0.eos_token_ids().to_vec()
+    }
+
+    /// The names and ids of the special tokens, which never match as text: the file's own, not those of `from_tokens`.
+    #[getter]
+    fn special_tokens(&self) -> BTreeMap<&str, u32> {
+        self.0.special_tokens().map(|(id, name)| (name, id)).collect()
     }
 
     /// The bytes of a token, or None for special tokens and unused ids, which never match as text.
@@ -168,21 +181,8 @@ impl Tokenizer {
     /// nor added.
     ///
     /// Raises TokenizerError if no tokens spell it.
-    fn encode(&self, py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
-        if let Ok(text) = text.cast::<PyString>() {
-            let text = arguments::text::<OfTokenizer>(text)?;
-            return detached(py, || self.0.encode(&text))?.or_raise();
-        }
-        let bytes: Vec<u8> = match text.cast::<PyBytes>() {
-            Ok(bytes) => bytes.as_bytes().to_vec(),
-            Err(_) => {
-                return Err(PyTypeError::new_err(format!(
-                    "expected a text as str or bytes, not {}",
-                    text.get_type().name()?
-                )));
-            }
-        };
-        detached(py, || self.0.encode_bytes(&bytes))?.or_raise()
+    fn encode(&self, py: Python<'_>, text: TextBytes<OfTokenizer>) -> PyResult<Vec<u32>> {
+        detached(py, || self.0.encode_bytes(&text.0))?.or_raise()
     }
 
     /// The bytes of tokens, joined. Special tokens have none.
@@ -190,6 +190,43 @@ impl Tokenizer {
     /// Raises TokenizerError for what cannot be a token, such as -1.
     fn decode<'py>(&self, py: Python<'py>, ids: Vec<Int>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, &self.0.decode(&vocabulary_ids(ids)?)))
+    }
+
+    /// What turns tokens into text as they come, for output that is shown while it is written. A character whose bytes
+    /// are in several tokens appears with the last of them.
+    ///
+    /// >>> decoder = Tokenizer.from_tokens([b"caf", b"\xc3", b"\xa9"], []).decoder()
+    /// >>> [decoder.feed(token) for token in [0, 1, 2]]
+    /// ['caf', '', 'é']
+    fn decoder<'py>(this: &Bound<'py, Tokenizer>) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("maskwright._decoder")?.getattr("Decoder")?.call1((this,))
+    }
+
+    /// The tokenizer as bytes, for `deserialize`.
+    fn serialize<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &detached(py, || self.0.serialize())?))
+    }
+
+    /// Reads what `serialize` wrote. The bytes need not be trusted.
+    ///
+    /// Raises TokenizerError if they are no saved tokenizer, damaged or of another version, or what they say is wrong.
+    #[staticmethod]
+    fn deserialize(py: Python<'_>, saved: Vec<u8>) -> PyResult<Tokenizer> {
+        detached(py, || maskwright::Tokenizer::deserialize(&saved))?.or_raise().map(Tokenizer)
+    }
+
+    fn __reduce__<'py>(this: &Bound<'py, Tokenizer>) -> Reduced<'py, (Bound<'py, PyBytes>,)> {
+        Ok((this.get_type().getattr("deserialize")?, (this.get().serialize(this.py())?,)))
+    }
+
+    /// The same: a tokenizer does not change.
+    fn __copy__(this: Py<Tokenizer>) -> Py<Tokenizer> {
+        this
+    }
+
+    /// The same: a tokenizer does not change.
+    fn __deepcopy__(this: Py<Tokenizer>, _memo: &Bound<'_, PyAny>) -> Py<Tokenizer> {
+        this
     }
 
     fn __repr__(&self) -> String {

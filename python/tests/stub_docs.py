@@ -13,7 +13,7 @@ from maskwright import _maskwright
 
 STUB = Path(_maskwright.__file__).with_name("_maskwright.pyi")
 #: Special methods whose docstrings say something; those of the others are Python's own.
-TOLD = {"__copy__"}
+TOLD = {"__copy__", "__deepcopy__"}
 
 
 def with_docs(text: str) -> str:

@@ -116,8 +116,8 @@ def test_an_impossible_template_says_why(nested):
 
 def test_arguments_are_checked(tiny, nested):
     mask = maskwright.allocate_token_bitmask(1, tiny.vocab_size)
-    with pytest.raises(TypeError, match="bytes or Hole"):
-        Template(nested, ["text"])
+    with pytest.raises(TypeError, match="bytes, str or Hole"):
+        Template(nested, [7])
     with pytest.raises(ValueError, match="not both"):
         Hole(max_tokens=1, tokens=1)
     with pytest.raises(ValueError, match="-1"):

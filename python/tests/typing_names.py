@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, assert_type
+from typing import TYPE_CHECKING, Any, Literal, assert_type
 
 import maskwright
 import numpy as np
@@ -25,6 +27,7 @@ def tokenizers_of_every_kind(folder: Path, hf: tokenizers.Tokenizer) -> list[Tok
         Tokenizer.from_file(file, eos_token_ids=[0], vocab_size=200_000),
         Tokenizer.from_hf(hf, eos_token_ids=[0], vocab_size=None),
         Tokenizer.from_tiktoken("gpt2", eos_token_ids=None, vocab_size=50_304),
+        Tokenizer.from_tokens([b"a", b"</s>"], eos_token_ids=[1]),
         Tokenizer.from_tokens([b"a", b"</s>"], eos=[1]),
     ]
 
@@ -40,6 +43,12 @@ def tokenizer_members(tokenizer: Tokenizer) -> None:
     ids = tokenizer.encode("a") + tokenizer.encode(b"a")
     assert_type(ids, list[int])
     assert_type(tokenizer.decode(ids), bytes)
+    assert_type(tokenizer.special_tokens, dict[str, int])
+    decoder: maskwright.Decoder = tokenizer.decoder()
+    assert_type(decoder.feed(ids) + decoder.feed(ids[0]) + decoder.finish(), str)
+    assert_type(pickle.loads(pickle.dumps(tokenizer)).vocab_size, Any)
+    assert_type(Tokenizer.deserialize(tokenizer.serialize()), Tokenizer)
+    assert_type(copy.deepcopy(tokenizer), Tokenizer)
 
 
 def grammars(compiler: Compiler, folder: Path) -> list[CompiledGrammar]:
@@ -96,6 +105,8 @@ def compilers(tokenizer: Tokenizer, folder: Path) -> Compiler:
 
 def report(grammar: CompiledGrammar) -> list[str]:
     assert_type(grammar.memory_usage(), int)
+    assert_type(CompiledGrammar.deserialize(grammar.serialize(), grammar.compiler, cancel=None), CompiledGrammar)
+    assert grammar.tokenizer is grammar.compiler.tokenizer
     entries: list[ReportEntry] = grammar.report
     for entry in entries:
         status: Literal["enforced", "enforced by the session", "annotation", "not enforced"] = entry.status
@@ -131,7 +142,13 @@ def matcher_members(grammar: CompiledGrammar, token: int) -> None:
     assert_type(matcher.accept_token(token), bool)
     assert_type(matcher.accept_tokens([token]), int)
     matcher.rollback(1)
-    assert_type(matcher.accept_bytes(b"a"), bool)
+    assert_type(matcher.accept_bytes(b"a") and matcher.accept_bytes("a"), bool)
+    assert_type(matcher.text, bytes)
+    assert_type(matcher.steps, list[int | bytes])
+    assert_type(matcher.n_tokens, int)
+    assert_type(matcher.max_tokens, int | None)
+    assert_type(matcher.grammar, CompiledGrammar)
+    assert_type(matcher.tokens_to_finish_with_status(), tuple[int, Literal["exact", "upper"]])
     assert_type(matcher.is_accepting() or matcher.is_terminated(), bool)
     assert_type(matcher.tokens_to_finish(), int)
     status: Literal["exact", "upper"] = matcher.tokens_to_finish_status()

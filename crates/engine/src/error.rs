@@ -56,7 +56,7 @@ enum Kind {
         accepted: usize,
     },
     SavedRows {
-        reason: &'static str,
+        reason: String,
     },
     Broken,
     /// Never leaves the engine.
@@ -102,7 +102,7 @@ impl EngineError {
     }
 
     /// Saved rows were refused.
-    pub(crate) fn saved_rows(reason: &'static str) -> EngineError {
+    pub(crate) fn saved_rows(reason: String) -> EngineError {
         EngineError(Kind::SavedRows { reason })
     }
 

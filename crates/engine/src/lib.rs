@@ -39,4 +39,4 @@ pub(crate) use error::EngineError;
 pub use limits::{ExitRows, Limits, Options};
 pub use maskwright_error::{Error, ErrorKind};
 pub use maskwright_grammar::Layout;
-pub use matcher::Matcher;
+pub use matcher::{Matcher, Taken};

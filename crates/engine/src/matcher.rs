@@ -84,10 +84,20 @@ impl State {
     }
 }
 
-/// An accepted token (or run of bytes): what was before it. A persistent list, so that forks share it.
+/// An accepted token (or run of bytes), and what was before it. A persistent list, so that forks share it.
 struct Step {
+    taken: Taken,
     before: State,
     previous: Option<Arc<Step>>,
+}
+
+/// What one step of a session has accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// A token, which may be an end-of-sequence token.
+    Token(TokenId),
+    /// A run of bytes.
+    Bytes(Box<[u8]>),
 }
 
 impl Clone for Matcher {
@@ -280,7 +290,7 @@ impl Matcher {
     pub fn accept_token(&mut self, token: TokenId) -> Result<bool, Error> {
         match self.after_token(&self.state, token)? {
             Some(state) => {
-                self.push(state);
+                self.push(Taken::Token(token), state);
                 Ok(true)
             }
             None => Ok(false),
@@ -311,7 +321,7 @@ impl Matcher {
         })?;
         Some(next.map_err(Error::from).map(|next| match next {
             Some(state) => {
-                self.push(state);
+                self.push(Taken::Token(token), state);
                 true
             }
             None => false,
@@ -347,7 +357,7 @@ impl Matcher {
     }
 
     /// Accepts a run of bytes, if they continue some text of the grammar. It counts as one step for
-    /// [`rollback`](Matcher::rollback), and against a limit on tokens as the fewest tokens that
+    /// [`rollback`](Matcher::rollback), and for [`n_tokens`](Matcher::n_tokens) as the fewest tokens that
     /// [spell](maskwright_vocabulary::Vocabulary::fewest_tokens) it (as its bytes, if none do).
     ///
     /// # Errors
@@ -357,13 +367,11 @@ impl Matcher {
             return Ok(false);
         }
         let Some(mut next) = self.after_bytes(&self.state, bytes)? else { return Ok(false) };
-        if self.max_tokens.is_some() {
-            let fewest = self.grammar.vocabulary().fewest_tokens(bytes)[0];
-            next.n_tokens += fewest.map_or(bytes.len(), |fewest| fewest as usize);
-        }
+        let fewest = self.grammar.vocabulary().fewest_tokens(bytes)[0];
+        next.n_tokens += fewest.map_or(bytes.len(), |fewest| fewest as usize);
         let fits = self.fits(&next)?.unwrap_or(false);
         if fits {
-            self.push(next);
+            self.push(Taken::Bytes(bytes.into()), next);
         }
         Ok(fits)
     }
@@ -438,6 +446,53 @@ impl Matcher {
         self.state.n_steps
     }
 
+    /// How many tokens the text has, an end-of-sequence token included; a run of bytes counts as the fewest tokens that spell
+    /// it (as its bytes, if none do).
+    pub fn n_tokens(&self) -> usize {
+        self.state.n_tokens
+    }
+
+    /// The bytes accepted so far. An end-of-sequence token has none.
+    pub fn text(&self) -> Vec<u8> {
+        let vocabulary = self.grammar.vocabulary();
+        let mut text = Vec::new();
+        for taken in self.taken() {
+            text.extend_from_slice(match taken {
+                Taken::Token(token) => vocabulary.token_bytes(*token).unwrap_or_default(),
+                Taken::Bytes(bytes) => bytes,
+            });
+        }
+        text
+    }
+
+    /// What was accepted so far, step by step.
+    ///
+    /// ```
+    /// # use maskwright_automata::{Fuel, Regex};
+    /// # use maskwright_engine::{Compiler, Matcher, Taken};
+    /// # use maskwright_grammar::Grammar;
+    /// # use maskwright_vocabulary::{TokenId, Vocabulary};
+    /// # let tokens = ["a", "b", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+    /// # let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap().shared();
+    /// # let compiler = Compiler::new(vocabulary, Default::default());
+    /// # let compiled = compiler.compile(Grammar::from_regex(Regex::literal("aba")), &Fuel::new(1_000)).unwrap();
+    /// let mut matcher = Matcher::new(&compiled);
+    /// assert!(matcher.accept_bytes(b"ab").unwrap() && matcher.accept_token(TokenId(0)).unwrap());
+    /// assert_eq!(matcher.steps(), [Taken::Bytes(b"ab".as_slice().into()), Taken::Token(TokenId(0))]);
+    /// assert_eq!((matcher.text(), matcher.n_tokens()), (b"aba".to_vec(), 3));
+    /// ```
+    pub fn steps(&self) -> Vec<Taken> {
+        self.taken().into_iter().cloned().collect()
+    }
+
+    fn taken(&self) -> Vec<&Taken> {
+        let last = self.history.as_deref();
+        let mut taken: Vec<&Taken> =
+            std::iter::successors(last, |step| step.previous.as_deref()).map(|step| &step.taken).collect();
+        taken.reverse();
+        taken
+    }
+
     /// The most tokens of the whole text, end-of-sequence token included, if there is a limit.
     pub fn max_tokens(&self) -> Option<usize> {
         self.max_tokens
@@ -466,10 +521,10 @@ impl Matcher {
         self.accept_token(token)
     }
 
-    fn push(&mut self, state: State) {
+    fn push(&mut self, taken: Taken, state: State) {
         let state = State { n_steps: self.state.n_steps + 1, ..state };
         let before = std::mem::replace(&mut self.state, state);
-        self.history = Some(Arc::new(Step { before, previous: self.history.take() }));
+        self.history = Some(Arc::new(Step { taken, before, previous: self.history.take() }));
     }
 
     fn after_token(&self, state: &State, token: TokenId) -> Result<Option<State>, EngineError> {

@@ -7,6 +7,8 @@
 //! in the language if a `newline` token outside of brackets has no newline character, or a bracket is closed
 //! that was not opened.
 
+use serde::{Deserialize, Serialize};
+
 use crate::TerminalId;
 
 /// Which terminals make indentation part of a lexed grammar.
@@ -46,7 +48,7 @@ pub struct Layout {
 /// assert_ne!(width(tab, Tabs::Apart), width(spaces, Tabs::Apart));
 /// assert!(!Tabs::Apart.is_deeper(width(tab, Tabs::Apart), width(b" ", Tabs::Apart)));
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Tabs {
     /// Each is as wide as so many spaces.
     Spaces(u32),

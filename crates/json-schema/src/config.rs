@@ -1,5 +1,7 @@
 //! What the caller may choose about the texts of a schema, and limits on the work.
 
+use serde::{Deserialize, Serialize};
+
 use crate::terminals::DEFAULT_MAX_INDENT;
 
 /// How a schema is compiled.
@@ -10,7 +12,7 @@ use crate::terminals::DEFAULT_MAX_INDENT;
 /// config.whitespace = Whitespace::Compact;
 /// assert!(config.strict);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SchemaConfig {
     /// In which order the properties of an object are written.
@@ -37,7 +39,7 @@ impl Default for SchemaConfig {
 }
 
 /// In which order the properties of an object are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum PropertyOrder {
     /// Those of `properties` in their order there (optional ones may be left out), then the names that
@@ -49,7 +51,7 @@ pub enum PropertyOrder {
 }
 
 /// Which white space is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Whitespace {
     /// None.
@@ -64,22 +66,29 @@ pub enum Whitespace {
 }
 
 /// Limits on the size of things. Work as a whole is limited by the caller's fuel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// What a saved schema says of limits is not trusted: those that only bound work are the defaults when it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct SchemaLimits {
     /// The widest indentation of flexible white space, in characters.
     pub max_indent: u32,
     /// How many alternatives one schema may have after its `anyOf`, `oneOf` and `allOf` are multiplied out.
+    #[serde(skip)]
     pub max_alternatives: usize,
     /// How deep `$ref`, `allOf`, `anyOf` and `oneOf` may lead from one to the next without passing through
     /// a property or an item.
+    #[serde(skip)]
     pub max_depth: usize,
     /// How many digits a number that is not of a list of values has at most before its point, behind it and in its
     /// power of ten, so that no model writes digits without end; `None`: any number of them.
     pub max_number_digits: Option<u32>,
     /// How many digits a bound may take in plain notation.
+    #[serde(skip)]
     pub max_digits: usize,
     /// How many states the remainders by the divisors of `multipleOf` may take, bounds included.
+    #[serde(skip)]
     pub max_remainders: usize,
 }
 

@@ -7,9 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::uri;
+use crate::{SchemaError, parse_document, uri};
 
 /// Documents that references may lead to. Cheap to clone: clones share the documents.
 ///
@@ -22,7 +23,8 @@ use crate::uri;
 /// assert!(documents.contains("common/name.json"));
 /// # Ok::<(), maskwright_json_schema::SchemaError>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(into = "SavedDocuments", try_from = "SavedDocuments")]
 pub struct Documents {
     base: String,
     by_uri: BTreeMap<String, Arc<Value>>,
@@ -113,6 +115,37 @@ impl Documents {
     /// All of them, by URI.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.by_uri.iter().map(|(uri, document)| (uri.as_str(), &**document))
+    }
+}
+
+/// Documents, written down: as JSON texts.
+#[derive(Serialize, Deserialize)]
+struct SavedDocuments {
+    base: String,
+    by_uri: BTreeMap<String, String>,
+    by_name: BTreeMap<String, String>,
+}
+
+impl From<Documents> for SavedDocuments {
+    fn from(documents: Documents) -> SavedDocuments {
+        let Documents { base, by_uri, by_name } = documents;
+        let by_uri = by_uri.into_iter().map(|(uri, document)| (uri, document.to_string())).collect();
+        SavedDocuments { base, by_uri, by_name }
+    }
+}
+
+impl TryFrom<SavedDocuments> for Documents {
+    type Error = SchemaError;
+
+    fn try_from(saved: SavedDocuments) -> Result<Documents, SchemaError> {
+        let mut documents = Documents { base: saved.base, ..Documents::default() };
+        for (uri, text) in saved.by_uri {
+            let document = parse_document(&text, &uri)?;
+            documents.insert(uri, document);
+        }
+        documents.by_name = saved.by_name;
+        documents.by_name.retain(|_, uri| documents.by_uri.contains_key(uri));
+        Ok(documents)
     }
 }
 

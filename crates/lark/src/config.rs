@@ -5,11 +5,12 @@ use std::fmt;
 use maskwright_grammar::{Grammar, Layout, LexedGrammar, Tabs};
 use maskwright_json_schema::SchemaConfig;
 use maskwright_lexing::LarkTerminal;
+use serde::{Deserialize, Serialize};
 
 use crate::import::Resolver;
 
 /// Which terminals compete for the next token.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub enum LexerKind {
     /// Those that can come next in some sentence which begins with the tokens before, and the ignored ones. Of
     /// their matches, each the one that Python's `re` finds, the longest is the token; among equally long ones that of the
@@ -44,7 +45,7 @@ pub enum LexerKind {
 /// let python = Indentation::python();
 /// assert_eq!((python.newline.as_str(), python.tabs), ("_NL", Tabs::Spaces(8)));
 /// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Indentation {
     /// The terminal of the end of a line and the blanks after it.

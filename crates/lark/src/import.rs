@@ -2,6 +2,8 @@
 //!
 //! Reading files is the caller's: this crate asks a [`Resolver`].
 
+use serde::{Deserialize, Serialize};
+
 /// What an `%import` statement or a schema's file asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ImportRequest<'a> {
@@ -13,7 +15,7 @@ pub struct ImportRequest<'a> {
 }
 
 /// A grammar or schema that was found.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ImportedGrammar {
     /// What it is called in messages, and where its own relative imports start from.
     pub name: String,

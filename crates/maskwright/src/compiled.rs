@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use maskwright_engine::EngineGrammar;
 use maskwright_infill::Infiller;
 use maskwright_json_schema::Report;
-use maskwright_lark::{LarkGrammar, LexerKind};
+use maskwright_lark::LexerKind;
 use maskwright_vocabulary::Vocabulary;
 
-use crate::json_schema::Schema;
+use crate::source::Parsed;
 use crate::{CompileOptions, Error, GrammarSource, Limits, lark};
 
 /// A grammar ready for use over one vocabulary; shared by sessions and threads.
@@ -20,8 +20,7 @@ use crate::{CompileOptions, Error, GrammarSource, Limits, lark};
 /// made when first asked for.
 ///
 /// Rejected: keeping the parsed grammar for the infiller. Most grammars are never infilled, and a copy of each would
-/// be part of every compilation; reading the source again takes as long as the first time, once. (Lark grammars are
-/// kept: reading one again would look for its imports again, and they are few and small.)
+/// be part of every compilation; reading the source again takes as long as the first time, once.
 ///
 /// ```
 /// use maskwright::infill::CanvasConfig;
@@ -37,28 +36,24 @@ use crate::{CompileOptions, Error, GrammarSource, Limits, lark};
 /// ```
 pub struct CompiledGrammar {
     sessions: Arc<EngineGrammar>,
-    origin: Origin,
+    /// With all that it refers to.
+    source: GrammarSource,
+    is_lexed: bool,
     report: Option<Report>,
     infiller: Mutex<Option<Infiller>>,
     limits: Limits,
 }
 
-/// What an infiller is made from.
-pub(crate) enum Origin {
-    Source(Box<GrammarSource>),
-    Schema(Box<Schema>),
-    Lark(Box<LarkGrammar>),
-}
-
 impl CompiledGrammar {
-    /// `origin` is what `sessions` was compiled from.
+    /// `source` is what `sessions` was compiled from, with all that it refers to; `is_lexed` says whether it has a lexer.
     pub(crate) fn new(
         sessions: Arc<EngineGrammar>,
-        origin: Origin,
+        source: GrammarSource,
+        is_lexed: bool,
         report: Option<Report>,
         limits: Limits,
     ) -> CompiledGrammar {
-        CompiledGrammar { sessions, origin, report, infiller: Mutex::default(), limits }
+        CompiledGrammar { sessions, source, is_lexed, report, infiller: Mutex::default(), limits }
     }
 
     /// What of a JSON Schema is enforced, keyword by keyword; `None` for other sources.
@@ -99,17 +94,15 @@ impl CompiledGrammar {
         // Made without the lock: `options` may have a token whose watch calls foreign code.
         let fuel = options.fuel(self.limits.compile_fuel);
         let (vocabulary, limits) = (self.vocabulary().clone(), self.limits.infill());
-        let over_bytes = match &self.origin {
-            Origin::Source(source) => Some(source.grammar_within(&fuel)?),
-            Origin::Schema(schema) => Some(schema.grammar(&fuel)?),
-            Origin::Lark(lark) => lark.over_bytes.clone(),
-        };
-        let made = match (over_bytes, &self.origin) {
-            (Some(grammar), _) => Infiller::new(&grammar, vocabulary, limits, &fuel)?,
-            (None, Origin::Lark(lark)) if lark.lexer == LexerKind::Basic => {
+        let made = match self.source.read(&fuel)?.0 {
+            Parsed::OverBytes(grammar, _) => Infiller::new(&grammar, vocabulary, limits, &fuel)?,
+            Parsed::Lark(ref lark) if let Some(grammar) = &lark.over_bytes => {
+                Infiller::new(grammar, vocabulary, limits, &fuel)?
+            }
+            Parsed::Lark(lark) if lark.lexer == LexerKind::Basic => {
                 Infiller::lexed(&lark.lexed, lark.indentation.as_ref(), vocabulary, limits, &fuel)?
             }
-            (None, _) => {
+            Parsed::Lark(_) => {
                 let message = "a Lark grammar with the contextual lexer has no templates or canvases";
                 let hint = "compile it with the basic lexer (lexer=\"basic\", --lexer basic), which considers all terminals at every point";
                 return Err(lark::with_hint(message, hint));
@@ -125,7 +118,27 @@ impl CompiledGrammar {
 
     /// Whether the grammar reads the tokens of a lexer (Lark).
     pub fn is_lexed(&self) -> bool {
-        matches!(&self.origin, Origin::Lark(lark) if lark.over_bytes.is_none())
+        self.is_lexed
+    }
+
+    /// The grammar as bytes, for [`Compiler::deserialize`](crate::Compiler::deserialize): its source, with the files that it
+    /// refers to. It is for any vocabulary.
+    ///
+    /// # Errors
+    /// If the grammar was built by hand, and so has no source.
+    ///
+    /// ```
+    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, Tokenizer};
+    /// let tokens = ["yes", "no", "n", "</s>"].map(|token| token.as_bytes().to_vec());
+    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[3])?);
+    /// let options = CompileOptions::default();
+    /// let saved = compiler.compile(&GrammarSource::choice(["no"]), &options)?.serialize()?;
+    /// let compiled = compiler.deserialize(&saved, &options)?;
+    /// assert_eq!(Matcher::new(&compiled).mask()?.len(), 2);
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn serialize(&self) -> Result<Vec<u8>, Error> {
+        self.source.serialize()
     }
 }
 

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use maskwright_automata::{CancelToken, Fuel};
 use maskwright_grammar::{GrammarError, collapse_regular};
 use maskwright_json_schema::{SchemaConfig, usual_terminals};
-use maskwright_lark::LexerKind;
+use maskwright_lark::{LarkGrammar, LexerKind};
 use maskwright_vocabulary::Tokenizer;
 
-use crate::compiled::Origin;
 use crate::source::Parsed;
 use crate::{CompiledGrammar, Error, GrammarSource, Limits};
 
@@ -136,33 +135,36 @@ impl Compiler {
         options: &CompileOptions,
     ) -> Result<Arc<CompiledGrammar>, Error> {
         let fuel = options.fuel(self.limits.compile_fuel);
-        let (parsed, schema) = source.read(&fuel)?;
-        let (sessions, origin, report) = match parsed {
+        let (parsed, read) = source.read(&fuel)?;
+        let (sessions, is_lexed, report) = match parsed {
             Parsed::OverBytes(grammar, report) => {
                 let grammar = match source.has_written_rules() {
                     true => collapse_regular(&grammar, &fuel).map_err(GrammarError::from)?,
                     false => *grammar,
                 };
-                let origin = match schema {
-                    Some(schema) => Origin::Schema(Box::new(schema)),
-                    None => Origin::Source(Box::new(source.clone())),
-                };
-                (self.engine.compile(grammar, &fuel)?, origin, report)
+                (self.engine.compile(grammar, &fuel)?, false, report)
             }
             Parsed::Lark(lark) => {
-                let sessions = match (&lark.over_bytes, lark.lexer) {
-                    (Some(grammar), _) => self.engine.compile(grammar.clone(), &fuel)?,
+                let LarkGrammar { lexed, indentation, over_bytes, lexer, .. } = *lark;
+                match (over_bytes, lexer) {
+                    (Some(grammar), _) => (self.engine.compile(grammar, &fuel)?, false, None),
                     (None, LexerKind::Basic) => {
-                        self.engine.compile_lexed(lark.lexed.clone(), lark.indentation.clone(), &fuel)?
+                        (self.engine.compile_lexed(lexed, indentation, &fuel)?, true, None)
                     }
-                    (None, _) => {
-                        self.engine.compile_contextual(lark.lexed.clone(), lark.indentation.clone(), &fuel)?
-                    }
-                };
-                (sessions, Origin::Lark(lark), None)
+                    (None, _) => (self.engine.compile_contextual(lexed, indentation, &fuel)?, true, None),
+                }
             }
         };
-        Ok(Arc::new(CompiledGrammar::new(sessions, origin, report, self.limits.clone())))
+        Ok(Arc::new(CompiledGrammar::new(sessions, read, is_lexed, report, self.limits.clone())))
+    }
+
+    /// Compiles what [`CompiledGrammar::serialize`] wrote, also for another vocabulary. The bytes need not be trusted: they
+    /// are read within the limits, and lead to no file.
+    ///
+    /// # Errors
+    /// If the bytes are no saved grammar, damaged or of another version; and as [`compile`](Compiler::compile).
+    pub fn deserialize(&self, bytes: &[u8], options: &CompileOptions) -> Result<Arc<CompiledGrammar>, Error> {
+        self.compile(&GrammarSource::deserialize(bytes)?, options)
     }
 
     /// What is known by now of the vocabulary (rows), for [`load_rows`](Compiler::load_rows) in another process: its first masks

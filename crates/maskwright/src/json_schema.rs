@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_error::ErrorKind;
-use maskwright_grammar::Grammar;
 use maskwright_json_schema::{
     CompiledSchema, Documents, SchemaError, compile_with_documents, parse_document,
 };
@@ -55,6 +54,8 @@ pub struct SchemaDocuments {
     /// Folders whose files may be read, with what is below them; each without links in its path.
     folders: Vec<PathBuf>,
     read: Budget,
+    /// Why documents that exist could not be read, by URI.
+    broken: BTreeMap<String, String>,
 }
 
 /// What was read so far.
@@ -110,71 +111,30 @@ impl SchemaDocuments {
     }
 }
 
-/// A schema with all documents that it refers to, read.
-pub(crate) struct Schema {
-    text: String,
-    file: Option<PathBuf>,
-    config: SchemaConfig,
-    documents: Arc<Documents>,
-    /// Why documents that exist could not be read, by URI.
-    broken: BTreeMap<String, String>,
-}
-
-impl Schema {
-    /// Reads a schema's text, and the files that it refers to.
-    ///
-    /// # Errors
-    /// If the text is not JSON.
-    pub(crate) fn read(
-        text: &str,
-        config: &SchemaConfig,
-        file: Option<&Path>,
-        documents: &SchemaDocuments,
-    ) -> Result<(Schema, Value), Error> {
-        let mut schema = Schema {
-            text: text.to_owned(),
-            file: file.map(Path::to_path_buf),
-            config: *config,
-            documents: documents.known.clone(),
-            broken: BTreeMap::new(),
-        };
-        let document = schema.parse()?;
-        if file.is_some() || !documents.folders.is_empty() {
-            schema.gather(&document, documents);
+impl SchemaDocuments {
+    /// These documents, and the files that the relative references of `schema`, read from `file`, and theirs lead to. No
+    /// more are read for what is returned.
+    pub(crate) fn gathered(&self, schema: &Value, file: Option<&Path>) -> SchemaDocuments {
+        let mut known = self.known.clone();
+        let mut broken = BTreeMap::new();
+        if file.is_some() || !self.folders.is_empty() {
+            self.gather(schema, file, &mut known, &mut broken);
         }
-        Ok((schema, document))
+        SchemaDocuments { known, broken, ..SchemaDocuments::default() }
     }
 
-    /// Compiles the schema.
-    ///
-    /// # Errors
-    /// As [`compile_with_documents`].
-    pub(crate) fn compile(&self, document: &Value, fuel: &Fuel) -> Result<CompiledSchema, Error> {
-        compile_with_documents(document, &self.documents, &self.config, fuel)
-            .map_err(|error| self.error(error))
-    }
-
-    /// Reads the schema once more, and its grammar.
-    ///
-    /// # Errors
-    /// As [`compile`](Schema::compile).
-    pub(crate) fn grammar(&self, fuel: &Fuel) -> Result<Grammar, Error> {
-        Ok(self.compile(&self.parse()?, fuel)?.grammar)
-    }
-
-    fn parse(&self) -> Result<Value, Error> {
-        let name = self.file.as_ref().map_or("schema".into(), |file| file.to_string_lossy());
-        parse_document(&self.text, &name).map_err(|error| self.error(error))
-    }
-
-    /// Reads the files that the schema's relative references lead to, theirs too.
-    fn gather(&mut self, document: &Value, given: &SchemaDocuments) {
-        let documents = &mut self.documents;
-        let mut folders = given.folders.clone();
+    fn gather(
+        &self,
+        schema: &Value,
+        file: Option<&Path>,
+        known: &mut Arc<Documents>,
+        broken: &mut BTreeMap<String, String>,
+    ) {
+        let mut folders = self.folders.clone();
         let mut base = String::new();
-        if let Some(file) = &self.file {
+        if let Some(file) = file {
             base = uri_of(file);
-            Arc::make_mut(documents).set_base(base.as_str());
+            Arc::make_mut(known).set_base(base.as_str());
             let beside = match file.parent() {
                 Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
                 Some(folder) => folder,
@@ -182,19 +142,19 @@ impl Schema {
             };
             folders.extend(beside.canonicalize());
         }
-        let mut budget = given.read;
+        let mut budget = self.read;
         let mut seen = BTreeSet::from([base.clone()]);
-        let mut work: Vec<(String, String)> = Documents::referred(document, &base).into_iter().collect();
+        let mut work: Vec<(String, String)> = Documents::referred(schema, &base).into_iter().collect();
         while let Some((uri, name)) = work.pop() {
-            if documents.contains(&uri) || !seen.insert(uri.clone()) {
+            if known.contains(&uri) || !seen.insert(uri.clone()) {
                 continue;
             }
             let Some(path) = Documents::path_of_uri(&uri).map(PathBuf::from) else { continue };
             let mut read = budget.within(&folders, &path);
-            if matches!(read, Err(Unread::Missing)) && !name.contains('/') && !documents.has_name(&name) {
+            if matches!(read, Err(Unread::Missing)) && !name.contains('/') && !known.has_name(&name) {
                 // A file of that name in a named folder is broken, or was added after `add_folder`. Reading it now
                 // says why.
-                let mut named = given.folders.iter().map(|folder| folder.join(&name));
+                let mut named = self.folders.iter().map(|folder| folder.join(&name));
                 read = named
                     .find_map(|path| match budget.within(&folders, &path) {
                         Err(Unread::Missing) => None,
@@ -205,29 +165,50 @@ impl Schema {
             match read {
                 Ok(document) => {
                     work.extend(Documents::referred(&document, &uri));
-                    Arc::make_mut(documents).insert(uri, document);
+                    Arc::make_mut(known).insert(uri, document);
                 }
                 Err(Unread::Missing) => {}
                 Err(Unread::Broken(why)) => {
-                    self.broken.insert(uri, why);
+                    broken.insert(uri, why);
                 }
                 Err(Unread::Limit) => {
                     let why = format!(
                         "more than {MAX_FILES} files, or {MAX_TOTAL_LEN} bytes in all, would be read"
                     );
-                    self.broken.insert(uri, why);
+                    broken.insert(uri, why);
                 }
             }
         }
     }
 
-    /// Converts an error. If a document is missing because it could not be read, the hint says why.
-    fn error(&self, error: SchemaError) -> Error {
-        let error = match error.missing_document().and_then(|uri| self.broken.get(uri)) {
-            Some(why) => error.with_hint_on_missing(why),
-            None => error,
-        };
-        Error::from(error).in_file(self.file.as_deref())
+    /// Compiles a schema whose references lead to these documents.
+    ///
+    /// # Errors
+    /// As [`compile_with_documents`].
+    pub(crate) fn compile(
+        &self,
+        schema: &Value,
+        config: &SchemaConfig,
+        fuel: &Fuel,
+    ) -> Result<CompiledSchema, SchemaError> {
+        compile_with_documents(schema, &self.known, config, fuel).map_err(|error| {
+            // If a document is missing because it could not be read, the hint says why.
+            match error.missing_document().and_then(|uri| self.broken.get(uri)) {
+                Some(why) => error.with_hint_on_missing(why),
+                None => error,
+            }
+        })
+    }
+
+    /// What there is, without the folders.
+    pub(crate) fn known(&self) -> &Documents {
+        &self.known
+    }
+}
+
+impl From<Documents> for SchemaDocuments {
+    fn from(known: Documents) -> SchemaDocuments {
+        SchemaDocuments { known: Arc::new(known), ..SchemaDocuments::default() }
     }
 }
 

@@ -3,6 +3,8 @@
 //! This module and the documents of JSON Schemas are the only places in this crate that read files: a grammar may import
 //! others ([`LarkOptions::import_paths`]). Nothing is read that the caller did not name a folder for.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use maskwright_automata::Fuel;
@@ -10,6 +12,7 @@ use maskwright_error::{ErrorKind, Place};
 use maskwright_json_schema::SchemaConfig;
 use maskwright_lark::{ImportRequest, ImportedGrammar, LarkConfig, LarkGrammar, builtin, parse_lark};
 use maskwright_syntax::nearest_name;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
@@ -30,7 +33,7 @@ const BUILT_IN: &str = "<built in>/";
 /// options.lexer = LexerKind::Basic;
 /// options.indentation = Some(Indentation::python());
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LarkOptions {
     /// The rule of whole texts.
@@ -43,6 +46,7 @@ pub struct LarkOptions {
     pub schemas: SchemaConfig,
     /// The folders in which imported grammars and schemas are looked for, before those that are built in (`common`).
     /// Relative imports are looked for beside the grammar's [file](crate::GrammarSource::file), or here if it has none.
+    #[serde(skip)]
     pub import_paths: Vec<PathBuf>,
 }
 
@@ -58,15 +62,29 @@ impl Default for LarkOptions {
     }
 }
 
-/// Reads a grammar in Lark's language.
+/// The grammars and schemas that a grammar imports, by who imports them (`None`: any) and by path.
+pub(crate) type Imports = BTreeMap<(Option<String>, String), ImportedGrammar>;
+
+/// Reads a grammar in Lark's language, and says what it imports. What it imports is in `imports`, if there are any, else in
+/// files.
 pub(crate) fn parse(
     source: &str,
     file: Option<&Path>,
     options: &LarkOptions,
+    imports: Option<&Imports>,
     fuel: &Fuel,
-) -> Result<LarkGrammar, Error> {
+) -> Result<(LarkGrammar, Imports), Error> {
     let name = file.map_or(NAMELESS.into(), Path::to_string_lossy);
-    let resolver = |request: &ImportRequest<'_>| resolve(request, file, options);
+    let found = RefCell::new(Imports::new());
+    let resolver = |request: &ImportRequest<'_>| {
+        let key = (request.from.map(str::to_owned), request.path.to_owned());
+        let imported = match imports {
+            Some(known) => known.get(&key).cloned(),
+            None => resolve(request, file, options),
+        }?;
+        found.borrow_mut().insert(key, imported.clone());
+        Some(imported)
+    };
     let config = LarkConfig {
         start: options.start.clone(),
         lexer: options.lexer,
@@ -74,11 +92,12 @@ pub(crate) fn parse(
         schemas: options.schemas,
         resolver: Some(&resolver),
     };
-    parse_lark(source, &name, &config, fuel).map_err(|error| {
+    let grammar = parse_lark(source, &name, &config, fuel).map_err(|error| {
         let name = error.source_name();
         let path = (name != NAMELESS && !name.starts_with(BUILT_IN)).then(|| PathBuf::from(name));
         Error::from(error).in_file(path.as_deref())
-    })
+    })?;
+    Ok((grammar, found.into_inner()))
 }
 
 /// Reads the built-in grammar `name`.

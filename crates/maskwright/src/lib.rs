@@ -50,7 +50,7 @@ pub use compiled::CompiledGrammar;
 pub use compiler::{CompileOptions, Compiler};
 pub use limits::Limits;
 pub use maskwright_automata::CancelToken;
-pub use maskwright_engine::{MaskStatus, Matcher, TokenCountStatus, TokensToFinish, inspect};
+pub use maskwright_engine::{MaskStatus, Matcher, Taken, TokenCountStatus, TokensToFinish, inspect};
 pub use maskwright_error::{Error, ErrorKind};
 pub use maskwright_infill::{Canvas, Template};
 pub use maskwright_vocabulary::{

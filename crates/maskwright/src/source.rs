@@ -1,15 +1,19 @@
 //! What a grammar is compiled from: its text, the notation of the text, and what goes with it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_error::ErrorKind;
 use maskwright_grammar::Grammar;
-use maskwright_json_schema::{Report, SchemaConfig};
+use maskwright_json_schema::{Documents, Report, SchemaConfig, SchemaError, parse_document};
 use maskwright_lark::LarkGrammar;
 use maskwright_syntax::regex::{self, Dialect};
+use maskwright_vocabulary::saved::{self, Magic, Refused};
+use serde::{Deserialize, Serialize};
 
-use crate::json_schema::{Schema, SchemaDocuments};
+use crate::json_schema::SchemaDocuments;
+use crate::lark::Imports;
 use crate::{CompileOptions, Error, Limits, lark};
 
 /// What a GBNF grammar without a file is called in messages.
@@ -37,17 +41,43 @@ pub struct GrammarSource {
     notation: Notation,
     file: Option<PathBuf>,
     documents: SchemaDocuments,
+    /// What the files have that the source refers to, so that none is read; `None` if that is not known yet. Of a schema
+    /// that is in `documents`, and this is empty.
+    imports: Option<Arc<Imports>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 enum Notation {
-    Regex { pattern: String, dialect: Dialect },
+    Regex {
+        pattern: String,
+        dialect: Dialect,
+    },
     Gbnf(String),
     Choice(Vec<String>),
-    JsonSchema { text: String, config: SchemaConfig },
-    Lark { text: String, options: lark::LarkOptions },
+    JsonSchema {
+        text: String,
+        config: SchemaConfig,
+    },
+    Lark {
+        text: String,
+        options: lark::LarkOptions,
+    },
     Builtin(String),
+    /// It has no text, so it cannot be saved.
+    #[serde(skip)]
     Built(Box<Grammar>),
+}
+
+/// What saved grammars begin with.
+const MAGIC: Magic = *b"mwgramm\x01";
+
+/// A source, written down with all that it refers to.
+#[derive(Serialize, Deserialize)]
+struct SavedSource {
+    notation: Notation,
+    file: Option<PathBuf>,
+    documents: Documents,
+    imports: Imports,
 }
 
 /// A source as its front end reads it.
@@ -191,40 +221,77 @@ impl GrammarSource {
         Ok(self.read(&options.fuel(Limits::default().compile_fuel))?.0)
     }
 
-    /// Reads the source, and the files that it refers to; a schema with these files is returned too, to be read again
-    /// without them.
-    pub(crate) fn read(&self, fuel: &Fuel) -> Result<(Parsed, Option<Schema>), Error> {
+    /// Reads the source, and the files that it refers to. Returned with it is the same source with all that was read, which
+    /// reads no file.
+    pub(crate) fn read(&self, fuel: &Fuel) -> Result<(Parsed, GrammarSource), Error> {
+        let (mut documents, mut imports) = (SchemaDocuments::default(), Imports::new());
         let file = self.file.as_deref();
-        let grammar = match &self.notation {
+        let over_bytes = |grammar| Parsed::OverBytes(Box::new(grammar), None);
+        let parsed = match &self.notation {
             Notation::Regex { pattern, dialect } => {
                 let regex = regex::parse(pattern, *dialect, fuel);
-                Grammar::from_regex(regex.map_err(|error| Error::from(error).in_file(file))?)
+                let regex = regex.map_err(|error| Error::from(error).in_file(file))?;
+                over_bytes(Grammar::from_regex(regex))
             }
             Notation::Gbnf(text) => {
                 let name = file.map_or(NAMELESS.into(), Path::to_string_lossy);
-                maskwright_syntax::parse_gbnf(text, &name, fuel)
-                    .map_err(|error| Error::from(error).in_file(file))?
+                let grammar = maskwright_syntax::parse_gbnf(text, &name, fuel);
+                over_bytes(grammar.map_err(|error| Error::from(error).in_file(file))?)
             }
             // There is no text with a place.
-            Notation::Choice(choices) => maskwright_syntax::choice(choices)
-                .map_err(|error| Error::message(ErrorKind::Grammar, error.message()))?,
+            Notation::Choice(choices) => over_bytes(
+                maskwright_syntax::choice(choices)
+                    .map_err(|error| Error::message(ErrorKind::Grammar, error.message()))?,
+            ),
             Notation::JsonSchema { text, config } => {
-                let (schema, document) = Schema::read(text, config, file, &self.documents)?;
-                let compiled = schema.compile(&document, fuel)?;
-                return Ok((
-                    Parsed::OverBytes(Box::new(compiled.grammar), Some(compiled.report)),
-                    Some(schema),
-                ));
+                let name = file.map_or("schema".into(), Path::to_string_lossy);
+                let located = |error: SchemaError| Error::from(error).in_file(file);
+                let schema = parse_document(text, &name).map_err(located)?;
+                documents = match self.imports.is_some() {
+                    true => self.documents.clone(),
+                    false => self.documents.gathered(&schema, file),
+                };
+                let compiled = documents.compile(&schema, config, fuel).map_err(located)?;
+                Parsed::OverBytes(Box::new(compiled.grammar), Some(compiled.report))
             }
             Notation::Lark { text, options } => {
-                return Ok((Parsed::Lark(Box::new(lark::parse(text, file, options, fuel)?)), None));
+                let grammar;
+                (grammar, imports) = lark::parse(text, file, options, self.imports.as_deref(), fuel)?;
+                Parsed::Lark(Box::new(grammar))
             }
-            Notation::Builtin(name) => {
-                return Ok((Parsed::Lark(Box::new(lark::parse_builtin(name, fuel)?)), None));
-            }
-            Notation::Built(grammar) => (**grammar).clone(),
+            Notation::Builtin(name) => Parsed::Lark(Box::new(lark::parse_builtin(name, fuel)?)),
+            Notation::Built(grammar) => over_bytes((**grammar).clone()),
         };
-        Ok((Parsed::OverBytes(Box::new(grammar), None), None))
+        let (notation, file) = (self.notation.clone(), self.file.clone());
+        Ok((parsed, GrammarSource { notation, file, documents, imports: Some(Arc::new(imports)) }))
+    }
+
+    /// The source as bytes, with all that it refers to, if it [was read](GrammarSource::read).
+    ///
+    /// # Errors
+    /// If it is a grammar built by hand.
+    pub(crate) fn serialize(&self) -> Result<Vec<u8>, Error> {
+        let saved = SavedSource {
+            notation: self.notation.clone(),
+            file: self.file.clone(),
+            documents: self.documents.known().clone(),
+            imports: self.imports.as_deref().cloned().unwrap_or_default(),
+        };
+        saved::write(&MAGIC, &saved).ok_or_else(|| {
+            let message = "a grammar that was built by hand cannot be saved: it has no text";
+            Error::message(ErrorKind::Grammar, message)
+        })
+    }
+
+    /// Reads what [`serialize`](GrammarSource::serialize) wrote.
+    ///
+    /// # Errors
+    /// If the bytes are something else.
+    pub(crate) fn deserialize(bytes: &[u8]) -> Result<GrammarSource, Error> {
+        let refused = |refused: Refused| Error::message(ErrorKind::Grammar, refused.reason("saved grammars"));
+        let saved: SavedSource = saved::read(&MAGIC, bytes).map_err(refused)?;
+        let SavedSource { notation, file, documents, imports } = saved;
+        Ok(GrammarSource { notation, file, documents: documents.into(), imports: Some(Arc::new(imports)) })
     }
 
     /// Whether the rules were written by a person, and may be regular where a terminal would be faster.
@@ -235,7 +302,7 @@ impl GrammarSource {
 
 impl From<Notation> for GrammarSource {
     fn from(notation: Notation) -> GrammarSource {
-        GrammarSource { notation, file: None, documents: SchemaDocuments::default() }
+        GrammarSource { notation, file: None, documents: SchemaDocuments::default(), imports: None }
     }
 }
 

@@ -17,6 +17,10 @@ mod error;
 pub mod gguf;
 mod loaders;
 mod mask;
+#[doc(hidden)]
+pub mod saved;
+#[cfg(all(feature = "tokenizers", feature = "tiktoken"))]
+mod saved_tokenizer;
 mod text_below;
 mod token_bytes;
 mod tokenizer;

@@ -4,11 +4,13 @@
 //! character. *SentencePiece* writes a space as `▁` (U+2581), text as it is, and single bytes as `<0x0A>`.
 //! Added tokens belong to neither: their content is literal text.
 
+use serde::{Deserialize, Serialize};
+
 /// The character that stands for a space in SentencePiece vocabularies.
 pub(crate) const SPACE_MARK: char = '\u{2581}';
 
 /// How the text of a model's token stands for bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum TokenStyle {
     /// Each byte is one character, by GPT-2's table.
     ByteLevel,

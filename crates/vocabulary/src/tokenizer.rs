@@ -169,6 +169,18 @@ impl Tokenizer {
         tokens.filter(|token| self.token_bytes(token.id).is_none()).map(|token| (token.id, &*token.content))
     }
 
+    /// All added tokens.
+    #[cfg(all(feature = "tokenizers", feature = "tiktoken"))]
+    pub(crate) fn added_tokens(&self) -> &[AddedToken] {
+        self.inner.all_tokens.tokens()
+    }
+
+    /// What makes the encoder again.
+    #[cfg(all(feature = "tokenizers", feature = "tiktoken"))]
+    pub(crate) fn save_encoder(&self) -> crate::saved_tokenizer::SavedEncoder {
+        self.inner.encoder.save()
+    }
+
     /// The id of the special token with the given name. Takes time linear in their number.
     pub fn special_token_id(&self, name: &str) -> Option<u32> {
         self.special_tokens().find(|&(_, content)| content == name).map(|(id, _)| id)

@@ -5,7 +5,7 @@ a regular expression, a GBNF or Lark grammar or a list of choices, and a `Matche
 each step exactly which tokens may come next:
 
 >>> import maskwright
->>> tokenizer = maskwright.Tokenizer.from_tokens([b"yes", b"no", b"n", b"o", b"</s>"], eos=[4])
+>>> tokenizer = maskwright.Tokenizer.from_tokens([b"yes", b"no", b"n", b"o", b"</s>"], eos_token_ids=[4])
 >>> grammar = maskwright.Compiler(tokenizer).compile_choice(["no"])
 >>> matcher = maskwright.Matcher(grammar)
 >>> mask = maskwright.allocate_token_bitmask(1, tokenizer.vocab_size)
@@ -36,6 +36,7 @@ import os
 
 from maskwright import _maskwright
 from maskwright._apply import apply_token_bitmask_inplace
+from maskwright._decoder import Decoder
 from maskwright._maskwright import (
     BatchError,
     CancelledError,
@@ -67,6 +68,7 @@ __all__ = [
     "Canvas",
     "CompiledGrammar",
     "Compiler",
+    "Decoder",
     "Error",
     "GrammarError",
     "Hole",

@@ -7,6 +7,8 @@ from typing import Any, Literal, Protocol, TypeAlias, TypedDict, final, overload
 import numpy as np
 import numpy.typing as npt
 
+from maskwright._decoder import Decoder
+
 @type_check_only
 class _Tensor(Protocol):
     """A CPU tensor of torch, which need not be installed."""
@@ -106,7 +108,7 @@ class Tokenizer:
     Made by `from_file`, `from_hf`, `from_tiktoken`, `from_gguf` or `from_tokens`. Unless the ids that end a text are
     given, they are read from the tokenizer's files or found by their well-known names.
 
-    >>> tokenizer = Tokenizer.from_tokens([b"a", b"ab", b"b", b"</s>"], eos=[3])
+    >>> tokenizer = Tokenizer.from_tokens([b"a", b"ab", b"b", b"</s>"], eos_token_ids=[3])
     >>> tokenizer.encode("abba")
     [1, 2, 0]
     """
@@ -167,11 +169,18 @@ class Tokenizer:
         Raises TokenizerError if the file cannot be read or understood, or no id ends a text.
         """
     @classmethod
-    def from_tokens(cls, tokens: Sequence[bytes], eos: Sequence[int]) -> Tokenizer:
+    def from_tokens(
+        cls,
+        tokens: Sequence[bytes],
+        eos_token_ids: Sequence[int] | None = None,
+        *,
+        eos: Sequence[int] | None = None,
+    ) -> Tokenizer:
         """Makes a vocabulary of the given byte strings; token `i` is `tokens[i]`. An empty string is a token that never
-        matches. `encode` takes the longest token that fits at each place.
+        matches. `encode` takes the longest token that fits at each place. `eos_token_ids`, for which `eos` is another
+        name, are the ids that end a text; there may be none.
 
-        Raises TokenizerError if an id in `eos` is out of range.
+        Raises TokenizerError if one of them is out of range.
         """
     @property
     def vocab_size(self) -> int:
@@ -179,6 +188,30 @@ class Tokenizer:
     @property
     def eos_token_ids(self) -> list[int]:
         """The ids that end a text, in ascending order."""
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """The names and ids of the special tokens, which never match as text: the file's own, not those of `from_tokens`."""
+    def decoder(self) -> Decoder:
+        r"""What turns tokens into text as they come, for output that is shown while it is written. A character whose bytes
+        are in several tokens appears with the last of them.
+
+        >>> decoder = Tokenizer.from_tokens([b"caf", b"\xc3", b"\xa9"], []).decoder()
+        >>> [decoder.feed(token) for token in [0, 1, 2]]
+        ['caf', '', 'é']
+        """
+    def serialize(self) -> bytes:
+        """The tokenizer as bytes, for `deserialize`."""
+    @staticmethod
+    def deserialize(saved: bytes) -> Tokenizer:
+        """Reads what `serialize` wrote. The bytes need not be trusted.
+
+        Raises TokenizerError if they are no saved tokenizer, damaged or of another version, or what they say is wrong.
+        """
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __copy__(self) -> Tokenizer:
+        """The same: a tokenizer does not change."""
+    def __deepcopy__(self, _memo: Any) -> Tokenizer:
+        """The same: a tokenizer does not change."""
     def token_bytes(self, id: int) -> bytes | None:
         """The bytes of a token, or None for special tokens and unused ids, which never match as text.
 
@@ -232,6 +265,14 @@ class Compiler:
         *,
         rows: str | PathLike[str] | None = None,
     ) -> Compiler: ...
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer that masks are for."""
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __copy__(self) -> Compiler:
+        """The same: its caches are to be shared."""
+    def __deepcopy__(self, _memo: Any) -> Compiler:
+        """The same: its caches are to be shared."""
     def compile_json_schema(
         self,
         schema: _Schema,
@@ -338,6 +379,30 @@ class CompiledGrammar:
         """For a JSON Schema: whether and how each keyword is enforced, as a list of ReportEntry in the schema's order.
         Empty for other grammars, which are enforced entirely. Each access makes a new list.
         """
+    @property
+    def compiler(self) -> Compiler:
+        """The compiler that made it."""
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer that masks are for."""
+    def serialize(self) -> bytes:
+        """The grammar as bytes: its source, with the files that it refers to. Any compiler can take them, also one for
+        another tokenizer.
+        """
+    @staticmethod
+    def deserialize(
+        saved: bytes, compiler: Compiler, *, cancel: CancelToken | None = None
+    ) -> CompiledGrammar:
+        """Compiles what `serialize` wrote. The bytes need not be trusted: no file is read, and the compiler's limits hold.
+
+        Raises GrammarError if they are no saved grammar, damaged or of another version, and what compiling the source
+        raises.
+        """
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __copy__(self) -> CompiledGrammar:
+        """The same: a grammar does not change."""
+    def __deepcopy__(self, _memo: Any) -> CompiledGrammar:
+        """The same: a grammar does not change."""
     def memory_usage(self) -> int:
         """Approximate memory of the tables that the grammar has built so far, in bytes."""
 
@@ -376,7 +441,7 @@ class Matcher:
     ambiguous to continue. Calls from several threads run one after another. Matchers of one grammar can be used in
     parallel.
 
-    >>> tokenizer = Tokenizer.from_tokens([b"yes", b"n", b"o", b"</s>"], eos=[3])
+    >>> tokenizer = Tokenizer.from_tokens([b"yes", b"n", b"o", b"</s>"], eos_token_ids=[3])
     >>> matcher = Matcher(Compiler(tokenizer).compile_choice(["yes", "no"]))
     >>> matcher.accept_token(1), matcher.accept_token(0)
     (True, False)
@@ -414,10 +479,27 @@ class Matcher:
         """Accepts tokens until one is refused, and returns how many were accepted."""
     def validate_tokens(self, ids: Sequence[int]) -> int:
         """How many of the tokens would be accepted, one after the other. The state does not change."""
-    def accept_bytes(self, text: bytes) -> bool:
-        """Accepts bytes if some text continues with them, and returns whether one does. `rollback` undoes them in one
-        step. Against `max_tokens` they count as the fewest tokens that spell them, or as one token per byte if no
-        tokens do.
+    @property
+    def text(self) -> bytes:
+        """The text so far: the bytes of the accepted tokens, and those given to `accept_bytes`."""
+    @property
+    def steps(self) -> list[int | bytes]:
+        """What was accepted so far, step by step: a token's id, or the bytes given to one call of `accept_bytes`."""
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens the text has, an end-of-sequence token included. Bytes given to `accept_bytes` count as the
+        fewest tokens that spell them.
+        """
+    @property
+    def max_tokens(self) -> int | None:
+        """The most tokens that the text can have; None if there is no limit."""
+    @property
+    def grammar(self) -> CompiledGrammar:
+        """The grammar."""
+    def accept_bytes(self, text: bytes | str) -> bool:
+        """Accepts a text (bytes or str) if some text of the grammar continues with it, and returns whether one does.
+        `rollback` undoes it in one step. For `n_tokens` and `max_tokens` it counts as the fewest tokens that spell it,
+        or as one token per byte if no tokens do.
         """
     def rollback(self, n: int) -> None:
         """Undoes the last `n` steps. Each accepted token is a step, the end-of-sequence token too, and so is each call of
@@ -437,6 +519,8 @@ class Matcher:
         """The least number of tokens that complete the text, the end-of-sequence token included; 0 if it has ended.
         `tokens_to_finish_status` says whether it is certainly the least.
         """
+    def tokens_to_finish_with_status(self) -> tuple[int, Literal["exact", "upper"]]:
+        """`tokens_to_finish()` and `tokens_to_finish_status()`, found in one search."""
     def tokens_to_finish_status(self) -> Literal["exact", "upper"]:
         """"exact" if `tokens_to_finish` is the least number; "upper" if a completion of that length exists and a
         shorter one may exist.
@@ -469,6 +553,12 @@ class Matcher:
 
         Returns, for each node, whether it was accepted. Raises ValueError if lengths or parents are wrong.
         """
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    @staticmethod
+    def _replay(grammar: CompiledGrammar, max_tokens: int | None, steps: Sequence[int | bytes]) -> Matcher:
+        """A matcher that has taken `steps`, as the attribute of that name lists them."""
+    def __deepcopy__(self, _memo: Any) -> Matcher:
+        """The same as `fork()`: the grammar is immutable and stays shared."""
     def __copy__(self) -> Matcher:
         """The same as `fork()`."""
 
@@ -486,24 +576,24 @@ class Hole:
 
 @final
 class Template:
-    """Fixed pieces of text (bytes) and holes that together form one text of the grammar.
+    """Fixed pieces of text (bytes or str) and holes that together form one text of the grammar.
 
     Write a hole token by token (`fill_next_token_bitmask` with the tokens so far), then `fix` it. Holes can be
     filled in any order, and the pieces after a hole are taken into account from its first token on. Holes are
     numbered from 0; a fixed one keeps its number. A piece may begin or end within a character or a symbol. A call
     that refuses or raises leaves the template unchanged.
 
-    Raises TypeError for parts that are neither bytes nor Hole, GrammarError if infilling is not supported for this
+    Raises TypeError for parts that are neither text nor Hole, GrammarError if infilling is not supported for this
     kind of grammar, LimitError if there are too many positions.
 
-    >>> tokenizer = Tokenizer.from_tokens([b"a", b"b", b"ab", b"</s>"], eos=[3])
+    >>> tokenizer = Tokenizer.from_tokens([b"a", b"b", b"ab", b"</s>"], eos_token_ids=[3])
     >>> template = Template(Compiler(tokenizer).compile_regex("(ab)+"), [b"a", Hole(tokens=2), b"b"])
     >>> template.complete()
     b'abab'
     >>> template.fix(0, [1, 1]), template.fix(0, [1, 0])
     (False, True)
     """
-    def __new__(cls, grammar: CompiledGrammar, parts: Sequence[bytes | Hole]) -> Template: ...
+    def __new__(cls, grammar: CompiledGrammar, parts: Sequence[bytes | str | Hole]) -> Template: ...
     def is_possible(self) -> bool:
         """Whether the holes that are not fixed can be filled."""
     def why_impossible(self) -> str | None:
@@ -541,7 +631,7 @@ class Canvas:
     Raises ValueError if a token is not in the vocabulary or the padding matches as text, GrammarError if infilling
     is not supported for this kind of grammar, LimitError if there are too many positions.
 
-    >>> tokenizer = Tokenizer.from_tokens([b"(", b")", b"()", b"</s>"], eos=[3])
+    >>> tokenizer = Tokenizer.from_tokens([b"(", b")", b"()", b"</s>"], eos_token_ids=[3])
     >>> canvas = Canvas(Compiler(tokenizer).compile_gbnf('root ::= "()" "()"'), [None, None, 1])
     >>> canvas.complete()
     [2, 0, 1]

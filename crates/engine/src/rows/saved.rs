@@ -14,6 +14,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use maskwright_automata::{ByteSet, Node, Regex};
+use maskwright_vocabulary::saved::{self, Magic, Refused};
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary, mask_words};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -23,9 +24,10 @@ use super::CountedRow;
 use super::plain::{AllExits, PlainRow};
 use crate::mask_form::MaskForm;
 
-/// What the bytes begin with: a name and the version of the form.
-const MAGIC: [u8; 8] = *b"mwrows\x00\x02";
+/// Bytes of a vocabulary's fingerprint.
 const N_DIGEST: usize = 32;
+/// What the bytes begin with.
+const MAGIC: Magic = *b"mwrows\x00\x03";
 
 /// Residues with more operations and bytes of words are not written.
 pub(crate) const MAX_RESIDUE: usize = 4_096;
@@ -39,30 +41,27 @@ const MAX_DEPTH: u32 = 400;
 /// Why saved rows were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SavedError {
-    NotRows,
-    OtherVersion,
+    Form(Refused),
     OtherVocabulary,
-    Damaged,
     Malformed,
 }
 
 impl SavedError {
-    pub(crate) fn reason(self) -> &'static str {
+    pub(crate) fn reason(self) -> String {
         match self {
-            SavedError::NotRows => "these are no saved rows",
-            SavedError::OtherVersion => {
-                "the saved rows have the form of another version; save them anew with this one"
-            }
+            SavedError::Form(refused) => refused.reason("saved rows"),
             SavedError::OtherVocabulary => {
                 "the saved rows are for another vocabulary (other tokens, other ids or other ends of text)"
+                    .to_owned()
             }
-            SavedError::Damaged => "the saved rows are damaged: their digest is not that of their content",
-            SavedError::Malformed => "the saved rows have parts, tokens or sizes that no rows have",
+            SavedError::Malformed => {
+                "the saved rows have parts, tokens or sizes that no rows have".to_owned()
+            }
         }
     }
 }
 
-/// Everything that is written, behind the magic bytes, the vocabulary's fingerprint and the digest.
+/// Everything that is written, behind the vocabulary's fingerprint.
 #[derive(Serialize, Deserialize, Default)]
 pub(crate) struct SavedRows {
     /// Operations, each after those that it has inside.
@@ -223,9 +222,8 @@ impl Writer {
     }
 
     pub(crate) fn finish(self, vocabulary: &Vocabulary) -> Vec<u8> {
-        let content = postcard::to_allocvec(&self.rows).expect("lists and numbers can always be written");
-        let fingerprint = fingerprint(vocabulary);
-        [&MAGIC[..], &fingerprint, &Sha256::digest(&content), &content].concat()
+        saved::write(&MAGIC, &(fingerprint(vocabulary), &self.rows))
+            .expect("lists and numbers can always be written")
     }
 }
 
@@ -242,20 +240,12 @@ impl SavedRows {
     /// # Errors
     /// If the bytes are not what [`Writer::finish`] gave for this vocabulary.
     pub(crate) fn read(bytes: &[u8], vocabulary: &Vocabulary) -> Result<SavedRows, SavedError> {
-        let (magic, rest) = bytes.split_at_checked(MAGIC.len()).ok_or(SavedError::NotRows)?;
-        if magic != MAGIC {
-            let has_name = magic[..MAGIC.len() - 1] == MAGIC[..MAGIC.len() - 1];
-            return Err(if has_name { SavedError::OtherVersion } else { SavedError::NotRows });
+        let (of_vocabulary, rows): ([u8; N_DIGEST], SavedRows) =
+            saved::read(&MAGIC, bytes).map_err(SavedError::Form)?;
+        match of_vocabulary == fingerprint(vocabulary) {
+            true => Ok(rows),
+            false => Err(SavedError::OtherVocabulary),
         }
-        let (of_vocabulary, rest) = rest.split_at_checked(N_DIGEST).ok_or(SavedError::Damaged)?;
-        let (digest, content) = rest.split_at_checked(N_DIGEST).ok_or(SavedError::Damaged)?;
-        if of_vocabulary != fingerprint(vocabulary) {
-            return Err(SavedError::OtherVocabulary);
-        }
-        if digest != Sha256::digest(content).as_slice() {
-            return Err(SavedError::Damaged);
-        }
-        postcard::from_bytes(content).map_err(|_| SavedError::Malformed)
     }
 
     /// The rows, made one by one.

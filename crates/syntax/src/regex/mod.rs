@@ -17,6 +17,7 @@ mod repeat;
 mod rust;
 
 use maskwright_automata::{Fuel, Regex};
+use serde::{Deserialize, Serialize};
 
 use self::pattern::{Pattern, Sets};
 use crate::SyntaxError;
@@ -26,7 +27,7 @@ use crate::error::Fault;
 const MAX_PATTERN: usize = 1 << 16;
 
 /// The syntax and meaning of a pattern.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Dialect {
     /// The crate `regex`'s: Unicode classes, flags such as `(?i)`, no look-around.
     Rust,

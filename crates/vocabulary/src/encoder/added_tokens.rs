@@ -4,10 +4,12 @@
 //! O(n · longest content); an Aho-Corasick automaton would be O(n), but contents are short and begin with rare
 //! bytes.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{TokenId, Trie};
 
 /// An added token, as a tokenizer file declares it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AddedToken {
     pub(crate) id: u32,
     pub(crate) content: String,

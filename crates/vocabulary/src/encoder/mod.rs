@@ -11,6 +11,8 @@ pub(crate) mod segment;
 pub(crate) mod tiktoken;
 
 use crate::TokenizerError;
+#[cfg(all(feature = "tokenizers", feature = "tiktoken"))]
+use crate::saved_tokenizer::SavedEncoder;
 
 /// A model's own way to cut text into tokens.
 pub(crate) trait Encoder: Send + Sync {
@@ -30,6 +32,10 @@ pub(crate) trait Encoder: Send + Sync {
     fn reserved_char(&self) -> Option<char> {
         None
     }
+
+    /// What makes the encoder again.
+    #[cfg(all(feature = "tokenizers", feature = "tiktoken"))]
+    fn save(&self) -> SavedEncoder;
 }
 
 /// The encoder of a vocabulary that has no other: the trie is all there is.
@@ -38,5 +44,10 @@ pub(crate) struct NoEncoder;
 impl Encoder for NoEncoder {
     fn encode_exact(&self, _: &str) -> Option<Vec<u32>> {
         None
+    }
+
+    #[cfg(all(feature = "tokenizers", feature = "tiktoken"))]
+    fn save(&self) -> SavedEncoder {
+        SavedEncoder::None
     }
 }

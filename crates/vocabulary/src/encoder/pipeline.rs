@@ -20,7 +20,9 @@ use tokenizers::{
 use super::Encoder;
 use crate::TokenizerError;
 use crate::loaders::tokenizer_json::{find_type, is_space_replacement, type_of};
-use crate::token_bytes::SPACE_MARK;
+#[cfg(feature = "tiktoken")]
+use crate::saved_tokenizer::{SavedBpe, SavedEncoder};
+use crate::token_bytes::{SPACE_MARK, TokenStyle};
 
 /// The stages of a tokenizer.json.
 pub(crate) struct Pipeline {
@@ -30,6 +32,20 @@ pub(crate) struct Pipeline {
     prefix_first_only: bool,
     reserved_char: Option<char>,
     model: BPE,
+    /// What the model does not give back, to be saved.
+    origin: Origin,
+}
+
+/// What a pipeline is made of besides its model.
+pub(crate) struct Origin {
+    /// How tokens stand for bytes.
+    pub(crate) style: TokenStyle,
+    /// The model's merges by the ids of their parts, the first in rank first.
+    pub(crate) merges: Vec<(u32, u32)>,
+    /// The `normalizer` stage as in tokenizer.json, or null.
+    pub(crate) normalizer: Value,
+    /// The `pre_tokenizer` stage as in tokenizer.json, or null.
+    pub(crate) pre_tokenizer: Value,
 }
 
 #[derive(Debug)]
@@ -39,15 +55,12 @@ struct Stages {
 }
 
 impl Pipeline {
-    /// The pipeline of a model with the file's `normalizer` and `pre_tokenizer` (null where there is none).
+    /// The pipeline of a model and the file's stages.
     ///
     /// # Errors
     /// If a stage is not one that the format knows.
-    pub(crate) fn new(
-        model: BPE,
-        normalizer: &Value,
-        pre_tokenizer: &Value,
-    ) -> Result<Pipeline, TokenizerError> {
+    pub(crate) fn new(model: BPE, origin: Origin) -> Result<Pipeline, TokenizerError> {
+        let Origin { normalizer, pre_tokenizer, .. } = &origin;
         let mut prompt_normalizers = Vec::new();
         flatten_normalizers(normalizer, &mut prompt_normalizers);
         let exact_normalizers: Vec<&Value> =
@@ -64,6 +77,7 @@ impl Pipeline {
             prefix_first_only,
             reserved_char: marks_spaces.then_some(SPACE_MARK),
             model,
+            origin,
         })
     }
 }
@@ -82,6 +96,23 @@ impl Encoder for Pipeline {
 
     fn reserved_char(&self) -> Option<char> {
         self.reserved_char
+    }
+
+    #[cfg(feature = "tiktoken")]
+    fn save(&self) -> SavedEncoder {
+        let mut vocab: Vec<(String, u32)> = self.model.get_vocab().into_iter().collect();
+        vocab.sort_unstable_by_key(|&(_, id)| id);
+        SavedEncoder::Bpe(Box::new(SavedBpe {
+            vocab,
+            unk_token: self.model.unk_token.clone(),
+            style: self.origin.style,
+            merges: self.origin.merges.clone(),
+            ignore_merges: self.model.ignore_merges,
+            byte_fallback: self.model.byte_fallback,
+            fuse_unk: self.model.fuse_unk,
+            normalizer: self.origin.normalizer.to_string(),
+            pre_tokenizer: self.origin.pre_tokenizer.to_string(),
+        }))
     }
 }
 

@@ -3,12 +3,20 @@
 use tiktoken_rs::CoreBPE;
 
 use super::Encoder;
+#[cfg(feature = "tokenizers")]
+use crate::saved_tokenizer::SavedEncoder;
 
 /// Above this many white-space characters in a row, the encoding is not asked: its regular expression steps back over
 /// them one by one, and gives up with a panic at a million.
 const MAX_WHITE_SPACE: usize = 1 << 16;
 
-impl Encoder for &'static CoreBPE {
+/// An encoding with its name.
+pub(crate) struct Encoding {
+    pub(crate) name: &'static str,
+    pub(crate) model: &'static CoreBPE,
+}
+
+impl Encoder for Encoding {
     fn encode_exact(&self, text: &str) -> Option<Vec<u32>> {
         let mut run = 0;
         for character in text.chars() {
@@ -17,6 +25,11 @@ impl Encoder for &'static CoreBPE {
                 return None;
             }
         }
-        Some(self.encode_ordinary(text))
+        Some(self.model.encode_ordinary(text))
+    }
+
+    #[cfg(feature = "tokenizers")]
+    fn save(&self) -> SavedEncoder {
+        SavedEncoder::Tiktoken(self.name.to_owned())
     }
 }

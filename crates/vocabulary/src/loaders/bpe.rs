@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokenizers::models::bpe::BPE;
 
 use super::tokens::Tokens;
-use crate::encoder::pipeline::Pipeline;
+use crate::encoder::pipeline::{Origin, Pipeline};
 use crate::{Tokenizer, TokenizerError, Vocabulary};
 
 /// What a tokenizer file says about encoding.
@@ -45,6 +45,7 @@ impl Bpe {
         let ids: FxHashMap<&str, u32> =
             tokens.vocab.iter().map(|(token, id)| (token.as_str(), *id)).collect();
         let merges = checked_merges(&ids, self.merges, &vocabulary)?;
+        let by_id = merges.iter().map(|(left, right)| (ids[left.as_str()], ids[right.as_str()])).collect();
         let mut model = BPE::builder()
             .ignore_merges(self.ignore_merges)
             .byte_fallback(self.byte_fallback)
@@ -57,7 +58,13 @@ impl Bpe {
             .vocab_and_merges(model_vocab, merges)
             .build()
             .map_err(|error| TokenizerError::invalid(format!("/model: {error}")))?;
-        let pipeline = Pipeline::new(model, &self.normalizer, &self.pre_tokenizer)?;
+        let origin = Origin {
+            style: tokens.style,
+            merges: by_id,
+            normalizer: self.normalizer,
+            pre_tokenizer: self.pre_tokenizer,
+        };
+        let pipeline = Pipeline::new(model, origin)?;
         Ok(Tokenizer::new(vocabulary, Box::new(pipeline), added_tokens))
     }
 }

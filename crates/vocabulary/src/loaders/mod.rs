@@ -27,17 +27,17 @@ use crate::{TokenizerError, Vocabulary};
 
 /// A file whose tokens have been read.
 pub(crate) struct Loaded<R> {
-    tokens: Tokens,
+    pub(crate) tokens: Tokens,
     /// The ids that end a text.
-    eos: Vec<u32>,
+    pub(crate) eos: Vec<u32>,
     /// The width of the logits, where it was given.
-    vocab_size: Option<usize>,
+    pub(crate) vocab_size: Option<usize>,
     /// The rest of the file, which says how to encode.
     #[cfg_attr(
         not(feature = "tokenizers"),
         expect(dead_code, reason = "the library that encodes is missing")
     )]
-    rest: R,
+    pub(crate) rest: R,
 }
 
 impl<R> Loaded<R> {

@@ -6,6 +6,7 @@ use tiktoken_rs::{
 };
 
 use crate::encoder::added_tokens::AddedToken;
+use crate::encoder::tiktoken::Encoding;
 use crate::{Tokenizer, TokenizerError, TokenizerOptions, Vocabulary};
 
 /// A name, its encoding, and the special tokens that end a text.
@@ -24,7 +25,7 @@ const ENCODINGS: [Entry; 6] = [
 
 /// See [`Tokenizer::from_tiktoken`].
 pub(crate) fn from_encoding(name: &str, options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
-    let Some((_, load, eos_names)) = ENCODINGS.iter().find(|(known, ..)| *known == name) else {
+    let Some(&(name, load, eos_names)) = ENCODINGS.iter().find(|(known, ..)| *known == name) else {
         let known: Vec<&str> = ENCODINGS.iter().map(|(known, ..)| *known).collect();
         return Err(TokenizerError::invalid(format!(
             "no tiktoken encoding is named {name:?}; there are {}",
@@ -50,7 +51,7 @@ pub(crate) fn from_encoding(name: &str, options: &TokenizerOptions) -> Result<To
         }
     };
     let vocabulary = Vocabulary::of_tokens(token_bytes(encoding, &added_tokens), &eos, options.vocab_size)?;
-    Ok(Tokenizer::new(vocabulary, Box::new(encoding), added_tokens))
+    Ok(Tokenizer::new(vocabulary, Box::new(Encoding { name, model: encoding }), added_tokens))
 }
 
 /// The id of a special token; the crate has no direct way to ask.
