@@ -50,8 +50,9 @@ impl CancelToken {
 /// Compiling releases the interpreter, and Ctrl-C ends it.
 ///
 /// * `limits`: a dict with any of `compile_fuel` (work units of one compilation), `max_threads` (parses of an
-///   ambiguous text that are followed at once), `row_cache_bytes` (memory of the shared caches) and `machine_bytes`
-///   (memory of one grammar's tables).
+///   ambiguous text that are followed at once), `memory_bytes` (of all grammars and shared caches together),
+///   `row_cache_bytes` (of the shared caches) and `machine_bytes` (of one grammar's tables). Memory beyond a limit is
+///   freed by dropping what can be made again, of the grammars used longest ago first.
 /// * `threads`: the most threads that a batch of masks uses; by default one per core.
 /// * `rows`: a file that `save_rows` wrote. The compiler starts with the tables in it instead of building them, and
 ///   raises what `load_rows` raises.
@@ -292,12 +293,12 @@ impl Compiler {
         detached(py, || self.compiler.load_rows(&saved))?.or_raise()
     }
 
-    /// Drops the shared caches. Grammars that are already compiled keep working.
+    /// Drops the shared caches. Grammars that are already compiled keep working, and keep what they have built.
     fn clear_caches(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || self.compiler.clear_caches())
     }
 
-    /// Approximate memory of the shared caches, in bytes.
+    /// Approximate memory of the shared caches and of all grammars that are still in use, in bytes.
     fn memory_usage(&self, py: Python<'_>) -> PyResult<usize> {
         detached(py, || self.compiler.memory_usage())
     }
@@ -375,7 +376,7 @@ impl LimitCounts {
             let Count(count) = value.extract()?;
             if !LimitCounts::set(&mut Limits::default(), &name, count) {
                 return Err(PyTypeError::new_err(format!(
-                    "no limit is named {:?}, expected compile_fuel, max_threads, row_cache_bytes or machine_bytes",
+                    "no limit is named {:?}, expected compile_fuel, max_threads, row_cache_bytes, machine_bytes or memory_bytes",
                     &*name
                 )));
             }
@@ -399,6 +400,7 @@ impl LimitCounts {
             "max_threads" => limits.max_threads = count,
             "row_cache_bytes" => limits.row_cache_bytes = count,
             "machine_bytes" => limits.machine_bytes = count,
+            "memory_bytes" => limits.memory_bytes = count,
             _ => return false,
         }
         true
@@ -473,7 +475,8 @@ impl CompiledGrammar {
         this
     }
 
-    /// Approximate memory of the tables that the grammar has built so far, in bytes.
+    /// Approximate memory of the grammar, in bytes: its source and rules, and the tables that it has built so far. What
+    /// it shares with other grammars is the compiler's.
     fn memory_usage(&self, py: Python<'_>) -> PyResult<usize> {
         detached(py, || self.grammar.memory_usage())
     }

@@ -95,7 +95,7 @@ def refused(compiler: Compiler) -> None:
 
 def compilers(tokenizer: Tokenizer, folder: Path) -> Compiler:
     compiler = Compiler(tokenizer, limits={"compile_fuel": 10_000_000, "max_threads": 64}, threads=2)
-    compiler = Compiler(tokenizer, {"row_cache_bytes": 1 << 24, "machine_bytes": 1 << 24}, None)
+    compiler = Compiler(tokenizer, {"row_cache_bytes": 1 << 24, "machine_bytes": 1 << 24, "memory_bytes": 1 << 28}, None)
     compiler.save_rows(folder / "rows")
     assert_type(compiler.load_rows(str(folder / "rows")), int)
     compiler.clear_caches()

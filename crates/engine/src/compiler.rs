@@ -1,6 +1,7 @@
 //! Compiling grammars for one vocabulary.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use maskwright_automata::{Automaton, AutomatonStore, CountedUnits, Fuel, FuelError, Node, Regex, StateId};
 use maskwright_grammar::{Grammar, Layout, LexedGrammar, Network, TerminalFacts, TerminalId, Watch, reduce};
@@ -15,6 +16,7 @@ use rustc_hash::FxHashMap;
 use crate::budget::Spelling;
 use crate::lexed::LexedTables;
 use crate::machine::Machine;
+use crate::memory::{Counted, Memory};
 use crate::rows::{
     KnownRow, MAX_RESIDUE, MAX_TREE, OncePerKey, ReadRow, Rows, SavedError, SavedRows, Writer,
 };
@@ -61,6 +63,8 @@ pub(crate) struct Shared {
     pub(crate) rows: Rows,
     /// By the family of a watch.
     doubtful: OncePerKey<&'static str, Arc<DoubtfulTokens>>,
+    /// What grammars take.
+    pub(crate) memory: Memory,
     /// What budgets share; made when a first budget is asked for.
     spelling: Mutex<Option<Arc<Mutex<Spelling>>>>,
 }
@@ -88,6 +92,7 @@ impl Compiler {
             units: CountedUnits::default(),
             rows,
             doubtful: OncePerKey::new(MAX_DOUBTFUL_BYTES),
+            memory: Memory::default(),
             spelling: Mutex::default(),
         }))
     }
@@ -365,14 +370,12 @@ impl Compiler {
 
     /// Drops all shared automata and rows; grammars compiled before keep working.
     pub fn clear_caches(&self) {
-        self.0.rows.clear();
-        *self.0.automata.lock() = AutomatonCache::new(&self.0.limits);
+        self.0.clear_caches();
     }
 
-    /// Approximate memory of the shared caches, in bytes.
+    /// Approximate memory of the shared caches and of all living grammars, in bytes.
     pub fn memory_usage(&self) -> usize {
-        let automata = self.0.automata.lock().store.memory_usage();
-        automata + self.0.rows.memory_usage()
+        self.0.memory_usage()
     }
 }
 
@@ -393,6 +396,17 @@ impl Shared {
                 has_proper_words: !automaton.next_bytes(start).map_err(located)?.is_empty(),
             },
         })
+    }
+
+    pub(crate) fn clear_caches(&self) {
+        self.rows.clear();
+        *self.automata.lock() = AutomatonCache::new(&self.limits);
+    }
+
+    /// Approximate memory of the shared caches, in bytes.
+    pub(crate) fn cache_bytes(&self) -> usize {
+        let automata = self.automata.lock().store.memory_usage();
+        automata + self.rows.memory_usage()
     }
 
     /// The automaton of a terminal, shared by all grammars that have it.
@@ -457,12 +471,50 @@ pub struct EngineGrammar {
     lexed: Option<Arc<LexedTables>>,
     /// The machine that new sessions start on. Locked to be copied or replaced only.
     machine: Mutex<Arc<SharedMachine>>,
+    /// What goes with the grammar and is not the engine's.
+    beside: Mutex<Counted>,
+    /// By the compiler's clock.
+    last_use: AtomicU64,
 }
 
 impl EngineGrammar {
     fn new(shared: Arc<Shared>, lexed: Option<Arc<LexedTables>>, machine: Machine) -> Arc<EngineGrammar> {
         let machine = Mutex::new(Arc::new(SharedMachine::new(machine)));
-        Arc::new(EngineGrammar { shared, lexed, machine })
+        let beside = Mutex::new(Counted::new(shared.clone()));
+        let last_use = AtomicU64::new(shared.memory.now());
+        let grammar = Arc::new(EngineGrammar { shared, lexed, machine, beside, last_use });
+        grammar.shared.memory.add(&grammar);
+        grammar.shared.keep_within_limit();
+        grammar
+    }
+
+    /// Counts `n_bytes` as memory of this grammar: what its owner holds for it.
+    #[doc(hidden)]
+    pub fn count_beside(&self, n_bytes: usize) {
+        self.beside.lock().set(n_bytes);
+    }
+
+    /// When the last session was begun, by the compiler's clock.
+    pub(crate) fn last_use(&self) -> u64 {
+        self.last_use.load(Ordering::Relaxed)
+    }
+
+    /// Drops what can be made again, unless the grammar is at work.
+    pub(crate) fn give_up(&self) {
+        let Some(mut machine) = self.machine.try_lock() else { return };
+        let renewed = match Arc::strong_count(&machine) {
+            // No session has it.
+            1 => machine.try_lock().and_then(|known| self.anew(&known)),
+            _ => None,
+        };
+        match renewed {
+            Some(renewed) => *machine = renewed,
+            None => {
+                if let Some(mut known) = machine.try_lock() {
+                    known.clear_memo();
+                }
+            }
+        }
     }
 
     /// The vocabulary that masks are over.
@@ -483,6 +535,8 @@ impl EngineGrammar {
     /// The machine for a new session, which does not wait for those that are on it. One that has grown beyond the limit
     /// is left to them, and a fresh one takes its place.
     pub(crate) fn machine(&self) -> Arc<SharedMachine> {
+        self.last_use.store(self.shared.memory.now(), Ordering::Relaxed);
+        self.shared.keep_within_limit();
         let current = self.machine.lock().clone();
         match self.fresh(&current) {
             Some(fresh) => {
@@ -495,13 +549,20 @@ impl EngineGrammar {
 
     /// The same, or `None` if that would wait or work.
     pub(crate) fn try_machine(&self) -> Option<Arc<SharedMachine>> {
+        self.last_use.store(self.shared.memory.now(), Ordering::Relaxed);
         let current = self.machine.try_lock()?.clone();
         let is_full = current.try_lock().is_some_and(|machine| self.is_full(&machine));
         (!is_full).then_some(current)
     }
 
     fn fresh(&self, current: &SharedMachine) -> Option<Arc<SharedMachine>> {
-        let network = current.try_lock().filter(|machine| self.is_full(machine))?.parser.network.clone();
+        let machine = current.try_lock().filter(|machine| self.is_full(machine))?;
+        self.anew(&machine)
+    }
+
+    /// The machine as it was before any text.
+    fn anew(&self, machine: &Machine) -> Option<Arc<SharedMachine>> {
+        let network = machine.parser.network.clone();
         let machine = match &self.lexed {
             Some(tables) => Machine::new_lexed(self.shared.clone(), network, tables.clone()),
             None => Machine::new(self.shared.clone(), network),
@@ -515,12 +576,15 @@ impl EngineGrammar {
 
     /// Drops the memoised transitions and masks; sessions go on with the same answers.
     pub fn clear_caches(&self) {
-        self.machine().lock().clear_memo();
+        let machine = self.machine.lock().clone();
+        machine.lock().clear_memo();
     }
 
-    /// Approximate memory of the lazily built tables, in bytes.
+    /// Approximate memory, in bytes: the rules, and the tables built so far.
     pub fn memory_usage(&self) -> usize {
-        self.machine().lock().memory_usage()
+        let machine = self.machine.lock().clone();
+        let tables = machine.lock().memory_usage();
+        tables + self.beside.lock().n_bytes()
     }
 }
 

@@ -26,6 +26,7 @@ mod machine;
 mod mask;
 mod mask_form;
 mod matcher;
+mod memory;
 mod parser;
 mod rows;
 mod shared_machine;

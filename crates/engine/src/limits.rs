@@ -28,6 +28,10 @@ pub struct Limits {
     /// Bytes that one grammar's lazy tables (configurations, transitions, masks) may take before the
     /// memoised part is dropped.
     pub machine_bytes: usize,
+    /// Bytes that all grammars and caches of a compiler may take. Beyond that, the grammars used longest ago drop what they
+    /// have memoised, then the shared caches are dropped. What living grammars and sessions need is not dropped, and
+    /// may take more.
+    pub memory_bytes: usize,
     /// Work units that the search for one exact least number of tokens may take; beyond that the answer is the length of
     /// some completion, an upper bound. Of a grammar with a lexer, all searches for one mask together may take as many;
     /// beyond that the mask is a bound.
@@ -44,6 +48,7 @@ impl Default for Limits {
             max_calls: 200_000,
             row_cache_bytes: 192 << 20,
             machine_bytes: 64 << 20,
+            memory_bytes: 1 << 30,
             budget_items: 400_000,
         }
     }

@@ -24,6 +24,7 @@ use crate::hooks;
 use crate::lexed::{Lexed, LexedTables};
 use crate::mask::FoundBehind;
 use crate::mask_form::MaskForm;
+use crate::memory::Counted;
 use crate::parser::{Parser, Seed, loaded};
 use crate::watched::{DoubtfulTokens, PartingTokens, WaysOut};
 
@@ -49,6 +50,7 @@ pub(crate) struct Machine {
     pub(crate) doubtful: Option<Arc<DoubtfulTokens>>,
     pub(crate) found_ways: FoundWays,
     scratch: Scratch,
+    counted: Counted,
 }
 
 /// Buffers that are reused from step to step.
@@ -62,6 +64,7 @@ impl Machine {
     /// The machine of `network` before any text.
     pub(crate) fn new(shared: Arc<Shared>, network: Network) -> Result<Machine, EngineError> {
         Ok(Machine {
+            counted: Counted::new(shared.clone()),
             parser: Parser::new(shared, network)?,
             transitions: FxHashMap::default(),
             masks: FxHashMap::default(),
@@ -292,6 +295,11 @@ impl Machine {
         if let Some(lexed) = &mut self.lexed {
             lexed.recover();
         }
+    }
+
+    /// Counts what the machine takes now for the whole compiler.
+    pub(crate) fn count(&mut self) {
+        self.counted.set(self.memory_usage());
     }
 
     /// Approximate memory, in bytes.

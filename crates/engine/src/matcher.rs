@@ -598,7 +598,9 @@ impl Matcher {
     fn make_rows(&self, config: ConfigId) -> Result<(), EngineError> {
         let wanted = self.ask(|machine| machine.wanted(config))?;
         let _breaks = self.breaks_on_panic();
-        wanted.make(self.grammar.shared())
+        wanted.make(self.grammar.shared())?;
+        self.grammar.shared().keep_within_limit();
+        Ok(())
     }
 
     /// Fails if the session is [broken](Matcher::is_broken).

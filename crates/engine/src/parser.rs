@@ -48,6 +48,8 @@ pub(crate) struct Parser {
     /// By the seeds after a terminal: where they lead, and whether some reading returned into a hole.
     shifts: FxHashMap<Box<[Seed]>, (Option<ConfigId>, bool)>,
     memo_bytes: usize,
+    /// Of terminals that no other grammar shares.
+    terminal_bytes: usize,
     scratch: Scratch,
     /// What the present call may do. Set by whoever locks the machine.
     pub(crate) effort: Effort,
@@ -104,6 +106,7 @@ impl Parser {
             closure_threads: Vec::new(),
             shifts: FxHashMap::default(),
             memo_bytes: 0,
+            terminal_bytes: 0,
             scratch: Scratch::default(),
             effort: Effort::Full,
         };
@@ -375,6 +378,10 @@ impl Parser {
         let fuel = Fuel::new(self.shared.limits.compile_fuel);
         let automaton = self.shared.automaton(regex, &fuel)?;
         let start = automaton.start();
+        // Those of words are this grammar's own; the compiler counts the others.
+        if automaton.is_literal_like() {
+            self.terminal_bytes += automaton.memory_usage();
+        }
         self.terminals[terminal.index()] = Some(Terminal { automaton, start, word: None });
         Ok(start)
     }
@@ -405,7 +412,12 @@ impl Parser {
 
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
-        self.stacks.memory_usage() + self.configs.memory_usage() + self.memo_bytes
+        self.network.memory_usage()
+            + self.terminals.capacity() * size_of::<Option<Terminal>>()
+            + self.terminal_bytes
+            + self.stacks.memory_usage()
+            + self.configs.memory_usage()
+            + self.memo_bytes
     }
 }
 

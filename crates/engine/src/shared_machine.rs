@@ -22,7 +22,8 @@ pub(crate) struct SharedMachine {
 }
 
 impl SharedMachine {
-    pub(crate) fn new(machine: Machine) -> SharedMachine {
+    pub(crate) fn new(mut machine: Machine) -> SharedMachine {
+        machine.count();
         SharedMachine {
             start: machine.start(),
             watching: machine.watch_start(),
@@ -74,6 +75,10 @@ impl Drop for MachineGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() && !self.was_panicking {
             self.machine.recover();
+        }
+        // Who only looks something up adds nothing.
+        if self.machine.parser.effort == Effort::Full {
+            self.machine.count();
         }
     }
 }

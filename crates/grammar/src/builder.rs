@@ -47,6 +47,11 @@ impl Grammar {
         &self.pool
     }
 
+    /// Approximate memory, in bytes. The terminals are counted where they are used.
+    pub fn memory_usage(&self) -> usize {
+        self.pool.memory_usage() + self.rules.capacity() * size_of::<Rule>()
+    }
+
     /// The terminals' languages, by terminal id.
     pub fn terminals(&self) -> &[Regex] {
         &self.terminals

@@ -89,6 +89,8 @@ pub struct ExprPool {
     ids: FxHashMap<Expr, ExprId>,
     lists: Vec<Arc<ShuffleList>>,
     list_ids: FxHashMap<Arc<ShuffleList>, u32>,
+    /// What the members of choices take.
+    alt_bytes: usize,
 }
 
 impl Default for ExprPool {
@@ -98,6 +100,7 @@ impl Default for ExprPool {
             ids: FxHashMap::default(),
             lists: Vec::new(),
             list_ids: FxHashMap::default(),
+            alt_bytes: 0,
         };
         pool.intern(Expr::Never);
         pool.intern(Expr::Epsilon);
@@ -110,6 +113,13 @@ impl ExprPool {
     pub const NEVER: ExprId = ExprId(0);
     /// The expression of the empty word.
     pub const EPSILON: ExprId = ExprId(1);
+
+    /// Approximate memory, in bytes.
+    pub(crate) fn memory_usage(&self) -> usize {
+        self.exprs.capacity() * size_of::<Expr>()
+            + self.ids.capacity() * (size_of::<(Expr, ExprId)>() + 1)
+            + self.alt_bytes
+    }
 
     /// The outermost operation of `id`.
     #[inline]
@@ -128,6 +138,9 @@ impl ExprPool {
             return id;
         }
         let id = ExprId::from_index(self.exprs.len());
+        if let Expr::Alt(parts) = &expr {
+            self.alt_bytes += 2 * size_of_val(&**parts);
+        }
         self.exprs.push(expr.clone());
         self.ids.insert(expr, id);
         id

@@ -60,7 +60,14 @@ pub struct Network {
     pub(crate) absorbed: Vec<Option<ExprId>>,
     move_ranges: Vec<Option<(u32, u32)>>,
     moves: Vec<Move>,
+    /// What the names and terminals take.
+    text_bytes: usize,
 }
+
+/// Bytes of an expression's node.
+const REGEX_NODE: usize = 96;
+/// The most bytes that an expression is counted with beside its node; large ones are mostly shared.
+const MAX_REGEX: u64 = 512;
 
 impl Network {
     /// The network of `grammar`. Takes time linear in the grammar; quadratic in the size of each group of
@@ -87,12 +94,32 @@ impl Network {
             absorbed: Vec::new(),
             move_ranges: Vec::new(),
             moves: Vec::new(),
+            text_bytes: 0,
         };
+        network.text_bytes = network.names.iter().map(|name| name.capacity()).sum::<usize>()
+            + network
+                .terminals
+                .iter()
+                .map(|regex| REGEX_NODE + regex.size().min(MAX_REGEX) as usize)
+                .sum::<usize>();
         network.learn_nullable(fuel)?;
         eliminate(&mut network, fuel)?;
         network.find_stars();
         network.ranks = topological_ranks(&mut network, fuel)?;
         Ok(network)
+    }
+
+    /// Approximate memory, in bytes.
+    pub fn memory_usage(&self) -> usize {
+        let by_rule = size_of::<String>() + size_of::<ExprId>() + 1 + size_of::<u32>();
+        let by_terminal = size_of::<Regex>() + 1;
+        let by_state = size_of::<Option<ExprId>>() + size_of::<Option<(u32, u32)>>() + 1;
+        self.pool.memory_usage()
+            + self.names.capacity() * by_rule
+            + self.terminals.capacity() * by_terminal
+            + self.move_ranges.capacity() * by_state
+            + self.moves.capacity() * size_of::<Move>()
+            + self.text_bytes
     }
 
     /// The terminals' languages, by terminal id.

@@ -49,6 +49,27 @@ impl Documents {
         self.base = uri.into();
     }
 
+    /// Approximate memory, in bytes.
+    pub fn memory_usage(&self) -> usize {
+        /// A value of a document, with its place in an array or object.
+        const VALUE: usize = 128;
+        let mut n_bytes = 0;
+        let mut work: Vec<&Value> = self.by_uri.values().map(|document| &**document).collect();
+        while let Some(value) = work.pop() {
+            n_bytes += VALUE;
+            match value {
+                Value::String(text) => n_bytes += text.capacity(),
+                Value::Array(items) => work.extend(items),
+                Value::Object(members) => {
+                    n_bytes += members.keys().map(String::capacity).sum::<usize>();
+                    work.extend(members.values());
+                }
+                _ => {}
+            }
+        }
+        n_bytes
+    }
+
     /// Whether a document was found at `uri`.
     pub fn contains(&self, uri: &str) -> bool {
         self.by_uri.contains_key(uri)

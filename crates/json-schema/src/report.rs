@@ -67,6 +67,15 @@ pub enum Status {
 const MAX_WARNINGS: usize = 20;
 
 impl Report {
+    /// Approximate memory, in bytes.
+    pub fn memory_usage(&self) -> usize {
+        // A name is a word or two.
+        const NAME: usize = 16;
+        self.places.capacity() * (size_of::<Place<Box<str>>>() + NAME)
+            + self.entries.capacity() * (size_of::<Entry<Box<str>>>() + NAME)
+            + self.unknown_formats.capacity() * (size_of::<(usize, Box<str>)>() + NAME)
+    }
+
     /// All entries.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = ReportEntry<'_>> {
         self.entries.iter().map(|entry| ReportEntry {

@@ -53,6 +53,8 @@ impl CompiledGrammar {
         report: Option<Report>,
         limits: Limits,
     ) -> CompiledGrammar {
+        let report_bytes = report.as_ref().map_or(0, Report::memory_usage);
+        sessions.count_beside(size_of::<CompiledGrammar>() + source.memory_usage() + report_bytes);
         CompiledGrammar { sessions, source, is_lexed, report, infiller: Mutex::default(), limits }
     }
 

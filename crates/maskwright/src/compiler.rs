@@ -200,7 +200,7 @@ impl Compiler {
         self.engine.clear_caches();
     }
 
-    /// Approximate memory of the shared caches, in bytes.
+    /// Approximate memory of the shared caches and of all living grammars, in bytes. Infillers are not counted.
     pub fn memory_usage(&self) -> usize {
         self.engine.memory_usage()
     }

@@ -34,6 +34,10 @@ pub struct Limits {
     pub automaton_bytes: usize,
     /// Bytes that one grammar's masks and other memoised answers may take before they are dropped.
     pub machine_bytes: usize,
+    /// Bytes that all grammars and caches of a compiler together may take. Beyond that, the grammars used longest ago drop what
+    /// they have memoised, then the shared caches are dropped. What living grammars and sessions need is not dropped, and
+    /// may take more.
+    pub memory_bytes: usize,
     /// States that one terminal's automaton may have.
     pub max_states: u32,
     /// Node visits that one step of a terminal's automaton may take.
@@ -59,6 +63,7 @@ impl Default for Limits {
             row_cache_bytes: engine.row_cache_bytes,
             automaton_bytes: engine.automaton_bytes,
             machine_bytes: engine.machine_bytes,
+            memory_bytes: engine.memory_bytes,
             max_states,
             max_residue_size,
             liveness_fuel,
@@ -86,6 +91,7 @@ impl Limits {
             max_calls: self.max_calls,
             row_cache_bytes: self.row_cache_bytes,
             machine_bytes: self.machine_bytes,
+            memory_bytes: self.memory_bytes,
             budget_items: self.budget_items,
         }
     }

@@ -266,6 +266,26 @@ impl GrammarSource {
         Ok((parsed, GrammarSource { notation, file, documents, imports: Some(Arc::new(imports)) }))
     }
 
+    /// Approximate memory, in bytes.
+    pub(crate) fn memory_usage(&self) -> usize {
+        let text = match &self.notation {
+            Notation::Regex { pattern: text, .. }
+            | Notation::Gbnf(text)
+            | Notation::JsonSchema { text, .. }
+            | Notation::Lark { text, .. }
+            | Notation::Builtin(text) => text.capacity(),
+            Notation::Choice(choices) => {
+                choices.iter().map(|choice| choice.capacity() + size_of::<String>()).sum()
+            }
+            Notation::Built(grammar) => grammar.memory_usage(),
+        };
+        let imports = self.imports.iter().flat_map(|imports| imports.values());
+        size_of::<GrammarSource>()
+            + text
+            + self.documents.known().memory_usage()
+            + imports.map(|imported| imported.text.capacity()).sum::<usize>()
+    }
+
     /// The source as bytes, with all that it refers to, if it [was read](GrammarSource::read).
     ///
     /// # Errors

@@ -79,7 +79,7 @@ mod tests {
         type Value = (u32, Vec<String>);
         assert_eq!(read::<Value>(b"mwtests\x02", &bytes), Err(Refused::OtherVersion));
         assert_eq!(read::<Value>(b"mwother\x01", &bytes), Err(Refused::OtherKind));
-        assert_eq!(read::<(u32, u32, u32, u32, u32)>(&MAGIC, &bytes), Err(Refused::Malformed));
+        assert_eq!(read::<(u32, u32, u32, u32, u32, u32)>(&MAGIC, &bytes), Err(Refused::Malformed));
         assert_eq!(read::<u32>(&MAGIC, &bytes), Err(Refused::Malformed), "something is left over");
         for cut in 0..bytes.len() {
             assert!(read::<Value>(&MAGIC, &bytes[..cut]).is_err());

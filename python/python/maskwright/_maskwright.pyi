@@ -43,6 +43,7 @@ class _Limits(TypedDict, total=False):
     max_threads: int
     row_cache_bytes: int
     machine_bytes: int
+    memory_bytes: int
 
 # JSON text, a file, or what `json.dumps` takes.
 _Schema: TypeAlias = str | PathLike[str] | Mapping[str, Any] | bool
@@ -249,8 +250,9 @@ class Compiler:
     Compiling releases the interpreter, and Ctrl-C ends it.
 
     * `limits`: a dict with any of `compile_fuel` (work units of one compilation), `max_threads` (parses of an
-      ambiguous text that are followed at once), `row_cache_bytes` (memory of the shared caches) and `machine_bytes`
-      (memory of one grammar's tables).
+      ambiguous text that are followed at once), `memory_bytes` (of all grammars and shared caches together),
+      `row_cache_bytes` (of the shared caches) and `machine_bytes` (of one grammar's tables). Memory beyond a limit is
+      freed by dropping what can be made again, of the grammars used longest ago first.
     * `threads`: the most threads that a batch of masks uses; by default one per core.
     * `rows`: a file that `save_rows` wrote. The compiler starts with the tables in it instead of building them, and
       raises what `load_rows` raises.
@@ -367,9 +369,9 @@ class Compiler:
         be read.
         """
     def clear_caches(self) -> None:
-        """Drops the shared caches. Grammars that are already compiled keep working."""
+        """Drops the shared caches. Grammars that are already compiled keep working, and keep what they have built."""
     def memory_usage(self) -> int:
-        """Approximate memory of the shared caches, in bytes."""
+        """Approximate memory of the shared caches and of all grammars that are still in use, in bytes."""
 
 @final
 class CompiledGrammar:
@@ -404,7 +406,9 @@ class CompiledGrammar:
     def __deepcopy__(self, _memo: Any) -> CompiledGrammar:
         """The same: a grammar does not change."""
     def memory_usage(self) -> int:
-        """Approximate memory of the tables that the grammar has built so far, in bytes."""
+        """Approximate memory of the grammar, in bytes: its source and rules, and the tables that it has built so far. What
+        it shares with other grammars is the compiler's.
+        """
 
 @final
 class ReportEntry:

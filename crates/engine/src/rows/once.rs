@@ -22,18 +22,32 @@ pub(crate) trait Weigh {
     fn weight(&self) -> usize;
 }
 
+/// A value, and its size when it came into the cache: the cache relies on a size that stays, and values may grow.
+#[derive(Clone)]
+struct Weighed<V> {
+    value: V,
+    weight: u64,
+}
+
+impl<V: Weigh> Weighed<V> {
+    fn new(value: V) -> Weighed<V> {
+        // Values without weight would never be dropped.
+        let weight = value.weight().max(1) as u64;
+        Weighed { value, weight }
+    }
+}
+
 #[derive(Clone)]
 struct ByMemory;
 
-impl<K, V: Weigh> Weighter<K, V> for ByMemory {
-    fn weight(&self, _: &K, value: &V) -> u64 {
-        // Values without weight would never be dropped.
-        value.weight().max(1) as u64
+impl<K, V> Weighter<K, Weighed<V>> for ByMemory {
+    fn weight(&self, _: &K, value: &Weighed<V>) -> u64 {
+        value.weight
     }
 }
 
 /// A cache whose values are made once per key.
-pub(crate) struct OncePerKey<K, V>(Cache<K, V, ByMemory, FxBuildHasher>);
+pub(crate) struct OncePerKey<K, V>(Cache<K, Weighed<V>, ByMemory, FxBuildHasher>);
 
 impl<K: Hash + Eq + Clone, V: Weigh + Clone> OncePerKey<K, V> {
     /// A cache of about `max_bytes`.
@@ -49,7 +63,7 @@ impl<K: Hash + Eq + Clone, V: Weigh + Clone> OncePerKey<K, V> {
 
     /// The value of `key`, if it is there.
     pub(crate) fn get(&self, key: &K) -> Option<V> {
-        self.0.get(key)
+        self.0.get(key).map(|known| known.value)
     }
 
     /// The value of `key`, made by `make` if it is missing and no other thread is making it. `make` may ask for values of other keys, but not
@@ -66,11 +80,11 @@ impl<K: Hash + Eq + Clone, V: Weigh + Clone> OncePerKey<K, V> {
     ) -> Result<V, E> {
         loop {
             match self.0.get_value_or_guard(key, Some(WAIT)) {
-                GuardResult::Value(value) => return Ok(value),
+                GuardResult::Value(known) => return Ok(known.value),
                 GuardResult::Guard(guard) => {
                     let value = make()?;
                     // It is not kept if the cache was emptied meanwhile.
-                    let _ = guard.insert(value.clone());
+                    let _ = guard.insert(Weighed::new(value.clone()));
                     return Ok(value);
                 }
                 GuardResult::Timeout => fuel.map_or(Ok(()), Fuel::look_now)?,
@@ -83,17 +97,18 @@ impl<K: Hash + Eq + Clone, V: Weigh + Clone> OncePerKey<K, V> {
         if self.0.contains_key(&key) {
             return Some(false);
         }
-        if self.0.weight() + value.weight() as u64 > self.0.capacity() {
+        let weighed = Weighed::new(value);
+        if self.0.weight() + weighed.weight > self.0.capacity() {
             return None;
         }
-        self.0.insert(key.clone(), value);
+        self.0.insert(key.clone(), weighed);
         // It may be too much for its part of the cache.
         self.0.contains_key(&key).then_some(true)
     }
 
     /// All that are there.
     pub(crate) fn all(&self) -> Vec<(K, V)> {
-        self.0.iter().collect()
+        self.0.iter().map(|(key, known)| (key, known.value)).collect()
     }
 
     pub(crate) fn clear(&self) {
@@ -108,8 +123,8 @@ impl<K: Hash + Eq + Clone, V: Weigh + Clone> OncePerKey<K, V> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Barrier;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Barrier};
     use std::thread;
 
     use maskwright_automata::CancelToken;
@@ -213,6 +228,24 @@ mod tests {
             assert_eq!(waited, Err(FuelError::Cancelled));
             is_over.wait();
         });
+    }
+
+    #[test]
+    fn values_may_grow() {
+        #[derive(Clone)]
+        struct Growing(Arc<AtomicUsize>);
+        impl Weigh for Growing {
+            fn weight(&self) -> usize {
+                self.0.load(Ordering::Relaxed)
+            }
+        }
+        let cache: OncePerKey<u32, Growing> = OncePerKey::new(1_000);
+        for key in 0..200 {
+            let made = cache.get_or_make::<FuelError>(&key, None, || Ok(Growing(Arc::new(10.into()))));
+            made.unwrap().0.store(1_000_000, Ordering::Relaxed);
+            assert!(cache.memory_usage() <= 1_000, "counted as they were");
+        }
+        assert!(cache.all().len() > 50, "and not all dropped");
     }
 
     #[test]

@@ -1,0 +1,53 @@
+"""What compilers and grammars say they take, and the limit on it."""
+
+import gc
+
+import maskwright
+
+TOKENIZER = maskwright.Tokenizer.from_tiktoken("gpt2")
+TEXT = '{"a": [1, "x"], "b": "some text", "c": -2.5e3}'
+
+
+def schema(number):
+    keys = {"a": {"type": "array"}, "b": {"type": "string", "pattern": f"^[a-z ]{{0,{number % 40 + 9}}}$"}, "c": {"type": "number"}}
+    return {"type": "object", "properties": keys, "title": f"number {number}"}
+
+
+def masks(grammar):
+    matcher, row = maskwright.Matcher(grammar), maskwright.allocate_token_bitmask(1, TOKENIZER.vocab_size)
+    written = []
+    for token in TOKENIZER.encode(TEXT):
+        matcher.fill_next_token_bitmask(row)
+        written.append(row.tobytes())
+        assert matcher.accept_token(token)
+    return written
+
+
+def test_grammars_in_use_are_counted():
+    compiler = maskwright.Compiler(TOKENIZER)
+    empty = compiler.memory_usage()
+    grammars = [compiler.compile_json_schema(schema(number)) for number in range(60)]
+    compiled = [grammar.memory_usage() for grammar in grammars]
+    assert all(4_000 < n_bytes < 1_000_000 for n_bytes in compiled)
+    assert compiler.memory_usage() - empty >= sum(compiled)
+    for grammar in grammars:
+        masks(grammar)
+    used = [grammar.memory_usage() for grammar in grammars]
+    assert all(after > before for before, after in zip(compiled, used, strict=True))
+    assert compiler.memory_usage() - empty >= sum(used)
+    del grammars, grammar
+    gc.collect()
+    compiler.clear_caches()
+    assert compiler.memory_usage() < 200_000
+
+
+def test_the_limit_drops_what_can_be_made_again():
+    free, limited = maskwright.Compiler(TOKENIZER), maskwright.Compiler(TOKENIZER, {"memory_bytes": 4_000_000})
+    kept = {compiler: [compiler.compile_json_schema(schema(number)) for number in range(120)] for compiler in (free, limited)}
+    session = maskwright.Matcher(kept[limited][0])
+    assert session.accept_bytes('{"a')
+    for number in range(120):
+        assert masks(kept[limited][number]) == masks(kept[free][number])
+    assert limited.memory_usage() < 5_000_000 < free.memory_usage()
+    assert session.accept_bytes('": []}') and session.is_accepting()
+    assert masks(kept[limited][0]) == masks(kept[free][0])
