@@ -6,7 +6,7 @@
 //!
 //! * `tokenizer`, `compiler`, `matcher`: one class each, with what it returns. `infill`: templates and canvases.
 //! * `bitmask`: mask arguments, checked. `batch`: many masks at once. `raw_rows`: a mask given as an address,
-//!   the one module with unsafe code. `apply`: masks onto logits.
+//!   the one module with unsafe code. `apply`: masks onto logits. `search`: searches with the caller's model.
 //! * `work`: work without the interpreter, and the rules for locks, forks and panics. `interrupt`: work that Ctrl-C ends.
 //!   `errors`: the exceptions. `arguments`: texts and integers, checked. `schema`: schemas and their documents as arguments.
 //!
@@ -34,6 +34,7 @@ mod interrupt;
 mod matcher;
 mod raw_rows;
 mod schema;
+mod search;
 mod tokenizer;
 mod work;
 
@@ -69,6 +70,8 @@ mod _maskwright {
     use crate::infill::{Canvas, Hole, Template};
     #[pymodule_export]
     use crate::matcher::Matcher;
+    #[pymodule_export]
+    use crate::search::Hypothesis;
     #[pymodule_export]
     use crate::tokenizer::Tokenizer;
     #[pymodule_export]

@@ -7,10 +7,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::arguments::{Int, OfCall, Reduced, TextBytes};
+use crate::arguments::{Count, Int, OfCall, Reduced, Text, TextBytes, vocabulary_ids};
 use crate::bitmask;
 use crate::compiler::CompiledGrammar;
 use crate::errors::OrRaise;
+use crate::search::{self, Hypothesis};
 use crate::work::{Guarded, caught, detached, renew, with, work_on};
 
 /// The state of one sequence under a grammar: the tokens accepted so far, and which ones may come next.
@@ -301,6 +302,47 @@ impl Matcher {
         }
         let root = self.look(py, |matcher| Ok(matcher.fork()))?;
         detached(py, || fill_draft_tree(root, &parents, &token_ids(ids), rows))?.or_raise()
+    }
+
+    /// Searches for texts that go on from here, over many calls of a model, and returns them as a list of Hypothesis,
+    /// the best first: whole ones before others. The state does not change.
+    ///
+    /// * `logits_fn`: called with a list of sequences, each a list of token ids that begins with `prompt_ids`; returns
+    ///   the logits after each, as an array or tensor of shape (sequences, vocabulary). It may keep what it computed.
+    /// * `strategy`: "beam"; "mcts", a tree search; "best-of", several samples of which the likeliest counts;
+    ///   "likeliest", the text of the greatest probability; "smc" and "asap", samples that are true to the model's own
+    ///   probabilities among the texts of the grammar.
+    /// * `tries`: beams, trials of the tree search, texts or particles, or beginnings of texts ("likeliest").
+    /// * `temperature` and `seed` are for the strategies that draw at random.
+    ///
+    /// A matcher with `max_tokens` finds whole texts within it; without it, texts are cut off at 256 tokens.
+    ///
+    /// Raises what `logits_fn` raises, and ValueError for options or logits that are wrong.
+    #[pyo3(signature = (logits_fn, prompt_ids, *, strategy=Text::new("beam"), tries=None, temperature=1.0, seed=0))]
+    #[pyo3(
+        text_signature = "($self, logits_fn, prompt_ids, *, strategy='beam', tries=None, temperature=1.0, seed=0)"
+    )]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
+    fn search(
+        &self,
+        py: Python<'_>,
+        logits_fn: Py<PyAny>,
+        prompt_ids: Vec<Int>,
+        strategy: Text<OfCall>,
+        tries: Option<Count>,
+        temperature: f32,
+        seed: u64,
+    ) -> PyResult<Vec<Hypothesis>> {
+        let tries = match tries.map(|Count(tries)| NonZero::new(tries)) {
+            Some(None) => return Err(PyValueError::new_err("tries is 0, expected at least 1 (or None)")),
+            Some(tries) => tries,
+            None => None,
+        };
+        let options = search::Options { strategy: strategy.0, tries, temperature, seed };
+        let prompt_ids = vocabulary_ids(prompt_ids)?;
+        let session = self.look(py, |matcher| Ok(matcher.fork()))?;
+        let tokenizer = self.grammar.get().own_tokenizer();
+        search::search(py, session, tokenizer, logits_fn, &prompt_ids, &options)
     }
 
     /// The same as `fork()`.

@@ -161,6 +161,18 @@ def matcher_members(grammar: CompiledGrammar, token: int) -> None:
     matcher.reset()
 
 
+def searched(grammar: CompiledGrammar, tokenizer: Tokenizer) -> list[int]:
+    def logits(sequences: list[list[int]]) -> npt.NDArray[np.float32]:
+        return np.zeros((len(sequences), tokenizer.vocab_size), dtype=np.float32)
+
+    texts: list[maskwright.Hypothesis] = Matcher(grammar, max_tokens=4).search(
+        logits, tokenizer.encode("a"), strategy="mcts", tries=3, temperature=0.5, seed=1
+    )
+    assert_type(texts[0].log_likelihood, float)
+    assert_type(texts[0].is_complete, bool)
+    return texts[0].token_ids
+
+
 def template(grammar: CompiledGrammar, tokenizer: Tokenizer) -> bytes:
     holes = {maskwright.Hole(), maskwright.Hole(max_tokens=8), maskwright.Hole(tokens=1)}
     assert len(holes) == 3

@@ -75,6 +75,12 @@ impl ConstraintError {
     pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         ConstraintError(error.into())
     }
+
+    /// What it wraps.
+    #[must_use]
+    pub fn get_ref(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &*self.0
+    }
 }
 
 impl fmt::Display for ConstraintError {

@@ -33,6 +33,22 @@ def apply_token_bitmask_inplace(logits: np.ndarray | torch.Tensor, mask: np.ndar
         raise TypeError(f"expected logits as a numpy array or a torch tensor, not {type(logits).__name__}")
 
 
+def _logits_rows(logits: Any, n_rows: int, n_vocab: int) -> np.ndarray:
+    """Logits of any floating point type, from any device, as contiguous float32 of shape (n_rows, n_vocab).
+
+    Raises ValueError for another number of rows, or fewer columns; more are the padding of a model's vocabulary.
+    """
+    if _is_tensor(logits):
+        logits = logits.detach().float().cpu().numpy()
+    rows = np.asarray(logits, dtype=np.float32)
+    if rows.ndim != 2 or rows.shape[0] != n_rows or rows.shape[1] < n_vocab:
+        raise ValueError(
+            f"logits_fn returned logits of shape {rows.shape} for {n_rows} sequences, "
+            f"expected ({n_rows}, {n_vocab}): a row for each sequence, a column for each token of the tokenizer"
+        )
+    return np.ascontiguousarray(rows[:, :n_vocab])
+
+
 def _apply_numpy(logits: np.ndarray, mask: Any) -> None:
     if _is_tensor(mask):
         mask = mask.cpu().numpy()

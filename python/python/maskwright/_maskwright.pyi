@@ -1,6 +1,6 @@
 """Types of the compiled part. The docstrings are those of the compiled part; `python/tests/stub_docs.py` writes them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict, final, overload, type_check_only
 
@@ -547,6 +547,31 @@ class Matcher:
         """Says in words why a token is allowed or refused here: the first byte that cannot come, and what was expected
         instead.
         """
+    def search(
+        self,
+        logits_fn: Callable[[list[list[int]]], Any],
+        prompt_ids: Sequence[int],
+        *,
+        strategy: Literal["best-of", "beam", "mcts", "likeliest", "smc", "asap"] = "beam",
+        tries: int | None = None,
+        temperature: float = 1.0,
+        seed: int = 0,
+    ) -> list[Hypothesis]:
+        """Searches for texts that go on from here, over many calls of a model, and returns them as a list of Hypothesis,
+        the best first: whole ones before others. The state does not change.
+
+        * `logits_fn`: called with a list of sequences, each a list of token ids that begins with `prompt_ids`; returns
+          the logits after each, as an array or tensor of shape (sequences, vocabulary). It may keep what it computed.
+        * `strategy`: "beam"; "mcts", a tree search; "best-of", several samples of which the likeliest counts;
+          "likeliest", the text of the greatest probability; "smc" and "asap", samples that are true to the model's own
+          probabilities among the texts of the grammar.
+        * `tries`: beams, trials of the tree search, texts or particles, or beginnings of texts ("likeliest").
+        * `temperature` and `seed` are for the strategies that draw at random.
+
+        A matcher with `max_tokens` finds whole texts within it; without it, texts are cut off at 256 tokens.
+
+        Raises what `logits_fn` raises, and ValueError for options or logits that are wrong.
+        """
     def fill_draft_tree(
         self, parents: Sequence[int], ids: Sequence[int], mask: npt.NDArray[np.int32] | _Tensor
     ) -> list[bool]:
@@ -565,6 +590,19 @@ class Matcher:
         """The same as `fork()`: the grammar is immutable and stays shared."""
     def __copy__(self) -> Matcher:
         """The same as `fork()`."""
+
+@final
+class Hypothesis:
+    """A text that `Matcher.search` found."""
+    @property
+    def token_ids(self) -> list[int]:
+        """The tokens after the prompt, with the end-of-sequence token if the text has one."""
+    @property
+    def log_likelihood(self) -> float:
+        """The sum of the logarithms of the model's probabilities for them."""
+    @property
+    def is_complete(self) -> bool:
+        """Whether the text is whole; False if it was cut off at 256 tokens, which only happens without `max_tokens`."""
 
 @final
 class Hole:
