@@ -9,10 +9,8 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
 use maskwright_decode::{
-    AdaptiveConfig, BeamConfig, BestOfConfig, ConstraintError, DecodeError, GrammarConstraint, LanguageModel,
-    Logits, ModelError, MostLikelyConfig, ParticlesConfig, Progress, SamplerConfig, SearchConfig,
-    SearchOutcome, SequenceId, SequenceInput, TreeSearchConfig, adaptive_samples, beam_search, best_of,
-    most_likely, particles, tree_search,
+    ConstraintError, DecodeError, GrammarConstraint, LanguageModel, Logits, ModelError, SamplerConfig,
+    SearchConfig, SequenceId, SequenceInput, Strategy,
 };
 use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyValueError;
@@ -73,7 +71,12 @@ pub(crate) fn search(
     let left = matcher.max_tokens().map_or(MAX_TOKENS, |limit| limit.saturating_sub(matcher.n_tokens()));
     let search = SearchConfig { max_tokens: left, eos_ids: tokenizer.eos_token_ids().to_vec() };
     let constraint = GrammarConstraint::new(matcher, tokenizer);
-    let strategy = Strategy::of(options)?;
+    let sampler =
+        SamplerConfig { temperature: options.temperature, seed: options.seed, ..SamplerConfig::default() };
+    let Some(strategy) = Strategy::named(&options.strategy, options.tries, sampler) else {
+        let (given, names) = (&options.strategy, Strategy::NAMES);
+        return Err(PyValueError::new_err(format!("strategy is {given:?}, expected one of {names:?}")));
+    };
     let mut model = PythonModel {
         logits_fn,
         n_vocab: tokenizer.n_vocab(),
@@ -96,7 +99,7 @@ pub(crate) fn search(
     if let Some(error) = model.raised.or(interrupted) {
         return Err(error);
     }
-    let found = outcome.map_err(|error| raised(py, &error))?.texts.into_iter().map(|text| Hypothesis {
+    let found = outcome.map_err(|error| raised(py, &error))?.0.texts.into_iter().map(|text| Hypothesis {
         is_complete: text.is_complete(),
         token_ids: text.tokens.into_iter().chain(text.eos_id).collect(),
         log_likelihood: text.log_likelihood,
@@ -113,78 +116,6 @@ fn raised(py: Python<'_>, error: &DecodeError) -> PyErr {
             Some(source) => format!("{error}: {source}"),
             None => error.to_string(),
         }),
-    }
-}
-
-enum Strategy {
-    BestOf(BestOfConfig),
-    Beam(BeamConfig),
-    Tree(TreeSearchConfig),
-    Likeliest(MostLikelyConfig),
-    Particles(ParticlesConfig),
-    Adaptive(AdaptiveConfig),
-}
-
-impl Strategy {
-    fn of(options: &Options) -> PyResult<Strategy> {
-        let tries = |default: usize| options.tries.map_or(default, NonZeroUsize::get);
-        let &Options { temperature, seed, .. } = options;
-        Ok(match options.strategy.as_str() {
-            "best-of" => {
-                let sampler = SamplerConfig { temperature, seed, ..SamplerConfig::default() };
-                Strategy::BestOf(BestOfConfig { n_texts: tries(BestOfConfig::default().n_texts), sampler })
-            }
-            "beam" => {
-                let default = BeamConfig::default();
-                Strategy::Beam(BeamConfig { n_beams: tries(default.n_beams), ..default })
-            }
-            "mcts" => {
-                let default = TreeSearchConfig::default();
-                Strategy::Tree(TreeSearchConfig { n_trials: tries(default.n_trials), ..default })
-            }
-            "likeliest" => {
-                let default = MostLikelyConfig::default();
-                Strategy::Likeliest(MostLikelyConfig { max_prefixes: tries(default.max_prefixes), ..default })
-            }
-            "smc" => {
-                let default = ParticlesConfig::default();
-                let n_particles = tries(default.n_particles);
-                Strategy::Particles(ParticlesConfig { n_particles, temperature, seed, ..default })
-            }
-            "asap" => {
-                let n_texts = tries(AdaptiveConfig::default().n_texts);
-                Strategy::Adaptive(AdaptiveConfig { n_texts, temperature, seed })
-            }
-            other => {
-                return Err(PyValueError::new_err(format!(
-                    "strategy is {other:?}, expected \"best-of\", \"beam\", \"mcts\", \"likeliest\", \"smc\" or \"asap\""
-                )));
-            }
-        })
-    }
-
-    fn run(
-        &self,
-        model: &mut PythonModel,
-        constraint: &GrammarConstraint,
-        prompt: &[u32],
-        search: &SearchConfig,
-        on_progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
-    ) -> Result<SearchOutcome, DecodeError> {
-        match self {
-            Strategy::BestOf(config) => best_of(model, constraint, prompt, search, config, on_progress),
-            Strategy::Beam(config) => beam_search(model, constraint, prompt, search, config, on_progress),
-            Strategy::Tree(config) => tree_search(model, constraint, prompt, search, config, on_progress),
-            Strategy::Likeliest(config) => {
-                most_likely(model, constraint, prompt, search, config, on_progress).map(|found| found.outcome)
-            }
-            Strategy::Particles(config) => {
-                particles(model, constraint, prompt, search, config, on_progress).map(|found| found.outcome)
-            }
-            Strategy::Adaptive(config) => {
-                adaptive_samples(model, constraint, prompt, search, config, on_progress)
-            }
-        }
     }
 }
 

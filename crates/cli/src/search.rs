@@ -3,16 +3,14 @@
 //! A search knows its text only when it is done, so nothing is streamed. A bar, or a line every few seconds, tells how
 //! far it is, and Ctrl-C ends it with the best text so far.
 
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use clap::ValueEnum;
 use maskwright_decode::{
-    AdaptiveConfig, BeamConfig, BestOfConfig, Constraint, DecodeError, FinishReason, GenerateConfig,
-    Generation, LanguageModel, MostLikelyConfig, ParticlesConfig, Progress, SamplerConfig, SearchConfig,
-    SearchOutcome, StepStatistics, TokenEvent, TreeSearchConfig, Unconstrained, adaptive_samples,
-    beam_search, best_of, most_likely, particles, tree_search,
+    Constraint, DecodeError, FinishReason, GenerateConfig, Generation, LanguageModel, Progress, Proof,
+    SamplerConfig, SearchConfig, SearchOutcome, StepStatistics, Strategy, TokenEvent, Unconstrained,
 };
 
 use crate::arguments::{Generate, StrategyArgument};
@@ -23,14 +21,7 @@ use crate::progress::Meter;
 
 /// A strategy that looks at more than one text.
 #[derive(Clone, Copy)]
-pub(crate) enum Search {
-    BestOf(BestOfConfig),
-    Beam(BeamConfig),
-    Tree(TreeSearchConfig),
-    Likeliest(MostLikelyConfig),
-    Particles(ParticlesConfig),
-    Adaptive(AdaptiveConfig),
-}
+pub(crate) struct Search(Strategy);
 
 /// What is known about a search that has ended.
 #[derive(Clone, Copy, Debug)]
@@ -44,25 +35,13 @@ pub(crate) struct Found {
     pub(crate) is_proven: Option<bool>,
 }
 
-/// Whether a text is known to be the likeliest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Proof {
-    Proven,
-    /// The search came to its limit, or was broken off.
-    Stopped,
-    /// The search came to its end, but looked only at the likeliest tokens after each beginning.
-    TokensLeftOut,
-}
-
-impl Proof {
-    /// Why another text may be likelier.
-    fn doubt(self) -> Option<&'static str> {
-        match self {
-            Proof::Proven => None,
-            Proof::Stopped => Some("the search stopped at its limit; raise it with --tries N"),
-            Proof::TokensLeftOut => {
-                Some("the search looked only at the likeliest tokens after each beginning of a text")
-            }
+/// Why another text may be likelier.
+fn doubt(proof: Proof) -> Option<&'static str> {
+    match proof {
+        Proof::Proven => None,
+        Proof::Stopped => Some("the search stopped at its limit; raise it with --tries N"),
+        Proof::TokensLeftOut => {
+            Some("the search looked only at the likeliest tokens after each beginning of a text")
         }
     }
 }
@@ -90,56 +69,29 @@ impl Search {
     /// # Errors
     /// If other arguments do not go with it.
     pub(crate) fn of(arguments: &Generate) -> anyhow::Result<Option<Search>> {
-        let tries = |default: usize| arguments.tries.map_or(default, NonZeroUsize::get);
         refuse_useless(arguments)?;
-        let sampler = SamplerConfig::from(arguments.sampling);
-        let seed = sampler.seed;
-        // These strategies are true to the model's own probabilities.
-        let true_temperature = arguments.sampling.temperature.unwrap_or(1.0);
-        let search = match arguments.strategy {
-            StrategyArgument::Greedy | StrategyArgument::Sample if arguments.tries.is_some() => {
-                bail!("--tries goes with --strategy best-of, beam, mcts, likeliest, smc or asap")
+        let mut sampler = SamplerConfig::from(arguments.sampling);
+        if matches!(arguments.strategy, StrategyArgument::Smc | StrategyArgument::Asap) {
+            // They are true to the model's own probabilities.
+            sampler.temperature = arguments.sampling.temperature.unwrap_or(1.0);
+        }
+        let name = arguments.strategy.to_possible_value();
+        let search = name.and_then(|name| Strategy::named(name.get_name(), arguments.tries, sampler));
+        let Some(search) = search else {
+            if arguments.tries.is_some() {
+                bail!("--tries goes with --strategy best-of, beam, mcts, likeliest, smc or asap");
             }
-            StrategyArgument::Greedy | StrategyArgument::Sample => return Ok(None),
-            StrategyArgument::BestOf => {
-                Search::BestOf(BestOfConfig { n_texts: tries(BestOfConfig::default().n_texts), sampler })
-            }
-            StrategyArgument::Beam => {
-                let default = BeamConfig::default();
-                Search::Beam(BeamConfig { n_beams: tries(default.n_beams), ..default })
-            }
-            StrategyArgument::Mcts => {
-                let default = TreeSearchConfig::default();
-                Search::Tree(TreeSearchConfig { n_trials: tries(default.n_trials), ..default })
-            }
-            StrategyArgument::Likeliest => {
-                let default = MostLikelyConfig::default();
-                Search::Likeliest(MostLikelyConfig { max_prefixes: tries(default.max_prefixes), ..default })
-            }
-            StrategyArgument::Smc => {
-                let default = ParticlesConfig::default();
-                let n_particles = tries(default.n_particles);
-                Search::Particles(ParticlesConfig {
-                    n_particles,
-                    temperature: true_temperature,
-                    seed,
-                    ..default
-                })
-            }
-            StrategyArgument::Asap => {
-                let n_texts = tries(AdaptiveConfig::default().n_texts);
-                Search::Adaptive(AdaptiveConfig { n_texts, temperature: true_temperature, seed })
-            }
+            return Ok(None);
         };
         if arguments.sampling.temperature == Some(0.0)
-            && matches!(search, Search::BestOf(_) | Search::Particles(_) | Search::Adaptive(_))
+            && matches!(search, Strategy::BestOf(_) | Strategy::Particles(_) | Strategy::Adaptive(_))
         {
             bail!(
                 "--temperature is 0, so all texts would be the same: this strategy draws at random and needs a \
                  temperature above 0; --strategy greedy always takes the likeliest token"
             );
         }
-        Ok(Some(search))
+        Ok(Some(Search(search)))
     }
 
     /// Searches, then hands the tokens of the best text to `held` and `on_token`, as [`maskwright_decode::generate`]
@@ -169,9 +121,9 @@ impl Search {
         let SearchOutcome { texts, n_model_tokens, is_cancelled } = outcome;
         let best = texts.into_iter().next().expect("every search returns a text, if only an empty one");
         if is_cancelled && best.is_complete() {
-            let is_drawn = matches!(self, Search::Particles(_) | Search::Adaptive(_));
+            let is_drawn = matches!(self.0, Strategy::Particles(_) | Strategy::Adaptive(_));
             note(if is_drawn { "this is the text so far" } else { "this is the best text so far" });
-        } else if let Some(doubt) = proof.and_then(Proof::doubt).filter(|_| !is_cancelled) {
+        } else if let Some(doubt) = proof.and_then(doubt).filter(|_| !is_cancelled) {
             note(format_args!("another text may be likelier: {doubt}"));
         }
         let is_proven = proof.map(|proof| proof == Proof::Proven);
@@ -202,10 +154,10 @@ impl Search {
         search: &SearchConfig,
         interrupt: &Interrupt,
     ) -> Result<(SearchOutcome, Option<Proof>), DecodeError> {
-        let unit = match self {
-            Search::BestOf(_) | Search::Beam(_) | Search::Tree(_) | Search::Particles(_) => "tokens",
-            Search::Likeliest(_) => "beginnings of texts",
-            Search::Adaptive(_) => "texts",
+        let unit = match self.0 {
+            Strategy::BestOf(_) | Strategy::Beam(_) | Strategy::Tree(_) | Strategy::Particles(_) => "tokens",
+            Strategy::Likeliest(_) => "beginnings of texts",
+            Strategy::Adaptive(_) => "texts",
         };
         let mut meter = Meter::new("searching", unit);
         let mut last = SearchOutcome { texts: Vec::new(), n_model_tokens: 0, is_cancelled: true };
@@ -221,36 +173,10 @@ impl Search {
             );
             if interrupt.is_pressed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let alone = |outcome| (outcome, None);
-        let result = match &self {
-            Search::BestOf(config) => {
-                best_of(model, constraint, prompt, search, config, on_progress).map(alone)
-            }
-            Search::Beam(config) => {
-                beam_search(model, constraint, prompt, search, config, on_progress).map(alone)
-            }
-            Search::Tree(config) => {
-                tree_search(model, constraint, prompt, search, config, on_progress).map(alone)
-            }
-            Search::Likeliest(config) => most_likely(model, constraint, prompt, search, config, on_progress)
-                .map(|found| {
-                    let proof = match (found.is_proven, found.is_searched) {
-                        (true, _) => Proof::Proven,
-                        (false, true) => Proof::TokensLeftOut,
-                        (false, false) => Proof::Stopped,
-                    };
-                    (found.outcome, Some(proof))
-                }),
-            Search::Particles(config) => particles(model, constraint, prompt, search, config, on_progress)
-                .map(|found| (found.outcome, None)),
-            Search::Adaptive(config) => {
-                adaptive_samples(model, constraint, prompt, search, config, on_progress).map(alone)
-            }
-        };
-        match result {
+        match self.0.run(model, constraint, prompt, search, on_progress) {
             // Ctrl-C breaks off a long pass of the model too, which is then an error.
             Err(_) if interrupt.is_pressed() && last.best().is_some() => {
-                let proof = matches!(self, Search::Likeliest(_)).then_some(Proof::Stopped);
+                let proof = matches!(self.0, Strategy::Likeliest(_)).then_some(Proof::Stopped);
                 Ok((last, proof))
             }
             result => result,
@@ -274,14 +200,8 @@ mod tests {
             jump_forward: false,
             measure_mass: false,
         };
-        for search in [
-            Search::BestOf(BestOfConfig::default()),
-            Search::Beam(BeamConfig::default()),
-            Search::Tree(TreeSearchConfig::default()),
-            Search::Likeliest(MostLikelyConfig::default()),
-            Search::Particles(ParticlesConfig::default()),
-            Search::Adaptive(AdaptiveConfig::default()),
-        ] {
+        for name in Strategy::NAMES {
+            let search = Search(Strategy::named(name, None, SamplerConfig::default()).unwrap());
             // A model of one token, the end: the first text that is found is complete.
             let mut model = RandomModel::new(1, 64, 7);
             let interrupt = Interrupt::pressed();

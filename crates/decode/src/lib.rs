@@ -54,7 +54,7 @@ pub use regions::{FilledRegion, MiddleTokens, RegionsConfig, fill_regions};
 pub use sampler::{Sampler, SamplerConfig};
 pub use search::{
     AdaptiveConfig, BeamConfig, BestOfConfig, Hypothesis, MostLikely, MostLikelyConfig, OnProgress,
-    Particles, ParticlesConfig, Progress, SearchConfig, SearchOutcome, TreeSearchConfig, adaptive_samples,
-    beam_search, best_of, most_likely, particles, tree_search,
+    Particles, ParticlesConfig, Progress, Proof, SearchConfig, SearchOutcome, Strategy, TreeSearchConfig,
+    adaptive_samples, beam_search, best_of, most_likely, particles, tree_search,
 };
 pub use statistics::{StepStatistics, Summary};

@@ -17,8 +17,7 @@
 //! Costs are counted in tokens that the model reads; masks and searching are small beside it.
 //!
 //! Forced tokens are not jumped over: a likelihood needs the model's word on them too, and one token that the
-//! mask allows may be another than the forced spelling. Rejected: one trait for all strategies. They have
-//! nothing in common but the arguments, and their outcomes mean different things.
+//! mask allows may be another than the forced spelling. Programs that offer them by name take a [`Strategy`].
 
 mod adaptive;
 mod beam;
@@ -28,6 +27,7 @@ mod most_likely;
 mod particles;
 mod population;
 mod row;
+mod strategy;
 mod tree;
 
 use std::ops::ControlFlow;
@@ -37,6 +37,7 @@ pub use beam::{BeamConfig, beam_search};
 pub use best_of::{BestOfConfig, best_of};
 pub use most_likely::{MostLikely, MostLikelyConfig, most_likely};
 pub use particles::{Particles, ParticlesConfig, particles};
+pub use strategy::{Proof, Strategy};
 pub use tree::{TreeSearchConfig, tree_search};
 
 use crate::generate::FinishReason;
