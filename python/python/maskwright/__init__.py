@@ -61,6 +61,7 @@ from maskwright._maskwright import (
     allocate_token_bitmask,
     fill_next_token_bitmask_batch,
 )
+from maskwright._types import schema_from
 
 __all__ = [
     "BatchError",
@@ -87,6 +88,7 @@ __all__ = [
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
     "fill_next_token_bitmask_batch",
+    "schema_from",
 ]
 
 # A thread that holds a lock of ours when the process forks would be missing in the child.
