@@ -11,7 +11,7 @@ use maskwright::GrammarSource;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
 use pyo3::type_object::PyTypeInfo;
-use pyo3::types::{PyBytes, PySlice, PyString};
+use pyo3::types::{PyBytes, PySlice, PyString, PyType};
 
 use crate::errors;
 use crate::work::detached;
@@ -110,6 +110,11 @@ impl<'py, B: PyTypeInfo> FromPyObject<'_, 'py> for FilePath<B> {
     }
 }
 
+/// Whether an argument is the path of a file as `os.PathLike`. A class of paths is a type, and none.
+pub(crate) fn is_path(given: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(given.hasattr("__fspath__")? && !given.is_instance_of::<PyType>())
+}
+
 /// The text of a file in which a grammar or schema is.
 ///
 /// # Errors
@@ -144,7 +149,7 @@ impl<'py> FromPyObject<'_, 'py> for GrammarText {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<GrammarText> {
-        if !object.hasattr("__fspath__")? {
+        if !is_path(&object)? {
             let text: Text<OfGrammar> = object.extract()?;
             return Ok(GrammarText { text: text.0, file: None });
         }

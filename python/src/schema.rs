@@ -35,7 +35,7 @@ impl SchemaText {
             let text = arguments::text::<OfSchema>(text)?;
             return Ok(SchemaText { text, file: None, is_given: true, of_type: None });
         }
-        if given.hasattr("__fspath__")? {
+        if arguments::is_path(given)? {
             let file: PathBuf = given.extract()?;
             let text = arguments::file_text::<OfSchema>(py, &file)?;
             return Ok(SchemaText { text, file: Some(file), is_given: true, of_type: None });

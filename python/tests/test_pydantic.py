@@ -387,7 +387,7 @@ def test_what_a_schema_cannot_say(name, writer):
 
 @dataclasses.dataclass
 class Broken:
-    items: list[type]
+    items: list[int]
     stream: "Stream"
 
 

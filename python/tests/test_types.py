@@ -65,7 +65,7 @@ STANDARD = [
     Color, Level, Mixed, Literal["a"], Literal["a", 1, None], Literal["a", "b"], Optional[int], Union[int, str], int | None,
     list[int], list, Sequence[str], set[int], frozenset[str], tuple[int, str], tuple[int, ...], tuple, tuple[()], dict[str, int],
     dict, Mapping[str, Color], NewType("UserId", int), Annotated[int, "how many"], Point, Tree, list[Tree], Optional[Point],
-    search, functools.partial(search, kinds=["a"]), lambda x, y=2: None,
+    search, functools.partial(search, limit=5), lambda x, y=2: None,
 ]  # fmt: skip
 
 
@@ -207,6 +207,7 @@ def test_warnings_are_about_the_line_of_the_call(compiler):
         (["yes", "no"], "use compile_choice"),
         (re.compile(b"a"), "not one of bytes"),
         (5, "pass the class int"),
+        (object(), "pass a class, a type such as"),
         (Color.RED, "pass the class Color"),
         (Point(1.0), "pass the class Point"),
     ],
@@ -302,12 +303,16 @@ def agree(compiler, pattern, texts):
     """Whether a pattern is taken; where it is, it has to match what Python says."""
     try:
         grammar = compiler.compile(re.compile(pattern))
+    except maskwright.LimitError:
+        return False
     except maskwright.GrammarError as error:
-        if "not supported" in str(error) or "limit" in str(error):
+        if "not supported" in str(error):
             return False
         assert not any(re.fullmatch(pattern, text) for text in texts), f"{pattern!r}: {error}"
         return True
     for text in texts:
+        if not text and r"\B" in pattern:
+            continue  # Python 3.14 has changed what `\B` says of the empty text.
         expected = re.fullmatch(pattern, text) is not None
         assert accepts(grammar, text.encode()) == expected, f"{pattern!r} on {text!r}"
     return True

@@ -20,18 +20,22 @@ import enum
 import functools
 import inspect
 import json
+import math
 import os
 import pathlib
 import re
 import types
 import typing
 import uuid
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from maskwright._maskwright import GrammarError, SchemaError
 
+if TYPE_CHECKING:
+    from maskwright._maskwright import _Schema
 
-def schema_from(obj: object) -> dict[str, Any]:
+
+def schema_from(obj: _Schema) -> dict[str, Any]:
     """The JSON Schema of a type, as a dict.
 
     `obj`: a Pydantic model or `TypeAdapter`, a dataclass, TypedDict or Enum, `Literal[...]`, a union, `list[T]` and other
@@ -159,7 +163,11 @@ def _hint(obj: object) -> str | None:
         return f"pass the class {type(obj).__name__}"
     if isinstance(obj, int | float | complex | bytes):
         return f"pass the class {type(obj).__name__}, or Literal[...] for one value"
-    return None
+    is_function = inspect.isroutine(obj) or isinstance(obj, functools.partial)
+    is_typing = type(obj).__module__ in ("annotationlib", "types", "typing", "typing_extensions")
+    if obj is None or isinstance(obj, type) or is_function or is_typing or hasattr(obj, "json_schema"):
+        return None
+    return "pass a class, a type such as list[int], or a function"
 
 
 def _pydantic() -> Any:
@@ -225,19 +233,18 @@ class _Schemas:
                 reason = str(error)
         made = self._from_parts(kind, where)
         if made is None:
-            error = SchemaError(f"{where}: {name_of(kind)} has no JSON Schema: {reason}")
-            error.hint = reason
-            raise error
+            unmade = SchemaError(f"{where}: {name_of(kind)} has no JSON Schema: {reason}")
+            unmade.hint = reason
+            raise unmade
         return made
 
     def _from_pydantic(self, kind: Any) -> dict[str, Any]:
         generator = _narrowed() if self.is_narrow else self.pydantic.json_schema.GenerateJsonSchema
-        if isinstance(kind, self.pydantic.TypeAdapter):
-            made = kind.json_schema(schema_generator=generator)
-        elif isinstance(kind, type) and callable(getattr(kind, "model_json_schema", None)):
-            made = kind.model_json_schema(schema_generator=generator)
-        else:
-            made = self.pydantic.TypeAdapter(kind).json_schema(schema_generator=generator)
+        make = getattr(kind, "model_json_schema", None) if isinstance(kind, type) else None
+        if make is None:
+            adapter = kind if isinstance(kind, self.pydantic.TypeAdapter) else self.pydantic.TypeAdapter(kind)
+            make = adapter.json_schema
+        made = make(schema_generator=generator)
         for name, definition in made.pop("$defs", {}).items():
             if self.defs.setdefault(name, definition) != definition:
                 raise SchemaError(f"two types are called {name}: rename one of them")
@@ -245,9 +252,9 @@ class _Schemas:
 
     def _from_parts(self, kind: Any, where: str) -> dict[str, Any] | None:
         """The schema of what the standard library has; None for anything else."""
-        if isinstance(kind, collections.abc.Hashable) and kind in _SIMPLE:
-            return dict(_SIMPLE[kind])
         origin, args = typing.get_origin(kind) or kind, typing.get_args(kind)
+        if isinstance(origin, collections.abc.Hashable) and not args and origin in _SIMPLE:
+            return dict(_SIMPLE[origin])
         if origin is typing.Annotated:
             # What a constraint means, Pydantic knows; a text is a comment.
             return self.of(args[0], where) if all(isinstance(note, str) for note in kind.__metadata__) else None
@@ -375,7 +382,7 @@ def _narrowed() -> type:
     * the numbers in a duration have at most six digits;
     * a Decimal is finite and keeps its digits, places and bounds: as a number if it has bounds or places, else as a string if
       it has a number of digits. With digits and bounds but no places it is a whole number;
-    * a float that may not be infinite is at most 1e308;
+    * a float that may not be infinite is at most 1e308, and none is so close to an exclusive bound that it is rounded to it;
     * keys of a dict are integers if they are `int`, and match their pattern if they have one;
     * UUIDs have the version of their type;
     * a URL with given schemes has one of them and a plain host name.
@@ -410,6 +417,12 @@ def _narrowed() -> type:
 
         def float_schema(self, schema: Any) -> Any:
             made = super().float_schema(schema)
+            # A number close to a bound may be rounded to it: 1e-400 to 0, for example.
+            above, below = made.get("exclusiveMinimum"), made.get("exclusiveMaximum")
+            if above is not None:
+                made["minimum"] = 1e-300 if above == 0 else math.nextafter(above, math.inf)
+            if below is not None:
+                made["maximum"] = -1e-300 if below == 0 else math.nextafter(below, -math.inf)
             return _FINITE | made if schema.get("allow_inf_nan") is False else made
 
         def decimal_schema(self, schema: Any) -> Any:
