@@ -273,7 +273,8 @@ EXCUSED = {
     "int_parsing_size": "an integer beyond 2 ** 63 that is written as 1e30 or as 1.0",
 }
 
-N_TEXTS = 12
+import os
+N_TEXTS = int(os.environ.get("N_TEXTS", 12))
 
 
 class Writer:
@@ -323,7 +324,7 @@ def adapter_of(kind):
 
 def refusals(writer, kind):
     """What Pydantic says of random texts of a type: the texts that it refuses, with its errors."""
-    grammar, adapter, chance = writer.compiler.compile(kind), adapter_of(kind), random.Random(31)
+    grammar, adapter, chance = writer.compiler.compile(kind), adapter_of(kind), random.Random(int(os.environ.get("SEED", 31)))
     found = []
     for _ in range(N_TEXTS):
         text = writer.text(grammar, chance)

@@ -301,6 +301,8 @@ LETTERS = ["a", "b", "A", "B", "-", "\n", "1", "é", "ß", "ẞ", "İ", "ı", "i
 
 def agree(compiler, pattern, texts):
     """Whether a pattern is taken; where it is, it has to match what Python says."""
+    if r"\B" in pattern:  # Python 3.14 has changed what it says of the empty text.
+        texts = [text for text in texts if text]
     try:
         grammar = compiler.compile(re.compile(pattern))
     except maskwright.LimitError:
@@ -311,8 +313,6 @@ def agree(compiler, pattern, texts):
         assert not any(re.fullmatch(pattern, text) for text in texts), f"{pattern!r}: {error}"
         return True
     for text in texts:
-        if not text and r"\B" in pattern:
-            continue  # Python 3.14 has changed what `\B` says of the empty text.
         expected = re.fullmatch(pattern, text) is not None
         assert accepts(grammar, text.encode()) == expected, f"{pattern!r} on {text!r}"
     return True
