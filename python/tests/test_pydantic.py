@@ -6,6 +6,7 @@ import decimal
 import enum
 import random
 import uuid
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, Optional, TypeVar, Union
@@ -273,8 +274,7 @@ EXCUSED = {
     "int_parsing_size": "an integer beyond 2 ** 63 that is written as 1e30 or as 1.0",
 }
 
-import os
-N_TEXTS = int(os.environ.get("N_TEXTS", 12))
+N_TEXTS = 12
 
 
 class Writer:
@@ -323,15 +323,15 @@ def adapter_of(kind):
 
 
 def refusals(writer, kind):
-    """What Pydantic says of random texts of a type: the texts that it refuses, with its errors."""
-    grammar, adapter, chance = writer.compiler.compile(kind), adapter_of(kind), random.Random(int(os.environ.get("SEED", 31)))
-    found = []
+    """What Pydantic says of random texts of a type: the texts that it refuses, and for what kinds of errors."""
+    grammar, adapter, chance = writer.compiler.compile(kind), adapter_of(kind), random.Random(31)
+    found = {}
     for _ in range(N_TEXTS):
         text = writer.text(grammar, chance)
         try:
             adapter.validate_json(text)
         except pydantic.ValidationError as error:
-            found += [(text, each["type"], each["msg"]) for each in error.errors()]
+            found[text] = {each["type"]: each["msg"] for each in error.errors()}
     return found
 
 
@@ -347,7 +347,7 @@ def test_the_schema_is_what_pydantic_says(name):
 @pytest.mark.parametrize("name", TYPES)
 def test_pydantic_takes_what_the_mask_allows(name, writer):
     found = refusals(writer, TYPES[name])
-    assert [refusal for refusal in found if refusal[1] not in EXCUSED] == []
+    assert {text: errors for text, errors in found.items() if not EXCUSED.keys() & errors} == {}
     assert len(found) <= N_TEXTS // 3, "too few texts were judged"
 
 
@@ -422,6 +422,28 @@ def test_errors_name_the_type_and_the_field(writer):
     with pytest.raises(maskwright.SchemaError, match=r"^Code\.text: ") as error:
         writer.compiler.compile(Order)
     assert (error.value.pointer, error.value.keyword) == ("/$defs/Code/properties/text", "pattern")
+
+
+def test_a_model_of_pydantic_1():
+    class Old:
+        @classmethod
+        def __get_validators__(cls):
+            yield from ()
+
+        @classmethod
+        def schema(cls):
+            return {"const": 1}
+
+    with pytest.raises(maskwright.SchemaError, match=r"pass Old\.schema\(\)"):
+        maskwright.schema_from(list[Old])
+
+
+def test_types_of_which_all_is_known_cause_no_warning(writer):
+    """`bytes` has the format "binary", of which JSON Schema knows nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for kind in TYPES.values():
+            writer.compiler.compile(kind)
 
 
 def test_an_instance_is_no_type():

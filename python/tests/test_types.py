@@ -251,6 +251,27 @@ def test_errors_name_the_type_and_the_field(with_pydantic, monkeypatch):
         maskwright.schema_from(re.compile("a"))
 
 
+class Model:
+    """A class that makes its own schema, as those of other packages do."""
+
+    @classmethod
+    def model_json_schema(cls):
+        return {"$ref": "#/$defs/M", "$defs": {"M": {"const": 1}}}
+
+
+@dataclasses.dataclass
+class Holder:
+    model: Model
+
+
+@pytest.mark.parametrize("with_pydantic", [True, False])
+def test_classes_that_make_their_own_schema(compiler, with_pydantic, monkeypatch):
+    if not with_pydantic:
+        monkeypatch.setitem(sys.modules, "pydantic", None)
+    assert maskwright.schema_from(Model) == Model.model_json_schema()
+    assert accepts(compiler.compile(Holder), b'{"model": 1}') and not accepts(compiler.compile(Holder), b'{"model": 2}')
+
+
 def test_constraints_need_pydantic(without_pydantic):
     with pytest.raises(maskwright.SchemaError, match="install pydantic"):
         maskwright.schema_from(Annotated[int, slice(3)])

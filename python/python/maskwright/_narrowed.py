@@ -7,7 +7,7 @@
   it has a number of digits. With digits and bounds but no places it is a whole number;
 * a float that may not be infinite is at most 1e308, and none is so close to an exclusive bound that it is rounded to it;
 * keys of a dict are integers if they are `int`, and match their pattern if they have one;
-* UUIDs have the version of their type;
+* UUIDs have the version of their type, and formats that any string satisfies are left out, so that no warning is about them;
 * a URL with given schemes has one of them and a plain host name.
 
 This module needs Pydantic, so it is imported only for a type that Pydantic knows.
@@ -42,7 +42,7 @@ class Narrowed(GenerateJsonSchema):
     """See the module."""
 
     def generate(self, schema: Any, mode: Any = "validation") -> Any:
-        return _with_versions(super().generate(schema, mode))
+        return _with_known_formats(super().generate(schema, mode))
 
     def tagged_union_schema(self, schema: Any) -> Any:
         made = super().tagged_union_schema(schema)
@@ -109,14 +109,18 @@ class Narrowed(GenerateJsonSchema):
         return {**made, "pattern": rf"^(?:{'|'.join(schemes)})://{_LABEL}(?:\.{_LABEL})*(?::[0-9]{{1,4}})?(?:[/?#]|$)"}
 
 
-def _with_versions(schema: Any) -> Any:
-    """A schema in which `uuid4` and the like are UUIDs of that version."""
+def _with_known_formats(schema: Any) -> Any:
+    """A schema in which Pydantic's own formats are said with the keywords of JSON Schema, as far as that is possible."""
     if isinstance(schema, list):
-        return [_with_versions(item) for item in schema]
+        return [_with_known_formats(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {key: _with_versions(item) for key, item in schema.items()}
+    made = {key: _with_known_formats(item) for key, item in schema.items()}
+    if made.get("type") != "string":
+        return made
     version = re.fullmatch("uuid([1-8])", str(made.get("format")))
-    if version and made.get("type") == "string":
+    if version:
         made |= {"format": "uuid", "pattern": f"^.{{14}}{version[1]}.{{4}}[89ab]"}
+    if made.get("format") in ("binary", "password", "path"):
+        del made["format"]
     return made

@@ -223,6 +223,12 @@ class _Schemas:
         reason: str | None = "install pydantic, which knows more types"
         if inspect.isroutine(kind) or isinstance(kind, functools.partial):
             _check_parameters(kind, where)
+        is_class = isinstance(kind, type)
+        is_model = is_class and self.pydantic is not None and issubclass(kind, self.pydantic.BaseModel)
+        if is_class and not is_model and hasattr(kind, "model_json_schema"):
+            return self._defined(dict(kind.model_json_schema()))
+        if is_class and hasattr(kind, "__get_validators__") and hasattr(kind, "schema"):
+            raise SchemaError(f"{where}: {name_of(kind)} is a model of Pydantic 1: pass {name_of(kind)}.schema()")
         if self.pydantic is not None:
             try:
                 return self._from_pydantic(kind)
@@ -241,11 +247,13 @@ class _Schemas:
         generator = self.pydantic.json_schema.GenerateJsonSchema
         if self.is_narrow:
             from maskwright._narrowed import Narrowed as generator
-        make = getattr(kind, "model_json_schema", None) if isinstance(kind, type) else None
-        if make is None:
-            adapter = kind if isinstance(kind, self.pydantic.TypeAdapter) else self.pydantic.TypeAdapter(kind)
-            make = adapter.json_schema
-        made = make(schema_generator=generator)
+        if isinstance(kind, type) and issubclass(kind, self.pydantic.BaseModel):
+            return self._defined(kind.model_json_schema(schema_generator=generator))
+        adapter = kind if isinstance(kind, self.pydantic.TypeAdapter) else self.pydantic.TypeAdapter(kind)
+        return self._defined(adapter.json_schema(schema_generator=generator))
+
+    def _defined(self, made: dict[str, Any]) -> dict[str, Any]:
+        """A schema whose definitions have become ours."""
         for name, definition in made.pop("$defs", {}).items():
             if self.defs.setdefault(name, definition) != definition:
                 raise SchemaError(f"two types are called {name}: rename one of them")

@@ -15,7 +15,8 @@ use crate::error::Fault;
 /// Parses `pattern` as Python's `re.compile` does by default.
 pub(crate) fn parse(pattern: &str, sets: &mut Sets, fuel: &Fuel) -> Result<Pattern, Fault> {
     let whole = 0..pattern.len();
-    let ordered = parse_python(pattern, Flags::default(), fuel).map_err(|error| fault(&error, whole.clone()))?;
+    let ordered =
+        parse_python(pattern, Flags::default(), fuel).map_err(|error| fault(&error, whole.clone()))?;
     Translation { classes: Classes::default(), sets, fuel, whole }.translate(&ordered)
 }
 
