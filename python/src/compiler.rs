@@ -227,7 +227,11 @@ impl Compiler {
     ) -> PyResult<CompiledGrammar> {
         let choices = this.py().import("maskwright._types")?.call_method1("choices", (choices,))?;
         let choices: Vec<Text<OfGrammar>> = choices.extract()?;
-        Compiler::compile_source(this, cancel, &GrammarSource::choice(choices.into_iter().map(|choice| choice.0)))
+        Compiler::compile_source(
+            this,
+            cancel,
+            &GrammarSource::choice(choices.into_iter().map(|choice| choice.0)),
+        )
     }
 
     /// Compiles a grammar in Lark's language: its text, or a file as `os.PathLike`, beside which relative imports are

@@ -435,7 +435,7 @@ def test_a_model_of_pydantic_1():
             return {"const": 1}
 
     with pytest.raises(maskwright.SchemaError, match=r"pass Old\.schema\(\)"):
-        maskwright.schema_from(list[Old])
+        maskwright.schema_from(Old)
 
 
 def test_types_of_which_all_is_known_cause_no_warning(writer):

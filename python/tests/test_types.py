@@ -6,6 +6,7 @@ import decimal
 import enum
 import functools
 import itertools
+import pickle
 import random
 import re
 import sys
@@ -181,6 +182,12 @@ def test_files_go_by_their_ending(compiler, tmp_path):
     with pytest.raises(maskwright.GrammarError) as error:
         compiler.compile(tmp_path / "x.gbnf")
     assert (error.value.path, error.value.line) == (str(tmp_path / "x.gbnf"), 1)
+
+
+def test_what_was_compiled_from_a_type_file_or_pattern_is_pickled(compiler, tmp_path):
+    (tmp_path / "x.gbnf").write_text('root ::= "a"')
+    for source, fits in ((Point, b'{"x": 1}'), (re.compile("A", re.I), b"a"), (tmp_path / "x.gbnf", b"a")):
+        assert accepts(pickle.loads(pickle.dumps(compiler.compile(source))), fits)
 
 
 def test_compile_passes_options_on(compiler):

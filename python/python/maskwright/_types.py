@@ -223,11 +223,12 @@ class _Schemas:
         reason: str | None = "install pydantic, which knows more types"
         if inspect.isroutine(kind) or isinstance(kind, functools.partial):
             _check_parameters(kind, where)
-        is_class = isinstance(kind, type)
-        is_model = is_class and self.pydantic is not None and issubclass(kind, self.pydantic.BaseModel)
-        if is_class and not is_model and hasattr(kind, "model_json_schema"):
-            return self._defined(dict(kind.model_json_schema()))
-        if is_class and hasattr(kind, "__get_validators__") and hasattr(kind, "schema"):
+        foreign: Any = kind if isinstance(kind, type) else None
+        if foreign and self.pydantic is not None and issubclass(foreign, self.pydantic.BaseModel):
+            foreign = None
+        if hasattr(foreign, "model_json_schema"):
+            return self._defined(dict(foreign.model_json_schema()))
+        if hasattr(foreign, "__get_validators__") and hasattr(foreign, "schema"):
             raise SchemaError(f"{where}: {name_of(kind)} is a model of Pydantic 1: pass {name_of(kind)}.schema()")
         if self.pydantic is not None:
             try:
