@@ -223,12 +223,9 @@ class _Schemas:
         reason: str | None = "install pydantic, which knows more types"
         if inspect.isroutine(kind) or isinstance(kind, functools.partial):
             _check_parameters(kind, where)
-        foreign: Any = kind if isinstance(kind, type) else None
-        if foreign and self.pydantic is not None and issubclass(foreign, self.pydantic.BaseModel):
-            foreign = None
-        if hasattr(foreign, "model_json_schema"):
-            return self._defined(dict(foreign.model_json_schema()))
-        if hasattr(foreign, "__get_validators__") and hasattr(foreign, "schema"):
+        if not self._is_model(kind) and hasattr(kind, "model_json_schema"):
+            return self._defined(dict(kind.model_json_schema()))
+        if not self._is_model(kind) and hasattr(kind, "__get_validators__") and hasattr(kind, "schema"):
             raise SchemaError(f"{where}: {name_of(kind)} is a model of Pydantic 1: pass {name_of(kind)}.schema()")
         if self.pydantic is not None:
             try:
@@ -244,11 +241,14 @@ class _Schemas:
             raise unmade
         return made
 
+    def _is_model(self, kind: Any) -> bool:
+        return isinstance(kind, type) and self.pydantic is not None and issubclass(kind, self.pydantic.BaseModel)
+
     def _from_pydantic(self, kind: Any) -> dict[str, Any]:
         generator = self.pydantic.json_schema.GenerateJsonSchema
         if self.is_narrow:
             from maskwright._narrowed import Narrowed as generator
-        if isinstance(kind, type) and issubclass(kind, self.pydantic.BaseModel):
+        if self._is_model(kind):
             return self._defined(kind.model_json_schema(schema_generator=generator))
         adapter = kind if isinstance(kind, self.pydantic.TypeAdapter) else self.pydantic.TypeAdapter(kind)
         return self._defined(adapter.json_schema(schema_generator=generator))
