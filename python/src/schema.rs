@@ -43,9 +43,10 @@ impl SchemaText {
         let (mut value, mut of_type) = (given.clone(), None);
         if !given.is_instance_of::<PyDict>() {
             let types = py.import("maskwright._types")?;
-            value = types.call_method1("compiled_schema", (given,))?;
-            let name = types.call_method1("name_of", (given,))?.extract()?;
-            of_type = Some((value.clone().unbind(), name));
+            let compiled = types.call_method1("compiled_schema", (given,))?;
+            let name: Option<String>;
+            (value, name) = compiled.extract()?;
+            of_type = name.map(|name| (value.clone().unbind(), name));
         }
         let options = PyDict::new(py);
         options.set_item("allow_nan", false)?;

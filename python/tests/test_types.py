@@ -118,6 +118,9 @@ def test_json_schemas_are_taken_as_they_are(compiler):
     assert maskwright.schema_from(types.MappingProxyType({"const": 1})) == {"const": 1}
     assert maskwright.schema_from(True) == {} and maskwright.schema_from(False) == {"not": {}}
     assert accepts(compiler.compile_json_schema(types.MappingProxyType({"const": 1})), b"1")
+    with pytest.raises(maskwright.SchemaError, match="^`type` at /items: ") as error:
+        compiler.compile(types.MappingProxyType({"items": {"type": "x"}}))
+    assert error.value.pointer == "/items"
     for wrong in ("[1]", "{", "schema.json"):
         with pytest.raises(maskwright.SchemaError):
             maskwright.schema_from(wrong)

@@ -1,6 +1,6 @@
 """Constrained decoding: a language model that can only write what a grammar allows.
 
-A `Tokenizer` (a model's vocabulary), a `Compiler` for it, the `CompiledGrammar` it makes from a JSON Schema,
+A `Tokenizer` (a model's vocabulary), a `Compiler` for it, the `CompiledGrammar` it makes from a type, a JSON Schema,
 a regular expression, a GBNF or Lark grammar or a list of choices, and a `Matcher` for each sequence, which says at
 each step exactly which tokens may come next:
 

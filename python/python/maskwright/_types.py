@@ -52,9 +52,13 @@ def schema_from(obj: _Schema) -> dict[str, Any]:
     return _schema(obj, is_narrow=False)
 
 
-def compiled_schema(obj: object) -> Any:
-    """What is compiled for an object: a JSON Schema as it is, the narrower schema of a type."""
-    return obj if isinstance(obj, bool) else _schema(obj, is_narrow=True)
+def compiled_schema(obj: object) -> tuple[Any, str | None]:
+    """What is compiled for an object, and the name of the type if it is one: a JSON Schema as it is, the narrower schema
+    of a type.
+    """
+    if isinstance(obj, bool):
+        return obj, None
+    return _schema(obj, is_narrow=True), None if isinstance(obj, collections.abc.Mapping) else name_of(obj)
 
 
 def compiled_with(source: object) -> tuple[str, object, dict[str, str]]:
