@@ -5,14 +5,16 @@
 
 use std::marker::PhantomData;
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use maskwright::GrammarSource;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
 use pyo3::type_object::PyTypeInfo;
-use pyo3::types::{PyBytes, PySlice, PyString};
+use pyo3::types::{PyBytes, PySlice, PyString, PyType};
 
 use crate::errors;
+use crate::work::detached;
 // Which exception says that an argument is wrong: one of a grammar, of a schema, of a tokenizer, or of the call as such.
 pub(crate) use crate::errors::{
     Error as OfCall, GrammarError as OfGrammar, SchemaError as OfSchema, TokenizerError as OfTokenizer,
@@ -105,6 +107,55 @@ impl<'py, B: PyTypeInfo> FromPyObject<'_, 'py> for FilePath<B> {
             }
             Err(error) => Err(error),
         }
+    }
+}
+
+/// Whether an argument is the path of a file as `os.PathLike`. A class of paths is a type, and none.
+pub(crate) fn is_path(given: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(given.hasattr("__fspath__")? && !given.is_instance_of::<PyType>())
+}
+
+/// The text of a file in which a grammar or schema is.
+///
+/// # Errors
+/// OSError if it cannot be read; of class `B`, with `path`, if it is not UTF-8.
+pub(crate) fn file_text<B: PyTypeInfo>(py: Python<'_>, file: &Path) -> PyResult<String> {
+    let bytes = detached(py, || std::fs::read(file))??;
+    String::from_utf8(bytes).map_err(|_| {
+        let error = PyErr::new::<B, _>(format!("{}: not UTF-8 text", file.display()));
+        // Setting an attribute fails where memory ends; that is the error then.
+        error.value(py).setattr("path", file.to_string_lossy()).err().unwrap_or(error)
+    })
+}
+
+/// A grammar: its text, or a file with it, as `os.PathLike`.
+pub(crate) struct GrammarText {
+    text: String,
+    file: Option<PathBuf>,
+}
+
+impl GrammarText {
+    /// As the source that `read` makes of the text.
+    pub(crate) fn source(self, read: impl FnOnce(String) -> GrammarSource) -> GrammarSource {
+        let source = read(self.text);
+        match self.file {
+            Some(file) => source.file(file),
+            None => source,
+        }
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for GrammarText {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<GrammarText> {
+        if !is_path(&object)? {
+            let text: Text<OfGrammar> = object.extract()?;
+            return Ok(GrammarText { text: text.0, file: None });
+        }
+        let file: PathBuf = object.extract()?;
+        let text = file_text::<OfGrammar>(object.py(), &file)?;
+        Ok(GrammarText { text, file: Some(file) })
     }
 }
 

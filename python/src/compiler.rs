@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::arguments::{Count, FilePath, OfCall, OfGrammar, Reduced, Text};
+use crate::arguments::{Count, FilePath, GrammarText, OfCall, OfGrammar, Reduced, Text};
 use crate::errors::OrRaise;
 use crate::interrupt;
 use crate::schema::{self, SchemaText};
@@ -98,9 +98,40 @@ impl Compiler {
         Ok(Compiler { compiler, tokenizer: tokenizer.clone().unbind(), n_threads, limits })
     }
 
+    /// Compiles what `source` is, by its type:
+    ///
+    /// * a Pydantic model, a dataclass, `list[T]`, a function and whatever else `schema_from` takes, a dict (a JSON
+    ///   Schema) among them: the JSON texts of its values, as `compile_json_schema` compiles them. So the texts of an
+    ///   Enum or a Literal are in quotes; `compile_choice` compiles them without.
+    /// * a `re.Pattern`: the texts that its `fullmatch` matches.
+    /// * the path of a file as `os.PathLike`, ending in `.json`, `.lark` or `.gbnf`.
+    ///
+    /// `options` are those of the method that compiles it: `compile_json_schema`, `compile_regex`, `compile_lark` or
+    /// `compile_gbnf`.
+    ///
+    /// Raises what that method raises, and TypeError for a plain str, which could be anything.
+    #[pyo3(signature = (source, *, cancel=None, **options))]
+    fn compile<'py>(
+        this: &Bound<'py, Compiler>,
+        source: &Bound<'py, PyAny>,
+        cancel: Option<&Bound<'py, CancelToken>>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let types = this.py().import("maskwright._types")?;
+        let planned = types.call_method1("compiled_with", (source,))?;
+        let (method, argument, own): (String, Bound<'_, PyAny>, Bound<'_, PyDict>) = planned.extract()?;
+        if let Some(options) = options {
+            own.update(options.as_mapping())?;
+        }
+        own.set_item("cancel", cancel)?;
+        // Called from here, so that warnings are about the caller's line.
+        this.call_method(method.as_str(), (argument,), Some(&own))
+    }
+
     /// Compiles a JSON Schema: the grammar's texts are the JSON texts that the schema allows.
     ///
-    /// * `schema`: JSON text, the path of a file as `os.PathLike`, or anything that `json.dumps` takes, such as a dict.
+    /// * `schema`: JSON text, the path of a file as `os.PathLike`, a dict, a bool, or a type, as `schema_from` takes
+    ///   it. The texts of a type are those that Pydantic's validator takes, as far as a schema can say that.
     /// * `property_order`: "schema" (properties come in the order of the schema) or "any".
     /// * `whitespace`: "compact" (none), "flexible" (one space, or line feeds with indentation) or "any" (all that
     ///   JSON allows).
@@ -144,39 +175,58 @@ impl Compiler {
         Ok(compiled)
     }
 
-    /// Compiles a regular expression in the dialect of Rust's `regex` crate. It has to match the whole text.
+    /// Compiles a regular expression. It has to match the whole text.
     ///
-    /// Raises GrammarError, with the place, if the pattern is wrong or matches nothing.
-    #[pyo3(signature = (pattern, *, cancel=None))]
+    /// `dialect`: "rust" (that of Rust's `regex` crate), "ecma" (JavaScript's, with the flag `u`, as in JSON Schemas) or
+    /// "python" (that of `re`). Look-ahead is in the last two.
+    ///
+    /// Raises GrammarError, with the place, if the pattern is wrong, matches nothing, or is not regular.
+    #[pyo3(signature = (pattern, *, dialect=Text::new("rust"), cancel=None))]
+    #[pyo3(text_signature = "($self, pattern, *, dialect='rust', cancel=None)")]
     fn compile_regex(
         this: &Bound<'_, Compiler>,
         pattern: Text<OfGrammar>,
+        dialect: Text<OfCall>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        Compiler::compile_source(this, cancel, &GrammarSource::regex(pattern.0))
+        let source = match &*dialect {
+            "rust" => GrammarSource::regex(pattern.0),
+            "ecma" => GrammarSource::ecma_regex(pattern.0),
+            "python" => GrammarSource::python_regex(pattern.0),
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "dialect is {other:?}, expected \"rust\", \"ecma\" or \"python\""
+                )));
+            }
+        };
+        Compiler::compile_source(this, cancel, &source)
     }
 
-    /// Compiles a grammar in GBNF, llama.cpp's notation. The start rule is `root`.
+    /// Compiles a grammar in GBNF, llama.cpp's notation: its text, or a file as `os.PathLike`. The start rule is `root`.
     ///
     /// Raises GrammarError, with the place, if the grammar is wrong or no text fits it.
     #[pyo3(signature = (grammar, *, cancel=None))]
     fn compile_gbnf(
         this: &Bound<'_, Compiler>,
-        grammar: Text<OfGrammar>,
+        grammar: GrammarText,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        Compiler::compile_source(this, cancel, &GrammarSource::gbnf(grammar.0))
+        Compiler::compile_source(this, cancel, &grammar.source(GrammarSource::gbnf))
     }
 
-    /// Compiles a list of choices: the text is exactly one of them.
+    /// Compiles choices: the text is exactly one of them.
     ///
-    /// Raises GrammarError if there are none.
+    /// `choices`: any iterable of str, an Enum whose values are str, or a Literal of str.
+    ///
+    /// Raises GrammarError if there are none, TypeError for anything else, a single str included.
     #[pyo3(signature = (choices, *, cancel=None))]
     fn compile_choice(
         this: &Bound<'_, Compiler>,
-        choices: Vec<Text<OfGrammar>>,
+        choices: &Bound<'_, PyAny>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
+        let choices = this.py().import("maskwright._types")?.call_method1("choices", (choices,))?;
+        let choices: Vec<Text<OfGrammar>> = choices.extract()?;
         Compiler::compile_source(
             this,
             cancel,
@@ -184,7 +234,8 @@ impl Compiler {
         )
     }
 
-    /// Compiles a grammar in Lark's language.
+    /// Compiles a grammar in Lark's language: its text, or a file as `os.PathLike`, beside which relative imports are
+    /// looked for.
     ///
     /// * `start`: the start rule.
     /// * `lexer`: "contextual" considers only the terminals that the parser can accept at that point, by maximal munch
@@ -206,7 +257,7 @@ impl Compiler {
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
     fn compile_lark(
         this: &Bound<'_, Compiler>,
-        grammar: Text<OfGrammar>,
+        grammar: GrammarText,
         start: Text<OfGrammar>,
         lexer: Text<OfCall>,
         indentation: Option<Text<OfCall>>,
@@ -240,7 +291,7 @@ impl Compiler {
         options.indentation = indentation;
         options.schemas = schema::config(&property_order, &whitespace)?;
         options.import_paths = import_paths.into_iter().map(|path| path.0).collect();
-        Compiler::compile_source(this, cancel, &GrammarSource::lark(grammar.0, options))
+        Compiler::compile_source(this, cancel, &grammar.source(|text| GrammarSource::lark(text, options)))
     }
 
     /// Compiles a built-in grammar: "arithmetic", "cpp", "json", "python", "smiles" or "sql". The one for Python

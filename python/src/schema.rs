@@ -19,33 +19,38 @@ pub(crate) struct SchemaText {
     pub(crate) file: Option<PathBuf>,
     /// Whether the text is the caller's own, so that places in it mean something.
     is_given: bool,
+    /// The schema and the name of the type that it is of, if it is of one.
+    of_type: Option<(Py<PyAny>, String)>,
 }
 
 impl SchemaText {
-    /// From JSON text, the path of a file with it, or what `json.dumps` takes.
+    /// From JSON text, the path of a file with it, a dict, a bool, or a type.
     ///
     /// # Errors
-    /// SchemaError for what is no JSON value, TypeError for what `json.dumps` does not take, OSError if the file cannot be
-    /// read.
+    /// SchemaError for what is no JSON value and for types without a schema, TypeError for what is neither JSON nor a type,
+    /// OSError if the file cannot be read.
     pub(crate) fn of(given: &Bound<'_, PyAny>) -> PyResult<SchemaText> {
         let py = given.py();
         if let Ok(text) = given.cast::<PyString>() {
             let text = arguments::text::<OfSchema>(text)?;
-            return Ok(SchemaText { text, file: None, is_given: true });
+            return Ok(SchemaText { text, file: None, is_given: true, of_type: None });
         }
-        if given.hasattr("__fspath__")? {
+        if arguments::is_path(given)? {
             let file: PathBuf = given.extract()?;
-            let bytes = detached(py, || std::fs::read(&file))??;
-            let Ok(text) = String::from_utf8(bytes) else {
-                let error = SchemaError::new_err(format!("{}: not UTF-8 text", file.display()));
-                error.value(py).setattr("path", file.to_string_lossy())?;
-                return Err(error);
-            };
-            return Ok(SchemaText { text, file: Some(file), is_given: true });
+            let text = arguments::file_text::<OfSchema>(py, &file)?;
+            return Ok(SchemaText { text, file: Some(file), is_given: true, of_type: None });
+        }
+        let (mut value, mut of_type) = (given.clone(), None);
+        if !given.is_instance_of::<PyDict>() {
+            let types = py.import("maskwright._types")?;
+            let compiled = types.call_method1("compiled_schema", (given,))?;
+            let name: Option<String>;
+            (value, name) = compiled.extract()?;
+            of_type = name.map(|name| (value.clone().unbind(), name));
         }
         let options = PyDict::new(py);
         options.set_item("allow_nan", false)?;
-        let dumped = py.import("json")?.call_method("dumps", (given,), Some(&options));
+        let dumped = py.import("json")?.call_method("dumps", (value,), Some(&options));
         let text = dumped.map_err(|error| {
             if error.is_instance_of::<PyRecursionError>(py) {
                 SchemaError::new_err("the schema is nested too deeply, more than 127 levels are refused")
@@ -55,7 +60,7 @@ impl SchemaText {
                 error
             }
         })?;
-        Ok(SchemaText { text: text.extract()?, file: None, is_given: false })
+        Ok(SchemaText { text: text.extract()?, file: None, is_given: false, of_type })
     }
 
     /// The error of reading this text: with its file, and without a place in a text that the caller never saw.
@@ -64,8 +69,18 @@ impl SchemaText {
     }
 
     fn locate(&self, error: &Bound<'_, PyBaseException>) -> PyResult<()> {
+        if !error.is_instance_of::<SchemaError>() {
+            return Ok(());
+        }
         // With a pointer, line and column are those in a pattern, which the caller wrote.
-        if !error.is_instance_of::<SchemaError>() || !error.getattr("pointer")?.is_none() {
+        let pointer = error.getattr("pointer")?;
+        if !pointer.is_none() {
+            if let Some((schema, name)) = &self.of_type {
+                let types = error.py().import("maskwright._types")?;
+                let place: String = types.call_method1("place", (schema, pointer, name))?.extract()?;
+                let message = error.str()?;
+                error.setattr("args", (format!("{place}: {message}"),))?;
+            }
             return Ok(());
         }
         if let Some(file) = &self.file {

@@ -39,7 +39,7 @@ def test_public_methods_have_docstrings(name):
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 
 
-@pytest.mark.parametrize("name", ["json-schema.md"])
+@pytest.mark.parametrize("name", ["json-schema.md", "pydantic.md"])
 def test_guides_run(name, tmp_path):
     """The examples of a guide, one after the other, in a folder of their own."""
     text = (GUIDES / name).read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ from stub_docs import STUB
 
 TREE = ast.parse(STUB.read_text(encoding="utf-8"))
 #: What is in the stub for its own sake.
-HELPERS = {"_Tensor", "_HfTokenizer", "_HfFastTokenizer", "_TiktokenEncoding", "_Limits", "_Schema"}
+HELPERS = {"_Tensor", "_HfTokenizer", "_HfFastTokenizer", "_TiktokenEncoding", "_TypeAdapter", "_Limits", "_Options"}
 #: Of functions with overloads the stub has several signatures, none of which is the module's.
 OVERLOADED = {"fill_next_token_bitmask_batch"}
 
@@ -34,6 +34,7 @@ def stub_parameters(function):
         for arg, default in zip(plain, plain_defaults, strict=True)
     ]
     found += [(arg.arg, "keyword", default) for arg, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    found += [(given.kwarg.arg, "options", None)] if given.kwarg else []
     return [
         (name, kind, "none" if default is None else repr(ast.literal_eval(default)))
         for name, kind, default in found
@@ -46,6 +47,7 @@ def module_parameters(function):
         inspect.Parameter.POSITIONAL_ONLY: "positional only",
         inspect.Parameter.POSITIONAL_OR_KEYWORD: "any",
         inspect.Parameter.KEYWORD_ONLY: "keyword",
+        inspect.Parameter.VAR_KEYWORD: "options",
     }
     return [
         (name, kinds[each.kind], "none" if each.default is inspect.Parameter.empty else repr(each.default))
@@ -74,6 +76,14 @@ def functions():
 def test_signatures_are_those_of_the_module(stub, function):
     """`compile_lark` lacked three parameters in the stub, and showed `import_paths=Ellipsis` in the module."""
     assert module_parameters(function) == stub_parameters(stub)
+
+
+def test_options_of_compile_are_those_of_what_it_calls():
+    [options] = [item for item in TREE.body if isinstance(item, ast.ClassDef) and item.name == "_Options"]
+    named = {item.target.id for item in options.body if isinstance(item, ast.AnnAssign)}
+    called = [maskwright.Compiler.compile_json_schema, maskwright.Compiler.compile_lark]
+    taken = {name for function in called for name, kind, _ in module_parameters(function) if kind == "keyword"}
+    assert named == taken - {"cancel"}
 
 
 def test_every_public_name_has_a_stub():
@@ -124,6 +134,7 @@ def test_the_typed_program_runs(tmp_path, tokenizer, tokenizer_file):
     grammars = typing_names.grammars(compiler, tmp_path)
     reports = [typing_names.report(grammar) for grammar in grammars]
     assert "/ type" not in reports[0] and reports[-1] == []
+    assert len(typing_names.types(compiler, tmp_path)) == 19
     grammar = compiler.compile_regex("aaa*")
     typing_names.masks(grammar, tokenizer)
     typing_names.matcher_members(grammar, tokenizer.encode("a")[0])

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, assert_type
+from typing import TYPE_CHECKING, Any, Literal, Optional, assert_type
 
 import maskwright
 import numpy as np
@@ -85,12 +88,61 @@ def grammars(compiler: Compiler, folder: Path) -> list[CompiledGrammar]:
     ]
 
 
+class Color(Enum):
+    RED = "red"
+
+
+@dataclass
+class Point:
+    x: float
+    color: Color | None = None
+
+
+def types(compiler: Compiler, folder: Path) -> list[CompiledGrammar]:
+    (folder / "grammar.gbnf").write_text('root ::= "a"')
+    (folder / "grammar.lark").write_text('start: "a"')
+    schemas: list[dict[str, Any]] = [
+        maskwright.schema_from(Point),
+        maskwright.schema_from({"type": "integer"}),
+        maskwright.schema_from("true"),
+        maskwright.schema_from(None),
+    ]
+    assert len(schemas) == 4
+    return [
+        compiler.compile(Point, whitespace="compact", cancel=maskwright.CancelToken()),
+        compiler.compile(Color),
+        compiler.compile(list[Point]),
+        compiler.compile(int | None),
+        compiler.compile(Optional[int]),
+        compiler.compile(Literal["a", "b"]),
+        compiler.compile(dict[str, int], property_order="any", strict=False, documents=None),
+        compiler.compile(types_of_function),
+        compiler.compile({"const": 1}),
+        compiler.compile(re.compile("a+", re.IGNORECASE)),
+        compiler.compile(folder / "grammar.gbnf"),
+        compiler.compile(folder / "grammar.lark", lexer="basic", start="start", indentation=None, import_paths=[folder]),
+        compiler.compile_json_schema(Point),
+        compiler.compile_gbnf(folder / "grammar.gbnf"),
+        compiler.compile_lark(folder / "grammar.lark"),
+        compiler.compile_choice({"a", "b"}),
+        compiler.compile_choice(Color),
+        compiler.compile_choice(Literal["a", "b"]),
+        compiler.compile_regex("(?=a).", dialect="ecma"),
+    ]
+
+
+def types_of_function(name: str, n: int = 3) -> None:
+    """A function whose parameters are a schema."""
+
+
 def refused(compiler: Compiler) -> None:
     """The type checker finds these; a comment that finds nothing to ignore is an error of its own."""
     try:
         compiler.compile_lark('start: "a"', lexer="earley")  # type: ignore[arg-type]
     except ValueError:
         compiler.compile_json_schema(True, whitespace="none")  # type: ignore[arg-type]
+        compiler.compile([1], whitespace="none")  # type: ignore[arg-type]
+        compiler.compile_choice(1)  # type: ignore[arg-type]
 
 
 def compilers(tokenizer: Tokenizer, folder: Path) -> Compiler:

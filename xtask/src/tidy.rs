@@ -21,7 +21,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("maskwright-automata", &[]),
     ("maskwright-lexing", &["maskwright-automata"]),
     ("maskwright-grammar", &["maskwright-automata", "maskwright-error"]),
-    ("maskwright-syntax", &["maskwright-automata", "maskwright-error", "maskwright-grammar"]),
+    (
+        "maskwright-syntax",
+        &["maskwright-automata", "maskwright-error", "maskwright-grammar", "maskwright-lexing"],
+    ),
     (
         "maskwright-json-schema",
         &["maskwright-automata", "maskwright-error", "maskwright-grammar", "maskwright-syntax"],

@@ -43,6 +43,14 @@ impl PatternError {
         }
     }
 
+    /// Why the supply of work ended, if that is what is wrong.
+    pub fn fuel_error(&self) -> Option<FuelError> {
+        match self.0 {
+            PatternKind::Syntax { .. } => None,
+            PatternKind::Fuel(error) => Some(error),
+        }
+    }
+
     /// Whether the caller's [`CancelToken`](maskwright_automata::CancelToken) ended the work.
     pub fn is_cancelled(&self) -> bool {
         self.0 == PatternKind::Fuel(FuelError::Cancelled)

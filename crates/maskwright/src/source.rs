@@ -107,6 +107,17 @@ impl GrammarSource {
         Notation::Regex { pattern: pattern.into(), dialect: Dialect::Ecma }.into()
     }
 
+    /// The texts that `re.fullmatch` of Python matches, for `str` patterns. Flags stand in front: `(?i)`.
+    ///
+    /// ```
+    /// use maskwright::GrammarSource;
+    /// assert!(GrammarSource::python_regex(r"(?ix) (?P<sign> [+-] )? [0-9a-f]+ \Z").grammar(&Default::default()).is_ok());
+    /// assert!(GrammarSource::python_regex(r"(a|b)\1").grammar(&Default::default()).is_err());
+    /// ```
+    pub fn python_regex(pattern: impl Into<String>) -> GrammarSource {
+        Notation::Regex { pattern: pattern.into(), dialect: Dialect::Python }.into()
+    }
+
     /// A grammar in GBNF, llama.cpp's notation; the start rule is `root`.
     pub fn gbnf(text: impl Into<String>) -> GrammarSource {
         Notation::Gbnf(text.into()).into()

@@ -91,17 +91,31 @@ fn is_limit<T>(result: Result<T, SyntaxError>) -> bool {
 }
 
 #[test]
+fn errors_of_the_python_dialect() {
+    for (pattern, column, told) in [
+        (r"ab(c)\1", 6, "back-references are not supported"),
+        ("a++", 3, "possessive repetition is not supported"),
+        ("(?<=ab)c", 1, "look-behind is supported only for one character"),
+        ("(?:(?!ab)b+)*c", 1, "look-ahead inside an unbounded repetition"),
+    ] {
+        let error = parse(pattern, Dialect::Python, &Fuel::new(1 << 20)).unwrap_err();
+        assert_eq!(error.column(), column, "{pattern}");
+        assert!(error.message().contains(told), "{pattern}: {}", error.message());
+    }
+}
+
+#[test]
 fn hostile_patterns_end() {
     let fuel = || Fuel::new(1 << 20);
     let deep = |n: usize| "(".repeat(n) + "a" + &")".repeat(n);
-    for dialect in [Dialect::Rust, Dialect::Ecma] {
+    for dialect in [Dialect::Rust, Dialect::Ecma, Dialect::Python] {
         assert!(parse(&deep(200), dialect, &fuel()).is_ok());
         assert!(is_limit(parse(&deep(100_000), dialect, &fuel())));
         assert!(parse(&"(?:".repeat(100_000), dialect, &fuel()).is_err());
         // A counted repetition is one node, however large.
         assert!(parse("(((a{1000}){1000}){1000}){1000}", dialect, &fuel()).is_ok());
         assert!(parse_search("(a+)+$", dialect, &fuel()).is_ok());
-        assert!(is_limit(parse("a{99999999999}", dialect, &fuel())) || dialect == Dialect::Rust);
+        assert!(is_limit(parse("a{99999999999}", dialect, &fuel())) || dialect != Dialect::Ecma);
         // Each of these assertions doubles what follows.
         let doubling = r"(?:a\b.|b\B.|.\bc)".repeat(60);
         assert!(is_limit(parse(&doubling, dialect, &fuel())));

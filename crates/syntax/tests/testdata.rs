@@ -26,6 +26,7 @@ fn regexes() {
         let dialect = match case["dialect"].as_str().unwrap() {
             "rust" => Dialect::Rust,
             "ecma" => Dialect::Ecma,
+            "python" => Dialect::Python,
             other => panic!("no dialect {other}"),
         };
         let language = parse(pattern, dialect, &Fuel::new(1 << 20)).unwrap();

@@ -1,6 +1,6 @@
 """Constrained decoding: a language model that can only write what a grammar allows.
 
-A `Tokenizer` (a model's vocabulary), a `Compiler` for it, the `CompiledGrammar` it makes from a JSON Schema,
+A `Tokenizer` (a model's vocabulary), a `Compiler` for it, the `CompiledGrammar` it makes from a type, a JSON Schema,
 a regular expression, a GBNF or Lark grammar or a list of choices, and a `Matcher` for each sequence, which says at
 each step exactly which tokens may come next:
 
@@ -61,6 +61,7 @@ from maskwright._maskwright import (
     allocate_token_bitmask,
     fill_next_token_bitmask_batch,
 )
+from maskwright._types import schema_from
 
 __all__ = [
     "BatchError",
@@ -87,6 +88,7 @@ __all__ = [
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
     "fill_next_token_bitmask_batch",
+    "schema_from",
 ]
 
 # A thread that holds a lock of ours when the process forks would be missing in the child.

@@ -1,8 +1,11 @@
 """Types of the compiled part. The docstrings are those of the compiled part; `python/tests/stub_docs.py` writes them."""
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from os import PathLike
-from typing import Any, Literal, Protocol, TypeAlias, TypedDict, final, overload, type_check_only
+from types import UnionType
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, Unpack, _SpecialForm, final, overload, type_check_only
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +41,13 @@ class _TiktokenEncoding(Protocol):
     def n_vocab(self) -> int: ...
 
 @type_check_only
+class _TypeAdapter(Protocol):
+    """A `pydantic.TypeAdapter`."""
+
+    def json_schema(self) -> dict[str, Any]: ...
+    def validate_python(self, object: Any, /) -> Any: ...
+
+@type_check_only
 class _Limits(TypedDict, total=False):
     compile_fuel: int
     max_threads: int
@@ -45,8 +55,25 @@ class _Limits(TypedDict, total=False):
     machine_bytes: int
     memory_bytes: int
 
-# JSON text, a file, or what `json.dumps` takes.
-_Schema: TypeAlias = str | PathLike[str] | Mapping[str, Any] | bool
+@type_check_only
+class _Options(TypedDict, total=False):
+    """The options of `compile_json_schema` and `compile_lark`."""
+
+    property_order: Literal["schema", "any"]
+    whitespace: Literal["flexible", "compact", "any"]
+    strict: bool
+    documents: dict[str, _Schema] | None
+    start: str
+    lexer: Literal["contextual", "basic", "dynamic_complete"]
+    indentation: Literal["python"] | None
+    import_paths: Sequence[str | PathLike[str]]
+
+# A type, as `schema_from` takes it. `Literal[...]` is a `_SpecialForm` for mypy and a `type` for pyright.
+_Type: TypeAlias = type[Any] | UnionType | _SpecialForm | Callable[..., Any] | _TypeAdapter | None
+# JSON text, a file, a JSON Schema as a value, or a type.
+_Schema: TypeAlias = str | PathLike[str] | Mapping[str, Any] | bool | _Type
+# The same without text, which could be anything, and a pattern.
+_Source: TypeAlias = re.Pattern[str] | PathLike[str] | Mapping[str, Any] | bool | _Type
 
 __version__: str
 
@@ -275,6 +302,22 @@ class Compiler:
         """The same: its caches are to be shared."""
     def __deepcopy__(self, _memo: Any) -> Compiler:
         """The same: its caches are to be shared."""
+    def compile(
+        self, source: _Source, *, cancel: CancelToken | None = None, **options: Unpack[_Options]
+    ) -> CompiledGrammar:
+        """Compiles what `source` is, by its type:
+
+        * a Pydantic model, a dataclass, `list[T]`, a function and whatever else `schema_from` takes, a dict (a JSON
+          Schema) among them: the JSON texts of its values, as `compile_json_schema` compiles them. So the texts of an
+          Enum or a Literal are in quotes; `compile_choice` compiles them without.
+        * a `re.Pattern`: the texts that its `fullmatch` matches.
+        * the path of a file as `os.PathLike`, ending in `.json`, `.lark` or `.gbnf`.
+
+        `options` are those of the method that compiles it: `compile_json_schema`, `compile_regex`, `compile_lark` or
+        `compile_gbnf`.
+
+        Raises what that method raises, and TypeError for a plain str, which could be anything.
+        """
     def compile_json_schema(
         self,
         schema: _Schema,
@@ -287,7 +330,8 @@ class Compiler:
     ) -> CompiledGrammar:
         """Compiles a JSON Schema: the grammar's texts are the JSON texts that the schema allows.
 
-        * `schema`: JSON text, the path of a file as `os.PathLike`, or anything that `json.dumps` takes, such as a dict.
+        * `schema`: JSON text, the path of a file as `os.PathLike`, a dict, a bool, or a type, as `schema_from` takes
+          it. The texts of a type are those that Pydantic's validator takes, as far as a schema can say that.
         * `property_order`: "schema" (properties come in the order of the schema) or "any".
         * `whitespace`: "compact" (none), "flexible" (one space, or line feeds with indentation) or "any" (all that
           JSON allows).
@@ -301,24 +345,33 @@ class Compiler:
 
         Raises SchemaError, with the JSON pointer of the fault, and OSError if the file cannot be read.
         """
-    def compile_regex(self, pattern: str, *, cancel: CancelToken | None = None) -> CompiledGrammar:
-        """Compiles a regular expression in the dialect of Rust's `regex` crate. It has to match the whole text.
+    def compile_regex(
+        self, pattern: str, *, dialect: Literal["rust", "ecma", "python"] = "rust", cancel: CancelToken | None = None
+    ) -> CompiledGrammar:
+        """Compiles a regular expression. It has to match the whole text.
 
-        Raises GrammarError, with the place, if the pattern is wrong or matches nothing.
+        `dialect`: "rust" (that of Rust's `regex` crate), "ecma" (JavaScript's, with the flag `u`, as in JSON Schemas) or
+        "python" (that of `re`). Look-ahead is in the last two.
+
+        Raises GrammarError, with the place, if the pattern is wrong, matches nothing, or is not regular.
         """
-    def compile_gbnf(self, grammar: str, *, cancel: CancelToken | None = None) -> CompiledGrammar:
-        """Compiles a grammar in GBNF, llama.cpp's notation. The start rule is `root`.
+    def compile_gbnf(self, grammar: str | PathLike[str], *, cancel: CancelToken | None = None) -> CompiledGrammar:
+        """Compiles a grammar in GBNF, llama.cpp's notation: its text, or a file as `os.PathLike`. The start rule is `root`.
 
         Raises GrammarError, with the place, if the grammar is wrong or no text fits it.
         """
-    def compile_choice(self, choices: Sequence[str], *, cancel: CancelToken | None = None) -> CompiledGrammar:
-        """Compiles a list of choices: the text is exactly one of them.
+    def compile_choice(
+        self, choices: Iterable[str] | type[Enum] | _SpecialForm, *, cancel: CancelToken | None = None
+    ) -> CompiledGrammar:
+        """Compiles choices: the text is exactly one of them.
 
-        Raises GrammarError if there are none.
+        `choices`: any iterable of str, an Enum whose values are str, or a Literal of str.
+
+        Raises GrammarError if there are none, TypeError for anything else, a single str included.
         """
     def compile_lark(
         self,
-        grammar: str,
+        grammar: str | PathLike[str],
         *,
         start: str = "start",
         lexer: Literal["contextual", "basic", "dynamic_complete"] = "contextual",
@@ -328,7 +381,8 @@ class Compiler:
         whitespace: Literal["flexible", "compact", "any"] = "flexible",
         cancel: CancelToken | None = None,
     ) -> CompiledGrammar:
-        """Compiles a grammar in Lark's language.
+        """Compiles a grammar in Lark's language: its text, or a file as `os.PathLike`, beside which relative imports are
+        looked for.
 
         * `start`: the start rule.
         * `lexer`: "contextual" considers only the terminals that the parser can accept at that point, by maximal munch

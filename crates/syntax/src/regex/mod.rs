@@ -1,7 +1,8 @@
-//! Regular expressions: two dialects, one exact translation.
+//! Regular expressions: three dialects, one exact translation.
 //!
 //! A pattern is parsed to a small tree of plain languages and assertions (`Pattern`; the Rust dialect through
-//! `regex-syntax`, ECMA-262's by a parser of its own), and the assertions are then resolved (`lower`), so that
+//! `regex-syntax`, Python's through
+//! `maskwright-lexing`, ECMA-262's by a parser of its own), and the assertions are then resolved (`lower`), so that
 //! the result is a `Regex` without any. The value stands for a *set of texts*: greediness and the order of
 //! alternatives, which only decide which match is reported, have no bearing on it. Nothing is approximated:
 //! what cannot be turned into an expression exactly is an error that says where.
@@ -13,6 +14,7 @@ mod ecma_class;
 mod lower;
 mod neighbour;
 mod pattern;
+mod python;
 mod repeat;
 mod rust;
 
@@ -34,6 +36,9 @@ pub enum Dialect {
     /// ECMA-262 with the `u` flag, as JSON Schema's `pattern` uses it; lenient where published schemas are
     /// (needless escapes, `{` and `]` as literals, `(?i)` in front, `\A` and `\z`).
     Ecma,
+    /// Python's `re` for `str` patterns, flags such as `(?i)` in front included. Its `$` also holds before a line feed
+    /// that ends the text, and a text that is matched whole has no such place.
+    Python,
 }
 
 /// The language of the texts that the whole pattern matches, as if anchored at both ends.
@@ -84,6 +89,7 @@ fn build(pattern: &str, dialect: Dialect, is_search: bool, fuel: &Fuel) -> Resul
     let mut parsed = match dialect {
         Dialect::Rust => rust::parse(pattern, &mut sets, fuel)?,
         Dialect::Ecma => ecma::parse(pattern, &mut sets, fuel)?,
+        Dialect::Python => python::parse(pattern, &mut sets, fuel)?,
     };
     if is_search {
         let any = || Pattern::Plain(Regex::any_text());

@@ -91,6 +91,7 @@ impl Neighbours {
             Beside::NotBoundary(set) => has(left, set) == has(right, set),
             Beside::After(set) => has(left, set),
             Beside::NotAfter(set) => !has(left, set),
+            Beside::Before(set) => has(right, set),
             Beside::NotBefore(set) => !has(right, set),
             Beside::Opening(set) => !has(left, set) && has(right, set),
             Beside::Closing(set) => has(left, set) && !has(right, set),

@@ -1,4 +1,4 @@
-//! What both dialects are parsed to: plain languages joined by what looks at the text around a place.
+//! What every dialect is parsed to: plain languages joined by what looks at the text around a place.
 //!
 //! The constructors merge whatever has no assertion into one [`Regex`] at once, so that the tree has as many
 //! nodes as the pattern has assertions, about; [`lower`](super::lower) then resolves these.
@@ -67,6 +67,8 @@ pub(crate) enum Beside {
     After(SetId),
     /// No character of the set on the left.
     NotAfter(SetId),
+    /// A character of the set on the right.
+    Before(SetId),
     /// No character of the set on the right.
     NotBefore(SetId),
     /// None on the left and one on the right.
