@@ -78,7 +78,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("maskwright-cli", &["maskwright", "maskwright-decode", "maskwright-models", "maskwright-syntax"]),
-    ("maskwright-python", &["maskwright"]),
+    ("maskwright-python", &["maskwright", "maskwright-decode"]),
     (
         "maskwright-oracle",
         &[
