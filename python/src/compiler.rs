@@ -467,12 +467,6 @@ pub(crate) struct CompiledGrammar {
 
 #[pymethods]
 impl CompiledGrammar {
-    /// The tokenizer that the grammar was compiled for.
-    #[getter]
-    fn tokenizer(&self) -> Tokenizer {
-        Tokenizer(self.tokenizer.clone())
-    }
-
     /// For a JSON Schema: whether and how each keyword is enforced, as a list of ReportEntry in the schema's order.
     /// Empty for other grammars, which are enforced entirely. Each access makes a new list.
     #[getter]

@@ -161,6 +161,7 @@ class Tokenizer:
         cls,
         tokenizer: _HfTokenizer | _HfFastTokenizer,
         *,
+        model: object | None = None,
         eos_token_ids: Sequence[int] | None = None,
         vocab_size: int | None = None,
     ) -> Tokenizer:
@@ -430,6 +431,9 @@ class Compiler:
 @final
 class CompiledGrammar:
     """A compiled grammar. Make a Matcher from it for each sequence. It can be shared between threads."""
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer that the grammar was compiled for."""
     @property
     def report(self) -> list[ReportEntry]:
         """For a JSON Schema: whether and how each keyword is enforced, as a list of ReportEntry in the schema's order.

@@ -93,6 +93,8 @@ class Rows:
 
         If it raises, the states are of no further use.
         """
+        if len(written) != len(self._matchers):
+            raise ValueError(f"{len(written)} rows in a generation that began with {len(self._matchers)}")
         before, matchers, n_accepted = self._written, self._matchers, self._n_accepted
         n_common = min(before.shape[1], written.shape[1])
         is_same = (written[:, :n_common] == before[:, :n_common]).all(axis=1)

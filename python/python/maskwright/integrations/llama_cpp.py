@@ -2,7 +2,7 @@
 
 >>> from maskwright.integrations.llama_cpp import LogitsProcessor
 >>> llama(prompt, max_tokens=200, logits_processor=LogitsProcessorList([LogitsProcessor(Person, llama=llama)]))
-"""  # the guide's first example, which the tests of hosts run
+"""
 
 from __future__ import annotations
 

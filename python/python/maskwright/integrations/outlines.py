@@ -2,7 +2,7 @@
 
 >>> from maskwright.integrations.outlines import processor
 >>> generator = outlines.Generator(model, processor=processor(Person, model=model))
-"""  # the guide's first example, which the tests of hosts run
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 >>> from maskwright.integrations.transformers import LogitsProcessor
 >>> model.generate(**inputs, max_new_tokens=200, logits_processor=[LogitsProcessor(Person, tokenizer=tokenizer)])
-"""  # the guide's first example, which the tests of hosts run
+"""
 
 from __future__ import annotations
 
