@@ -80,7 +80,7 @@ class Rows:
     @property
     def width(self) -> int:
         """The number of tokens of each row, those of the prompt included."""
-        return self.prompt_len + self._written.shape[1]
+        return self.prompt_len + int(self._written.shape[1])
 
     def continues(self, ids: Ids) -> bool:
         """Whether rows of prompts and texts are those of this generation."""

@@ -91,17 +91,15 @@ class Session:
 
 def _refused(refusal: Refusal) -> ValueError:
     return ValueError(
-        f"token {refusal.token} in row {refusal.row}, at position {refusal.position} of the text, is not one that this "
-        f"processor allowed: {refusal.why}. Is a later processor changing the scores, or is the processor used for two "
-        "generations at once? Before an unrelated prompt in a loop of your own, call reset()"
+        f"row {refusal.row} has a token, number {refusal.position} of its text, that this processor did not allow: "
+        f"{refusal.why}. Is the processor used for two generations at once, or does something after it change the "
+        "scores? In a loop of your own, call reset() before another prompt"
     )
 
 
 def as_array(ids: Any) -> npt.NDArray[np.int64]:
     """Token ids of any array or tensor, in this process's memory."""
-    if not isinstance(ids, np.ndarray):
-        ids = ids.detach().cpu().numpy()
-    return ids.astype(np.int64, copy=False)
+    return np.asarray(ids if isinstance(ids, np.ndarray) else ids.detach().cpu().numpy(), dtype=np.int64)
 
 
 def running_call(module: str, function: str, is_it: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any] | None:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -16,9 +16,10 @@ from maskwright._maskwright import Compiler, Tokenizer
 from maskwright.integrations._session import Call, Session, compiler_of, grammars_of, running_call
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import torch
 
-    Scores = TypeVar("Scores", np.ndarray, torch.Tensor)
+    Scores = TypeVar("Scores", bound=npt.NDArray[Any] | torch.Tensor)
 
 #: How `generate` names the ways in which every token of a row is one that a processor allowed.
 _WITHOUT_DRAFTS = ("greedy_search", "sample")
@@ -69,7 +70,7 @@ class LogitsProcessor:
         mask = self._session.masks(input_ids, scores.shape[1], self._call())
         masked = scores.copy() if isinstance(scores, np.ndarray) else scores.clone()
         apply_token_bitmask_inplace(masked, mask)
-        return masked
+        return cast("Scores", masked)
 
     def _call(self) -> Call:
         """What the running `generate` says."""
