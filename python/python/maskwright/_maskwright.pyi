@@ -434,9 +434,6 @@ class Compiler:
 class CompiledGrammar:
     """A compiled grammar. Make a Matcher from it for each sequence. It can be shared between threads."""
     @property
-    def tokenizer(self) -> Tokenizer:
-        """The tokenizer that the grammar was compiled for."""
-    @property
     def report(self) -> list[ReportEntry]:
         """For a JSON Schema: whether and how each keyword is enforced, as a list of ReportEntry in the schema's order.
         Empty for other grammars, which are enforced entirely. Each access makes a new list.
