@@ -1,14 +1,16 @@
 """The processors' own logic, in numpy: beams, batches, limits, new generations. `cargo xtask hosts` runs the real hosts."""
 
+import gc
 import random
 import types
+import weakref
 from types import SimpleNamespace
 
 import maskwright
 import numpy as np
 import pytest
 from conftest import brute_force
-from maskwright.integrations import llama_cpp, outlines, transformers
+from maskwright.integrations import _session, llama_cpp, outlines, transformers
 from maskwright.integrations._rows import Rows
 
 EOS, PAD = 270, 271
@@ -400,3 +402,17 @@ def test_from_hf_takes_width_and_ends_of_the_model(hf):
     assert (made.vocab_size, made.eos_token_ids) == (width + 1, [9])
     with pytest.raises(TypeError, match="no vocab_size"):
         maskwright.Tokenizer.from_hf(hf, model=object())
+
+
+def test_a_compiler_is_kept_as_long_as_its_tokenizer(hf):
+    owner = Tokenizer(hf.backend_tokenizer, 3)
+    made = [transformers._compiler(owner) for _ in range(2)]
+    assert made[0] is made[1] and made[0].tokenizer.eos_token_ids == [3]
+    owner.eos_token_id = 4
+    assert transformers._compiler(owner).tokenizer.eos_token_ids == [4]
+    assert transformers._compiler(made[0].tokenizer).tokenizer is made[0].tokenizer
+    assert transformers._compiler(made[0]) is made[0]
+    n_kept, gone = len(_session._COMPILERS), weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert gone() is None and len(_session._COMPILERS) == n_kept - 1

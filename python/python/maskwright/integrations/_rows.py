@@ -23,9 +23,6 @@ from maskwright._maskwright import CompiledGrammar, Matcher, allocate_token_bitm
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Ids = npt.NDArray[np.int64]
-    Masks = npt.NDArray[np.int32]
-
 
 class Refusal(NamedTuple):
     """A token that a row has and its grammar does not allow."""
@@ -52,7 +49,7 @@ class Rows:
     def __init__(
         self,
         grammars: Sequence[CompiledGrammar],
-        prompts: Ids,
+        prompts: npt.NDArray[np.int64],
         *,
         max_tokens: int | None = None,
         host_ends: Sequence[int] | None = None,
@@ -69,7 +66,7 @@ class Rows:
         self._n_vocab = max(kind.n_vocab for kind in kinds.values())
         self._matchers = [kind.start.fork() for kind in self._kinds]
         self._n_accepted = [0] * n_rows
-        self._written: Ids = self.prompts[:, self.prompt_len :]
+        self._written = self.prompts[:, self.prompt_len :]
         # Beams stay within their prompt: rows with the same prompt and grammar, which are neighbours.
         is_first = [
             row == 0 or self._kinds[row] is not self._kinds[row - 1] or bool((prompts[row] != prompts[row - 1]).any())
@@ -80,15 +77,15 @@ class Rows:
     @property
     def width(self) -> int:
         """The number of tokens of each row, those of the prompt included."""
-        return self.prompt_len + int(self._written.shape[1])
+        return int(self.prompt_len + self._written.shape[1])
 
-    def continues(self, ids: Ids) -> bool:
+    def continues(self, ids: npt.NDArray[np.int64]) -> bool:
         """Whether rows of prompts and texts are those of this generation."""
         n_rows, width = ids.shape
         has_shape = n_rows == len(self._matchers) and width >= self.prompt_len
         return has_shape and bool((ids[:, : self.prompt_len] == self.prompts).all())
 
-    def update(self, written: Ids) -> list[Refusal]:
+    def update(self, written: npt.NDArray[np.int64]) -> list[Refusal]:
         """Brings the states to `written`, the rows' tokens after the prompts. Returns the first refusal of each row.
 
         If it raises, the states are of no further use.
@@ -119,7 +116,7 @@ class Rows:
             self._n_accepted.append(n)
         return refusals
 
-    def masks(self, width: int, skip: Sequence[int] = ()) -> Masks:
+    def masks(self, width: int, skip: Sequence[int] = ()) -> npt.NDArray[np.int32]:
         """The masks of all rows for logits of `width` tokens. Rows to `skip` allow every token.
 
         Raises BatchError if masks cannot be made.
@@ -132,7 +129,7 @@ class Rows:
             self._kinds[row].put_host_ends(mask[row])
         return mask
 
-    def _nearest(self, row: int, tokens: Ids) -> tuple[int, int]:
+    def _nearest(self, row: int, tokens: npt.NDArray[np.int64]) -> tuple[int, int]:
         """The row whose tokens before began most like these, and how many they share."""
         first = int(np.searchsorted(self._group, self._group[row], "left"))
         last = int(np.searchsorted(self._group, self._group[row], "right"))

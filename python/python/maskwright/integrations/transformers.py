@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import torch
 
-    Scores = TypeVar("Scores", bound=npt.NDArray[Any] | torch.Tensor)
+Scores = TypeVar("Scores", bound="npt.NDArray[Any] | torch.Tensor")
 
 #: How `generate` names the ways in which every token of a row is one that a processor allowed.
 _WITHOUT_DRAFTS = ("greedy_search", "sample")
