@@ -68,9 +68,12 @@ def check(name, text):
         assert re.fullmatch(r"[0-9+()]+", text) and isinstance(eval(text), int), text
 
 
-def run_guide(name, names):
+def run_guide(name):
     """Runs the examples of a guide, one after the other. Returns the names that they define."""
     text = (GUIDES / name).read_text(encoding="utf-8")
+    text = text.replace("SmolLM2-135M-Instruct.Q8_0.gguf", str(GGUF))
+    text = text.replace("HuggingFaceTB/SmolLM2-135M-Instruct", str(FOLDER))
+    names = {}
     blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert blocks
     for block in blocks:

@@ -1,5 +1,9 @@
 """`processor` in the generators of Outlines."""
 
+import json
+import re
+
+import jsonschema
 import llama_cpp
 import maskwright
 import outlines
@@ -49,6 +53,7 @@ def test_transformers(of_transformers):
     assert n_texts >= N_TEXTS
 
 
-def test_guide(folder):
-    names = run_guide("outlines.md", {"FOLDER": folder})
-    assert names["generator"]
+def test_guide():
+    names = run_guide("outlines.md")
+    jsonschema.validate(json.loads(names["colours"]), names["schema"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", names["texts"][1])

@@ -2,6 +2,7 @@
 
 import copy
 import os
+import re
 import time
 from pathlib import Path
 
@@ -155,9 +156,11 @@ def test_a_limit_that_is_too_low_is_an_error(model, tokenizer, grammars):
         texts_of(model, tokenizer, PROMPTS[:1], LogitsProcessor(grammars["person"]), max_new_tokens=3)
 
 
-def test_guide(folder):
-    names = run_guide("transformers.md", {"FOLDER": folder})
-    assert names["Person"]
+def test_guide():
+    names = run_guide("transformers.md")
+    assert isinstance(names["person"], names["Person"])
+    answer, date = names["texts"]
+    assert answer in ("yes", "no") and re.fullmatch(r"\d{4}-\d\d-\d\d", date)
 
 
 def test_overhead():
