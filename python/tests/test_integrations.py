@@ -130,6 +130,10 @@ class Counting:
     def fork(self):
         return Counting(self.matcher.fork(), self.n_read)
 
+    def accept_token(self, token):
+        self.n_read.append(1)
+        return self.matcher.accept_token(token)
+
     def accept_tokens(self, tokens):
         self.n_read.append(len(tokens))
         return self.matcher.accept_tokens(tokens)

@@ -106,12 +106,13 @@ class Rows:
             n_children[parent] -= 1
             matcher = matchers[parent].fork() if n_children[parent] else matchers[parent]
             n = min(n_accepted[parent], n_shared)
-            matcher.rollback(n_accepted[parent] - n)
-            if not matcher.is_terminated():
-                n += matcher.accept_tokens(self._kinds[row].as_own_ends(written[row, n:].tolist()))
-                if n < written.shape[1] and not matcher.is_terminated():
-                    token = int(written[row, n])
-                    refusals.append(Refusal(row, n, token, matcher.explain(token)))
+            if n < n_accepted[parent]:
+                matcher.rollback(n_accepted[parent] - n)
+            tokens = self._kinds[row].as_own_ends(written[row, n:].tolist())
+            n += matcher.accept_token(tokens[0]) if len(tokens) == 1 else matcher.accept_tokens(tokens)
+            if n < written.shape[1] and not matcher.is_terminated():
+                token = int(written[row, n])
+                refusals.append(Refusal(row, n, token, matcher.explain(token)))
             self._matchers.append(matcher)
             self._n_accepted.append(n)
         return refusals
