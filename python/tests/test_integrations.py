@@ -420,3 +420,12 @@ def test_a_compiler_is_kept_as_long_as_its_tokenizer(hf):
     del owner
     gc.collect()
     assert gone() is None and len(_session._COMPILERS) == n_kept - 1
+
+
+def test_grammars_that_are_not_compiled(hf, real_tokenizer):
+    """A schema goes in with the tokenizer of transformers; a list has one for each prompt."""
+    grammar = maskwright.Compiler(real_tokenizer).compile_json_schema({"const": 12})
+    expected = brute_force(maskwright.Matcher(grammar), real_tokenizer.vocab_size)
+    processor = transformers.LogitsProcessor([{"const": 12}, grammar], tokenizer=hf)
+    scores = processor(np.array([[1], [2]]), np.zeros((2, real_tokenizer.vocab_size), dtype=np.float32))
+    assert [np.flatnonzero(row == 0).tolist() for row in scores] == [expected, expected]
