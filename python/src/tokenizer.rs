@@ -49,19 +49,25 @@ impl Tokenizer {
 
     /// Takes a fast tokenizer of `transformers`, or a `tokenizers.Tokenizer`.
     ///
-    /// `eos_token_ids` is by default the tokenizer's `eos_token_id`, if it has one.
+    /// * `model`: the model of `transformers` that the tokenizer is for, or its config. `vocab_size` and the ids that end
+    ///   a text are the model's: those at which `generate` stops, and the width of its logits.
+    /// * `eos_token_ids`: by default the model's, or else the tokenizer's `eos_token_id`, if it has one.
     ///
     /// Raises TypeError for another object, TokenizerError if no id ends a text.
     #[classmethod]
-    #[pyo3(signature = (tokenizer, *, eos_token_ids=None, vocab_size=None))]
+    #[pyo3(signature = (tokenizer, *, model=None, eos_token_ids=None, vocab_size=None))]
     fn from_hf(
         _class: &Bound<'_, PyType>,
         py: Python<'_>,
         tokenizer: &Bound<'_, PyAny>,
+        model: Option<&Bound<'_, PyAny>>,
         eos_token_ids: Option<Vec<Int>>,
         vocab_size: Option<Count>,
     ) -> PyResult<Tokenizer> {
         let mut options = options(eos_token_ids, vocab_size)?;
+        if let Some(model) = model {
+            add_options_of(model, &mut options)?;
+        }
         if options.eos_token_ids.is_none() {
             options.eos_token_ids = own_eos_token_ids(tokenizer)?;
         }
@@ -242,9 +248,37 @@ fn options(eos_token_ids: Option<Vec<Int>>, vocab_size: Option<Count>) -> PyResu
     Ok(options)
 }
 
-/// The `eos_token_id` that a tokenizer of transformers has: an id, a list of ids, or None.
-fn own_eos_token_ids(tokenizer: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u32>>> {
-    match tokenizer.getattr_opt("eos_token_id")? {
+/// Sets what `options` leaves open to what a model of transformers, or its config, says.
+///
+/// `generate` stops at the ids of the generation config, if it names any. A model of text and images keeps the width of
+/// its logits in a config of its own for text.
+fn add_options_of(model: &Bound<'_, PyAny>, options: &mut TokenizerOptions) -> PyResult<()> {
+    let config = model.getattr_opt("config")?.unwrap_or_else(|| model.clone());
+    let of_text = match config.getattr_opt("get_text_config")? {
+        Some(get) => get.call0()?,
+        None => config.clone(),
+    };
+    if options.vocab_size.is_none() {
+        let Some(width) = of_text.getattr_opt("vocab_size")?.filter(|width| !width.is_none()) else {
+            return Err(PyTypeError::new_err(format!(
+                "expected a model of transformers or its config as `model`, not {}: it has no vocab_size",
+                model.get_type().name()?
+            )));
+        };
+        options.vocab_size = Some(width.extract::<Count>()?.0);
+    }
+    let generation_config = model.getattr_opt("generation_config")?;
+    for source in generation_config.iter().chain([&config, &of_text]) {
+        if options.eos_token_ids.is_none() {
+            options.eos_token_ids = own_eos_token_ids(source)?;
+        }
+    }
+    Ok(())
+}
+
+/// The `eos_token_id` that a tokenizer or a config of transformers has: an id, a list of ids, or None.
+fn own_eos_token_ids(owner: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u32>>> {
+    match owner.getattr_opt("eos_token_id")? {
         None => Ok(None),
         Some(ids) if ids.is_none() => Ok(None),
         Some(ids) => {

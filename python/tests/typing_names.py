@@ -15,6 +15,7 @@ import maskwright
 import numpy as np
 import numpy.typing as npt
 from maskwright import CompiledGrammar, Compiler, Matcher, ReportEntry, Tokenizer
+from maskwright.integrations import llama_cpp, outlines, transformers
 
 if TYPE_CHECKING:
     import tokenizers
@@ -28,7 +29,7 @@ def tokenizers_of_every_kind(folder: Path, hf: tokenizers.Tokenizer) -> list[Tok
     return [
         Tokenizer.from_file(str(file)),
         Tokenizer.from_file(file, eos_token_ids=[0], vocab_size=200_000),
-        Tokenizer.from_hf(hf, eos_token_ids=[0], vocab_size=None),
+        Tokenizer.from_hf(hf, model=None, eos_token_ids=[0], vocab_size=None),
         Tokenizer.from_tiktoken("gpt2", eos_token_ids=None, vocab_size=50_304),
         Tokenizer.from_tokens([b"a", b"</s>"], eos_token_ids=[1]),
         Tokenizer.from_tokens([b"a", b"</s>"], eos=[1]),
@@ -284,3 +285,26 @@ def errors(compiler: Compiler) -> dict[str, str | int | None]:
 
 def batch_errors(error: maskwright.BatchError) -> list[tuple[int, Exception]]:
     return sorted(error.errors.items(), key=lambda item: item[0])
+
+
+def processors(grammar: CompiledGrammar, ids: npt.NDArray[np.int64], scores: npt.NDArray[np.float32]) -> None:
+    one = transformers.LogitsProcessor(grammar, tokenizer=None, max_tokens=8)
+    many = transformers.LogitsProcessor([grammar, grammar])
+    assert_type(one(ids[:1], scores[:1]), npt.NDArray[np.float32])
+    many(ids, scores)
+    one.reset()
+    assert one.supports_continuous_batching is False
+    of_llama = llama_cpp.LogitsProcessor(grammar, llama=None, max_tokens=8)
+    assert_type(of_llama(ids[0].astype(np.intc), scores[0]), npt.NDArray[np.float32])
+    assert_type(of_llama.error, Exception | None)
+    of_llama.reset()
+
+
+def torch_processors(grammar: CompiledGrammar, ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+    """Only for the type checker."""
+    return transformers.LogitsProcessor(grammar)(ids, scores)
+
+
+def outlines_processors(grammar: CompiledGrammar, model: object) -> None:
+    """Only for the type checker."""
+    outlines.processor(grammar, model=model, max_tokens=8).reset()

@@ -5,6 +5,7 @@
 //! * `conformance`: MaskBench and the official JSON Schema suite; `conformance DIR --misses` lists the misses.
 //! * `experiment`: the campaigns of `research/campaigns`.
 //! * `research`: the checks of `research/`.
+//! * `hosts`: the Python package in transformers, llama-cpp-python and Outlines, with a small model.
 //! * `lint`: spelling, and the workflow files.
 //! * `release`: what a release packs, built, installed and tried; nothing is published.
 //! * `test`: every test, the Python package's included, in a virtual environment that it makes itself.
@@ -15,6 +16,7 @@ mod bench;
 mod commands;
 mod conformance;
 mod experiment;
+mod hosts;
 mod lint;
 mod python_env;
 mod release;
@@ -55,6 +57,9 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Test the Python package inside of the programs that it has adapters for, with a small model. The first run downloads
+    /// some 3 GB.
+    Hosts(hosts::Arguments),
     /// Look after the workspace of `research/`.
     #[command(subcommand)]
     Research(Research),
@@ -88,6 +93,7 @@ fn main() -> anyhow::Result<()> {
         Task::Bench(bench) => bench::run_bench(&bench),
         Task::Conformance { folder, misses } => conformance::run_conformance(&folder, misses),
         Task::Experiment { arguments } => experiment::run_campaign(&arguments),
+        Task::Hosts(arguments) => hosts::run_hosts(&arguments),
         Task::Research(Research::Check) => experiment::check_research(),
         Task::Lint => lint::run_all(),
         Task::Release { dry_run: _, no_verify } => release::dry_run(!no_verify),

@@ -161,12 +161,15 @@ class Tokenizer:
         cls,
         tokenizer: _HfTokenizer | _HfFastTokenizer,
         *,
+        model: object | None = None,
         eos_token_ids: Sequence[int] | None = None,
         vocab_size: int | None = None,
     ) -> Tokenizer:
         """Takes a fast tokenizer of `transformers`, or a `tokenizers.Tokenizer`.
 
-        `eos_token_ids` is by default the tokenizer's `eos_token_id`, if it has one.
+        * `model`: the model of `transformers` that the tokenizer is for, or its config. `vocab_size` and the ids that end
+          a text are the model's: those at which `generate` stops, and the width of its logits.
+        * `eos_token_ids`: by default the model's, or else the tokenizer's `eos_token_id`, if it has one.
 
         Raises TypeError for another object, TokenizerError if no id ends a text.
         """

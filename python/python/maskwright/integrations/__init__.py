@@ -1,0 +1,6 @@
+"""Adapters for the programs that run models. Each imports its host only when it is used.
+
+* `maskwright.integrations.transformers.LogitsProcessor`: for `model.generate`.
+* `maskwright.integrations.llama_cpp.LogitsProcessor`: for llama-cpp-python.
+* `maskwright.integrations.outlines.processor`: for `outlines.Generator`.
+"""

@@ -1,0 +1,136 @@
+"""Which generation a call of a processor belongs to, and which grammar a row has. What the adapters share.
+
+A host calls its processors with tokens and scores. It doesn't say when a new generation begins, nor how many tokens a
+text may have, and without those a processor reused for a second prompt is wrong and a text is cut off. Both stand in
+the local variables of the host's function that runs the generation, so they are read there (`running_call`): once per
+step, only reading, and only in functions that an adapter names. Where no such call runs, as in a loop of one's own, a
+generation is known by its tokens, and its limit is what the user says.
+
+Rejected: a second argument that repeats `max_new_tokens` (whoever forgets it gets texts that are cut off); replacing
+methods of the model.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from maskwright._maskwright import CompiledGrammar, Compiler, Tokenizer
+from maskwright.integrations._rows import Refusal, Rows
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+class Call(NamedTuple):
+    """What is known of the host's call that runs a generation."""
+
+    key: object = None
+    """The same object in every step of one call, and in no other call; None if no call is known."""
+    max_length: int | None = None
+    """The most tokens of a row, those of the prompt included."""
+    ends: Callable[[], Sequence[int] | None] = lambda: None
+    """The ids at which the host stops."""
+    pads: Callable[[], Sequence[int] | None] = lambda: None
+    """The ids that the host writes after the end of a row."""
+    drafts: bool = False
+    """Whether rows may have tokens that no mask allowed: drafted ones, or beams without any hope."""
+
+
+class Session:
+    """The generations of one processor, one after the other."""
+
+    def __init__(self, grammars: Sequence[CompiledGrammar], max_tokens: int | None) -> None:
+        if not grammars:
+            raise ValueError("no grammar: expected one, or a list of one for each prompt of the batch")
+        if max_tokens is not None and max_tokens < 1:
+            raise ValueError(f"max_tokens is {max_tokens}, expected 1 or more (or None)")
+        self._grammars = grammars
+        self._max_tokens = max_tokens
+        self._rows: Rows | None = None
+        self._key: object = None
+
+    def reset(self) -> None:
+        """The next step begins a new generation."""
+        self._rows = self._key = None
+
+    def masks(self, ids: Any, width: int, call: Call) -> npt.NDArray[np.int32]:
+        """The masks of the rows `ids`, a 2-D array or tensor, for scores of `width` tokens.
+
+        Raises ValueError for a token that the grammar refuses, unless the host pads or drafts.
+        """
+        # A call that raises leaves no state behind.
+        rows, self._rows = self._rows, None
+        if rows is None or not self._goes_on(rows, ids, call):
+            prompts = as_array(ids)
+            limits = [] if self._max_tokens is None else [self._max_tokens]
+            if call.max_length is not None:
+                limits.append(max(call.max_length - prompts.shape[1], 0))
+            rows = Rows(self._grammars, prompts, max_tokens=min(limits, default=None), host_ends=call.ends())
+        refusals = rows.update(as_array(ids[:, rows.prompt_len :]))
+        pads = call.pads() if refusals else None
+        for refusal in refusals:
+            if not call.drafts and refusal.token not in (pads or ()):
+                raise _refused(refusal)
+        mask = rows.masks(width, skip=[refusal.row for refusal in refusals])
+        self._rows, self._key = rows, call.key
+        return mask
+
+    def _goes_on(self, rows: Rows, ids: Any, call: Call) -> bool:
+        """Whether a step is one of the generation of `rows`."""
+        if call.key is not None or self._key is not None:
+            return call.key is self._key
+        # The host may start another prompt at any time, also one that begins with the text so far.
+        return int(ids.shape[1]) <= rows.width + 1 and rows.continues(as_array(ids))
+
+
+def _refused(refusal: Refusal) -> ValueError:
+    return ValueError(
+        f"row {refusal.row} has a token, number {refusal.position} of its text, that this processor did not allow: "
+        f"{refusal.why}. Is the processor used for two generations at once, or does something after it change the "
+        "scores? In a loop of your own, call reset() before another prompt"
+    )
+
+
+def as_array(ids: Any) -> npt.NDArray[np.int64]:
+    """Token ids of any array or tensor, in this process's memory."""
+    return np.asarray(ids if isinstance(ids, np.ndarray) else ids.detach().cpu().numpy(), dtype=np.int64)
+
+
+def running_call(module: str, function: str, is_it: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any] | None:
+    """The local variables of the outermost running call of a host's function for which `is_it` holds."""
+    found = None
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == function and frame.f_globals.get("__name__") == module:
+            local = frame.f_locals
+            found = local if is_it(local) else found
+        frame = frame.f_back
+    return found
+
+
+def grammars_of(given: Any, make_compiler: Callable[[], Compiler]) -> list[CompiledGrammar]:
+    """The grammars of what a user gives: one, or a list of them, each compiled or something that
+    `Compiler.compile` takes. `make_compiler` is called if something has to be compiled."""
+    each = list(given) if isinstance(given, list | tuple) else [given]
+    compiled = {id(one): one if isinstance(one, CompiledGrammar) else make_compiler().compile(one) for one in each}
+    return [compiled[id(one)] for one in each]
+
+
+_COMPILERS: WeakKeyDictionary[Any, tuple[object, Compiler]] = WeakKeyDictionary()
+
+
+def compiler_of(owner: object, version: object, make_tokenizer: Callable[[], Tokenizer]) -> Compiler:
+    """The compiler for a host's tokenizer or model, kept as long as that lives and `version` is the same."""
+    try:
+        known = _COMPILERS.get(owner)
+        if known is None or known[0] != version:
+            _COMPILERS[owner] = known = (version, Compiler(make_tokenizer()))
+    except TypeError:  # cannot be referred to weakly
+        return Compiler(make_tokenizer())
+    return known[1]
