@@ -583,7 +583,7 @@ impl EngineGrammar {
     /// Approximate memory, in bytes: the rules, and the tables built so far.
     pub fn memory_usage(&self) -> usize {
         let machine = self.machine.lock().clone();
-        let tables = machine.lock().memory_usage();
+        let tables = machine.lock().count();
         tables + self.beside.lock().n_bytes()
     }
 }

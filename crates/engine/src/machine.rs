@@ -51,7 +51,11 @@ pub(crate) struct Machine {
     pub(crate) found_ways: FoundWays,
     scratch: Scratch,
     counted: Counted,
+    n_calls: u32,
 }
+
+/// Every so many calls that may do work, a machine is measured, which can take as long as a call.
+const CALLS_PER_COUNT: u32 = 64;
 
 /// Buffers that are reused from step to step.
 #[derive(Default)]
@@ -65,6 +69,7 @@ impl Machine {
     pub(crate) fn new(shared: Arc<Shared>, network: Network) -> Result<Machine, EngineError> {
         Ok(Machine {
             counted: Counted::new(shared.clone()),
+            n_calls: 0,
             parser: Parser::new(shared, network)?,
             transitions: FxHashMap::default(),
             masks: FxHashMap::default(),
@@ -297,9 +302,19 @@ impl Machine {
         }
     }
 
-    /// Counts what the machine takes now for the whole compiler.
-    pub(crate) fn count(&mut self) {
-        self.counted.set(self.memory_usage());
+    /// Counts what the machine takes now for the whole compiler, and says it.
+    pub(crate) fn count(&mut self) -> usize {
+        let n_bytes = self.memory_usage();
+        self.counted.set(n_bytes);
+        n_bytes
+    }
+
+    /// Counts now and then, and often while the machine is new; called after each call that may do work.
+    pub(crate) fn count_at_times(&mut self) {
+        self.n_calls = self.n_calls.wrapping_add(1);
+        if self.n_calls.is_power_of_two() || self.n_calls.is_multiple_of(CALLS_PER_COUNT) {
+            self.count();
+        }
     }
 
     /// Approximate memory, in bytes.

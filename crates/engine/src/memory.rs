@@ -1,6 +1,6 @@
 //! What the grammars of a compiler take, and who gives up what can be made again.
 //!
-//! A grammar counts what it takes whenever its machine was at work, so the sum is at hand. When all of a compiler's grammars
+//! A grammar counts what it takes now and then while its machine is at work, so the sum is at hand, if not up to date. When all of a compiler's grammars
 //! and caches together take more than [`Limits::memory_bytes`](crate::Limits), the grammars used longest ago give up what they
 //! remember, then the caches that all share are emptied. What a living grammar or session needs (rules, configurations)
 //! stays.

@@ -78,7 +78,7 @@ impl Drop for MachineGuard<'_> {
         }
         // Who only looks something up adds nothing.
         if self.machine.parser.effort == Effort::Full {
-            self.machine.count();
+            self.machine.count_at_times();
         }
     }
 }

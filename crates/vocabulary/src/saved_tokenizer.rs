@@ -4,18 +4,20 @@
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "tiktoken")]
+use crate::TokenizerOptions;
 use crate::encoder::NoEncoder;
 use crate::encoder::added_tokens::AddedToken;
-use crate::loaders::bpe::Bpe;
-use crate::loaders::tokens::Tokens;
-use crate::loaders::{Loaded, tiktoken};
+#[cfg(feature = "tokenizers")]
+use crate::loaders::{Loaded, bpe::Bpe, tokens::Tokens};
 use crate::saved::{self, Magic};
 use crate::token_bytes::TokenStyle;
-use crate::{Error, Tokenizer, TokenizerError, TokenizerOptions, Vocabulary};
+use crate::{Error, Tokenizer, TokenizerError, Vocabulary};
 
 const MAGIC: Magic = *b"mwtoken\x01";
 
 /// The most bytes that the merges' texts may take; Gemma's take 5 MB.
+#[cfg(feature = "tokenizers")]
 const MAX_MERGES_LEN: usize = 1 << 28;
 
 /// A tokenizer, written down.
@@ -59,7 +61,7 @@ pub(crate) struct SavedBpe {
 
 /// Saving.
 impl Tokenizer {
-    /// The tokenizer as bytes, for [`deserialize`](Tokenizer::deserialize). (Features `tokenizers` and `tiktoken`.)
+    /// The tokenizer as bytes, for [`deserialize`](Tokenizer::deserialize).
     ///
     /// ```
     /// use maskwright_vocabulary::Tokenizer;
@@ -86,11 +88,11 @@ impl Tokenizer {
         saved::write(&MAGIC, &tokenizer).expect("lists, texts and numbers can always be written")
     }
 
-    /// Reads what [`serialize`](Tokenizer::serialize) wrote. The bytes need not be trusted. (Features `tokenizers` and
-    /// `tiktoken`.)
+    /// Reads what [`serialize`](Tokenizer::serialize) wrote. The bytes need not be trusted.
     ///
     /// # Errors
-    /// If the bytes are no tokenizer, are damaged or of another version; and as for a tokenizer's file.
+    /// If the bytes are no tokenizer, are damaged or of another version, or need a feature of this crate that is off; and
+    /// as for a tokenizer's file.
     pub fn deserialize(bytes: &[u8]) -> Result<Tokenizer, Error> {
         let refused = |refused: saved::Refused| TokenizerError::invalid(refused.reason("saved tokenizers"));
         let tokenizer: SavedTokenizer = saved::read(&MAGIC, bytes).map_err(refused)?;
@@ -105,20 +107,27 @@ impl SavedTokenizer {
                 let vocabulary = Vocabulary::of_tokens(self.tokens, &self.eos, Some(self.n_vocab))?;
                 Ok(Tokenizer::new(vocabulary, Box::new(NoEncoder), self.added_tokens))
             }
+            #[cfg(feature = "tiktoken")]
             SavedEncoder::Tiktoken(name) => {
                 let options =
                     TokenizerOptions { eos_token_ids: Some(self.eos), vocab_size: Some(self.n_vocab) };
-                tiktoken::from_encoding(&name, &options)
+                crate::loaders::tiktoken::from_encoding(&name, &options)
             }
+            #[cfg(feature = "tokenizers")]
             SavedEncoder::Bpe(bpe) => {
                 let (tokens, bpe) = bpe.parts(self.added_tokens)?;
                 let loaded = Loaded { tokens, eos: self.eos, vocab_size: Some(self.n_vocab), rest: bpe };
                 loaded.tokenizer(|bpe, _| Ok(bpe))
             }
+            #[cfg(not(all(feature = "tokenizers", feature = "tiktoken")))]
+            _ => Err(TokenizerError::invalid(
+                "the saved tokenizer needs the feature `tokenizers` or `tiktoken`, which this program lacks",
+            )),
         }
     }
 }
 
+#[cfg(feature = "tokenizers")]
 impl SavedBpe {
     /// What the loaders read from a file.
     fn parts(self, added_tokens: Vec<AddedToken>) -> Result<(Tokens, Bpe), TokenizerError> {

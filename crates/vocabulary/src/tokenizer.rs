@@ -170,13 +170,11 @@ impl Tokenizer {
     }
 
     /// All added tokens.
-    #[cfg(all(feature = "tokenizers", feature = "tiktoken"))]
     pub(crate) fn added_tokens(&self) -> &[AddedToken] {
         self.inner.all_tokens.tokens()
     }
 
     /// What makes the encoder again.
-    #[cfg(all(feature = "tokenizers", feature = "tiktoken"))]
     pub(crate) fn save_encoder(&self) -> crate::saved_tokenizer::SavedEncoder {
         self.inner.encoder.save()
     }

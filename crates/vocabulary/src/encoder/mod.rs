@@ -11,7 +11,6 @@ pub(crate) mod segment;
 pub(crate) mod tiktoken;
 
 use crate::TokenizerError;
-#[cfg(all(feature = "tokenizers", feature = "tiktoken"))]
 use crate::saved_tokenizer::SavedEncoder;
 
 /// A model's own way to cut text into tokens.
@@ -34,7 +33,6 @@ pub(crate) trait Encoder: Send + Sync {
     }
 
     /// What makes the encoder again.
-    #[cfg(all(feature = "tokenizers", feature = "tiktoken"))]
     fn save(&self) -> SavedEncoder;
 }
 
@@ -46,7 +44,6 @@ impl Encoder for NoEncoder {
         None
     }
 
-    #[cfg(all(feature = "tokenizers", feature = "tiktoken"))]
     fn save(&self) -> SavedEncoder {
         SavedEncoder::None
     }

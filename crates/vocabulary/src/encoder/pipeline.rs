@@ -20,7 +20,6 @@ use tokenizers::{
 use super::Encoder;
 use crate::TokenizerError;
 use crate::loaders::tokenizer_json::{find_type, is_space_replacement, type_of};
-#[cfg(feature = "tiktoken")]
 use crate::saved_tokenizer::{SavedBpe, SavedEncoder};
 use crate::token_bytes::{SPACE_MARK, TokenStyle};
 
@@ -98,7 +97,6 @@ impl Encoder for Pipeline {
         self.reserved_char
     }
 
-    #[cfg(feature = "tiktoken")]
     fn save(&self) -> SavedEncoder {
         let mut vocab: Vec<(String, u32)> = self.model.get_vocab().into_iter().collect();
         vocab.sort_unstable_by_key(|&(_, id)| id);

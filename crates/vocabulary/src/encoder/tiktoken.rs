@@ -3,7 +3,6 @@
 use tiktoken_rs::CoreBPE;
 
 use super::Encoder;
-#[cfg(feature = "tokenizers")]
 use crate::saved_tokenizer::SavedEncoder;
 
 /// Above this many white-space characters in a row, the encoding is not asked: its regular expression steps back over
@@ -28,7 +27,6 @@ impl Encoder for Encoding {
         Some(self.model.encode_ordinary(text))
     }
 
-    #[cfg(feature = "tokenizers")]
     fn save(&self) -> SavedEncoder {
         SavedEncoder::Tiktoken(self.name.to_owned())
     }
