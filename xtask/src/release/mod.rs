@@ -39,9 +39,13 @@ pub(crate) fn dry_run(verify: bool) -> anyhow::Result<()> {
 /// Packs every crate that is published; the packed files with their sizes.
 fn pack_crates(verify: bool) -> anyhow::Result<Vec<(PathBuf, u64)>> {
     let packages = tidy::published()?;
+    // A folder of its own, and empty: cargo takes a packed crate of the same version as unchanged, and builds those that
+    // depend on it with what it made the last time.
+    let folder = target().join("release-crates");
+    remove(&folder)?;
     let mut pack = cargo();
     // A change is tried before it is committed.
-    pack.args(["package", "--locked", "--allow-dirty"]);
+    pack.args(["package", "--locked", "--allow-dirty", "--target-dir"]).arg(&folder);
     if !verify {
         pack.arg("--no-verify");
     }
@@ -51,7 +55,7 @@ fn pack_crates(verify: bool) -> anyhow::Result<Vec<(PathBuf, u64)>> {
     run(&mut pack)?;
     let mut packed = Vec::new();
     for (name, version) in &packages {
-        let file = target().join(format!("package/{name}-{version}.crate"));
+        let file = folder.join(format!("package/{name}-{version}.crate"));
         let names = capture(Command::new("tar").arg("-tzf").arg(&file))?;
         for needed in FILES {
             let path = format!("{name}-{version}/{needed}");
