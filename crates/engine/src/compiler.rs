@@ -512,6 +512,7 @@ impl EngineGrammar {
             None => {
                 if let Some(mut known) = machine.try_lock() {
                     known.clear_memo();
+                    known.count();
                 }
             }
         }

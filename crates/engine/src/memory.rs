@@ -1,9 +1,9 @@
 //! What the grammars of a compiler take, and who gives up what can be made again.
 //!
-//! A grammar counts what it takes now and then while its machine is at work, so the sum is at hand, if not up to date. When all of a compiler's grammars
-//! and caches together take more than [`Limits::memory_bytes`](crate::Limits), the grammars used longest ago give up what they
-//! remember, then the caches that all share are emptied. What a living grammar or session needs (rules, configurations)
-//! stays.
+//! Each grammar measures itself now and then while its machine is at work, so the sum is at hand, though not quite up to
+//! date. When all of a compiler's grammars and caches together take more than
+//! [`Limits::memory_bytes`](crate::Limits), the grammars used longest ago drop what they have memoised, then the shared
+//! caches are emptied. What a living grammar or session needs (rules, configurations) stays.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -120,13 +120,15 @@ impl Shared {
         let Some(_alone) = self.memory.making_room.try_lock() else { return };
         // More than just enough, so that this is not called again at once.
         let goal = limit / 4 * 3;
+        // Grammars free nothing of the caches, which take their locks to be measured.
+        let caches = self.cache_bytes();
         for grammar in self.memory.living() {
-            if self.memory_usage() <= goal {
+            if self.memory.of_grammars() + caches <= goal {
                 break;
             }
             grammar.give_up();
         }
-        if self.memory_usage() > goal {
+        if self.memory.of_grammars() + caches > goal {
             self.clear_caches();
         }
         let left = self.memory_usage();

@@ -67,7 +67,8 @@ pub enum Whitespace {
 
 /// Limits on the size of things. Work as a whole is limited by the caller's fuel.
 ///
-/// What a saved schema says of limits is not trusted: those that only bound work are the defaults when it is read.
+/// A schema that was saved and is read again has the defaults of the limits that only bound work: saved bytes are not
+/// trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]

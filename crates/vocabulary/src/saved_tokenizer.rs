@@ -139,7 +139,7 @@ impl SavedBpe {
                 TokenizerError::invalid(format!("a merge has the token {id}, which does not exist"))
             })
         };
-        // A long token can be in many merges, each of which has its text.
+        // Every merge copies the texts of its tokens, and a long token can be in many merges.
         let mut n_bytes = 0;
         let merges = self.merges.iter().map(|&(left, right)| {
             let merge = (text(left)?, text(right)?);

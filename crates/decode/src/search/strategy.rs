@@ -48,7 +48,7 @@ impl Strategy {
     /// The names there are.
     pub const NAMES: [&'static str; 6] = ["best-of", "beam", "mcts", "likeliest", "smc", "asap"];
 
-    /// The search of a name, with so many texts, beams, trials, beginnings of texts or particles; by default as many as
+    /// The search of a name, with `tries` texts, beams, trials, beginnings of texts or particles; by default as many as
     /// its configuration has. `sampler` is for those that draw at random; `smc` and `asap` take its temperature and seed.
     #[must_use]
     pub fn named(name: &str, tries: Option<NonZeroUsize>, sampler: SamplerConfig) -> Option<Strategy> {

@@ -12,6 +12,7 @@ methods of the model.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
@@ -64,7 +65,7 @@ class Session:
 
         Raises ValueError for a token that the grammar refuses, unless the host pads or drafts.
         """
-        # A call that raises leaves no state behind.
+        # If this call raises, the next one begins anew.
         rows, self._rows = self._rows, None
         if rows is None or not self._goes_on(rows, ids, call):
             prompts = as_array(ids)
@@ -116,17 +117,31 @@ def running_call(module: str, function: str, is_it: Callable[[Mapping[str, Any]]
 
 def grammars_of(given: Any, make_compiler: Callable[[], Compiler]) -> list[CompiledGrammar]:
     """The grammars of what a user gives: one, or a list of them, each compiled or something that
-    `Compiler.compile` takes. `make_compiler` is called if something has to be compiled."""
+    `Compiler.compile` takes. `make_compiler` is called once, if something has to be compiled."""
     each = list(given) if isinstance(given, list | tuple) else [given]
-    compiled = {id(one): one if isinstance(one, CompiledGrammar) else make_compiler().compile(one) for one in each}
+    compiler = functools.cache(make_compiler)
+    compiled = {id(one): one if isinstance(one, CompiledGrammar) else compiler().compile(one) for one in each}
     return [compiled[id(one)] for one in each]
 
 
 _COMPILERS: WeakKeyDictionary[Any, tuple[object, Compiler]] = WeakKeyDictionary()
 
 
-def compiler_of(owner: object, version: object, make_tokenizer: Callable[[], Tokenizer]) -> Compiler:
-    """The compiler for a host's tokenizer or model, kept as long as that lives and `version` is the same."""
+def compiler_of(
+    owner: object, what: str, identify: Callable[[], object], make_tokenizer: Callable[[], Tokenizer]
+) -> Compiler:
+    """The compiler for a host's tokenizer or model, kept as long as that lives and `identify()` is the same. A `Compiler`
+    or `Tokenizer` of this package may stand in its place.
+
+    Raises TypeError, which says that `what` is needed, for None.
+    """
+    if isinstance(owner, Compiler):
+        return owner
+    if isinstance(owner, Tokenizer):
+        return Compiler(owner)
+    if owner is None:
+        raise TypeError(f"a grammar that is not compiled needs {what}")
+    version = identify()
     try:
         known = _COMPILERS.get(owner)
         if known is None or known[0] != version:

@@ -88,12 +88,9 @@ class LogitsProcessor:
 
 
 def _compiler(llama: Any) -> Compiler:
-    if isinstance(llama, Compiler):
-        return llama
-    if isinstance(llama, Tokenizer):
-        return Compiler(llama)
-    if llama is None:
-        raise TypeError("a grammar that is not compiled needs `llama`, the model")
     return compiler_of(
-        llama, llama.model_path, lambda: Tokenizer.from_gguf(llama.model_path, vocab_size=llama.n_vocab())
+        llama,
+        "`llama`, the model",
+        lambda: llama.model_path,
+        lambda: Tokenizer.from_gguf(llama.model_path, vocab_size=llama.n_vocab()),
     )

@@ -99,11 +99,9 @@ def _ids(config: Any, name: str) -> Sequence[int] | None:
 
 
 def _compiler(tokenizer: Any) -> Compiler:
-    if isinstance(tokenizer, Compiler):
-        return tokenizer
-    if isinstance(tokenizer, Tokenizer):
-        return Compiler(tokenizer)
-    if tokenizer is None:
-        raise TypeError("a grammar that is not compiled needs `tokenizer`, the tokenizer of the model")
-    version = (len(tokenizer), getattr(tokenizer, "eos_token_id", None))
-    return compiler_of(tokenizer, version, lambda: Tokenizer.from_hf(tokenizer))
+    return compiler_of(
+        tokenizer,
+        "`tokenizer`, the tokenizer of the model",
+        lambda: (len(tokenizer), getattr(tokenizer, "eos_token_id", None)),
+        lambda: Tokenizer.from_hf(tokenizer),
+    )
