@@ -5,7 +5,9 @@ use std::sync::Arc;
 use maskwright_automata::{Node, Regex};
 use rustc_hash::FxHashMap;
 
-use crate::{ExprId, ExprPool, GrammarError, Mark, RuleId, ShuffleList, TerminalId, Watch, Watched};
+use crate::{
+    ExprId, ExprPool, GrammarError, Mark, RuleId, ShuffleList, TerminalId, TokenSet, Watch, Watched,
+};
 
 /// A context-free grammar over terminals that are regular languages. See [`GrammarBuilder`].
 #[derive(Clone, Debug)]
@@ -161,6 +163,11 @@ impl GrammarBuilder {
     /// A terminal of one word.
     pub fn literal(&mut self, word: impl AsRef<[u8]>) -> ExprId {
         self.terminal(Regex::literal(word))
+    }
+
+    /// One token of a set, which matches by its id; see [`TokenSet`].
+    pub fn tokens(&mut self, set: &TokenSet) -> ExprId {
+        self.terminal(set.regex())
     }
 
     /// A rule's expression.

@@ -1,0 +1,229 @@
+//! Tokens as terminals: sets of a vocabulary's tokens, which a grammar names before it knows the vocabulary.
+//!
+//! A tool call or a block of reasoning is delimited by special tokens (`<|python_tag|>`, `</think>`). Their ids depend on the
+//! tokenizer, so a front end writes down a [`TokenSet`], and the engine looks the tokens up when it compiles the grammar for
+//! a vocabulary.
+//!
+//! In a [`Grammar`](crate::Grammar), a set is a word like any other: the byte 0xFF, which no UTF-8 text contains, the set's
+//! description, and 0xFF again. So the passes need no second kind of terminal, and a set may stand inside of a larger
+//! [`Regex`]. [`resolve`] replaces these words.
+
+use std::fmt;
+
+use maskwright_automata::{Node, Regex};
+
+/// The byte before and after a set's description. It occurs in no UTF-8 text.
+const MARK: u8 = 0xFF;
+
+/// A set of tokens. In a text, it matches exactly one of them, by its id.
+///
+/// ```
+/// use maskwright_grammar::TokenSet;
+/// assert_eq!(TokenSet::named("<think>").to_string(), "<think>");
+/// assert_eq!(TokenSet::ids(3, 3).and(TokenSet::ids(7, 9)).to_string(), "<[3,7-9]>");
+/// assert_eq!(TokenSet::named("</think>").all_others().to_string(), "any token but </think>");
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct TokenSet {
+    items: Vec<TokenItem>,
+    is_negated: bool,
+}
+
+/// Some tokens of a [`TokenSet`].
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum TokenItem {
+    /// The token that the tokenizer writes so.
+    Name(String),
+    /// The tokens with an id from the first to the last.
+    Ids(u32, u32),
+}
+
+impl TokenSet {
+    /// The token that the tokenizer writes as `name`.
+    pub fn named(name: impl Into<String>) -> TokenSet {
+        TokenSet { items: vec![TokenItem::Name(name.into())], is_negated: false }
+    }
+
+    /// The tokens with an id from `first` to `last`, both included.
+    pub fn ids(first: u32, last: u32) -> TokenSet {
+        TokenSet { items: vec![TokenItem::Ids(first, last)], is_negated: false }
+    }
+
+    /// Any token. Tokens that end a text are not among them, nor are ids without a token.
+    pub fn any() -> TokenSet {
+        TokenSet { items: Vec::new(), is_negated: true }
+    }
+
+    /// The tokens of both sets.
+    ///
+    /// # Panics
+    /// If one of them is [negated](TokenSet::all_others).
+    #[must_use]
+    pub fn and(mut self, other: TokenSet) -> TokenSet {
+        assert!(!self.is_negated && !other.is_negated, "a negated set has no more items");
+        self.items.extend(other.items);
+        self.items.sort_unstable();
+        self.items.dedup();
+        self
+    }
+
+    /// The tokens that are not in this set, and do not end a text. Ids without a token are not among them.
+    ///
+    /// # Panics
+    /// If it is negated already.
+    #[must_use]
+    pub fn all_others(self) -> TokenSet {
+        assert!(!self.is_negated, "the set is negated already");
+        TokenSet { is_negated: true, ..self }
+    }
+
+    /// The tokens that it names; [all others](TokenSet::is_negated) are meant if it is negated.
+    pub fn items(&self) -> &[TokenItem] {
+        &self.items
+    }
+
+    /// Whether the tokens are all but those of [`items`](TokenSet::items).
+    pub fn is_negated(&self) -> bool {
+        self.is_negated
+    }
+
+    /// The word that stands for the set until it is [resolved](resolve).
+    pub fn regex(&self) -> Regex {
+        let mut word = vec![MARK, if self.is_negated { b'!' } else { b'=' }];
+        for item in &self.items {
+            let text = match item {
+                TokenItem::Name(name) => format!("n{}:{name}", name.len()),
+                TokenItem::Ids(first, last) => format!("i{first}-{last};"),
+            };
+            word.extend_from_slice(text.as_bytes());
+        }
+        word.push(MARK);
+        Regex::literal(word)
+    }
+
+    /// The set that `word`, without the marks around it, stands for.
+    fn read(word: &[u8]) -> Option<TokenSet> {
+        let (is_negated, mut rest) = match std::str::from_utf8(word).ok()?.split_at_checked(1)? {
+            ("!", rest) => (true, rest),
+            ("=", rest) => (false, rest),
+            _ => return None,
+        };
+        let mut items = Vec::new();
+        while !rest.is_empty() {
+            if let Some(name) = rest.strip_prefix('n') {
+                let (length, name) = name.split_once(':')?;
+                let (name, after) = name.split_at_checked(length.parse().ok()?)?;
+                items.push(TokenItem::Name(name.to_owned()));
+                rest = after;
+            } else {
+                let (ids, after) = rest.strip_prefix('i')?.split_once(';')?;
+                let (first, last) = ids.split_once('-')?;
+                items.push(TokenItem::Ids(first.parse().ok()?, last.parse().ok()?));
+                rest = after;
+            }
+        }
+        Some(TokenSet { items, is_negated })
+    }
+}
+
+impl fmt::Display for TokenSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut names = Vec::new();
+        let mut ids = Vec::new();
+        for item in &self.items {
+            match item {
+                TokenItem::Name(name) => names.push(name.clone()),
+                TokenItem::Ids(first, last) if first == last => ids.push(first.to_string()),
+                TokenItem::Ids(first, last) => ids.push(format!("{first}-{last}")),
+            }
+        }
+        if !ids.is_empty() {
+            names.push(format!("<[{}]>", ids.join(",")));
+        }
+        match (self.is_negated, names.is_empty()) {
+            (true, true) => f.write_str("any token"),
+            (true, false) => write!(f, "any token but {}", names.join(" or ")),
+            (false, true) => f.write_str("no token"),
+            (false, false) => f.write_str(&names.join(" or ")),
+        }
+    }
+}
+
+/// `regex` with what `resolved` makes of each set of tokens in it; `None` if there is no set in it. Linear in the regex.
+///
+/// # Errors
+/// Those of `resolved`.
+pub fn resolve<E>(
+    regex: &Regex,
+    resolved: &mut impl FnMut(&TokenSet) -> Result<Regex, E>,
+) -> Result<Option<Regex>, E> {
+    let word = |word: &[u8], resolved: &mut dyn FnMut(&TokenSet) -> Result<Regex, E>| {
+        if !word.contains(&MARK) {
+            return Ok(None);
+        }
+        // Texts and descriptions take turns. A mark without its partner is no set's.
+        let parts = word.split(|&byte| byte == MARK).enumerate().map(|(index, part)| {
+            match (index % 2 == 1).then(|| TokenSet::read(part)).flatten() {
+                Some(set) => resolved(&set),
+                None => Ok(Regex::literal(part)),
+            }
+        });
+        Ok(Some(Regex::concat(parts.collect::<Result<Vec<_>, E>>()?)))
+    };
+    let mut all = |parts: &[Regex]| -> Result<Option<Vec<Regex>>, E> {
+        let mut changed = false;
+        let mut new = Vec::with_capacity(parts.len());
+        for part in parts {
+            let part_resolved = resolve(part, resolved)?;
+            changed |= part_resolved.is_some();
+            new.push(part_resolved.unwrap_or_else(|| part.clone()));
+        }
+        Ok(changed.then_some(new))
+    };
+    match regex.node() {
+        Node::Empty | Node::Epsilon | Node::Bytes(_) => Ok(None),
+        Node::Literal(bytes) => word(bytes, resolved),
+        Node::Words(words) if words.iter().any(|word| word.contains(&MARK)) => {
+            let words =
+                words.iter().map(|text| Ok(word(text, resolved)?.unwrap_or_else(|| Regex::literal(text))));
+            Ok(Some(Regex::union(words.collect::<Result<Vec<_>, E>>()?)))
+        }
+        Node::Words(_) => Ok(None),
+        Node::Concat(parts) => Ok(all(parts)?.map(Regex::concat)),
+        Node::Union(parts) => Ok(all(parts)?.map(Regex::union)),
+        Node::Intersection(parts) => Ok(all(parts)?.map(Regex::intersection)),
+        Node::Complement(inner) => Ok(resolve(inner, resolved)?.map(|inner| inner.complement())),
+        Node::Repeat { inner, min, max } => {
+            Ok(resolve(inner, resolved)?.map(|inner| inner.repeat(*min, *max)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_survive_joining() {
+        let sets = [
+            TokenSet::named("<a:1;>"),
+            TokenSet::ids(0, 4_000_000).and(TokenSet::named("é")),
+            TokenSet::any(),
+            TokenSet::named("n2:").and(TokenSet::ids(7, 7)).all_others(),
+        ];
+        let parts = sets.iter().flat_map(|set| [Regex::literal("text"), set.regex()]);
+        let joined = Regex::concat(parts);
+        let nested = Regex::union([joined.clone().plus(), Regex::words([*b"xx", *b"yy"])]);
+        for regex in [joined, nested] {
+            let mut found = Vec::new();
+            let replaced = resolve::<()>(&regex, &mut |set| {
+                found.push(set.clone());
+                Ok(Regex::byte(b'!'))
+            });
+            assert_eq!(found, sets);
+            let replaced = replaced.unwrap().unwrap();
+            assert!(format!("{replaced:?}").contains("\"text!text!text!text!\""), "{replaced:?}");
+            assert_eq!(resolve::<()>(&replaced, &mut |_| unreachable!()), Ok(None));
+        }
+    }
+}
