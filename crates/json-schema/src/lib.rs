@@ -79,7 +79,7 @@ use maskwright_automata::{Fuel, Regex};
 use maskwright_grammar::Grammar;
 use serde_json::Value;
 
-pub use config::{PropertyOrder, SchemaConfig, SchemaLimits, Whitespace};
+pub use config::{PropertyOrder, SchemaConfig, SchemaLimits, Style, Whitespace};
 pub use document::parse_document;
 pub use documents::Documents;
 pub use error::SchemaError;

@@ -102,6 +102,12 @@ pub(crate) fn usual(config: &SchemaConfig) -> Vec<Regex> {
     usual
 }
 
+/// At most `max` spaces, tabs and line feeds; `u32::MAX` is no limit.
+fn at_most(max: u32) -> Regex {
+    let space = Regex::bytes(b" \t\n".iter().copied().collect());
+    space.repeat(0, (max < u32::MAX).then_some(max))
+}
+
 /// Quotes around `body`.
 pub(crate) fn quote(body: Regex) -> Regex {
     Regex::concat([Regex::byte(b'"'), body, Regex::byte(b'"')])
@@ -146,6 +152,10 @@ impl Punctuation {
             Whitespace::Any => ANY.clone(),
             Whitespace::Flexible if config.limits.max_indent == DEFAULT_MAX_INDENT => FLEXIBLE.clone(),
             Whitespace::Flexible => Punctuation::flexible(config.limits.max_indent),
+            Whitespace::AtMost(max) => {
+                let inside = at_most(max);
+                Punctuation::new(inside.clone(), inside.clone(), inside, None)
+            }
         }
     }
 
