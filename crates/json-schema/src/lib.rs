@@ -80,7 +80,7 @@ use maskwright_grammar::Grammar;
 use serde_json::Value;
 
 pub use config::{PropertyOrder, SchemaConfig, SchemaLimits, Style, Whitespace};
-pub use document::parse_document;
+pub use document::{parse_document, parse_json};
 pub use documents::Documents;
 pub use error::SchemaError;
 pub use report::{Report, ReportEntry, Status};

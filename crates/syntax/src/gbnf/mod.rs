@@ -11,16 +11,14 @@
 //!
 //! Linear in the source; recursion is on parentheses only, at most [`MAX_DEPTH`] deep.
 
-mod item;
 mod lexer;
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{Grammar, GrammarBuilder, RuleId};
+use maskwright_grammar::{Grammar, GrammarBuilder, Item, RuleId};
 
-use self::item::Item;
 use self::lexer::{Lexer, Token};
 use crate::error::Fault;
 use crate::{MAX_DEPTH, SyntaxError, nearest_name};
