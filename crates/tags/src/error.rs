@@ -91,7 +91,7 @@ impl TagError {
     /// The schema at `pointer` is wrong.
     pub(crate) fn schema(pointer: &str, error: SchemaError) -> TagError {
         let error = error.within(pointer);
-        TagError::new(error.pointer(), Kind::Schema(error))
+        TagError::new(error.pointer().to_owned(), Kind::Schema(error))
     }
 
     /// The same error with what to do about it, in lowercase.
