@@ -125,6 +125,7 @@ fn positions(arguments: &Infill, tokenizer: &Tokenizer) -> anyhow::Result<Vec<Op
     for part in parts(text, &name)? {
         match part {
             Part::Text(text) => positions.extend(tokenizer.encode_bytes(&text)?.into_iter().map(Some)),
+            Part::Tokens(tokens) => positions.extend(tokens.into_iter().map(|token| Some(token.0))),
             Part::Hole(Hole::Exactly(n)) => positions.resize(positions.len() + n, None),
             Part::Hole(_) => {
                 bail!("a hole of a canvas says how many tokens it has: {{{{hole=8}}}} for eight")
