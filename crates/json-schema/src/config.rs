@@ -66,8 +66,8 @@ pub enum Whitespace {
     Flexible,
     /// Any amount wherever RFC 8259 allows it, around the whole text too.
     Any,
-    /// At most so many spaces, tabs and line feeds wherever RFC 8259 allows white space, except around the whole
-    /// text. [`u32::MAX`] stands for any number of them.
+    /// At most so many characters wherever RFC 8259 allows white space, except around the whole text. [`u32::MAX`]
+    /// stands for any number of them.
     AtMost(u32),
 }
 
