@@ -76,16 +76,29 @@ pub(crate) type Read = (String, Vec<Value>);
 
 const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
-/// The elements of a text with any white space; `None` if it is no list of elements.
-pub(crate) fn read(style: Style, text: &str) -> Option<Vec<Read>> {
+/// Why a text is not read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unread {
+    /// It is no list of elements.
+    Broken,
+    /// A name is there twice or is not one of a variable, which the reader leaves to cases written by hand.
+    Names,
+}
+
+/// The elements of a text with any white space.
+pub(crate) fn read(style: Style, text: &str) -> Result<Vec<Read>, Unread> {
     let (all, rest) = read_some(style, text)?;
-    rest.is_empty().then_some(all)
+    if rest.is_empty() { Ok(all) } else { Err(Unread::Broken) }
+}
+
+fn is_plain(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
 /// Elements, and what follows them.
-fn read_some(style: Style, text: &str) -> Option<(Vec<Read>, &str)> {
+fn read_some(style: Style, text: &str) -> Result<(Vec<Read>, &str), Unread> {
     let mut rest = text.trim_start_matches(SPACE);
-    let mut all = Vec::new();
+    let mut all: Vec<Read> = Vec::new();
     let begin = match style {
         Style::QwenXml => "<parameter=",
         Style::MinimaxXml => "<parameter name=\"",
@@ -96,27 +109,38 @@ fn read_some(style: Style, text: &str) -> Option<(Vec<Read>, &str)> {
     };
     while let Some(after) = rest.strip_prefix(begin) {
         let (name, after) = match style {
-            Style::QwenXml => after.split_once('>')?,
-            Style::MinimaxXml => after.split_once("\">")?,
+            Style::QwenXml => after.split_once('>').ok_or(Unread::Broken)?,
+            Style::MinimaxXml => after.split_once("\">").ok_or(Unread::Broken)?,
             Style::GlmXml => {
-                let (name, after) = after.split_once("</arg_key>")?;
-                (name, after.trim_start_matches(SPACE).strip_prefix("<arg_value>")?)
+                let (name, after) = after.split_once("</arg_key>").ok_or(Unread::Broken)?;
+                (name, after.trim_start_matches(SPACE).strip_prefix("<arg_value>").ok_or(Unread::Broken)?)
             }
-            _ => after.split_once('"')?,
+            _ => after.split_once('"').ok_or(Unread::Broken)?,
         };
         let (values, after) = read_value(style, after)?;
+        if !is_plain(name) || all.iter().any(|(other, _)| other == name) {
+            return Err(Unread::Names);
+        }
         all.push((name.to_owned(), values));
         rest = after.trim_start_matches(SPACE);
     }
-    Some((all, rest))
+    Ok((all, rest))
 }
 
 /// The values that an element could have, and what follows it. `text` begins after the name.
-fn read_value(style: Style, text: &str) -> Option<(Vec<Value>, &str)> {
+fn read_value(style: Style, text: &str) -> Result<(Vec<Value>, &str), Unread> {
     let (kind, text) = match style {
-        Style::DeepseekXml => text.strip_prefix(" string=\"")?.split_once("\">")?,
-        Style::CohereXml => text.strip_prefix(" type=\"")?.split_once("\">")?,
-        Style::KimiK3Xml => text.strip_prefix(" type=\"")?.split_once("\"<|sep|>")?,
+        Style::DeepseekXml => {
+            text.strip_prefix(" string=\"").ok_or(Unread::Broken)?.split_once("\">").ok_or(Unread::Broken)?
+        }
+        Style::CohereXml => {
+            text.strip_prefix(" type=\"").ok_or(Unread::Broken)?.split_once("\">").ok_or(Unread::Broken)?
+        }
+        Style::KimiK3Xml => text
+            .strip_prefix(" type=\"")
+            .ok_or(Unread::Broken)?
+            .split_once("\"<|sep|>")
+            .ok_or(Unread::Broken)?,
         _ => ("", text),
     };
     let mark = mark(style);
@@ -135,7 +159,10 @@ fn read_value(style: Style, text: &str) -> Option<(Vec<Value>, &str)> {
                 })
                 .collect();
         }
-        return Some((objects.into_iter().map(Value::Object).collect(), rest.strip_prefix(mark)?));
+        return Ok((
+            objects.into_iter().map(Value::Object).collect(),
+            rest.strip_prefix(mark).ok_or(Unread::Broken)?,
+        ));
     }
     if kind == "list" {
         let mut rest = text.trim_start_matches(SPACE);
@@ -154,10 +181,10 @@ fn read_value(style: Style, text: &str) -> Option<(Vec<Value>, &str)> {
                 .collect();
             rest = after;
         }
-        let rest = rest.trim_start_matches(SPACE).strip_prefix(mark)?;
-        return Some((lists.into_iter().map(Value::Array).collect(), rest));
+        let rest = rest.trim_start_matches(SPACE).strip_prefix(mark).ok_or(Unread::Broken)?;
+        return Ok((lists.into_iter().map(Value::Array).collect(), rest));
     }
-    let (body, rest) = text.split_once(mark)?;
+    let (body, rest) = text.split_once(mark).ok_or(Unread::Broken)?;
     let mut values = Vec::new();
     if ["", "true", "raw", "string"].contains(&kind) {
         values.extend(strings(style, body).into_iter().map(Value::String));
@@ -173,7 +200,7 @@ fn read_value(style: Style, text: &str) -> Option<(Vec<Value>, &str)> {
         "object" => value.is_object(),
         _ => false,
     }));
-    Some((values, rest))
+    Ok((values, rest))
 }
 
 /// The strings that `body` could be of, white space around them or not.
