@@ -66,8 +66,8 @@ pub enum Whitespace {
     Flexible,
     /// Any amount wherever RFC 8259 allows it, around the whole text too.
     Any,
-    /// At most so many spaces, tabs and line feeds wherever RFC 8259 allows white space, except around the whole
-    /// text. [`u32::MAX`] stands for any number of them.
+    /// At most so many characters wherever RFC 8259 allows white space, except around the whole text. [`u32::MAX`]
+    /// stands for any number of them.
     AtMost(u32),
 }
 
@@ -75,7 +75,16 @@ pub enum Whitespace {
 /// arguments of a call.
 ///
 /// Each style but [`Json`](Style::Json) is named after the models that write it, as in xgrammar's structural tags.
-/// The schema must then be of an object.
+/// The schema must then have objects. The [crate's page](crate#arguments-in-elements) says what is written.
+///
+/// ```
+/// use maskwright_automata::Fuel;
+/// use maskwright_json_schema::{SchemaConfig, Style, compile_str};
+/// let mut config = SchemaConfig::default();
+/// config.style = Style::QwenXml;
+/// assert!(compile_str(r#"{"properties": {"city": {"type": "string"}}}"#, &config, &Fuel::unlimited()).is_ok());
+/// assert!(compile_str(r#"{"type": "string"}"#, &config, &Fuel::unlimited()).is_err());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -102,20 +102,20 @@ pub(crate) fn usual(config: &SchemaConfig) -> Vec<Regex> {
     usual
 }
 
-/// At most `max` spaces, tabs and line feeds; `u32::MAX` is no limit.
-fn at_most(max: u32) -> Regex {
-    let space = Regex::bytes(b" \t\n".iter().copied().collect());
-    space.repeat(0, (max < u32::MAX).then_some(max))
-}
-
 /// Quotes around `body`.
 pub(crate) fn quote(body: Regex) -> Regex {
     Regex::concat([Regex::byte(b'"'), body, Regex::byte(b'"')])
 }
 
+/// A character of white space.
+pub(crate) static SPACE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::bytes(b" \t\n\r".iter().copied().collect()));
+
 /// Punctuation with the white space that goes with it.
 #[derive(Clone)]
 pub(crate) struct Punctuation {
+    /// White space after an opening bracket or a comma and before a closing bracket, and nothing.
+    pub(crate) inside: Regex,
     pub(crate) open_object: Regex,
     pub(crate) close_object: Regex,
     pub(crate) empty_object: Regex,
@@ -139,9 +139,8 @@ static COMPACT: LazyLock<Punctuation> = LazyLock::new(|| {
 static FLEXIBLE: LazyLock<Punctuation> = LazyLock::new(|| Punctuation::flexible(DEFAULT_MAX_INDENT));
 
 static ANY: LazyLock<Punctuation> = LazyLock::new(|| {
-    let space = Regex::bytes(b" \t\n\r".iter().copied().collect());
-    let any = space.star();
-    Punctuation::new(any.clone(), any.clone(), any, Some(space.plus()))
+    let any = SPACE.star();
+    Punctuation::new(any.clone(), any.clone(), any, Some(SPACE.plus()))
 });
 
 impl Punctuation {
@@ -153,7 +152,7 @@ impl Punctuation {
             Whitespace::Flexible if config.limits.max_indent == DEFAULT_MAX_INDENT => FLEXIBLE.clone(),
             Whitespace::Flexible => Punctuation::flexible(config.limits.max_indent),
             Whitespace::AtMost(max) => {
-                let inside = at_most(max);
+                let inside = SPACE.repeat(0, (max < u32::MAX).then_some(max));
                 Punctuation::new(inside.clone(), inside.clone(), inside, None)
             }
         }
@@ -181,6 +180,7 @@ impl Punctuation {
             empty_array: empty(b'[', b']'),
             comma: Regex::concat([before.clone(), Regex::byte(b','), inside.clone()]),
             colon: Regex::concat([before, Regex::byte(b':'), after_colon]),
+            inside,
             around,
         }
     }
