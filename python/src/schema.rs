@@ -7,7 +7,7 @@ use maskwright::json_schema::{PropertyOrder, Report, SchemaConfig, SchemaDocumen
 use pyo3::exceptions::{PyBaseException, PyRecursionError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::type_object::PyTypeInfo;
-use pyo3::types::{PyDict, PyString, PyType};
+use pyo3::types::{PyDict, PyList, PyString, PyType};
 
 use crate::arguments::{self, GrammarText, OfGrammar, OfSchema, Text};
 use crate::errors::{OrRaise, SchemaError, SchemaWarning};
@@ -100,7 +100,8 @@ impl<'py> FromPyObject<'_, 'py> for TagText {
             let options = PyDict::new(py);
             options.set_item("by_alias", true)?;
             object.call_method("model_dump_json", (), Some(&options))?
-        } else if object.is_instance_of::<PyDict>() {
+        } else if object.is_instance_of::<PyDict>() || object.is_instance_of::<PyList>() {
+            // A list is no tag, and the error says so with its place.
             dumped::<OfGrammar>(&object, "structural tag")?
         } else {
             let given = object.get_type().name()?;

@@ -143,7 +143,10 @@ impl Compiler {
                     true => collapse_regular(&grammar, &fuel).map_err(GrammarError::from)?,
                     false => *grammar,
                 };
-                (self.engine.compile(grammar, &fuel)?, false, report)
+                let sessions = self.engine.compile(grammar, &fuel);
+                let sessions =
+                    sessions.map_err(|error| read.located(error, self.tokenizer.vocabulary(), &fuel))?;
+                (sessions, false, report)
             }
             Parsed::Lark(lark) => {
                 let LarkGrammar { lexed, indentation, over_bytes, lexer, .. } = *lark;

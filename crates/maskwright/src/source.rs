@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
-use maskwright_error::ErrorKind;
-use maskwright_grammar::Grammar;
+use maskwright_error::{ErrorKind, Place};
+use maskwright_grammar::{Grammar, TokenItem, TokenSet};
 use maskwright_json_schema::{Documents, Report, SchemaConfig, SchemaError, parse_document};
 use maskwright_lark::LarkGrammar;
 use maskwright_syntax::regex::{self, Dialect};
+use maskwright_vocabulary::Vocabulary;
 use maskwright_vocabulary::saved::{self, Magic, Refused};
 use serde::{Deserialize, Serialize};
 
@@ -312,6 +313,24 @@ impl GrammarSource {
         };
         let (notation, file) = (self.notation.clone(), self.file.clone());
         Ok((parsed, GrammarSource { notation, file, documents, imports: Some(Arc::new(imports)) }))
+    }
+
+    /// The error of compiling the grammar for `vocabulary`, with the place of a token that the vocabulary lacks. Only
+    /// structural tags have places of tokens.
+    pub(crate) fn located(&self, error: Error, vocabulary: &Vocabulary, fuel: &Fuel) -> Error {
+        let Notation::StructuralTag { text, .. } = &self.notation else { return error };
+        let is_lacking = |set: &TokenSet| {
+            set.items().iter().any(|item| match item {
+                TokenItem::Name(name) => vocabulary.named(name).is_empty(),
+                TokenItem::Ids(_, last) => *last as usize >= vocabulary.n_vocab(),
+            })
+        };
+        let tokens = maskwright_tags::named_tokens(text, fuel).unwrap_or_default();
+        let Some((_, pointer)) = tokens.into_iter().find(|(set, _)| is_lacking(set)) else { return error };
+        let hint = error.hint().map(str::to_owned);
+        Error::message(error.kind(), format!("the structural tag at {pointer}: {error}"))
+            .at(Place { pointer: Some(pointer), hint, ..Place::default() })
+            .in_file(self.file.as_deref())
     }
 
     /// Approximate memory, in bytes.

@@ -7,14 +7,13 @@
 
 use std::borrow::Cow;
 
-use maskwright_automata::Fuel;
 use maskwright_json_schema::{Style, parse_json};
 use serde_json::Value;
 
 use crate::TagError;
 use crate::fields::{Fields, below, shown, text};
 use crate::format::{Begin, End, Format, How, Kind, Schema, Tag, Triggered};
-use crate::read::{self, TYPES};
+use crate::read::{self, Reader, TYPES};
 
 const WHAT: &str = "a structural tag";
 
@@ -22,7 +21,7 @@ const WHAT: &str = "a structural tag";
 ///
 /// # Errors
 /// If it is not in one of the three forms, or the format in it is wrong.
-pub(crate) fn read<'a>(document: &'a Value, fuel: &Fuel) -> Result<Format<'a>, TagError> {
+pub(crate) fn read<'a>(document: &'a Value, reader: &mut Reader<'a, '_>) -> Result<Format<'a>, TagError> {
     let has = |name: &str| document.get(name).is_some();
     let (structures, known): (_, &[&str]) = match (has("format"), has("structures"), has("tags")) {
         (false, true, _) => (Some("structures"), &["type", "structures", "triggers"]),
@@ -44,8 +43,8 @@ pub(crate) fn read<'a>(document: &'a Value, fuel: &Fuel) -> Result<Format<'a>, T
         }
     }
     match structures {
-        Some(name) => legacy(&fields, name, fuel),
-        None => read::format(fields.required("format")?, &fields.below("format"), fuel),
+        Some(name) => legacy(&fields, name, reader),
+        None => reader.format(fields.required("format")?, &fields.below("format")),
     }
 }
 
@@ -55,8 +54,12 @@ fn has_format_type(document: &Value) -> bool {
 }
 
 /// The old forms: tags of JSON Schemas after triggers.
-fn legacy<'a>(fields: &Fields<'a>, structures: &str, fuel: &Fuel) -> Result<Format<'a>, TagError> {
-    let tags = fields.some_list(structures)?.into_iter().map(|(value, at)| structure(value, &at, fuel));
+fn legacy<'a>(
+    fields: &Fields<'a>,
+    structures: &str,
+    reader: &Reader<'a, '_>,
+) -> Result<Format<'a>, TagError> {
+    let tags = fields.some_list(structures)?.into_iter().map(|(value, at)| structure(value, &at, reader));
     let triggered = Triggered {
         tags: tags.collect::<Result<_, _>>()?,
         triggers: read::triggers(fields)?,
@@ -66,8 +69,8 @@ fn legacy<'a>(fields: &Fields<'a>, structures: &str, fuel: &Fuel) -> Result<Form
     Ok(Format { at: String::new(), kind: Kind::Triggered(triggered) })
 }
 
-fn structure<'a>(value: &'a Value, at: &str, fuel: &Fuel) -> Result<Tag<'a>, TagError> {
-    fuel.spend(1).map_err(|error| TagError::fuel(at, error))?;
+fn structure<'a>(value: &'a Value, at: &str, reader: &Reader<'a, '_>) -> Result<Tag<'a>, TagError> {
+    reader.spend(at)?;
     let fields = Fields::new(value, at, "a structure", &["begin", "schema", "end"])?;
     let schema_at = fields.below("schema");
     let schema = match fields.required("schema")? {

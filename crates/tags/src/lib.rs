@@ -19,7 +19,7 @@
 //! document → envelope → `Format` (typed, with JSON pointers) → [`Grammar`].
 //!
 //! Free text is exact, see `needles`. Tokens are named in the grammar and looked up by the engine
-//! ([`TokenSet`](maskwright_grammar::TokenSet)). Compilation is linear in the document for usual tags; everything else that
+//! ([`TokenSet`]). Compilation is linear in the document for usual tags; everything else that
 //! can grow is paid for in [`Fuel`] and limited.
 
 mod dispatch;
@@ -33,11 +33,13 @@ mod needles;
 mod read;
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::Grammar;
+use maskwright_grammar::{Grammar, TokenSet};
 use maskwright_json_schema::{Report, SchemaConfig, parse_json};
 use serde_json::Value;
 
 pub use error::TagError;
+
+use crate::read::Reader;
 
 /// A structural tag as a grammar, and what of it is enforced.
 ///
@@ -68,9 +70,28 @@ pub struct CompiledTag {
 /// If the tag or a schema, pattern or grammar in it is wrong, something in it is not enforced (and `config` is strict), a
 /// limit is reached, or the work is cancelled; with the JSON pointer of the place.
 pub fn compile(tag: &Value, config: &SchemaConfig, fuel: &Fuel) -> Result<CompiledTag, TagError> {
-    let format = envelope::read(tag, fuel)?;
+    let format = envelope::read(tag, &mut Reader::new(fuel))?;
     let (grammar, report) = lower::lower(&format, config, fuel)?;
     Ok(CompiledTag { grammar, report })
+}
+
+/// The tokens that a document names, each with its JSON pointer: a vocabulary may lack some.
+///
+/// # Errors
+/// If the document is not JSON or no structural tag, or `fuel` ends.
+///
+/// ```
+/// use maskwright_automata::Fuel;
+/// use maskwright_grammar::TokenSet;
+/// let tag = r#"{"format": {"type": "any_tokens", "exclude_tokens": ["</think>"]}}"#;
+/// let tokens = maskwright_tags::named_tokens(tag, &Fuel::unlimited()).unwrap();
+/// assert_eq!(tokens, [(TokenSet::named("</think>"), "/format/exclude_tokens/0".to_owned())]);
+/// ```
+pub fn named_tokens(tag: &str, fuel: &Fuel) -> Result<Vec<(TokenSet, String)>, TagError> {
+    let tag = parse_json(tag, "tag").map_err(TagError::not_json)?;
+    let mut reader = Reader::new(fuel);
+    envelope::read(&tag, &mut reader)?;
+    Ok(reader.tokens.into_iter().map(|(token, at)| (token.set(), at)).collect())
 }
 
 /// Parses a document and [compiles](compile) it. `name`: what messages call it.

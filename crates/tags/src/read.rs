@@ -55,23 +55,30 @@ const STYLES: [(&str, Style); 7] = [
     ("kimi_k3_xml", Style::KimiK3Xml),
 ];
 
-/// The format that is described at `at`.
-///
-/// # Errors
-/// If a type or field is unknown, a field is missing or holds something else, or a limit is reached.
-pub(crate) fn format<'a>(value: &'a Value, at: &str, fuel: &Fuel) -> Result<Format<'a>, TagError> {
-    Reader { fuel, depth: 0 }.format(value, at)
-}
-
-struct Reader<'f> {
+/// Reads the formats of one document.
+pub(crate) struct Reader<'a, 'f> {
     fuel: &'f Fuel,
     /// How many formats are open.
     depth: usize,
+    /// The tokens that were read, each with its JSON pointer.
+    pub(crate) tokens: Vec<(Token<'a>, String)>,
 }
 
-impl Reader<'_> {
-    fn format<'a>(&mut self, value: &'a Value, at: &str) -> Result<Format<'a>, TagError> {
-        self.fuel.spend(1).map_err(|error| TagError::fuel(at, error))?;
+impl<'a, 'f> Reader<'a, 'f> {
+    pub(crate) fn new(fuel: &'f Fuel) -> Reader<'a, 'f> {
+        Reader { fuel, depth: 0, tokens: Vec::new() }
+    }
+
+    pub(crate) fn spend(&self, at: &str) -> Result<(), TagError> {
+        self.fuel.spend(1).map_err(|error| TagError::fuel(at, error))
+    }
+
+    /// The format that is described at `at`.
+    ///
+    /// # Errors
+    /// If a type or field is unknown, a field is missing or holds something else, or a limit is reached.
+    pub(crate) fn format(&mut self, value: &'a Value, at: &str) -> Result<Format<'a>, TagError> {
+        self.spend(at)?;
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             let message = format!("formats are nested more than {MAX_DEPTH} deep, which is the limit");
@@ -82,7 +89,7 @@ impl Reader<'_> {
         Ok(Format { at: at.to_owned(), kind })
     }
 
-    fn kind<'a>(&mut self, value: &'a Value, at: &str) -> Result<Kind<'a>, TagError> {
+    fn kind(&mut self, value: &'a Value, at: &str) -> Result<Kind<'a>, TagError> {
         let name = type_of(value, at)?;
         Ok(match name {
             "const_string" => {
@@ -150,20 +157,20 @@ impl Reader<'_> {
             "dispatch" => {
                 let fields = Fields::new(value, at, "`dispatch`", &["type", "rules", "loop", "excludes"])?;
                 Kind::Dispatch(Dispatch {
-                    rules: self.rules(&fields, some_text)?,
+                    rules: self.rules(&fields, |_, value, at| some_text(value, at))?,
                     is_loop: fields.flag("loop", true)?,
                     excludes: fields.texts("excludes")?,
                 })
             }
-            "token" => Kind::Token(token(value, at)?),
+            "token" => Kind::Token(self.token(value, at)?),
             "exclude_token" => {
                 let fields = Fields::new(value, at, "`exclude_token`", &["type", "exclude_tokens"])?;
-                Kind::Tokens { excludes: tokens(&fields)?, min: 1, max: Some(1) }
+                Kind::Tokens { excludes: self.tokens(&fields)?, min: 1, max: Some(1) }
             }
             "any_tokens" => {
                 let known = ["type", "exclude_tokens", "max_tokens"];
                 let fields = Fields::new(value, at, "`any_tokens`", &known)?;
-                Kind::Tokens { excludes: tokens(&fields)?, min: 0, max: fields.limit("max_tokens")? }
+                Kind::Tokens { excludes: self.tokens(&fields)?, min: 0, max: fields.limit("max_tokens")? }
             }
             "token_triggered_tags" => {
                 let known = [
@@ -178,10 +185,10 @@ impl Reader<'_> {
                 let triggers = fields.some_list("trigger_tokens")?.into_iter();
                 Kind::TokenTriggered(TokenTriggered {
                     triggers: triggers
-                        .map(|(value, at)| Ok((token_name(value, &at)?, at)))
+                        .map(|(value, at)| Ok((self.token_name(value, &at)?, at)))
                         .collect::<Result<_, _>>()?,
                     tags: self.tags(&fields)?,
-                    excludes: tokens(&fields)?,
+                    excludes: self.tokens(&fields)?,
                     how: how(&fields)?,
                 })
             }
@@ -189,9 +196,9 @@ impl Reader<'_> {
                 let known = ["type", "rules", "loop", "exclude_tokens"];
                 let fields = Fields::new(value, at, "`token_dispatch`", &known)?;
                 Kind::TokenDispatch(TokenDispatch {
-                    rules: self.rules(&fields, token_name)?,
+                    rules: self.rules(&fields, Reader::token_name)?,
                     is_loop: fields.flag("loop", true)?,
-                    excludes: tokens(&fields)?,
+                    excludes: self.tokens(&fields)?,
                 })
             }
             other => {
@@ -202,30 +209,30 @@ impl Reader<'_> {
     }
 
     /// The elements of a `sequence` or `or`.
-    fn formats<'a>(&mut self, fields: &Fields<'a>) -> Result<Vec<Format<'a>>, TagError> {
+    fn formats(&mut self, fields: &Fields<'a>) -> Result<Vec<Format<'a>>, TagError> {
         fields.some_list("elements")?.into_iter().map(|(value, at)| self.format(value, &at)).collect()
     }
 
-    fn repeat<'a>(&mut self, fields: &Fields<'a>, min: u32, max: Option<u32>) -> Result<Kind<'a>, TagError> {
+    fn repeat(&mut self, fields: &Fields<'a>, min: u32, max: Option<u32>) -> Result<Kind<'a>, TagError> {
         let content = self.format(fields.required("content")?, &fields.below("content"))?;
         Ok(Kind::Repeat { min, max, content: Box::new(content) })
     }
 
-    fn tags<'a>(&mut self, fields: &Fields<'a>) -> Result<Vec<Tag<'a>>, TagError> {
+    fn tags(&mut self, fields: &Fields<'a>) -> Result<Vec<Tag<'a>>, TagError> {
         fields.some_list("tags")?.into_iter().map(|(value, at)| self.tag(value, &at)).collect()
     }
 
-    fn tag<'a>(&mut self, value: &'a Value, at: &str) -> Result<Tag<'a>, TagError> {
-        self.fuel.spend(1).map_err(|error| TagError::fuel(at, error))?;
+    fn tag(&mut self, value: &'a Value, at: &str) -> Result<Tag<'a>, TagError> {
+        self.spend(at)?;
         check_type(value, at, "tag")?;
         let fields = Fields::new(value, at, "`tag`", &["type", "begin", "content", "end"])?;
         let (begin_at, end_at) = (fields.below("begin"), fields.below("end"));
         let begin = match fields.required("begin")? {
-            value @ Value::Object(_) => Begin::Token(token(value, &begin_at)?),
+            value @ Value::Object(_) => Begin::Token(self.token(value, &begin_at)?),
             value => Begin::Text(text(value, &begin_at, "a string or a `token`")?),
         };
         let end = match fields.required("end")? {
-            value @ Value::Object(_) => End::Token(token(value, &end_at)?),
+            value @ Value::Object(_) => End::Token(self.token(value, &end_at)?),
             value @ Value::Array(_) => {
                 let texts = list(value, &end_at)?;
                 if texts.is_empty() {
@@ -246,10 +253,10 @@ impl Reader<'_> {
     }
 
     /// The pairs of a dispatch; `first` reads the first of each.
-    fn rules<'a, P>(
+    fn rules<P>(
         &mut self,
         fields: &Fields<'a>,
-        first: impl Fn(&'a Value, &str) -> Result<P, TagError>,
+        first: impl Fn(&mut Self, &'a Value, &str) -> Result<P, TagError>,
     ) -> Result<Vec<(P, String, Format<'a>)>, TagError> {
         let mut rules = Vec::new();
         for (value, at) in fields.some_list("rules")? {
@@ -257,10 +264,38 @@ impl Reader<'_> {
                 let message = "expected a list of two: what to look for, and the format after it";
                 return Err(TagError::malformed(at, message));
             };
-            let pattern = first(pattern, pattern_at)?;
+            let pattern = first(self, pattern, pattern_at)?;
             rules.push((pattern, pattern_at.clone(), self.format(content, content_at)?));
         }
         Ok(rules)
+    }
+
+    /// A `token` format.
+    fn token(&mut self, value: &'a Value, at: &str) -> Result<Token<'a>, TagError> {
+        check_type(value, at, "token")?;
+        let fields = Fields::new(value, at, "`token`", &["type", "token"])?;
+        self.token_name(fields.required("token")?, &fields.below("token"))
+    }
+
+    /// `exclude_tokens`.
+    fn tokens(&mut self, fields: &Fields<'a>) -> Result<Vec<Token<'a>>, TagError> {
+        let tokens = fields.optional_list("exclude_tokens")?.into_iter();
+        tokens.map(|(value, at)| self.token_name(value, &at)).collect()
+    }
+
+    /// A token by its id or its name.
+    fn token_name(&mut self, value: &'a Value, at: &str) -> Result<Token<'a>, TagError> {
+        let token = match (value, count(value)) {
+            (Value::String(_), _) => Token::Name(some_text(value, at)?),
+            (_, Some(id)) => Token::Id(id),
+            (_, None) => {
+                let shown = shown(value);
+                let message = format!("{shown}, expected a token: its name, or its id from 0 to {MAX_COUNT}");
+                return Err(TagError::malformed(at, message));
+            }
+        };
+        self.tokens.push((token, at.to_owned()));
+        Ok(token)
     }
 }
 
@@ -365,34 +400,5 @@ fn max_whitespace(fields: &Fields<'_>) -> Result<Option<u32>, TagError> {
     match fields.limit(name)? {
         Some(0) => Err(TagError::malformed(fields.below(name), "0 is given, expected at least 1, or null")),
         max => Ok(max),
-    }
-}
-
-/// A `token` format.
-fn token<'a>(value: &'a Value, at: &str) -> Result<Token<'a>, TagError> {
-    check_type(value, at, "token")?;
-    let fields = Fields::new(value, at, "`token`", &["type", "token"])?;
-    token_name(fields.required("token")?, &fields.below("token"))
-}
-
-/// `exclude_tokens`.
-fn tokens<'a>(fields: &Fields<'a>) -> Result<Vec<Token<'a>>, TagError> {
-    fields.optional_list("exclude_tokens")?.into_iter().map(|(value, at)| token_name(value, &at)).collect()
-}
-
-/// A token by its id or its name.
-fn token_name<'a>(value: &'a Value, at: &str) -> Result<Token<'a>, TagError> {
-    match value {
-        Value::String(_) => some_text(value, at).map(Token::Name),
-        _ => match count(value) {
-            Some(id) => Ok(Token::Id(id)),
-            None => {
-                let message = format!(
-                    "{}, expected a token: its name, or its id from 0 to {MAX_COUNT}",
-                    shown(value)
-                );
-                Err(TagError::malformed(at, message))
-            }
-        },
     }
 }
