@@ -116,17 +116,20 @@ impl Compiler {
     ///
     /// # Errors
     /// If the grammar's language is empty, a limit is reached, or the work is cancelled through `fuel`.
-    pub fn compile(&self, grammar: Grammar, fuel: &Fuel) -> Result<Arc<EngineGrammar>, Error> {
+    pub fn compile(&self, mut grammar: Grammar, fuel: &Fuel) -> Result<Arc<EngineGrammar>, Error> {
+        let (named, limits);
         let names_tokens = grammar.terminals().iter().any(Regex::is_marked);
         let source = names_tokens.then(|| Source::OverBytes(Box::new(grammar.clone())));
-        let (grammar, named) = NamedTokens::over_bytes(grammar, self.vocabulary(), fuel)?;
+        (grammar, limits) = grammar.without_token_limits();
+        (grammar, named) = NamedTokens::over_bytes(grammar, self.vocabulary(), fuel)?;
         let facts: Vec<TerminalFacts> = grammar
             .terminals()
             .iter()
             .map(|regex| self.0.facts(regex, fuel))
             .collect::<Result<_, EngineError>>()?;
         let grammar = reduce(grammar, |terminal: TerminalId| facts[terminal.index()], fuel)?;
-        let network = Network::new(grammar, fuel)?;
+        let mut network = Network::new(grammar, fuel)?;
+        network.limit_tokens(limits);
         let machine = Machine::new(self.0.clone(), network)?;
         Ok(EngineGrammar::new(self.0.clone(), None, named.zip(source), machine))
     }
