@@ -69,7 +69,7 @@ enum Notation {
 }
 
 /// What saved grammars begin with.
-const MAGIC: Magic = *b"mwgramm\x01";
+const MAGIC: Magic = *b"mwgramm\x02";
 
 /// A source, written down with all that it refers to.
 #[derive(Serialize, Deserialize)]
