@@ -20,6 +20,10 @@ use crate::work::{Guarded, caught, detached, renew, with, work_on};
 /// token is allowed only if the text can still be completed with the tokens that remain. Raises ValueError, with
 /// the least number, if every text is longer.
 ///
+/// A token of `stop_token_ids` is refused until the text may end, and ends it then, as the tokenizer's own
+/// end-of-sequence tokens do. Stop tokens that are text cannot be used within the text; the first matcher of a grammar
+/// with such a set takes longer to make, and so do its first masks.
+///
 /// A refused token, or a call that raises, leaves the state unchanged. LimitError is raised if a text is too
 /// ambiguous to continue. Calls from several threads run one after another. Matchers of one grammar can be used in
 /// parallel.
@@ -36,17 +40,23 @@ use crate::work::{Guarded, caught, detached, renew, with, work_on};
 pub(crate) struct Matcher {
     matcher: Guarded<maskwright::Matcher>,
     grammar: Py<CompiledGrammar>,
+    stop_token_ids: Vec<u32>,
 }
 
 /// What makes a matcher again.
-type Arguments<'py> = (Py<CompiledGrammar>, Option<usize>, Bound<'py, PyList>);
+type Arguments<'py> = (Py<CompiledGrammar>, Option<usize>, Bound<'py, PyList>, Vec<u32>);
 
 #[pymethods]
 impl Matcher {
     #[new]
-    #[pyo3(signature = (grammar, max_tokens=None))]
-    fn new(grammar: &Bound<'_, CompiledGrammar>, max_tokens: Option<Int>) -> PyResult<Matcher> {
+    #[pyo3(signature = (grammar, max_tokens=None, stop_token_ids=None))]
+    fn new(
+        grammar: &Bound<'_, CompiledGrammar>,
+        max_tokens: Option<Int>,
+        stop_token_ids: Option<Vec<Int>>,
+    ) -> PyResult<Matcher> {
         let compiled = grammar.get();
+        let stop_token_ids = vocabulary_ids(stop_token_ids.unwrap_or_default())?;
         let max_tokens = max_tokens.map(|Int(limit)| limit);
         let max_tokens = match max_tokens.map(usize::try_from).transpose() {
             Ok(limit) => limit,
@@ -56,17 +66,26 @@ impl Matcher {
             }
         };
         let at_once = match max_tokens {
-            None => caught(|| maskwright::Matcher::try_new(&compiled.grammar))?,
-            Some(_) => None,
+            None if stop_token_ids.is_empty() => caught(|| maskwright::Matcher::try_new(&compiled.grammar))?,
+            _ => None,
         };
         let matcher = match at_once {
             Some(matcher) => matcher,
             None => {
-                let start = || maskwright::Matcher::with_max_tokens(&compiled.grammar, max_tokens);
+                let start = || {
+                    let grammar = compiled.grammar.with_stop_tokens(&stop_token_ids)?;
+                    maskwright::Matcher::with_max_tokens(&grammar, max_tokens)
+                };
                 detached(grammar.py(), start)?.or_raise()?
             }
         };
-        Ok(Matcher { matcher: Guarded::new(matcher), grammar: grammar.clone().unbind() })
+        Ok(Matcher { matcher: Guarded::new(matcher), grammar: grammar.clone().unbind(), stop_token_ids })
+    }
+
+    /// The tokens that end this text beside the tokenizer's own, as they were given.
+    #[getter]
+    fn stop_token_ids(&self) -> Vec<u32> {
+        self.stop_token_ids.clone()
     }
 
     /// Writes the mask of the tokens that may come next into a row of `mask`, a numpy int32 array or torch
@@ -149,7 +168,8 @@ impl Matcher {
     /// An independent matcher in the same state. Its cost does not depend on the length of the text.
     fn fork(&self, py: Python<'_>) -> PyResult<Matcher> {
         let matcher = Guarded::new(self.look(py, |matcher| Ok(matcher.fork()))?);
-        Ok(Matcher { matcher, grammar: self.grammar.clone_ref(py) })
+        let (grammar, stop_token_ids) = (self.grammar.clone_ref(py), self.stop_token_ids.clone());
+        Ok(Matcher { matcher, grammar, stop_token_ids })
     }
 
     /// Goes back to the beginning of the text.
@@ -358,18 +378,21 @@ impl Matcher {
     /// With its grammar, its limit and its steps, which are taken again.
     fn __reduce__<'py>(this: &Bound<'py, Matcher>) -> Reduced<'py, Arguments<'py>> {
         let (py, own) = (this.py(), this.get());
-        let arguments = (own.grammar.clone_ref(py), own.max_tokens(py)?, own.steps(py)?);
+        let stops = own.stop_token_ids.clone();
+        let arguments = (own.grammar.clone_ref(py), own.max_tokens(py)?, own.steps(py)?, stops);
         Ok((this.get_type().getattr("_replay")?, arguments))
     }
 
     /// A matcher that has taken `steps`, as the attribute of that name lists them.
     #[staticmethod]
+    #[pyo3(signature = (grammar, max_tokens, steps, stop_token_ids=None))]
     fn _replay(
         grammar: &Bound<'_, CompiledGrammar>,
         max_tokens: Option<Int>,
         steps: Vec<Bound<'_, PyAny>>,
+        stop_token_ids: Option<Vec<Int>>,
     ) -> PyResult<Matcher> {
-        let (py, matcher) = (grammar.py(), Matcher::new(grammar, max_tokens)?);
+        let (py, matcher) = (grammar.py(), Matcher::new(grammar, max_tokens, stop_token_ids)?);
         for step in steps {
             let is_taken = match step.cast::<PyBytes>() {
                 Ok(bytes) => {

@@ -69,7 +69,9 @@ pub(crate) fn search(
     options: &Options,
 ) -> PyResult<Vec<Hypothesis>> {
     let left = matcher.max_tokens().map_or(MAX_TOKENS, |limit| limit.saturating_sub(matcher.n_tokens()));
-    let search = SearchConfig { max_tokens: left, eos_ids: tokenizer.eos_token_ids().to_vec() };
+    // Stop tokens of the session included.
+    let eos_ids = matcher.grammar().vocabulary().eos_token_ids().to_vec();
+    let search = SearchConfig { max_tokens: left, eos_ids };
     let constraint = GrammarConstraint::new(matcher, tokenizer);
     let sampler =
         SamplerConfig { temperature: options.temperature, seed: options.seed, ..SamplerConfig::default() };

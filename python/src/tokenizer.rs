@@ -130,23 +130,26 @@ impl Tokenizer {
 
     /// Makes a vocabulary of the given byte strings; token `i` is `tokens[i]`. An empty string is a token that never
     /// matches. `encode` takes the longest token that fits at each place. `eos_token_ids`, for which `eos` is another
-    /// name, are the ids that end a text; there may be none.
+    /// name, are the ids that end a text; there may be none. The tokens of `special_token_ids` never match as text; a
+    /// grammar can name them by what would be their bytes.
     ///
-    /// Raises TokenizerError if one of them is out of range.
+    /// Raises TokenizerError if an id is out of range, or the name of a special token is not UTF-8.
     #[classmethod]
-    #[pyo3(signature = (tokens, eos_token_ids=None, *, eos=None))]
+    #[pyo3(signature = (tokens, eos_token_ids=None, special_token_ids=None, *, eos=None))]
     fn from_tokens(
         _class: &Bound<'_, PyType>,
         py: Python<'_>,
         tokens: Vec<Vec<u8>>,
         eos_token_ids: Option<Vec<Int>>,
+        special_token_ids: Option<Vec<Int>>,
         eos: Option<Vec<Int>>,
     ) -> PyResult<Tokenizer> {
         let (Some(eos), None) = (eos_token_ids.clone().or(eos.clone()), eos_token_ids.and(eos)) else {
             return Err(PyTypeError::new_err("expected the ids that end a text, once, as eos_token_ids"));
         };
-        let eos = vocabulary_ids(eos)?;
-        detached(py, || maskwright::Tokenizer::from_tokens(tokens, &eos))?.or_raise().map(Tokenizer)
+        let (eos, special) = (vocabulary_ids(eos)?, vocabulary_ids(special_token_ids.unwrap_or_default())?);
+        let made = detached(py, || maskwright::Tokenizer::from_tokens_with_special(tokens, &eos, &special))?;
+        made.or_raise().map(Tokenizer)
     }
 
     /// The width of the model's logits, in tokens.
@@ -161,7 +164,7 @@ impl Tokenizer {
         self.0.eos_token_ids().to_vec()
     }
 
-    /// The names and ids of the special tokens, which never match as text: the file's own, not those of `from_tokens`.
+    /// The names and ids of the special tokens, which never match as text: those of the file, or of `special_token_ids`.
     #[getter]
     fn special_tokens(&self) -> BTreeMap<&str, u32> {
         self.0.special_tokens().map(|(id, name)| (name, id)).collect()

@@ -116,7 +116,7 @@ def test_an_impossible_template_says_why(nested):
 
 def test_arguments_are_checked(tiny, nested):
     mask = maskwright.allocate_token_bitmask(1, tiny.vocab_size)
-    with pytest.raises(TypeError, match="bytes, str or Hole"):
+    with pytest.raises(TypeError, match="bytes, str, a list of token ids or Hole"):
         Template(nested, [7])
     with pytest.raises(ValueError, match="not both"):
         Hole(max_tokens=1, tokens=1)

@@ -198,7 +198,8 @@ def torch_masks(matcher: Matcher, logits: torch.Tensor, mask: torch.Tensor) -> N
 
 
 def matcher_members(grammar: CompiledGrammar, token: int) -> None:
-    matcher = Matcher(grammar, max_tokens=8)
+    matcher = Matcher(grammar, max_tokens=8, stop_token_ids=[0])
+    assert_type(matcher.stop_token_ids, list[int])
     assert_type(matcher.validate_tokens([token]), int)
     assert_type(matcher.accept_token(token), bool)
     assert_type(matcher.accept_tokens([token]), int)

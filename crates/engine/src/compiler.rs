@@ -59,13 +59,15 @@ pub(crate) struct Shared {
     pub(crate) vocabulary: Arc<Vocabulary>,
     pub(crate) limits: Limits,
     pub(crate) options: Options,
-    automata: Mutex<AutomatonCache>,
-    units: CountedUnits,
-    pub(crate) rows: Rows,
+    automata: Arc<Mutex<AutomatonCache>>,
+    units: Arc<CountedUnits>,
+    pub(crate) rows: Arc<Rows>,
     /// By the family of a watch.
-    doubtful: OncePerKey<&'static str, Arc<DoubtfulTokens>>,
+    doubtful: Arc<OncePerKey<&'static str, Arc<DoubtfulTokens>>>,
     /// What grammars take.
-    pub(crate) memory: Memory,
+    pub(crate) memory: Arc<Memory>,
+    /// The same for vocabularies with more tokens that end a text, by these; the last one used is the last.
+    by_stops: Mutex<Vec<(Box<[u32]>, Arc<Shared>)>>,
     /// What budgets share; made when a first budget is asked for.
     spelling: Mutex<Option<Arc<Mutex<Spelling>>>>,
 }
@@ -87,13 +89,14 @@ impl Compiler {
         let rows = Rows::new(vocabulary.clone(), options, limits.row_cache_bytes);
         Compiler(Arc::new(Shared {
             vocabulary,
-            automata: Mutex::new(AutomatonCache::new(&limits)),
+            automata: Arc::new(Mutex::new(AutomatonCache::new(&limits))),
             limits,
             options,
-            units: CountedUnits::default(),
-            rows,
-            doubtful: OncePerKey::new(MAX_DOUBTFUL_BYTES),
-            memory: Memory::default(),
+            units: Arc::default(),
+            rows: Arc::new(rows),
+            doubtful: Arc::new(OncePerKey::new(MAX_DOUBTFUL_BYTES)),
+            memory: Arc::default(),
+            by_stops: Mutex::default(),
             spelling: Mutex::default(),
         }))
     }
@@ -113,17 +116,22 @@ impl Compiler {
     ///
     /// # Errors
     /// If the grammar's language is empty, a limit is reached, or the work is cancelled through `fuel`.
-    pub fn compile(&self, grammar: Grammar, fuel: &Fuel) -> Result<Arc<EngineGrammar>, Error> {
-        let (grammar, named) = NamedTokens::over_bytes(grammar, self.vocabulary(), fuel)?;
+    pub fn compile(&self, mut grammar: Grammar, fuel: &Fuel) -> Result<Arc<EngineGrammar>, Error> {
+        let (named, limits);
+        let names_tokens = grammar.terminals().iter().any(Regex::is_marked);
+        let source = names_tokens.then(|| Source::OverBytes(Box::new(grammar.clone())));
+        (grammar, limits) = grammar.without_token_limits();
+        (grammar, named) = NamedTokens::over_bytes(grammar, self.vocabulary(), fuel)?;
         let facts: Vec<TerminalFacts> = grammar
             .terminals()
             .iter()
             .map(|regex| self.0.facts(regex, fuel))
             .collect::<Result<_, EngineError>>()?;
         let grammar = reduce(grammar, |terminal: TerminalId| facts[terminal.index()], fuel)?;
-        let network = Network::new(grammar, fuel)?;
+        let mut network = Network::new(grammar, fuel)?;
+        network.limit_tokens(limits);
         let machine = Machine::new(self.0.clone(), network)?;
-        Ok(EngineGrammar::new(self.0.clone(), None, named, machine))
+        Ok(EngineGrammar::new(self.0.clone(), None, named.zip(source), machine))
     }
 
     /// Compiles a grammar over the tokens of Lark's basic lexer: a text is in the language iff that lexer
@@ -233,6 +241,11 @@ impl Compiler {
         is_contextual: bool,
         fuel: &Fuel,
     ) -> Result<Arc<EngineGrammar>, EngineError> {
+        let source = NamedTokens::are_in(&grammar).then(|| Source::WithLexer {
+            grammar: Box::new(grammar.clone()),
+            layout: layout.clone(),
+            is_contextual,
+        });
         let (grammar, layout, named) = NamedTokens::with_lexer(grammar, layout, self.vocabulary(), fuel)?;
         // A terminal that the lexer never finds, or that matches nothing by itself, has no token.
         let (terminals, discipline, choice) = if is_contextual {
@@ -256,7 +269,7 @@ impl Compiler {
         let names = terminals.into_iter().map(|terminal| terminal.name).chain(declared).collect();
         let tables = Arc::new(LexedTables::new(lexer, names, ignored, layout, is_contextual)?);
         let machine = Machine::new_lexed(self.0.clone(), network, tables.clone())?;
-        Ok(EngineGrammar::new(self.0.clone(), Some(tables), named, machine))
+        Ok(EngineGrammar::new(self.0.clone(), Some(tables), named.zip(source), machine))
     }
 
     /// Makes the rows of `terminals` now, those of all residues if they are few, so that no mask has to wait for
@@ -403,8 +416,40 @@ impl Shared {
     }
 
     pub(crate) fn clear_caches(&self) {
+        self.by_stops.lock().clear();
         self.rows.clear();
         *self.automata.lock() = AutomatonCache::new(&self.limits);
+    }
+
+    /// What grammars share for sessions whose texts end with more tokens, which are sorted. If none of these matches as text,
+    /// that is all but the vocabulary.
+    ///
+    /// # Errors
+    /// If an id is not in range.
+    fn with_stops(&self, stops: &[u32]) -> Result<Arc<Shared>, Error> {
+        if let Some(known) = last_used(&self.by_stops, stops) {
+            return Ok(known);
+        }
+        let vocabulary = self.vocabulary.with_more_eos(stops)?.shared();
+        let (rows, doubtful) = if vocabulary.spells_as(&self.vocabulary) {
+            (self.rows.clone(), self.doubtful.clone())
+        } else {
+            let rows = Rows::new(vocabulary.clone(), self.options, self.limits.row_cache_bytes);
+            (Arc::new(rows), Arc::new(OncePerKey::new(MAX_DOUBTFUL_BYTES)))
+        };
+        let shared = Shared {
+            vocabulary,
+            limits: self.limits.clone(),
+            options: self.options,
+            automata: self.automata.clone(),
+            units: self.units.clone(),
+            rows,
+            doubtful,
+            memory: self.memory.clone(),
+            by_stops: Mutex::default(),
+            spelling: Mutex::default(),
+        };
+        Ok(keep(&self.by_stops, stops, Arc::new(shared)))
     }
 
     /// Approximate memory of the shared caches, in bytes.
@@ -477,23 +522,127 @@ pub struct EngineGrammar {
     named: Option<NamedTokens>,
     /// The machine that new sessions start on. Locked to be copied or replaced only.
     machine: Mutex<Arc<SharedMachine>>,
+    /// What it was compiled from, if it names tokens: whether these end a text depends on the session.
+    source: Option<Source>,
+    /// The same for sessions with more tokens that end a text, by these; the last one used is the last.
+    by_stops: Mutex<Vec<(Box<[u32]>, Arc<EngineGrammar>)>>,
     /// What goes with the grammar and is not the engine's.
     beside: Mutex<Counted>,
     /// By the compiler's clock.
     last_use: AtomicU64,
 }
 
+/// What a grammar that names tokens was compiled from.
+enum Source {
+    OverBytes(Box<Grammar>),
+    WithLexer { grammar: Box<LexedGrammar<LarkTerminal>>, layout: Option<Layout>, is_contextual: bool },
+}
+
+/// How many sets of stop tokens a grammar and a compiler are kept ready for.
+const MAX_STOPS: usize = 4;
+
+/// The value of `key`, which becomes the last.
+fn last_used<T: Clone>(known: &Mutex<Vec<(Box<[u32]>, T)>>, key: &[u32]) -> Option<T> {
+    let mut known = known.lock();
+    let at = known.iter().position(|(other, _)| **other == *key)?;
+    let found = known.remove(at);
+    let value = found.1.clone();
+    known.push(found);
+    Some(value)
+}
+
+/// Keeps a value, unless another thread has kept one in the meantime; the value that is kept.
+fn keep<T: Clone>(known: &Mutex<Vec<(Box<[u32]>, T)>>, key: &[u32], value: T) -> T {
+    if let Some(known) = last_used(known, key) {
+        return known;
+    }
+    let mut known = known.lock();
+    if known.len() >= MAX_STOPS {
+        known.remove(0);
+    }
+    known.push((key.into(), value.clone()));
+    value
+}
+
 impl EngineGrammar {
+    /// The same grammar for sessions whose text also ends with one of `stops`: such a token is refused until the text may
+    /// end, and ends it then. The grammar itself if all of them end a text in any case.
+    ///
+    /// Takes no time to speak of if it was asked for before, or if neither `stops` match as text nor the grammar names tokens.
+    /// Tokens that match as text cannot be used in the text, so new rows are made, and a trie.
+    ///
+    /// # Errors
+    /// If an id is not in range, or nothing is left of the grammar's texts.
+    ///
+    /// ```
+    /// # use maskwright_automata::{Fuel, Regex};
+    /// # use maskwright_engine::{Compiler, Matcher};
+    /// # use maskwright_grammar::Grammar;
+    /// # use maskwright_vocabulary::{TokenId, Vocabulary};
+    /// # let tokens = ["a", ".", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+    /// # let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap().shared();
+    /// # let compiler = Compiler::new(vocabulary, Default::default());
+    /// let compiled = compiler.compile(Grammar::from_regex(Regex::literal("aa")), &Fuel::new(1_000)).unwrap();
+    /// let mut matcher = Matcher::new(&compiled.with_stop_tokens(&[1]).unwrap());
+    /// assert_eq!(matcher.accept_tokens(&[0, 1, 0].map(TokenId)).unwrap(), 1, "the text may not end here");
+    /// assert_eq!(matcher.accept_tokens(&[0, 1].map(TokenId)).unwrap(), 2);
+    /// assert!(matcher.is_terminated());
+    /// ```
+    pub fn with_stop_tokens(self: &Arc<EngineGrammar>, stops: &[u32]) -> Result<Arc<EngineGrammar>, Error> {
+        let vocabulary = self.vocabulary();
+        let mut stops: Vec<u32> =
+            stops.iter().copied().filter(|&stop| !vocabulary.is_eos(TokenId(stop))).collect();
+        stops.sort_unstable();
+        stops.dedup();
+        if let Some(&stop) = stops.last().filter(|&&stop| stop as usize >= vocabulary.n_vocab()) {
+            return Err(EngineError::no_such_stop(stop, vocabulary.n_vocab()).into());
+        }
+        if stops.is_empty() {
+            return Ok(self.clone());
+        }
+        if let Some(known) = last_used(&self.by_stops, &stops) {
+            return Ok(known);
+        }
+        let shared = self.shared.with_stops(&stops)?;
+        let fuel = Fuel::new(shared.limits.compile_fuel);
+        let compiler = Compiler(shared.clone());
+        let grammar = match &self.source {
+            Some(Source::OverBytes(grammar)) => compiler.compile((**grammar).clone(), &fuel)?,
+            Some(Source::WithLexer { grammar, layout, is_contextual }) => {
+                compiler.compile_tokens((**grammar).clone(), layout.clone(), *is_contextual, &fuel)?
+            }
+            None => {
+                let network = self.machine().lock().parser.network.clone();
+                let machine = match &self.lexed {
+                    Some(tables) => Machine::new_lexed(shared.clone(), network, tables.clone())?,
+                    None => Machine::new(shared.clone(), network)?,
+                };
+                EngineGrammar::new(shared, self.lexed.clone(), None, machine)
+            }
+        };
+        Ok(keep(&self.by_stops, &stops, grammar))
+    }
+
     fn new(
         shared: Arc<Shared>,
         lexed: Option<Arc<LexedTables>>,
-        named: Option<NamedTokens>,
+        named: Option<(NamedTokens, Source)>,
         machine: Machine,
     ) -> Arc<EngineGrammar> {
         let machine = Mutex::new(Arc::new(SharedMachine::new(machine)));
+        let (named, source) = named.unzip();
         let beside = Mutex::new(Counted::new(shared.clone()));
         let last_use = AtomicU64::new(shared.memory.now());
-        let grammar = Arc::new(EngineGrammar { shared, lexed, named, machine, beside, last_use });
+        let grammar = Arc::new(EngineGrammar {
+            shared,
+            lexed,
+            named,
+            machine,
+            source,
+            by_stops: Mutex::default(),
+            beside,
+            last_use,
+        });
         grammar.shared.memory.add(&grammar);
         grammar.shared.keep_within_limit();
         grammar
@@ -512,6 +661,9 @@ impl EngineGrammar {
 
     /// Drops what can be made again, unless the grammar is at work.
     pub(crate) fn give_up(&self) {
+        if let Some(mut known) = self.by_stops.try_lock() {
+            known.clear();
+        }
         let Some(mut machine) = self.machine.try_lock() else { return };
         let renewed = match Arc::strong_count(&machine) {
             // No session has it.

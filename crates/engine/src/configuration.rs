@@ -24,6 +24,8 @@ pub(crate) struct Thread {
     pub(crate) next: ExprId,
     /// Where that rule returns to.
     pub(crate) node: NodeId,
+    /// How many tokens may still begin in the terminal; 0 if that is not limited.
+    pub(crate) n_left: u32,
 }
 
 impl Thread {

@@ -63,6 +63,10 @@ enum Kind {
     TooManyNamedTokens {
         limit: usize,
     },
+    NoSuchStop {
+        id: u32,
+        n_vocab: usize,
+    },
     NotThatLong {
         asked: usize,
         accepted: usize,
@@ -126,6 +130,11 @@ impl EngineError {
     /// The grammar tells more than `limit` kinds of tokens apart by their ids.
     pub(crate) fn too_many_named_tokens(limit: usize) -> EngineError {
         EngineError(Kind::TooManyNamedTokens { limit })
+    }
+
+    /// A stop token's id is out of range.
+    pub(crate) fn no_such_stop(id: u32, n_vocab: usize) -> EngineError {
+        EngineError(Kind::NoSuchStop { id, n_vocab })
     }
 
     /// What to do about it, if that is known.
@@ -266,6 +275,7 @@ impl EngineError {
             | Kind::Unknown
             | Kind::UnknownToken { .. }
             | Kind::NoSuchIds { .. }
+            | Kind::NoSuchStop { .. }
             | Kind::CannotBeSpelled => false,
         }
     }
@@ -361,6 +371,9 @@ impl fmt::Display for EngineError {
                 f,
                 "the grammar tells more than {limit} kinds of tokens apart by their ids"
             ),
+            Kind::NoSuchStop { id, n_vocab } => {
+                write!(f, "no token has the id {id} of a stop token: the vocabulary has {n_vocab} ids")
+            }
             Kind::SavedRows { reason } => f.write_str(reason),
             Kind::Broken => f.write_str(
                 "an earlier call of this session ended in an internal error, so its state is lost; start a new session",

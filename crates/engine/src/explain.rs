@@ -1,10 +1,11 @@
 //! Why a token is allowed or refused, and what was expected, in words.
 
 use maskwright_automata::Regex;
-use maskwright_vocabulary::TokenId;
+use maskwright_vocabulary::{TokenId, symbol_text};
 
 use crate::configuration::ConfigId;
 use crate::machine::Machine;
+use crate::named_tokens::NamedTokens;
 use crate::{EngineError, Error, Matcher};
 
 /// The most terminals that an explanation lists.
@@ -12,8 +13,8 @@ const MAX_LISTED: usize = 12;
 
 impl Matcher {
     /// What may come next, one entry a terminal: its residue in regular-expression notation, or its name if the
-    /// grammar is lexed; the bytes that may come next, where no terminal is known yet. "end of text" is an entry where the
-    /// text may end.
+    /// grammar is lexed; the bytes that may come next, where no terminal is known yet. Tokens that the grammar names by their
+    /// ids are entries by name. "end of text" is an entry where the text may end.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -21,7 +22,12 @@ impl Matcher {
         if self.is_terminated() {
             return Ok(Vec::new());
         }
-        Ok(self.ask(|machine| expected_at(machine, self.state.config))?)
+        Ok(self.expected_at(self.state.config)?)
+    }
+
+    /// What may come after `config`.
+    fn expected_at(&self, config: ConfigId) -> Result<Vec<String>, EngineError> {
+        self.ask(|machine| expected_at(machine, config, self.grammar().named()))
     }
 
     /// Why `token` is allowed or refused here: the bytes of it that some text goes on with, the first that
@@ -35,38 +41,58 @@ impl Matcher {
             return Ok(format!("token {} is refused: the text has ended", token.0));
         }
         let config = self.state.config;
-        if vocabulary.is_eos(token) {
-            return Ok(if self.ask(|machine| Ok(machine.is_accepting(config)))? {
-                if self.validate_tokens(&[token])? == 1 {
-                    format!("token {} (end of text) is allowed: the text is complete", token.0)
-                } else {
-                    format!("token {} (end of text) is refused: no token is left", token.0)
-                }
+        // First the token as a whole: what may follow a part of it can be harder to say.
+        let is_allowed = self.validate_tokens(&[token])? == 1;
+        let is_complete = self.ask(|machine| Ok(machine.is_accepting(config)))?;
+        if vocabulary.is_eos(token) && (is_complete || !is_allowed) {
+            let id = token.0;
+            return Ok(if !is_complete {
+                let expected = self.expected_at(config)?.join(" or ");
+                format!("token {id} (end of text) is refused: the text is not complete, expected {expected}")
+            } else if is_allowed {
+                format!("token {id} (end of text) is allowed: the text is complete")
             } else {
-                format!(
-                    "token {} (end of text) is refused: the text is not complete, expected {}",
-                    token.0,
-                    self.ask(|machine| expected_at(machine, config))?.join(" or ")
-                )
+                format!("token {id} (end of text) is refused: no token is left")
             });
         }
-        let Some(bytes) = vocabulary.text(token) else {
-            return Ok(format!(
-                "token {} is refused: it has no text (a special token or an unused id)",
-                token.0
-            ));
+        let readings = self.grammar().readings(token);
+        let shown = match (vocabulary.token_bytes(token), vocabulary.name(token)) {
+            (Some(bytes), _) => format!("token {} \"{}\"", token.0, bytes.escape_ascii()),
+            (None, Some(name)) => format!("token {} {name}", token.0),
+            (None, None) => format!("token {}", token.0),
         };
-        let shown = format!("token {} \"{}\"", token.0, bytes.escape_ascii());
-        // First the token as a whole: what may follow a part of it can be harder to say.
-        if self.validate_tokens(&[token])? == 1 {
+        if is_allowed {
             return Ok(format!("{shown} is allowed"));
         }
+        let Some(bytes) = readings.text else {
+            let why = match readings.symbol {
+                Some(symbol) => {
+                    let config_after = self.ask(|machine| machine.step_all(config, &symbol_text(symbol)))?;
+                    match config_after {
+                        Some(_) => {
+                            "the text could not be completed within the tokens that are left".to_owned()
+                        }
+                        None => {
+                            let expected = self.expected_at(config)?.join(" or ");
+                            format!("it cannot come here, expected {expected}")
+                        }
+                    }
+                }
+                None if vocabulary.has_token(token) => {
+                    "it is a special token, which matches no text, and the grammar does not name it"
+                        .to_owned()
+                }
+                None => "no token has this id".to_owned(),
+            };
+            return Ok(format!("{shown} is refused: {why}"));
+        };
+        let named = self.grammar().named();
         let refused = self.ask(|machine| {
             let mut config = config;
             for (position, &byte) in bytes.iter().enumerate() {
                 match machine.step(config, byte)? {
                     Some(next) => config = next,
-                    None => return Ok(Some((position, byte, expected_at(machine, config)?))),
+                    None => return Ok(Some((position, byte, expected_at(machine, config, named)?))),
                 }
             }
             Ok(None)
@@ -90,7 +116,12 @@ impl Matcher {
     }
 }
 
-fn expected_at(machine: &mut Machine, config: ConfigId) -> Result<Vec<String>, EngineError> {
+fn expected_at(
+    machine: &mut Machine,
+    config: ConfigId,
+    named: Option<&NamedTokens>,
+) -> Result<Vec<String>, EngineError> {
+    let [mark, _] = symbol_text(0);
     let mut expected: Vec<String> = match machine.lexed_mut() {
         Some((lexed, parser)) => lexed.expected(parser, config)?,
         None => machine
@@ -98,9 +129,23 @@ fn expected_at(machine: &mut Machine, config: ConfigId) -> Result<Vec<String>, E
             .configs
             .threads(config)
             .iter()
-            .map(|thread| machine.parser.automaton(thread.terminal).describe(thread.residue))
+            .map(|thread| (machine.parser.automaton(thread.terminal), thread.residue))
+            // What begins with a symbol is told by name below.
+            .filter(|(automaton, residue)| {
+                named.is_none()
+                    || automaton
+                        .try_next_bytes(*residue)
+                        .is_ok_and(|bytes| bytes.as_singleton() != Some(mark))
+            })
+            .map(|(automaton, residue)| automaton.describe(residue))
             .collect(),
     };
+    if let Some(named) = named.filter(|_| machine.lexed().is_none())
+        && let Some(after) = machine.step(config, mark)?
+    {
+        let symbols = machine.next_bytes(after)?;
+        expected.extend(symbols.iter().filter_map(|symbol| named.name(symbol)).map(str::to_owned));
+    }
     // Inside of a lexer's token that no terminal can end as it stands.
     if expected.is_empty() && !machine.is_accepting(config) {
         expected.push(format!("{:?}", Regex::bytes(machine.next_bytes(config)?)));

@@ -33,6 +33,8 @@ pub(crate) struct Machine {
     pub(crate) parser: Parser,
     /// `(config << 8 | byte)` to the configuration after the byte; `None` where no reading goes on.
     transitions: FxHashMap<u64, Option<ConfigId>>,
+    /// What [`begin_token`](Machine::begin_token) gave.
+    begun: FxHashMap<ConfigId, ConfigId>,
     pub(crate) masks: FxHashMap<ConfigId, Arc<MaskForm>>,
     /// By the address of a trie of exits, and place.
     pub(crate) found_behind: FxHashMap<(usize, Seed), FoundBehind>,
@@ -72,6 +74,7 @@ impl Machine {
             n_calls: 0,
             parser: Parser::new(shared, network)?,
             transitions: FxHashMap::default(),
+            begun: FxHashMap::default(),
             masks: FxHashMap::default(),
             found_behind: FxHashMap::default(),
             memo_bytes: 0,
@@ -172,6 +175,38 @@ impl Machine {
             }
         }
         Ok(Some(config))
+    }
+
+    /// The configuration that a token begins at: one more is counted in each terminal of which a text may use a limited number,
+    /// and readings of terminals that have had theirs are gone. See [`maskwright_grammar::at_most_tokens`].
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn begin_token(&mut self, config: ConfigId) -> Result<ConfigId, EngineError> {
+        if !self.parser.network.has_token_limits() {
+            return Ok(config);
+        }
+        if let Some(&known) = self.begun.get(&config) {
+            return Ok(known);
+        }
+        self.parser.begin_work()?;
+        let mut threads = self.parser.configs.threads(config).to_vec();
+        threads.retain_mut(|thread| {
+            let is_counted = self.parser.network.token_limit(thread.terminal).is_some()
+                && self.parser.automaton(thread.terminal).is_accepting(thread.residue);
+            if is_counted && thread.n_left == 0 {
+                return false;
+            }
+            thread.n_left -= u32::from(is_counted);
+            true
+        });
+        let is_accepting = self.parser.configs.is_accepting(config);
+        let begun = self.parser.intern(&mut threads, is_accepting)?.unwrap_or(config);
+        if self.parser.shared.options.use_memo {
+            self.begun.insert(config, begun);
+            self.memo_bytes += 16;
+        }
+        Ok(begun)
     }
 
     /// The configuration of the readings of both.
@@ -291,6 +326,7 @@ impl Machine {
     pub(crate) fn clear_memo(&mut self) {
         self.transitions = FxHashMap::default();
         self.parser.clear_memo();
+        self.begun = FxHashMap::default();
         self.masks = FxHashMap::default();
         self.found_behind = FxHashMap::default();
         self.parting = PartingTokens::default();

@@ -177,6 +177,9 @@ impl Machine {
         let mut threads = self.parser.configs.threads(config).to_vec();
         let mut is_same = true;
         for thread in &mut threads {
+            // What may be read does not depend on it.
+            is_same &= thread.n_left == 0;
+            thread.n_left = 0;
             let automaton = self.parser.automaton(thread.terminal);
             if automaton.is_literal_like() {
                 continue;

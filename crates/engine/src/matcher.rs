@@ -64,7 +64,10 @@ pub struct Matcher {
 /// Where a sequence stands.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
+    /// What the next token is read from.
     pub(crate) config: ConfigId,
+    /// What the next byte is read from, if no token begins there.
+    within: ConfigId,
     /// What the grammar's watch remembers, if it has one.
     pub(crate) watching: Option<Arc<dyn Watching>>,
     /// How many steps led here.
@@ -167,7 +170,8 @@ impl Matcher {
 
     fn on(grammar: &Arc<EngineGrammar>, machine: Arc<SharedMachine>) -> Matcher {
         let state = State {
-            config: machine.start(),
+            config: machine.token_start(),
+            within: machine.start(),
             watching: machine.watching().cloned(),
             n_steps: 0,
             n_tokens: 0,
@@ -379,7 +383,9 @@ impl Matcher {
         if self.state.is_terminated || text_prefix(bytes) < bytes.len() {
             return Ok(false);
         }
-        let Some(mut next) = self.after_bytes(&self.state, bytes)? else { return Ok(false) };
+        let within = State { config: self.state.within, ..self.state.clone() };
+        let next = self.ask(|machine| machine.after_text(&within, bytes))?;
+        let Some(mut next) = next else { return Ok(false) };
         let fewest = self.grammar.vocabulary().fewest_tokens(bytes)[0];
         next.n_tokens += fewest.map_or(bytes.len(), |fewest| fewest as usize);
         let fits = self.fits(&next)?.unwrap_or(false);
@@ -397,7 +403,8 @@ impl Matcher {
         if self.state.is_terminated {
             return Ok(0);
         }
-        Ok(self.advance(&self.state, &bytes[..text_prefix(bytes)])?.0)
+        let within = State { config: self.state.within, ..self.state.clone() };
+        Ok(self.advance(&within, &bytes[..text_prefix(bytes)])?.0)
     }
 
     /// Undoes the last `n_steps` accepted tokens (or runs of bytes), past an end-of-sequence token too.
@@ -571,11 +578,6 @@ impl Matcher {
         Ok(fits.then_some(next))
     }
 
-    /// The state after `bytes`, read at once; `None` if no text goes on so.
-    fn after_bytes(&self, state: &State, bytes: &[u8]) -> Result<Option<State>, EngineError> {
-        self.ask(|machine| machine.after_bytes(state, bytes))
-    }
-
     /// How far `bytes` can be read after `state`, and the state there.
     fn advance(&self, state: &State, bytes: &[u8]) -> Result<(usize, State), EngineError> {
         self.ask(|machine| machine.advance(state, bytes))
@@ -664,16 +666,30 @@ impl Machine {
             Some(bytes) => self.after_bytes(state, bytes)?,
             None => None,
         };
-        let Some(symbol) = readings.symbol else { return Ok(as_text) };
-        let by_id = self.after_bytes(state, &symbol_text(symbol))?;
-        match (as_text, by_id) {
+        let by_id = match readings.symbol {
+            Some(symbol) => self.after_bytes(state, &symbol_text(symbol))?,
+            None => None,
+        };
+        let after = match (as_text, by_id) {
             // A grammar with a watch is a JSON Schema's, and names no tokens.
             (Some(as_text), Some(by_id)) => {
                 let config = self.union(as_text.config, by_id.config)?;
-                Ok(Some(State { config, ..as_text }))
+                Some(State { config, ..as_text })
             }
-            (as_text, by_id) => Ok(as_text.or(by_id)),
-        }
+            (as_text, by_id) => as_text.or(by_id),
+        };
+        after.map(|after| self.between_tokens(after)).transpose()
+    }
+
+    /// The state after a run of bytes, where a token may begin.
+    fn after_text(&mut self, state: &State, bytes: &[u8]) -> Result<Option<State>, EngineError> {
+        let after = self.after_bytes(state, bytes)?;
+        after.map(|after| self.between_tokens(after)).transpose()
+    }
+
+    /// The state at the end of a token or run of bytes.
+    fn between_tokens(&mut self, state: State) -> Result<State, EngineError> {
+        Ok(State { config: self.begin_token(state.config)?, within: state.config, ..state })
     }
 
     /// The mask of a state without a limit on tokens.

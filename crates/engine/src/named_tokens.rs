@@ -43,6 +43,8 @@ pub struct NamedTokens {
 
 #[derive(Clone, Debug)]
 struct Class {
+    /// What messages call it: its token, or the first set that it is a part of.
+    name: String,
     tokens: MaskForm,
     /// The least id.
     first: TokenId,
@@ -101,10 +103,6 @@ impl NamedTokens {
         vocabulary: &Vocabulary,
         fuel: &Fuel,
     ) -> Result<(LexedGrammar<LarkTerminal>, Option<Layout>, Option<NamedTokens>), EngineError> {
-        let set_of = |terminal: &LarkTerminal| match terminal.pattern.node() {
-            PatternNode::Literal(word) => TokenSet::of_word(word),
-            _ => None,
-        };
         let by_terminal: Vec<Option<TokenSet>> = grammar.terminals.iter().map(set_of).collect();
         let mut sets: Vec<TokenSet> = by_terminal.iter().flatten().cloned().collect();
         if sets.is_empty() {
@@ -121,15 +119,9 @@ impl NamedTokens {
         }
         let first_class = kept.len();
         for (symbol, class) in named.classes.iter().enumerate() {
-            let symbol = symbol as u8;
-            let set = sets.iter().zip(&symbols).find(|(_, symbols)| symbols.contains(symbol));
-            let name = match (class.n_tokens, set) {
-                (1, _) | (_, None) => String::from_utf8_lossy(&written(vocabulary, class.first)).into_owned(),
-                (_, Some((set, _))) => set.to_string(),
-            };
             kept.push(LarkTerminal {
-                name,
-                pattern: Pattern::literal(&symbol_text(symbol)),
+                name: class.name.clone(),
+                pattern: Pattern::literal(&symbol_text(symbol as u8)),
                 source_length: 0,
                 string: None,
                 flags: Flags::default(),
@@ -168,6 +160,11 @@ impl NamedTokens {
             ..layout
         });
         Ok((LexedGrammar { rules, terminals: kept, declared, ignored }, layout, Some(named)))
+    }
+
+    /// Whether a terminal of the grammar is a set of tokens.
+    pub(crate) fn are_in(grammar: &LexedGrammar<LarkTerminal>) -> bool {
+        grammar.terminals.iter().any(|terminal| set_of(terminal).is_some())
     }
 
     /// The classes, and by set its symbols. `sets` loses those that are there twice.
@@ -214,10 +211,15 @@ impl NamedTokens {
         let of_set = members
             .iter()
             .map(|tokens| tokens.iter().map(|token| symbols[&class_of[token.index()]]).collect::<ByteSet>());
-        let of_set = of_set.collect();
-        let classes = classes.into_iter().map(|(mut mask, tokens)| {
+        let of_set: Vec<ByteSet> = of_set.collect();
+        let classes = classes.into_iter().enumerate().map(|(symbol, (mut mask, tokens))| {
             mask.insert_all(&tokens);
-            Class { tokens: mask.finish(), first: tokens[0], n_tokens: tokens.len() }
+            let set = sets.iter().zip(&of_set).find(|(_, symbols)| symbols.contains(symbol as u8));
+            let name = match (tokens.as_slice(), set) {
+                (&[token], _) => String::from_utf8_lossy(&written(vocabulary, token)).into_owned(),
+                (_, set) => set.map(|(set, _)| set.to_string()).unwrap_or_default(),
+            };
+            Class { name, tokens: mask.finish(), first: tokens[0], n_tokens: tokens.len() }
         });
         Ok((NamedTokens { classes: classes.collect() }, of_set))
     }
@@ -225,6 +227,11 @@ impl NamedTokens {
     /// The symbol of the class that has `token`.
     pub fn symbol(&self, token: TokenId) -> Option<u8> {
         self.classes.iter().position(|class| class.tokens.contains(token)).map(|symbol| symbol as u8)
+    }
+
+    /// What messages call the tokens that `symbol` stands for.
+    pub(crate) fn name(&self, symbol: u8) -> Option<&str> {
+        self.classes.get(usize::from(symbol)).map(|class| class.name.as_str())
     }
 
     /// A token that `symbol` stands for: the one of least id.
@@ -258,6 +265,14 @@ impl NamedTokens {
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
         self.classes.iter().map(|class| size_of::<Class>() + class.tokens.memory_usage()).sum()
+    }
+}
+
+/// The set of tokens that a terminal is.
+fn set_of(terminal: &LarkTerminal) -> Option<TokenSet> {
+    match terminal.pattern.node() {
+        PatternNode::Literal(word) => TokenSet::of_word(word),
+        _ => None,
     }
 }
 

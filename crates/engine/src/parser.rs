@@ -243,7 +243,8 @@ impl Parser {
             match step.symbol {
                 Symbol::Terminal(terminal) => {
                     if let Some(residue) = self.terminal_start(terminal)? {
-                        threads.push(Thread { terminal, residue, next: step.next, node });
+                        let n_left = self.network.token_limit(terminal).unwrap_or(0);
+                        threads.push(Thread { terminal, residue, next: step.next, node, n_left });
                     }
                 }
                 Symbol::Rule(rule) => {

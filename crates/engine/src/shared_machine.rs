@@ -17,6 +17,8 @@ use crate::parser::Effort;
 /// A machine that many sessions use.
 pub(crate) struct SharedMachine {
     start: ConfigId,
+    /// Where a first token begins.
+    token_start: ConfigId,
     watching: Option<Arc<dyn Watching>>,
     machine: Mutex<Machine>,
 }
@@ -24,8 +26,11 @@ pub(crate) struct SharedMachine {
 impl SharedMachine {
     pub(crate) fn new(mut machine: Machine) -> SharedMachine {
         machine.count();
+        let start = machine.start();
         SharedMachine {
-            start: machine.start(),
+            start,
+            // A limit on threads that this would reach is reached before.
+            token_start: machine.begin_token(start).unwrap_or(start),
             watching: machine.watch_start(),
             machine: Mutex::new(machine),
         }
@@ -34,6 +39,11 @@ impl SharedMachine {
     /// The configuration before any text.
     pub(crate) fn start(&self) -> ConfigId {
         self.start
+    }
+
+    /// The configuration that a first token begins at.
+    pub(crate) fn token_start(&self) -> ConfigId {
+        self.token_start
     }
 
     /// What the grammar's watch knows before any text, if it has one.

@@ -132,10 +132,13 @@ impl Reference<'_> {
 fn check(
     grammar: &Grammar,
     specs: &[Option<Spec>],
-    vocabulary: &Arc<Vocabulary>,
+    base: &Arc<Vocabulary>,
+    stops: &[u32],
     walk: &[u16],
     limit: Option<usize>,
 ) -> Result<(), TestCaseError> {
+    let stops: Vec<u32> = stops.iter().map(|id| id % base.n_vocab() as u32).collect();
+    let vocabulary = &base.with_more_eos(&stops).unwrap().shared();
     let named = with_sets(grammar, specs, vocabulary, |set| set.regex());
     let plain = with_sets(grammar, specs, vocabulary, |set| reference(set, vocabulary));
     let reference = Reference { oracle: Oracle::new(&plain), vocabulary };
@@ -143,9 +146,14 @@ fn check(
     let on = Options::default();
     for options in [on, Options { use_rows: false, use_memo: false, ..on }, Options { light_nodes: 0, ..on }]
     {
-        let compiler = Compiler::with_options(vocabulary.clone(), Default::default(), options);
+        let compiler = Compiler::with_options(base.clone(), Default::default(), options);
         for named in [named.clone(), collapse_regular(&named, &fuel).unwrap()] {
-            let compiled = match compiler.compile(named, &fuel) {
+            let compiled = compiler.compile(named, &fuel);
+            if compiled.is_err() && !stops.is_empty() {
+                // Without stop tokens there is no text; with them even less.
+                continue;
+            }
+            let compiled = match compiled.and_then(|compiled| compiled.with_stop_tokens(&stops)) {
                 Ok(compiled) => compiled,
                 Err(error) => {
                     prop_assert_eq!(error.kind(), ErrorKind::Grammar, "{}", error);
@@ -252,9 +260,10 @@ proptest! {
         grammar in arb_grammar(),
         specs in vec(proptest::option::weighted(0.6, arb_spec()), 1..=4),
         vocabulary in arb_vocabulary(),
+        stops in prop_oneof![Just(Vec::new()), vec(any::<u32>(), 1..=2)],
         walk in vec(any::<u16>(), 1..=5),
     ) {
-        check(&grammar, &specs, &vocabulary, &walk, None)?;
+        check(&grammar, &specs, &vocabulary, &stops, &walk, None)?;
     }
 }
 
@@ -266,10 +275,11 @@ proptest! {
         grammar in arb_grammar(),
         specs in vec(proptest::option::weighted(0.6, arb_spec()), 1..=4),
         vocabulary in arb_vocabulary(),
+        stops in prop_oneof![Just(Vec::new()), vec(any::<u32>(), 1..=2)],
         walk in vec(any::<u16>(), 1..=2),
         limit in 1usize..=3,
     ) {
-        check(&grammar, &specs, &vocabulary, &walk[..walk.len().min(limit)], Some(limit))?;
+        check(&grammar, &specs, &vocabulary, &stops, &walk[..walk.len().min(limit)], Some(limit))?;
     }
 }
 
@@ -334,6 +344,31 @@ fn an_end_of_sequence_token_may_be_named() {
         start.forced_tokens(|bytes| bytes.iter().map(|_| 0).collect()).unwrap(),
         [0, 7, 0].map(TokenId)
     );
+}
+
+/// A stop token that the grammar names is a part of the text where it must be, and ends the text where it may.
+#[test]
+fn stop_tokens_may_be_named() {
+    let mut builder = GrammarBuilder::new();
+    let start = builder.declare("start");
+    let (think, a) = (builder.tokens(&TokenSet::named("<think>")), builder.literal("a"));
+    let more = builder.repeat(a, 0, Some(2));
+    let body = builder.seq(&[think, more]);
+    builder.define(start, body);
+    let grammar = builder.finish(start).unwrap();
+    let compiled = Compiler::new(hostile(), Default::default()).compile(grammar, &Fuel::unlimited()).unwrap();
+    let stopped = compiled.with_stop_tokens(&[5, 5, 7]).unwrap();
+    assert!(Arc::ptr_eq(&stopped, &compiled.with_stop_tokens(&[5]).unwrap()), "kept");
+    assert!(Arc::ptr_eq(&compiled, &compiled.with_stop_tokens(&[7]).unwrap()), "EOS ends it in any case");
+    let mut matcher = Matcher::new(&stopped);
+    assert_eq!(matcher.mask().unwrap().iter().collect::<Vec<_>>(), [TokenId(5)]);
+    assert!(matcher.accept_token(TokenId(5)).unwrap() && !matcher.is_terminated());
+    assert_eq!(matcher.mask().unwrap().iter().collect::<Vec<_>>(), [0, 5, 7].map(TokenId));
+    assert!(matcher.accept_token(TokenId(5)).unwrap() && matcher.is_terminated());
+    assert_eq!(matcher.text(), b"<think>");
+    matcher.reset();
+    assert_eq!(matcher.accept_tokens(&[5, 0, 5].map(TokenId)).unwrap(), 3, "also after a reset");
+    assert!(compiled.with_stop_tokens(&[8]).err().unwrap().to_string().contains("the vocabulary has 8 ids"));
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod network;
 mod reduce;
 mod render;
 mod shuffle;
+mod token_limit;
 mod token_set;
 mod watch;
 
@@ -41,5 +42,6 @@ pub use lexed::LexedGrammar;
 pub use network::{Move, Network, Symbol};
 pub use reduce::{ReducedGrammar, TerminalFacts, reduce};
 pub use shuffle::{ListLeft, Offer, Shuffle, ShuffleItem, ShuffleList, ShufflePhase};
+pub use token_limit::at_most_tokens;
 pub use token_set::{TokenItem, TokenSet, resolve};
 pub use watch::{Doubt, Mark, Marks, Watch, Watched, Watching};

@@ -46,6 +46,8 @@ pub struct Move {
 pub struct Network {
     pub(crate) pool: ExprPool,
     terminals: Vec<Regex>,
+    /// The terminals of which a text may use a limited number of tokens, ascending.
+    token_limits: Vec<(TerminalId, u32)>,
     terminal_nullable: Vec<bool>,
     pub(crate) names: Vec<String>,
     pub(crate) bodies: Vec<ExprId>,
@@ -82,6 +84,7 @@ impl Network {
         let mut network = Network {
             pool,
             terminals,
+            token_limits: Vec::new(),
             terminal_nullable,
             names,
             bodies,
@@ -120,6 +123,23 @@ impl Network {
             + self.move_ranges.capacity() * by_state
             + self.moves.capacity() * size_of::<Move>()
             + self.text_bytes
+    }
+
+    /// Limits how many tokens of some terminals a text may use; in ascending order of the terminals.
+    pub fn limit_tokens(&mut self, limits: Vec<(TerminalId, u32)>) {
+        self.token_limits = limits;
+    }
+
+    /// Whether a text may use a limited number of tokens of some terminal.
+    pub fn has_token_limits(&self) -> bool {
+        !self.token_limits.is_empty()
+    }
+
+    /// How many tokens of a terminal a text may use, if that is limited.
+    #[inline]
+    pub fn token_limit(&self, terminal: TerminalId) -> Option<u32> {
+        let at = self.token_limits.binary_search_by_key(&terminal, |(terminal, _)| *terminal).ok()?;
+        Some(self.token_limits[at].1)
     }
 
     /// The terminals' languages, by terminal id.

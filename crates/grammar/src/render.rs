@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Expr, ExprId, Grammar, TerminalId};
+use crate::{Expr, ExprId, Grammar, TerminalId, TokenSet};
 
 /// The most of one right-hand side that is written, in characters.
 const MAX_BODY: usize = 4_000;
@@ -11,7 +11,10 @@ impl fmt::Display for Grammar {
     /// One line a rule: `name ::= body`, terminals in the notation of `Regex`'s `Debug`; long right-hand
     /// sides are cut with `…`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.show_with(|terminal| format!("{:?}", self.terminals[terminal.index()])))
+        f.write_str(&self.show_with(|terminal| {
+            let regex = &self.terminals[terminal.index()];
+            TokenSet::of_regex(regex).map_or_else(|| format!("{regex:?}"), |set| set.to_string())
+        }))
     }
 }
 

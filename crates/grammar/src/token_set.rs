@@ -122,6 +122,14 @@ impl TokenSet {
         TokenSet::read(inside)
     }
 
+    /// The set that `regex` is, if it is one.
+    pub fn of_regex(regex: &Regex) -> Option<TokenSet> {
+        match regex.node() {
+            Node::Literal(word) => TokenSet::of_word(word),
+            _ => None,
+        }
+    }
+
     /// The set that `word`, without the marks around it, stands for.
     fn read(word: &[u8]) -> Option<TokenSet> {
         let (is_negated, mut rest) = match std::str::from_utf8(word).ok()?.split_at_checked(1)? {

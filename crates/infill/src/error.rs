@@ -31,6 +31,7 @@ enum Kind {
     PaddingIsText { id: u32 },
     MaskTooShort { given: usize, needed: usize },
     TooManyReadings { limit: usize },
+    TokenLimits,
     Watched,
 }
 
@@ -104,6 +105,11 @@ impl InfillError {
         InfillError(Kind::PaddingIsText { id })
     }
 
+    /// A part of the grammar may use a limited number of tokens.
+    pub(crate) fn token_limits() -> InfillError {
+        InfillError(Kind::TokenLimits)
+    }
+
     /// Known tokens that can be read both as text and by their ids have more than `limit` readings together.
     pub(crate) fn too_many_readings(limit: usize) -> InfillError {
         InfillError(Kind::TooManyReadings { limit })
@@ -132,6 +138,7 @@ impl InfillError {
         matches!(
             self.0,
             Kind::Grammar(_)
+                | Kind::TokenLimits
                 | Kind::Automaton { .. }
                 | Kind::Lexer(_)
                 | Kind::Declared { .. }
@@ -203,6 +210,9 @@ impl fmt::Display for InfillError {
             Kind::PaddingIsText { id } => {
                 write!(f, "token {id} cannot be padding: it matches as text, and only others may")
             }
+            Kind::TokenLimits => f.write_str(
+                "a part of the grammar has a limit on tokens (`max_tokens`), which templates and canvases do not count",
+            ),
             Kind::TooManyReadings { limit } => write!(
                 f,
                 "the known tokens that can be read both as text and by their ids have more than {limit} readings together"

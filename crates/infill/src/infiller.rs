@@ -100,7 +100,7 @@ impl Infiller {
     /// texts are filled in as the grammar alone has them: such a name may occur twice.
     ///
     /// # Errors
-    /// If the grammar's language is empty, sessions of it remember whole values ([`Mark::Opens`]: items that all
+    /// If the grammar's language is empty, a part of it may use a limited number of tokens, sessions of it remember whole values ([`Mark::Opens`]: items that all
     /// differ), a limit is reached, or the work is cancelled through `fuel`.
     #[doc(hidden)]
     pub fn new(
@@ -112,7 +112,11 @@ impl Infiller {
         if grammar.watched().is_some_and(|watched| watched.has(Mark::Opens)) {
             return Err(InfillError::watched().into());
         }
-        let (grammar, named) = NamedTokens::resolve(grammar.clone().without_watch(), &vocabulary, fuel)?;
+        let (grammar, token_limits) = grammar.clone().without_watch().without_token_limits();
+        if !token_limits.is_empty() {
+            return Err(InfillError::token_limits().into());
+        }
+        let (grammar, named) = NamedTokens::resolve(grammar, &vocabulary, fuel)?;
         let grammar = &grammar;
         let grammar = if limits.collapse_regular {
             collapse_regular(&repeat_tails(grammar, fuel)?, fuel).map_err(GrammarError::from)?

@@ -3,6 +3,8 @@
 //! The members of an object are separated in every style by the mark that closes an element, as those of JSON are by
 //! commas, so [`crate::lower_object`] makes both. Here are the values: an element's text from behind its name to its mark.
 
+use std::sync::LazyLock;
+
 use maskwright_automata::Regex;
 use maskwright_grammar::ExprId;
 
@@ -12,6 +14,9 @@ use crate::lower::{Form, Lowering};
 use crate::shape::{NodeId, Shape, StringConstraint, StringSet};
 use crate::style::{Elements, Kind};
 use crate::terminals::SPACE;
+
+static ANY_CHAR: LazyLock<Regex> = LazyLock::new(Regex::any_char);
+static NOT_SPACE: LazyLock<Regex> = LazyLock::new(|| ANY_CHAR.difference(&SPACE));
 
 impl<'a> Lowering<'_, 'a> {
     /// A member of an object up to the end of its value, under a name of the schema.
@@ -150,7 +155,7 @@ impl<'a> Lowering<'_, 'a> {
             self.graph.spend(place, pattern.size())?;
         }
         if min > 0 || max.is_some() || bodies.is_empty() {
-            bodies.push(Regex::any_char().repeat(min, max));
+            bodies.push(ANY_CHAR.repeat(min, max));
         }
         let body = Regex::intersection(bodies);
         Ok(elements.without_mark(Regex::concat([space.clone(), body, space])))
@@ -168,13 +173,12 @@ impl<'a> Lowering<'_, 'a> {
 /// white space. Said so, a reader need not keep in mind how many of the first characters count as white space around.
 fn counted_with_space(min: u32, max: Option<u32>) -> Regex {
     let most = match max {
-        None => Regex::any_text(),
+        None => ANY_CHAR.star(),
         Some(0) => SPACE.star(),
         Some(max) => {
-            let first = Regex::any_char().difference(&SPACE);
-            let core = Regex::concat([first, Regex::any_char().repeat(0, Some(max - 1))]);
+            let core = Regex::concat([NOT_SPACE.clone(), ANY_CHAR.repeat(0, Some(max - 1))]);
             Regex::concat([SPACE.star(), core.optional(), SPACE.star()])
         }
     };
-    if min == 0 { most } else { Regex::intersection([most, Regex::any_char().repeat(min, None)]) }
+    if min == 0 { most } else { Regex::intersection([most, ANY_CHAR.repeat(min, None)]) }
 }

@@ -210,14 +210,16 @@ class Tokenizer:
         cls,
         tokens: Sequence[bytes],
         eos_token_ids: Sequence[int] | None = None,
+        special_token_ids: Sequence[int] | None = None,
         *,
         eos: Sequence[int] | None = None,
     ) -> Tokenizer:
         """Makes a vocabulary of the given byte strings; token `i` is `tokens[i]`. An empty string is a token that never
         matches. `encode` takes the longest token that fits at each place. `eos_token_ids`, for which `eos` is another
-        name, are the ids that end a text; there may be none.
+        name, are the ids that end a text; there may be none. The tokens of `special_token_ids` never match as text; a
+        grammar can name them by what would be their bytes.
 
-        Raises TokenizerError if one of them is out of range.
+        Raises TokenizerError if an id is out of range, or the name of a special token is not UTF-8.
         """
     @property
     def vocab_size(self) -> int:
@@ -227,7 +229,7 @@ class Tokenizer:
         """The ids that end a text, in ascending order."""
     @property
     def special_tokens(self) -> dict[str, int]:
-        """The names and ids of the special tokens, which never match as text: the file's own, not those of `from_tokens`."""
+        """The names and ids of the special tokens, which never match as text: those of the file, or of `special_token_ids`."""
     def decoder(self) -> Decoder:
         r"""What turns tokens into text as they come, for output that is shown while it is written. A character whose bytes
         are in several tokens appears with the last of them.
@@ -529,6 +531,10 @@ class Matcher:
     token is allowed only if the text can still be completed with the tokens that remain. Raises ValueError, with
     the least number, if every text is longer.
 
+    A token of `stop_token_ids` is refused until the text may end, and ends it then, as the tokenizer's own
+    end-of-sequence tokens do. Stop tokens that are text cannot be used within the text; the first matcher of a grammar
+    with such a set takes longer to make, and so do its first masks.
+
     A refused token, or a call that raises, leaves the state unchanged. LimitError is raised if a text is too
     ambiguous to continue. Calls from several threads run one after another. Matchers of one grammar can be used in
     parallel.
@@ -542,7 +548,15 @@ class Matcher:
     >>> matcher.tokens_to_finish(), matcher.finish()
     (2, [2, 3])
     """
-    def __new__(cls, grammar: CompiledGrammar, max_tokens: int | None = None) -> Matcher: ...
+    def __new__(
+        cls,
+        grammar: CompiledGrammar,
+        max_tokens: int | None = None,
+        stop_token_ids: Sequence[int] | None = None,
+    ) -> Matcher: ...
+    @property
+    def stop_token_ids(self) -> list[int]:
+        """The tokens that end this text beside the tokenizer's own, as they were given."""
     def fill_next_token_bitmask(self, mask: npt.NDArray[np.int32] | _Tensor, row: int = 0) -> bool:
         """Writes the mask of the tokens that may come next into a row of `mask`, a numpy int32 array or torch
         CPU tensor of shape (rows, words). Words beyond the vocabulary are cleared.
@@ -672,7 +686,12 @@ class Matcher:
         """
     def __reduce__(self) -> tuple[Any, ...]: ...
     @staticmethod
-    def _replay(grammar: CompiledGrammar, max_tokens: int | None, steps: Sequence[int | bytes]) -> Matcher:
+    def _replay(
+        grammar: CompiledGrammar,
+        max_tokens: int | None,
+        steps: Sequence[int | bytes],
+        stop_token_ids: Sequence[int] | None = None,
+    ) -> Matcher:
         """A matcher that has taken `steps`, as the attribute of that name lists them."""
     def __deepcopy__(self, _memo: Any) -> Matcher:
         """The same as `fork()`: the grammar is immutable and stays shared."""
@@ -706,14 +725,15 @@ class Hole:
 
 @final
 class Template:
-    """Fixed pieces of text (bytes or str) and holes that together form one text of the grammar.
+    """Fixed pieces of text (bytes or str) and holes that together form one text of the grammar. A piece may also be a list of
+    token ids, of which some may be tokens that the grammar names by id.
 
     Write a hole token by token (`fill_next_token_bitmask` with the tokens so far), then `fix` it. Holes can be
     filled in any order, and the pieces after a hole are taken into account from its first token on. Holes are
     numbered from 0; a fixed one keeps its number. A piece may begin or end within a character or a symbol. A call
     that refuses or raises leaves the template unchanged.
 
-    Raises TypeError for parts that are neither text nor Hole, GrammarError if infilling is not supported for this
+    Raises TypeError for parts that are neither text, token ids nor Hole, GrammarError if infilling is not supported for this
     kind of grammar, LimitError if there are too many positions.
 
     >>> tokenizer = Tokenizer.from_tokens([b"a", b"b", b"ab", b"</s>"], eos_token_ids=[3])
@@ -723,7 +743,9 @@ class Template:
     >>> template.fix(0, [1, 1]), template.fix(0, [1, 0])
     (False, True)
     """
-    def __new__(cls, grammar: CompiledGrammar, parts: Sequence[bytes | str | Hole]) -> Template: ...
+    def __new__(
+        cls, grammar: CompiledGrammar, parts: Sequence[bytes | str | Sequence[int] | Hole]
+    ) -> Template: ...
     def is_possible(self) -> bool:
         """Whether the holes that are not fixed can be filled."""
     def why_impossible(self) -> str | None:
