@@ -8,15 +8,12 @@
 //! and the rule again. So lists of calls of any length take no stack.
 
 use maskwright_automata::{Fuel, Regex};
-use maskwright_grammar::{Grammar, GrammarBuilder, Item, TokenSet};
-use maskwright_json_schema::{Report, SchemaConfig, Status};
+use maskwright_grammar::{Grammar, GrammarBuilder, Item, TokenSet, at_most_tokens};
+use maskwright_json_schema::{Report, SchemaConfig};
 
 use crate::TagError;
 use crate::format::{AnyText, Begin, End, Format, How, Kind, Separated, Tag, Token};
 use crate::needles::free_text;
-
-/// The reason why a greatest number of tokens of free text is not enforced.
-const TOKENS_OF_TEXT: &str = "the tokens of free text are not counted";
 
 /// The grammar of `format`, and what of it is enforced.
 ///
@@ -140,35 +137,18 @@ impl Lowering<'_> {
     fn any_text(&mut self, at: &str, any: &AnyText<'_>, ends: Ends<'_>) -> Result<Item, TagError> {
         let excludes = ends.and(&any.excludes);
         self.spend(at, excludes.iter().map(|text| text.len() as u64).sum())?;
-        // Without tokens there is no text, and this much is enforced. Where tokens can be counted, any other limit comes here.
-        match any.max_tokens {
-            Some(0) => return Ok(Item::epsilon()),
-            Some(_) => self.not_enforced(at, "max_tokens", TOKENS_OF_TEXT, "give `max_chars` instead")?,
-            None => {}
-        }
         let free = free_text(&excludes, &[]);
-        Ok(Item::Regular(match any.max_chars {
+        let text = match any.max_chars {
             None => free,
             Some(max) => Regex::intersection([free, Regex::any_char().repeat(0, Some(max))]),
-        }))
-    }
-
-    /// An entry of the report about what is not enforced.
-    ///
-    /// # Errors
-    /// If everything must be.
-    pub(crate) fn not_enforced(
-        &mut self,
-        at: &str,
-        field: &'static str,
-        reason: &'static str,
-        hint: &'static str,
-    ) -> Result<(), TagError> {
-        if self.config.strict {
-            return Err(TagError::unsupported(at, field, reason).with_hint(hint));
-        }
-        self.report.add(at, field, Status::NotEnforced { reason: reason.into() });
-        Ok(())
+        };
+        Ok(match any.max_tokens {
+            // Without tokens there is no text.
+            Some(0) => Item::epsilon(),
+            // Sessions count the tokens of a terminal, so it is one of its own.
+            Some(max) => Item::Expr(self.builder.terminal(at_most_tokens(text, max))),
+            None => Item::Regular(text),
+        })
     }
 
     fn tag(&mut self, tag: &Tag<'_>, after: Item) -> Result<Item, TagError> {
