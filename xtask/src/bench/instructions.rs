@@ -36,8 +36,10 @@ pub(crate) struct Arguments {
 #[allow(clippy::print_stdout, reason = "a benchmark prints its table")]
 pub(crate) fn run_instructions(arguments: &Arguments) -> anyhow::Result<()> {
     let tokenizer = arguments.tokenizer.canonicalize()?;
-    run(cargo().args(["build", "--release", "--package", "maskwright", "--example", "instructions"]))?;
-    let counted = count(&root().join("target/release/examples/instructions"), &tokenizer)?;
+    // A release with names: without them, callgrind does not find the function that it stops at.
+    let build = ["build", "--profile", "profiling", "--package", "maskwright", "--example", "instructions"];
+    run(cargo().args(build))?;
+    let counted = count(&root().join("target/profiling/examples/instructions"), &tokenizer)?;
     let conditions = json!({
         "vocabulary": tokenizer.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned()),
         "rustc": rustc_version()?,
