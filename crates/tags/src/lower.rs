@@ -13,7 +13,7 @@ use maskwright_json_schema::{Report, SchemaConfig, Status};
 
 use crate::TagError;
 use crate::format::{AnyText, Begin, End, Format, How, Kind, Separated, Tag, Token};
-use crate::needles::free_text;
+use crate::needles::{check_length, free_text};
 
 /// The reason why a greatest number of tokens of free text is not enforced.
 const TOKENS_OF_TEXT: &str = "the tokens of free text are not counted";
@@ -137,9 +137,17 @@ impl Lowering<'_> {
         Ok(Item::Regular(Regex::literal(text)))
     }
 
+    /// Pays for strings that free text does not have, and checks them.
+    pub(crate) fn check_needles(&self, at: &str, needles: &[&str]) -> Result<(), TagError> {
+        needles.iter().try_for_each(|needle| {
+            self.spend(at, needle.len() as u64)?;
+            check_length(needle, at)
+        })
+    }
+
     fn any_text(&mut self, at: &str, any: &AnyText<'_>, ends: Ends<'_>) -> Result<Item, TagError> {
         let excludes = ends.and(&any.excludes);
-        self.spend(at, excludes.iter().map(|text| text.len() as u64).sum())?;
+        self.check_needles(at, &excludes)?;
         // Without tokens there is no text, and this much is enforced. Where tokens can be counted, any other limit comes here.
         match any.max_tokens {
             Some(0) => return Ok(Item::epsilon()),
