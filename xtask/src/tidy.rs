@@ -40,6 +40,16 @@ const LAYERS: &[(&str, &[&str])] = &[
             "maskwright-syntax",
         ],
     ),
+    (
+        "maskwright-tags",
+        &[
+            "maskwright-automata",
+            "maskwright-error",
+            "maskwright-grammar",
+            "maskwright-json-schema",
+            "maskwright-syntax",
+        ],
+    ),
     ("maskwright-vocabulary", &["maskwright-automata", "maskwright-error"]),
     (
         "maskwright-engine",
@@ -75,6 +85,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "maskwright-json-schema",
             "maskwright-lark",
             "maskwright-syntax",
+            "maskwright-tags",
             "maskwright-vocabulary",
         ],
     ),

@@ -10,7 +10,7 @@ use maskwright_grammar::{ExprId, Item};
 use crate::TagError;
 use crate::format::{Begin, Dispatch, Format, How, Tag, Token, TokenDispatch, TokenTriggered, Triggered};
 use crate::lower::{Ends, Lowering};
-use crate::needles::{Plan, Trigger, plan};
+use crate::needles::{Plan, Trigger, check_length, plan};
 
 /// What may come after a trigger; by trigger.
 type Calls = Vec<Item>;
@@ -26,8 +26,9 @@ impl Lowering<'_> {
         let triggers: Vec<Trigger<'_>> =
             triggered.triggers.iter().map(|(text, at)| (*text, at.as_str())).collect();
         self.check_distinct(&triggers)?;
+        triggers.iter().try_for_each(|(trigger, at)| check_length(trigger, at))?;
         let excludes = ends.and(&triggered.excludes);
-        self.spend(&format.at, excludes.iter().map(|text| text.len() as u64).sum())?;
+        self.check_needles(&format.at, &excludes)?;
         let plan = plan(&triggers, &excludes, self.fuel)?;
         let mut calls: Vec<Vec<Item>> = vec![Vec::new(); triggers.len()];
         for tag in &triggered.tags {
@@ -73,10 +74,11 @@ impl Lowering<'_> {
         let triggers: Vec<Trigger<'_>> =
             dispatch.rules.iter().map(|(pattern, at, _)| (*pattern, at.as_str())).collect();
         self.check_distinct(&triggers)?;
+        triggers.iter().try_for_each(|(trigger, at)| check_length(trigger, at))?;
         let calls = dispatch.rules.iter().map(|(_, _, content)| self.format(content, ends, Item::epsilon()));
         let calls = calls.collect::<Result<Calls, _>>()?;
         let excludes = &dispatch.excludes;
-        self.spend(&format.at, excludes.iter().map(|text| text.len() as u64).sum())?;
+        self.check_needles(&format.at, excludes)?;
         let plan = plan(&triggers, excludes, self.fuel)?;
         Ok(self.after_free_text(plan, &triggers, &calls, dispatch.is_loop, after))
     }

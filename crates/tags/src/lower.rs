@@ -13,7 +13,7 @@ use maskwright_json_schema::{Report, SchemaConfig};
 
 use crate::TagError;
 use crate::format::{AnyText, Begin, End, Format, How, Kind, Separated, Tag, Token};
-use crate::needles::free_text;
+use crate::needles::{check_length, free_text};
 
 /// The grammar of `format`, and what of it is enforced.
 ///
@@ -134,9 +134,17 @@ impl Lowering<'_> {
         Ok(Item::Regular(Regex::literal(text)))
     }
 
+    /// Pays for strings that free text does not have, and checks them.
+    pub(crate) fn check_needles(&self, at: &str, needles: &[&str]) -> Result<(), TagError> {
+        needles.iter().try_for_each(|needle| {
+            self.spend(at, needle.len() as u64)?;
+            check_length(needle, at)
+        })
+    }
+
     fn any_text(&mut self, at: &str, any: &AnyText<'_>, ends: Ends<'_>) -> Result<Item, TagError> {
         let excludes = ends.and(&any.excludes);
-        self.spend(at, excludes.iter().map(|text| text.len() as u64).sum())?;
+        self.check_needles(at, &excludes)?;
         let free = free_text(&excludes, &[]);
         let text = match any.max_chars {
             None => free,

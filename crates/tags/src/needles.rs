@@ -18,7 +18,7 @@
 
 use std::collections::BTreeMap;
 
-use maskwright_automata::{Fuel, Regex};
+use maskwright_automata::{ByteSet, Fuel, Regex};
 
 use crate::TagError;
 
@@ -45,11 +45,26 @@ pub(crate) struct Group<'a> {
 
 /// Any text in which none of the needles occurs, and which ends with none of `ends`.
 pub(crate) fn free_text(needles: &[&str], ends: &[&[u8]]) -> Regex {
-    let any = Regex::any_text();
+    // The complement is of texts in any case, and is seen to be empty after a needle if all bytes may follow one.
+    let any = Regex::bytes(ByteSet::FULL).star();
     let words = Regex::words(needles.iter().map(|needle| needle.as_bytes()));
     let containing = Regex::concat([any.clone(), words, any.clone()]);
     let ending = Regex::concat([any, Regex::words(ends.iter().copied())]);
     Regex::union([containing, ending]).complement()
+}
+
+/// The longest needle, in bytes. Those in use have some dozens.
+const MAX_NEEDLE: usize = 1024;
+
+/// Refuses a needle that is too long; `at` is the JSON pointer that the error has.
+pub(crate) fn check_length(needle: &str, at: &str) -> Result<(), TagError> {
+    if needle.len() <= MAX_NEEDLE {
+        return Ok(());
+    }
+    let n = needle.len();
+    let message =
+        format!("a string of {n} bytes is looked for in free text, more than the limit of {MAX_NEEDLE}");
+    Err(TagError::limit(at, message))
 }
 
 /// How free text goes on. `triggers` are distinct; no string is empty.

@@ -78,12 +78,19 @@ fn many_triggers_and_tags() {
 /// All suffixes of such needles are prefixes of others.
 #[test]
 fn needles_that_overlap_everywhere_are_paid_for() {
-    let long = "a".repeat(1_000);
+    let long = "a".repeat(60);
     let format = json!({"type": "dispatch", "rules": [[long, {"type": "const_string", "value": "!"}]], "excludes": [format!("{long}b")]});
     assert!(accepts(&format, &format!("{long}!")) && !accepts(&format, &format!("a{long}!")));
-    let longer = "a".repeat(20_000);
-    let format = json!({"type": "dispatch", "rules": [[longer, {"type": "any_text"}]]});
-    assert!(compiled(&format).unwrap_err().is_limit());
+    for format in [
+        json!({"type": "dispatch", "rules": [["a".repeat(1_025), {"type": "any_text"}]]}),
+        json!({"type": "any_text", "excludes": ["b", "a".repeat(1_025)]}),
+    ] {
+        let error = compiled(&format).unwrap_err();
+        assert!(error.is_limit() && error.to_string().contains("1024"), "{error}");
+    }
+    let rules: Vec<Value> =
+        (0..100).map(|i| json!([format!("{}{i:03}", "a".repeat(1_000)), {"type": "any_text"}])).collect();
+    assert!(compiled(&json!({"type": "dispatch", "rules": rules})).unwrap_err().is_limit());
 }
 
 #[test]

@@ -29,20 +29,23 @@ impl Session {
 
     /// Whether the text is complete.
     pub(crate) fn is_text(&self, grammar: &Arc<EngineGrammar>, text: &Value) -> bool {
-        let mut matcher = Matcher::new(grammar);
-        let mut read = |id: u32| matcher.accept_token(TokenId(id)).unwrap();
-        let mut read_all = |piece: &str| piece.bytes().all(|byte| read(u32::from(byte)));
-        let is_read = match text {
-            Value::String(text) => read_all(text),
-            Value::Array(pieces) => pieces.iter().all(|piece| match piece {
-                Value::String(text) => read_all(text),
-                token => {
-                    let at = self.longer.iter().position(|longer| token[0] == *longer).unwrap();
-                    read(256 + at as u32)
-                }
-            }),
+        let bytes = |text: &str| text.bytes().map(u32::from).collect::<Vec<_>>();
+        let ids: Vec<u32> = match text {
+            Value::String(text) => bytes(text),
+            Value::Array(pieces) => pieces
+                .iter()
+                .flat_map(|piece| match piece {
+                    Value::String(text) => bytes(text),
+                    token => {
+                        let at = self.longer.iter().position(|longer| token[0] == *longer).unwrap();
+                        vec![256 + at as u32]
+                    }
+                })
+                .collect(),
             other => panic!("{other} is no text"),
         };
+        let mut matcher = Matcher::new(grammar);
+        let is_read = ids.into_iter().all(|id| matcher.accept_token(TokenId(id)).unwrap());
         is_read && matcher.is_accepting()
     }
 }
