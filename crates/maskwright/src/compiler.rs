@@ -143,22 +143,21 @@ impl Compiler {
                     true => collapse_regular(&grammar, &fuel).map_err(GrammarError::from)?,
                     false => *grammar,
                 };
-                let sessions = self.engine.compile(grammar, &fuel);
-                let sessions =
-                    sessions.map_err(|error| read.located(error, self.tokenizer.vocabulary(), &fuel))?;
-                (sessions, false, report)
+                (self.engine.compile(grammar, &fuel), false, report)
             }
             Parsed::Lark(lark) => {
                 let LarkGrammar { lexed, indentation, over_bytes, lexer, .. } = *lark;
                 match (over_bytes, lexer) {
-                    (Some(grammar), _) => (self.engine.compile(grammar, &fuel)?, false, None),
+                    (Some(grammar), _) => (self.engine.compile(grammar, &fuel), false, None),
                     (None, LexerKind::Basic) => {
-                        (self.engine.compile_lexed(lexed, indentation, &fuel)?, true, None)
+                        (self.engine.compile_lexed(lexed, indentation, &fuel), true, None)
                     }
-                    (None, _) => (self.engine.compile_contextual(lexed, indentation, &fuel)?, true, None),
+                    (None, _) => (self.engine.compile_contextual(lexed, indentation, &fuel), true, None),
                 }
             }
         };
+        let vocabulary = self.tokenizer.vocabulary();
+        let sessions = sessions.map_err(|error| read.located(error, vocabulary, &fuel))?;
         Ok(Arc::new(CompiledGrammar::new(sessions, read, is_lexed, report, self.limits.clone())))
     }
 

@@ -19,7 +19,7 @@ use crate::Error;
 pub use maskwright_lark::{Indentation, LexerKind, Tabs, builtin_names};
 
 /// What a grammar without a file is called in messages.
-const NAMELESS: &str = "grammar.lark";
+pub(crate) const NAMELESS: &str = "grammar.lark";
 
 /// What the names of built-in grammars begin with.
 const BUILT_IN: &str = "<built in>/";

@@ -44,6 +44,7 @@ mod compiler;
 pub mod json_schema;
 pub mod lark;
 mod limits;
+mod named_tokens;
 mod source;
 
 pub use compiled::CompiledGrammar;

@@ -1,11 +1,12 @@
 //! What a grammar is compiled from: its text, the notation of the text, and what goes with it.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
-use maskwright_error::{ErrorKind, Place};
-use maskwright_grammar::{Grammar, TokenItem, TokenSet};
+use maskwright_error::ErrorKind;
+use maskwright_grammar::Grammar;
 use maskwright_json_schema::{Documents, Report, SchemaConfig, SchemaError, parse_document};
 use maskwright_lark::LarkGrammar;
 use maskwright_syntax::regex::{self, Dialect};
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::json_schema::SchemaDocuments;
 use crate::lark::Imports;
-use crate::{CompileOptions, Error, Limits, lark};
+use crate::{CompileOptions, Error, Limits, lark, named_tokens};
 
 /// What a GBNF grammar without a file is called in messages.
 const NAMELESS: &str = "grammar.gbnf";
@@ -315,22 +316,19 @@ impl GrammarSource {
         Ok((parsed, GrammarSource { notation, file, documents, imports: Some(Arc::new(imports)) }))
     }
 
-    /// The error of compiling the grammar for `vocabulary`, with the place of a token that the vocabulary lacks. Only
-    /// structural tags have places of tokens.
+    /// The error of compiling the grammar for `vocabulary`, with the place of a token that the vocabulary lacks.
     pub(crate) fn located(&self, error: Error, vocabulary: &Vocabulary, fuel: &Fuel) -> Error {
-        let Notation::StructuralTag { text, .. } = &self.notation else { return error };
-        let is_lacking = |set: &TokenSet| {
-            set.items().iter().any(|item| match item {
-                TokenItem::Name(name) => vocabulary.named(name).is_empty(),
-                TokenItem::Ids(_, last) => *last as usize >= vocabulary.n_vocab(),
-            })
+        let file = self.file.as_deref();
+        let name = |nameless| file.map_or(Cow::Borrowed(nameless), Path::to_string_lossy);
+        let error = match &self.notation {
+            Notation::StructuralTag { text, .. } => named_tokens::in_tag(error, text, vocabulary, fuel),
+            Notation::Gbnf(text) => named_tokens::in_rules(error, text, &name(NAMELESS), vocabulary),
+            Notation::Lark { text, .. } => {
+                named_tokens::in_rules(error, text, &name(lark::NAMELESS), vocabulary)
+            }
+            _ => return error,
         };
-        let tokens = maskwright_tags::named_tokens(text, fuel).unwrap_or_default();
-        let Some((_, pointer)) = tokens.into_iter().find(|(set, _)| is_lacking(set)) else { return error };
-        let hint = error.hint().map(str::to_owned);
-        Error::message(error.kind(), format!("the structural tag at {pointer}: {error}"))
-            .at(Place { pointer: Some(pointer), hint, ..Place::default() })
-            .in_file(self.file.as_deref())
+        error.in_file(file)
     }
 
     /// Approximate memory, in bytes.

@@ -131,7 +131,11 @@ fn errors_say_what_is_wrong() {
     assert!(message(lark("start: <[5-3]>", LexerKind::Basic)).contains("the greater number stands last"));
     assert!(message(lark("start: <[x]>", LexerKind::Basic)).contains("no range of token ids"));
     assert!(message(lark("start: < think>", LexerKind::Basic)).contains("without spaces"));
-    assert!(message(compile(GrammarSource::gbnf("root ::= <thunk>"))).contains("did you mean"));
+    let error = compile(GrammarSource::gbnf("root ::= \"<x>\" |\n  <thunk>")).err().unwrap();
+    assert!(error.to_string().contains("did you mean"), "{error}");
+    assert_eq!((error.line(), error.column()), (Some(2), Some(3)), "{error}");
+    let error = lark("start: \"a\"\n  | <[3,9]> \"<[9]>\"", LexerKind::Contextual).err().unwrap();
+    assert_eq!((error.line(), error.column()), (Some(2), Some(5)), "{error}");
 }
 
 /// Saved grammars name tokens, not ids: they can be compiled for another vocabulary.

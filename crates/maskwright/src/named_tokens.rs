@@ -1,0 +1,63 @@
+//! Where a source names a token that the vocabulary lacks, for messages.
+//!
+//! Whether a token exists is known when the grammar is compiled for a vocabulary, and by then its place in the source is not.
+//! So the place is looked up when that fails.
+
+use std::ops::Range;
+
+use maskwright_automata::Fuel;
+use maskwright_error::{ErrorKind, Place};
+use maskwright_grammar::{TokenItem, TokenSet};
+use maskwright_syntax::SyntaxError;
+use maskwright_vocabulary::Vocabulary;
+
+use crate::Error;
+
+/// Whether the vocabulary lacks one of the tokens that `set` names.
+fn is_lacking(set: &TokenSet, vocabulary: &Vocabulary) -> bool {
+    set.items().iter().any(|item| match item {
+        TokenItem::Name(name) => vocabulary.named(name).is_empty(),
+        TokenItem::Ids(_, last) => *last as usize >= vocabulary.n_vocab(),
+    })
+}
+
+/// The error of compiling a structural tag, with the JSON pointer of a token that the vocabulary lacks.
+pub(crate) fn in_tag(error: Error, text: &str, vocabulary: &Vocabulary, fuel: &Fuel) -> Error {
+    let tokens = maskwright_tags::named_tokens(text, fuel).unwrap_or_default();
+    let lacking = tokens.into_iter().find(|(set, _)| is_lacking(set, vocabulary));
+    let Some((_, pointer)) = lacking.filter(|_| error.kind() == ErrorKind::Grammar) else { return error };
+    let hint = error.hint().map(str::to_owned);
+    Error::message(error.kind(), format!("the structural tag at {pointer}: {error}")).at(Place {
+        pointer: Some(pointer),
+        hint,
+        ..Place::default()
+    })
+}
+
+/// The error of compiling a grammar in GBNF or Lark's language, with the line and column of a token that the vocabulary lacks.
+pub(crate) fn in_rules(error: Error, text: &str, name: &str, vocabulary: &Vocabulary) -> Error {
+    let lacking = written(text).find(|(_, set)| is_lacking(set, vocabulary));
+    let Some((span, _)) = lacking.filter(|_| error.kind() == ErrorKind::Grammar) else { return error };
+    SyntaxError::new(text, name, span, error.to_string(), error.hint()).into()
+}
+
+/// The tokens that the rules name, outside of strings: `<name>`, or `<[1,3-5]>` with the greatest id alone.
+fn written(text: &str) -> impl Iterator<Item = (Range<usize>, TokenSet)> + '_ {
+    let starts = text.match_indices('<').map(|(start, _)| start);
+    starts.filter_map(|start| {
+        let line = text[..start].rfind('\n').map_or(0, |end| end + 1);
+        let n_quotes = text[line..start].replace("\\\"", "").matches('"').count();
+        let end = start + text[start..].find(|c: char| c == '>' || c.is_whitespace())? + 1;
+        let token = text.get(start..end).filter(|token| n_quotes % 2 == 0 && token.ends_with('>'))?;
+        let ids = token.strip_prefix("<[").and_then(|ids| ids.strip_suffix("]>"));
+        let set = match ids {
+            Some(ids) => {
+                let ids = ids.split(|c: char| !c.is_ascii_digit()).filter_map(|id| id.parse().ok());
+                let last = ids.max()?;
+                TokenSet::ids(last, last)
+            }
+            None => TokenSet::named(token),
+        };
+        Some((start..end, set))
+    })
+}
