@@ -8,6 +8,8 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tokenizer_file import write_tokenizer
+
 FOLDER = Path(__file__).parents[2] / "testdata" / "structural-tags"
 FILES = ["envelope", "text", "combinators", "tags", "tokens", "json", "arguments"]
 
@@ -115,30 +117,15 @@ def n_judged(case):
     return len(case.texts) or 1
 
 
-def tokenizer_json():
-    """The vocabulary as a file of Hugging Face's `tokenizers`, which names the added tokens."""
-    shown = _byte_level()
-    vocabulary = {"".join(shown[byte] for byte in token): id for id, token in enumerate(VOCABULARY[: 256 + len(LONGER)])}
-    added = [
-        {
-            "id": IDS[name.encode()],
-            "content": name,
-            "special": name not in ADDED,
-            "single_word": False,
-            "lstrip": False,
-            "rstrip": False,
-            "normalized": False,
-        }
-        for name in [*ADDED, *SPECIAL, EOS]
-    ]
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
-    return {
-        "version": "1.0",
-        "added_tokens": added,
-        "pre_tokenizer": byte_level,
-        "decoder": byte_level,
-        "model": {"type": "BPE", "vocab": vocabulary, "merges": []},
-    }
+def make_tokenizer(folder):
+    """The vocabulary, in a file that names the added tokens."""
+    import maskwright
+
+    path = Path(folder) / "tokenizer.json"
+    write_tokenizer(path, VOCABULARY[: 256 + len(LONGER)], [*SPECIAL, EOS], ADDED)
+    tokenizer = maskwright.Tokenizer.from_file(path)
+    assert tokenizer.vocab_size == len(VOCABULARY) and tokenizer.eos_token_ids == [EOS_ID]
+    return tokenizer
 
 
 def _case(name, read):
@@ -220,10 +207,3 @@ def _cohere_value(name, value):
 def _escaped(name, characters):
     entities = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
     return "".join(entities[c] if c in characters else c for c in name)
-
-
-def _byte_level():
-    """The character that stands for each byte in files of byte-level tokenizers."""
-    printed = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = (byte for byte in range(256) if byte not in printed)
-    return {byte: chr(byte) for byte in printed} | {byte: chr(256 + n) for n, byte in enumerate(others)}

@@ -1,21 +1,15 @@
 """Structural tags: what is a complete text of each, and where an error is."""
 
-import json
-
 import maskwright
 import pytest
-from structural_tag_cases import AT_LEAST, EOS_ID, FIELDS, VOCABULARY, n_judged, read_cases, tokenizer_json
+from structural_tag_cases import AT_LEAST, EOS_ID, FIELDS, VOCABULARY, make_tokenizer, n_judged, read_cases
 
 CASES = read_cases()
 
 
 @pytest.fixture(scope="module")
 def compiler(tmp_path_factory):
-    path = tmp_path_factory.mktemp("structural-tags") / "tokenizer.json"
-    path.write_text(json.dumps(tokenizer_json()), encoding="utf-8")
-    tokenizer = maskwright.Tokenizer.from_file(path, eos_token_ids=[EOS_ID])
-    assert tokenizer.vocab_size == len(VOCABULARY)
-    return maskwright.Compiler(tokenizer)
+    return maskwright.Compiler(make_tokenizer(tmp_path_factory.mktemp("structural-tags")))
 
 
 def fill(matcher):

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 import maskwright
 from ask_xgrammar import Xgrammar
-from structural_tag_cases import EOS_ID, FOLDER, IDS, SPECIAL, VOCABULARY, n_judged, read_cases, tokenizer_json
+from structural_tag_cases import FOLDER, IDS, SPECIAL, make_tokenizer, n_judged, read_cases
 from test_structural_tags import check
 
 PAGE = FOLDER.parents[1] / "docs" / "structural-tags-compared.md"
@@ -123,10 +123,7 @@ def main():
     arguments = parser.parse_args()
     cases = read_cases()
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "tokenizer.json"
-        path.write_text(json.dumps(tokenizer_json()), encoding="utf-8")
-        compiler = maskwright.Compiler(maskwright.Tokenizer.from_file(path, eos_token_ids=[EOS_ID]))
-    assert compiler.tokenizer.vocab_size == len(VOCABULARY)
+        compiler = maskwright.Compiler(make_tokenizer(folder))
     comparison, xgrammar = Comparison(), Xgrammar()
     for number, case in enumerate(cases):
         comparison.judge(case, compiler, xgrammar(number))
