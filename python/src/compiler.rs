@@ -15,7 +15,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::arguments::{Count, FilePath, GrammarText, OfCall, OfGrammar, Reduced, Text};
 use crate::errors::OrRaise;
 use crate::interrupt;
-use crate::schema::{self, SchemaText};
+use crate::schema::{self, SchemaText, TagText};
 use crate::tokenizer::Tokenizer;
 use crate::work::detached;
 
@@ -171,6 +171,43 @@ impl Compiler {
             Compiler::compile_source(this, cancel, &source).map_err(|error| schema.located(py, error))?;
         if let Some(report) = compiled.grammar.report() {
             schema::warn(py, report)?;
+        }
+        Ok(compiled)
+    }
+
+    /// Compiles a structural tag, in the JSON of xgrammar: free text, reasoning between tags, calls of tools with arguments
+    /// by a JSON Schema.
+    ///
+    /// * `tag`: JSON text, the path of a file as `os.PathLike`, a dict, or a model with `model_dump_json`, such as
+    ///   xgrammar's own `StructuralTag`. The old forms, with `structures` or `tags` and `triggers`, are read too.
+    /// * `property_order` and `whitespace`: as for `compile_json_schema`, for the schemas in it. A format may say otherwise
+    ///   with `any_order` and `max_whitespace_cnt`. Around a schema's text there is no white space. Keys that a schema does
+    ///   not name may occur twice.
+    /// * `strict`: if true, what cannot be enforced raises: `max_tokens` of `any_text`, `uniqueItems` of items without a
+    ///   finite list of values, and some keywords. If false, `report` names it.
+    ///
+    /// Warns (SchemaWarning) as `compile_json_schema` does.
+    ///
+    /// Raises GrammarError if the tag is wrong, SchemaError if a schema in it is; both with the JSON pointer of the place
+    /// in the tag.
+    #[pyo3(signature = (tag, *, property_order=Text::new("schema"), whitespace=Text::new("flexible"), strict=true, cancel=None))]
+    #[pyo3(
+        text_signature = "($self, tag, *, property_order='schema', whitespace='flexible', strict=True, cancel=None)"
+    )]
+    fn compile_structural_tag(
+        this: &Bound<'_, Compiler>,
+        tag: TagText,
+        property_order: Text<OfCall>,
+        whitespace: Text<OfCall>,
+        strict: bool,
+        cancel: Option<&Bound<'_, CancelToken>>,
+    ) -> PyResult<CompiledGrammar> {
+        let mut config = schema::config(&property_order, &whitespace)?;
+        config.strict = strict;
+        let source = tag.0.source(|text| GrammarSource::structural_tag(text, config));
+        let compiled = Compiler::compile_source(this, cancel, &source)?;
+        if let Some(report) = compiled.grammar.report() {
+            schema::warn(this.py(), report)?;
         }
         Ok(compiled)
     }
@@ -467,8 +504,8 @@ pub(crate) struct CompiledGrammar {
 
 #[pymethods]
 impl CompiledGrammar {
-    /// For a JSON Schema: whether and how each keyword is enforced, as a list of ReportEntry in the schema's order.
-    /// Empty for other grammars, which are enforced entirely. Each access makes a new list.
+    /// For a JSON Schema or a structural tag: whether and how each keyword is enforced, as a list of ReportEntry in the
+    /// order of its text. Empty for other grammars, which are enforced entirely. Each access makes a new list.
     #[getter]
     fn report(&self) -> Vec<ReportEntry> {
         self.grammar.report().into_iter().flat_map(|report| report.entries()).map(ReportEntry::new).collect()

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-use crate::arguments::{Int, OfCall, TextBytes};
+use crate::arguments::{Int, OfCall, TextBytes, vocabulary_ids};
 use crate::bitmask;
 use crate::compiler::CompiledGrammar;
 use crate::errors::OrRaise;
@@ -68,14 +68,15 @@ impl From<HoleKind> for maskwright::infill::Hole {
     }
 }
 
-/// Fixed pieces of text (bytes or str) and holes that together form one text of the grammar.
+/// Fixed pieces of text (bytes or str) and holes that together form one text of the grammar. A piece may also be a list of
+/// token ids, of which some may be tokens that the grammar names by id.
 ///
 /// Write a hole token by token (`fill_next_token_bitmask` with the tokens so far), then `fix` it. Holes can be
 /// filled in any order, and the pieces after a hole are taken into account from its first token on. Holes are
 /// numbered from 0; a fixed one keeps its number. A piece may begin or end within a character or a symbol. A call
 /// that refuses or raises leaves the template unchanged.
 ///
-/// Raises TypeError for parts that are neither text nor Hole, GrammarError if infilling is not supported for this
+/// Raises TypeError for parts that are neither text, token ids nor Hole, GrammarError if infilling is not supported for this
 /// kind of grammar, LimitError if there are too many positions.
 ///
 /// >>> tokenizer = Tokenizer.from_tokens([b"a", b"b", b"ab", b"</s>"], eos_token_ids=[3])
@@ -298,8 +299,14 @@ fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
     if part.is_instance_of::<PyBytes>() || part.is_instance_of::<PyString>() {
         return Ok(Part::Text(part.extract::<TextBytes<OfCall>>()?.0));
     }
+    if let Ok(ids) = part.extract::<Vec<Int>>() {
+        let ids = vocabulary_ids(ids)?;
+        return Ok(Part::Tokens(ids.into_iter().map(TokenId).collect()));
+    }
     let kind = part.get_type().name()?;
-    Err(PyTypeError::new_err(format!("expected a part as bytes, str or Hole, not {kind}")))
+    Err(PyTypeError::new_err(format!(
+        "expected a part as bytes, str, a list of token ids or Hole, not {kind}"
+    )))
 }
 
 /// Lets `write` make a mask, without the interpreter, and copies it to `words` if it succeeds; whether some token

@@ -1,14 +1,15 @@
-//! JSON Schemas and their documents as arguments, and what is warned about.
+//! JSON Schemas, their documents and structural tags as arguments, and what is warned about.
 
 use std::ffi::CString;
 use std::path::PathBuf;
 
 use maskwright::json_schema::{PropertyOrder, Report, SchemaConfig, SchemaDocuments, Whitespace};
-use pyo3::exceptions::{PyBaseException, PyRecursionError, PyValueError};
+use pyo3::exceptions::{PyBaseException, PyRecursionError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::type_object::PyTypeInfo;
+use pyo3::types::{PyDict, PyString, PyType};
 
-use crate::arguments::{self, OfSchema, Text};
+use crate::arguments::{self, GrammarText, OfGrammar, OfSchema, Text};
 use crate::errors::{OrRaise, SchemaError, SchemaWarning};
 use crate::work::detached;
 
@@ -48,18 +49,7 @@ impl SchemaText {
             (value, name) = compiled.extract()?;
             of_type = name.map(|name| (value.clone().unbind(), name));
         }
-        let options = PyDict::new(py);
-        options.set_item("allow_nan", false)?;
-        let dumped = py.import("json")?.call_method("dumps", (value,), Some(&options));
-        let text = dumped.map_err(|error| {
-            if error.is_instance_of::<PyRecursionError>(py) {
-                SchemaError::new_err("the schema is nested too deeply, more than 127 levels are refused")
-            } else if error.is_instance_of::<PyValueError>(py) {
-                SchemaError::new_err(format!("the schema is no JSON value: {}", error.value(py)))
-            } else {
-                error
-            }
-        })?;
+        let text = dumped::<OfSchema>(&value, "schema")?;
         Ok(SchemaText { text: text.extract()?, file: None, is_given: false, of_type })
     }
 
@@ -92,6 +82,55 @@ impl SchemaText {
         }
         Ok(())
     }
+}
+
+/// A structural tag: JSON text, the path of a file with it, a dict, or a model that writes itself as JSON.
+pub(crate) struct TagText(pub(crate) GrammarText);
+
+impl<'py> FromPyObject<'_, 'py> for TagText {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<TagText> {
+        let py = object.py();
+        if object.is_instance_of::<PyString>() || arguments::is_path(&object)? {
+            return object.extract().map(TagText);
+        }
+        let is_model = object.hasattr("model_dump_json")? && !object.is_instance_of::<PyType>();
+        let text = if is_model {
+            let options = PyDict::new(py);
+            options.set_item("by_alias", true)?;
+            object.call_method("model_dump_json", (), Some(&options))?
+        } else if object.is_instance_of::<PyDict>() {
+            dumped::<OfGrammar>(&object, "structural tag")?
+        } else {
+            let given = object.get_type().name()?;
+            let message = format!(
+                "expected a structural tag as JSON text, a dict, a path or a model with model_dump_json, not {given}"
+            );
+            return Err(PyTypeError::new_err(message));
+        };
+        text.extract().map(TagText)
+    }
+}
+
+/// A value as JSON text. `what`: what messages call it.
+///
+/// # Errors
+/// `B` if it is nested too deeply or no JSON value, TypeError if something in it is not.
+fn dumped<'py, B: PyTypeInfo>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<Bound<'py, PyAny>> {
+    let py = value.py();
+    let options = PyDict::new(py);
+    options.set_item("allow_nan", false)?;
+    let dumped = py.import("json")?.call_method("dumps", (value,), Some(&options));
+    dumped.map_err(|error| {
+        if error.is_instance_of::<PyRecursionError>(py) {
+            PyErr::new::<B, _>(format!("the {what} is nested too deeply, more than 127 levels are refused"))
+        } else if error.is_instance_of::<PyValueError>(py) {
+            PyErr::new::<B, _>(format!("the {what} is no JSON value: {}", error.value(py)))
+        } else {
+            error
+        }
+    })
 }
 
 /// Reads documents as `documents` gives them: a dict from URIs to schemas.

@@ -75,6 +75,14 @@ def grammars(compiler: Compiler, folder: Path) -> list[CompiledGrammar]:
         compiler.compile_gbnf('root ::= "a"', cancel=cancel),
         compiler.compile_choice(["a", "aa"], cancel=cancel),
         compiler.compile_lark('start: "a"'),
+        compiler.compile_structural_tag(
+            {"format": {"type": "any_text"}},
+            property_order="any",
+            whitespace="compact",
+            strict=False,
+            cancel=cancel,
+        ),
+        compiler.compile_structural_tag('{"format": {"type": "const_string", "value": "a"}}'),
         compiler.compile_lark(
             'all: "a"',
             start="all",

@@ -55,6 +55,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "maskwright-infill",
         &[
             "maskwright-automata",
+            "maskwright-engine",
             "maskwright-error",
             "maskwright-grammar",
             "maskwright-lexing",

@@ -65,6 +65,7 @@ struct Inner {
     hash: u64,
     nullable: bool,
     extended: bool,
+    marked: bool,
     size: u64,
     depth: u32,
 }
@@ -93,13 +94,23 @@ impl Regex {
                 (*min == 0 || inner.is_nullable(), inner.is_extended(), inner.size().saturating_add(1))
             }
         };
+        let is_marked = |word: &[u8]| word.contains(&0xFF);
+        let marked = match &node {
+            Node::Empty | Node::Epsilon | Node::Bytes(_) => false,
+            Node::Literal(word) => is_marked(word),
+            Node::Words(words) => words.iter().any(|word| is_marked(word)),
+            Node::Concat(parts) | Node::Union(parts) | Node::Intersection(parts) => {
+                parts.iter().any(Regex::is_marked)
+            }
+            Node::Complement(inner) | Node::Repeat { inner, .. } => inner.is_marked(),
+        };
         let deepest = |parts: &[Regex]| parts.iter().map(Regex::depth).max().unwrap_or(0);
         let depth = 1 + match &node {
             Node::Concat(parts) | Node::Union(parts) | Node::Intersection(parts) => deepest(parts),
             Node::Complement(inner) | Node::Repeat { inner, .. } => inner.depth(),
             Node::Empty | Node::Epsilon | Node::Bytes(_) | Node::Literal(_) | Node::Words(_) => 0,
         };
-        Regex(Arc::new(Inner { node, hash: hasher.finish(), nullable, extended, size, depth }))
+        Regex(Arc::new(Inner { node, hash: hasher.finish(), nullable, extended, marked, size, depth }))
     }
 
     /// The language without words, ∅.
@@ -361,6 +372,13 @@ impl Regex {
     /// Whether intersection or complement occurs, so that the language may be empty without being written so.
     pub fn is_extended(&self) -> bool {
         self.0.extended
+    }
+
+    /// Whether a literal of two or more bytes has the byte 0xFF, which no UTF-8 text contains: grammars mark with it what is no
+    /// text.
+    #[doc(hidden)]
+    pub fn is_marked(&self) -> bool {
+        self.0.marked
     }
 
     /// How large the expression is when written as a tree, in nodes and literal bytes (saturating).

@@ -43,7 +43,11 @@ pub(crate) struct GrammarArguments {
     /// A JSON Schema: texts are the JSON that it allows. A file, `-` (standard input), or the schema itself: what begins
     /// with `{`, or is `true` or `false`
     #[arg(long, value_name = "FILE|-|JSON", group = "grammar", help_heading = GRAMMAR)]
-    pub(crate) json_schema: Option<SchemaArgument>,
+    pub(crate) json_schema: Option<JsonArgument>,
+    /// A structural tag (xgrammar's JSON): free text, tags and calls of tools. A file, `-` (standard input), or the tag
+    /// itself: what begins with `{`
+    #[arg(long, value_name = "FILE|-|JSON", group = "grammar", help_heading = GRAMMAR)]
+    pub(crate) structural_tag: Option<JsonArgument>,
     /// A regular expression (syntax of Rust's regex crate) that the whole text matches
     #[arg(long, value_name = "PATTERN", group = "grammar", help_heading = GRAMMAR, allow_hyphen_values = true)]
     pub(crate) regex: Option<String>,
@@ -63,10 +67,10 @@ pub(crate) struct GrammarArguments {
     /// in the folder of the schema itself are read, by the file names in its references
     #[arg(long, value_name = "DIR", help_heading = "JSON Schema")]
     pub(crate) schema_dir: Vec<PathBuf>,
-    /// White space in the JSON of a schema
+    /// White space in the JSON of a schema, also in structural tags and Lark grammars
     #[arg(long, value_name = "HOW", default_value = "flexible", help_heading = "JSON Schema")]
     pub(crate) whitespace: WhitespaceArgument,
-    /// Leave out keywords of the schema that cannot be enforced, and list them, instead of failing
+    /// Leave out what of a schema or structural tag cannot be enforced, and list it, instead of failing
     #[arg(long, help_heading = "JSON Schema")]
     pub(crate) lenient: bool,
     /// How a text is split into the tokens of a Lark grammar [default: contextual]
@@ -83,21 +87,21 @@ pub(crate) struct GrammarArguments {
     pub(crate) import_path: Vec<PathBuf>,
 }
 
-/// Where a JSON Schema comes from.
+/// Where a JSON Schema or structural tag comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum SchemaArgument {
+pub(crate) enum JsonArgument {
     File(PathBuf),
     StandardInput,
     Text(String),
 }
 
-impl From<OsString> for SchemaArgument {
-    fn from(argument: OsString) -> SchemaArgument {
+impl From<OsString> for JsonArgument {
+    fn from(argument: OsString) -> JsonArgument {
         let is_json = |text: &str| text.starts_with('{') || ["true", "false"].contains(&text);
         match argument.to_str() {
-            Some("-") => SchemaArgument::StandardInput,
-            Some(text) if is_json(text.trim()) => SchemaArgument::Text(text.to_owned()),
-            _ => SchemaArgument::File(argument.into()),
+            Some("-") => JsonArgument::StandardInput,
+            Some(text) if is_json(text.trim()) => JsonArgument::Text(text.to_owned()),
+            _ => JsonArgument::File(argument.into()),
         }
     }
 }

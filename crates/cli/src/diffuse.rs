@@ -15,7 +15,7 @@ use maskwright_decode::{
 use maskwright_models::{BUILTIN_SCHEMAS, BuiltinDiffusion, builtin_diffusion};
 use serde_json::json;
 
-use crate::arguments::{Infill, SchemaArgument};
+use crate::arguments::{Infill, JsonArgument};
 use crate::grammar::Source;
 use crate::infill::parts;
 use crate::outcome::{Outcome, print_json, say};
@@ -106,7 +106,7 @@ fn trace_line(positions: &[Option<u32>], tokenizer: &Tokenizer) -> String {
 /// it; else a molecule.
 fn kind_of(arguments: &Infill) -> String {
     let stem = match &arguments.grammar.json_schema {
-        Some(SchemaArgument::File(path)) => path.file_stem().and_then(|stem| stem.to_str()),
+        Some(JsonArgument::File(path)) => path.file_stem().and_then(|stem| stem.to_str()),
         _ => None,
     };
     let known = BUILTIN_SCHEMAS.iter().map(|(kind, _)| *kind).find(|kind| stem == Some(kind));
@@ -125,6 +125,7 @@ fn positions(arguments: &Infill, tokenizer: &Tokenizer) -> anyhow::Result<Vec<Op
     for part in parts(text, &name)? {
         match part {
             Part::Text(text) => positions.extend(tokenizer.encode_bytes(&text)?.into_iter().map(Some)),
+            Part::Tokens(tokens) => positions.extend(tokens.into_iter().map(|token| Some(token.0))),
             Part::Hole(Hole::Exactly(n)) => positions.resize(positions.len() + n, None),
             Part::Hole(_) => {
                 bail!("a hole of a canvas says how many tokens it has: {{{{hole=8}}}} for eight")

@@ -10,7 +10,7 @@ use maskwright::json_schema::{Report, SchemaConfig, SchemaDocuments, Status};
 use maskwright::lark::LarkOptions;
 use maskwright::{CancelToken, CompileOptions, CompiledGrammar, Compiler, GrammarSource, Tokenizer};
 
-use crate::arguments::{GrammarArguments, SchemaArgument};
+use crate::arguments::{GrammarArguments, JsonArgument};
 use crate::input;
 use crate::lr::NamedTable;
 use crate::outcome::{note, warning};
@@ -61,15 +61,13 @@ impl Source {
             for folder in &arguments.schema_dir {
                 documents.add_folder(folder)?;
             }
-            let mut config = SchemaConfig::default();
-            config.whitespace = arguments.whitespace.into();
-            config.strict = !arguments.lenient;
-            let (origin, text) = read_schema(schema)?;
-            let mut source = GrammarSource::json_schema(&text, config).documents(documents);
-            if let Origin::File(path) = &origin {
-                source = source.file(path);
-            }
-            Some(Source { source, origin, schema: Some(text) })
+            let (origin, text) = read_json(schema, "schema")?;
+            let source = GrammarSource::json_schema(&text, schema_config(arguments)).documents(documents);
+            Some(Source { source: origin.of(source), origin, schema: Some(text) })
+        } else if let Some(tag) = &arguments.structural_tag {
+            let (origin, text) = read_json(tag, "structural tag")?;
+            let source = GrammarSource::structural_tag(text, schema_config(arguments));
+            Some(Source { source: origin.of(source), origin, schema: None })
         } else if let Some(path) = &arguments.gbnf {
             Some(Source::in_file(GrammarSource::gbnf(read_text(path)?), path))
         } else if let Some(path) = &arguments.lark {
@@ -103,7 +101,7 @@ impl Source {
 
     /// As [`read`](Source::read), where there must be one.
     pub(crate) fn require(arguments: &GrammarArguments) -> anyhow::Result<Source> {
-        let missing = "no grammar is given: one of --json-schema, --regex, --gbnf, --lark, --grammar, --choice is needed";
+        let missing = "no grammar is given: one of --json-schema, --structural-tag, --regex, --gbnf, --lark, --grammar, --choice is needed";
         Source::read(arguments)?.ok_or_else(|| anyhow!(missing))
     }
 
@@ -164,14 +162,22 @@ impl Source {
     }
 }
 
-/// Reads a schema, and says from where.
-fn read_schema(argument: &SchemaArgument) -> anyhow::Result<(Origin, String)> {
+/// How JSON Schemas are read.
+fn schema_config(arguments: &GrammarArguments) -> SchemaConfig {
+    let mut config = SchemaConfig::default();
+    config.whitespace = arguments.whitespace.into();
+    config.strict = !arguments.lenient;
+    config
+}
+
+/// Reads a schema or structural tag, and says from where. `what`: what messages call it.
+fn read_json(argument: &JsonArgument, what: &str) -> anyhow::Result<(Origin, String)> {
     Ok(match argument {
-        SchemaArgument::File(path) => (Origin::File(path.clone()), read_text(path)?),
-        SchemaArgument::StandardInput => {
-            (Origin::StandardInput, utf8(input::read_stdin("schema")?, &Origin::StandardInput)?)
+        JsonArgument::File(path) => (Origin::File(path.clone()), read_text(path)?),
+        JsonArgument::StandardInput => {
+            (Origin::StandardInput, utf8(input::read_stdin(what)?, &Origin::StandardInput)?)
         }
-        SchemaArgument::Text(text) => (Origin::Json, text.clone()),
+        JsonArgument::Text(text) => (Origin::Json, text.clone()),
     })
 }
 
@@ -189,6 +195,11 @@ fn utf8(bytes: Vec<u8>, name: &dyn fmt::Display) -> anyhow::Result<String> {
 }
 
 impl Origin {
+    /// The source with the file that its text is from.
+    fn of(&self, source: GrammarSource) -> GrammarSource {
+        if let Origin::File(path) = self { source.file(path) } else { source }
+    }
+
     /// The error with the name of its source before it, unless its source frame has the name. An error in a schema's
     /// pattern has a pointer, and its frame shows the pattern without the file.
     fn name(&self, error: maskwright::Error) -> anyhow::Error {

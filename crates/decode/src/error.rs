@@ -18,6 +18,8 @@ pub struct DecodeError(#[from] Kind);
 pub(crate) enum Kind {
     #[error("the prompt is empty: a model needs at least one token, such as its beginning-of-text token")]
     EmptyPrompt,
+    #[error("a piece of the template is tokens; the pieces around holes that a model fills must be text")]
+    PieceOfTokens,
     #[error("the prompt has {given} tokens, the model's context holds {allowed}")]
     PromptTooLong { given: usize, allowed: usize },
     #[error("{name} is {given}, it must be {allowed}")]

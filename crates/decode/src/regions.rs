@@ -166,6 +166,7 @@ impl Run<'_> {
         for (index, part) in parts.iter().enumerate() {
             let flow = match part {
                 Part::Text(text) => self.write(text),
+                Part::Tokens(_) => return Err(Kind::PieceOfTokens.into()),
                 Part::Hole(hole) => self.fill(*hole, &parts[index + 1..])?,
             };
             if flow.is_break() {
@@ -299,7 +300,7 @@ impl Run<'_> {
             // Holes further on are left out: the model has no token for "something".
             let texts = after.iter().filter_map(|part| match part {
                 Part::Text(text) => Some(text.as_slice()),
-                Part::Hole(_) => None,
+                Part::Tokens(_) | Part::Hole(_) => None,
             });
             tokens.push(suffix);
             tokens.extend(self.encoded(&texts.collect::<Vec<_>>().concat())?);

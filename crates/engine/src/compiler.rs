@@ -9,7 +9,7 @@ use maskwright_lexing::{
     Choice, Discipline, LarkTerminal, Lexer, LexerLimits, TerminalSet, lark_contextual_terminals,
     lark_terminals,
 };
-use maskwright_vocabulary::Vocabulary;
+use maskwright_vocabulary::{TokenId, Vocabulary};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
@@ -17,6 +17,7 @@ use crate::budget::Spelling;
 use crate::lexed::LexedTables;
 use crate::machine::Machine;
 use crate::memory::{Counted, Memory};
+use crate::named_tokens::{NamedTokens, Readings};
 use crate::rows::{
     KnownRow, MAX_RESIDUE, MAX_TREE, OncePerKey, ReadRow, Rows, SavedError, SavedRows, Writer,
 };
@@ -113,6 +114,7 @@ impl Compiler {
     /// # Errors
     /// If the grammar's language is empty, a limit is reached, or the work is cancelled through `fuel`.
     pub fn compile(&self, grammar: Grammar, fuel: &Fuel) -> Result<Arc<EngineGrammar>, Error> {
+        let (grammar, named) = NamedTokens::over_bytes(grammar, self.vocabulary(), fuel)?;
         let facts: Vec<TerminalFacts> = grammar
             .terminals()
             .iter()
@@ -121,7 +123,7 @@ impl Compiler {
         let grammar = reduce(grammar, |terminal: TerminalId| facts[terminal.index()], fuel)?;
         let network = Network::new(grammar, fuel)?;
         let machine = Machine::new(self.0.clone(), network)?;
-        Ok(EngineGrammar::new(self.0.clone(), None, machine))
+        Ok(EngineGrammar::new(self.0.clone(), None, named, machine))
     }
 
     /// Compiles a grammar over the tokens of Lark's basic lexer: a text is in the language iff that lexer
@@ -138,7 +140,7 @@ impl Compiler {
     /// use maskwright_engine::{Compiler, Matcher};
     /// use maskwright_grammar::{GrammarBuilder, LexedGrammar, TerminalId};
     /// use maskwright_lexing::{Flags, LarkTerminal, parse_python};
-    /// use maskwright_vocabulary::Vocabulary;
+    /// use maskwright_vocabulary::{TokenId, Vocabulary};
     /// let terminal = |name: &str, source: &str| LarkTerminal {
     ///     name: name.to_owned(),
     ///     pattern: parse_python(source, Flags::default(), &Fuel::new(1_000)).unwrap(),
@@ -191,7 +193,7 @@ impl Compiler {
     /// use maskwright_engine::{Compiler, Matcher};
     /// use maskwright_grammar::{GrammarBuilder, LexedGrammar};
     /// use maskwright_lexing::{Flags, LarkTerminal, parse_python};
-    /// use maskwright_vocabulary::Vocabulary;
+    /// use maskwright_vocabulary::{TokenId, Vocabulary};
     /// let terminal = |name: &str, source: &str| LarkTerminal {
     ///     name: name.to_owned(),
     ///     pattern: parse_python(source, Flags::default(), &Fuel::new(1_000)).unwrap(),
@@ -231,6 +233,7 @@ impl Compiler {
         is_contextual: bool,
         fuel: &Fuel,
     ) -> Result<Arc<EngineGrammar>, EngineError> {
+        let (grammar, layout, named) = NamedTokens::with_lexer(grammar, layout, self.vocabulary(), fuel)?;
         // A terminal that the lexer never finds, or that matches nothing by itself, has no token.
         let (terminals, discipline, choice) = if is_contextual {
             let terminals = lark_contextual_terminals(&grammar.terminals, &ignored(&grammar), fuel)?;
@@ -253,7 +256,7 @@ impl Compiler {
         let names = terminals.into_iter().map(|terminal| terminal.name).chain(declared).collect();
         let tables = Arc::new(LexedTables::new(lexer, names, ignored, layout, is_contextual)?);
         let machine = Machine::new_lexed(self.0.clone(), network, tables.clone())?;
-        Ok(EngineGrammar::new(self.0.clone(), Some(tables), machine))
+        Ok(EngineGrammar::new(self.0.clone(), Some(tables), named, machine))
     }
 
     /// Makes the rows of `terminals` now, those of all residues if they are few, so that no mask has to wait for
@@ -324,7 +327,7 @@ impl Compiler {
     /// ```
     /// # use maskwright_automata::{Fuel, Regex};
     /// # use maskwright_engine::Compiler;
-    /// # use maskwright_vocabulary::Vocabulary;
+    /// # use maskwright_vocabulary::{TokenId, Vocabulary};
     /// # let tokens = ["yes", "no", "n", "o", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
     /// # let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[4], None).unwrap().shared();
     /// let compiler = Compiler::new(vocabulary.clone(), Default::default());
@@ -385,7 +388,8 @@ impl Shared {
     fn facts(&self, regex: &Regex, fuel: &Fuel) -> Result<TerminalFacts, EngineError> {
         fuel.spend(1)?;
         if !regex.is_extended() {
-            return Ok(TerminalFacts { is_nullable: regex.is_nullable(), has_proper_words: true });
+            let has_proper_words = !matches!(regex.node(), Node::Empty);
+            return Ok(TerminalFacts { is_nullable: regex.is_nullable(), has_proper_words });
         }
         let automaton = self.automaton(regex, fuel)?;
         let located = |error| EngineError::automaton(format!("{regex:?}"), error);
@@ -469,6 +473,8 @@ impl AutomatonCache {
 pub struct EngineGrammar {
     shared: Arc<Shared>,
     lexed: Option<Arc<LexedTables>>,
+    /// The tokens that the grammar names.
+    named: Option<NamedTokens>,
     /// The machine that new sessions start on. Locked to be copied or replaced only.
     machine: Mutex<Arc<SharedMachine>>,
     /// What goes with the grammar and is not the engine's.
@@ -478,11 +484,16 @@ pub struct EngineGrammar {
 }
 
 impl EngineGrammar {
-    fn new(shared: Arc<Shared>, lexed: Option<Arc<LexedTables>>, machine: Machine) -> Arc<EngineGrammar> {
+    fn new(
+        shared: Arc<Shared>,
+        lexed: Option<Arc<LexedTables>>,
+        named: Option<NamedTokens>,
+        machine: Machine,
+    ) -> Arc<EngineGrammar> {
         let machine = Mutex::new(Arc::new(SharedMachine::new(machine)));
         let beside = Mutex::new(Counted::new(shared.clone()));
         let last_use = AtomicU64::new(shared.memory.now());
-        let grammar = Arc::new(EngineGrammar { shared, lexed, machine, beside, last_use });
+        let grammar = Arc::new(EngineGrammar { shared, lexed, named, machine, beside, last_use });
         grammar.shared.memory.add(&grammar);
         grammar.shared.keep_within_limit();
         grammar
@@ -521,6 +532,17 @@ impl EngineGrammar {
     /// The vocabulary that masks are over.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.shared.vocabulary
+    }
+
+    /// How `token` can be read.
+    pub(crate) fn readings(&self, token: TokenId) -> Readings<'_> {
+        let text = self.vocabulary().text(token).filter(|_| token.index() < self.vocabulary().n_vocab());
+        Readings { text, symbol: self.named().and_then(|named| named.symbol(token)) }
+    }
+
+    /// The tokens that the grammar names.
+    pub(crate) fn named(&self) -> Option<&NamedTokens> {
+        self.named.as_ref()
     }
 
     /// What the grammar has beside its rules, if it is lexed.
@@ -585,7 +607,8 @@ impl EngineGrammar {
     pub fn memory_usage(&self) -> usize {
         let machine = self.machine.lock().clone();
         let tables = machine.lock().count();
-        tables + self.beside.lock().n_bytes()
+        let named = self.named.as_ref().map_or(0, NamedTokens::memory_usage);
+        tables + named + self.beside.lock().n_bytes()
     }
 }
 

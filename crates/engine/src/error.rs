@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use maskwright_automata::{Automaton, AutomatonError, FuelError, StateId};
-use maskwright_error::{Error, ErrorKind};
+use maskwright_error::{Error, ErrorKind, Place};
 use maskwright_grammar::GrammarError;
 use maskwright_lexing::LexError;
 
@@ -51,6 +51,18 @@ enum Kind {
     BudgetOrders,
     TooManyTokens,
     CannotBeSpelled,
+    UnknownToken {
+        name: String,
+        meant: Option<String>,
+    },
+    NoSuchIds {
+        first: u32,
+        last: u32,
+        n_vocab: usize,
+    },
+    TooManyNamedTokens {
+        limit: usize,
+    },
     NotThatLong {
         asked: usize,
         accepted: usize,
@@ -99,6 +111,29 @@ impl EngineError {
             terminal.push('…');
         }
         EngineError(Kind::Automaton { terminal, error })
+    }
+
+    /// The grammar names a token that the vocabulary lacks; `meant` is a similar name.
+    pub(crate) fn unknown_token(name: &str, meant: Option<&str>) -> EngineError {
+        EngineError(Kind::UnknownToken { name: name.to_owned(), meant: meant.map(str::to_owned) })
+    }
+
+    /// The grammar names tokens by ids that are out of range, or that come in the wrong order.
+    pub(crate) fn no_such_ids(first: u32, last: u32, n_vocab: usize) -> EngineError {
+        EngineError(Kind::NoSuchIds { first, last, n_vocab })
+    }
+
+    /// The grammar tells more than `limit` kinds of tokens apart by their ids.
+    pub(crate) fn too_many_named_tokens(limit: usize) -> EngineError {
+        EngineError(Kind::TooManyNamedTokens { limit })
+    }
+
+    /// What to do about it, if that is known.
+    fn hint(&self) -> Option<String> {
+        match &self.0 {
+            Kind::UnknownToken { meant: Some(meant), .. } => Some(format!("did you mean `{meant}`?")),
+            _ => None,
+        }
     }
 
     /// Saved rows were refused.
@@ -219,6 +254,7 @@ impl EngineError {
             | Kind::BudgetOrders
             | Kind::TooManyTokens
             | Kind::LexedLimit { .. }
+            | Kind::TooManyNamedTokens { .. }
             | Kind::WatchSearch { .. } => true,
             Kind::NoText
             | Kind::MaskTooShort { .. }
@@ -228,6 +264,8 @@ impl EngineError {
             | Kind::Broken
             | Kind::Search(_)
             | Kind::Unknown
+            | Kind::UnknownToken { .. }
+            | Kind::NoSuchIds { .. }
             | Kind::CannotBeSpelled => false,
         }
     }
@@ -244,7 +282,15 @@ impl EngineError {
 
     /// Whether the grammar is at fault, rather than the call.
     fn is_of_grammar(&self) -> bool {
-        matches!(self.0, Kind::Grammar(_) | Kind::Automaton { .. } | Kind::Lexer(_) | Kind::NoText)
+        matches!(
+            self.0,
+            Kind::Grammar(_)
+                | Kind::Automaton { .. }
+                | Kind::Lexer(_)
+                | Kind::NoText
+                | Kind::UnknownToken { .. }
+                | Kind::NoSuchIds { .. }
+        )
     }
 }
 
@@ -297,6 +343,24 @@ impl fmt::Display for EngineError {
             Kind::NotThatLong { asked, accepted } => {
                 write!(f, "cannot roll back {asked} tokens: only {accepted} were accepted")
             }
+            Kind::UnknownToken { name, meant } => {
+                write!(f, "the tokenizer has no token that is called {name:?}")?;
+                match meant {
+                    Some(meant) => write!(f, "; did you mean {meant:?}?"),
+                    None => Ok(()),
+                }
+            }
+            Kind::NoSuchIds { first, last, n_vocab } if first > last => {
+                write!(f, "no token ids are from {first} to {last}; the vocabulary has {n_vocab} ids")
+            }
+            Kind::NoSuchIds { first, last, n_vocab } => {
+                let id = if (*first as usize) < *n_vocab { last } else { first };
+                write!(f, "no token has the id {id}: the vocabulary has {n_vocab} ids")
+            }
+            Kind::TooManyNamedTokens { limit } => write!(
+                f,
+                "the grammar tells more than {limit} kinds of tokens apart by their ids"
+            ),
             Kind::SavedRows { reason } => f.write_str(reason),
             Kind::Broken => f.write_str(
                 "an earlier call of this session ended in an internal error, so its state is lost; start a new session",
@@ -316,7 +380,8 @@ impl From<EngineError> for Error {
             error if error.is_broken() => ErrorKind::Internal,
             _ => ErrorKind::State,
         };
-        Error::new(ErrorKind::of(error.is_cancelled(), error.is_limit(), otherwise), error)
+        let place = Place { hint: error.hint(), ..Place::default() };
+        Error::new(ErrorKind::of(error.is_cancelled(), error.is_limit(), otherwise), error).at(place)
     }
 }
 

@@ -50,7 +50,7 @@ impl Matcher {
                 )
             });
         }
-        let Some(bytes) = vocabulary.token_bytes(token) else {
+        let Some(bytes) = vocabulary.text(token) else {
             return Ok(format!(
                 "token {} is refused: it has no text (a special token or an unused id)",
                 token.0

@@ -1,21 +1,43 @@
 //! Forced text: what must come next, whatever the model thinks (jump-forward decoding).
 
-use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
+use maskwright_vocabulary::{TokenId, Trie, Vocabulary, symbol_text};
 
-use crate::{Error, Matcher};
+use crate::matcher::written;
+use crate::{EngineError, Error, Matcher};
+
+/// A part of what is forced.
+enum Forced {
+    Text(Vec<u8>),
+    /// A token that the grammar names.
+    Token(TokenId),
+}
 
 /// The longest run of forced bytes that is looked for at once.
 const MAX_FORCED: usize = 1 << 16;
 
 impl Matcher {
-    /// The longest run of bytes that every completion goes on with, up to 64 KiB.
+    /// The longest run of bytes that every completion goes on with, up to 64 KiB. A token that the grammar names by its id is
+    /// in it as the tokenizer writes it.
     ///
     /// # Errors
     /// If a limit is reached.
     pub fn forced_bytes(&self) -> Result<Vec<u8>, Error> {
+        let vocabulary = self.grammar().vocabulary();
+        let mut bytes = Vec::new();
+        for part in self.forced()? {
+            match part {
+                Forced::Text(text) => bytes.extend(text),
+                Forced::Token(token) => bytes.extend_from_slice(&written(vocabulary, token)),
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// What every completion goes on with.
+    fn forced(&self) -> Result<Vec<Forced>, EngineError> {
         let mut forced = Vec::new();
         if self.is_terminated() {
-            return Ok(forced);
+            return Ok(Vec::new());
         }
         let mut config = self.state.config;
         self.ask(|machine| {
@@ -27,7 +49,26 @@ impl Matcher {
             }
             Ok(())
         })?;
-        Ok(forced)
+        Ok(self.parts(&forced))
+    }
+
+    /// Texts and named tokens, of which the engine's text consists; up to the first symbol that stands for several tokens.
+    fn parts(&self, text: &[u8]) -> Vec<Forced> {
+        let [mark, _] = symbol_text(0);
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let n_text = rest.iter().position(|&byte| byte == mark).unwrap_or(rest.len());
+            let (text, after) = rest.split_at(n_text);
+            if !text.is_empty() {
+                parts.push(Forced::Text(text.to_vec()));
+            }
+            let [_, symbol, after @ ..] = after else { break };
+            let Some(token) = self.grammar().named().and_then(|named| named.only(*symbol)) else { break };
+            parts.push(Forced::Token(token));
+            rest = after;
+        }
+        parts
     }
 
     /// Tokens that may be taken without asking the model: the tokenizer's own segmentation of the
@@ -41,7 +82,7 @@ impl Matcher {
     /// If a limit is reached.
     pub fn forced_tokens(&self, encode: impl Fn(&[u8]) -> Vec<u32>) -> Result<Vec<TokenId>, Error> {
         let vocabulary = self.grammar().vocabulary().clone();
-        let forced = self.forced_bytes()?;
+        let forced = self.forced()?;
         if forced.is_empty() {
             let config = self.state.config;
             let is_end = !self.is_terminated()
@@ -51,20 +92,38 @@ impl Matcher {
             let eos = vocabulary.eos_token_ids().first().filter(|_| is_end);
             return Ok(eos.map(|&id| TokenId(id)).into_iter().collect());
         }
-        let mut ends_text = self.fork();
-        let is_end = ends_text.accept_bytes(&forced)?
-            && ends_text.ask(|machine| Ok(machine.next_bytes(ends_text.state.config)?.is_empty()))?;
-        let n_stable = if is_end { forced.len() } else { stable_prefix(&vocabulary, &forced) };
         let mut tokens = Vec::new();
-        let mut position = 0;
-        for id in encode(&forced) {
-            let token = TokenId(id);
-            let Some(bytes) = vocabulary.token_bytes(token) else { break };
-            if !forced[position..].starts_with(bytes) || position + bytes.len() > n_stable {
+        let mut after = self.fork();
+        for (index, part) in forced.iter().enumerate() {
+            let text = match part {
+                Forced::Token(token) => {
+                    tokens.push(*token);
+                    after.accept_token(*token)?;
+                    continue;
+                }
+                Forced::Text(text) => text,
+            };
+            // No token reaches beyond the end of the text, and none into a token that is named by its id.
+            let is_last = index + 1 == forced.len()
+                && !(after.accept_bytes(text)?
+                    && after.ask(|machine| Ok(machine.next_bytes(after.state.config)?.is_empty()))?);
+            let n_stable = if is_last { stable_prefix(&vocabulary, text) } else { text.len() };
+            let mut position = 0;
+            for id in encode(text) {
+                let token = TokenId(id);
+                let Some(bytes) = vocabulary.token_bytes(token) else { break };
+                if !text[position..].starts_with(bytes) || position + bytes.len() > n_stable {
+                    break;
+                }
+                position += bytes.len();
+                tokens.push(token);
+            }
+            if position < text.len() {
                 break;
             }
-            position += bytes.len();
-            tokens.push(token);
+            if index + 1 < forced.len() {
+                after.accept_bytes(text)?;
+            }
         }
         if self.max_tokens().is_some() {
             // The tokenizer's segmentation may take more tokens than are left.

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use maskwright_automata::{Automaton, ByteSet, Fuel, StateId};
 use maskwright_grammar::{ExprId, Seen, Symbol};
-use maskwright_vocabulary::{Mask, mask_words};
+use maskwright_vocabulary::Mask;
 
 use crate::configuration::ConfigId;
 use crate::machine::Machine;
@@ -328,7 +328,7 @@ fn row_counts(
     let max_bytes = vocabulary.max_token_bytes() as u32;
     let residue = automaton.row_key(residue, max_bytes).map_err(located)?;
     let row = machine.parser.shared.rows.get(automaton, residue).map_err(located)?;
-    let mut inside = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
+    let mut inside = MaskBuilder::new(vocabulary.n_words());
     row.add_inside(&mut inside);
     let n_inside = inside.finish().len();
     let max_exits = machine.parser.shared.options.max_exits;

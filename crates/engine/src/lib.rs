@@ -27,6 +27,7 @@ mod mask;
 mod mask_form;
 mod matcher;
 mod memory;
+mod named_tokens;
 mod parser;
 mod rows;
 mod shared_machine;
@@ -40,4 +41,8 @@ pub(crate) use error::EngineError;
 pub use limits::{ExitRows, Limits, Options};
 pub use maskwright_error::{Error, ErrorKind};
 pub use maskwright_grammar::Layout;
+#[doc(hidden)]
+pub use matcher::written;
 pub use matcher::{Matcher, Taken};
+#[doc(hidden)]
+pub use named_tokens::NamedTokens;

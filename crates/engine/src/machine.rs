@@ -174,6 +174,23 @@ impl Machine {
         Ok(Some(config))
     }
 
+    /// The configuration of the readings of both.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn union(&mut self, first: ConfigId, second: ConfigId) -> Result<ConfigId, EngineError> {
+        if first == second {
+            return Ok(first);
+        }
+        if let Some((lexed, parser)) = self.lexed_mut() {
+            return lexed.union(parser, first, second);
+        }
+        let configs = &self.parser.configs;
+        let is_accepting = configs.is_accepting(first) || configs.is_accepting(second);
+        let mut threads = [configs.threads(first), configs.threads(second)].concat();
+        Ok(self.parser.intern(&mut threads, is_accepting)?.unwrap_or(first))
+    }
+
     /// The bytes that can come after one more byte, as [`next_bytes`](Machine::next_bytes) of the configuration there, which is not
     /// made; none if no word of the language goes on so.
     ///

@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 
 use maskwright_automata::{Automaton, ByteSet, StateId};
 use maskwright_grammar::{TerminalId, Watch};
-use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, mask_words};
+use maskwright_vocabulary::{TokenId, Trie, TrieNodeId};
 use rustc_hash::FxHashMap;
 
 use crate::EngineError;
@@ -200,7 +200,7 @@ impl Machine {
     fn compute_mask(&mut self, config: ConfigId) -> Result<MaskForm, EngineError> {
         hooks::reach("mask");
         let vocabulary = self.parser.shared.vocabulary.clone();
-        let mut mask = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
+        let mut mask = MaskBuilder::new(vocabulary.n_words());
         if self.parser.configs.is_accepting(config) {
             let eos: Vec<TokenId> = vocabulary.eos_token_ids().iter().map(|&id| TokenId(id)).collect();
             mask.insert_all(&eos);

@@ -45,7 +45,7 @@ impl MaskForm {
         }
     }
 
-    /// Writes the set over `words`; words past the vocabulary's are cleared.
+    /// Writes the set over `words`; words past the vocabulary's are cleared, and ids that have no place in `words` left out.
     pub(crate) fn write(&self, words: &mut [u32]) {
         match self {
             MaskForm::Sparse(tokens) => {
@@ -57,6 +57,21 @@ impl MaskForm {
                 copy(base, words);
                 clear_all(words, removed);
                 set_all(words, added);
+            }
+        }
+    }
+
+    /// Adds the set to what is in `words`; ids that have no place there are left out.
+    pub(crate) fn add_to(&self, words: &mut [u32]) {
+        match self {
+            MaskForm::Sparse(tokens) | MaskForm::Listed(tokens, _) => set_all(words, tokens),
+            MaskForm::Dense(packed) => {
+                words.iter_mut().zip(packed.iter()).for_each(|(word, more)| *word |= more);
+            }
+            MaskForm::Delta { base, .. } => {
+                let mut set = vec![0; base.len()];
+                self.write(&mut set);
+                words.iter_mut().zip(set).for_each(|(word, more)| *word |= more);
             }
         }
     }
@@ -133,7 +148,7 @@ impl MaskForm {
 /// How many of `n_vocab` tokens are not in the packed set; any number above `enough` if there are more than that.
 fn lacks(words: &[u32], n_vocab: usize, enough: usize) -> usize {
     let mut n_lacking = 0;
-    for (index, word) in words.iter().enumerate() {
+    for (index, word) in words.iter().enumerate().take(n_vocab.div_ceil(32)) {
         let n_bits = (n_vocab - index * 32).min(32);
         n_lacking += n_bits - word.count_ones() as usize;
         if n_lacking > enough {
@@ -144,20 +159,24 @@ fn lacks(words: &[u32], n_vocab: usize, enough: usize) -> usize {
 }
 
 fn copy(from: &[u32], words: &mut [u32]) {
-    let (own, rest) = words.split_at_mut(from.len());
-    own.copy_from_slice(from);
+    let (own, rest) = words.split_at_mut(from.len().min(words.len()));
+    own.copy_from_slice(&from[..own.len()]);
     rest.fill(0);
 }
 
 fn set_all(words: &mut [u32], tokens: &[u32]) {
     for &token in tokens {
-        words[token as usize / 32] |= 1 << (token % 32);
+        if let Some(word) = words.get_mut(token as usize / 32) {
+            *word |= 1 << (token % 32);
+        }
     }
 }
 
 fn clear_all(words: &mut [u32], tokens: &[u32]) {
     for &token in tokens {
-        words[token as usize / 32] &= !(1 << (token % 32));
+        if let Some(word) = words.get_mut(token as usize / 32) {
+            *word &= !(1 << (token % 32));
+        }
     }
 }
 

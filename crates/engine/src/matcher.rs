@@ -5,16 +5,19 @@
 //! ([`Matcher::make_rows`]), and a search for a word before the step that needs it. So sessions of one grammar work at the same
 //! time. ARCHITECTURE.md ("Locks") says at what they still take turns.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use maskwright_grammar::Watching;
-use maskwright_vocabulary::{Mask, TokenId, mask_words};
+use maskwright_vocabulary::{Mask, TokenId, Vocabulary, mask_words, symbol_text};
 
 use crate::budget::MaskWithin;
 use crate::configuration::ConfigId;
 use crate::machine::Machine;
+use crate::mask_form::MaskForm;
+use crate::named_tokens::Readings;
 use crate::shared_machine::SharedMachine;
 use crate::watched::Place;
 use crate::{EngineError, EngineGrammar, Error, MaskStatus};
@@ -212,8 +215,19 @@ impl Matcher {
             return Ok(self.fill_after_end(words));
         }
         self.mask_status = status;
+        Ok(self.write(&form, words))
+    }
+
+    /// Writes the tokens of `form`, also those that its symbols stand for; whether some token is not among them.
+    fn write(&self, form: &MaskForm, words: &mut [u32]) -> bool {
+        let vocabulary = self.grammar.vocabulary();
+        let (words, rest) = words.split_at_mut(mask_words(vocabulary.n_vocab()));
+        rest.fill(0);
         form.write(words);
-        Ok(!form.is_full(self.grammar.vocabulary().n_vocab()))
+        let Some(named) = self.grammar.named() else { return !form.is_full(vocabulary.n_vocab()) };
+        named.add_tokens(form, vocabulary, words);
+        let n_tokens: u32 = words.iter().map(|word| word.count_ones()).sum();
+        (n_tokens as usize) < vocabulary.n_vocab()
     }
 
     /// [`fill_mask`](Matcher::fill_mask) without waiting or working: `None`, with `words` as it was, if the mask is not known
@@ -235,8 +249,7 @@ impl Matcher {
             return Some(Err(error.into()));
         }
         self.mask_status = status;
-        form.write(words);
-        Some(Ok(!form.is_full(self.grammar.vocabulary().n_vocab())))
+        Some(Ok(self.write(&form, words)))
     }
 
     fn check_width(&self, words: &[u32]) -> Result<(), EngineError> {
@@ -306,17 +319,17 @@ impl Matcher {
         if self.max_tokens.is_some() {
             return None;
         }
-        let vocabulary = self.grammar.vocabulary().clone();
+        let readings = self.grammar.readings(token);
+        let is_eos = self.grammar.vocabulary().is_eos(token);
         let state = &self.state;
         let next = self.ask_known(|machine| {
             if state.is_terminated {
                 return Ok(None);
             }
-            if vocabulary.is_eos(token) {
-                return Ok(machine.is_accepting(state.config).then(|| state.ended()));
+            if is_eos && machine.is_accepting(state.config) {
+                return Ok(Some(state.ended()));
             }
-            let Some(bytes) = vocabulary.token_bytes(token) else { return Ok(None) };
-            let next = machine.after_bytes(state, bytes)?;
+            let next = machine.after_readings(state, &readings)?;
             Ok(next.map(|next| State { n_tokens: next.n_tokens + 1, ..next }))
         })?;
         Some(next.map_err(Error::from).map(|next| match next {
@@ -363,7 +376,7 @@ impl Matcher {
     /// # Errors
     /// If a limit is reached.
     pub fn accept_bytes(&mut self, bytes: &[u8]) -> Result<bool, Error> {
-        if self.state.is_terminated {
+        if self.state.is_terminated || text_prefix(bytes) < bytes.len() {
             return Ok(false);
         }
         let Some(mut next) = self.after_bytes(&self.state, bytes)? else { return Ok(false) };
@@ -384,7 +397,7 @@ impl Matcher {
         if self.state.is_terminated {
             return Ok(0);
         }
-        Ok(self.advance(&self.state, bytes)?.0)
+        Ok(self.advance(&self.state, &bytes[..text_prefix(bytes)])?.0)
     }
 
     /// Undoes the last `n_steps` accepted tokens (or runs of bytes), past an end-of-sequence token too.
@@ -452,15 +465,18 @@ impl Matcher {
         self.state.n_tokens
     }
 
-    /// The bytes accepted so far. An end-of-sequence token has none.
+    /// The bytes accepted so far, with the names of special tokens that the grammar names. An end-of-sequence token that has
+    /// ended the text has none.
     pub fn text(&self) -> Vec<u8> {
         let vocabulary = self.grammar.vocabulary();
         let mut text = Vec::new();
-        for taken in self.taken() {
-            text.extend_from_slice(match taken {
-                Taken::Token(token) => vocabulary.token_bytes(*token).unwrap_or_default(),
-                Taken::Bytes(bytes) => bytes,
-            });
+        let taken = self.taken();
+        let n_within = taken.len() - usize::from(self.state.is_terminated);
+        for taken in &taken[..n_within] {
+            match taken {
+                Taken::Token(token) => text.extend_from_slice(&written(vocabulary, *token)),
+                Taken::Bytes(bytes) => text.extend_from_slice(bytes),
+            }
         }
         text
     }
@@ -528,24 +544,28 @@ impl Matcher {
     }
 
     fn after_token(&self, state: &State, token: TokenId) -> Result<Option<State>, EngineError> {
-        let vocabulary = self.grammar.vocabulary();
         if state.is_terminated {
             return Ok(None);
         }
-        if vocabulary.is_eos(token) {
-            let is_accepting = self.ask(|machine| Ok(machine.is_accepting(state.config)))?;
+        // Where a token can be part of the text and can end it, it ends it.
+        let is_end = self.grammar.vocabulary().is_eos(token)
+            && self.ask(|machine| Ok(machine.is_accepting(state.config)))?;
+        if is_end {
             let has_room = self.max_tokens.is_none_or(|limit| state.n_tokens < limit);
-            return Ok((is_accepting && has_room).then(|| state.ended()));
+            return Ok(has_room.then(|| state.ended()));
         }
-        let Some(bytes) = vocabulary.token_bytes(token) else { return Ok(None) };
-        let Some(mut next) = self.after_bytes(state, bytes)? else { return Ok(None) };
+        let readings = self.grammar.readings(token);
+        let next = self.ask(|machine| machine.after_readings(state, &readings))?;
+        let Some(mut next) = next else { return Ok(None) };
         next.n_tokens += 1;
         let fits = match self.fits(&next)? {
             Some(fits) => fits,
             // The mask was searched for with more patience if no token was left otherwise.
             None => {
                 let left = self.tokens_left(state).unwrap_or(0);
-                self.ask(|machine| machine.mask_within(state, left))?.0.contains(token)
+                let form = self.ask(|machine| machine.mask_within(state, left))?.0;
+                let symbol = readings.symbol.map(|symbol| self.grammar.vocabulary().symbol(symbol));
+                form.contains(token) || symbol.is_some_and(|symbol| form.contains(symbol))
             }
         };
         Ok(fits.then_some(next))
@@ -620,7 +640,42 @@ impl Matcher {
     }
 }
 
+/// How a token is shown in a text: its bytes, its name, or its id as Lark grammars write it.
+#[doc(hidden)]
+pub fn written(vocabulary: &Vocabulary, token: TokenId) -> Cow<'_, [u8]> {
+    let bytes = vocabulary.token_bytes(token).or_else(|| vocabulary.name(token).map(str::as_bytes));
+    bytes.map_or_else(|| Cow::Owned(format!("<[{}]>", token.0).into_bytes()), Cow::Borrowed)
+}
+
+/// The length of the longest prefix of `bytes` that can be text: what spells a symbol can't.
+fn text_prefix(bytes: &[u8]) -> usize {
+    let [mark, _] = symbol_text(0);
+    bytes.iter().position(|&byte| byte == mark).unwrap_or(bytes.len())
+}
+
 impl Machine {
+    /// The state after a token, read in each of its ways; `None` if no text goes on so.
+    fn after_readings(
+        &mut self,
+        state: &State,
+        readings: &Readings<'_>,
+    ) -> Result<Option<State>, EngineError> {
+        let as_text = match readings.text {
+            Some(bytes) => self.after_bytes(state, bytes)?,
+            None => None,
+        };
+        let Some(symbol) = readings.symbol else { return Ok(as_text) };
+        let by_id = self.after_bytes(state, &symbol_text(symbol))?;
+        match (as_text, by_id) {
+            // A grammar with a watch is a JSON Schema's, and names no tokens.
+            (Some(as_text), Some(by_id)) => {
+                let config = self.union(as_text.config, by_id.config)?;
+                Ok(Some(State { config, ..as_text }))
+            }
+            (as_text, by_id) => Ok(as_text.or(by_id)),
+        }
+    }
+
     /// The mask of a state without a limit on tokens.
     fn mask_at(&mut self, state: &State) -> Result<MaskWithin, EngineError> {
         match &state.watching {

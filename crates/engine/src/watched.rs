@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
 use maskwright_grammar::{Doubt, Mark, Marks, Watch, Watched, Watching};
-use maskwright_vocabulary::{TokenId, Trie, Vocabulary, mask_words};
+use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use crate::EngineError;
@@ -90,7 +90,7 @@ impl DoubtfulTokens {
     pub(crate) fn of(watch: &dyn Watch, vocabulary: &Vocabulary) -> DoubtfulTokens {
         let mut doubtful = DoubtfulTokens::default();
         for id in 0..vocabulary.n_vocab() as u32 {
-            let Some(bytes) = vocabulary.token_bytes(TokenId(id)) else { continue };
+            let Some(bytes) = vocabulary.text(TokenId(id)) else { continue };
             doubtful.doubted.add(TokenId(id), watch.doubt(bytes));
             doubtful.beginning.add(TokenId(id), watch.begins(bytes));
         }
@@ -246,7 +246,7 @@ impl Machine {
         self.parser.begin_work()?;
         let place = &Place { config, watching: watching.clone() };
         let vocabulary = self.parser.shared.vocabulary.clone();
-        let n_words = mask_words(vocabulary.n_vocab());
+        let n_words = vocabulary.n_words();
         let Some(config) = self.admitted(place)? else {
             return Ok((Arc::new(MaskBuilder::new(n_words).finish()), MaskStatus::Exact));
         };
@@ -271,7 +271,7 @@ impl Machine {
             let behind = match behind {
                 Some(behind) => Some(behind),
                 None => {
-                    let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+                    let bytes = vocabulary.text(token).unwrap_or_default();
                     self.numbered_run(&mut search, &root, bytes)?
                 }
             };

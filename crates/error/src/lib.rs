@@ -3,9 +3,13 @@
 //! The crates below the facade have errors of their own for their own use; at their public boundary each becomes an
 //! [`Error`]: a message, an [`ErrorKind`] to branch on, and a [`Place`] that programs can read.
 
+mod names;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+pub use names::nearest_name;
 
 /// Why a call failed. The message says where (line and column with a source frame, or a JSON pointer), what, and what to
 /// do about it; programs get the same from the accessors.

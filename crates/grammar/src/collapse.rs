@@ -72,7 +72,11 @@ impl Collapse<'_> {
         let regex = match self.grammar.pool.get(id) {
             Expr::Never => Some(Regex::empty()),
             Expr::Epsilon => Some(Regex::epsilon()),
-            Expr::Terminal(terminal) => Some(self.grammar.terminals[terminal.index()].clone()),
+            // Tokens that are named by their ids stay terminals of their own.
+            Expr::Terminal(terminal) => {
+                let regex = &self.grammar.terminals[terminal.index()];
+                (!regex.is_marked()).then(|| regex.clone())
+            }
             Expr::Rule(rule) => self.rule_regular[rule.index()].clone(),
             Expr::Seq(head, tail) => get(head).zip(get(tail)).map(|(head, tail)| Regex::concat([head, tail])),
             Expr::Alt(parts) => parts.iter().map(get).collect::<Option<Vec<_>>>().map(Regex::union),

@@ -8,9 +8,12 @@
 //! description, and 0xFF again. So the passes need no second kind of terminal, and a set may stand inside of a larger
 //! [`Regex`]. [`resolve`] replaces these words.
 
+use std::convert::Infallible;
 use std::fmt;
 
 use maskwright_automata::{Node, Regex};
+
+use crate::Grammar;
 
 /// The byte before and after a set's description. It occurs in no UTF-8 text.
 const MARK: u8 = 0xFF;
@@ -87,8 +90,13 @@ impl TokenSet {
         self.is_negated
     }
 
-    /// The word that stands for the set until it is [resolved](resolve).
+    /// The word that stands for the set until it is [resolved](resolve), as an expression.
     pub fn regex(&self) -> Regex {
+        Regex::literal(self.word())
+    }
+
+    /// The word that stands for the set.
+    pub fn word(&self) -> Vec<u8> {
         let mut word = vec![MARK, if self.is_negated { b'!' } else { b'=' }];
         for item in &self.items {
             let text = match item {
@@ -98,7 +106,20 @@ impl TokenSet {
             word.extend_from_slice(text.as_bytes());
         }
         word.push(MARK);
-        Regex::literal(word)
+        word
+    }
+
+    /// The set that a [word](TokenSet::word) stands for.
+    ///
+    /// ```
+    /// use maskwright_grammar::TokenSet;
+    /// let set = TokenSet::ids(7, 9);
+    /// assert_eq!(TokenSet::of_word(&set.word()), Some(set));
+    /// assert_eq!(TokenSet::of_word(b"<[7-9]>"), None);
+    /// ```
+    pub fn of_word(word: &[u8]) -> Option<TokenSet> {
+        let [MARK, inside @ .., MARK] = word else { return None };
+        TokenSet::read(inside)
     }
 
     /// The set that `word`, without the marks around it, stands for.
@@ -149,6 +170,41 @@ impl fmt::Display for TokenSet {
     }
 }
 
+impl Grammar {
+    /// The sets of tokens that the terminals name, in order, some more than once. Takes time in the number of terminals if there
+    /// are none.
+    pub fn token_sets(&self) -> Vec<TokenSet> {
+        let mut sets = Vec::new();
+        for terminal in &self.terminals {
+            let found = resolve::<Infallible>(terminal, &mut |set| {
+                sets.push(set.clone());
+                Ok(Regex::epsilon())
+            });
+            match found {
+                Ok(_) => {}
+                Err(never) => match never {},
+            }
+        }
+        sets
+    }
+
+    /// The same grammar with what `resolved` makes of each set of tokens.
+    ///
+    /// # Errors
+    /// Those of `resolved`.
+    pub fn with_tokens<E>(
+        mut self,
+        mut resolved: impl FnMut(&TokenSet) -> Result<Regex, E>,
+    ) -> Result<Grammar, E> {
+        for terminal in &mut self.terminals {
+            if let Some(regex) = resolve(terminal, &mut resolved)? {
+                *terminal = regex;
+            }
+        }
+        Ok(self)
+    }
+}
+
 /// `regex` with what `resolved` makes of each set of tokens in it; `None` if there is no set in it. Linear in the regex.
 ///
 /// # Errors
@@ -157,6 +213,9 @@ pub fn resolve<E>(
     regex: &Regex,
     resolved: &mut impl FnMut(&TokenSet) -> Result<Regex, E>,
 ) -> Result<Option<Regex>, E> {
+    if !regex.is_marked() {
+        return Ok(None);
+    }
     let word = |word: &[u8], resolved: &mut dyn FnMut(&TokenSet) -> Result<Regex, E>| {
         if !word.contains(&MARK) {
             return Ok(None);

@@ -2,9 +2,9 @@
 
 use maskwright_vocabulary::{TokenId, mask_contains, mask_insert, mask_words};
 
+use crate::choices::{Choice, Choices};
 use crate::derivation::Filling;
-use crate::lattice::{Piece, Step};
-use crate::parse::Parse;
+use crate::lattice::Piece;
 use crate::{Error, InfillError, Infiller};
 
 /// What may follow the end of a canvas's text.
@@ -62,7 +62,7 @@ pub struct Canvas {
     infiller: Infiller,
     config: CanvasConfig,
     positions: Vec<Option<TokenId>>,
-    parse: Parse,
+    parse: Choices,
     /// Whether the parse is that of `positions`.
     is_fresh: bool,
     /// Whether the positions can be filled, where that is known.
@@ -100,7 +100,7 @@ impl Canvas {
             return Err(InfillError::padding_is_text(padding.0).into());
         }
         Ok(Canvas {
-            parse: Parse::new(&infiller),
+            parse: Choices::new(&infiller),
             infiller,
             config,
             positions: positions.to_vec(),
@@ -215,11 +215,11 @@ impl Canvas {
     /// If a limit is reached.
     pub fn complete(&mut self) -> Result<Option<Vec<TokenId>>, Error> {
         self.refresh()?;
-        let Some((end, fillings)) = self.parse.fillings()? else { return Ok(None) };
+        let Some((end, fillings, _)) = self.parse.fillings(&self.choices())? else { return Ok(None) };
         let mut filled = self.positions.clone();
         for filling in fillings {
             if let Filling::Token { position, token } = filling {
-                filled[position] = Some(token);
+                filled[position] = Some(self.infiller.token_of(token));
             }
         }
         let eos = self.infiller.vocabulary().eos_token_ids().first().copied().map(TokenId);
@@ -269,18 +269,18 @@ impl Canvas {
         if self.is_fresh {
             return Ok(());
         }
-        let vocabulary = self.infiller.vocabulary();
-        let step = |position: &Option<TokenId>| -> Step {
-            let piece = match *position {
-                None => Piece::Token,
-                Some(token) => vocabulary.token_bytes(token).map_or(Piece::Stop, |b| Piece::Bytes(b.into())),
-            };
-            (piece, None)
-        };
-        let steps: Vec<Step> = self.positions.iter().map(step).collect();
-        self.parse.update(&steps, &self.ends())?;
+        self.parse.update(&self.choices(), &self.ends())?;
         self.is_fresh = true;
         Ok(())
+    }
+
+    /// The positions as steps of a lattice.
+    fn choices(&self) -> Vec<Choice> {
+        let pieces = |position: &Option<TokenId>| match *position {
+            None => vec![Piece::Token],
+            Some(token) => self.infiller.pieces(token),
+        };
+        self.positions.iter().map(|position| (pieces(position), None)).collect()
     }
 
     /// The boundaries where the text may end as far as the positions behind them go, ascending.

@@ -30,6 +30,7 @@ enum Kind {
     TooLong { given: usize, limit: usize },
     PaddingIsText { id: u32 },
     MaskTooShort { given: usize, needed: usize },
+    TooManyReadings { limit: usize },
     Watched,
 }
 
@@ -103,6 +104,11 @@ impl InfillError {
         InfillError(Kind::PaddingIsText { id })
     }
 
+    /// Known tokens that can be read both as text and by their ids have more than `limit` readings together.
+    pub(crate) fn too_many_readings(limit: usize) -> InfillError {
+        InfillError(Kind::TooManyReadings { limit })
+    }
+
     pub(crate) fn mask_too_short(given: usize, needed: usize) -> InfillError {
         InfillError(Kind::MaskTooShort { given, needed })
     }
@@ -113,7 +119,10 @@ impl InfillError {
             Kind::Grammar(error) => error.is_limit(),
             Kind::Automaton { error, .. } => error.is_limit(),
             Kind::Lexer(error) => error.is_limit(),
-            Kind::Work { .. } | Kind::TooLong { .. } | Kind::Hypotheses { .. } => true,
+            Kind::Work { .. }
+            | Kind::TooLong { .. }
+            | Kind::Hypotheses { .. }
+            | Kind::TooManyReadings { .. } => true,
             _ => false,
         }
     }
@@ -194,6 +203,10 @@ impl fmt::Display for InfillError {
             Kind::PaddingIsText { id } => {
                 write!(f, "token {id} cannot be padding: it matches as text, and only others may")
             }
+            Kind::TooManyReadings { limit } => write!(
+                f,
+                "the known tokens that can be read both as text and by their ids have more than {limit} readings together"
+            ),
             Kind::MaskTooShort { given, needed } => {
                 write!(f, "the mask has {given} words and the vocabulary needs {needed}")
             }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use maskwright_automata::{AutomatonLimits, Fuel};
+use maskwright_engine::NamedTokens;
 use maskwright_grammar::{Grammar, GrammarError, Layout, LexedGrammar, Mark, collapse_regular};
 use maskwright_lexing::LarkTerminal;
 use maskwright_vocabulary::{TokenId, Vocabulary};
@@ -79,6 +80,8 @@ pub struct Infiller(Arc<Shared>);
 
 struct Shared {
     vocabulary: Arc<Vocabulary>,
+    /// The tokens that the grammar names by id.
+    named: Option<NamedTokens>,
     limits: InfillLimits,
     tables: Mutex<AnyTables>,
 }
@@ -109,14 +112,15 @@ impl Infiller {
         if grammar.watched().is_some_and(|watched| watched.has(Mark::Opens)) {
             return Err(InfillError::watched().into());
         }
-        let grammar = &grammar.clone().without_watch();
+        let (grammar, named) = NamedTokens::resolve(grammar.clone().without_watch(), &vocabulary, fuel)?;
+        let grammar = &grammar;
         let grammar = if limits.collapse_regular {
             collapse_regular(&repeat_tails(grammar, fuel)?, fuel).map_err(GrammarError::from)?
         } else {
             grammar.clone()
         };
         let tables = Tables::new(grammar, vocabulary.clone(), &limits.automaton, fuel)?;
-        Ok(Infiller::from_tables(vocabulary, limits, AnyTables::Scannerless(Box::new(tables))))
+        Ok(Infiller::from_tables(vocabulary, named, limits, AnyTables::Scannerless(Box::new(tables))))
     }
 
     /// Prepares a grammar over the tokens of Lark's basic lexer: a text is in the language iff that lexer uses it up,
@@ -152,14 +156,27 @@ impl Infiller {
         limits: InfillLimits,
         fuel: &Fuel,
     ) -> Result<Infiller, Error> {
-        let mut tables = LexedTables::new(grammar, layout, vocabulary.clone(), limits.merge_alike, fuel)?;
+        let (grammar, layout, named) =
+            NamedTokens::resolve_lexed(grammar.clone(), layout.cloned(), &vocabulary, fuel)?;
+        let mut tables =
+            LexedTables::new(&grammar, layout.as_ref(), vocabulary.clone(), limits.merge_alike, fuel)?;
         tables.narrow_first = limits.narrow_first;
         tables.search_first = limits.search_first;
-        Ok(Infiller::from_tables(vocabulary, limits, AnyTables::Lexed(Box::new(tables))))
+        Ok(Infiller::from_tables(vocabulary, named, limits, AnyTables::Lexed(Box::new(tables))))
     }
 
-    fn from_tables(vocabulary: Arc<Vocabulary>, limits: InfillLimits, tables: AnyTables) -> Infiller {
-        Infiller(Arc::new(Shared { vocabulary, limits, tables: Mutex::new(tables) }))
+    fn from_tables(
+        vocabulary: Arc<Vocabulary>,
+        named: Option<NamedTokens>,
+        limits: InfillLimits,
+        tables: AnyTables,
+    ) -> Infiller {
+        Infiller(Arc::new(Shared { vocabulary, named, limits, tables: Mutex::new(tables) }))
+    }
+
+    /// The tokens that the grammar names by id.
+    pub(crate) fn named(&self) -> Option<&NamedTokens> {
+        self.0.named.as_ref()
     }
 
     /// The vocabulary that masks are over.

@@ -16,6 +16,7 @@
 
 mod canvas;
 mod chart;
+mod choices;
 mod derivation;
 mod error;
 mod expand;

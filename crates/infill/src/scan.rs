@@ -174,7 +174,7 @@ impl Tables {
         }
         let found = self.walk(from, residue, true, fuel)?;
         let FoundTokens { by_state, ends } = found.tokens.unwrap_or_default();
-        let n_vocab = self.vocabulary.n_vocab();
+        let n_vocab = self.vocabulary.n_ids();
         let automaton = self.residue(residue).0.clone();
         let entries = by_state
             .into_iter()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use maskwright_automata::{
-    Automaton, AutomatonError, AutomatonLimits, AutomatonStore, ByteSet, Fuel, StateId,
+    Automaton, AutomatonError, AutomatonLimits, AutomatonStore, ByteSet, Fuel, Node, StateId,
 };
 use maskwright_grammar::{Grammar, Network, RuleId, Symbol, TerminalFacts, TerminalId, reduce};
 use maskwright_vocabulary::Vocabulary;
@@ -45,7 +45,8 @@ impl Tables {
         let mut facts = Vec::with_capacity(automata.len());
         for (regex, slot) in grammar.terminals().iter().zip(&mut automata) {
             if !regex.is_extended() {
-                facts.push(TerminalFacts { is_nullable: regex.is_nullable(), has_proper_words: true });
+                let has_proper_words = !matches!(regex.node(), Node::Empty);
+                facts.push(TerminalFacts { is_nullable: regex.is_nullable(), has_proper_words });
                 continue;
             }
             let located = |error| InfillError::automaton(format!("{regex:?}"), error);

@@ -1,10 +1,10 @@
 //! A template: fixed pieces of text and holes between them.
 
-use maskwright_vocabulary::{TokenId, mask_insert, mask_words};
+use maskwright_vocabulary::{TokenId, mask_insert, mask_words, symbol_text};
 
+use crate::choices::{Choice, Choices};
 use crate::derivation::Filling;
-use crate::lattice::{Piece, Step};
-use crate::parse::Parse;
+use crate::lattice::Piece;
 use crate::{Error, InfillError, Infiller};
 
 /// What a hole of a [`Template`] may be filled with.
@@ -23,6 +23,8 @@ pub enum Hole {
 pub enum Part {
     /// This text. It may begin or end in the middle of a terminal or of a character.
     Text(Vec<u8>),
+    /// These tokens. One that the grammar names by its id can be read so.
+    Tokens(Vec<TokenId>),
     /// A hole.
     Hole(Hole),
 }
@@ -52,13 +54,14 @@ pub enum Part {
 pub struct Template {
     infiller: Infiller,
     parts: Vec<Filled>,
-    parse: Parse,
+    parse: Choices,
 }
 
 /// A part and what it is fixed to.
 #[derive(Clone, Debug)]
 enum Filled {
     Text(Box<[u8]>),
+    Tokens(Vec<TokenId>),
     Open(Hole),
     Fixed(Vec<TokenId>),
 }
@@ -76,24 +79,31 @@ impl Template {
     /// A template. Nothing is computed yet.
     ///
     /// # Errors
-    /// If it has more positions (fixed pieces and tokens of holes) than the limit.
+    /// If a token is not in the vocabulary, or there are more positions (fixed pieces and tokens) than the limit.
     pub fn new(infiller: &Infiller, parts: Vec<Part>) -> Result<Template, Error> {
         let limit = infiller.limits().max_positions;
         let n_positions = parts.iter().fold(0usize, |sum, part| {
             sum.saturating_add(match part {
                 Part::Text(_) | Part::Hole(Hole::Any) => 1,
+                Part::Tokens(tokens) => tokens.len(),
                 Part::Hole(Hole::AtMost(n) | Hole::Exactly(n)) => *n,
             })
         });
         if n_positions > limit {
             return Err(InfillError::too_long(n_positions, limit).into());
         }
+        for part in &parts {
+            if let Part::Tokens(tokens) = part {
+                tokens.iter().try_for_each(|&token| infiller.check_token(token))?;
+            }
+        }
         let fill = |part| match part {
             Part::Text(text) => Filled::Text(text.into()),
+            Part::Tokens(tokens) => Filled::Tokens(tokens),
             Part::Hole(hole) => Filled::Open(hole),
         };
         let parts = parts.into_iter().map(fill).collect();
-        Ok(Template { infiller: infiller.clone(), parts, parse: Parse::new(infiller) })
+        Ok(Template { infiller: infiller.clone(), parts, parse: Choices::new(infiller) })
     }
 
     /// Whether the open holes can be filled.
@@ -114,11 +124,12 @@ impl Template {
             return Ok(None);
         }
         let (steps, _) = self.steps(None);
-        let blocked = self.parse.blocked(&steps)?;
+        let (blocked, steps) = self.parse.blocked(&steps)?;
         Ok(Some(match steps.get(blocked.position) {
             Some((Piece::Bytes(bytes), _)) => {
                 let n_read = blocked.n_bytes;
-                let text = shown(&bytes[..n_read], &bytes[n_read..]);
+                let text =
+                    shown(&self.infiller.shown(&bytes[..n_read]), &self.infiller.shown(&bytes[n_read..]));
                 if n_read < bytes.len() {
                     format!("no text of the language goes on like this at `⟂`: {text}")
                 } else {
@@ -131,7 +142,7 @@ impl Template {
             Some((Piece::Free | Piece::Rough, _)) => {
                 "no text of the language has what stands after the last hole".to_owned()
             }
-            Some((Piece::Stop, _)) => "a hole is fixed to a token that is no text".to_owned(),
+            Some((Piece::Stop, _)) => "a token, or a byte 0xFF, that is no text of the language".to_owned(),
             None => "the empty text is not in the language".to_owned(),
         }))
     }
@@ -203,7 +214,7 @@ impl Template {
     pub fn complete(&mut self) -> Result<Option<Vec<u8>>, Error> {
         let (steps, _) = self.steps(None);
         self.parse.update(&steps, &[steps.len()])?;
-        let Some((_, fillings)) = self.parse.fillings()? else { return Ok(None) };
+        let Some((_, fillings, steps)) = self.parse.fillings(&steps)? else { return Ok(None) };
         let mut texts: Vec<Vec<u8>> = steps
             .iter()
             .map(|(piece, _)| match piece {
@@ -214,11 +225,11 @@ impl Template {
         for filling in fillings {
             match filling {
                 Filling::Token { position, token } => texts[position]
-                    .extend_from_slice(self.infiller.vocabulary().token_bytes(token).unwrap_or_default()),
+                    .extend_from_slice(self.infiller.vocabulary().text(token).unwrap_or_default()),
                 Filling::Text { position, bytes } => texts[position].extend(bytes),
             }
         }
-        Ok(Some(texts.concat()))
+        Ok(Some(self.infiller.shown(&texts.concat())))
     }
 
     fn is_possible_with(&mut self, writing: Option<(usize, Writing<'_>)>) -> Result<bool, InfillError> {
@@ -228,14 +239,18 @@ impl Template {
     }
 
     /// The lattice with one part as it is being written, and the position of its next token.
-    fn steps(&self, writing: Option<(usize, Writing<'_>)>) -> (Vec<Step>, usize) {
-        let mut steps: Vec<Step> = Vec::new();
+    fn steps(&self, writing: Option<(usize, Writing<'_>)>) -> (Vec<Choice>, usize) {
+        let mut steps: Vec<Choice> = Vec::new();
         let mut next = 0;
         for (index, part) in self.parts.iter().enumerate() {
             match (part, writing) {
                 (Filled::Text(text), _) if text.is_empty() => {}
-                (Filled::Text(text), _) => steps.push((Piece::Bytes(text.clone()), None)),
-                (Filled::Fixed(tokens), _) => self.push_tokens(&mut steps, tokens),
+                // What spells a symbol is no text.
+                (Filled::Text(text), _) if text.contains(&symbol_text(0)[0]) => {
+                    steps.push((vec![Piece::Stop], None));
+                }
+                (Filled::Text(text), _) => steps.push((vec![Piece::Bytes(text.clone())], None)),
+                (Filled::Fixed(tokens) | Filled::Tokens(tokens), _) => self.push_tokens(&mut steps, tokens),
                 (&Filled::Open(hole), Some((written, writing))) if written == index => match writing {
                     Writing::Whole(tokens) => self.push_tokens(&mut steps, tokens),
                     Writing::Next(prefix) => {
@@ -250,17 +265,18 @@ impl Template {
         (steps, next)
     }
 
-    fn push_tokens(&self, steps: &mut Vec<Step>, tokens: &[TokenId]) {
-        let vocabulary = self.infiller.vocabulary();
-        steps.extend(tokens.iter().map(|&token| {
-            let bytes = vocabulary.token_bytes(token);
-            (bytes.map_or(Piece::Stop, |bytes| Piece::Bytes(bytes.into())), None)
-        }));
+    fn push_tokens(&self, steps: &mut Vec<Choice>, tokens: &[TokenId]) {
+        steps.extend(tokens.iter().map(|&token| (self.infiller.pieces(token), None)));
     }
 
     /// The part and the kind of an open hole; holes are counted from 0, fixed ones included.
     fn open_hole(&self, hole: usize) -> Result<(usize, Hole), InfillError> {
-        let holes = || self.parts.iter().enumerate().filter(|(_, part)| !matches!(part, Filled::Text(_)));
+        let holes = || {
+            self.parts
+                .iter()
+                .enumerate()
+                .filter(|(_, part)| !matches!(part, Filled::Text(_) | Filled::Tokens(_)))
+        };
         match holes().nth(hole) {
             Some((index, &Filled::Open(kind))) => Ok((index, kind)),
             Some(_) => Err(InfillError::hole_fixed(hole)),
@@ -273,23 +289,23 @@ impl Template {
     }
 }
 
-fn push_hole(steps: &mut Vec<Step>, hole: Hole) {
+fn push_hole(steps: &mut Vec<Choice>, hole: Hole) {
     let first = steps.len();
     match hole {
-        Hole::Any => steps.push((Piece::Free, Some(first as u32 + 1))),
-        Hole::AtMost(n) => steps.extend((0..n).map(|_| (Piece::Token, Some((first + n) as u32)))),
-        Hole::Exactly(n) => steps.extend((0..n).map(|_| (Piece::Token, None))),
+        Hole::Any => steps.push((vec![Piece::Free], Some(first as u32 + 1))),
+        Hole::AtMost(n) => steps.extend((0..n).map(|_| (vec![Piece::Token], Some((first + n) as u32)))),
+        Hole::Exactly(n) => steps.extend((0..n).map(|_| (vec![Piece::Token], None))),
     }
 }
 
 /// A hole of which `n_written` tokens are written: another token, and what may follow it. The way round the token is
 /// there iff the hole may end.
-fn push_next(steps: &mut Vec<Step>, hole: Hole, n_written: usize) {
+fn push_next(steps: &mut Vec<Choice>, hole: Hole, n_written: usize) {
     match hole {
         Hole::Any => {
             let first = steps.len() as u32;
-            steps.push((Piece::Token, Some(first + 2)));
-            steps.push((Piece::Free, Some(first + 2)));
+            steps.push((vec![Piece::Token], Some(first + 2)));
+            steps.push((vec![Piece::Free], Some(first + 2)));
         }
         Hole::AtMost(n) => push_hole(steps, Hole::AtMost(n - n_written)),
         Hole::Exactly(n) => push_hole(steps, Hole::Exactly(n - n_written)),

@@ -19,6 +19,8 @@ pub struct SchemaConfig {
     pub property_order: PropertyOrder,
     /// Which white space is written.
     pub whitespace: Whitespace,
+    /// How the members of the outermost object are written.
+    pub style: Style,
     /// Whether a keyword that is not enforced is an error (the default). Otherwise it is left out and the report lists it,
     /// with the reason: the grammar has all texts of the schema, and others. Invalid schemas, and too much work, are errors
     /// in any case.
@@ -32,6 +34,7 @@ impl Default for SchemaConfig {
         SchemaConfig {
             property_order: PropertyOrder::default(),
             whitespace: Whitespace::default(),
+            style: Style::default(),
             strict: true,
             limits: SchemaLimits::default(),
         }
@@ -63,6 +66,44 @@ pub enum Whitespace {
     Flexible,
     /// Any amount wherever RFC 8259 allows it, around the whole text too.
     Any,
+    /// At most so many characters wherever RFC 8259 allows white space, except around the whole text. [`u32::MAX`]
+    /// stands for any number of them.
+    AtMost(u32),
+}
+
+/// How the members of the outermost object are written: as JSON, or as the elements in which a model writes the
+/// arguments of a call.
+///
+/// Each style but [`Json`](Style::Json) is named after the models that write it, as in xgrammar's structural tags.
+/// The schema must then have objects. The [crate's page](crate#arguments-in-elements) says what is written.
+///
+/// ```
+/// use maskwright_automata::Fuel;
+/// use maskwright_json_schema::{SchemaConfig, Style, compile_str};
+/// let mut config = SchemaConfig::default();
+/// config.style = Style::QwenXml;
+/// assert!(compile_str(r#"{"properties": {"city": {"type": "string"}}}"#, &config, &Fuel::unlimited()).is_ok());
+/// assert!(compile_str(r#"{"type": "string"}"#, &config, &Fuel::unlimited()).is_err());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Style {
+    /// `{"city": "Berlin", "days": 3}`.
+    #[default]
+    Json,
+    /// `<parameter=city>Berlin</parameter>`.
+    QwenXml,
+    /// `<parameter name="city">Berlin</parameter>`.
+    MinimaxXml,
+    /// `<｜DSML｜parameter name="city" string="true">Berlin</｜DSML｜parameter>`.
+    DeepseekXml,
+    /// `<arg_key>city</arg_key><arg_value>Berlin</arg_value>`.
+    GlmXml,
+    /// `<cofl:value name="city" type="raw">Berlin</cofl:value>`.
+    CohereXml,
+    /// `<|open|>argument key="city" type="string"<|sep|>Berlin<|close|>argument<|sep|>`.
+    KimiK3Xml,
 }
 
 /// Limits on the size of things. Work as a whole is limited by the caller's fuel.

@@ -25,7 +25,16 @@ use crate::SchemaError;
 /// assert!(error.to_string().contains("trailing comma") && error.to_string().contains("list.json:1:4"));
 /// ```
 pub fn parse_document(text: &str, name: &str) -> Result<Value, SchemaError> {
-    let syntax = |error: serde_json::Error| SchemaError::not_json(located(&error, text, name));
+    parse_json(text, name).map_err(SchemaError::not_json)
+}
+
+/// The same for a document that is no schema.
+///
+/// # Errors
+/// As [`parse_document`].
+#[doc(hidden)]
+pub fn parse_json(text: &str, name: &str) -> Result<Value, SyntaxError> {
+    let syntax = |error: serde_json::Error| located(&error, text, name);
     serde_json::from_str::<DistinctKeys>(text).map_err(syntax)?;
     serde_json::from_str(text).map_err(syntax)
 }

@@ -126,6 +126,17 @@ impl SchemaError {
         self
     }
 
+    /// The same error about a schema that stands at the pointer `outer` in a larger document.
+    #[must_use]
+    #[doc(hidden)]
+    pub fn within(mut self, outer: &str) -> SchemaError {
+        // What is in another document has its address in front.
+        if self.0.pointer.is_empty() || self.0.pointer.starts_with('/') {
+            self.0.pointer.insert_str(0, outer);
+        }
+        self
+    }
+
     /// The JSON pointer (RFC 6901) of the schema at fault; empty for the whole document. In another document than the
     /// schema's own, the document's URI, `#` and the pointer.
     pub fn pointer(&self) -> &str {

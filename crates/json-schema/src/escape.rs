@@ -23,45 +23,65 @@ use maskwright_automata::{ByteSet, Node, Regex};
 /// The spelling of one character, any.
 pub(crate) static SPELLED_CHAR: LazyLock<Regex> = LazyLock::new(|| spell(&Regex::any_char()));
 
-/// The spelling of any text, without the quotes.
-static SPELLED_TEXT: LazyLock<Regex> = LazyLock::new(|| SPELLED_CHAR.star());
+/// JSON's.
+static JSON: LazyLock<Spelling> = LazyLock::new(|| Spelling {
+    escaped: ByteSet::range(0, 0x1f).union(&[b'"', b'\\'].into_iter().collect()),
+    write: spell_byte,
+});
 
-/// The bytes that are not written as themselves.
-static ESCAPED: LazyLock<ByteSet> =
-    LazyLock::new(|| ByteSet::range(0, 0x1f).union(&[b'"', b'\\'].into_iter().collect()));
+/// A way to write texts in which some characters, which are single bytes in UTF-8, have an escape.
+///
+/// Invariant: the images of the characters are a prefix code, as above.
+pub(crate) struct Spelling {
+    /// The bytes that are not written as themselves.
+    pub(crate) escaped: ByteSet,
+    /// Writes a byte.
+    pub(crate) write: fn(u8, &mut Vec<u8>),
+}
 
-/// The spellings of the texts of `regex`. Linear in its size as a tree; as deep as it is nested.
-pub(crate) fn spell(regex: &Regex) -> Regex {
-    let all = |parts: &[Regex]| parts.iter().map(spell).collect::<Vec<_>>();
-    match regex.node() {
-        Node::Empty | Node::Epsilon => regex.clone(),
-        Node::Bytes(set) if !set.intersects(&ESCAPED) => regex.clone(),
-        Node::Bytes(set) => {
-            let escapes = set.intersection(&ESCAPED);
-            let plain = Regex::bytes(set.intersection(&ESCAPED.complement()));
-            let words = escapes.iter().map(|byte| {
-                let mut word = Vec::new();
-                spell_byte(byte, &mut word);
-                word
-            });
-            Regex::union([plain, Regex::words(words)])
+impl Spelling {
+    /// The spellings of the texts of `regex`. Linear in its size as a tree; as deep as it is nested.
+    pub(crate) fn regex(&self, regex: &Regex) -> Regex {
+        let all = |parts: &[Regex]| parts.iter().map(|part| self.regex(part)).collect::<Vec<_>>();
+        match regex.node() {
+            Node::Empty | Node::Epsilon => regex.clone(),
+            Node::Bytes(set) if !set.intersects(&self.escaped) => regex.clone(),
+            Node::Bytes(set) => {
+                let escapes = set.intersection(&self.escaped);
+                let plain = Regex::bytes(set.intersection(&self.escaped.complement()));
+                Regex::union([plain, Regex::words(escapes.iter().map(|byte| self.bytes(&[byte])))])
+            }
+            Node::Literal(bytes) => Regex::literal(self.bytes(bytes)),
+            Node::Words(words) => Regex::words(words.iter().map(|word| self.bytes(word))),
+            Node::Concat(parts) => Regex::concat(all(parts)),
+            Node::Union(parts) => Regex::union(all(parts)),
+            Node::Intersection(parts) => Regex::intersection(all(parts)),
+            Node::Complement(inner) => self.regex(&Regex::any_char()).star().difference(&self.regex(inner)),
+            Node::Repeat { inner, min, max } => self.regex(inner).repeat(*min, *max),
         }
-        Node::Literal(bytes) => Regex::literal(spell_bytes(bytes)),
-        Node::Words(words) => Regex::words(words.iter().map(|word| spell_bytes(word))),
-        Node::Concat(parts) => Regex::concat(all(parts)),
-        Node::Union(parts) => Regex::union(all(parts)),
-        Node::Intersection(parts) => Regex::intersection(all(parts)),
-        Node::Complement(inner) => SPELLED_TEXT.difference(&spell(inner)),
-        Node::Repeat { inner, min, max } => spell(inner).repeat(*min, *max),
     }
+
+    /// The spelling of a text.
+    pub(crate) fn bytes(&self, text: &[u8]) -> Vec<u8> {
+        let mut word = Vec::with_capacity(text.len());
+        for &byte in text {
+            (self.write)(byte, &mut word);
+        }
+        word
+    }
+}
+
+/// The spellings of the texts of `regex` in JSON. Linear in its size as a tree; as deep as it is nested.
+pub(crate) fn spell(regex: &Regex) -> Regex {
+    JSON.regex(regex)
 }
 
 /// Whether every text of `regex` is seen to be spelled as it is. Linear in its size as a tree.
 pub(crate) fn is_spelled_plainly(regex: &Regex) -> bool {
-    let is_plain = |bytes: &[u8]| !bytes.iter().any(|&byte| ESCAPED.contains(byte));
+    let is_plain = |bytes: &[u8]| !bytes.iter().any(|&byte| JSON.escaped.contains(byte));
     match regex.node() {
         Node::Empty | Node::Epsilon => true,
-        Node::Bytes(set) => !set.intersects(&ESCAPED),
+        Node::Bytes(set) => !set.intersects(&JSON.escaped),
         Node::Literal(bytes) => is_plain(bytes),
         Node::Words(words) => words.iter().all(|word| is_plain(word)),
         Node::Concat(parts) | Node::Union(parts) | Node::Intersection(parts) => {
@@ -80,14 +100,6 @@ pub(crate) fn quoted(text: &str) -> Vec<u8> {
         spell_byte(byte, &mut word);
     }
     word.push(b'"');
-    word
-}
-
-fn spell_bytes(bytes: &[u8]) -> Vec<u8> {
-    let mut word = Vec::with_capacity(bytes.len());
-    for &byte in bytes {
-        spell_byte(byte, &mut word);
-    }
     word
 }
 
@@ -152,7 +164,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_text_is_a_word_iff_its_spelling_is(regex in regexes(), text in TEXT) {
-            prop_assert_eq!(is_word(&regex, text.as_bytes()), is_word(&spell(&regex), &spell_bytes(text.as_bytes())));
+            prop_assert_eq!(is_word(&regex, text.as_bytes()), is_word(&spell(&regex), &JSON.bytes(text.as_bytes())));
         }
 
         #[test]
@@ -161,7 +173,7 @@ mod tests {
             if is_word(&spell(&regex), text.as_bytes()) {
                 let read: String = serde_json::from_str(&format!("\"{text}\"")).unwrap();
                 prop_assert!(is_word(&regex, read.as_bytes()));
-                prop_assert_eq!(spell_bytes(read.as_bytes()), text.as_bytes());
+                prop_assert_eq!(JSON.bytes(read.as_bytes()), text.as_bytes());
             }
         }
     }

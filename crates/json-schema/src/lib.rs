@@ -24,6 +24,36 @@
 //! * Items of an array with `uniqueItems` differ as values, however they are written. Where they are not of one
 //!   finite list of scalars, the watch keeps them too.
 //!
+//! # Arguments in elements
+//! With a [`Style`] other than JSON, a text writes the members of one object, without braces and commas, each in an element
+//! of its own, as xgrammar's structural tags have it. The schema's other values are left out, and a schema without objects
+//! is an error. For the members `city` (a string) and `days` (a number):
+//!
+//! | style | text |
+//! |---|---|
+//! | `qwen_xml` | `<parameter=city>Berlin</parameter><parameter=days>3</parameter>` |
+//! | `minimax_xml` | `<parameter name="city">Berlin</parameter><parameter name="days">3</parameter>` |
+//! | `deepseek_xml` | `<｜DSML｜parameter name="city" string="true">Berlin</｜DSML｜parameter><｜DSML｜parameter name="days" string="false">3</｜DSML｜parameter>` |
+//! | `glm_xml` | `<arg_key>city</arg_key><arg_value>Berlin</arg_value><arg_key>days</arg_key><arg_value>3</arg_value>` |
+//! | `cohere_xml` | `<cofl:value name="city" type="raw">Berlin</cofl:value><cofl:value name="days" type="json">3</cofl:value>` |
+//! | `kimi_k3_xml` | <code><&#124;open&#124;>argument key="city" type="string"<&#124;sep&#124;>Berlin<&#124;close&#124;>argument<&#124;sep&#124;>…</code> |
+//!
+//! * **Strings are raw**: any text without the closing mark that satisfies the schema's constraints. A text that
+//!   contains the mark cannot be written. Where the style does not tell kinds of values apart (`qwen_xml`, `minimax_xml`,
+//!   `glm_xml`), a text need only be one of the values that the schema allows: `3` is a string too.
+//! * **Other values are JSON**, also where a string in them contains the mark. In `cohere_xml` arrays and objects are
+//!   elements in turn, of type `list` and `dict`; items have no name.
+//! * **Attributes say the kind** of the value that follows, never of another. `kimi_k3_xml` calls all numbers `number`.
+//! * **White space**, as much as is allowed inside of brackets, may stand around the members and around each value that is
+//!   not a string; around strings with a constraint, too, but not in `deepseek_xml`. It is no part of the value. In
+//!   `glm_xml` it may stand before `<arg_value>`.
+//! * **Names** that the schema does not have are those of variables (`[A-Za-z_][A-Za-z0-9_]*`), in `cohere_xml` any but the
+//!   empty one, unless `patternProperties` or `propertyNames` say which there may be. `cohere_xml` and `kimi_k3_xml` escape
+//!   names as attributes of XML; in the other styles a name of the schema that contains what ends a name is not enforced.
+//! * **No watch.** A name that is not one of the schema's, or of few, may occur twice, also in JSON inside. `uniqueItems` is
+//!   enforced only in JSON and for items of a finite list of scalars.
+//!
+//! # What is not enforced
 //! A keyword that is not enforced is an error, or with `strict: false` an entry of the [`Report`]: then the language
 //! has all texts of the schema and perhaps others, also where the keyword stands below `not`, `oneOf` or `if`. Unknown
 //! keywords are annotations, as the specification says, and are listed as such; those that are nearly a known one, and
@@ -53,6 +83,7 @@ mod left_out;
 mod loose;
 mod lower;
 mod lower_array;
+mod lower_element;
 mod lower_object;
 mod lower_scalar;
 mod multiples;
@@ -69,6 +100,7 @@ mod reference;
 mod report;
 mod scientific;
 mod shape;
+mod style;
 mod suggest;
 mod terminals;
 mod unevaluated;
@@ -79,8 +111,8 @@ use maskwright_automata::{Fuel, Regex};
 use maskwright_grammar::Grammar;
 use serde_json::Value;
 
-pub use config::{PropertyOrder, SchemaConfig, SchemaLimits, Whitespace};
-pub use document::parse_document;
+pub use config::{PropertyOrder, SchemaConfig, SchemaLimits, Style, Whitespace};
+pub use document::{parse_document, parse_json};
 pub use documents::Documents;
 pub use error::SchemaError;
 pub use report::{Report, ReportEntry, Status};

@@ -20,6 +20,7 @@ use crate::error::Kind;
 use crate::graph::{Graph, PlaceId};
 use crate::productive::is_productive;
 use crate::shape::{NodeId, Shape};
+use crate::style::Elements;
 use crate::terminals::{self, Punctuation};
 
 /// How deep schemas are followed before they are put off.
@@ -29,14 +30,12 @@ const MAX_NESTING: usize = 64;
 pub(crate) fn lower(graph: &mut Graph<'_>, root: NodeId) -> Result<Grammar, SchemaError> {
     let mut lowering = Lowering::new(graph);
     let start = lowering.builder.declare("start");
-    let value = lowering.node(root, 0)?;
-    while let Some((node, rule)) = lowering.deferred.pop() {
+    let body = lowering.root(root)?;
+    while let Some((form, node, rule)) = lowering.deferred.pop() {
         let shape = lowering.graph.shape(node).map_err(|error| lowering.graph.blame(error, node))?;
-        let body = lowering.shape(node, &shape, 0)?;
+        let body = lowering.shape(form, node, &shape, 0)?;
         lowering.builder.define(rule, body);
     }
-    let around = lowering.punctuation.around;
-    let body = lowering.builder.seq(&[around, value, around]);
     lowering.builder.define(start, body);
     if let Some(watch) = lowering.watch {
         lowering.builder.set_watch(Arc::new(watch));
@@ -52,11 +51,17 @@ pub(crate) fn lower(graph: &mut Graph<'_>, root: NodeId) -> Result<Grammar, Sche
 pub(crate) struct Lowering<'g, 'a> {
     pub(crate) graph: &'g mut Graph<'a>,
     pub(crate) builder: GrammarBuilder,
-    pub(crate) punctuation: Symbols,
-    nodes: Vec<State>,
+    /// The elements of the style, unless it is JSON.
+    pub(crate) elements: Option<&'static Elements>,
+    /// White space inside of brackets and around values in elements, and nothing.
+    pub(crate) inside: Regex,
+    /// Punctuation by form.
+    symbols: [Symbols; 2],
+    /// By form and number.
+    nodes: [Vec<State>; 2],
     /// Rules by their right-hand side.
     rules: FxHashMap<ExprId, RuleId>,
-    deferred: Vec<(NodeId, RuleId)>,
+    deferred: Vec<(Form, NodeId, RuleId)>,
     /// What the session must watch.
     watch: Option<Distinct>,
 }
@@ -69,7 +74,17 @@ enum State {
     Done(ExprId),
 }
 
+/// How values are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    /// As JSON.
+    Json,
+    /// In an [element](crate::style): from behind its name to its mark.
+    Element,
+}
+
 /// [`Punctuation`] as symbols of the grammar.
+#[derive(Clone, Copy)]
 pub(crate) struct Symbols {
     pub(crate) open_object: ExprId,
     pub(crate) close_object: ExprId,
@@ -78,8 +93,57 @@ pub(crate) struct Symbols {
     pub(crate) close_array: ExprId,
     pub(crate) empty_array: ExprId,
     pub(crate) comma: ExprId,
+    pub(crate) array_comma: ExprId,
     pub(crate) colon: ExprId,
     pub(crate) around: ExprId,
+}
+
+impl Symbols {
+    fn of_json(builder: &mut GrammarBuilder, regexes: Punctuation) -> Symbols {
+        let mut symbol = |regex: Regex| builder.terminal(regex);
+        let comma = symbol(regexes.comma);
+        Symbols {
+            open_object: symbol(regexes.open_object),
+            close_object: symbol(regexes.close_object),
+            empty_object: symbol(regexes.empty_object),
+            open_array: symbol(regexes.open_array),
+            close_array: symbol(regexes.close_array),
+            empty_array: symbol(regexes.empty_array),
+            comma,
+            array_comma: comma,
+            colon: symbol(regexes.colon),
+            around: match regexes.around {
+                // Terminals are not empty words.
+                Some(around) => {
+                    let around = symbol(around);
+                    builder.optional(around)
+                }
+                None => builder.epsilon(),
+            },
+        }
+    }
+
+    /// Where objects and arrays are elements: the mark that closes a member or an item is a comma where another follows,
+    /// and else a bracket. White space stands around the whole and between members, but not between items.
+    fn of_elements(builder: &mut GrammarBuilder, elements: &Elements, inside: &Regex) -> Symbols {
+        let mark = Regex::literal(elements.mark);
+        let array_comma = builder.terminal(mark.clone());
+        let comma = builder.terminal(Regex::concat([mark, inside.clone()]));
+        let space = builder.terminal(inside.clone());
+        let none = builder.epsilon();
+        Symbols {
+            open_object: space,
+            close_object: comma,
+            empty_object: space,
+            open_array: space,
+            close_array: comma,
+            empty_array: space,
+            comma,
+            array_comma,
+            colon: none,
+            around: none,
+        }
+    }
 }
 
 /// The symbols of one kind of arrays.
@@ -94,48 +158,67 @@ pub(crate) struct ArraySymbols {
 impl<'g, 'a> Lowering<'g, 'a> {
     fn new(graph: &'g mut Graph<'a>) -> Lowering<'g, 'a> {
         let mut builder = GrammarBuilder::new();
-        let regexes = Punctuation::of(graph.config);
-        let mut symbol = |regex: Regex| builder.terminal(regex);
-        let punctuation = Symbols {
-            open_object: symbol(regexes.open_object),
-            close_object: symbol(regexes.close_object),
-            empty_object: symbol(regexes.empty_object),
-            open_array: symbol(regexes.open_array),
-            close_array: symbol(regexes.close_array),
-            empty_array: symbol(regexes.empty_array),
-            comma: symbol(regexes.comma),
-            colon: symbol(regexes.colon),
-            around: match regexes.around {
-                // Terminals are not empty words.
-                Some(around) => {
-                    let around = symbol(around);
-                    builder.optional(around)
-                }
-                None => builder.epsilon(),
-            },
+        let punctuation = Punctuation::of(graph.config);
+        let inside = punctuation.inside.clone();
+        let json = Symbols::of_json(&mut builder, punctuation);
+        let elements = Elements::of(graph.config.style);
+        let symbols = match elements {
+            None => [json; 2],
+            Some(elements) => [json, Symbols::of_elements(&mut builder, elements, &inside)],
         };
         Lowering {
             graph,
             builder,
-            punctuation,
-            nodes: Vec::new(),
+            elements,
+            inside,
+            symbols,
+            nodes: [Vec::new(), Vec::new()],
             rules: FxHashMap::default(),
             deferred: Vec::new(),
             watch: None,
         }
     }
 
-    /// The values of a schema, as one symbol or a choice of few.
-    pub(crate) fn node(&mut self, node: NodeId, depth: usize) -> Result<ExprId, SchemaError> {
-        if self.nodes.len() < self.graph.n_nodes() {
-            self.nodes.resize(self.graph.n_nodes(), State::New);
+    pub(crate) fn symbols(&self, form: Form) -> Symbols {
+        self.symbols[form as usize]
+    }
+
+    /// The texts of the whole schema.
+    fn root(&mut self, root: NodeId) -> Result<ExprId, SchemaError> {
+        let Some(elements) = self.elements else {
+            let value = self.node(Form::Json, root, 0)?;
+            let around = self.symbols(Form::Json).around;
+            return Ok(self.builder.seq(&[around, value, around]));
+        };
+        let shape = self.graph.shape(root).map_err(|error| self.graph.blame(error, root))?;
+        let place = self.graph.place(root);
+        if shape.objects.is_empty() {
+            let style = elements.name;
+            let message = format!(
+                "the style {style} writes the members of an object, and no value of the schema is an object"
+            );
+            return Err(self.graph.error(place, None, Kind::Unsatisfiable { message }));
         }
-        match self.nodes[node.index()] {
+        let mut members = Vec::with_capacity(shape.objects.len());
+        for set in &shape.objects {
+            let body = self.object(Form::Element, set, place, 0);
+            members.push(body.map_err(|error| self.graph.blame(error, root))?);
+        }
+        Ok(self.builder.alt(&members))
+    }
+
+    /// The values of a schema, as one symbol or a choice of few.
+    pub(crate) fn node(&mut self, form: Form, node: NodeId, depth: usize) -> Result<ExprId, SchemaError> {
+        let nodes = &mut self.nodes[form as usize];
+        if nodes.len() < self.graph.n_nodes() {
+            nodes.resize(self.graph.n_nodes(), State::New);
+        }
+        match nodes[node.index()] {
             State::Done(expr) => return Ok(expr),
             State::Active(Some(rule)) => return Ok(self.builder.rule(rule)),
             State::Active(None) => {
                 let rule = self.builder.declare(self.graph.name(node));
-                self.nodes[node.index()] = State::Active(Some(rule));
+                self.set(form, node, State::Active(Some(rule)));
                 return Ok(self.builder.rule(rule));
             }
             State::New => {}
@@ -143,43 +226,61 @@ impl<'g, 'a> Lowering<'g, 'a> {
         self.graph.spend(self.graph.place(node), 1)?;
         let shape = self.graph.shape(node).map_err(|error| self.graph.blame(error, node))?;
         if node != NodeId::ANY && *shape == Shape::any() {
-            let any = self.node(NodeId::ANY, depth)?;
-            self.set(node, State::Done(any));
+            let any = self.node(form, NodeId::ANY, depth)?;
+            self.set(form, node, State::Done(any));
             return Ok(any);
         }
         let has_parts = !shape.arrays.is_empty() || !shape.objects.is_empty();
         if has_parts && depth >= MAX_NESTING {
             let rule = self.builder.declare(self.graph.name(node));
             let expr = self.builder.rule(rule);
-            self.deferred.push((node, rule));
-            self.set(node, State::Done(expr));
+            self.deferred.push((form, node, rule));
+            self.set(form, node, State::Done(expr));
             return Ok(expr);
         }
-        self.set(node, State::Active(None));
-        let body = self.shape(node, &shape, depth)?;
-        let expr = match self.nodes[node.index()] {
+        self.set(form, node, State::Active(None));
+        let body = self.shape(form, node, &shape, depth)?;
+        let expr = match self.nodes[form as usize][node.index()] {
             State::Active(Some(rule)) => {
                 self.builder.define(rule, body);
                 self.builder.rule(rule)
             }
             _ => body,
         };
-        self.set(node, State::Done(expr));
+        self.set(form, node, State::Done(expr));
         Ok(expr)
     }
 
-    fn set(&mut self, node: NodeId, state: State) {
-        if self.nodes.len() <= node.index() {
-            self.nodes.resize(self.graph.n_nodes(), State::New);
+    fn set(&mut self, form: Form, node: NodeId, state: State) {
+        let nodes = &mut self.nodes[form as usize];
+        if nodes.len() <= node.index() {
+            nodes.resize(self.graph.n_nodes(), State::New);
         }
-        self.nodes[node.index()] = state;
+        nodes[node.index()] = state;
     }
 
-    fn shape(&mut self, node: NodeId, shape: &Shape<'a>, depth: usize) -> Result<ExprId, SchemaError> {
-        self.alternatives(node, shape, depth).map_err(|error| self.graph.blame(error, node))
+    fn shape(
+        &mut self,
+        form: Form,
+        node: NodeId,
+        shape: &Shape<'a>,
+        depth: usize,
+    ) -> Result<ExprId, SchemaError> {
+        let value = match (form, self.elements) {
+            (Form::Element, Some(elements)) => self.element_value(elements, node, shape, depth),
+            _ => self.alternatives(form, node, shape, depth),
+        };
+        value.map_err(|error| self.graph.blame(error, node))
     }
 
-    fn alternatives(&mut self, node: NodeId, shape: &Shape<'a>, depth: usize) -> Result<ExprId, SchemaError> {
+    /// Values one after the other by type, strings as JSON, the parts of others in `form`.
+    pub(crate) fn alternatives(
+        &mut self,
+        form: Form,
+        node: NodeId,
+        shape: &Shape<'a>,
+        depth: usize,
+    ) -> Result<ExprId, SchemaError> {
         let place = self.graph.place(node);
         let mut members = Vec::with_capacity(shape.n_alternatives());
         if shape.has_null {
@@ -199,11 +300,11 @@ impl<'g, 'a> Lowering<'g, 'a> {
             members.push(self.builder.terminal(regex));
         }
         for set in &shape.arrays {
-            let body = self.array(set, node, depth)?;
+            let body = self.array(form, set, node, depth)?;
             members.push(self.shared_rule(node, body));
         }
         for set in &shape.objects {
-            let body = self.object(set, place, depth)?;
+            let body = self.object(form, set, place, depth)?;
             members.push(self.shared_rule(node, body));
         }
         Ok(self.builder.alt(&members))
@@ -227,9 +328,9 @@ impl<'g, 'a> Lowering<'g, 'a> {
     }
 
     /// The symbols of usual arrays.
-    pub(crate) fn array_symbols(&self) -> ArraySymbols {
-        let Symbols { open_array, close_array, empty_array, comma, .. } = self.punctuation;
-        ArraySymbols { open: open_array, close: close_array, empty: empty_array, comma }
+    pub(crate) fn array_symbols(&self, form: Form) -> ArraySymbols {
+        let Symbols { open_array, close_array, empty_array, array_comma, .. } = self.symbols(form);
+        ArraySymbols { open: open_array, close: close_array, empty: empty_array, comma: array_comma }
     }
 
     /// The symbols of arrays whose items all differ, which sessions watch.
@@ -239,7 +340,7 @@ impl<'g, 'a> Lowering<'g, 'a> {
         ArraySymbols {
             open: self.builder.marked_terminal(regexes.open_array, Mark::Opens),
             close: self.builder.marked_terminal(regexes.close_array, Mark::Parts),
-            empty: self.punctuation.empty_array,
+            empty: self.symbols(Form::Json).empty_array,
             comma: self.builder.marked_terminal(regexes.comma, Mark::Separates),
         }
     }

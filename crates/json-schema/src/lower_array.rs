@@ -12,7 +12,7 @@ use crate::SchemaError;
 use crate::array::{ArraySet, ItemCount};
 use crate::error::Kind;
 use crate::graph::PlaceId;
-use crate::lower::{ArraySymbols, Lowering};
+use crate::lower::{ArraySymbols, Form, Lowering};
 use crate::number::NumberSet;
 use crate::shape::{NodeId, StringSet};
 
@@ -34,12 +34,24 @@ const MAX_COUNTS: usize = 6;
 impl Lowering<'_, '_> {
     pub(crate) fn array(
         &mut self,
+        form: Form,
         set: &Rc<ArraySet>,
         node: NodeId,
         depth: usize,
     ) -> Result<ExprId, SchemaError> {
         let place = self.graph.place(node);
-        if let Some(unique) = set.unique {
+        if let (Some(unique), Some(elements)) = (set.unique, self.elements) {
+            let array = if form == Form::Json { self.distinct_array(set, place)? } else { None };
+            if let Some(array) = array {
+                self.graph.note(unique, "uniqueItems");
+                return Ok(array);
+            }
+            let reason = format!(
+                "in the style {} it is enforced only in JSON, for items of a finite list of values",
+                elements.name
+            );
+            self.graph.refuse(unique, "uniqueItems", reason)?;
+        } else if let Some(unique) = set.unique {
             if let Some(array) = self.distinct_array(set, place)? {
                 self.graph.note(unique, "uniqueItems");
                 return Ok(array);
@@ -47,26 +59,27 @@ impl Lowering<'_, '_> {
             if self.has_enough_values(set)? {
                 self.graph.note_session(unique, "uniqueItems");
                 let symbols = self.distinct_symbols();
-                return self.array_of(set, place, depth, symbols);
+                return self.array_of(form, set, place, depth, symbols);
             }
             let reason = "it is not enforced where two items or more must be there and are not seen to have that many values";
             self.graph.refuse(unique, "uniqueItems", reason)?;
         }
-        let symbols = self.array_symbols();
-        self.array_of(set, place, depth, symbols)
+        let symbols = self.array_symbols(form);
+        self.array_of(form, set, place, depth, symbols)
     }
 
     fn array_of(
         &mut self,
+        form: Form,
         set: &ArraySet,
         place: PlaceId,
         depth: usize,
         symbols: ArraySymbols,
     ) -> Result<ExprId, SchemaError> {
         if set.counts.is_empty() {
-            return self.plain_array(set, place, depth, symbols);
+            return self.plain_array(form, set, place, depth, symbols);
         }
-        self.counted_array(set, place, depth, symbols)
+        self.counted_array(form, set, place, depth, symbols)
     }
 
     /// Whether as many different items as must be there are seen to exist, whichever others are there: then
@@ -142,6 +155,7 @@ impl Lowering<'_, '_> {
     /// first: nothing, if there may be that few, or a comma and the next.
     fn plain_array(
         &mut self,
+        form: Form,
         set: &ArraySet,
         place: PlaceId,
         depth: usize,
@@ -151,7 +165,7 @@ impl Lowering<'_, '_> {
         let n_prefix = set.prefix.len() as u64;
         let rest = match set.rest {
             NodeId::NEVER => self.builder.never(),
-            rest => self.node(rest, depth + 1)?,
+            rest => self.item(form, rest, depth)?,
         };
         let min = self.count(set.min.saturating_sub(n_prefix), place, "minItems")?;
         // A text of more than 2^32 items is beyond every reader and every engine: it counts as unbounded.
@@ -165,7 +179,7 @@ impl Lowering<'_, '_> {
         };
         for (i, &item) in set.prefix.iter().enumerate().rev() {
             self.graph.spend(place, 1)?;
-            let item = self.node(item, depth + 1)?;
+            let item = self.item(form, item, depth)?;
             from_here = self.builder.seq(&[item, after]);
             after = self.builder.seq(&[comma, from_here]);
             if i as u64 >= set.min {
@@ -184,7 +198,7 @@ impl Lowering<'_, '_> {
         }
         let shape = self.graph.shape(set.rest)?;
         let Some(values) = self.values(&shape) else { return Ok(None) };
-        let ArraySymbols { open, close, empty, comma } = self.array_symbols();
+        let ArraySymbols { open, close, empty, comma } = self.array_symbols(Form::Json);
         self.graph.spend(place, values.len() as u64)?;
         let min = self.count(set.min, place, "minItems")?;
         let list = ShuffleList {
@@ -199,8 +213,21 @@ impl Lowering<'_, '_> {
         Ok(Some(if set.min == 0 { self.builder.alt(&[empty, full]) } else { full }))
     }
 
+    /// An item up to the end of its value.
+    fn item(&mut self, form: Form, item: NodeId, depth: usize) -> Result<ExprId, SchemaError> {
+        let value = self.node(form, item, depth + 1)?;
+        match self.elements.and_then(|elements| elements.item).filter(|_| form == Form::Element) {
+            None => Ok(value),
+            Some(begin) => {
+                let begin = self.builder.literal(begin);
+                Ok(self.builder.seq(&[begin, value]))
+            }
+        }
+    }
+
     fn counted_array(
         &mut self,
+        form: Form,
         set: &ArraySet,
         place: PlaceId,
         depth: usize,
@@ -217,7 +244,7 @@ impl Lowering<'_, '_> {
             set.counts.iter().map(|count| count.from).max().unwrap_or(0).max(set.prefix.len() as u64);
         let n_apart = n_apart.max(set.max.map_or(set.min, |max| max.saturating_add(1)));
         let (tails, items) = (FxHashMap::default(), FxHashMap::default());
-        let mut counting = Counting { set, place, depth, n_apart, comma: symbols.comma, tails, items };
+        let mut counting = Counting { form, set, place, depth, n_apart, comma: symbols.comma, tails, items };
         let start = State { n_items: 0, counts: vec![0; n_counts] };
         let first = counting.choices(self, &start)?;
         let mut members = Vec::new();
@@ -239,6 +266,7 @@ struct State {
 }
 
 struct Counting<'s> {
+    form: Form,
     set: &'s ArraySet,
     place: PlaceId,
     depth: usize,
@@ -321,7 +349,7 @@ impl Counting<'_> {
         }
         let item = match schema {
             NodeId::NEVER => lowering.builder.never(),
-            schema => lowering.node(schema, self.depth + 1)?,
+            schema => lowering.item(self.form, schema, self.depth)?,
         };
         self.items.insert((base, kinds, open), item);
         Ok(item)

@@ -20,10 +20,11 @@ use crate::config::PropertyOrder;
 use crate::error::Kind;
 use crate::escape::{quoted, spell};
 use crate::graph::PlaceId;
-use crate::lower::{Lowering, Symbols};
-use crate::object::{KeyClass, ObjectSet};
+use crate::lower::{Form, Lowering, Symbols};
+use crate::object::{KeyClass, ObjectSet, Property};
 use crate::object_meet::all_keys;
 use crate::shape::NodeId;
+use crate::style::Elements;
 use crate::terminals::{self, CANONICAL_STRING};
 use crate::words::Size;
 
@@ -49,6 +50,7 @@ struct Others {
 impl<'a> Lowering<'_, 'a> {
     pub(crate) fn object(
         &mut self,
+        form: Form,
         set: &Rc<ObjectSet<'a>>,
         place: PlaceId,
         depth: usize,
@@ -56,11 +58,11 @@ impl<'a> Lowering<'_, 'a> {
         let is_any_order = self.graph.config.property_order == PropertyOrder::Any;
         let lower = if is_any_order { Lowering::object_in_any_order } else { Lowering::object_chain };
         if set.witnesses.is_empty() {
-            return lower(self, set, place, depth);
+            return lower(self, form, set, place, depth);
         }
         let mut members = Vec::new();
         for set in self.graph.spread_witnesses(set, place)? {
-            members.push(lower(self, &set, place, depth)?);
+            members.push(lower(self, form, &set, place, depth)?);
         }
         Ok(self.builder.alt(&members))
     }
@@ -68,20 +70,19 @@ impl<'a> Lowering<'_, 'a> {
     /// An object whose witnesses are members that are not named, its members in any order.
     fn object_in_any_order(
         &mut self,
+        form: Form,
         set: &ObjectSet<'a>,
         place: PlaceId,
         depth: usize,
     ) -> Result<ExprId, SchemaError> {
-        let Symbols { open_object, close_object, empty_object, colon, .. } = self.punctuation;
+        let Symbols { open_object, close_object, empty_object, .. } = self.symbols(form);
         let mut named = Vec::with_capacity(set.properties.len());
         for property in set.properties.iter().filter(|property| property.schema != NodeId::NEVER) {
             self.graph.spend(place, 1)?;
-            let key = self.builder.literal(quoted(property.name));
-            let value = self.node(property.schema, depth + 1)?;
-            let expr = self.builder.seq(&[key, colon, value]);
+            let expr = self.named(form, property, place, depth)?;
             named.push(ShuffleItem { expr, is_required: property.is_required });
         }
-        let Others { once, members: others, comma } = self.others(set, place, depth)?;
+        let Others { once, members: others, comma } = self.others(form, set, place, depth)?;
         named.extend(once);
         let min = self.count(set.min, place, "minProperties")?;
         let max = set.max.and_then(|max| u32::try_from(max).ok());
@@ -111,11 +112,12 @@ impl<'a> Lowering<'_, 'a> {
     /// An object whose witnesses are members that are not named.
     fn object_chain(
         &mut self,
+        form: Form,
         set: &ObjectSet<'a>,
         place: PlaceId,
         depth: usize,
     ) -> Result<ExprId, SchemaError> {
-        let Symbols { open_object, close_object, empty_object, colon, .. } = self.punctuation;
+        let Symbols { open_object, close_object, empty_object, .. } = self.symbols(form);
         let named: Vec<_> =
             set.properties.iter().filter(|property| property.schema != NodeId::NEVER).collect();
         // Counting ends where the number of members says nothing more.
@@ -126,7 +128,7 @@ impl<'a> Lowering<'_, 'a> {
             let message = "counting so many properties takes too many states".into();
             return Err(self.graph.error(place, Some("maxProperties"), Kind::Limit { message }));
         }
-        let others = self.others(set, place, depth)?;
+        let others = self.others(form, set, place, depth)?;
         let comma = others.comma;
         let mut from_here = Vec::new();
         let mut after = Vec::new();
@@ -140,15 +142,14 @@ impl<'a> Lowering<'_, 'a> {
         let mut n_required = 0;
         for (i, property) in named.iter().enumerate().rev() {
             self.graph.spend(place, n_columns(i))?;
-            let key = self.builder.literal(quoted(property.name));
-            let value = self.node(property.schema, depth + 1)?;
+            let member = self.named(form, property, place, depth)?;
             n_required += u64::from(property.is_required);
             let (mut here, mut then) = (Vec::new(), Vec::new());
             for n in 0..n_columns(i) {
                 let is_full = set.max.is_some_and(|max| n >= max);
                 let with = match is_full {
                     true => self.builder.never(),
-                    false => self.builder.seq(&[key, colon, value, after[next(n) as usize]]),
+                    false => self.builder.seq(&[member, after[next(n) as usize]]),
                 };
                 let without = match property.is_required {
                     true => self.builder.never(),
@@ -168,7 +169,13 @@ impl<'a> Lowering<'_, 'a> {
     }
 
     /// The members whose keys are not named, by the witnesses that they are taken for.
-    fn others(&mut self, set: &ObjectSet<'a>, place: PlaceId, depth: usize) -> Result<Others, SchemaError> {
+    fn others(
+        &mut self,
+        form: Form,
+        set: &ObjectSet<'a>,
+        place: PlaceId,
+        depth: usize,
+    ) -> Result<Others, SchemaError> {
         let n_witnesses = set.witnesses.len();
         if n_witnesses > MAX_WITNESSES {
             let message =
@@ -197,29 +204,14 @@ impl<'a> Lowering<'_, 'a> {
                 {
                     continue;
                 }
-                let key = match (class, keys.is_empty()) {
-                    (None, true) if set.properties.is_empty() && set.classes.is_empty() => {
-                        terminals::STRING.clone()
+                for keys in &keys {
+                    self.graph.spend(place, keys.size())?;
+                }
+                let key = match (form, self.elements) {
+                    (Form::Element, Some(elements)) => {
+                        self.unnamed(elements, set, class, keys.clone(), place)?
                     }
-                    _ => {
-                        for keys in &keys {
-                            self.graph.spend(place, keys.size())?;
-                        }
-                        let mut denied =
-                            Regex::words(set.properties.iter().map(|property| quoted(property.name)));
-                        if class.is_none() && !set.classes.is_empty() {
-                            let keys = all_keys(&set.classes);
-                            self.graph.spend(place, keys.size())?;
-                            denied = Regex::union([denied, terminals::quote(spell(&keys))]);
-                        }
-                        // Keys have the canonical spelling, so leaving out that of a name leaves out the name.
-                        let allowed: Vec<Regex> =
-                            keys.iter().map(|keys| terminals::quote(spell(keys))).collect();
-                        match allowed.is_empty() {
-                            true => CANONICAL_STRING.difference(&denied),
-                            false => Regex::intersection(allowed).difference(&denied),
-                        }
-                    }
+                    _ => self.unnamed_key(set, class, &keys, place)?,
                 };
                 let is_any = keys.is_empty() && class.is_none() && set.classes.is_empty();
                 match if is_any { Size::Many } else { self.graph.size(&key, place)? } {
@@ -237,14 +229,13 @@ impl<'a> Lowering<'_, 'a> {
             pairs.push(keyed);
         }
         // Where so many members must be there, or some of which some must be, there might be no keys left for them.
-        let is_watched = are_seen && (are_many || n_witnesses == 0 && set.min == 0);
-        let Symbols { comma, colon, .. } = self.punctuation;
+        let is_watched =
+            self.elements.is_none() && are_seen && (are_many || n_witnesses == 0 && set.min == 0);
+        let Symbols { comma, colon, .. } = self.symbols(form);
         let mut once = Vec::new();
         for (keys, schema) in few {
-            let value = self.node(schema, depth + 1)?;
             for key in self.graph.words(&keys, place)? {
-                let key = self.builder.literal(key);
-                let expr = self.builder.seq(&[key, colon, value]);
+                let expr = self.member(form, Regex::literal(key), None, colon, schema, depth)?;
                 once.push(ShuffleItem { expr, is_required: false });
             }
         }
@@ -257,16 +248,100 @@ impl<'a> Lowering<'_, 'a> {
         for keyed in pairs {
             let mut ways = Vec::with_capacity(keyed.len());
             for (key, schema) in keyed {
-                let key = match is_watched {
-                    true => self.builder.marked_terminal(key, Mark::Begins),
-                    false => self.builder.terminal(key),
-                };
-                let value = self.node(schema, depth + 1)?;
-                ways.push(self.builder.seq(&[key, colon, value]));
+                let mark = is_watched.then_some(Mark::Begins);
+                ways.push(self.member(form, key, mark, colon, schema, depth)?);
             }
             members.push(self.builder.alt(&ways));
         }
         Ok(Others { once, members, comma })
+    }
+
+    /// The keys of the members of a class, or of no class, that are not named and are in all of `keys`.
+    fn unnamed_key(
+        &mut self,
+        set: &ObjectSet<'a>,
+        class: Option<&KeyClass>,
+        keys: &[Regex],
+        place: PlaceId,
+    ) -> Result<Regex, SchemaError> {
+        if class.is_none() && keys.is_empty() && set.properties.is_empty() && set.classes.is_empty() {
+            return Ok(terminals::STRING.clone());
+        }
+        let mut denied = Regex::words(set.properties.iter().map(|property| quoted(property.name)));
+        if class.is_none() && !set.classes.is_empty() {
+            let keys = all_keys(&set.classes);
+            self.graph.spend(place, keys.size())?;
+            denied = Regex::union([denied, terminals::quote(spell(&keys))]);
+        }
+        // Keys have the canonical spelling, so leaving out that of a name leaves out the name.
+        let allowed: Vec<Regex> = keys.iter().map(|keys| terminals::quote(spell(keys))).collect();
+        Ok(match allowed.is_empty() {
+            true => CANONICAL_STRING.difference(&denied),
+            false => Regex::intersection(allowed).difference(&denied),
+        })
+    }
+
+    /// The same of names in elements.
+    fn unnamed(
+        &mut self,
+        elements: &Elements,
+        set: &ObjectSet<'a>,
+        class: Option<&KeyClass>,
+        mut keys: Vec<Regex>,
+        place: PlaceId,
+    ) -> Result<Regex, SchemaError> {
+        let mut denied = Regex::words(set.properties.iter().map(|property| elements.written(property.name)));
+        // Names are the model's own unless the schema has a pattern that says which ones may be there.
+        let are_free = !set.classes.iter().any(|class| class.schema == NodeId::NEVER);
+        if class.is_none() && !set.classes.is_empty() {
+            let keys = all_keys(&set.classes);
+            self.graph.spend(place, keys.size())?;
+            denied = Regex::union([denied, elements.written_names(&keys)]);
+        }
+        if class.is_none() && keys.is_empty() && are_free {
+            return Ok(elements.free_names().difference(&denied));
+        }
+        if keys.is_empty() {
+            keys.push(Regex::any_text());
+        }
+        Ok(elements.written_names(&Regex::intersection(keys)).difference(&denied))
+    }
+
+    /// A member under a name of the schema.
+    fn named(
+        &mut self,
+        form: Form,
+        property: &Property<'a>,
+        place: PlaceId,
+        depth: usize,
+    ) -> Result<ExprId, SchemaError> {
+        if let (Form::Element, Some(elements)) = (form, self.elements) {
+            return self.named_element(elements, property.name, property.schema, place, depth + 1);
+        }
+        let key = Regex::literal(quoted(property.name));
+        let colon = self.symbols(form).colon;
+        self.member(form, key, None, colon, property.schema, depth)
+    }
+
+    /// A member under a key or name of a language, as it is written.
+    fn member(
+        &mut self,
+        form: Form,
+        key: Regex,
+        mark: Option<Mark>,
+        colon: ExprId,
+        schema: NodeId,
+        depth: usize,
+    ) -> Result<ExprId, SchemaError> {
+        if let (Form::Element, Some(elements)) = (form, self.elements) {
+            return self.unnamed_element(elements, key, schema, depth + 1);
+        }
+        let key = match mark {
+            Some(mark) => self.builder.marked_terminal(key, mark),
+            None => self.builder.terminal(key),
+        };
+        let value = self.node(form, schema, depth + 1)?;
+        Ok(self.builder.seq(&[key, colon, value]))
     }
 
     /// The members that are not named: at least one from here on; and what may follow another member.

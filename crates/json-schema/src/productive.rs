@@ -5,6 +5,7 @@ use maskwright_grammar::{Expr, ExprId, Grammar};
 
 use crate::SchemaError;
 use crate::graph::{Graph, PlaceId};
+use crate::style::IDENTIFIER;
 use crate::terminals::CANONICAL_STRING;
 use crate::words;
 
@@ -19,7 +20,7 @@ pub(crate) fn is_productive(
     let mut empty_terminals = vec![false; grammar.terminals().len()];
     for (is_empty, terminal) in empty_terminals.iter_mut().zip(grammar.terminals()) {
         // Only what intersections and complements make can be empty without being seen to be.
-        if terminal.is_extended() && !is_additional_key(terminal) {
+        if terminal.is_extended() && !terminal.is_nullable() && !is_additional_key(terminal) {
             *is_empty =
                 words::is_empty(terminal, graph.fuel).map_err(|kind| graph.error(place, None, kind))?;
         }
@@ -60,8 +61,10 @@ pub(crate) fn is_productive(
 fn is_additional_key(terminal: &Regex) -> bool {
     match terminal.node() {
         Node::Intersection(parts) => {
-            parts.iter().any(|part| part.ptr_eq(&CANONICAL_STRING))
-                && parts.iter().all(|part| part.ptr_eq(&CANONICAL_STRING) || leaves_out_few(part))
+            let is_endless = |part: &Regex| part.ptr_eq(&CANONICAL_STRING) || part.ptr_eq(&IDENTIFIER);
+            let mut endless = parts.iter().filter(|part| is_endless(part));
+            let is_some_endless = endless.next().is_some() && endless.next().is_none();
+            is_some_endless && parts.iter().all(|part| is_endless(part) || leaves_out_few(part))
         }
         _ => false,
     }

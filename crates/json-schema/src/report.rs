@@ -129,6 +129,46 @@ impl Report {
         warnings
     }
 
+    /// Adds what became of `keyword` of the value at `pointer`, which is no schema of this report.
+    #[doc(hidden)]
+    pub fn add(&mut self, pointer: &str, keyword: &str, status: Status) {
+        let place = self.place_at(pointer.into());
+        self.entries.push(Entry { place, keyword: keyword.into(), status });
+    }
+
+    /// Adds the entries of the report of a schema that stands at `pointer` in a larger document. No session keeps what
+    /// its grammar's watch says: `unwatched` is the reason why such keywords are not enforced.
+    #[doc(hidden)]
+    pub fn embed(&mut self, pointer: &str, inner: Report, unwatched: &'static str) {
+        let offset = self.places.len();
+        self.places.extend(inner.places.into_iter().map(|Place { parent, step }| {
+            let step = match step {
+                Step::Root => Step::Pointer(pointer.into()),
+                // What is in another document has its address in front.
+                Step::Pointer(own) if own.is_empty() || own.starts_with('/') => {
+                    Step::Pointer(format!("{pointer}{own}").into())
+                }
+                step => step,
+            };
+            Place { parent: offset + parent, step }
+        }));
+        self.entries.extend(inner.entries.into_iter().map(|Entry { place, keyword, status }| {
+            let status = match status {
+                Status::EnforcedBySession => Status::NotEnforced { reason: unwatched.into() },
+                status => status,
+            };
+            Entry { place: offset + place, keyword, status }
+        }));
+        let formats = inner.unknown_formats.into_iter();
+        self.unknown_formats.extend(formats.map(|(place, name)| (offset + place, name)));
+    }
+
+    /// A new place that is not below another.
+    fn place_at(&mut self, pointer: Box<str>) -> usize {
+        self.places.push(Place { parent: self.places.len(), step: Step::Pointer(pointer) });
+        self.places.len() - 1
+    }
+
     /// Whether no entry is [`Status::NotEnforced`].
     pub fn is_complete(&self) -> bool {
         !self.entries.iter().any(|entry| matches!(entry.status, Status::NotEnforced { .. }))

@@ -22,6 +22,7 @@ use crate::array::ArraySet;
 use crate::keywords::Types;
 use crate::number::NumberSet;
 use crate::object::ObjectSet;
+use crate::style::Kind;
 
 /// A schema in the graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -107,6 +108,19 @@ impl<'a> Shape<'a> {
         }
     }
 
+    /// Its values of one kind.
+    pub(crate) fn of_kind(&self, kind: Kind) -> Shape<'a> {
+        let none = Shape::default;
+        match kind {
+            Kind::String => Shape { strings: self.strings.clone(), ..none() },
+            Kind::Number => Shape { numbers: self.numbers.clone(), ..none() },
+            Kind::Boolean => Shape { has_true: self.has_true, has_false: self.has_false, ..none() },
+            Kind::Null => Shape { has_null: self.has_null, ..none() },
+            Kind::Array => Shape { arrays: self.arrays.clone(), ..none() },
+            Kind::Object => Shape { objects: self.objects.clone(), ..none() },
+        }
+    }
+
     /// How many alternatives there are.
     pub(crate) fn n_alternatives(&self) -> usize {
         usize::from(self.has_null)
@@ -158,6 +172,10 @@ fn append<T: PartialEq + Clone>(known: &mut Vec<T>, more: &[T]) {
 impl<'a> StringSet<'a> {
     pub(crate) fn any() -> StringSet<'a> {
         StringSet::Constrained(StringConstraint::default())
+    }
+
+    pub(crate) fn is_any(&self) -> bool {
+        matches!(self, StringSet::Constrained(constraint) if constraint.is_any())
     }
 }
 

@@ -107,9 +107,15 @@ pub(crate) fn quote(body: Regex) -> Regex {
     Regex::concat([Regex::byte(b'"'), body, Regex::byte(b'"')])
 }
 
+/// A character of white space.
+pub(crate) static SPACE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::bytes(b" \t\n\r".iter().copied().collect()));
+
 /// Punctuation with the white space that goes with it.
 #[derive(Clone)]
 pub(crate) struct Punctuation {
+    /// White space after an opening bracket or a comma and before a closing bracket, and nothing.
+    pub(crate) inside: Regex,
     pub(crate) open_object: Regex,
     pub(crate) close_object: Regex,
     pub(crate) empty_object: Regex,
@@ -133,9 +139,8 @@ static COMPACT: LazyLock<Punctuation> = LazyLock::new(|| {
 static FLEXIBLE: LazyLock<Punctuation> = LazyLock::new(|| Punctuation::flexible(DEFAULT_MAX_INDENT));
 
 static ANY: LazyLock<Punctuation> = LazyLock::new(|| {
-    let space = Regex::bytes(b" \t\n\r".iter().copied().collect());
-    let any = space.star();
-    Punctuation::new(any.clone(), any.clone(), any, Some(space.plus()))
+    let any = SPACE.star();
+    Punctuation::new(any.clone(), any.clone(), any, Some(SPACE.plus()))
 });
 
 impl Punctuation {
@@ -146,6 +151,10 @@ impl Punctuation {
             Whitespace::Any => ANY.clone(),
             Whitespace::Flexible if config.limits.max_indent == DEFAULT_MAX_INDENT => FLEXIBLE.clone(),
             Whitespace::Flexible => Punctuation::flexible(config.limits.max_indent),
+            Whitespace::AtMost(max) => {
+                let inside = SPACE.repeat(0, (max < u32::MAX).then_some(max));
+                Punctuation::new(inside.clone(), inside.clone(), inside, None)
+            }
         }
     }
 
@@ -171,6 +180,7 @@ impl Punctuation {
             empty_array: empty(b'[', b']'),
             comma: Regex::concat([before.clone(), Regex::byte(b','), inside.clone()]),
             colon: Regex::concat([before, Regex::byte(b':'), after_colon]),
+            inside,
             around,
         }
     }

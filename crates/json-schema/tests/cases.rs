@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use maskwright_automata::Fuel;
-use maskwright_json_schema::{PropertyOrder, SchemaConfig, SchemaLimits, Status, Whitespace, compile};
+use maskwright_json_schema::{PropertyOrder, SchemaConfig, SchemaLimits, Status, Style, Whitespace, compile};
+use serde::Deserialize;
 use serde_json::Value;
 use support::{Automata, Recogniser};
 
@@ -30,9 +31,10 @@ fn every_case_is_as_told() {
             let case: Value = serde_json::from_str(line).unwrap();
             let name = format!("{}: {}", path.file_stem().unwrap().display(), case["name"]);
             n_cases += 1;
-            let whitespace = match case["whitespace"].as_str() {
-                Some("compact") => Whitespace::Compact,
-                Some("any") => Whitespace::Any,
+            let whitespace = match &case["whitespace"] {
+                Value::String(name) if name == "compact" => Whitespace::Compact,
+                Value::String(name) if name == "any" => Whitespace::Any,
+                Value::Number(most) => Whitespace::AtMost(most.as_u64().unwrap().try_into().unwrap()),
                 _ => Whitespace::Flexible,
             };
             let property_order = match case["property_order"].as_str() {
@@ -49,6 +51,9 @@ fn every_case_is_as_told() {
             let strict = case["lenient"] != true;
             let mut config = SchemaConfig::default();
             config.whitespace = whitespace;
+            if let Some(style) = case.get("style") {
+                config.style = Style::deserialize(style).unwrap();
+            }
             config.property_order = property_order;
             config.limits = limits;
             config.strict = strict;

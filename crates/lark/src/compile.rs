@@ -4,7 +4,7 @@ use maskwright_automata::Fuel;
 use maskwright_grammar::{
     ExprId, GrammarBuilder, Layout, LexedGrammar, RuleId, TerminalFacts, TerminalId, reduce,
 };
-use maskwright_lexing::{Flags, LarkTerminal, TerminalSet, ignored_keywords, lark_order};
+use maskwright_lexing::{Flags, LarkTerminal, Pattern, TerminalSet, ignored_keywords, lark_order};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::config::{Indentation, LarkConfig, LarkGrammar, LexerKind};
@@ -66,6 +66,7 @@ fn compile(sources: &mut Sources, config: &LarkConfig<'_>, fuel: &Fuel) -> Resul
         split_keywords(&mut terminals, &mut ignored, config.lexer, fuel)?;
     }
     ignored.sort_unstable();
+    let token_sets = add_token_sets(&mut terminals, &rules, &kept);
     let Terminals { terminals, regexps, spans } = terminals;
     // Of a string that was split, rules name the first terminal.
     let defined = terminals[..n_defined].iter().enumerate();
@@ -83,6 +84,7 @@ fn compile(sources: &mut Sources, config: &LarkConfig<'_>, fuel: &Fuel) -> Resul
         rules: &rules,
         ids: &ids,
         n_terminals: terminals.len(),
+        token_sets,
         terminals: Vec::new(),
         rule_ids: FxHashMap::default(),
         waiting: Vec::new(),
@@ -261,6 +263,28 @@ fn split_keywords(
     Ok(())
 }
 
+/// Adds a terminal for each set of tokens that is used. Whoever compiles the grammar for a vocabulary looks up the tokens.
+/// Returned is, by set, its terminal.
+fn add_token_sets(terminals: &mut Terminals, rules: &Rules, kept: &[bool]) -> Vec<Option<usize>> {
+    let are_used = &kept[rules.terminals.len()..];
+    let sets = rules.token_sets.iter().zip(are_used).map(|((set, span), is_used)| {
+        is_used.then(|| {
+            terminals.terminals.push(LarkTerminal {
+                name: set.to_string(),
+                pattern: Pattern::literal(&set.word()),
+                source_length: 0,
+                string: None,
+                flags: Flags::default(),
+                priority: 0,
+            });
+            terminals.regexps.push(set.to_string());
+            terminals.spans.push(*span);
+            terminals.terminals.len() - 1
+        })
+    });
+    sets.collect()
+}
+
 fn layout(
     indentation: &Indentation,
     ids: &FxHashMap<&str, usize>,
@@ -302,6 +326,8 @@ struct Lowering<'a> {
     rules: &'a Rules,
     ids: &'a FxHashMap<&'a str, usize>,
     n_terminals: usize,
+    /// By set of tokens its terminal, if it is used.
+    token_sets: Vec<Option<usize>>,
     /// The expressions of the terminals, by id.
     terminals: Vec<ExprId>,
     rule_ids: FxHashMap<usize, RuleId>,
@@ -358,6 +384,9 @@ impl Lowering<'_> {
                 self.terminals[*id]
             }
             RuleExpr::Declared(at) => self.terminals[self.n_terminals + at],
+            RuleExpr::Tokens(at) => {
+                self.terminals[self.token_sets[*at].expect("a set of tokens of a rule in use is kept")]
+            }
             RuleExpr::Rule(at) => {
                 let rule = self.rule(*at);
                 self.builder.rule(rule)

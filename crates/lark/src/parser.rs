@@ -1,6 +1,7 @@
 //! Tokens to statements, by recursive descent. Linear time; recursion is limited by [`MAX_DEPTH`].
 
 use maskwright_automata::Fuel;
+use maskwright_grammar::TokenSet;
 
 use crate::error::Fault;
 use crate::source::Span;
@@ -26,6 +27,36 @@ pub(crate) fn parse(text: &str, source: u32, fuel: &Fuel) -> Result<Vec<Statemen
         }
     }
     Ok(statements)
+}
+
+/// The set of tokens that is written `<name>`, `<[1,3-5]>`, `<[^1,3-5]>` or `<[*]>`, as in llguidance.
+fn token_set(written: &str, span: Span) -> Result<TokenSet, Fault> {
+    let ids = written.strip_prefix("<[").and_then(|ids| ids.strip_suffix("]>"));
+    let Some(ids) = ids else { return Ok(TokenSet::named(written)) };
+    if ids == "*" {
+        return Ok(TokenSet::any());
+    }
+    let (is_negated, ids) = ids.strip_prefix('^').map_or((false, ids), |ids| (true, ids));
+    let mut set: Option<TokenSet> = None;
+    for range in ids.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let id = |id: &str| id.bytes().all(|byte| byte.is_ascii_digit()).then(|| id.parse().ok()).flatten();
+        let (Some(first), Some(last)) = (id(first), id(last)) else {
+            return Err(Fault::new(span, format!("`{range}` in `{written}` is no range of token ids"))
+                .with_hint("ids are written <[128010]>, <[128000-128255]>, <[1,3-5]>, <[^1,3-5]> or <[*]>"));
+        };
+        if first > last {
+            return Err(Fault::new(span, format!("the ids {first}-{last}"))
+                .with_hint("the greater number stands last"));
+        }
+        let ids = TokenSet::ids(first, last);
+        set = Some(match set {
+            Some(set) => set.and(ids),
+            None => ids,
+        });
+    }
+    let set = set.expect("a text has at least one part");
+    Ok(if is_negated { set.all_others() } else { set })
 }
 
 struct Parser<'t, 's> {
@@ -358,6 +389,10 @@ impl<'s> Parser<'_, 's> {
                 } else {
                     Schema::Text(text.into())
                 })
+            }
+            Token::Special(name) => {
+                self.at += 1;
+                Node::Tokens(token_set(name, span)?)
             }
             _ => return Ok(None),
         };

@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
+use maskwright_grammar::TokenSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::definitions::{Definitions, Entry};
@@ -38,6 +39,8 @@ pub(crate) enum RuleExpr {
     Terminal(usize),
     /// A terminal of [`Rules::declared`].
     Declared(usize),
+    /// A token of one of [`Rules::token_sets`].
+    Tokens(usize),
     /// A rule of [`Rules::rules`].
     Rule(usize),
 }
@@ -50,6 +53,7 @@ pub(crate) struct Rules {
     /// The terminals that have no pattern: those that are only declared, then one for each of `schemas`.
     pub(crate) declared: Vec<String>,
     pub(crate) schemas: Vec<NestedSchema>,
+    pub(crate) token_sets: Vec<(TokenSet, Span)>,
 }
 
 /// A JSON Schema in a grammar.
@@ -105,6 +109,8 @@ pub(crate) fn translate(
         declared,
         schemas: Vec::new(),
         schema_ids: FxHashMap::default(),
+        token_sets: Vec::new(),
+        token_ids: FxHashMap::default(),
         terminal_names: names,
         n_unnamed: 0,
         waiting: Vec::new(),
@@ -121,8 +127,8 @@ pub(crate) fn translate(
     while rules.len() < translator.waiting.len() {
         rules.push(translator.rule(rules.len())?);
     }
-    let Translator { terminals, declared, schemas, .. } = translator;
-    Ok(Rules { rules, terminals, declared, schemas })
+    let Translator { terminals, declared, schemas, token_sets, .. } = translator;
+    Ok(Rules { rules, terminals, declared, schemas, token_sets })
 }
 
 struct Translator<'a> {
@@ -136,6 +142,9 @@ struct Translator<'a> {
     schemas: Vec<NestedSchema>,
     /// The places in `declared` of schemas by their text.
     schema_ids: FxHashMap<Arc<str>, usize>,
+    token_sets: Vec<(TokenSet, Span)>,
+    /// The places in `token_sets`, by how messages call the set.
+    token_ids: FxHashMap<String, usize>,
     terminal_names: FxHashSet<String>,
     n_unnamed: usize,
     waiting: Vec<Waiting>,
@@ -191,6 +200,7 @@ impl Translator<'_> {
                 RuleExpr::Repeat { inner: self.expr(inner, arguments)?.into(), min, max }
             }
             Node::Schema(schema) => RuleExpr::Declared(self.schema(schema, tree.span)),
+            Node::Tokens(set) => RuleExpr::Tokens(self.token_set(set, tree.span)),
             Node::Symbol(_) | Node::Literal(_) | Node::Range(..) | Node::Instance(..) => {
                 let symbol = self.value(tree, arguments)?;
                 self.symbol(&symbol, tree.span)?
@@ -213,6 +223,16 @@ impl Translator<'_> {
         at
     }
 
+    /// The place in `token_sets` of a set.
+    fn token_set(&mut self, set: &TokenSet, span: Span) -> usize {
+        let next = self.token_sets.len();
+        let at = *self.token_ids.entry(set.to_string()).or_insert(next);
+        if at == next {
+            self.token_sets.push((set.clone(), span));
+        }
+        at
+    }
+
     /// The expression for a rule or terminal.
     fn symbol(&mut self, symbol: &Argument, span: Span) -> Result<RuleExpr, Fault> {
         if symbol.is_terminal {
@@ -221,6 +241,9 @@ impl Translator<'_> {
             }
             if let Some(&at) = self.declared_ids.get(&symbol.name) {
                 return Ok(RuleExpr::Declared(at));
+            }
+            if let Some(&at) = self.token_ids.get(&symbol.name) {
+                return Ok(RuleExpr::Tokens(at));
             }
             // A terminal that is a schema.
             let definitions = self.definitions;
@@ -245,6 +268,10 @@ impl Translator<'_> {
             Node::Schema(schema) => {
                 let at = self.schema(schema, tree.span);
                 Ok(Argument { name: self.declared[at].clone(), is_terminal: true })
+            }
+            Node::Tokens(set) => {
+                self.token_set(set, tree.span);
+                Ok(Argument { name: set.to_string(), is_terminal: true })
             }
             _ => {
                 let at = self.literal(tree)?.expect("a value is a symbol, an instance or a literal");

@@ -186,6 +186,10 @@ impl Composer<'_> {
             Node::Range(first, last) => PatternText::of_range(first, last, span),
             Node::Schema(_) => Err(Fault::new(span, "a JSON Schema as a part of a terminal")
                 .with_hint("JSON texts nest: make it a rule (lower case)")),
+            Node::Tokens(set) => {
+                Err(Fault::new(span, format!("the token {set} of the vocabulary inside a terminal"))
+                    .with_hint("name it in a rule (lower case): it is no text"))
+            }
             Node::Alias(_) => Err(Fault::new(span, "an alias inside a terminal")
                 .with_hint("aliases name the alternatives of rules (lower case)")),
             Node::Instance(name, _) => {

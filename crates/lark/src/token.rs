@@ -32,6 +32,8 @@ pub(crate) enum Token<'s> {
     Directive(&'s str),
     /// `%json` and the JSON value behind it, as written: an object, or a string.
     Json(&'s str),
+    /// `<name>` or `<[ids]>`: a token of the vocabulary, as written.
+    Special(&'s str),
     /// `|`, on the same or on a following line.
     Or,
     /// The end of a statement.
@@ -54,6 +56,7 @@ impl Token<'_> {
             Token::Number(number) => format!("the number {number}"),
             Token::Directive(name) => format!("`%{name}`"),
             Token::Json(_) => "`%json`".to_owned(),
+            Token::Special(name) => format!("the token {name}"),
             Token::Or => "`|`".to_owned(),
             Token::Newline => "the end of the line".to_owned(),
             Token::Arrow => "`->`".to_owned(),
@@ -138,6 +141,7 @@ impl<'s> Scanner<'s> {
             '"' => return self.string(),
             '/' => return self.regexp(),
             '%' => return self.directive(),
+            '<' => return self.special(),
             'a'..='z' | 'A'..='Z' | '_' => return self.name(),
             '0'..='9' | '+' | '-' => {
                 let digits = self.rest()[1..].bytes().take_while(u8::is_ascii_digit).count();
@@ -240,6 +244,20 @@ impl<'s> Scanner<'s> {
         let all = DIRECTIVES.map(|name| format!("%{name}")).join(", ");
         let message = format!("`%{name}` is no directive, there are {all}, and in rules %json");
         Err(self.fault(start, message))
+    }
+
+    fn special(&mut self) -> Result<Token<'s>, Fault> {
+        let start = self.at;
+        self.at += 1;
+        self.at += self.run(|c| !matches!(c, '<' | '>') && !c.is_whitespace());
+        let is_closed = self.rest().starts_with('>') && self.at > start + 1;
+        self.at += usize::from(is_closed);
+        if is_closed {
+            return Ok(Token::Special(&self.text[start..self.at]));
+        }
+        Err(self
+            .fault(start, "`<` starts nothing in a grammar but a token of the vocabulary")
+            .with_hint("a token is written <name>, or <[128010]> by its id, without spaces"))
     }
 
     /// The schema behind `%json`, which begins at `start`.

@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use maskwright_grammar::TokenSet;
+
 use crate::source::Span;
 
 /// A name and where it stands.
@@ -45,6 +47,8 @@ pub(crate) enum Node {
     Range(String, String),
     /// `%json {...}`: the texts of a JSON Schema.
     Schema(Schema),
+    /// `<name>`, `<[ids]>`: one token of the vocabulary.
+    Tokens(TokenSet),
     /// `name{argument, ...}`; the arguments are symbols, literals, ranges and instances.
     Instance(Name, Vec<Tree>),
 }
@@ -135,7 +139,7 @@ impl Tree {
         match &self.node {
             Node::Alternatives(parts) | Node::Sequence(parts) | Node::Instance(_, parts) => parts,
             Node::Alias(inner) | Node::Maybe(inner) | Node::Repeat(inner, _) => std::slice::from_ref(inner),
-            Node::Symbol(_) | Node::Literal(_) | Node::Range(..) | Node::Schema(_) => &[],
+            Node::Symbol(_) | Node::Literal(_) | Node::Range(..) | Node::Schema(_) | Node::Tokens(_) => &[],
         }
     }
 
@@ -144,7 +148,9 @@ impl Tree {
         match &mut self.node {
             Node::Alternatives(parts) | Node::Sequence(parts) | Node::Instance(_, parts) => parts,
             Node::Alias(inner) | Node::Maybe(inner) | Node::Repeat(inner, _) => std::slice::from_mut(inner),
-            Node::Symbol(_) | Node::Literal(_) | Node::Range(..) | Node::Schema(_) => &mut [],
+            Node::Symbol(_) | Node::Literal(_) | Node::Range(..) | Node::Schema(_) | Node::Tokens(_) => {
+                &mut []
+            }
         }
     }
 

@@ -9,9 +9,11 @@ use crate::rules::{RuleExpr, Rules};
 /// From this number of repetitions on Lark makes rules of `x ~ n`; fewer are written out.
 const REPEAT_RULE: u32 = 50;
 
-/// Whether each of the terminals is in a rule that Lark keeps, if `start` is the start rule.
+/// Whether each of the terminals, and after them each of the sets of tokens, is in a rule that Lark keeps, if `start` is the
+/// start rule.
 pub(crate) fn used_terminals(rules: &Rules, start: usize) -> Vec<bool> {
-    let mut graph = Graph { nodes: vec![Uses::default(); rules.rules.len()] };
+    let n_terminals = rules.terminals.len();
+    let mut graph = Graph { nodes: vec![Uses::default(); rules.rules.len()], n_terminals };
     for (at, (_, expr)) in rules.rules.iter().enumerate() {
         graph.add(expr, at);
     }
@@ -33,7 +35,7 @@ pub(crate) fn used_terminals(rules: &Rules, start: usize) -> Vec<bool> {
             }
         }
     }
-    let mut is_used = vec![false; rules.terminals.len()];
+    let mut is_used = vec![false; n_terminals + rules.token_sets.len()];
     for (uses, _) in graph.nodes.iter().zip(&is_kept).filter(|&(_, &is_kept)| is_kept) {
         for &terminal in &uses.terminals {
             is_used[terminal] = true;
@@ -51,6 +53,7 @@ struct Uses {
 
 struct Graph {
     nodes: Vec<Uses>,
+    n_terminals: usize,
 }
 
 impl Graph {
@@ -73,6 +76,7 @@ impl Graph {
                 self.add(inner, own);
             }
             RuleExpr::Terminal(terminal) => self.nodes[node].terminals.push(*terminal),
+            RuleExpr::Tokens(set) => self.nodes[node].terminals.push(self.n_terminals + set),
             RuleExpr::Declared(_) => {}
             RuleExpr::Rule(rule) if *rule == node => {}
             RuleExpr::Rule(rule) => self.nodes[node].rules.push(*rule),

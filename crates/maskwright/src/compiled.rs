@@ -58,7 +58,7 @@ impl CompiledGrammar {
         CompiledGrammar { sessions, source, is_lexed, report, infiller: Mutex::default(), limits }
     }
 
-    /// What of a JSON Schema is enforced, keyword by keyword; `None` for other sources.
+    /// What of a JSON Schema, or of a structural tag, is enforced, keyword by keyword; `None` for other sources.
     pub fn report(&self) -> Option<&Report> {
         self.report.as_ref()
     }

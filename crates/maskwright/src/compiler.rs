@@ -114,8 +114,9 @@ impl Compiler {
     /// Compiles a grammar, in time linear in the source. Masks and automata are made later, when a text needs them.
     ///
     /// # Errors
-    /// If the source is wrong (the error says where) or matches no text; if it is a JSON Schema with a keyword that cannot
-    /// be enforced, unless [`SchemaConfig::strict`](crate::json_schema::SchemaConfig::strict) is off; or a limit is reached.
+    /// If the source is wrong (the error says where) or matches no text; if it is a JSON Schema or structural tag with a
+    /// keyword that cannot be enforced, unless [`SchemaConfig::strict`](crate::json_schema::SchemaConfig::strict) is off; or a
+    /// limit is reached.
     ///
     /// ```
     /// use maskwright::json_schema::SchemaConfig;

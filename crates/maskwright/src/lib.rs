@@ -1,6 +1,6 @@
 //! Constrained decoding: a language model that can only write what a grammar allows.
 //!
-//! Given a grammar (a regular expression, a JSON Schema, GBNF, Lark, a list of choices, a built-in language) and a
+//! Given a grammar (a regular expression, a JSON Schema, a structural tag, GBNF, Lark, a list of choices, a built-in language) and a
 //! model's vocabulary, Maskwright says at each step exactly which tokens may come next.
 //!
 //! ```

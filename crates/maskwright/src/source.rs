@@ -63,13 +63,17 @@ enum Notation {
         options: lark::LarkOptions,
     },
     Builtin(String),
+    StructuralTag {
+        text: String,
+        config: SchemaConfig,
+    },
     /// It has no text, so it cannot be saved.
     #[serde(skip)]
     Built(Box<Grammar>),
 }
 
 /// What saved grammars begin with.
-const MAGIC: Magic = *b"mwgramm\x01";
+const MAGIC: Magic = *b"mwgramm\x02";
 
 /// A source, written down with all that it refers to.
 #[derive(Serialize, Deserialize)]
@@ -83,7 +87,7 @@ struct SavedSource {
 /// A source as its front end reads it.
 #[derive(Debug)]
 pub enum Parsed {
-    /// A grammar over bytes; with a report if it is a JSON Schema.
+    /// A grammar over bytes; with a report if it is a JSON Schema or a structural tag.
     OverBytes(Box<Grammar>, Option<Report>),
     /// A grammar in Lark's language.
     Lark(Box<LarkGrammar>),
@@ -179,6 +183,33 @@ impl GrammarSource {
         Notation::Builtin(name.into()).into()
     }
 
+    /// The texts of a structural tag, in the JSON of xgrammar: free text, reasoning between tags, calls of tools with
+    /// arguments by a JSON Schema. Both envelopes are read, and the old form with `structures` and `triggers`.
+    ///
+    /// `config` is for the JSON Schemas in it. Formats may say otherwise (`style`, `any_order`, `max_whitespace_cnt`), and
+    /// there is no white space around them. Keys that a schema does not name may occur twice. What cannot be enforced
+    /// (`max_tokens` of `any_text`, `uniqueItems` of items without a finite list of values) is an error, or with
+    /// [`strict`](SchemaConfig::strict) off an entry of the [report](crate::CompiledGrammar::report).
+    ///
+    /// ```
+    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, Tokenizer};
+    /// let tokens = ["<f=add>", "[", "1", "]", "</f>", "ok", "</s>"].map(|token| token.as_bytes().to_vec());
+    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[6])?);
+    /// let tag = r#"{"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": ["<f="], "tags": [{
+    ///     "type": "tag", "begin": "<f=add>", "end": "</f>",
+    ///     "content": {"type": "json_schema", "json_schema": {"type": "array", "items": {"type": "integer"}}}
+    /// }]}}"#;
+    /// let compiled = compiler.compile(&GrammarSource::structural_tag(tag, Default::default()), &CompileOptions::default())?;
+    /// let mut matcher = Matcher::new(&compiled);
+    /// assert!(matcher.accept_bytes(b"ok<f=add>")? && !matcher.is_accepting());
+    /// assert_eq!(matcher.mask()?.len(), 1, "only [ begins the arguments");
+    /// assert!(matcher.accept_bytes(b"[1]</f>ok")? && matcher.is_accepting());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn structural_tag(text: impl Into<String>, config: SchemaConfig) -> GrammarSource {
+        Notation::StructuralTag { text: text.into(), config }.into()
+    }
+
     /// The file that the text was read from. Messages name it, and relative references of a JSON Schema
     /// (`"$ref": "address.json"`) and relative imports of a Lark grammar (`%import .names.NAME`, `%json "call.json"`) are
     /// looked for beside it. For a schema, files outside of its folder are not read, and no more than 4,096 files of 64 MiB
@@ -271,6 +302,12 @@ impl GrammarSource {
                 Parsed::Lark(Box::new(grammar))
             }
             Notation::Builtin(name) => Parsed::Lark(Box::new(lark::parse_builtin(name, fuel)?)),
+            Notation::StructuralTag { text, config } => {
+                let name = file.map_or("structural tag".into(), Path::to_string_lossy);
+                let compiled = maskwright_tags::compile_str(text, &name, config, fuel);
+                let compiled = compiled.map_err(|error| Error::from(error).in_file(file))?;
+                Parsed::OverBytes(Box::new(compiled.grammar), Some(compiled.report))
+            }
             Notation::Built(grammar) => over_bytes((**grammar).clone()),
         };
         let (notation, file) = (self.notation.clone(), self.file.clone());
@@ -284,6 +321,7 @@ impl GrammarSource {
             | Notation::Gbnf(text)
             | Notation::JsonSchema { text, .. }
             | Notation::Lark { text, .. }
+            | Notation::StructuralTag { text, .. }
             | Notation::Builtin(text) => text.capacity(),
             Notation::Choice(choices) => {
                 choices.iter().map(|choice| choice.capacity() + size_of::<String>()).sum()

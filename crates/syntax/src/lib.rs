@@ -9,13 +9,12 @@
 mod choice;
 mod error;
 mod gbnf;
-mod names;
 pub mod regex;
 
 pub use choice::choice;
 pub use error::SyntaxError;
 pub use gbnf::parse_gbnf;
-pub use names::nearest_name;
+pub use maskwright_error::nearest_name;
 
 /// How deeply groups may nest in any source; parsers recurse on nesting.
 const MAX_DEPTH: usize = 250;

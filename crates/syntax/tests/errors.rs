@@ -67,7 +67,10 @@ fn gbnf_errors() {
         "root ::= \"a\"{,1}\n",
         "root ::= \"\\q\"\n",
         "root ::= \"\\uD800\"\n",
-        "root ::= <[1]>\n",
+        "root ::= <[1a]>\n",
+        "root ::= <[99999999999]>\n",
+        "root ::= <two words>\n",
+        "root ::= !\"a\"\n",
         "root ::= \"a\" | \"b\" ::= \"c\"\n",
         "\"a\" ::= root\n",
     ] {

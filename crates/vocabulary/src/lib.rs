@@ -33,4 +33,4 @@ pub use maskwright_error::{Error, ErrorKind};
 pub use tokenizer::{Tokenizer, TokenizerOptions};
 pub(crate) use tokenizer_error::TokenizerError;
 pub use trie::{Trie, TrieNodeId};
-pub use vocabulary::{MAX_VOCABULARY, TokenId, Vocabulary};
+pub use vocabulary::{MAX_VOCABULARY, N_SYMBOLS, TokenId, Vocabulary, symbol_text};

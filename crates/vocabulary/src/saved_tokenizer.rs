@@ -12,7 +12,7 @@ use crate::encoder::added_tokens::AddedToken;
 use crate::loaders::{Loaded, bpe::Bpe, tokens::Tokens};
 use crate::saved::{self, Magic};
 use crate::token_bytes::TokenStyle;
-use crate::{Error, Tokenizer, TokenizerError, Vocabulary};
+use crate::{Error, TokenId, Tokenizer, TokenizerError, Vocabulary};
 
 const MAGIC: Magic = *b"mwtoken\x01";
 
@@ -75,8 +75,11 @@ impl Tokenizer {
         let encoder = self.save_encoder();
         let mut tokens = Vec::new();
         if matches!(encoder, SavedEncoder::None) {
-            let bytes = |id| self.token_bytes(id).map(<[u8]>::to_vec);
-            tokens = (0..self.n_vocab() as u32).map(bytes).collect();
+            let ids = (0..self.n_vocab() as u32).map(TokenId);
+            let bytes = |id| self.vocabulary().token_bytes(id).map(<[u8]>::to_vec);
+            // A token that ends a text has a name in place of its bytes.
+            let name = |id| self.vocabulary().name(id).filter(|_| self.vocabulary().is_eos(id));
+            tokens = ids.map(|id| bytes(id).or_else(|| name(id).map(Into::into))).collect();
         }
         let tokenizer = SavedTokenizer {
             n_vocab: self.n_vocab(),
@@ -104,7 +107,8 @@ impl SavedTokenizer {
     fn make(self) -> Result<Tokenizer, TokenizerError> {
         match self.encoder {
             SavedEncoder::None => {
-                let vocabulary = Vocabulary::of_tokens(self.tokens, &self.eos, Some(self.n_vocab))?;
+                let special = self.added_tokens.iter().map(|token| (token.id, token.content.clone()));
+                let vocabulary = Vocabulary::of_tokens(self.tokens, special, &self.eos, Some(self.n_vocab))?;
                 Ok(Tokenizer::new(vocabulary, Box::new(NoEncoder), self.added_tokens))
             }
             #[cfg(feature = "tiktoken")]

@@ -116,8 +116,55 @@ impl Tokenizer {
     /// # Errors
     /// As for [`Vocabulary::from_tokens`].
     pub fn from_tokens(tokens: Vec<Vec<u8>>, eos: &[u32]) -> Result<Tokenizer, Error> {
-        let vocabulary = Vocabulary::from_tokens(tokens.into_iter().map(Some).collect(), eos, None)?;
-        Ok(Tokenizer::new(vocabulary, Box::new(NoEncoder), Vec::new()))
+        Tokenizer::from_tokens_with_special(tokens, eos, &[])
+    }
+
+    /// The same; the tokens with an id in `special` never match as text, and are called by what would be their bytes.
+    ///
+    /// # Errors
+    /// As for [`Vocabulary::from_tokens`], and if such an id is out of range or its name is not UTF-8.
+    ///
+    /// ```
+    /// use maskwright_vocabulary::Tokenizer;
+    /// let tokens = ["a", "<think>", "</s>"].map(|token| token.as_bytes().to_vec());
+    /// let tokenizer = Tokenizer::from_tokens_with_special(tokens.to_vec(), &[2], &[1]).unwrap();
+    /// assert_eq!(tokenizer.special_token_id("<think>"), Some(1));
+    /// assert_eq!(tokenizer.encode_with_special("a<think>a").unwrap(), [0, 1, 0]);
+    /// ```
+    pub fn from_tokens_with_special(
+        tokens: Vec<Vec<u8>>,
+        eos: &[u32],
+        special: &[u32],
+    ) -> Result<Tokenizer, Error> {
+        let n_tokens = tokens.len();
+        let mut tokens: Vec<Option<Vec<u8>>> = tokens.into_iter().map(Some).collect();
+        let mut added_tokens: Vec<AddedToken> = Vec::new();
+        let mut special = special.to_vec();
+        special.sort_unstable();
+        special.dedup();
+        for id in special {
+            let token = tokens.get_mut(id as usize).ok_or_else(|| {
+                TokenizerError::invalid(format!("no token has the id {id}; there are {n_tokens} tokens"))
+            })?;
+            let content = token.take().map(String::from_utf8);
+            let Some(Ok(content)) = content.filter(|name| name.as_ref().is_ok_and(|name| !name.is_empty()))
+            else {
+                let message = format!("the name of the special token {id} is no text");
+                return Err(TokenizerError::invalid(message).into());
+            };
+            added_tokens.push(AddedToken {
+                id,
+                content,
+                special: true,
+                single_word: false,
+                lstrip: false,
+                rstrip: false,
+            });
+        }
+        let names: Vec<(u32, String)> =
+            added_tokens.iter().map(|token| (token.id, token.content.clone())).collect();
+        let vocabulary = Vocabulary::of_tokens(tokens, names, eos, None)?;
+        Ok(Tokenizer::new(vocabulary, Box::new(NoEncoder), added_tokens))
     }
 
     /// A tokenizer from its parts.

@@ -1,8 +1,8 @@
 //! A model's tokens and their bytes.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Error, TokenizerOptions, Trie, VocabularyError, loaders, mask_insert, mask_words};
 
@@ -21,7 +21,7 @@ impl TokenId {
 /// A model's tokens: their bytes, which of them end a text, and the trie of all of them. Immutable.
 ///
 /// An id without bytes (a special token, a hole in the ids, a row of padded logits, a token of empty text)
-/// never matches as text.
+/// never matches as text. A grammar can name such a token by its id or its [name](Vocabulary::named).
 ///
 /// ```
 /// use maskwright_vocabulary::{TokenId, Vocabulary};
@@ -32,23 +32,51 @@ impl TokenId {
 /// ```
 #[derive(Debug)]
 pub struct Vocabulary {
-    id: u64,
-    bytes: Vec<u8>,
-    /// Token `t` has the bytes `bytes[ends[t - 1]..ends[t]]`.
-    ends: Vec<u32>,
+    n_vocab: usize,
     eos: Vec<u32>,
+    texts: Arc<Texts>,
+}
+
+/// What the tokens of a vocabulary spell.
+///
+/// Beside its tokens, a vocabulary has [`N_SYMBOLS`] *symbols*: ids above those of the tokens, with texts that no UTF-8 text
+/// contains. A compiled grammar that names tokens by id gives each set of tokens that it need not tell apart one symbol. So
+/// whatever reads the trie reads named tokens as well.
+#[derive(Debug)]
+struct Texts {
+    bytes: Vec<u8>,
+    /// Id `t` has the bytes `bytes[ends[t - 1]..ends[t]]`.
+    ends: Vec<u32>,
     max_token_bytes: usize,
+    /// Of all that can be read as text, and of the symbols.
     trie: Trie,
-    /// The trie's tokens, packed.
-    text_tokens: Box<[u32]>,
+    /// The trie's ids, packed.
+    in_trie: Box<[u32]>,
+    /// Tokens with the byte 0xFF, which never match as text: they could spell a part of a symbol.
+    unreadable: Trie,
+    /// What tokenizers call tokens without bytes, by id.
+    names: BTreeMap<u32, String>,
+}
+
+/// How many symbols a vocabulary has.
+#[doc(hidden)]
+pub const N_SYMBOLS: usize = 256;
+
+/// The first byte of a symbol's text.
+const SYMBOL_MARK: u8 = 0xFF;
+
+/// The text of a symbol.
+#[doc(hidden)]
+pub const fn symbol_text(symbol: u8) -> [u8; 2] {
+    [SYMBOL_MARK, symbol]
 }
 
 /// The most ids a vocabulary may have; the widest models have some 260,000.
 pub const MAX_VOCABULARY: usize = 1 << 22;
 
 impl Vocabulary {
-    /// A vocabulary from the bytes of each id (`None`: never matches as text). Ids in `eos` lose their bytes.
-    /// `n_vocab`, where given, is the width of the model's logits, at least the number of tokens.
+    /// A vocabulary from the bytes of each id (`None`: never matches as text). The bytes of the ids in `eos` become their
+    /// [names](Vocabulary::named). `n_vocab`, where given, is the width of the model's logits, at least the number of tokens.
     ///
     /// # Errors
     /// If an EOS id is not in range, if there are more than [`MAX_VOCABULARY`] ids or 1 GiB of bytes, or if
@@ -58,12 +86,14 @@ impl Vocabulary {
         eos: &[u32],
         n_vocab: Option<usize>,
     ) -> Result<Vocabulary, Error> {
-        Ok(Vocabulary::of_tokens(tokens, eos, n_vocab)?)
+        Ok(Vocabulary::of_tokens(tokens, [], eos, n_vocab)?)
     }
 
-    /// As [`from_tokens`](Vocabulary::from_tokens), for the loaders, which add the file to the error.
+    /// As [`from_tokens`](Vocabulary::from_tokens), for the loaders, which add the file to the error. `names` are those of
+    /// tokens that never match as text.
     pub(crate) fn of_tokens(
         mut tokens: Vec<Option<Vec<u8>>>,
+        names: impl IntoIterator<Item = (u32, String)>,
         eos: &[u32],
         n_vocab: Option<usize>,
     ) -> Result<Vocabulary, VocabularyError> {
@@ -75,36 +105,57 @@ impl Vocabulary {
             return Err(VocabularyError::too_large("ids", width, MAX_VOCABULARY));
         }
         tokens.resize(width, None);
+        let mut by_id = BTreeMap::new();
         for &id in eos {
             match tokens.get_mut(id as usize) {
-                Some(token) => *token = None,
+                Some(token) => {
+                    let name = token.take().and_then(|token| String::from_utf8(token).ok());
+                    by_id.extend(name.map(|name| (id, name)));
+                }
                 None => return Err(VocabularyError::eos_out_of_range(id, width)),
             }
         }
+        by_id.extend(names);
+        by_id.retain(|&id, name| !name.is_empty() && tokens.get(id as usize).is_some_and(Option::is_none));
         let n_bytes: usize = tokens.iter().flatten().map(Vec::len).sum();
         if n_bytes > 1 << 30 {
             return Err(VocabularyError::too_large("bytes", n_bytes, 1 << 30));
         }
-        let mut bytes = Vec::with_capacity(n_bytes);
-        let mut ends = Vec::with_capacity(width);
-        let mut max_token_bytes = 0;
-        for token in &tokens {
-            let token = token.as_deref().unwrap_or_default();
-            bytes.extend_from_slice(token);
-            ends.push(bytes.len() as u32);
-            max_token_bytes = max_token_bytes.max(token.len());
-        }
         let mut eos = eos.to_vec();
         eos.sort_unstable();
         eos.dedup();
-        let trie = Trie::new(tokens.iter().enumerate().filter_map(|(id, token)| {
-            token.as_deref().filter(|token| !token.is_empty()).map(|token| (token, TokenId(id as u32)))
-        }));
-        let mut text_tokens = vec![0; mask_words(width)].into_boxed_slice();
-        trie.subtree_tokens(Trie::ROOT).iter().for_each(|&token| mask_insert(&mut text_tokens, token));
-        static NEXT_ID: AtomicU64 = AtomicU64::new(0);
-        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        Ok(Vocabulary { id, bytes, ends, eos, max_token_bytes, trie, text_tokens })
+        Ok(Vocabulary { n_vocab: width, eos, texts: Arc::new(Texts::new(tokens, by_id)) })
+    }
+
+    /// The same vocabulary with more ids that end a text. Takes no time if none of them matches as text; otherwise it makes
+    /// a new trie.
+    ///
+    /// # Errors
+    /// If an id is not in range.
+    ///
+    /// ```
+    /// use maskwright_vocabulary::{TokenId, Vocabulary};
+    /// let tokens = ["a", ".", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+    /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap();
+    /// let ends_at_dots = vocabulary.with_more_eos(&[1]).unwrap();
+    /// assert_eq!(ends_at_dots.eos_token_ids(), [1, 2]);
+    /// assert_eq!(ends_at_dots.token_bytes(TokenId(1)), None);
+    /// ```
+    pub fn with_more_eos(&self, more: &[u32]) -> Result<Vocabulary, Error> {
+        let eos: Vec<u32> = self.eos.iter().chain(more).copied().collect();
+        if let Some(&id) = eos.iter().find(|&&id| id as usize >= self.n_vocab) {
+            return Err(VocabularyError::eos_out_of_range(id, self.n_vocab).into());
+        }
+        if more.iter().any(|&id| self.token_bytes(TokenId(id)).is_some()) {
+            let ids = (0..self.n_vocab as u32).map(TokenId);
+            let tokens = ids.map(|id| self.token_bytes(id).map(<[u8]>::to_vec)).collect();
+            let names = self.texts.names.clone();
+            return Ok(Vocabulary::of_tokens(tokens, names, &eos, Some(self.n_vocab))?);
+        }
+        let mut eos = eos;
+        eos.sort_unstable();
+        eos.dedup();
+        Ok(Vocabulary { n_vocab: self.n_vocab, eos, texts: self.texts.clone() })
     }
 
     /// The same vocabulary to share.
@@ -112,24 +163,60 @@ impl Vocabulary {
         Arc::new(self)
     }
 
-    /// A number that no other vocabulary of this process has.
-    #[doc(hidden)]
-    pub fn id(&self) -> u64 {
-        self.id
-    }
-
     /// The width of the logits, in tokens.
     pub fn n_vocab(&self) -> usize {
-        self.ends.len()
+        self.n_vocab
     }
 
-    /// The bytes of a token that matches as text, else `None`.
+    /// The bytes of a token that is no special one, else `None`.
     #[inline]
     pub fn token_bytes(&self, token: TokenId) -> Option<&[u8]> {
-        let index = token.index();
-        let end = *self.ends.get(index)? as usize;
-        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
-        (start < end).then(|| &self.bytes[start..end])
+        (token.index() < self.n_vocab).then(|| self.texts.bytes(token)).flatten()
+    }
+
+    /// What a token or a symbol spells in the trie, if it is there.
+    #[inline]
+    #[doc(hidden)]
+    pub fn text(&self, id: TokenId) -> Option<&[u8]> {
+        self.texts.bytes(id).filter(|_| crate::mask_contains(&self.texts.in_trie, id))
+    }
+
+    /// The tokens called `name`: the special ones of that name, else those whose bytes it is. In ascending order.
+    ///
+    /// ```
+    /// use maskwright_vocabulary::{TokenId, Vocabulary};
+    /// let tokens = ["a", "<think>", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+    /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap();
+    /// assert_eq!(vocabulary.named("</s>"), [TokenId(2)]);
+    /// assert_eq!(vocabulary.named("<think>"), [TokenId(1)], "also a token that matches as text");
+    /// assert_eq!(vocabulary.named("</think>"), []);
+    /// ```
+    pub fn named(&self, name: &str) -> Vec<TokenId> {
+        let special = self.texts.names.iter().filter(|(_, known)| *known == name).map(|(&id, _)| TokenId(id));
+        let special: Vec<TokenId> = special.collect();
+        if !special.is_empty() {
+            return special;
+        }
+        let trie = &self.texts.trie;
+        let node = name.bytes().try_fold(Trie::ROOT, |node, byte| trie.child(node, byte));
+        let mut tokens = node.map(|node| trie.tokens(node).to_vec()).unwrap_or_default();
+        tokens.sort_unstable();
+        tokens
+    }
+
+    /// What the tokenizer calls a token that never matches as text, if it has a name.
+    pub fn name(&self, token: TokenId) -> Option<&str> {
+        self.texts.names.get(&token.0).map(String::as_str)
+    }
+
+    /// The names of tokens that never match as text, in ascending order of their ids.
+    pub fn names(&self) -> impl Iterator<Item = (u32, &str)> + '_ {
+        self.texts.names.iter().map(|(&id, name)| (id, name.as_str()))
+    }
+
+    /// Whether there is a token with this id: it has bytes or a name, or ends a text. Padded logits have none.
+    pub fn has_token(&self, token: TokenId) -> bool {
+        self.token_bytes(token).is_some() || self.name(token).is_some() || self.is_eos(token)
     }
 
     /// The ids that end a text, in ascending order.
@@ -145,7 +232,7 @@ impl Vocabulary {
 
     /// The length of the longest token, in bytes.
     pub fn max_token_bytes(&self) -> usize {
-        self.max_token_bytes
+        self.texts.max_token_bytes
     }
 
     /// By place in `text`, its end included: the least number of tokens that spell the rest from there; `None` if none do.
@@ -164,9 +251,10 @@ impl Vocabulary {
         for start in (0..text.len()).rev() {
             let mut node = Trie::ROOT;
             for (at, &byte) in text.iter().enumerate().skip(start) {
-                let Some(child) = self.trie.child(node, byte) else { break };
+                let child = self.texts.trie.child(node, byte).filter(|_| byte != SYMBOL_MARK);
+                let Some(child) = child else { break };
                 node = child;
-                if !self.trie.tokens(node).is_empty()
+                if !self.texts.trie.tokens(node).is_empty()
                     && let Some(after) = fewest[at + 1]
                 {
                     let known = fewest[start].unwrap_or(u32::MAX);
@@ -177,17 +265,86 @@ impl Vocabulary {
         fewest
     }
 
-    /// The tokens that match as text, as a packed mask of [`mask_words`]`(n_vocab)` words.
+    /// How many ids there are, symbols included; masks of the engine are as wide.
     #[doc(hidden)]
-    pub fn text_tokens(&self) -> &[u32] {
-        &self.text_tokens
+    pub fn n_ids(&self) -> usize {
+        self.texts.ends.len()
     }
 
-    /// The trie of all tokens that match as text.
+    /// The words of a packed mask over all ids, symbols included.
+    #[doc(hidden)]
+    pub fn n_words(&self) -> usize {
+        mask_words(self.n_ids())
+    }
+
+    /// The id of a symbol. Those of all symbols follow one another.
+    #[doc(hidden)]
+    pub fn symbol(&self, symbol: u8) -> TokenId {
+        TokenId((self.n_ids() - N_SYMBOLS + usize::from(symbol)) as u32)
+    }
+
+    /// The symbol with this id.
+    #[doc(hidden)]
+    pub fn as_symbol(&self, id: TokenId) -> Option<u8> {
+        id.index().checked_sub(self.n_ids() - N_SYMBOLS).and_then(|symbol| u8::try_from(symbol).ok())
+    }
+
+    /// The ids of the trie, as a packed mask of [`n_words`](Vocabulary::n_words) words.
+    #[doc(hidden)]
+    pub fn in_trie(&self) -> &[u32] {
+        &self.texts.in_trie
+    }
+
+    /// The trie of all tokens that match as text, and of the symbols.
     #[inline]
     #[doc(hidden)]
     pub fn trie(&self) -> &Trie {
-        &self.trie
+        &self.texts.trie
+    }
+
+    /// The trie of the tokens that have bytes and never match as text, because one of these is 0xFF.
+    pub(crate) fn unreadable(&self) -> &Trie {
+        &self.texts.unreadable
+    }
+
+    /// Whether both spell the same, so that rows of one are rows of the other.
+    #[doc(hidden)]
+    pub fn spells_as(&self, other: &Vocabulary) -> bool {
+        Arc::ptr_eq(&self.texts, &other.texts)
+    }
+}
+
+impl Texts {
+    fn new(mut tokens: Vec<Option<Vec<u8>>>, names: BTreeMap<u32, String>) -> Texts {
+        // Symbols begin at a word of their own, so that a mask without them is the beginning of one with them.
+        let n_tokens = tokens.len().next_multiple_of(32);
+        tokens.resize(n_tokens, None);
+        tokens.extend((0..N_SYMBOLS).map(|symbol| Some(symbol_text(symbol as u8).to_vec())));
+        let mut bytes = Vec::with_capacity(tokens.iter().flatten().map(Vec::len).sum());
+        let mut ends = Vec::with_capacity(tokens.len());
+        for token in &tokens {
+            bytes.extend_from_slice(token.as_deref().unwrap_or_default());
+            ends.push(bytes.len() as u32);
+        }
+        let with_ids = tokens.iter().enumerate().filter_map(|(id, token)| {
+            let token = token.as_deref().filter(|token| !token.is_empty())?;
+            Some((token, TokenId(id as u32)))
+        });
+        let is_unreadable =
+            |&(token, id): &(&[u8], TokenId)| token.contains(&SYMBOL_MARK) && id.index() < n_tokens;
+        let trie = Trie::new(with_ids.clone().filter(|token| !is_unreadable(token)));
+        let unreadable = Trie::new(with_ids.filter(is_unreadable));
+        let mut in_trie = vec![0; mask_words(tokens.len())].into_boxed_slice();
+        trie.subtree_tokens(Trie::ROOT).iter().for_each(|&token| mask_insert(&mut in_trie, token));
+        let max_token_bytes = tokens.iter().flatten().map(Vec::len).max().unwrap_or(0);
+        Texts { bytes, ends, max_token_bytes, trie, in_trie, unreadable, names }
+    }
+
+    #[inline]
+    fn bytes(&self, id: TokenId) -> Option<&[u8]> {
+        let end = *self.ends.get(id.index())? as usize;
+        let start = if id.index() == 0 { 0 } else { self.ends[id.index() - 1] as usize };
+        (start < end).then(|| &self.bytes[start..end])
     }
 }
 

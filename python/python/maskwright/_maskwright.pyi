@@ -48,6 +48,12 @@ class _TypeAdapter(Protocol):
     def validate_python(self, object: Any, /) -> Any: ...
 
 @type_check_only
+class _Model(Protocol):
+    """A model that writes itself as JSON, such as a `pydantic.BaseModel`."""
+
+    def model_dump_json(self, *, by_alias: bool) -> str: ...
+
+@type_check_only
 class _Limits(TypedDict, total=False):
     compile_fuel: int
     max_threads: int
@@ -348,6 +354,31 @@ class Compiler:
 
         Raises SchemaError, with the JSON pointer of the fault, and OSError if the file cannot be read.
         """
+    def compile_structural_tag(
+        self,
+        tag: str | PathLike[str] | dict[str, Any] | _Model,
+        *,
+        property_order: Literal["schema", "any"] = "schema",
+        whitespace: Literal["flexible", "compact", "any"] = "flexible",
+        strict: bool = True,
+        cancel: CancelToken | None = None,
+    ) -> CompiledGrammar:
+        """Compiles a structural tag, in the JSON of xgrammar: free text, reasoning between tags, calls of tools with arguments
+        by a JSON Schema.
+
+        * `tag`: JSON text, the path of a file as `os.PathLike`, a dict, or a model with `model_dump_json`, such as
+          xgrammar's own `StructuralTag`. The old forms, with `structures` or `tags` and `triggers`, are read too.
+        * `property_order` and `whitespace`: as for `compile_json_schema`, for the schemas in it. A format may say otherwise
+          with `any_order` and `max_whitespace_cnt`. Around a schema's text there is no white space. Keys that a schema does
+          not name may occur twice.
+        * `strict`: if true, what cannot be enforced raises: `max_tokens` of `any_text`, `uniqueItems` of items without a
+          finite list of values, and some keywords. If false, `report` names it.
+
+        Warns (SchemaWarning) as `compile_json_schema` does.
+
+        Raises GrammarError if the tag is wrong, SchemaError if a schema in it is; both with the JSON pointer of the place
+        in the tag.
+        """
     def compile_regex(
         self, pattern: str, *, dialect: Literal["rust", "ecma", "python"] = "rust", cancel: CancelToken | None = None
     ) -> CompiledGrammar:
@@ -435,8 +466,8 @@ class CompiledGrammar:
     """A compiled grammar. Make a Matcher from it for each sequence. It can be shared between threads."""
     @property
     def report(self) -> list[ReportEntry]:
-        """For a JSON Schema: whether and how each keyword is enforced, as a list of ReportEntry in the schema's order.
-        Empty for other grammars, which are enforced entirely. Each access makes a new list.
+        """For a JSON Schema or a structural tag: whether and how each keyword is enforced, as a list of ReportEntry in the
+        order of its text. Empty for other grammars, which are enforced entirely. Each access makes a new list.
         """
     @property
     def compiler(self) -> Compiler:

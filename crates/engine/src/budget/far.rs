@@ -199,7 +199,7 @@ impl Machine {
             bytes.iter().fold(0, |all: u32, &byte| all.saturating_add(most_begun[usize::from(byte)]))
         };
         let tokens = (0..vocabulary.n_vocab()).map(|id| TokenId(id as u32));
-        let token = tokens.filter_map(|token| vocabulary.token_bytes(token)).map(of_token).max().unwrap_or(0);
+        let token = tokens.filter_map(|token| vocabulary.text(token)).map(of_token).max().unwrap_or(0);
         let longest_rule = rests.iter().copied().max().unwrap_or(0);
         let end = u32::from(!vocabulary.eos_token_ids().is_empty());
         let top = token.saturating_add(longest_rule).saturating_add(longest_rest).saturating_add(end);

@@ -359,7 +359,7 @@ impl Futures {
     fn worst_by_bytes(&self) -> Box<[u32]> {
         let mut worst = vec![1; 256 * 256].into_boxed_slice();
         for id in 0..self.vocabulary.n_vocab() {
-            let token = self.vocabulary.token_bytes(TokenId(id as u32)).unwrap_or_default();
+            let token = self.vocabulary.text(TokenId(id as u32)).unwrap_or_default();
             let spelled = self.vocabulary.fewest_tokens(token);
             for (pair, least) in token.windows(2).zip(spelled.into_iter().skip(1)) {
                 let known = &mut worst[usize::from(pair[0]) * 256 + usize::from(pair[1])];

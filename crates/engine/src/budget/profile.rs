@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
-use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary, mask_words};
+use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use super::completions::Budget;
@@ -100,7 +100,7 @@ impl Partition {
                 let Some(next) = automaton.step(residue, byte)? else { continue };
                 let tokens = trie.tokens(child);
                 if !tokens.is_empty() {
-                    let fresh = || MaskBuilder::new(mask_words(vocabulary.n_vocab()));
+                    let fresh = || MaskBuilder::new(vocabulary.n_words());
                     inside.entry(next).or_insert_with(fresh).insert_all(tokens);
                 }
                 if trie.n_children(child) > 0 {
@@ -129,7 +129,7 @@ impl Partition {
             }
         }
         let remainder = |(token, depth): &(TokenId, u32)| {
-            vocabulary.token_bytes(*token).map(|bytes| (&bytes[*depth as usize..], *token))
+            vocabulary.text(*token).map(|bytes| (&bytes[*depth as usize..], *token))
         };
         Trie::new(found.iter().filter_map(remainder))
     }
@@ -155,7 +155,7 @@ impl Budget {
         }
         let vocabulary = machine.parser.shared.vocabulary.clone();
         let mut groups: BTreeMap<u32, MaskBuilder> = BTreeMap::new();
-        let n_words = mask_words(vocabulary.n_vocab());
+        let n_words = vocabulary.n_words();
         if machine.parser.configs.is_accepting(config) {
             let eos: Vec<TokenId> = vocabulary.eos_token_ids().iter().map(|&id| TokenId(id)).collect();
             groups.entry(0).or_insert_with(|| MaskBuilder::new(n_words)).insert_all(&eos);

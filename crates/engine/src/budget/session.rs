@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use maskwright_vocabulary::{TokenId, mask_words};
+use maskwright_vocabulary::TokenId;
 
 use super::completions::{Budget, MAX_UPPER_ITEMS};
 use super::futures::{MANY, NEVER};
@@ -153,10 +153,15 @@ impl Matcher {
         // An upper bound may leave tokens over at the end of the text.
         while left > end && !matcher.is_accepting() {
             let (form, _) = matcher.ask(|machine| machine.mask_within(&matcher.state, left as u32))?;
-            let mut words = vec![0; mask_words(vocabulary.n_vocab())];
+            let mut words = vec![0; vocabulary.n_words()];
             form.write(&mut words);
             let first = words.iter().position(|&word| word != 0);
-            let Some(token) = first.map(|at| TokenId((at * 32) as u32 + words[at].trailing_zeros())) else {
+            let first = first.map(|at| TokenId((at * 32) as u32 + words[at].trailing_zeros()));
+            let token = first.and_then(|id| match vocabulary.as_symbol(id) {
+                Some(symbol) => self.grammar().named()?.first(symbol),
+                None => Some(id),
+            });
+            let Some(token) = token else {
                 return Err(EngineError::cannot_be_spelled().into());
             };
             tokens.push(token);
@@ -393,7 +398,7 @@ impl Machine {
         if profile.most().is_some_and(|most| most < n_left) {
             return self.mask(config).map(exact);
         }
-        let mask = profile.mask(n_left, mask_words(self.parser.shared.vocabulary.n_vocab()));
+        let mask = profile.mask(n_left, self.parser.shared.vocabulary.n_words());
         Ok((Arc::new(mask), status.into()))
     }
 

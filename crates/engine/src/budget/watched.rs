@@ -18,7 +18,7 @@
 use std::sync::Arc;
 
 use maskwright_grammar::Watching;
-use maskwright_vocabulary::{TokenId, mask_words};
+use maskwright_vocabulary::TokenId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::futures::NEVER;
@@ -136,7 +136,7 @@ impl Machine {
     ) -> Result<MaskWithin, EngineError> {
         let watching = &place.watching;
         let vocabulary = self.parser.shared.vocabulary.clone();
-        let n_words = mask_words(vocabulary.n_vocab());
+        let n_words = vocabulary.n_words();
         let Some(admitted) = self.admitted(place)? else {
             return Ok((Arc::new(MaskBuilder::new(n_words).finish()), MaskStatus::Exact));
         };
@@ -181,7 +181,7 @@ impl Machine {
             if eos.contains(&token.0) || !refused.insert(token.0) || !possible.contains(token) {
                 continue;
             }
-            let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+            let bytes = vocabulary.text(token).unwrap_or_default();
             let behind = match behind {
                 Some(behind) => Some(behind),
                 None => self.numbered_run(&mut search, &root, bytes)?,
@@ -241,7 +241,7 @@ impl Machine {
         if profile.most().is_some_and(|most| most < n_left) {
             return Ok((self.mask(config)?, MaskStatus::Exact));
         }
-        let mask = profile.mask(n_left, mask_words(self.parser.shared.vocabulary.n_vocab()));
+        let mask = profile.mask(n_left, self.parser.shared.vocabulary.n_words());
         Ok((Arc::new(mask), status.into()))
     }
 
@@ -312,7 +312,7 @@ impl Machine {
         for (path, start) in self.found_ways.get(&place.config).cloned().unwrap_or_default() {
             let way = &path[start..];
             let Some(left) = n_left.checked_sub(way.len() as u32) else { continue };
-            let bytes = way.iter().flat_map(|&token| vocabulary.token_bytes(token).unwrap_or_default());
+            let bytes = way.iter().flat_map(|&token| vocabulary.text(token).unwrap_or_default());
             let bytes: Vec<u8> = bytes.copied().collect();
             if let Some(end) = self.watched_run(place, &bytes)?
                 && self.is_safe_within(&end, left, TokenCountStatus::Exact)?
@@ -395,7 +395,7 @@ impl Machine {
             }
             patience.left -= 1;
             let Some(left) = step.n_left.checked_sub(1) else { continue };
-            let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+            let bytes = vocabulary.text(token).unwrap_or_default();
             let Some(next) = self.watched_run(&step.place, bytes)? else { continue };
             path.push(token);
             if self.is_safe_within(&next, left, bounds)? {

@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use maskwright_grammar::TerminalId;
-use maskwright_vocabulary::{TokenId, Trie, mask_words};
+use maskwright_vocabulary::{TokenId, Trie};
 use rustc_hash::FxHashMap;
 
 use super::bits::{Bits, contains, insert, intersects, subtract};
@@ -107,7 +107,7 @@ impl Lexed {
     fn compute_mask(&mut self, parser: &mut Parser, config: ConfigId) -> Result<MaskForm, EngineError> {
         hooks::reach("lexed mask");
         let vocabulary = parser.shared.vocabulary.clone();
-        let mut mask = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
+        let mut mask = MaskBuilder::new(vocabulary.n_words());
         if self.configs.is_accepting(config) {
             let eos: Vec<TokenId> = vocabulary.eos_token_ids().iter().map(|&id| TokenId(id)).collect();
             mask.insert_all(&eos);
@@ -261,7 +261,7 @@ impl Lexed {
                 found.allow(end.class);
             }
         }
-        let mut inside = MaskBuilder::new(mask_words(parser.shared.vocabulary.n_vocab()));
+        let mut inside = MaskBuilder::new(parser.shared.vocabulary.n_words());
         found.add_allowed(row, &mut inside);
         let inside = Arc::new(inside.finish());
         mask.union(&inside);
@@ -300,7 +300,7 @@ impl Lexed {
     ) -> Result<(), EngineError> {
         let vocabulary = parser.shared.vocabulary.clone();
         for token in tokens.tokens() {
-            let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+            let bytes = vocabulary.text(token).unwrap_or_default();
             if self.step_all(parser, config, bytes)?.is_some() {
                 mask.insert_all(&[token]);
             }
@@ -402,7 +402,7 @@ impl Lexed {
         let mut found = Found::nothing(row);
         let place = LexedThread { parser: cut, ..thread };
         self.judge(parser, &row.tree, row.tree.beginning_with(terminal), place, true, &mut found)?;
-        let mut always = MaskBuilder::new(mask_words(parser.shared.vocabulary.n_vocab()));
+        let mut always = MaskBuilder::new(parser.shared.vocabulary.n_words());
         found.add_allowed(row, &mut always);
         found.open.retain(|(_, end)| !found.is_allowed[end.class as usize]);
         let judgement = Judgement { always: always.finish(), depends: row.tree.part(&found.open) };

@@ -261,6 +261,20 @@ impl Lexed {
         Ok(bytes)
     }
 
+    /// The configuration of the readings of both.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn union(
+        &mut self,
+        parser: &mut Parser,
+        first: ConfigId,
+        second: ConfigId,
+    ) -> Result<ConfigId, EngineError> {
+        let mut threads = [self.configs.threads(first), self.configs.threads(second)].concat();
+        Ok(self.intern(parser, &mut threads)?.unwrap_or(first))
+    }
+
     fn intern(
         &mut self,
         parser: &mut Parser,

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use maskwright_grammar::TerminalId;
-use maskwright_vocabulary::{Trie, Vocabulary, mask_words};
+use maskwright_vocabulary::{Trie, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::hypotheses::HypothesisId;
@@ -143,7 +143,7 @@ impl LexedRow {
         start: SetId,
         mut alike: impl FnMut(&mut Context<'_>, HypothesisId) -> Result<HypothesisId, EngineError>,
     ) -> Result<LexedRow, EngineError> {
-        let n_words = mask_words(vocabulary.n_vocab());
+        let n_words = vocabulary.n_words();
         // By set, one more than the number of its class; 0 where it has none.
         let mut numbers: Vec<u32> = Vec::new();
         let mut classes: Vec<(SetId, MaskBuilder)> = Vec::new();

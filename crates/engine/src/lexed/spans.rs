@@ -98,7 +98,7 @@ impl Lexed {
                         let whole = [ended.as_slice(), &sequence].concat();
                         let (mask, best) = found
                             .entry(whole)
-                            .or_insert_with(|| (Mask::new(vocabulary.n_vocab()), StackVerdict::Never));
+                            .or_insert_with(|| (Mask::new(vocabulary.n_ids()), StackVerdict::Never));
                         tokens.iter().for_each(|&token| mask.insert(token));
                         *best = (*best).max(verdict);
                     }

@@ -83,7 +83,7 @@ fn add_exits<'v>(
     while let Some((node, length)) = stack.pop() {
         // The last bytes of a token, whatever it had before it came into this trie.
         let rest = |token: TokenId| {
-            let bytes = vocabulary.token_bytes(token)?;
+            let bytes = vocabulary.text(token)?;
             Some((&bytes[bytes.len().checked_sub(length)?..], token))
         };
         exits.extend(trie.tokens(node).iter().filter_map(|&token| rest(token)));

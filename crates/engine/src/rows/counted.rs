@@ -9,7 +9,7 @@
 use std::sync::{Arc, OnceLock};
 
 use maskwright_automata::{CountedFamily, UnitStep, Window};
-use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary, mask_words};
+use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use crate::mask_form::{MaskBuilder, MaskForm};
@@ -103,15 +103,15 @@ impl CountedRow {
         ending: Vec<(TokenId, u32)>,
         exits: Vec<(TokenId, usize, u32)>,
     ) -> CountedRow {
-        let remainders = exits.iter().filter_map(|&(token, depth, _)| {
-            vocabulary.token_bytes(token).map(|bytes| (&bytes[depth..], token))
-        });
+        let remainders = exits
+            .iter()
+            .filter_map(|&(token, depth, _)| vocabulary.text(token).map(|bytes| (&bytes[depth..], token)));
         let exit_trie = Arc::new(Trie::new(remainders));
         let exit_range = exits
             .iter()
             .fold((u32::MAX, 0), |(least, most), &(_, _, n_units)| (least.min(n_units), most.max(n_units)));
         CountedRow {
-            n_words: mask_words(vocabulary.n_vocab()),
+            n_words: vocabulary.n_words(),
             up_to: inside.iter().map(|_| OnceLock::new()).collect(),
             inside,
             ending,
@@ -194,7 +194,7 @@ fn listed_exits(exits: &Trie, vocabulary: &Vocabulary) -> Vec<(TokenId, u32)> {
     let mut found = Vec::new();
     let mut stack = vec![(Trie::ROOT, 0)];
     while let Some((node, depth)) = stack.pop() {
-        let length = |token| vocabulary.token_bytes(token).map_or(0, <[u8]>::len);
+        let length = |token| vocabulary.text(token).map_or(0, <[u8]>::len);
         found.extend(exits.tokens(node).iter().map(|&token| (token, (length(token) - depth) as u32)));
         stack.extend(exits.children(node).map(|(_, child)| (child, depth + 1)));
     }

@@ -5,7 +5,7 @@
 //! bytes, with the proof), which is met again and again; a walk over the long tokens alone corrects it. Rejected: two rows for every residue (each mask would then be a union of two).
 
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
-use maskwright_vocabulary::{TokenId, Trie, Vocabulary, mask_words};
+use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 
 use super::plain::{Exits, PlainRow};
 use super::walk::{Found, walk};
@@ -22,7 +22,7 @@ impl LongTokens {
     pub(crate) fn new(vocabulary: &Vocabulary, short_bytes: u32) -> LongTokens {
         let all = vocabulary.trie().subtree_tokens(Trie::ROOT).iter();
         let long: Vec<(&[u8], TokenId)> = all
-            .filter_map(|&token| vocabulary.token_bytes(token).map(|bytes| (bytes, token)))
+            .filter_map(|&token| vocabulary.text(token).map(|bytes| (bytes, token)))
             .filter(|(bytes, _)| bytes.len() > short_bytes as usize)
             .collect();
         let mut ids: Vec<u32> = long.iter().map(|(_, token)| token.0).collect();
@@ -45,7 +45,7 @@ impl PlainRow {
         long: &LongTokens,
         max_exits: usize,
     ) -> Result<Option<PlainRow>, AutomatonError> {
-        let mut inside = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
+        let mut inside = MaskBuilder::new(vocabulary.n_words());
         inside.union_without(&near.inside, &long.ids);
         let Some(near_exits) = near.listed_exits() else { return Ok(None) };
         let short = near_exits.iter().filter(|(token, _)| !long.contains(*token)).copied().collect();

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
-use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary, mask_words};
+use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary};
 use parking_lot::Mutex;
 
 use super::walk::{Found, walk};
@@ -61,7 +61,7 @@ impl PlainRow {
 
     /// The row with this inside and all of these exits.
     pub(super) fn with(inside: MaskForm, exits: Exits<'_>) -> PlainRow {
-        let inside = inside.into_base(mask_words(exits.vocabulary.n_vocab()));
+        let inside = inside.into_base(exits.vocabulary.n_words());
         PlainRow::from_parts(inside, (!exits.is_overfull).then(|| Arc::new(AllExits::new(exits.found))))
     }
 
@@ -184,7 +184,7 @@ impl AllExits {
 /// The trie of the tokens' remainders after these lengths.
 fn remainders(exits: &[(TokenId, u32)], vocabulary: &Vocabulary) -> Arc<Trie> {
     let remainder = |(token, depth): &(TokenId, u32)| {
-        vocabulary.token_bytes(*token).map(|bytes| (&bytes[*depth as usize..], *token))
+        vocabulary.text(*token).map(|bytes| (&bytes[*depth as usize..], *token))
     };
     Arc::new(Trie::new(exits.iter().filter_map(remainder)))
 }
@@ -236,11 +236,11 @@ impl<'a> Inside<'a> {
         // The last word has places behind the last.
         let listed = listed.filter_map(|place| all.get(place).copied());
         if has_most {
-            let mut words = self.vocabulary.text_tokens().to_vec();
+            let mut words = self.vocabulary.in_trie().to_vec();
             listed.for_each(|token| words[token.index() / 32] &= !(1 << (token.0 % 32)));
             return MaskForm::Dense(words.into());
         }
-        let mut inside = MaskBuilder::new(mask_words(self.vocabulary.n_vocab()));
+        let mut inside = MaskBuilder::new(self.vocabulary.n_words());
         listed.for_each(|token| inside.insert_all(&[token]));
         inside.finish()
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use maskwright_automata::{ByteSet, Node, Regex};
 use maskwright_vocabulary::saved::{self, Magic, Refused};
-use maskwright_vocabulary::{TokenId, Trie, Vocabulary, mask_words};
+use maskwright_vocabulary::{TokenId, Vocabulary, mask_words};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -27,7 +27,7 @@ use crate::mask_form::MaskForm;
 /// Bytes of a vocabulary's fingerprint.
 const N_DIGEST: usize = 32;
 /// What the bytes begin with.
-const MAGIC: Magic = *b"mwrows\x00\x03";
+const MAGIC: Magic = *b"mwrows\x00\x04";
 
 /// Residues with more operations and bytes of words are not written.
 pub(crate) const MAX_RESIDUE: usize = 4_096;
@@ -127,7 +127,7 @@ impl Tokens {
 
     fn ids(&self, vocabulary: &Vocabulary) -> Option<Vec<u32>> {
         let mut id = 0u32;
-        let text = vocabulary.text_tokens();
+        let text = text_tokens(vocabulary);
         let ids = self.0.iter().enumerate().map(|(index, &difference)| {
             if index > 0 && difference == 0 {
                 return None;
@@ -159,12 +159,17 @@ fn place<T: Clone + Eq + Hash>(item: T, all: &mut Vec<T>, known: &mut FxHashMap<
 impl Writer {
     pub(crate) fn plain(&mut self, residue: &Regex, row: &PlainRow, vocabulary: &Vocabulary) {
         let inside = row.inside.tokens();
-        let text = vocabulary.text_tokens();
+        if inside.iter().any(|token| token.index() >= vocabulary.n_vocab()) {
+            // Of tokens that some grammar names; it is made at once.
+            return;
+        }
+        let text = text_tokens(vocabulary);
         let mut is_inside = vec![false; vocabulary.n_vocab()];
         inside.iter().for_each(|token| is_inside[token.index()] = true);
         let all = (0..vocabulary.n_vocab() as u32)
             .filter(|&token| text[token as usize / 32] >> (token % 32) & 1 == 1);
-        let is_complement = inside.len() * 2 > vocabulary.trie().subtree_tokens(Trie::ROOT).len();
+        let n_text: u32 = text.iter().map(|word| word.count_ones()).sum();
+        let is_complement = inside.len() * 2 > n_text as usize;
         let tokens = match is_complement {
             true => Tokens::new(all.filter(|&token| !is_inside[token as usize])),
             false => Tokens::new(inside.iter().map(|token| token.0)),
@@ -278,14 +283,20 @@ impl SavedRows {
     }
 }
 
+/// The tokens that match as text, packed.
+fn text_tokens(vocabulary: &Vocabulary) -> &[u32] {
+    &vocabulary.in_trie()[..mask_words(vocabulary.n_vocab())]
+}
+
 /// The form of a set as the inside of rows.
 fn inside(set: &Set, vocabulary: &Vocabulary) -> Option<MaskForm> {
     let tokens = set.tokens.ids(vocabulary)?;
     if !set.is_complement {
-        return Some(MaskForm::Sparse(tokens.into()).into_base(mask_words(vocabulary.n_vocab())));
+        return Some(MaskForm::Sparse(tokens.into()).into_base(vocabulary.n_words()));
     }
-    let mut words = vocabulary.text_tokens().to_vec();
+    let mut words = text_tokens(vocabulary).to_vec();
     tokens.iter().for_each(|token| words[*token as usize / 32] &= !(1 << (token % 32)));
+    words.resize(vocabulary.n_words(), 0);
     Some(MaskForm::Dense(words.into()))
 }
 
@@ -303,7 +314,7 @@ fn counted_row(
     if row.inside.len() > vocabulary.max_token_bytes() + 2 || row.suffix.is_empty() {
         return None;
     }
-    let known = |token: u32| vocabulary.token_bytes(TokenId(token)).map(|_| TokenId(token));
+    let known = |token: u32| vocabulary.text(TokenId(token)).map(|_| TokenId(token));
     let inside = row.inside.iter().map(|tokens| {
         let ids = tokens.ids(vocabulary)?;
         Some(ids.into_iter().map(TokenId).collect())
@@ -322,7 +333,7 @@ fn counted_row(
 
 /// A token that has more than `depth` bytes, and these.
 fn remainder(token: u32, depth: u32, vocabulary: &Vocabulary) -> Option<(TokenId, u32)> {
-    let bytes = vocabulary.token_bytes(TokenId(token))?;
+    let bytes = vocabulary.text(TokenId(token)).filter(|_| (token as usize) < vocabulary.n_vocab())?;
     (1..bytes.len()).contains(&(depth as usize)).then_some((TokenId(token), depth))
 }
 
@@ -377,7 +388,7 @@ fn fingerprint(vocabulary: &Vocabulary) -> [u8; N_DIGEST] {
         number(&mut digest, token as usize);
     }
     for token in 0..vocabulary.n_vocab() as u32 {
-        let bytes = vocabulary.token_bytes(TokenId(token));
+        let bytes = vocabulary.text(TokenId(token));
         number(&mut digest, bytes.map_or(usize::MAX, <[u8]>::len));
         digest.update(bytes.unwrap_or_default());
     }

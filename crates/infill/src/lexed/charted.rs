@@ -194,9 +194,7 @@ impl Charted {
         let place = self.graph.nodes[edge.from as usize].0;
         match (filling, steps.get(place.position as usize)) {
             (Some(Filling::Text { bytes, .. }), _) => bytes,
-            (Some(Filling::Token { token, .. }), _) => {
-                tables.vocabulary.token_bytes(*token).unwrap_or_default()
-            }
+            (Some(Filling::Token { token, .. }), _) => tables.vocabulary.text(*token).unwrap_or_default(),
             (None, Some((Piece::Bytes(bytes), _))) if edge.crossing == Crossing::Bytes => {
                 let behind = self.graph.nodes[edge.to as usize].0;
                 let is_inside = behind.position == place.position;

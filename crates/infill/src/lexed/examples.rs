@@ -206,7 +206,7 @@ fn example(
 }
 
 fn known(vocabulary: &Vocabulary, token: TokenId) -> Piece {
-    vocabulary.token_bytes(token).map_or(Piece::Stop, |bytes| Piece::Bytes(bytes.into()))
+    vocabulary.text(token).map_or(Piece::Stop, |bytes| Piece::Bytes(bytes.into()))
 }
 
 pub(crate) fn count(mask: &[u32]) -> usize {

@@ -382,7 +382,7 @@ impl Earley {
 #[cfg(test)]
 mod tests {
     use maskwright_lark::{LarkConfig, LexerKind, parse_lark};
-    use maskwright_vocabulary::{Vocabulary, mask_words};
+    use maskwright_vocabulary::Vocabulary;
 
     use super::*;
     use crate::lattice::Piece;
@@ -397,7 +397,7 @@ mod tests {
         let texts = ["(", ")", "[", "]", "x", "y", "z", "()", "](", "zy", "xz"];
         let texts = texts.iter().map(|text| Some(text.as_bytes().to_vec())).collect();
         let vocabulary = Vocabulary::from_tokens(texts, &[], None).unwrap().shared();
-        let n_words = mask_words(vocabulary.n_vocab());
+        let n_words = vocabulary.n_words();
         let mut tables = LexedTables::new(&read.lexed, None, vocabulary, true, &Fuel::unlimited()).unwrap();
         let mut steps = vec![(Piece::Token, None); 48];
         steps[20] = (Piece::Bytes(b"xz"[..].into()), None);

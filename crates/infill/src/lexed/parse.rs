@@ -5,7 +5,6 @@
 //! what they leave open is asked of the whole.
 
 use maskwright_automata::Fuel;
-use maskwright_vocabulary::mask_words;
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
@@ -336,7 +335,7 @@ impl LexedParse {
         fuel: &Fuel,
     ) -> Result<Vec<u32>, InfillError> {
         let mut rough = Charted::new(&rough(&self.steps), &self.ends, &[], tables, fuel)?;
-        let mut asked = vec![u32::MAX; mask_words(tables.vocabulary.n_vocab())];
+        let mut asked = vec![u32::MAX; tables.vocabulary.n_words()];
         rough.refute(position, &mut asked, true, tables, fuel)?;
         let mut allowed = vec![0; asked.len()];
         let mut narrow = Charted::new(&self.steps, &self.ends, usual, tables, fuel)?;

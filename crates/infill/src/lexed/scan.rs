@@ -122,7 +122,7 @@ impl LexedTables {
     ) -> Arc<[TokenSet]> {
         let mut ends: Vec<(Leap, Vec<TokenId>)> = ends.into_iter().collect();
         ends.sort_unstable_by_key(|&(leap, _)| leap);
-        let n_vocab = self.vocabulary.n_vocab();
+        let n_vocab = self.vocabulary.n_ids();
         let tokens: Arc<[TokenSet]> = ends
             .into_iter()
             .map(|(_, mut tokens)| {

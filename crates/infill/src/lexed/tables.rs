@@ -7,7 +7,7 @@ use maskwright_grammar::{
     ExprId, Layout, LexedGrammar, Network, RuleId, Symbol, TerminalFacts, TerminalId, reduce,
 };
 use maskwright_lexing::{Choice, Discipline, LarkTerminal, Lexer, LexerLimits, TerminalSet, lark_terminals};
-use maskwright_vocabulary::{Trie, TrieNodeId, Vocabulary, mask_insert, mask_words};
+use maskwright_vocabulary::{Trie, TrieNodeId, Vocabulary, mask_insert};
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
@@ -207,7 +207,7 @@ impl LexedTables {
         if let Some(known) = self.arounds.get(&around) {
             return Ok(known.to_vec());
         }
-        let n_words = mask_words(self.vocabulary.n_vocab());
+        let n_words = self.vocabulary.n_words();
         let (mut asked, mut allowed) = (vec![0; n_words], vec![0; n_words]);
         let vocabulary = self.vocabulary.clone();
         let trie = vocabulary.trie();

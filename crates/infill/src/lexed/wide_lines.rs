@@ -140,7 +140,7 @@ fn text_of(steps: &[Step], fillings: &[Filling], tables: &LexedTables) -> Vec<u8
         }) {
             match filling {
                 Filling::Token { token, .. } => {
-                    text.extend_from_slice(tables.vocabulary.token_bytes(*token).unwrap_or_default());
+                    text.extend_from_slice(tables.vocabulary.text(*token).unwrap_or_default());
                 }
                 Filling::Text { bytes, .. } => text.extend_from_slice(bytes),
             }
@@ -168,8 +168,7 @@ impl LexedTables {
         };
         let vocabulary = &self.vocabulary;
         let of_token = *self.most_blanks.get_or_insert_with(|| {
-            let tokens =
-                (0..vocabulary.n_vocab() as u32).filter_map(|id| vocabulary.token_bytes(TokenId(id)));
+            let tokens = (0..vocabulary.n_vocab() as u32).filter_map(|id| vocabulary.text(TokenId(id)));
             let most = tokens.map(|bytes| bytes.iter().map(|&byte| width(byte)).fold(0, u32::saturating_add));
             most.max().unwrap_or(0)
         });

@@ -35,6 +35,16 @@ pub(crate) fn ends(parts: &[Part], vocabulary: &Vocabulary, word: &[u8]) -> BTre
         Part::Text(text) => {
             from.into_iter().filter(|&at| word[at..].starts_with(text)).map(|at| at + text.len()).collect()
         }
+        Part::Tokens(tokens) => {
+            tokens.iter().fold(from, |from, &token| match vocabulary.token_bytes(token) {
+                Some(text) => from
+                    .into_iter()
+                    .filter(|&at| word[at..].starts_with(text))
+                    .map(|at| at + text.len())
+                    .collect(),
+                None => BTreeSet::new(),
+            })
+        }
         Part::Hole(Hole::Any) => {
             from.first().map_or(BTreeSet::new(), |&first| (first..=word.len()).collect())
         }

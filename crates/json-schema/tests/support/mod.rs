@@ -133,7 +133,12 @@ impl<'g> Recogniser<'g> {
                 Part::Expr(expr) => match self.grammar.pool().get(expr).clone() {
                     Expr::Never => {}
                     Expr::Epsilon => todo.push(tail),
-                    Expr::Terminal(terminal) => terminals.push((terminal, tail)),
+                    Expr::Terminal(terminal) => {
+                        terminals.push((terminal, tail));
+                        if self.grammar.terminals()[terminal.index()].is_nullable() {
+                            todo.push(tail);
+                        }
+                    }
                     Expr::Rule(rule) => todo.push(self.push(Part::Expr(self.grammar.body(rule)), tail)),
                     Expr::Seq(head, rest) => {
                         let rest = self.push(Part::Expr(rest), tail);

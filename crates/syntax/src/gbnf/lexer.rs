@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use maskwright_automata::Regex;
+use maskwright_grammar::TokenSet;
 
 use crate::error::Fault;
 
@@ -15,6 +16,8 @@ pub(super) enum Token<'a> {
     Define,
     /// A literal, a class or `.`.
     Language(Regex),
+    /// `<name>`, `<[id]>`, or one of these behind `!`.
+    Tokens(TokenSet),
     /// `|`.
     Bar,
     /// `(`.
@@ -36,6 +39,7 @@ impl Token<'_> {
             Token::Name(name) => format!("the name `{name}`"),
             Token::Define => "`::=`".to_owned(),
             Token::Language(_) => "a literal or class".to_owned(),
+            Token::Tokens(set) => format!("the token {set}"),
             Token::Bar => "`|`".to_owned(),
             Token::Open => "`(`".to_owned(),
             Token::Close => "`)`".to_owned(),
@@ -113,10 +117,10 @@ impl<'a> Lexer<'a> {
                 self.at += 2;
                 Token::Define
             }
-            '<' | '!' => {
-                let message =
-                    "a token item such as `<[1]>` or `!<word>` is not supported: a grammar is over text";
-                return Err(Fault::new(start..self.at, message));
+            '<' => Token::Tokens(self.tokens(start)?),
+            '!' if self.rest().starts_with('<') => {
+                self.at += 1;
+                Token::Tokens(self.tokens(start)?.all_others())
             }
             _ if is_name(next) => {
                 let length = self.rest().find(|c| !is_name(c)).unwrap_or(self.rest().len());
@@ -125,7 +129,7 @@ impl<'a> Lexer<'a> {
             }
             _ => {
                 let message = format!(
-                    "unexpected `{}`; a rule is made of names, \"literals\", [classes], `.`, `|`, groups and \
+                    "unexpected `{}`; a rule is made of names, \"literals\", [classes], `.`, <tokens>, `|`, groups and \
                      repetitions",
                     next.escape_debug()
                 );
@@ -133,6 +137,28 @@ impl<'a> Lexer<'a> {
             }
         };
         Ok((token, start..self.at))
+    }
+
+    /// `<name>` or `<[id]>`, behind its `<`.
+    fn tokens(&mut self, start: usize) -> Result<TokenSet, Fault> {
+        let rest = self.rest();
+        let end =
+            rest.find(|c: char| c == '>' || c.is_whitespace()).filter(|&end| rest[end..].starts_with('>'));
+        let Some(end) = end.filter(|&end| end > 0) else {
+            let message = "a token is `<name>` or `<[id]>`, without spaces";
+            return Err(Fault::new(start..self.at, message));
+        };
+        self.at += end + 1;
+        let id = rest[..end].strip_prefix('[').and_then(|id| id.strip_suffix(']'));
+        let Some(id) = id else { return Ok(TokenSet::named(&self.source[self.at - end - 2..self.at])) };
+        let digits = id.bytes().all(|byte| byte.is_ascii_digit());
+        match id.parse() {
+            Ok(id) if digits => Ok(TokenSet::ids(id, id)),
+            _ => {
+                let message = format!("`{id}` is no token id, which is a whole number such as `<[1000]>`");
+                Err(Fault::new(start..self.at, message))
+            }
+        }
     }
 
     /// `{m}`, `{m,}` or `{m,n}`, behind its `{`.

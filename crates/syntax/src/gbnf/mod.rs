@@ -3,24 +3,23 @@
 //! A rule is `name ::= alternatives`; a rule ends where the next begins or at the end of the line, unless the
 //! line ends inside parentheses or next to `|`. `root` is the start. Items are `"literal"`, `[class]`, `.`,
 //! names and groups, with `*`, `+`, `?`, `{m}`, `{m,}`, `{m,n}`. Classes and `.` are over Unicode scalar
-//! values. A line may begin with `|`, which llama.cpp does not allow. The reference is llama.cpp's `grammars/README.md` and its parser `src/llama-grammar.cpp`; token items
-//! (`<[id]>`) name a vocabulary and are refused.
+//! values. `<[1000]>` and `<think>` are one token of the vocabulary, by its id or name, and `!<think>` is any other one
+//! ([`TokenSet`](maskwright_grammar::TokenSet)). A line may begin with `|`, which llama.cpp does not allow. The reference is
+//! llama.cpp's `grammars/README.md` and its parser `src/llama-grammar.cpp`.
 //!
 //! What stands next to each other without a rule between is one terminal: a run of literals and classes with
 //! their repetitions becomes one `Regex`, so that the engine sees few and long terminals.
 //!
 //! Linear in the source; recursion is on parentheses only, at most [`MAX_DEPTH`] deep.
 
-mod item;
 mod lexer;
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{Grammar, GrammarBuilder, RuleId};
+use maskwright_grammar::{Grammar, GrammarBuilder, Item, RuleId};
 
-use self::item::Item;
 use self::lexer::{Lexer, Token};
 use crate::error::Fault;
 use crate::{MAX_DEPTH, SyntaxError, nearest_name};
@@ -248,6 +247,7 @@ impl<'a> Parser<'a> {
                 Ok(Item::Expr(self.builder.rule(rule)))
             }
             Token::Language(regex) => Ok(Item::Regular(regex)),
+            Token::Tokens(set) => Ok(Item::Expr(self.builder.tokens(&set))),
             Token::Open => {
                 self.depth += 1;
                 if self.depth > MAX_DEPTH {

@@ -4,6 +4,8 @@
 //! reached are marked first, from the back. Both passes take O(n · longest token). This is the encoder of
 //! vocabularies that have no other, and the fall-back for what a model's own encoder would change.
 
+use std::cmp::Reverse;
+
 use crate::{TokenId, Trie, Vocabulary};
 
 /// Tokens whose bytes are exactly `bytes`: at each position the longest token after which the rest can still be
@@ -12,20 +14,20 @@ use crate::{TokenId, Trie, Vocabulary};
 /// # Errors
 /// The first position that no sequence of tokens gets past, where there is no such sequence.
 pub(crate) fn segment(vocabulary: &Vocabulary, bytes: &[u8]) -> Result<Vec<u32>, usize> {
-    let trie = vocabulary.trie();
     // can_finish[i]: bytes[i..] is a concatenation of tokens.
     let mut can_finish = vec![false; bytes.len() + 1];
     can_finish[bytes.len()] = true;
     for start in (0..bytes.len()).rev() {
-        can_finish[start] = tokens_at(trie, bytes, start).any(|(end, _)| can_finish[end]);
+        can_finish[start] = tokens_at(vocabulary, bytes, start).any(|(end, _)| can_finish[end]);
     }
     if !can_finish[0] {
-        return Err(furthest(trie, bytes));
+        return Err(furthest(vocabulary, bytes));
     }
     let mut ids = Vec::new();
     let mut start = 0;
     while start < bytes.len() {
-        let longest = tokens_at(trie, bytes, start).filter(|&(end, _)| can_finish[end]).last();
+        let ends = tokens_at(vocabulary, bytes, start).filter(|&(end, _)| can_finish[end]);
+        let longest = ends.max_by_key(|&(end, token)| (end, Reverse(token)));
         let Some((end, token)) = longest else { return Err(start) };
         ids.push(token.0);
         start = end;
@@ -33,32 +35,33 @@ pub(crate) fn segment(vocabulary: &Vocabulary, bytes: &[u8]) -> Result<Vec<u32>,
     Ok(ids)
 }
 
-/// The ends of the tokens that begin at `start`, in ascending order, each with its token of least id.
+/// The ends of the tokens that begin at `start`, each with its token of least id.
 fn tokens_at<'a>(
-    trie: &'a Trie,
+    vocabulary: &'a Vocabulary,
     bytes: &'a [u8],
     start: usize,
 ) -> impl Iterator<Item = (usize, TokenId)> + 'a {
-    let mut node = Some(Trie::ROOT);
-    bytes[start..]
-        .iter()
-        .enumerate()
-        .map_while(move |(offset, &byte)| {
+    let in_trie = move |trie: &'a Trie| {
+        let mut node = Some(Trie::ROOT);
+        let nodes = bytes[start..].iter().enumerate().map_while(move |(offset, &byte)| {
             node = trie.child(node?, byte);
             node.map(|node| (start + offset + 1, node))
-        })
-        .filter_map(|(end, node)| trie.tokens(node).iter().min().map(|&token| (end, token)))
+        });
+        nodes.filter_map(|(end, node)| trie.tokens(node).iter().min().map(|&token| (end, token)))
+    };
+    let readable = in_trie(vocabulary.trie()).filter(|&(_, token)| token.index() < vocabulary.n_vocab());
+    readable.chain(in_trie(vocabulary.unreadable()))
 }
 
 /// The furthest position that a sequence of tokens reaches.
-fn furthest(trie: &Trie, bytes: &[u8]) -> usize {
+fn furthest(vocabulary: &Vocabulary, bytes: &[u8]) -> usize {
     let mut reached = vec![false; bytes.len() + 1];
     reached[0] = true;
     let mut last = 0;
     for start in 0..bytes.len() {
         if reached[start] {
             last = start;
-            for (end, _) in tokens_at(trie, bytes, start) {
+            for (end, _) in tokens_at(vocabulary, bytes, start) {
                 reached[end] = true;
             }
         }
@@ -81,6 +84,16 @@ mod tests {
         assert_eq!(segment(&vocabulary, b"aabc"), Ok(vec![2, 3]));
         assert_eq!(segment(&vocabulary, b"aabaab"), Ok(vec![1, 1]));
         assert_eq!(segment(&vocabulary, b""), Ok(vec![]));
+    }
+
+    #[test]
+    fn the_byte_of_symbols_is_cut_by_tokens_alone() {
+        let tokens = [&b"a"[..], b"\xFF", b"\x05", b"\xFFa"].map(|token| Some(token.to_vec()));
+        let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[], None).unwrap();
+        assert_eq!(segment(&vocabulary, b"a\xFF\x05\xFFa"), Ok(vec![0, 1, 2, 3]));
+        let tokens = [&b"a"[..], b"\x05"].map(|token| Some(token.to_vec()));
+        let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[], None).unwrap();
+        assert_eq!(segment(&vocabulary, b"a\xFF\x05"), Err(1));
     }
 
     #[test]

@@ -50,7 +50,9 @@ pub(crate) fn from_encoding(name: &str, options: &TokenizerOptions) -> Result<To
             ends.map(|token| token.id).collect()
         }
     };
-    let vocabulary = Vocabulary::of_tokens(token_bytes(encoding, &added_tokens), &eos, options.vocab_size)?;
+    let names = added_tokens.iter().map(|token| (token.id, token.content.clone()));
+    let tokens = token_bytes(encoding, &added_tokens);
+    let vocabulary = Vocabulary::of_tokens(tokens, names, &eos, options.vocab_size)?;
     Ok(Tokenizer::new(vocabulary, Box::new(Encoding { name, model: encoding }), added_tokens))
 }
 

@@ -37,7 +37,10 @@ impl Tokens {
         eos: &[u32],
         vocab_size: Option<usize>,
     ) -> Result<Vocabulary, TokenizerError> {
-        Ok(Vocabulary::of_tokens(self.bytes()?, eos, vocab_size)?)
+        let unk = self.vocab.iter().filter(|(token, _)| self.unk_token.as_ref() == Some(token));
+        let unk = unk.map(|(token, id)| (*id, token.clone()));
+        let added = self.added_tokens.iter().map(|token| (token.id, token.content.clone()));
+        Ok(Vocabulary::of_tokens(self.bytes()?, unk.chain(added), eos, vocab_size)?)
     }
 
     /// The bytes of each id, `None` where it has none.

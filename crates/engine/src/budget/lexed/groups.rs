@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use maskwright_vocabulary::{TokenId, Trie, mask_words};
+use maskwright_vocabulary::{TokenId, Trie};
 use rustc_hash::FxHashMap;
 
 use super::LexedBudget;
@@ -34,7 +34,7 @@ pub(super) struct Groups {
 impl Groups {
     fn new(lexed: &mut Lexed, parser: &mut Parser, config: ConfigId) -> Result<Groups, EngineError> {
         let vocabulary = parser.shared.vocabulary.clone();
-        let n_words = mask_words(vocabulary.n_vocab());
+        let n_words = vocabulary.n_words();
         let mut groups: FxHashMap<ConfigId, MaskBuilder> = FxHashMap::default();
         let trie = vocabulary.trie();
         let mut stack = vec![(Trie::ROOT, config)];
@@ -88,7 +88,7 @@ impl LexedBudget {
         };
         let limit = n_left.saturating_sub(1);
         let vocabulary = parser.shared.vocabulary.clone();
-        let mut mask = MaskBuilder::new(mask_words(vocabulary.n_vocab()));
+        let mut mask = MaskBuilder::new(vocabulary.n_words());
         let mut is_empty = true;
         let mut status = MaskStatus::Exact;
         if lexed.configs.is_accepting(config) && n_left >= self.eos_cost {

@@ -1,11 +1,22 @@
-//! A parsed right-hand side: a regular language as long as no rule is named in it, else an expression.
+//! A right-hand side while a front end reads it: a regular language as long as no rule is named in it, else an expression.
+//!
+//! Regular parts that stand next to each other become one terminal, so that the engine sees few and long ones.
 
 use maskwright_automata::Regex;
-use maskwright_grammar::{ExprId, GrammarBuilder};
+
+use crate::{ExprId, GrammarBuilder};
 
 /// A part of a right-hand side.
+///
+/// ```
+/// use maskwright_automata::Regex;
+/// use maskwright_grammar::{GrammarBuilder, Item};
+/// let mut builder = GrammarBuilder::new();
+/// let parts = ["a", "b"].map(|word| Item::Regular(Regex::literal(word)));
+/// assert!(matches!(Item::seq(parts.to_vec(), &mut builder), Item::Regular(both) if both == Regex::literal("ab")));
+/// ```
 #[derive(Clone, Debug)]
-pub(super) enum Item {
+pub enum Item {
     /// No rule is named in it.
     Regular(Regex),
     /// It names a rule.
@@ -13,8 +24,14 @@ pub(super) enum Item {
 }
 
 impl Item {
+    /// The empty text.
+    pub fn epsilon() -> Item {
+        Item::Regular(Regex::epsilon())
+    }
+
     /// The expression; a regular part becomes one terminal.
-    pub(super) fn into_expr(self, builder: &mut GrammarBuilder) -> ExprId {
+    #[must_use]
+    pub fn into_expr(self, builder: &mut GrammarBuilder) -> ExprId {
         match self {
             Item::Regular(regex) => builder.terminal(regex),
             Item::Expr(expr) => expr,
@@ -22,7 +39,8 @@ impl Item {
     }
 
     /// One after the other. Regular neighbours are joined to one terminal.
-    pub(super) fn seq(items: Vec<Item>, builder: &mut GrammarBuilder) -> Item {
+    #[must_use]
+    pub fn seq(items: Vec<Item>, builder: &mut GrammarBuilder) -> Item {
         let mut parts: Vec<ExprId> = Vec::new();
         let mut run: Vec<Regex> = Vec::new();
         for item in items {
@@ -46,7 +64,8 @@ impl Item {
     }
 
     /// Any of them. Regular ones are joined to one terminal, literal words as a list of words.
-    pub(super) fn alt(mut items: Vec<Item>, builder: &mut GrammarBuilder) -> Item {
+    #[must_use]
+    pub fn alt(mut items: Vec<Item>, builder: &mut GrammarBuilder) -> Item {
         if items.len() == 1 {
             return items.swap_remove(0);
         }
@@ -72,7 +91,8 @@ impl Item {
     }
 
     /// At least `min` and at most `max` copies.
-    pub(super) fn repeat(self, min: u32, max: Option<u32>, builder: &mut GrammarBuilder) -> Item {
+    #[must_use]
+    pub fn repeat(self, min: u32, max: Option<u32>, builder: &mut GrammarBuilder) -> Item {
         match self {
             Item::Regular(regex) => Item::Regular(regex.repeat(min, max)),
             Item::Expr(expr) => Item::Expr(builder.repeat(expr, min, max)),

@@ -11,7 +11,7 @@ const MAX_COMPARED: usize = 64;
 /// Takes time in the product of the lengths, for each name of at most 64 bytes; longer ones are not compared.
 ///
 /// ```
-/// use maskwright_syntax::nearest_name;
+/// use maskwright_error::nearest_name;
 /// assert_eq!(nearest_name("pyton", ["json", "python"]), Some((1, "python")));
 /// assert_eq!(nearest_name("lisp", ["json", "python"]), None);
 /// ```

@@ -1,0 +1,306 @@
+//! The tokens that a grammar names by name or id, as symbols of the vocabulary.
+//!
+//! A [`TokenSet`] matches one token by its id. When a grammar is compiled, the vocabulary's tokens are divided into classes, so
+//! that each set is a union of classes, and each class gets a *symbol*: an id above those of the tokens, with a text that no
+//! other text contains ([`symbol_text`]). A set becomes a terminal over the texts of its symbols. So parser, rows, masks and
+//! limits on tokens work on symbols as they do on tokens, and only sessions ([`Matcher`](crate::Matcher)) know what a symbol
+//! stands for.
+//!
+//! A token may be read both ways: as its bytes, and as the symbol of its class. A session then follows both readings.
+//!
+//! Rejected: a text of its own for each token instead of each class. `any_tokens` over 150,000 tokens would be as many words,
+//! and every vocabulary's trie would be twice as large.
+
+use maskwright_automata::{ByteSet, Fuel, Regex};
+use maskwright_error::{Error, nearest_name};
+use maskwright_grammar::{
+    ExprId, Grammar, GrammarBuilder, Layout, LexedGrammar, TerminalId, TokenItem, TokenSet,
+};
+use maskwright_lexing::{Flags, LarkTerminal, Pattern, PatternNode};
+use maskwright_vocabulary::{N_SYMBOLS, TokenId, Vocabulary, mask_contains, symbol_text};
+use rustc_hash::FxHashMap;
+
+use crate::EngineError;
+use crate::mask_form::{MaskBuilder, MaskForm};
+use crate::matcher::written;
+
+/// How a token can be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Readings<'a> {
+    /// Its bytes, if it matches as text.
+    pub(crate) text: Option<&'a [u8]>,
+    /// The symbol of its class, if the grammar names it.
+    pub(crate) symbol: Option<u8>,
+}
+
+/// The tokens that a grammar names. Classes are disjoint, and none is empty.
+#[derive(Clone, Debug)]
+#[doc(hidden)]
+pub struct NamedTokens {
+    /// By symbol.
+    classes: Vec<Class>,
+}
+
+#[derive(Clone, Debug)]
+struct Class {
+    tokens: MaskForm,
+    /// The least id.
+    first: TokenId,
+    n_tokens: usize,
+}
+
+impl NamedTokens {
+    /// The grammar with a terminal over symbols in place of each set of tokens; `None` with it if it names none. Takes time in
+    /// the number of terminals, and for each set that names others than some in the size of the vocabulary.
+    ///
+    /// # Errors
+    /// If a set names a token that the vocabulary lacks, the sets tell apart more than [`N_SYMBOLS`] classes, or the work is
+    /// cancelled through `fuel`.
+    pub fn resolve(
+        grammar: Grammar,
+        vocabulary: &Vocabulary,
+        fuel: &Fuel,
+    ) -> Result<(Grammar, Option<NamedTokens>), Error> {
+        Ok(NamedTokens::over_bytes(grammar, vocabulary, fuel)?)
+    }
+
+    /// [`resolve`](NamedTokens::resolve), for the compiler.
+    pub(crate) fn over_bytes(
+        grammar: Grammar,
+        vocabulary: &Vocabulary,
+        fuel: &Fuel,
+    ) -> Result<(Grammar, Option<NamedTokens>), EngineError> {
+        let mut sets = grammar.token_sets();
+        if sets.is_empty() {
+            return Ok((grammar, None));
+        }
+        let named = NamedTokens::new(&mut sets, vocabulary, fuel)?;
+        let regexes: FxHashMap<&TokenSet, Regex> =
+            sets.iter().zip(&named.1).map(|(set, symbols)| (set, of_symbols(symbols))).collect();
+        let grammar = grammar.with_tokens::<EngineError>(|set| Ok(regexes[set].clone()))?;
+        Ok((grammar, Some(named.0)))
+    }
+
+    /// The same for a grammar with a lexer: each class becomes a terminal of the lexer, and a set any of its classes.
+    ///
+    /// # Errors
+    /// As [`resolve`](NamedTokens::resolve).
+    pub fn resolve_lexed(
+        grammar: LexedGrammar<LarkTerminal>,
+        layout: Option<Layout>,
+        vocabulary: &Vocabulary,
+        fuel: &Fuel,
+    ) -> Result<(LexedGrammar<LarkTerminal>, Option<Layout>, Option<NamedTokens>), Error> {
+        Ok(NamedTokens::with_lexer(grammar, layout, vocabulary, fuel)?)
+    }
+
+    /// [`resolve_lexed`](NamedTokens::resolve_lexed), for the compiler.
+    pub(crate) fn with_lexer(
+        grammar: LexedGrammar<LarkTerminal>,
+        layout: Option<Layout>,
+        vocabulary: &Vocabulary,
+        fuel: &Fuel,
+    ) -> Result<(LexedGrammar<LarkTerminal>, Option<Layout>, Option<NamedTokens>), EngineError> {
+        let set_of = |terminal: &LarkTerminal| match terminal.pattern.node() {
+            PatternNode::Literal(word) => TokenSet::of_word(word),
+            _ => None,
+        };
+        let by_terminal: Vec<Option<TokenSet>> = grammar.terminals.iter().map(set_of).collect();
+        let mut sets: Vec<TokenSet> = by_terminal.iter().flatten().cloned().collect();
+        if sets.is_empty() {
+            return Ok((grammar, layout, None));
+        }
+        let (named, symbols) = NamedTokens::new(&mut sets, vocabulary, fuel)?;
+        let LexedGrammar { rules, terminals, declared, ignored } = grammar;
+        let n_old = terminals.len();
+        let mut new_ids: Vec<Option<usize>> = Vec::with_capacity(n_old + declared.len());
+        let mut kept: Vec<LarkTerminal> = Vec::new();
+        for (terminal, set) in terminals.into_iter().zip(&by_terminal) {
+            new_ids.push(set.is_none().then_some(kept.len()));
+            kept.extend(set.is_none().then_some(terminal));
+        }
+        let first_class = kept.len();
+        for (symbol, class) in named.classes.iter().enumerate() {
+            let symbol = symbol as u8;
+            let set = sets.iter().zip(&symbols).find(|(_, symbols)| symbols.contains(symbol));
+            let name = match (class.n_tokens, set) {
+                (1, _) | (_, None) => String::from_utf8_lossy(&written(vocabulary, class.first)).into_owned(),
+                (_, Some((set, _))) => set.to_string(),
+            };
+            kept.push(LarkTerminal {
+                name,
+                pattern: Pattern::literal(&symbol_text(symbol)),
+                source_length: 0,
+                string: None,
+                flags: Flags::default(),
+                priority: 0,
+            });
+        }
+        new_ids.extend((0..declared.len()).map(|at| Some(kept.len() + at)));
+        let names: Vec<&str> = kept
+            .iter()
+            .map(|terminal| terminal.name.as_str())
+            .chain(declared.iter().map(String::as_str))
+            .collect();
+        let mut builder = GrammarBuilder::new();
+        let exprs = LexedGrammar::<LarkTerminal>::placeholders(&mut builder, &names);
+        builder.embed(&rules, fuel, |builder, terminal| match new_ids[terminal.index()] {
+            Some(id) => exprs[id],
+            None => {
+                let set = by_terminal[terminal.index()].as_ref();
+                let at = sets.iter().position(|known| Some(known) == set);
+                let symbols = at.map(|at| symbols[at]).unwrap_or(ByteSet::EMPTY);
+                let classes: Vec<ExprId> =
+                    symbols.iter().map(|symbol| exprs[first_class + usize::from(symbol)]).collect();
+                builder.alt(&classes)
+            }
+        })?;
+        // The builder had no rule before, so rules keep their ids.
+        let rules = builder.finish(rules.start())?;
+        let new_id = |terminal: TerminalId| new_ids[terminal.index()].map(TerminalId::from_index);
+        let ignored = ignored.into_iter().filter_map(new_id).collect();
+        let layout = layout.map(|layout| Layout {
+            newline: new_id(layout.newline).unwrap_or(layout.newline),
+            indent: new_id(layout.indent).unwrap_or(layout.indent),
+            dedent: new_id(layout.dedent).unwrap_or(layout.dedent),
+            open: layout.open.into_iter().filter_map(new_id).collect(),
+            close: layout.close.into_iter().filter_map(new_id).collect(),
+            ..layout
+        });
+        Ok((LexedGrammar { rules, terminals: kept, declared, ignored }, layout, Some(named)))
+    }
+
+    /// The classes, and by set its symbols. `sets` loses those that are there twice.
+    fn new(
+        sets: &mut Vec<TokenSet>,
+        vocabulary: &Vocabulary,
+        fuel: &Fuel,
+    ) -> Result<(NamedTokens, Vec<ByteSet>), EngineError> {
+        let mut known = FxHashMap::default();
+        sets.retain(|set| known.insert(set.clone(), ()).is_none());
+        // By token its class so far; 0 is that of the tokens in no set. A class is split where a set has a part of it.
+        let mut class_of = vec![0u32; vocabulary.n_vocab()];
+        let mut n_classes = 1u32;
+        let mut members = Vec::with_capacity(sets.len());
+        for set in &*sets {
+            let tokens = tokens_of(set, vocabulary)?;
+            fuel.spend(1 + tokens.len() as u64 / 16)?;
+            let mut split = FxHashMap::default();
+            for &TokenId(token) in &tokens {
+                let class = &mut class_of[token as usize];
+                *class = *split.entry(*class).or_insert_with(|| {
+                    n_classes += 1;
+                    n_classes - 1
+                });
+            }
+            members.push(tokens);
+        }
+        let mut symbols: FxHashMap<u32, u8> = FxHashMap::default();
+        let mut classes: Vec<(MaskBuilder, Vec<TokenId>)> = Vec::new();
+        for (token, class) in class_of.iter().enumerate().filter(|(_, class)| **class != 0) {
+            let symbol = match symbols.get(class) {
+                Some(&symbol) => symbol,
+                None => {
+                    let symbol = u8::try_from(classes.len())
+                        .map_err(|_| EngineError::too_many_named_tokens(N_SYMBOLS))?;
+                    symbols.insert(*class, symbol);
+                    classes.push((MaskBuilder::new(vocabulary.n_words()), Vec::new()));
+                    symbol
+                }
+            };
+            let (_, tokens) = &mut classes[usize::from(symbol)];
+            tokens.push(TokenId(token as u32));
+        }
+        let of_set = members
+            .iter()
+            .map(|tokens| tokens.iter().map(|token| symbols[&class_of[token.index()]]).collect::<ByteSet>());
+        let of_set = of_set.collect();
+        let classes = classes.into_iter().map(|(mut mask, tokens)| {
+            mask.insert_all(&tokens);
+            Class { tokens: mask.finish(), first: tokens[0], n_tokens: tokens.len() }
+        });
+        Ok((NamedTokens { classes: classes.collect() }, of_set))
+    }
+
+    /// The symbol of the class that has `token`.
+    pub fn symbol(&self, token: TokenId) -> Option<u8> {
+        self.classes.iter().position(|class| class.tokens.contains(token)).map(|symbol| symbol as u8)
+    }
+
+    /// A token that `symbol` stands for: the one of least id.
+    pub fn first(&self, symbol: u8) -> Option<TokenId> {
+        self.classes.get(usize::from(symbol)).map(|class| class.first)
+    }
+
+    /// The token that `symbol` stands for, if it is a single one.
+    pub fn only(&self, symbol: u8) -> Option<TokenId> {
+        self.classes.get(usize::from(symbol)).filter(|class| class.n_tokens == 1).map(|class| class.first)
+    }
+
+    /// Adds to `words` the tokens of the symbols in `mask`, which is over all ids.
+    pub(crate) fn add_tokens(&self, mask: &MaskForm, vocabulary: &Vocabulary, words: &mut [u32]) {
+        for (symbol, class) in self.classes.iter().enumerate() {
+            if mask.contains(vocabulary.symbol(symbol as u8)) {
+                class.tokens.add_to(words);
+            }
+        }
+    }
+
+    /// The same for a packed mask over all ids.
+    pub fn add_tokens_of(&self, mask: &[u32], vocabulary: &Vocabulary, words: &mut [u32]) {
+        for (symbol, class) in self.classes.iter().enumerate() {
+            if mask_contains(mask, vocabulary.symbol(symbol as u8)) {
+                class.tokens.add_to(words);
+            }
+        }
+    }
+
+    /// Approximate memory, in bytes.
+    pub(crate) fn memory_usage(&self) -> usize {
+        self.classes.iter().map(|class| size_of::<Class>() + class.tokens.memory_usage()).sum()
+    }
+}
+
+/// The texts of `symbols`.
+fn of_symbols(symbols: &ByteSet) -> Regex {
+    let [mark, _] = symbol_text(0);
+    Regex::concat([Regex::byte(mark), Regex::bytes(*symbols)])
+}
+
+/// The tokens of a set, ascending.
+fn tokens_of(set: &TokenSet, vocabulary: &Vocabulary) -> Result<Vec<TokenId>, EngineError> {
+    let mut tokens = Vec::new();
+    for item in set.items() {
+        match item {
+            TokenItem::Name(name) => {
+                let named = vocabulary.named(name);
+                if named.is_empty() {
+                    let meant = nearest_name(name, vocabulary.names().map(|(_, known)| known));
+                    return Err(EngineError::unknown_token(name, meant.map(|(_, known)| known)));
+                }
+                tokens.extend(named);
+            }
+            &TokenItem::Ids(first, last) => {
+                let n_vocab = vocabulary.n_vocab();
+                if first > last || last as usize >= n_vocab {
+                    return Err(EngineError::no_such_ids(first, last, n_vocab));
+                }
+                tokens.extend((first..=last).map(TokenId));
+            }
+        }
+    }
+    tokens.sort_unstable();
+    tokens.dedup();
+    if set.is_negated() {
+        let mut named = MaskBuilder::new(vocabulary.n_words());
+        named.insert_all(&tokens);
+        let mut words = vec![0; vocabulary.n_words()];
+        named.finish().write(&mut words);
+        let all = (0..vocabulary.n_vocab() as u32).map(TokenId);
+        let is_other = |&token: &TokenId| {
+            !mask_contains(&words, token) && vocabulary.has_token(token) && !vocabulary.is_eos(token)
+        };
+        tokens = all.filter(is_other).collect();
+    }
+    Ok(tokens)
+}

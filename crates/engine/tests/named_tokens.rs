@@ -1,0 +1,353 @@
+//! Grammars that name tokens by id: masks, acceptance, limits and forced text equal a naive reference's.
+//!
+//! In the reference, a token that is read by its id is a text of its own, and a session is the set of all texts that its tokens
+//! may have spelled.
+
+#![allow(clippy::unwrap_used, reason = "a failure is a failed test, inside of macros too")]
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use maskwright_automata::{Fuel, Regex};
+use maskwright_engine::{Compiler, ErrorKind, Matcher, Options};
+use maskwright_grammar::{Grammar, GrammarBuilder, TokenItem, TokenSet, collapse_regular};
+use maskwright_oracle::{Oracle, arb_grammar, arb_vocabulary};
+use maskwright_vocabulary::{TokenId, Vocabulary};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// A set of tokens: some ids, modulo the vocabulary, and whether all others are meant.
+#[derive(Clone, Debug)]
+struct Spec {
+    ids: Vec<u32>,
+    is_negated: bool,
+}
+
+impl Spec {
+    fn set(&self, vocabulary: &Vocabulary) -> TokenSet {
+        let ids = self.ids.iter().map(|id| id % vocabulary.n_vocab() as u32);
+        let set = ids.map(|id| TokenSet::ids(id, id)).reduce(TokenSet::and).unwrap();
+        if self.is_negated { set.all_others() } else { set }
+    }
+}
+
+fn arb_spec() -> impl Strategy<Value = Spec> {
+    (vec(any::<u32>(), 1..=3), prop::bool::weighted(0.3))
+        .prop_map(|(ids, is_negated)| Spec { ids, is_negated })
+}
+
+/// The grammar with sets of tokens in place of some of its terminals: a set as the second function writes it.
+fn with_sets(
+    grammar: &Grammar,
+    specs: &[Option<Spec>],
+    vocabulary: &Vocabulary,
+    written: impl Fn(&TokenSet) -> Regex,
+) -> Grammar {
+    let mut builder = GrammarBuilder::new();
+    let start = builder.declare("start");
+    let body = builder.embed(grammar, &Fuel::unlimited(), |builder, terminal| {
+        let spec = specs.get(terminal.index() % specs.len().max(1)).and_then(Option::as_ref);
+        let regex = match spec {
+            Some(spec) => written(&spec.set(vocabulary)),
+            None => grammar.terminals()[terminal.index()].clone(),
+        };
+        builder.terminal(regex)
+    });
+    builder.define(start, body.unwrap());
+    builder.finish(start).unwrap()
+}
+
+/// What stands for a token that is read by its id.
+fn by_id(id: u32) -> Vec<u8> {
+    vec![0xFE, id as u8, 0xFE]
+}
+
+/// The texts of a set's tokens, for the reference.
+fn reference(set: &TokenSet, vocabulary: &Vocabulary) -> Regex {
+    let is_named = |id: u32| {
+        set.items()
+            .iter()
+            .any(|item| matches!(item, TokenItem::Ids(first, last) if (*first..=*last).contains(&id)))
+    };
+    let is_in = |id: &u32| match set.is_negated() {
+        false => is_named(*id),
+        true => {
+            let token = TokenId(*id);
+            !is_named(*id) && vocabulary.has_token(token) && !vocabulary.is_eos(token)
+        }
+    };
+    Regex::words((0..vocabulary.n_vocab() as u32).filter(is_in).map(by_id))
+}
+
+/// All that the tokens so far may have spelled.
+type Texts = BTreeSet<Vec<u8>>;
+
+struct Reference<'a> {
+    oracle: Oracle,
+    vocabulary: &'a Vocabulary,
+}
+
+/// What a token leads to.
+enum After {
+    Refused,
+    End,
+    Texts(Texts),
+}
+
+impl Reference<'_> {
+    fn is_complete(&self, texts: &Texts) -> bool {
+        texts.iter().any(|text| self.oracle.is_word(text))
+    }
+
+    fn after(&self, texts: &Texts, id: u32) -> After {
+        let token = TokenId(id);
+        if self.vocabulary.is_eos(token) && self.is_complete(texts) {
+            return After::End;
+        }
+        let text = self.vocabulary.token_bytes(token).filter(|bytes| !bytes.contains(&0xFF));
+        let ways = text.map(<[u8]>::to_vec).into_iter().chain([by_id(id)]);
+        let mut after = Texts::new();
+        for way in ways {
+            let texts = texts.iter().map(|text| [text.as_slice(), &way].concat());
+            after.extend(texts.filter(|text| self.oracle.is_prefix(text)));
+        }
+        if after.is_empty() { After::Refused } else { After::Texts(after) }
+    }
+
+    /// Whether the text can be completed with at most `n_left` tokens.
+    fn can_end(&self, texts: &Texts, n_left: usize) -> bool {
+        let has_eos = !self.vocabulary.eos_token_ids().is_empty();
+        if self.is_complete(texts) && n_left >= usize::from(has_eos) {
+            return true;
+        }
+        n_left > 0
+            && (0..self.vocabulary.n_vocab() as u32).any(|id| match self.after(texts, id) {
+                After::Texts(after) => self.can_end(&after, n_left - 1),
+                After::Refused => false,
+                After::End => true,
+            })
+    }
+}
+
+fn check(
+    grammar: &Grammar,
+    specs: &[Option<Spec>],
+    vocabulary: &Arc<Vocabulary>,
+    walk: &[u16],
+    limit: Option<usize>,
+) -> Result<(), TestCaseError> {
+    let named = with_sets(grammar, specs, vocabulary, |set| set.regex());
+    let plain = with_sets(grammar, specs, vocabulary, |set| reference(set, vocabulary));
+    let reference = Reference { oracle: Oracle::new(&plain), vocabulary };
+    let fuel = Fuel::unlimited();
+    let on = Options::default();
+    for options in [on, Options { use_rows: false, use_memo: false, ..on }, Options { light_nodes: 0, ..on }]
+    {
+        let compiler = Compiler::with_options(vocabulary.clone(), Default::default(), options);
+        for named in [named.clone(), collapse_regular(&named, &fuel).unwrap()] {
+            let compiled = match compiler.compile(named, &fuel) {
+                Ok(compiled) => compiled,
+                Err(error) => {
+                    prop_assert_eq!(error.kind(), ErrorKind::Grammar, "{}", error);
+                    prop_assert!(!reference.oracle.is_prefix(b""), "refused as empty, but it has words");
+                    continue;
+                }
+            };
+            let mut texts = Texts::from([Vec::new()]);
+            let mut matcher = match Matcher::with_max_tokens(&compiled, limit) {
+                Ok(matcher) => matcher,
+                Err(_) => {
+                    prop_assert!(!reference.can_end(&texts, limit.unwrap_or(0)));
+                    continue;
+                }
+            };
+            for (n_before, choice) in walk.iter().enumerate() {
+                let left = limit.map(|limit| limit - n_before);
+                let is_allowed = |id: u32| match (reference.after(&texts, id), left) {
+                    (After::Refused, _) => false,
+                    (After::End, left) => left != Some(0),
+                    (After::Texts(_), None) => true,
+                    (After::Texts(after), Some(left)) => left > 0 && reference.can_end(&after, left - 1),
+                };
+                let mask = matcher.mask().unwrap();
+                prop_assert_eq!(matcher.is_accepting(), reference.is_complete(&texts));
+                let nothing_more = vocabulary.eos_token_ids().is_empty() && matcher.is_accepting();
+                let mut allowed = Vec::new();
+                for id in 0..vocabulary.n_vocab() as u32 {
+                    let expected = is_allowed(id);
+                    let token = TokenId(id);
+                    prop_assert_eq!(
+                        matcher.validate_tokens(&[token]).unwrap() == 1,
+                        expected,
+                        "accept {} after {:?}, {:?}",
+                        id,
+                        texts,
+                        options
+                    );
+                    if !nothing_more {
+                        prop_assert_eq!(
+                            mask.contains(token),
+                            expected,
+                            "{} after {:?}, {:?}",
+                            id,
+                            texts,
+                            options
+                        );
+                    }
+                    allowed.extend(expected.then_some(id));
+                }
+                prop_assert_eq!(matcher.explain(TokenId(0)).is_ok(), true);
+                check_forced(&matcher, &reference, &texts)?;
+                let Some(&id) = allowed.get(usize::from(*choice) % allowed.len().max(1)) else { break };
+                let before = matcher.fork();
+                prop_assert!(matcher.accept_token(TokenId(id)).unwrap());
+                match reference.after(&texts, id) {
+                    After::Texts(after) => texts = after,
+                    _ => {
+                        prop_assert!(matcher.is_terminated());
+                        break;
+                    }
+                }
+                let mut again = matcher.fork();
+                again.rollback(1).unwrap();
+                prop_assert_eq!(again.mask().unwrap(), before.fork().mask().unwrap());
+            }
+            if limit.is_some() && !matcher.is_terminated() {
+                let rest = matcher.finish().unwrap();
+                prop_assert_eq!(matcher.accept_tokens(&rest).unwrap(), rest.len());
+                prop_assert!(matcher.is_accepting());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Forced tokens are allowed one after the other, and nothing else is where they stand.
+fn check_forced(matcher: &Matcher, reference: &Reference<'_>, texts: &Texts) -> Result<(), TestCaseError> {
+    let vocabulary = reference.vocabulary;
+    let encode = |bytes: &[u8]| -> Vec<u32> {
+        let singles = bytes.iter().map(|&byte| {
+            (0..vocabulary.n_vocab() as u32).find(|&id| vocabulary.token_bytes(TokenId(id)) == Some(&[byte]))
+        });
+        singles.map_while(|id| id).collect()
+    };
+    let forced = matcher.forced_tokens(encode).unwrap();
+    prop_assert_eq!(matcher.validate_tokens(&forced).unwrap(), forced.len());
+    let mut texts = texts.clone();
+    for token in forced {
+        match reference.after(&texts, token.0) {
+            After::Texts(after) => texts = after,
+            After::End => break,
+            After::Refused => prop_assert!(false, "{} is forced and refused", token.0),
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn masks_equal_the_naive_reference(
+        grammar in arb_grammar(),
+        specs in vec(proptest::option::weighted(0.6, arb_spec()), 1..=4),
+        vocabulary in arb_vocabulary(),
+        walk in vec(any::<u16>(), 1..=5),
+    ) {
+        check(&grammar, &specs, &vocabulary, &walk, None)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, max_shrink_iters: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn limits_equal_the_naive_reference(
+        grammar in arb_grammar(),
+        specs in vec(proptest::option::weighted(0.6, arb_spec()), 1..=4),
+        vocabulary in arb_vocabulary(),
+        walk in vec(any::<u16>(), 1..=2),
+        limit in 1usize..=3,
+    ) {
+        check(&grammar, &specs, &vocabulary, &walk[..walk.len().min(limit)], Some(limit))?;
+    }
+}
+
+/// A vocabulary with a token for the byte 0xFF, one that ends with it and one that begins with it.
+fn hostile() -> Arc<Vocabulary> {
+    let tokens: [&[u8]; 8] = [b"a", b"\xFF", b"\x00", b"a\xFF", b"\xFF\x00", b"<think>", b"\x01", b"</s>"];
+    Vocabulary::from_tokens(tokens.map(|token| Some(token.to_vec())).to_vec(), &[7], None).unwrap().shared()
+}
+
+#[test]
+fn the_byte_0xff_spells_no_part_of_a_named_token() {
+    let vocabulary = hostile();
+    let mut builder = GrammarBuilder::new();
+    let start = builder.declare("start");
+    let (think, any) = (builder.tokens(&TokenSet::named("<think>")), builder.terminal(Regex::any_text()));
+    let body = builder.seq(&[any, think, any]);
+    builder.define(start, body);
+    let grammar = builder.finish(start).unwrap();
+    let compiled =
+        Compiler::new(vocabulary, Default::default()).compile(grammar, &Fuel::unlimited()).unwrap();
+    let mut matcher = Matcher::new(&compiled);
+    let allowed =
+        |matcher: &mut Matcher| matcher.mask().unwrap().iter().map(|token| token.0).collect::<Vec<_>>();
+    assert_eq!(allowed(&mut matcher), [0, 2, 5, 6]);
+    for refused in [1, 3, 4, 7] {
+        assert!(!matcher.accept_token(TokenId(refused)).unwrap(), "{refused}");
+    }
+    for bytes in [&b"\xFF"[..], b"\xFF\x00", b"a\xFF\x00", b"\xFF\x01"] {
+        assert!(!matcher.accept_bytes(bytes).unwrap());
+        assert_eq!(matcher.validate_bytes(bytes).unwrap(), usize::from(bytes[0] == b'a'));
+    }
+    // Ids of the symbols are no tokens.
+    for id in 8..1_000 {
+        assert!(!matcher.accept_token(TokenId(id)).unwrap(), "{id}");
+    }
+    assert!(matcher.accept_token(TokenId(5)).unwrap() && matcher.is_accepting());
+    assert_eq!(allowed(&mut matcher), [0, 2, 5, 6, 7], "as a token or as text");
+    assert_eq!(matcher.text(), b"<think>");
+}
+
+#[test]
+fn an_end_of_sequence_token_may_be_named() {
+    let mut builder = GrammarBuilder::new();
+    let start = builder.declare("start");
+    let (end, a) = (builder.tokens(&TokenSet::named("</s>")), builder.literal("a"));
+    let body = builder.seq(&[a, end, a]);
+    builder.define(start, body);
+    let grammar = builder.finish(start).unwrap();
+    let compiled = Compiler::new(hostile(), Default::default()).compile(grammar, &Fuel::unlimited()).unwrap();
+    let mut matcher = Matcher::with_max_tokens(&compiled, Some(4)).unwrap();
+    assert!(Matcher::with_max_tokens(&compiled, Some(3)).is_err());
+    for id in [0, 7, 0] {
+        assert!(!matcher.is_accepting() && matcher.accept_token(TokenId(id)).unwrap());
+    }
+    assert!(matcher.is_accepting() && !matcher.is_terminated());
+    assert_eq!(matcher.text(), b"a</s>a");
+    assert!(matcher.accept_token(TokenId(7)).unwrap() && matcher.is_terminated());
+    assert_eq!(matcher.text(), b"a</s>a");
+    let start = Matcher::new(&compiled);
+    assert_eq!(start.forced_bytes().unwrap(), b"a</s>a");
+    assert_eq!(
+        start.forced_tokens(|bytes| bytes.iter().map(|_| 0).collect()).unwrap(),
+        [0, 7, 0].map(TokenId)
+    );
+}
+
+#[test]
+fn unknown_tokens_are_errors() {
+    let compiler = Compiler::new(hostile(), Default::default());
+    let error = |set: TokenSet| {
+        let error = compiler.compile(Grammar::from_regex(set.regex()), &Fuel::unlimited()).err().unwrap();
+        (error.kind(), error.to_string(), error.hint().map(str::to_owned))
+    };
+    let (kind, message, hint) = error(TokenSet::named("<\\s>"));
+    assert_eq!(kind, ErrorKind::Grammar);
+    assert!(message.contains(r#"no token that is called "<\\s>"; did you mean "</s>"?"#), "{message}");
+    assert_eq!(hint.as_deref(), Some("did you mean `</s>`?"));
+    assert!(error(TokenSet::ids(8, 8)).1.contains("no token has the id 8: the vocabulary has 8 ids"));
+    let ids = (0..8).map(|id| TokenSet::ids(id, id)).reduce(TokenSet::and).unwrap();
+    assert!(error(ids.all_others()).1.contains("no text"), "there are no others");
+}

@@ -1,0 +1,180 @@
+//! The arguments of a call, as [elements](crate::style).
+//!
+//! The members of an object are separated in every style by the mark that closes an element, as those of JSON are by
+//! commas, so [`crate::lower_object`] makes both. Here are the values: an element's text from behind its name to its mark.
+
+use maskwright_automata::Regex;
+use maskwright_grammar::ExprId;
+
+use crate::SchemaError;
+use crate::graph::PlaceId;
+use crate::lower::{Form, Lowering};
+use crate::shape::{NodeId, Shape, StringConstraint, StringSet};
+use crate::style::{Elements, Kind};
+use crate::terminals::SPACE;
+
+impl<'a> Lowering<'_, 'a> {
+    /// A member of an object up to the end of its value, under a name of the schema.
+    pub(crate) fn named_element(
+        &mut self,
+        elements: &Elements,
+        name: &str,
+        schema: NodeId,
+        place: PlaceId,
+        depth: usize,
+    ) -> Result<ExprId, SchemaError> {
+        if let Some(part) = elements.unsafe_part(name) {
+            let style = elements.name;
+            let reason =
+                format!("the name \"{name}\" contains `{part}`, which ends a name in the style {style}");
+            self.graph.refuse(place, "properties", reason)?;
+        }
+        let mut start = elements.begin.as_bytes().to_vec();
+        start.extend(elements.written(name));
+        start.extend(elements.after_name.as_bytes());
+        let start = self.builder.literal(start);
+        let value = self.node(Form::Element, schema, depth)?;
+        Ok(self.builder.seq(&[start, value]))
+    }
+
+    /// A member of an object up to the end of its value, under a name of a language of names as they are written.
+    pub(crate) fn unnamed_element(
+        &mut self,
+        elements: &Elements,
+        names: Regex,
+        schema: NodeId,
+        depth: usize,
+    ) -> Result<ExprId, SchemaError> {
+        let begin = self.builder.literal(elements.begin);
+        let name = self.builder.terminal(names);
+        let after_name = self.builder.literal(elements.after_name);
+        let value = self.node(Form::Element, schema, depth)?;
+        Ok(self.builder.seq(&[begin, name, after_name, value]))
+    }
+
+    /// What stands between the name and the mark of an element with a value of `shape`.
+    pub(crate) fn element_value(
+        &mut self,
+        elements: &Elements,
+        node: NodeId,
+        shape: &Shape<'a>,
+        depth: usize,
+    ) -> Result<ExprId, SchemaError> {
+        let place = self.graph.place(node);
+        let space = self.space();
+        let mut ways: Vec<(&str, ExprId)> = Vec::new();
+        let is_any_string = shape.strings.iter().any(StringSet::is_any);
+        if !shape.strings.is_empty() {
+            let strings = self.raw_strings(elements, &shape.strings, place)?;
+            ways.push(((elements.open)(Kind::String), strings));
+        }
+        let mut others: Vec<(&str, Shape<'a>)> = Vec::new();
+        for kind in Kind::OTHERS {
+            let open = (elements.open)(kind);
+            // Any text is any other value too, where nothing tells them apart.
+            if is_any_string && open == (elements.open)(Kind::String) {
+                continue;
+            }
+            let part = shape.of_kind(kind);
+            match others.iter_mut().find(|(known, _)| *known == open) {
+                Some((_, known)) => known.add(&part),
+                None => others.push((open, part)),
+            }
+        }
+        for (open, part) in others.into_iter().filter(|(_, part)| part.n_alternatives() > 0) {
+            let form = if elements.item.is_some() { Form::Element } else { Form::Json };
+            let mut value = self.alternatives(form, node, &part, depth)?;
+            // Arrays and objects that are elements have their white space already.
+            if form == Form::Json || part.arrays.is_empty() && part.objects.is_empty() {
+                value = self.builder.seq(&[space, value, space]);
+            }
+            ways.push((open, value));
+        }
+        let mut members = Vec::with_capacity(ways.len());
+        while let Some(&(open, _)) = ways.first() {
+            let same: Vec<ExprId> = ways.extract_if(.., |way| way.0 == open).map(|way| way.1).collect();
+            let value = self.builder.alt(&same);
+            let open = self.builder.literal(open);
+            members.push(self.builder.seq(&[open, value]));
+        }
+        let values = self.builder.alt(&members);
+        let before = if elements.has_space_before_open { space } else { self.builder.epsilon() };
+        Ok(self.builder.seq(&[before, values]))
+    }
+
+    /// Strings as they are.
+    fn raw_strings(
+        &mut self,
+        elements: &Elements,
+        sets: &[StringSet<'a>],
+        place: PlaceId,
+    ) -> Result<ExprId, SchemaError> {
+        if sets.iter().any(StringSet::is_any) {
+            return Ok(self.builder.terminal(elements.text.clone()));
+        }
+        let mut listed: Vec<&str> = Vec::new();
+        let mut members = Vec::new();
+        for set in sets {
+            match set {
+                StringSet::Words(words) => {
+                    self.graph.spend(place, words.len() as u64)?;
+                    listed.extend(words.iter().filter(|word| !word.contains(elements.mark)));
+                }
+                StringSet::Constrained(constraint) => {
+                    let regex = self.raw_constrained(elements, constraint, place)?;
+                    members.push(self.builder.terminal(regex));
+                }
+            }
+        }
+        let listed = self.builder.terminal(Regex::words(listed.into_iter().map(str::as_bytes)));
+        let space = if elements.has_space_around_strings { self.space() } else { self.builder.epsilon() };
+        members.push(self.builder.seq(&[space, listed, space]));
+        Ok(self.builder.alt(&members))
+    }
+
+    /// Strings that satisfy constraints, with white space around them where the style has it.
+    fn raw_constrained(
+        &mut self,
+        elements: &Elements,
+        constraint: &StringConstraint,
+        place: PlaceId,
+    ) -> Result<Regex, SchemaError> {
+        let min = self.count(constraint.min, place, "minLength")?;
+        let max = constraint.max.and_then(|max| u32::try_from(max).ok());
+        let space = if elements.has_space_around_strings { self.inside.clone() } else { Regex::epsilon() };
+        if constraint.patterns.is_empty() && space == SPACE.star() {
+            return Ok(elements.without_mark(counted_with_space(min, max)));
+        }
+        let mut bodies = constraint.patterns.clone();
+        for pattern in &constraint.patterns {
+            self.graph.spend(place, pattern.size())?;
+        }
+        if min > 0 || max.is_some() || bodies.is_empty() {
+            bodies.push(Regex::any_char().repeat(min, max));
+        }
+        let body = Regex::intersection(bodies);
+        Ok(elements.without_mark(Regex::concat([space.clone(), body, space])))
+    }
+
+    /// White space or nothing, where it may stand around values.
+    pub(crate) fn space(&mut self) -> ExprId {
+        self.builder.terminal(self.inside.clone())
+    }
+}
+
+/// `min` to `max` characters with any white space around them.
+///
+/// A text is one of them iff it has at least `min` characters, and at most `max` from the first to the last that is not
+/// white space. Said so, a reader need not keep in mind how many of the first characters count as white space around.
+fn counted_with_space(min: u32, max: Option<u32>) -> Regex {
+    let most = match max {
+        None => Regex::any_text(),
+        Some(0) => SPACE.star(),
+        Some(max) => {
+            let first = Regex::any_char().difference(&SPACE);
+            let core = Regex::concat([first, Regex::any_char().repeat(0, Some(max - 1))]);
+            Regex::concat([SPACE.star(), core.optional(), SPACE.star()])
+        }
+    };
+    if min == 0 { most } else { Regex::intersection([most, Regex::any_char().repeat(min, None)]) }
+}

@@ -1,0 +1,224 @@
+//! A plain writer and a plain reader of arguments in each style, which share no code with the compiler.
+
+use maskwright_json_schema::Style;
+use serde_json::{Map, Value};
+
+use crate::instances::written;
+
+pub(crate) const STYLES: [Style; 6] = [
+    Style::QwenXml,
+    Style::MinimaxXml,
+    Style::DeepseekXml,
+    Style::GlmXml,
+    Style::CohereXml,
+    Style::KimiK3Xml,
+];
+
+/// What closes an element.
+pub(crate) fn mark(style: Style) -> &'static str {
+    match style {
+        Style::QwenXml | Style::MinimaxXml => "</parameter>",
+        Style::DeepseekXml => "</｜DSML｜parameter>",
+        Style::GlmXml => "</arg_value>",
+        Style::CohereXml => "</cofl:value>",
+        Style::KimiK3Xml => "<|close|>argument<|sep|>",
+        _ => panic!("no style of elements"),
+    }
+}
+
+/// The members of an object as elements.
+pub(crate) fn elements(style: Style, members: &Map<String, Value>) -> String {
+    members.iter().map(|(name, value)| element(style, Some(name), value)).collect()
+}
+
+fn element(style: Style, name: Option<&str>, value: &Value) -> String {
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let body = match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) if style == Style::CohereXml => {
+            items.iter().map(|item| element(style, None, item)).collect()
+        }
+        Value::Object(members) if style == Style::CohereXml => elements(style, members),
+        other => written(other),
+    };
+    let attribute = name.map(|name| format!(" name=\"{name}\"")).unwrap_or_default();
+    let name = name.unwrap_or_default();
+    let open = match style {
+        Style::QwenXml => format!("<parameter={name}>"),
+        Style::MinimaxXml => format!("<parameter{attribute}>"),
+        Style::DeepseekXml => {
+            format!("<｜DSML｜parameter{attribute} string=\"{}\">", value.is_string())
+        }
+        Style::GlmXml => format!("<arg_key>{name}</arg_key>\n<arg_value>"),
+        Style::CohereXml => {
+            let kind = match kind {
+                "string" => "raw",
+                "array" => "list",
+                "object" => "dict",
+                _ => "json",
+            };
+            format!("<cofl:value{attribute} type=\"{kind}\">")
+        }
+        _ => format!("<|open|>argument key=\"{name}\" type=\"{kind}\"<|sep|>"),
+    };
+    format!("{open}{body}{}", mark(style))
+}
+
+/// A name, and the values that the text of an element could be of.
+pub(crate) type Read = (String, Vec<Value>);
+
+const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
+
+/// Why a text is not read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unread {
+    /// It is no list of elements.
+    Broken,
+    /// A name is there twice or is not one of a variable, which the reader leaves to cases written by hand.
+    Names,
+}
+
+/// The elements of a text with any white space.
+pub(crate) fn read(style: Style, text: &str) -> Result<Vec<Read>, Unread> {
+    let (all, rest) = read_some(style, text)?;
+    if rest.is_empty() { Ok(all) } else { Err(Unread::Broken) }
+}
+
+fn is_plain(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
+/// Elements, and what follows them.
+fn read_some(style: Style, text: &str) -> Result<(Vec<Read>, &str), Unread> {
+    let mut rest = text.trim_start_matches(SPACE);
+    let mut all: Vec<Read> = Vec::new();
+    let begin = match style {
+        Style::QwenXml => "<parameter=",
+        Style::MinimaxXml => "<parameter name=\"",
+        Style::DeepseekXml => "<｜DSML｜parameter name=\"",
+        Style::GlmXml => "<arg_key>",
+        Style::CohereXml => "<cofl:value name=\"",
+        _ => "<|open|>argument key=\"",
+    };
+    while let Some(after) = rest.strip_prefix(begin) {
+        let (name, after) = match style {
+            Style::QwenXml => after.split_once('>').ok_or(Unread::Broken)?,
+            Style::MinimaxXml => after.split_once("\">").ok_or(Unread::Broken)?,
+            Style::GlmXml => {
+                let (name, after) = after.split_once("</arg_key>").ok_or(Unread::Broken)?;
+                (name, after.trim_start_matches(SPACE).strip_prefix("<arg_value>").ok_or(Unread::Broken)?)
+            }
+            _ => after.split_once('"').ok_or(Unread::Broken)?,
+        };
+        let (values, after) = read_value(style, after)?;
+        if !is_plain(name) || all.iter().any(|(other, _)| other == name) {
+            return Err(Unread::Names);
+        }
+        all.push((name.to_owned(), values));
+        rest = after.trim_start_matches(SPACE);
+    }
+    Ok((all, rest))
+}
+
+/// The values that an element could have, and what follows it. `text` begins after the name.
+fn read_value(style: Style, text: &str) -> Result<(Vec<Value>, &str), Unread> {
+    let (kind, text) = match style {
+        Style::DeepseekXml => {
+            text.strip_prefix(" string=\"").ok_or(Unread::Broken)?.split_once("\">").ok_or(Unread::Broken)?
+        }
+        Style::CohereXml => {
+            text.strip_prefix(" type=\"").ok_or(Unread::Broken)?.split_once("\">").ok_or(Unread::Broken)?
+        }
+        Style::KimiK3Xml => text
+            .strip_prefix(" type=\"")
+            .ok_or(Unread::Broken)?
+            .split_once("\"<|sep|>")
+            .ok_or(Unread::Broken)?,
+        _ => ("", text),
+    };
+    let mark = mark(style);
+    if kind == "dict" {
+        let (members, rest) = read_some(style, text)?;
+        let mut objects = vec![Map::new()];
+        for (name, values) in members {
+            objects = objects
+                .iter()
+                .flat_map(|object| {
+                    values.iter().map(|value| {
+                        let mut object = object.clone();
+                        object.insert(name.clone(), value.clone());
+                        object
+                    })
+                })
+                .collect();
+        }
+        return Ok((
+            objects.into_iter().map(Value::Object).collect(),
+            rest.strip_prefix(mark).ok_or(Unread::Broken)?,
+        ));
+    }
+    if kind == "list" {
+        let mut rest = text.trim_start_matches(SPACE);
+        let mut lists = vec![Vec::new()];
+        while let Some(after) = rest.strip_prefix("<cofl:value") {
+            let (values, after) = read_value(style, after)?;
+            lists = lists
+                .iter()
+                .flat_map(|list| {
+                    values.iter().map(|value| {
+                        let mut list = list.clone();
+                        list.push(value.clone());
+                        list
+                    })
+                })
+                .collect();
+            rest = after;
+        }
+        let rest = rest.trim_start_matches(SPACE).strip_prefix(mark).ok_or(Unread::Broken)?;
+        return Ok((lists.into_iter().map(Value::Array).collect(), rest));
+    }
+    let (body, rest) = text.split_once(mark).ok_or(Unread::Broken)?;
+    let mut values = Vec::new();
+    if ["", "true", "raw", "string"].contains(&kind) {
+        values.extend(strings(style, body).into_iter().map(Value::String));
+    }
+    let other: Option<Value> = serde_json::from_str(body.trim_matches(SPACE)).ok();
+    values.extend(other.filter(|value| match kind {
+        "" | "false" => !value.is_string(),
+        "json" => !value.is_string() && !value.is_array() && !value.is_object(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => false,
+    }));
+    Ok((values, rest))
+}
+
+/// The strings that `body` could be of, white space around them or not.
+fn strings(style: Style, body: &str) -> Vec<String> {
+    let mut all = vec![body.to_owned()];
+    if style == Style::DeepseekXml {
+        return all;
+    }
+    let mut front = body;
+    loop {
+        let mut both = front;
+        while let Some(shorter) = both.strip_suffix(SPACE) {
+            all.push(shorter.to_owned());
+            both = shorter;
+        }
+        let Some(shorter) = front.strip_prefix(SPACE) else { break };
+        all.push(shorter.to_owned());
+        front = shorter;
+    }
+    all
+}

@@ -1,0 +1,88 @@
+//! The front end for structural tags: the JSON of xgrammar's format in, typed grammar and report out.
+//!
+//! A structural tag describes a whole answer of a model: free text, reasoning between `<think>` and `</think>`, calls of
+//! tools with arguments by a JSON Schema. Servers make them of the tools of a request. The formats are those of
+//! [xgrammar's documents](https://xgrammar.mlc.ai/docs/structural_tag/structural_tag); the same document means the same
+//! texts here, with these differences:
+//!
+//! * Nothing is ignored. An unknown field, and what cannot be enforced, is an error, or with `strict: false` an entry of the
+//!   report: `max_tokens` of `any_text`, and `uniqueItems` in a schema where rules cannot express it. Only keys that a
+//!   schema does not name may occur twice, and count twice for `minProperties`.
+//! * A trigger that has another trigger or an excluded string in it is an error: it is ambiguous, or never reached.
+//! * Objects are open unless their schema closes them, as the specification of JSON Schema says. `any_order` still checks
+//!   that required properties are there and that none is there twice.
+//! * White space in JSON is that of [`SchemaConfig::whitespace`] unless the format has a `max_whitespace_cnt`.
+//! * A tag and its trigger must both be written as names of tokens, or both as ids.
+//!
+//! Between JSON and the grammar layer; it knows the front ends of the parts, nothing of vocabularies or the engine:
+//!
+//! document → envelope → `Format` (typed, with JSON pointers) → [`Grammar`].
+//!
+//! Free text is exact, see `needles`. Tokens are named in the grammar and looked up by the engine
+//! ([`TokenSet`](maskwright_grammar::TokenSet)). Compilation is linear in the document for usual tags; everything else that
+//! can grow is paid for in [`Fuel`] and limited.
+
+mod dispatch;
+mod embedded;
+mod envelope;
+mod error;
+mod fields;
+mod format;
+mod lower;
+mod needles;
+mod read;
+
+use maskwright_automata::Fuel;
+use maskwright_grammar::Grammar;
+use maskwright_json_schema::{Report, SchemaConfig, parse_json};
+use serde_json::Value;
+
+pub use error::TagError;
+
+/// A structural tag as a grammar, and what of it is enforced.
+///
+/// ```
+/// use maskwright_automata::Fuel;
+/// use maskwright_tags::compile_str;
+/// let tag = r#"{"type": "structural_tag", "format": {"type": "sequence", "elements": [
+///     {"type": "tag", "begin": "<think>", "content": {"type": "any_text"}, "end": "</think>"},
+///     {"type": "json_schema", "json_schema": {"type": "integer"}}
+/// ]}}"#;
+/// let compiled = compile_str(tag, "tag", &Default::default(), &Fuel::unlimited()).unwrap();
+/// assert!(compiled.report.is_complete());
+/// assert!(compiled.grammar.rules().len() > 0);
+/// ```
+#[derive(Clone, Debug)]
+pub struct CompiledTag {
+    /// The texts of the tag.
+    pub grammar: Grammar,
+    /// What became of each keyword of the schemas in the tag, and of fields that are not enforced. Pointers are in the whole
+    /// document.
+    pub report: Report,
+}
+
+/// Compiles a structural tag. `config` is for the JSON Schemas in it, as far as their formats do not say otherwise, and says
+/// whether something may be left unenforced. Linear in the document for usual tags; all work is paid for in `fuel`.
+///
+/// # Errors
+/// If the tag or a schema, pattern or grammar in it is wrong, something in it is not enforced (and `config` is strict), a
+/// limit is reached, or the work is cancelled; with the JSON pointer of the place.
+pub fn compile(tag: &Value, config: &SchemaConfig, fuel: &Fuel) -> Result<CompiledTag, TagError> {
+    let format = envelope::read(tag, fuel)?;
+    let (grammar, report) = lower::lower(&format, config, fuel)?;
+    Ok(CompiledTag { grammar, report })
+}
+
+/// Parses a document and [compiles](compile) it. `name`: what messages call it.
+///
+/// # Errors
+/// As [`compile`]; and if the document is not JSON, is nested more than 127 deep, repeats a key or has a string with a lone
+/// surrogate, with line and column.
+pub fn compile_str(
+    tag: &str,
+    name: &str,
+    config: &SchemaConfig,
+    fuel: &Fuel,
+) -> Result<CompiledTag, TagError> {
+    compile(&parse_json(tag, name).map_err(TagError::not_json)?, config, fuel)
+}

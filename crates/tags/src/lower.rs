@@ -1,0 +1,217 @@
+//! From formats to a grammar.
+//!
+//! Parts without rules stay one regular language as long as possible ([`Item`]): `<think>`, free text and `</think>` are one
+//! terminal. For the same reason what comes after a format is handed down to it (`after`): the end of a tag becomes part
+//! of the free text's terminal, which then ends in few places instead of everywhere.
+//!
+//! Free text with triggers is a rule: free text and then `after`; or free text, a trigger, what comes after the trigger,
+//! and the rule again. So lists of calls of any length take no stack.
+
+use maskwright_automata::{Fuel, Regex};
+use maskwright_grammar::{Grammar, GrammarBuilder, Item, TokenSet};
+use maskwright_json_schema::{Report, SchemaConfig, Status};
+
+use crate::TagError;
+use crate::format::{AnyText, Begin, End, Format, How, Kind, Separated, Tag, Token};
+use crate::needles::free_text;
+
+/// The reason why a greatest number of tokens of free text is not enforced.
+const TOKENS_OF_TEXT: &str = "the tokens of free text are not counted";
+
+/// The grammar of `format`, and what of it is enforced.
+///
+/// # Errors
+/// If a schema, pattern or grammar in it is wrong, triggers are ambiguous, something cannot be enforced and `config` is
+/// strict, or a limit is reached.
+pub(crate) fn lower(
+    format: &Format<'_>,
+    config: &SchemaConfig,
+    fuel: &Fuel,
+) -> Result<(Grammar, Report), TagError> {
+    let builder = GrammarBuilder::new();
+    let mut lowering = Lowering { builder, config, report: Report::default(), fuel };
+    let start = lowering.builder.declare("start");
+    let text = lowering.format(format, Ends::None, Item::epsilon())?;
+    let body = text.into_expr(&mut lowering.builder);
+    lowering.builder.define(start, body);
+    let grammar = lowering.builder.finish(start).expect("every rule is defined where it is declared");
+    Ok((grammar, lowering.report))
+}
+
+pub(crate) struct Lowering<'f> {
+    pub(crate) builder: GrammarBuilder,
+    pub(crate) config: &'f SchemaConfig,
+    pub(crate) report: Report,
+    pub(crate) fuel: &'f Fuel,
+}
+
+/// What ends the nearest tag around a format. Free text of the format has none of it.
+#[derive(Clone, Copy)]
+pub(crate) enum Ends<'e> {
+    None,
+    Texts(&'e [&'e str]),
+    Token(Token<'e>),
+}
+
+impl<'e> Ends<'e> {
+    fn of(tag: &'e Tag<'_>) -> Ends<'e> {
+        match &tag.end {
+            End::Texts(texts) => Ends::Texts(texts),
+            End::Token(token) => Ends::Token(*token),
+        }
+    }
+
+    /// `excludes`, and the strings that end the tag. Empty ones are found everywhere, and exclude nothing.
+    pub(crate) fn and<'s>(self, excludes: &[&'s str]) -> Vec<&'s str>
+    where
+        'e: 's,
+    {
+        let texts: &'e [&'e str] = if let Ends::Texts(texts) = self { texts } else { &[] };
+        excludes.iter().copied().chain(texts.iter().copied().filter(|text| !text.is_empty())).collect()
+    }
+
+    /// Every token but `excludes` and the one that ends the tag.
+    pub(crate) fn all_but<'t>(self, excludes: impl IntoIterator<Item = Token<'t>>) -> TokenSet {
+        let sets = excludes.into_iter().map(Token::set);
+        let end = if let Ends::Token(token) = self { Some(token.set()) } else { None };
+        sets.chain(end).reduce(TokenSet::and).map_or_else(TokenSet::any, TokenSet::all_others)
+    }
+}
+
+impl Lowering<'_> {
+    pub(crate) fn spend(&self, at: &str, units: u64) -> Result<(), TagError> {
+        self.fuel.spend(units).map_err(|error| TagError::fuel(at, error))
+    }
+
+    pub(crate) fn seq<const N: usize>(&mut self, parts: [Item; N]) -> Item {
+        Item::seq(parts.into(), &mut self.builder)
+    }
+
+    pub(crate) fn alt(&mut self, parts: Vec<Item>) -> Item {
+        Item::alt(parts, &mut self.builder)
+    }
+
+    /// The texts of `format`, and `after` each.
+    pub(crate) fn format(
+        &mut self,
+        format: &Format<'_>,
+        ends: Ends<'_>,
+        after: Item,
+    ) -> Result<Item, TagError> {
+        self.spend(&format.at, 1)?;
+        let text = match &format.kind {
+            Kind::Sequence(parts) => {
+                return parts.iter().rev().try_fold(after, |after, part| self.format(part, ends, after));
+            }
+            Kind::Tag(tag) => return self.tag(tag, after),
+            Kind::Triggered(triggered) => return self.triggered(format, triggered, ends, after),
+            Kind::Dispatch(dispatch) => return self.dispatch(format, dispatch, ends, after),
+            Kind::TokenTriggered(triggered) => return self.token_triggered(format, triggered, ends, after),
+            Kind::TokenDispatch(dispatch) => return self.token_dispatch(format, dispatch, ends, after),
+            Kind::Text(text) => self.literal(&format.at, text)?,
+            Kind::Pattern(pattern) => self.pattern(&format.at, pattern)?,
+            Kind::Grammar(grammar) => self.grammar(&format.at, grammar)?,
+            Kind::Schema(schema) => self.schema(schema)?,
+            Kind::AnyText(any) => self.any_text(&format.at, any, ends)?,
+            Kind::Choice(parts) => {
+                let parts = parts.iter().map(|part| self.format(part, ends, Item::epsilon()));
+                let parts = parts.collect::<Result<_, _>>()?;
+                self.alt(parts)
+            }
+            Kind::Repeat { min, max, content } => {
+                let content = self.format(content, ends, Item::epsilon())?;
+                content.repeat(*min, *max, &mut self.builder)
+            }
+            Kind::Separated(separated) => self.separated(&format.at, separated)?,
+            Kind::Token(token) => Item::Regular(token.set().regex()),
+            Kind::Tokens { excludes, min, max } => {
+                let set = ends.all_but(excludes.iter().copied());
+                Item::Regular(set.regex().repeat(*min, *max))
+            }
+        };
+        Ok(self.seq([text, after]))
+    }
+
+    pub(crate) fn literal(&self, at: &str, text: &str) -> Result<Item, TagError> {
+        self.spend(at, text.len() as u64)?;
+        Ok(Item::Regular(Regex::literal(text)))
+    }
+
+    fn any_text(&mut self, at: &str, any: &AnyText<'_>, ends: Ends<'_>) -> Result<Item, TagError> {
+        let excludes = ends.and(&any.excludes);
+        self.spend(at, excludes.iter().map(|text| text.len() as u64).sum())?;
+        // Without tokens there is no text, and this much is enforced. Where tokens can be counted, any other limit comes here.
+        match any.max_tokens {
+            Some(0) => return Ok(Item::epsilon()),
+            Some(_) => self.not_enforced(at, "max_tokens", TOKENS_OF_TEXT, "give `max_chars` instead")?,
+            None => {}
+        }
+        let free = free_text(&excludes, &[]);
+        Ok(Item::Regular(match any.max_chars {
+            None => free,
+            Some(max) => Regex::intersection([free, Regex::any_char().repeat(0, Some(max))]),
+        }))
+    }
+
+    /// An entry of the report about what is not enforced.
+    ///
+    /// # Errors
+    /// If everything must be.
+    pub(crate) fn not_enforced(
+        &mut self,
+        at: &str,
+        field: &'static str,
+        reason: &'static str,
+        hint: &'static str,
+    ) -> Result<(), TagError> {
+        if self.config.strict {
+            return Err(TagError::unsupported(at, field, reason).with_hint(hint));
+        }
+        self.report.add(at, field, Status::NotEnforced { reason: reason.into() });
+        Ok(())
+    }
+
+    fn tag(&mut self, tag: &Tag<'_>, after: Item) -> Result<Item, TagError> {
+        let begin = match &tag.begin {
+            Begin::Text(text) => self.literal(&tag.begin_at, text)?,
+            Begin::Token(token) => Item::Regular(token.set().regex()),
+        };
+        let rest = self.rest_of_tag(tag, after)?;
+        Ok(self.seq([begin, rest]))
+    }
+
+    /// A tag without its begin.
+    pub(crate) fn rest_of_tag(&mut self, tag: &Tag<'_>, after: Item) -> Result<Item, TagError> {
+        let end = match &tag.end {
+            End::Token(token) => token.set().regex(),
+            End::Texts(texts) => {
+                let is_unlimited = tag.content.is_unlimited() && !tag.content.has_excludes();
+                if is_unlimited && texts.iter().all(|text| text.is_empty()) {
+                    let message = "the end is empty after content without limit, so the tag would never end";
+                    return Err(TagError::malformed(&tag.end_at, message)
+                        .with_hint("give a string that ends it, or `excludes` for the content"));
+                }
+                self.spend(&tag.end_at, texts.iter().map(|text| text.len() as u64).sum())?;
+                Regex::words(texts.iter().map(|text| text.as_bytes()))
+            }
+        };
+        let after = self.seq([Item::Regular(end), after]);
+        self.format(&tag.content, Ends::of(tag), after)
+    }
+
+    fn separated(&mut self, at: &str, separated: &Separated<'_>) -> Result<Item, TagError> {
+        let tags = separated.tags.iter().map(|tag| self.tag(tag, Item::epsilon()));
+        let tags = tags.collect::<Result<_, _>>()?;
+        let one = self.alt(tags);
+        let How { at_least_one, stop_after_first } = separated.how;
+        let some = match stop_after_first {
+            true => one,
+            false => {
+                let separator = self.literal(at, separated.separator)?;
+                let more = self.seq([separator, one.clone()]).repeat(0, None, &mut self.builder);
+                self.seq([one, more])
+            }
+        };
+        Ok(if at_least_one { some } else { some.repeat(0, Some(1), &mut self.builder) })
+    }
+}
