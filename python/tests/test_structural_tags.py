@@ -43,10 +43,10 @@ def check(compiler, case):
     """Judges a case. Returns the masks of its texts."""
     if case.error is not None:
         with pytest.raises(maskwright.Error) as error:
-            compiler.compile_structural_tag(case.document)
+            compiler.compile_structural_tag(case.document, whitespace="any")
         assert case.error in str(error.value), f"{error.value} does not say {case.error}"
         return []
-    grammar = compiler.compile_structural_tag(case.document)
+    grammar = compiler.compile_structural_tag(case.document, whitespace="any")
     masks = []
     for text in case.texts:
         accepted, seen = read_text(grammar, text.ids())
