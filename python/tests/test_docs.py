@@ -7,6 +7,7 @@ from pathlib import Path
 
 import maskwright
 import pytest
+from tokenizer_file import write_tokenizer
 
 DOCUMENTED = [maskwright, *(getattr(maskwright, name) for name in maskwright.__all__ if not name.startswith("_"))]
 
@@ -39,9 +40,15 @@ def test_public_methods_have_docstrings(name):
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 
 
-@pytest.mark.parametrize("name", ["json-schema.md", "pydantic.md"])
+#: The special tokens of the tokenizer that guides find beside them.
+DEEPSEEK = [f"<｜tool▁{name}｜>" for name in ["calls▁begin", "call▁begin", "sep", "call▁end", "calls▁end"]]
+SPECIAL = ["<think>", "</think>", *DEEPSEEK, "</s>"]
+
+
+@pytest.mark.parametrize("name", ["json-schema.md", "pydantic.md", "reasoning-models.md", "structural-tags.md"])
 def test_guides_run(name, tmp_path):
-    """The examples of a guide, one after the other, in a folder of their own."""
+    """The examples of a guide, one after the other, in a folder of their own with a `tokenizer.json`."""
+    write_tokenizer(tmp_path / "tokenizer.json", [bytes([byte]) for byte in range(256)], SPECIAL)
     text = (GUIDES / name).read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     example = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, name, None, None)

@@ -1,7 +1,9 @@
 //! `cargo xtask hosts`: the adapters of the Python package in the programs that they are for, with a small model.
 //!
+//! Also the comparison of structural tags with xgrammar, in an environment of its own.
+//!
 //! Not part of `.ci/run`: the first run downloads some 3 GB (torch among them), builds llama.cpp and takes a quarter of an
-//! hour. Later runs reuse the environment as long as `python/hosts/requirements.txt` is the same, and take minutes.
+//! hour. Later runs reuse an environment as long as its requirements are the same, and take minutes.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -20,6 +22,8 @@ pub(crate) enum Host {
     LlamaCpp,
     /// Generators of Outlines, over the other two.
     Outlines,
+    /// Structural tags, each compiled and read by xgrammar as well.
+    Xgrammar,
 }
 
 #[derive(clap::Args)]
@@ -30,17 +34,43 @@ pub(crate) struct Arguments {
     /// The GGUF file of SmolLM2; by default the one that `maskwright pull smollm2` fetches.
     #[arg(long)]
     gguf: Option<PathBuf>,
-    /// Passed to pytest, such as `-k beams`.
+    /// Passed to pytest, such as `-k beams`, or to the comparison with xgrammar: `--write`.
     #[arg(last = true)]
-    pytest: Vec<String>,
+    passed_on: Vec<String>,
 }
 
-const REQUIREMENTS: &str = "python/hosts/requirements.txt";
-
 /// Runs the tests of the hosts in `python/hosts`.
-#[allow(clippy::print_stderr, reason = "the last line of the run")]
 pub(crate) fn run_hosts(arguments: &Arguments) -> anyhow::Result<()> {
-    let environment = environment()?;
+    let all = [Host::Transformers, Host::LlamaCpp, Host::Outlines, Host::Xgrammar];
+    let hosts = if arguments.hosts.is_empty() { &all[..] } else { &arguments.hosts };
+    if hosts.contains(&Host::Xgrammar) {
+        compare_structural_tags(if hosts.len() == 1 { &arguments.passed_on } else { &[] })?;
+    }
+    let files: Vec<&str> = hosts.iter().filter_map(|host| tests(*host)).collect();
+    if files.is_empty() { Ok(()) } else { run_tests(arguments, &files) }
+}
+
+/// The tests of a host that runs models.
+fn tests(host: Host) -> Option<&'static str> {
+    match host {
+        Host::Transformers => Some("python/hosts/test_transformers.py"),
+        Host::LlamaCpp => Some("python/hosts/test_llama_cpp.py"),
+        Host::Outlines => Some("python/hosts/test_outlines.py"),
+        Host::Xgrammar => None,
+    }
+}
+
+/// Compares every structural tag of the test data with xgrammar.
+fn compare_structural_tags(passed_on: &[String]) -> anyhow::Result<()> {
+    let environment = environment("hosts-xgrammar", "python/hosts/structural_tags/requirements.txt")?;
+    install_package(&environment)?;
+    run(Command::new(environment.python()).arg("python/hosts/structural_tags/compare.py").args(passed_on))
+}
+
+/// Runs tests with a small model.
+#[allow(clippy::print_stderr, reason = "the last line of the run")]
+fn run_tests(arguments: &Arguments, files: &[&str]) -> anyhow::Result<()> {
+    let environment = environment("hosts", "python/hosts/requirements.txt")?;
     install_package(&environment)?;
     let gguf = match &arguments.gguf {
         Some(file) => std::path::absolute(file)?,
@@ -52,18 +82,10 @@ pub(crate) fn run_hosts(arguments: &Arguments) -> anyhow::Result<()> {
     if !folder.join("config.json").exists() {
         run(Command::new(environment.python()).arg("python/hosts/smollm2.py").args([&gguf, &folder]))?;
     }
-    let all = [Host::Transformers, Host::LlamaCpp, Host::Outlines];
-    let hosts = if arguments.hosts.is_empty() { &all[..] } else { &arguments.hosts };
-    let files = hosts.iter().map(|host| match host {
-        Host::Transformers => "python/hosts/test_transformers.py",
-        Host::LlamaCpp => "python/hosts/test_llama_cpp.py",
-        Host::Outlines => "python/hosts/test_outlines.py",
-    });
-    let files: Vec<&str> = files.collect();
     run(Command::new(environment.python())
         .args(["-m", "pytest", "-q", "-s", "--durations=5", "-p", "no:cacheprovider"])
-        .args(&files)
-        .args(&arguments.pytest)
+        .args(files)
+        .args(&arguments.passed_on)
         .env("MASKWRIGHT_HOSTS_GGUF", &gguf)
         .env("MASKWRIGHT_HOSTS_MODEL", &folder)
         // Nothing is looked up on the model hub.
@@ -72,15 +94,15 @@ pub(crate) fn run_hosts(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The environment with the hosts, at the versions of the requirements.
-fn environment() -> anyhow::Result<Environment> {
-    let environment = Environment::with("hosts", &[])?;
-    let wanted = std::fs::read_to_string(root().join(REQUIREMENTS))?;
-    let installed = Environment::folder("hosts").join("requirements.txt");
+/// The environment of this name, at the versions of its requirements.
+fn environment(name: &str, requirements: &str) -> anyhow::Result<Environment> {
+    let environment = Environment::with(name, &[])?;
+    let wanted = std::fs::read_to_string(root().join(requirements))?;
+    let installed = Environment::folder(name).join("requirements.txt");
     if std::fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
         return Ok(environment);
     }
-    run(environment.pip().args([MATURIN, "-r", REQUIREMENTS]))?;
+    run(environment.pip().args([MATURIN, "-r", requirements]))?;
     std::fs::write(&installed, wanted)?;
     Ok(environment)
 }
