@@ -50,9 +50,7 @@ impl Lowering<'_> {
         let How { at_least_one, stop_after_first } = triggered.how;
         let after = match at_least_one && stop_after_first {
             true => after,
-            false => {
-                self.after_free_text(plan, &triggers, &calls, !stop_after_first, after)
-            }
+            false => self.after_free_text(plan, &triggers, &calls, !stop_after_first, after),
         };
         if !at_least_one {
             return Ok(after);

@@ -2,8 +2,8 @@
 
 use maskwright_grammar::{Expr, Grammar, Item, Mark};
 use maskwright_json_schema::{PropertyOrder, Status, Whitespace, compile};
-use maskwright_syntax::regex::{self, Dialect};
 use maskwright_syntax::parse_gbnf;
+use maskwright_syntax::regex::{self, Dialect};
 
 use crate::TagError;
 use crate::format::Schema;

@@ -35,9 +35,7 @@ impl<'a> Fields<'a> {
         };
         if let Some(key) = object.keys().find(|key| !known.contains(&key.as_str())) {
             let message = format!("{what} has no field `{key}`, but {}", listed(known));
-            return Err(
-                TagError::malformed(below(at, key), message).suggesting(key, known.iter().copied())
-            );
+            return Err(TagError::malformed(below(at, key), message).suggesting(key, known.iter().copied()));
         }
         Ok(Fields { object, at: at.to_owned(), what })
     }
@@ -71,9 +69,10 @@ impl<'a> Fields<'a> {
         match self.get(name) {
             None => Ok(default),
             Some(Value::Bool(flag)) => Ok(*flag),
-            Some(other) => {
-                Err(TagError::malformed(self.below(name), format!("{}, expected true or false", shown(other))))
-            }
+            Some(other) => Err(TagError::malformed(
+                self.below(name),
+                format!("{}, expected true or false", shown(other)),
+            )),
         }
     }
 
@@ -100,7 +99,10 @@ impl<'a> Fields<'a> {
     pub(crate) fn some_list(&self, name: &str) -> Result<Vec<(&'a Value, String)>, TagError> {
         let items = self.list(name)?;
         if items.is_empty() {
-            return Err(TagError::malformed(self.below(name), "the list is empty, expected at least one item"));
+            return Err(TagError::malformed(
+                self.below(name),
+                "the list is empty, expected at least one item",
+            ));
         }
         Ok(items)
     }
@@ -133,9 +135,7 @@ pub(crate) fn list<'a>(value: &'a Value, at: &str) -> Result<Vec<(&'a Value, Str
 
 /// A string; `expected` says what else may stand there.
 pub(crate) fn text<'a>(value: &'a Value, at: &str, expected: &str) -> Result<&'a str, TagError> {
-    value
-        .as_str()
-        .ok_or_else(|| TagError::malformed(at, format!("{}, expected {expected}", shown(value))))
+    value.as_str().ok_or_else(|| TagError::malformed(at, format!("{}, expected {expected}", shown(value))))
 }
 
 /// A string that is not empty.

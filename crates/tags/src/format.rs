@@ -29,7 +29,11 @@ pub(crate) enum Kind<'a> {
     /// `or`.
     Choice(Vec<Format<'a>>),
     /// `optional`, `plus`, `star` and `repeat`.
-    Repeat { min: u32, max: Option<u32>, content: Box<Format<'a>> },
+    Repeat {
+        min: u32,
+        max: Option<u32>,
+        content: Box<Format<'a>>,
+    },
     Tag(Box<Tag<'a>>),
     /// `triggered_tags`.
     Triggered(Triggered<'a>),
@@ -38,7 +42,11 @@ pub(crate) enum Kind<'a> {
     Dispatch(Dispatch<'a>),
     Token(Token<'a>),
     /// `exclude_token` and `any_tokens`.
-    Tokens { excludes: Vec<Token<'a>>, min: u32, max: Option<u32> },
+    Tokens {
+        excludes: Vec<Token<'a>>,
+        min: u32,
+        max: Option<u32>,
+    },
     /// `token_triggered_tags`.
     TokenTriggered(TokenTriggered<'a>),
     TokenDispatch(TokenDispatch<'a>),

@@ -62,7 +62,8 @@ pub(crate) fn check_length(needle: &str, at: &str) -> Result<(), TagError> {
         return Ok(());
     }
     let n = needle.len();
-    let message = format!("a string of {n} bytes is looked for in free text, more than the limit of {MAX_NEEDLE}");
+    let message =
+        format!("a string of {n} bytes is looked for in free text, more than the limit of {MAX_NEEDLE}");
     Err(TagError::limit(at, message))
 }
 

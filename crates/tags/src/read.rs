@@ -119,9 +119,9 @@ impl<'a, 'f> Reader<'a, 'f> {
                     max_chars: fields.limit("max_chars")?,
                 })
             }
-            "sequence" => Kind::Sequence(
-                self.formats(&Fields::new(value, at, "`sequence`", &["type", "elements"])?)?,
-            ),
+            "sequence" => {
+                Kind::Sequence(self.formats(&Fields::new(value, at, "`sequence`", &["type", "elements"])?)?)
+            }
             "or" => Kind::Choice(self.formats(&Fields::new(value, at, "`or`", &["type", "elements"])?)?),
             "optional" => {
                 self.repeat(&Fields::new(value, at, "`optional`", &["type", "content"])?, 0, Some(1))?
@@ -135,8 +135,7 @@ impl<'a, 'f> Reader<'a, 'f> {
             }
             "tag" => Kind::Tag(Box::new(self.tag(value, at)?)),
             "triggered_tags" => {
-                let known =
-                    ["type", "triggers", "tags", "at_least_one", "stop_after_first", "excludes"];
+                let known = ["type", "triggers", "tags", "at_least_one", "stop_after_first", "excludes"];
                 let fields = Fields::new(value, at, "`triggered_tags`", &known)?;
                 Kind::Triggered(Triggered {
                     triggers: triggers(&fields)?,
@@ -173,14 +172,8 @@ impl<'a, 'f> Reader<'a, 'f> {
                 Kind::Tokens { excludes: self.tokens(&fields)?, min: 0, max: fields.limit("max_tokens")? }
             }
             "token_triggered_tags" => {
-                let known = [
-                    "type",
-                    "trigger_tokens",
-                    "tags",
-                    "exclude_tokens",
-                    "at_least_one",
-                    "stop_after_first",
-                ];
+                let known =
+                    ["type", "trigger_tokens", "tags", "exclude_tokens", "at_least_one", "stop_after_first"];
                 let fields = Fields::new(value, at, "`token_triggered_tags`", &known)?;
                 let triggers = fields.some_list("trigger_tokens")?.into_iter();
                 Kind::TokenTriggered(TokenTriggered {
@@ -302,7 +295,10 @@ impl<'a, 'f> Reader<'a, 'f> {
 /// The type of a format.
 fn type_of<'a>(value: &'a Value, at: &str) -> Result<&'a str, TagError> {
     let Value::Object(object) = value else {
-        return Err(TagError::malformed(at, format!("{}, expected a format, which is an object", shown(value))));
+        return Err(TagError::malformed(
+            at,
+            format!("{}, expected a format, which is an object", shown(value)),
+        ));
     };
     match object.get("type") {
         Some(Value::String(name)) => Ok(name),
@@ -358,7 +354,10 @@ fn bounds(fields: &Fields<'_>) -> Result<(u32, Option<u32>), TagError> {
     }
     let max = number("max", &format!("a whole number from 0 to {MAX_COUNT}, or -1 for no limit"))?;
     if max < min {
-        return Err(TagError::malformed(&fields.at, format!("`max` is {max}, less than `min`, which is {min}")));
+        return Err(TagError::malformed(
+            &fields.at,
+            format!("`max` is {max}, less than `min`, which is {min}"),
+        ));
     }
     Ok((min, Some(max)))
 }

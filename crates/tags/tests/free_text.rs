@@ -31,7 +31,8 @@ fn is_text(triggers: &[String], excludes: &[String], is_loop: bool, text: &str) 
         if excludes.iter().any(|exclude| free.ends_with(exclude.as_str())) {
             return false;
         }
-        let number = triggers.iter().position(|trigger| trigger.len() == length && free.ends_with(trigger.as_str()));
+        let number =
+            triggers.iter().position(|trigger| trigger.len() == length && free.ends_with(trigger.as_str()));
         let content = content(number.unwrap());
         if !text[end..].starts_with(&content) {
             return false;
@@ -61,9 +62,11 @@ fn free_text_is_what_searching_says() {
         for (number, trigger) in triggers.iter().enumerate() {
             texts.push(format!("{trigger}{}", content(number)));
             for other in triggers.iter().chain(&excludes) {
-                texts.extend((1..=other.len()).filter(|&cut| other.is_char_boundary(cut)).map(|cut| {
-                    format!("{}{trigger}{}", &other[..cut], content(number))
-                }));
+                texts.extend(
+                    (1..=other.len())
+                        .filter(|&cut| other.is_char_boundary(cut))
+                        .map(|cut| format!("{}{trigger}{}", &other[..cut], content(number))),
+                );
             }
         }
         let rules = triggers.iter().enumerate();
@@ -74,11 +77,13 @@ fn free_text_is_what_searching_says() {
             true => json!({"type": "any_text", "excludes": excludes}),
             false => json!({"type": "dispatch", "rules": rules, "excludes": excludes, "loop": is_loop}),
         };
-        let compiled =
-            compile(&json!({"format": format}), &SchemaConfig::default(), &Fuel::new(1_000_000));
+        let compiled = compile(&json!({"format": format}), &SchemaConfig::default(), &Fuel::new(1_000_000));
         let is_ambiguous = triggers.iter().any(|trigger| {
             let inside = trigger.char_indices().flat_map(|(at, _)| {
-                triggers.iter().filter(move |other| trigger[at..].starts_with(other.as_str())).map(move |other| (at, other))
+                triggers
+                    .iter()
+                    .filter(move |other| trigger[at..].starts_with(other.as_str()))
+                    .map(move |other| (at, other))
             });
             inside.into_iter().any(|(at, other)| other != trigger && at + other.len() < trigger.len())
         });

@@ -24,9 +24,10 @@ fn accepts(format: &Value, text: &str) -> bool {
 #[test]
 fn deep_nesting_is_refused() {
     let nested = |depth: usize| {
-        (0..depth).fold(json!({"type": "const_string", "value": "a"}), |inner, _| {
-            json!({"type": "optional", "content": inner})
-        })
+        (0..depth).fold(
+            json!({"type": "const_string", "value": "a"}),
+            |inner, _| json!({"type": "optional", "content": inner}),
+        )
     };
     assert!(accepts(&nested(99), "a"));
     let error = compiled(&nested(100)).unwrap_err();
@@ -48,7 +49,8 @@ fn sequences_of_choices_stay_small() {
     });
     assert!(accepts(&format, &format!("a{}", "b".repeat(40))) && !accepts(&format, "ab"));
     // Free text with calls after free text with calls: each has what comes after it in two places.
-    let calls = json!({"type": "dispatch", "rules": [["<", {"type": "const_string", "value": ">"}]], "loop": false});
+    let calls =
+        json!({"type": "dispatch", "rules": [["<", {"type": "const_string", "value": ">"}]], "loop": false});
     let format = json!({"type": "sequence", "elements": vec![calls; 2_000]});
     let grammar = compiled(&format).unwrap().grammar;
     assert!(grammar.pool().len() < 20_000, "{} expressions", grammar.pool().len());
@@ -86,7 +88,8 @@ fn needles_that_overlap_everywhere_are_paid_for() {
         let error = compiled(&format).unwrap_err();
         assert!(error.is_limit() && error.to_string().contains("1024"), "{error}");
     }
-    let rules: Vec<Value> = (0..100).map(|i| json!([format!("{}{i:03}", "a".repeat(1_000)), {"type": "any_text"}])).collect();
+    let rules: Vec<Value> =
+        (0..100).map(|i| json!([format!("{}{i:03}", "a".repeat(1_000)), {"type": "any_text"}])).collect();
     assert!(compiled(&json!({"type": "dispatch", "rules": rules})).unwrap_err().is_limit());
 }
 
@@ -101,7 +104,10 @@ fn huge_counts() {
     ] {
         compiled(&format).unwrap();
     }
-    assert!(accepts(&json!({"type": "any_text", "max_chars": most, "excludes": ["ab"]}), "aab".get(..2).unwrap()));
+    assert!(accepts(
+        &json!({"type": "any_text", "max_chars": most, "excludes": ["ab"]}),
+        "aab".get(..2).unwrap()
+    ));
     let error = compiled(&json!({"type": "any_text", "max_chars": u64::from(u32::MAX)})).unwrap_err();
     assert_eq!(error.pointer(), "/format/max_chars");
 }
