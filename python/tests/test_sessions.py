@@ -69,7 +69,7 @@ def test_pieces_of_a_template_are_str_or_bytes():
     grammar = COMPILER.compile_choice(["café noir"])
     template = maskwright.Template(grammar, ["caf", maskwright.Hole(), b" noir"])
     assert template.complete() == "café noir".encode()
-    with pytest.raises(TypeError, match="bytes, str or Hole, not int"):
+    with pytest.raises(TypeError, match="bytes, str, a list of token ids or Hole, not int"):
         maskwright.Template(grammar, [7])
 
 
