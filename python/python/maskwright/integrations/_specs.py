@@ -7,11 +7,12 @@ compiles specs for one tokenizer and keeps the ones used last. All of it may be 
 
 from __future__ import annotations
 
-import functools
 import json
 import logging
 import re
-from collections.abc import Callable
+import threading
+from collections import OrderedDict
+from concurrent.futures import Future
 from typing import Any, Literal, NamedTuple
 
 from maskwright._maskwright import CompiledGrammar, Compiler, GrammarError, SchemaError
@@ -42,14 +43,31 @@ class Grammars:
     def __init__(self, compiler: Compiler, log: logging.Logger) -> None:
         self.compiler = compiler
         self._log = log
-        self._compiled: Callable[[Spec], CompiledGrammar] = functools.lru_cache(maxsize=N_KEPT)(self._compile)
+        self._lock = threading.Lock()
+        #: The one used last is at the end. Those who ask for one that is being compiled wait for it.
+        self._kept: OrderedDict[Spec, Future[CompiledGrammar]] = OrderedDict()
 
     def get(self, spec: Spec) -> CompiledGrammar:
         """The grammar of a spec.
 
         Raises maskwright.Error, which says where the spec is wrong.
         """
-        return self._compiled(spec)
+        with self._lock:
+            known = self._kept.get(spec)
+            made: Future[CompiledGrammar] = known or Future()
+            self._kept[spec] = made
+            self._kept.move_to_end(spec)
+            if len(self._kept) > N_KEPT:
+                self._kept.popitem(last=False)
+        if known is None:
+            try:
+                made.set_result(self._compile(spec))
+            except BaseException as error:
+                with self._lock:
+                    if self._kept.get(spec) is made:
+                        del self._kept[spec]
+                made.set_exception(error)
+        return made.result()
 
     def _compile(self, spec: Spec) -> CompiledGrammar:
         grammar = compile_spec(self.compiler, spec)

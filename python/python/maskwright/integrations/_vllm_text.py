@@ -149,8 +149,9 @@ class Batch:
         mask = rows[0][2]
         try:
             fill_next_token_bitmask_batch([matcher for _, matcher, _, _ in rows], mask, [row for _, _, _, row in rows])
-        except BatchError as error:
+        except Exception as error:
+            errors = error.errors if isinstance(error, BatchError) else dict.fromkeys((row for _, _, _, row in rows), error)
             for text, _, _, row in rows:
-                if row in error.errors:
-                    text._fail(error.errors[row])
+                if row in errors:
+                    text._fail(errors[row])
                     mask[row] = -1
