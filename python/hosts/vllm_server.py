@@ -178,18 +178,13 @@ class Server:
             lines = page.read().decode().splitlines()
         return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name) and "_created" not in line)
 
-    def run(self, jobs, n_at_once=100, **options):
+    def run(self, jobs, **options):
         """The answers to many requests at once."""
 
         async def all_of_them():
-            client = AsyncOpenAI(base_url=f"http://127.0.0.1:{self.port}/v1", api_key="none", max_retries=0, timeout=280)
-            gate = asyncio.Semaphore(n_at_once)
-
-            async def one(n, job):
-                async with gate:
-                    return await ask(client, n, *job, **options)
-
-            return await asyncio.gather(*(one(n, job) for n, job in enumerate(jobs)))
+            address = f"http://127.0.0.1:{self.port}/v1"
+            async with AsyncOpenAI(base_url=address, api_key="none", max_retries=0, timeout=280) as client:
+                return await asyncio.gather(*(ask(client, n, *job, **options) for n, job in enumerate(jobs)))
 
         return asyncio.run(all_of_them())
 

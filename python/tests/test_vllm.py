@@ -309,6 +309,24 @@ def test_options_of_white_space_and_properties(host, tokenizer):
     assert accepts(grammar(schema | {"whitespace_pattern": r"[\n\t ]*"}), '{"a":   {}}')
 
 
+@pytest.mark.parametrize(
+    ("pattern", "yes", "no"),
+    [
+        (r"-?\d+", ["-12", "0"], ["٣", "-"]),
+        (r"(?i)ab\w", ["AbC"], ["abé"]),
+        (r"(?P<a>a)|(?P<b>b)", ["a"], ["ab"]),
+        (r"(?<a>a)\p{L}", ["aé"], ["a1"]),
+        (r"^a$", ["a"], ["aa"]),
+        (r"(?u)\d", ["٣"], ["a"]),
+    ],
+)
+def test_patterns_are_python_s_or_javascript_s(compiler, pattern, yes, no):
+    matcher = maskwright.Matcher(_specs.compile_spec(compiler, _specs.Spec("regex", pattern)))
+    for text, expected in [*((text, True) for text in yes), *((text, False) for text in no)]:
+        fork = matcher.fork()
+        assert (fork.accept_bytes(text) and fork.is_accepting()) == expected, text
+
+
 def test_what_is_not_enforced_is_logged_once(host, caplog):
     schema = {"properties": {"a": {"not": {"type": "array", "uniqueItems": True}}}}
     with caplog.at_level(logging.WARNING):

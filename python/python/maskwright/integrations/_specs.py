@@ -130,14 +130,18 @@ def whitespace_of(pattern: str) -> Whitespace:
 
 
 def _compile_regex(compiler: Compiler, pattern: str) -> CompiledGrammar:
-    """A pattern in Python's dialect, which most clients write, or else in JavaScript's (`(?<name>…)`, `\\p{L}`)."""
+    """A pattern in Python's dialect, which most clients write, or else in JavaScript's (`(?<name>…)`, `\\p{L}`). Classes
+    such as `\\d` are those of ASCII in both: who writes `\\d+` for an amount doesn't want the digits of other scripts.
+    """
     try:
+        return compiler.compile_regex("(?a)" + pattern, dialect="python")
+    except GrammarError:
+        pass
+    try:
+        return compiler.compile_regex(pattern, dialect="ecma")
+    except GrammarError:
+        # Says where in the client's own text the fault is.
         return compiler.compile_regex(pattern, dialect="python")
-    except GrammarError as in_python:
-        try:
-            return compiler.compile_regex(pattern, dialect="ecma")
-        except GrammarError:
-            raise in_python from None
 
 
 def _parse(text: str) -> Any:
