@@ -9,12 +9,14 @@ import time
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer
 from vllm_server import FOLDER, Server, extra, is_json, of_json, requests
 
 ON = {"MASKWRIGHT_VLLM": "1"}
 #: Without the adapter, `auto` would choose another backend for some requests.
 XGRAMMAR = ["--structured-outputs-config", '{"backend": "xgrammar"}']
-NGRAM = ["--speculative-config", json.dumps({"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 4, "prompt_lookup_min": 1})]
+DRAFTS = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 4, "prompt_lookup_min": 1}
+NGRAM = ["--speculative-config", json.dumps(DRAFTS)]
 BAD = "bad", extra(json={"type": "object", "properties": {"a": {"type": "text"}}}), None
 N_LIMITED = 100
 
@@ -64,7 +66,7 @@ def test_texts_are_complete_within_their_limits(server):
     print(f"\n{N_LIMITED} requests of 24 to 64 tokens: {summary(answers)}")
     for each in answers:
         if each.error:
-            assert re.search(r"max_tokens: no text of the grammar fits \d+ tokens: the shortest takes \d+", each.error), each
+            assert re.search(r"max_tokens=\d+: no text of the grammar fits \d+ tokens: the shortest takes \d+", each.error), each
         else:
             assert each.wrong is None and each.finish == "stop", each
             assert each.n_tokens <= 64
@@ -79,9 +81,11 @@ def test_a_limit_that_is_too_low_is_refused(server):
 
 
 def test_stop_tokens_do_not_cut_a_text_off(server):
-    """The ids of some letters: without the backend's care, texts end where one of them comes."""
-    jobs = [(name, asked | {"extra_body": {"stop_token_ids": list(range(0, 300, 7))}}, judge) for name, asked, judge in
-            (of_json(name) for name in ("point", "tree", "words", "boolean"))]
+    """Without the backend's care, a text would end at the first of these letters that is a token of its own."""
+    vocabulary = json.loads((FOLDER / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    body = {"extra_body": {"stop_token_ids": [vocabulary[letter] for letter in "aeiou1"]}}
+    names = ["person", "tree", "words", "boolean"]
+    jobs = [(name, asked | body, judge) for name, asked, judge in map(of_json, names * 4)]
     answers = server.run(jobs, max_tokens=200)
     print(f"\nwith stop tokens that are text: {summary(answers)}")
     all_valid(answers)
@@ -96,8 +100,8 @@ def test_xgrammar_beside_ours(server):
         print(f"xgrammar, the 60 requests and the bad one: {summary(answers)}")
         # Texts of the same length for all: nothing may end before.
         schema = {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 999}, "minItems": 60, "maxItems": 60}
-        judge = is_json(schema)
-        constrained = [("list", {"response_format": {"type": "json_schema", "json_schema": {"name": "list", "schema": schema}}}, judge)]
+        asked = {"response_format": {"type": "json_schema", "json_schema": {"name": "list", "schema": schema}}}
+        constrained = [("list", asked, is_json(schema))]
         free = [("free", {"extra_body": {"ignore_eos": True}}, lambda text: None)]
         for kind in range(3):
             for name, each, job in (("none", peer, free), ("ours", server, constrained), ("xgrammar", peer, constrained)):
@@ -134,24 +138,30 @@ def test_preempted_requests_go_on():
         assert n_preempted >= 5
 
 
-def test_reasoning_and_its_tokens():
-    """The reasoning ends with a token that a bias makes likely; what it took is missing from the text's limit."""
+def test_what_reasoning_takes_is_not_the_text_s():
+    """The text begins after the first full stop, and is complete within the tokens that are left then."""
     plugin = str(Path(__file__).parent / "reasoning.py")
-    options = ["--reasoning-parser-plugin", plugin, "--reasoning-parser", "file_sep"]
-    vocabulary = json.loads((FOLDER / "tokenizer.json").read_text(encoding="utf-8"))["added_tokens"]
-    (end,) = [token["id"] for token in vocabulary if token["content"] == "<file_sep>"]
-    body = {"logit_bias": {str(end): 18}, "extra_body": {"skip_special_tokens": False}}
+    options = ["--reasoning-parser-plugin", plugin, "--reasoning-parser", "full_stop"]
+    tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
+    full_stop = tokenizer.token_to_id(".")
     for drafts in ([], NGRAM):
         with Server("reasoning", *options, *drafts, **ON) as server:
-            jobs = [of_json(name) for name in ["person", "point", "order", "tree", "price", "tuple"] * 8]
-            jobs = [(name, asked | body, judge) for name, asked, judge in jobs]
-            answers = server.run(jobs, max_tokens=120, can_stream=False)
-            whole = [each for each in answers if each.finish == "stop"]
-            begun = [each for each in answers if each.finish == "length" and each.text]
-            print(f"\nreasoning{' and drafts' if drafts else ''}: {len(whole)} whole texts, {len(begun)} cut off, ", end="")
-            print(f"{len(answers) - len(whole) - len(begun)} without a text; {[len(each.reasoning) for each in answers]}")
+            jobs = [of_json(name) for name in ["person", "point", "order", "tree", "price", "tuple"] * 10]
+            jobs = [(name, asked | {"extra_body": {"return_token_ids": True}}, lambda text: None) for name, asked, _ in jobs]
+            answers = server.run(jobs, max_tokens=100, can_stream=False)
+            n_whole = n_thinking = n_cut_off = 0
             for each in answers:
                 assert each.error is None, each
-            assert not [each for each in whole if each.wrong], [each for each in whole if each.wrong]
-            assert len(whole) >= 16 and any(each.reasoning for each in whole)
-            assert len(begun) <= server.log.read_text().count("which will be cut off: no text of the grammar")
+                if full_stop not in each.token_ids:
+                    n_thinking += 1
+                    continue
+                n_before = each.token_ids.index(full_stop) + 1
+                if each.finish == "stop":
+                    of_json(each.name)[2](tokenizer.decode(each.token_ids[n_before:]))
+                    n_whole += 1
+                else:
+                    n_cut_off += 1
+            print(f"\nreasoning{' and drafts' if drafts else ''}: {n_whole} whole texts, {n_thinking} without a text, ", end="")
+            print(f"{n_cut_off} of whose limit too little was left")
+            assert n_whole >= 20
+            assert n_cut_off <= server.log.read_text().count("which will be cut off: no text of the grammar")

@@ -40,10 +40,15 @@ CALL = {
     "content": {"type": "json_schema", "json_schema": SCHEMAS["boolean"]},
     "end": "</call>",
 }
+ONE = {"at_least_one": True, "stop_after_first": True}
 TAGS = [
     {"type": "structural_tag", "format": CALL},
-    {"type": "structural_tag", "format": {"type": "tags_with_separator", "tags": [CALL], "separator": ",", "at_least_one": True, "stop_after_first": True}},
-    {"type": "structural_tag", "structures": [{"begin": "<call>", "schema": SCHEMAS["boolean"], "end": "</call>"}], "triggers": ["<call"]},
+    {"type": "structural_tag", "format": {"type": "tags_with_separator", "tags": [CALL], "separator": ",", **ONE}},
+    {
+        "type": "structural_tag",
+        "structures": [{"begin": "<call>", "schema": SCHEMAS["boolean"], "end": "</call>"}],
+        "triggers": ["<call"],
+    },
 ]
 TOOLS = [
     {
@@ -64,9 +69,17 @@ PROMPTS = [
 ]
 
 
+FORMATS = jsonschema.FormatChecker(["email", "ipv4", "uuid"])
+#: Python's own dates have no year 0.
+DATE = r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
+FORMATS.checks("date")(lambda text: re.fullmatch(DATE, text))
+MOMENT = DATE + r"[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)"
+FORMATS.checks("date-time")(lambda text: re.fullmatch(MOMENT, text))
+
+
 def is_json(schema):
     def judge(text):
-        jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker()).validate(json.loads(text))
+        jsonschema.Draft202012Validator(schema, format_checker=FORMATS).validate(json.loads(text))
 
     return judge
 
@@ -143,10 +156,11 @@ class Server:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.log = LOGS / f"{name}.log"
-        self.command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(FOLDER)]
-        self.command += ["--host", "127.0.0.1", "--port", str(self.port), "--served-model-name", MODEL, "--dtype", "bfloat16"]
-        self.command += ["--max-model-len", "1024", "--max-num-seqs", "32", "--enforce-eager", "--gpu-memory-utilization", "0.4"]
-        self.command += ["--generation-config", "vllm", "--enable-auto-tool-choice", "--tool-call-parser", "hermes", *options]
+        fixed = f"--host 127.0.0.1 --port {self.port} --served-model-name {MODEL} --dtype bfloat16 --enforce-eager"
+        fixed += " --max-model-len 1024 --max-num-seqs 32 --gpu-memory-utilization 0.4 --generation-config vllm"
+        fixed += " --enable-auto-tool-choice --tool-call-parser hermes"
+        module = ["-m", "vllm.entrypoints.openai.api_server", "--model", str(FOLDER)]
+        self.command = [sys.executable, *module, *fixed.split(), *options]
         self.environment = {"VLLM_CPU_KVCACHE_SPACE": "1", "OMP_NUM_THREADS": "2", "VLLM_NO_USAGE_STATS": "1", **environment}
 
     def __enter__(self):
@@ -190,9 +204,9 @@ class Server:
 
 
 class Answer:
-    def __init__(self, name, n_tokens=0, text="", calls=(), finish=None, error=None, reasoning="", wrong=None):
+    def __init__(self, name, n_tokens=0, text="", calls=(), finish=None, error=None):
         self.name, self.n_tokens, self.text, self.calls, self.finish = name, n_tokens, text, list(calls), finish
-        self.error, self.reasoning, self.wrong = error, reasoning, wrong
+        self.error, self.wrong, self.token_ids = error, None, None
 
     def __repr__(self):
         return f"{self.name}: {self.error or self.wrong or 'valid'} ({self.finish}) {self.text[:200]!r} {self.calls}"
@@ -212,9 +226,9 @@ async def ask(client, n, name, asked, judge, max_tokens=None, temperature=1.0, c
             done = await client.chat.completions.create(**given, **asked)
             choice = done.choices[0]
             calls = [(call.function.name, call.function.arguments) for call in choice.message.tool_calls or ()]
-            reasoning = getattr(choice.message, "reasoning", None) or ""
             text = choice.message.content or ""
-            answer = Answer(name, done.usage.completion_tokens, text, calls, choice.finish_reason, reasoning=reasoning)
+            answer = Answer(name, done.usage.completion_tokens, text, calls, choice.finish_reason)
+            answer.token_ids = getattr(choice, "token_ids", None)
     except APIError as error:  # in a stream there is no status
         return Answer(name, error=f"{getattr(error, 'status_code', 'stream')}: {error.message}")
     try:
@@ -222,22 +236,21 @@ async def ask(client, n, name, asked, judge, max_tokens=None, temperature=1.0, c
             check_calls(answer.calls, name)
         else:
             judge(answer.text)
-    except (AssertionError, ValueError, jsonschema.ValidationError) as wrong:
+    except Exception as wrong:  # of a judge
         answer.wrong = f"{type(wrong).__name__}: {str(wrong)[:200]}"
     return answer
 
 
 async def streamed(client, name, given):
-    text, names, arguments, reasoning, finish, n_tokens = "", {}, {}, "", None, 0
+    text, names, arguments, finish, n_tokens = "", {}, {}, None, 0
     options = {"stream_options": {"include_usage": True}}
     async for chunk in await client.chat.completions.create(**given, stream=True, **options):
         n_tokens = chunk.usage.completion_tokens if chunk.usage else n_tokens
         for choice in chunk.choices:
             text += choice.delta.content or ""
-            reasoning += getattr(choice.delta, "reasoning", None) or ""
             finish = choice.finish_reason or finish
             for call in choice.delta.tool_calls or ():
                 names[call.index] = call.function.name or names.get(call.index)
                 arguments[call.index] = arguments.get(call.index, "") + (call.function.arguments or "")
     calls = [(names[index], arguments[index]) for index in names]
-    return Answer(name, n_tokens, text, calls, finish, reasoning=reasoning)
+    return Answer(name, n_tokens, text, calls, finish)

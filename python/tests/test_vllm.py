@@ -194,7 +194,8 @@ def test_reasoning_that_leaves_too_little_is_logged(host, caplog):
         ({"grammar": "start: a"}, "grammar.lark:1:8"),
         ({"structural_tag": '{"type":"structural_tag","format":{"type":"tog"}}'}, "/format"),
         ({"json": {}, "whitespace_pattern": "[ ]?"}, "whitespace_pattern"),
-        ({"choice": ["yes"], "max_tokens": 1}, "max_tokens: no text of the grammar fits 1 tokens: the shortest takes 2"),
+        ({"choice": ["yes"], "max_tokens": 1}, "with max_tokens=1: no text of the grammar fits 1 tokens: the shortest takes 2"),
+        ({"choice": ["yes"], "stop_token_ids": [256, ord("e")]}, "with stop_token_ids=[256, 101]: "),
     ],
 )
 def test_a_bad_request_is_refused_by_the_server_and_fails_alone(host, tokenizer, asked, place):
@@ -202,7 +203,8 @@ def test_a_bad_request_is_refused_by_the_server_and_fails_alone(host, tokenizer,
         host.params(**asked)
     assert place in str(refused.value)
     # If it reaches the engine all the same, the others go on.
-    good, bad = Request("good", host.params(max_tokens=9, choice=["yes"])), Request("bad", host.unchecked(**{"max_tokens": 9} | asked))
+    good = Request("good", host.params(max_tokens=9, choice=["yes"]))
+    bad = Request("bad", host.unchecked(**{"max_tokens": 9} | asked))
     engine = Engine(host)
     engine.add(bad, good)
     assert isinstance(engine.failure(bad), ValueError)

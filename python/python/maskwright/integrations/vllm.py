@@ -56,7 +56,8 @@ class Backend:
     def compile_request(self, request: Any) -> Text:
         """The text of a request, complete within what it may write. Raises ValueError, which says what is wrong."""
         asked = request.structured_output_request
-        spec = spec_of(*asked.structured_output_key, self._config.structured_outputs_config, asked.params)
+        request_type, text = asked.structured_output_key
+        spec = spec_of(request_type, text, self._config.structured_outputs_config, asked.params)
         stops = request.sampling_params.all_stop_token_ids
         limit = _limit_of(request, self._config.model_config.max_model_len)
         return Text(self._grammars.get(spec), stops, limit, self.batch)
@@ -134,11 +135,16 @@ def _validate(method: Any, params: Any, model_config: Any, config: Any, tokenize
         grammar = grammars_of(tokenizer, model_config).get(spec_of(request_type, text, config, asked))
     except ValueError as error:
         raise VLLMValidationError(f"structured_outputs.{request_type.name.lower()}: {error}") from error
-    if params.max_tokens is not None and _has_limit(params):
-        try:
-            Matcher(grammar, params.max_tokens, params.stop_token_ids or None)
-        except ValueError as error:
-            raise VLLMValidationError(f"max_tokens: {error}") from error
+    stops = params.stop_token_ids or None
+    limit = params.max_tokens if _has_limit(params) else None
+    try:
+        matcher = Matcher(grammar, limit, stops)
+        if stops and limit is None:
+            # A text may need a token that is to end it.
+            matcher.tokens_to_finish()
+    except ValueError as error:
+        given = ("" if limit is None else f" max_tokens={limit}") + (f" stop_token_ids={stops}" if stops else "")
+        raise VLLMValidationError(f"structured_outputs with{given}: {error}") from error
 
 
 def _grammar_init(method: Any, manager: Any, request: Any) -> None:
@@ -197,7 +203,8 @@ def _limit_of(request: Any, max_model_len: int) -> int | None:
     # The limit of a request whose input goes on changes with it.
     if request.resumable or not _has_limit(request.sampling_params):
         return None
-    return max(min(request.max_tokens, max_model_len - request.num_prompt_tokens), 0)
+    limit: int = min(request.max_tokens, max_model_len - request.num_prompt_tokens)
+    return max(limit, 0)
 
 
 def _has_limit(params: Any) -> bool:
@@ -207,6 +214,7 @@ def _has_limit(params: Any) -> bool:
     return is_on(LIMIT_SWITCH, default=True) and not transfer.get("do_remote_decode")
 
 
+#: For each tokenizer, with the width of the logits.
 _GRAMMARS: WeakKeyDictionary[Any, tuple[int, Grammars]] = WeakKeyDictionary()
 _LOCK = threading.Lock()
 
