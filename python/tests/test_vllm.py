@@ -154,21 +154,28 @@ def test_what_reasoning_takes_is_not_the_text_s(host, tokenizer, drafts):
         engine.add(request)
         draw = random.Random(seed)
         while not request.structured_output_request.reasoning_ended:
-            # Some steps bring several tokens, as accepted drafts do.
+            # Some steps bring several tokens, as accepted drafts do, and then also the first of the text.
             new = [65] * draw.randint(0, 4) + [THINK_END] * (draw.random() < 0.3 or request.num_output_tokens > 20)
             new = new or [66]
-            drafted = engine.manager.validate_tokens(request, [*new, *b'{"na'][: drafts + 2])
-            engine.manager.grammar_bitmask({"r": request}, ["r"], {"r": drafted})
+            if new[-1] == THINK_END:
+                new += b'{"name"'[: draw.randint(0, drafts)]
+            text = request.structured_output_request.grammar
+            rows = engine.manager.grammar_bitmask({"r": request}, ["r"], {"r": engine.manager.validate_tokens(request, new)})
+            if THINK_END in new:
+                # The mask after the drafts is that of a matcher with exactly what is left.
+                n_reasoning = request.num_output_tokens + new.index(THINK_END) + 1
+                twin = maskwright.Matcher(text._grammar, 60 - n_reasoning)
+                assert twin.accept_tokens(new[new.index(THINK_END) + 1 :]) == len(new) - new.index(THINK_END) - 1
+                expected = maskwright.allocate_token_bitmask(1, 300)
+                twin.fill_next_token_bitmask(expected)
+                assert (rows[-1] == expected[0]).all()
             request.output += new
             assert engine.manager.accept_tokens(request, new)
-        n_reasoning = request.num_output_tokens
+        assert text._begun().max_tokens == 60 - n_reasoning
         assert engine.run([request]) == []
         text = text_of(tokenizer, request.output[n_reasoning:])
         assert json.loads(text)["tags"] is not None and len(request.output) <= 60
         n_with_reasoning += n_reasoning > 3
-        # The masks are those of a matcher with exactly what was left.
-        twin = maskwright.Matcher(request.structured_output_request.grammar._grammar, 60 - n_reasoning)
-        assert request.structured_output_request.grammar._begun().max_tokens == twin.max_tokens
     assert n_with_reasoning > 6
 
 
