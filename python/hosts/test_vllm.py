@@ -174,6 +174,7 @@ def test_offline_texts_and_beams(monkeypatch):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     from vllm import LLM, SamplingParams
+    from vllm.exceptions import VLLMValidationError
     from vllm.sampling_params import BeamSearchParams, StructuredOutputsParams
 
     options = {"dtype": "bfloat16", "max_model_len": 256, "enforce_eager": True, "gpu_memory_utilization": 0.4}
@@ -188,7 +189,7 @@ def test_offline_texts_and_beams(monkeypatch):
     for output, (_, judge) in zip(outputs, asked * 4, strict=True):
         judge(output.outputs[0].text)
     refused = SamplingParams(max_tokens=3, structured_outputs=StructuredOutputsParams(json=SCHEMAS["person"]))
-    with pytest.raises(ValueError, match=r"fits 3 tokens: the shortest takes \d+"):
+    with pytest.raises(VLLMValidationError, match=r"fits 3 tokens: the shortest takes \d+"):
         llm.generate(["Ada"], refused, use_tqdm=False)
     # Without a max_tokens, what the context leaves is the limit.
     for given in (None, 1000):

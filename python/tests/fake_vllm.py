@@ -25,7 +25,7 @@ class Options(enum.Enum):
     STRUCTURAL_TAG = enum.auto()
 
 
-class VLLMValidationError(ValueError):
+class VLLMValidationError(Exception):
     pass
 
 
