@@ -41,7 +41,8 @@ fn after(places: &[Place], token: &[u8], limit: u32) -> Vec<Place> {
         .filter_map(|&place| match place {
             // A token begins.
             Place::Within(_, n, 0) if n == limit => None,
-            Place::Within(part, n, 0) => Some(Place::Within(part, n + 1, 0)),
+            // A character is completed.
+            Place::Within(part, n, left) => Some(Place::Within(part, limit.min(n + 1), left)),
             place => Some(place),
         })
         .chain(places.iter().filter_map(|&place| match place {
