@@ -196,8 +196,8 @@ impl Machine {
                 return true;
             }
             // What was begun, such as a character, is completed.
-            let is_over = thread.n_left == 0
-                && self.parser.automaton(thread.terminal).is_accepting(thread.residue);
+            let is_over =
+                thread.n_left == 0 && self.parser.automaton(thread.terminal).is_accepting(thread.residue);
             thread.n_left = thread.n_left.saturating_sub(1);
             !is_over
         });
