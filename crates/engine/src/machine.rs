@@ -210,6 +210,29 @@ impl Machine {
         Ok(begun)
     }
 
+    /// The configuration without the readings of terminals of which one more token may be used and that may end now; `None` if
+    /// there are none.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn without_last_tokens(&mut self, config: ConfigId) -> Result<Option<ConfigId>, EngineError> {
+        if !self.parser.network.has_token_limits() {
+            return Ok(None);
+        }
+        let is_last = |thread: &Thread| {
+            thread.n_left == 0
+                && self.parser.network.token_limit(thread.terminal).is_some()
+                && self.parser.automaton(thread.terminal).is_accepting(thread.residue)
+        };
+        let threads = self.parser.configs.threads(config);
+        let mut others: Vec<Thread> = threads.iter().filter(|thread| !is_last(thread)).copied().collect();
+        if others.len() == threads.len() {
+            return Ok(None);
+        }
+        let is_accepting = self.parser.configs.is_accepting(config);
+        self.parser.intern(&mut others, is_accepting)
+    }
+
     /// The configuration of the readings of both.
     ///
     /// # Errors
