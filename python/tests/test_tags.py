@@ -53,7 +53,7 @@ def test_a_saved_tag_is_the_same(compiler):
         ({"format": {"type": "token", "token": 1 << 30}}, maskwright.GrammarError, "/format/token", None),
         ({"format": {"type": "json_schema", "json_schema": {"type": "intger"}}}, maskwright.SchemaError, "/format/json_schema", None),
         ([], maskwright.GrammarError, "", None),
-        ({"format": {"type": "any_text", "max_tokens": 3}}, maskwright.GrammarError, "/format", "max_chars"),
+        ({"format": {"type": "any_text", "max_tokens": -3}}, maskwright.GrammarError, "/format/max_tokens", None),
         ({"format": float("nan")}, maskwright.GrammarError, None, None),
         ('{"format": ', maskwright.GrammarError, None, None),
     ],
@@ -66,9 +66,12 @@ def test_errors_say_where(compiler, tag, error, pointer, hint):
 
 
 def test_what_is_not_enforced_is_in_the_report(compiler):
-    grammar = compiler.compile_structural_tag({"format": {"type": "any_text", "max_tokens": 3}}, strict=False)
-    [entry] = grammar.report
-    assert (entry.pointer, entry.keyword, entry.status) == ("/format", "max_tokens", "not enforced")
+    schema = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+    tag = {"format": {"type": "json_schema", "json_schema": schema}}
+    with pytest.raises(maskwright.SchemaError, match="uniqueItems"):
+        compiler.compile_structural_tag(tag)
+    [entry] = [entry for entry in compiler.compile_structural_tag(tag, strict=False).report if entry.keyword == "uniqueItems"]
+    assert (entry.pointer, entry.status) == ("/format/json_schema", "not enforced")
 
 
 def test_options_are_for_the_schemas(compiler):

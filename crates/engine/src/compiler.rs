@@ -1,7 +1,6 @@
 //! Compiling grammars for one vocabulary.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use maskwright_automata::{Automaton, AutomatonStore, CountedUnits, Fuel, FuelError, Node, Regex, StateId};
 use maskwright_grammar::{Grammar, Layout, LexedGrammar, Network, TerminalFacts, TerminalId, Watch, reduce};
@@ -9,19 +8,20 @@ use maskwright_lexing::{
     Choice, Discipline, LarkTerminal, Lexer, LexerLimits, TerminalSet, lark_contextual_terminals,
     lark_terminals,
 };
-use maskwright_vocabulary::{TokenId, Vocabulary};
+use maskwright_vocabulary::Vocabulary;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::budget::Spelling;
+use crate::by_stops::ByStops;
+use crate::engine_grammar::{EngineGrammar, Source};
 use crate::lexed::LexedTables;
 use crate::machine::Machine;
-use crate::memory::{Counted, Memory};
-use crate::named_tokens::{NamedTokens, Readings};
+use crate::memory::Memory;
+use crate::named_tokens::NamedTokens;
 use crate::rows::{
     KnownRow, MAX_RESIDUE, MAX_TREE, OncePerKey, ReadRow, Rows, SavedError, SavedRows, Writer,
 };
-use crate::shared_machine::SharedMachine;
 use crate::watched::DoubtfulTokens;
 use crate::{EngineError, Error, Limits, Options};
 
@@ -67,7 +67,7 @@ pub(crate) struct Shared {
     /// What grammars take.
     pub(crate) memory: Arc<Memory>,
     /// The same for vocabularies with more tokens that end a text, by these; the last one used is the last.
-    by_stops: Mutex<Vec<(Box<[u32]>, Arc<Shared>)>>,
+    by_stops: ByStops<Arc<Shared>>,
     /// What budgets share; made when a first budget is asked for.
     spelling: Mutex<Option<Arc<Mutex<Spelling>>>>,
 }
@@ -96,9 +96,14 @@ impl Compiler {
             rows: Arc::new(rows),
             doubtful: Arc::new(OncePerKey::new(MAX_DOUBTFUL_BYTES)),
             memory: Arc::default(),
-            by_stops: Mutex::default(),
+            by_stops: ByStops::default(),
             spelling: Mutex::default(),
         }))
+    }
+
+    /// The compiler that owns `shared`.
+    pub(crate) fn of(shared: Arc<Shared>) -> Compiler {
+        Compiler(shared)
     }
 
     /// The vocabulary that masks are over.
@@ -234,7 +239,7 @@ impl Compiler {
         Ok(self.compile_tokens(grammar, layout, true, fuel)?)
     }
 
-    fn compile_tokens(
+    pub(crate) fn compile_tokens(
         &self,
         grammar: LexedGrammar<LarkTerminal>,
         layout: Option<Layout>,
@@ -416,7 +421,7 @@ impl Shared {
     }
 
     pub(crate) fn clear_caches(&self) {
-        self.by_stops.lock().clear();
+        self.by_stops.clear();
         self.rows.clear();
         *self.automata.lock() = AutomatonCache::new(&self.limits);
     }
@@ -426,8 +431,8 @@ impl Shared {
     ///
     /// # Errors
     /// If an id is not in range.
-    fn with_stops(&self, stops: &[u32]) -> Result<Arc<Shared>, Error> {
-        if let Some(known) = last_used(&self.by_stops, stops) {
+    pub(crate) fn with_stops(&self, stops: &[u32]) -> Result<Arc<Shared>, Error> {
+        if let Some(known) = self.by_stops.get(stops) {
             return Ok(known);
         }
         let vocabulary = self.vocabulary.with_more_eos(stops)?.shared();
@@ -446,10 +451,10 @@ impl Shared {
             rows,
             doubtful,
             memory: self.memory.clone(),
-            by_stops: Mutex::default(),
+            by_stops: ByStops::default(),
             spelling: Mutex::default(),
         };
-        Ok(keep(&self.by_stops, stops, Arc::new(shared)))
+        Ok(self.by_stops.keep(stops, Arc::new(shared)))
     }
 
     /// Approximate memory of the shared caches, in bytes.
@@ -511,256 +516,6 @@ impl Shared {
 impl AutomatonCache {
     fn new(limits: &Limits) -> AutomatonCache {
         AutomatonCache { store: AutomatonStore::new(limits.automaton), known: FxHashMap::default() }
-    }
-}
-
-/// A grammar ready to serve masks over one vocabulary; shared by its sessions and by threads.
-pub struct EngineGrammar {
-    shared: Arc<Shared>,
-    lexed: Option<Arc<LexedTables>>,
-    /// The tokens that the grammar names.
-    named: Option<NamedTokens>,
-    /// The machine that new sessions start on. Locked to be copied or replaced only.
-    machine: Mutex<Arc<SharedMachine>>,
-    /// What it was compiled from, if it names tokens: whether these end a text depends on the session.
-    source: Option<Source>,
-    /// The same for sessions with more tokens that end a text, by these; the last one used is the last.
-    by_stops: Mutex<Vec<(Box<[u32]>, Arc<EngineGrammar>)>>,
-    /// What goes with the grammar and is not the engine's.
-    beside: Mutex<Counted>,
-    /// By the compiler's clock.
-    last_use: AtomicU64,
-}
-
-/// What a grammar that names tokens was compiled from.
-enum Source {
-    OverBytes(Box<Grammar>),
-    WithLexer { grammar: Box<LexedGrammar<LarkTerminal>>, layout: Option<Layout>, is_contextual: bool },
-}
-
-/// How many sets of stop tokens a grammar and a compiler are kept ready for.
-const MAX_STOPS: usize = 4;
-
-/// The value of `key`, which becomes the last.
-fn last_used<T: Clone>(known: &Mutex<Vec<(Box<[u32]>, T)>>, key: &[u32]) -> Option<T> {
-    let mut known = known.lock();
-    let at = known.iter().position(|(other, _)| **other == *key)?;
-    let found = known.remove(at);
-    let value = found.1.clone();
-    known.push(found);
-    Some(value)
-}
-
-/// Keeps a value, unless another thread has kept one in the meantime; the value that is kept.
-fn keep<T: Clone>(known: &Mutex<Vec<(Box<[u32]>, T)>>, key: &[u32], value: T) -> T {
-    if let Some(known) = last_used(known, key) {
-        return known;
-    }
-    let mut known = known.lock();
-    if known.len() >= MAX_STOPS {
-        known.remove(0);
-    }
-    known.push((key.into(), value.clone()));
-    value
-}
-
-impl EngineGrammar {
-    /// The same grammar for sessions whose text also ends with one of `stops`: such a token is refused until the text may
-    /// end, and ends it then. The grammar itself if all of them end a text in any case.
-    ///
-    /// Takes no time to speak of if it was asked for before, or if neither `stops` match as text nor the grammar names tokens.
-    /// Tokens that match as text cannot be used in the text, so new rows are made, and a trie.
-    ///
-    /// # Errors
-    /// If an id is not in range, or nothing is left of the grammar's texts.
-    ///
-    /// ```
-    /// # use maskwright_automata::{Fuel, Regex};
-    /// # use maskwright_engine::{Compiler, Matcher};
-    /// # use maskwright_grammar::Grammar;
-    /// # use maskwright_vocabulary::{TokenId, Vocabulary};
-    /// # let tokens = ["a", ".", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-    /// # let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap().shared();
-    /// # let compiler = Compiler::new(vocabulary, Default::default());
-    /// let compiled = compiler.compile(Grammar::from_regex(Regex::literal("aa")), &Fuel::new(1_000)).unwrap();
-    /// let mut matcher = Matcher::new(&compiled.with_stop_tokens(&[1]).unwrap());
-    /// assert_eq!(matcher.accept_tokens(&[0, 1, 0].map(TokenId)).unwrap(), 1, "the text may not end here");
-    /// assert_eq!(matcher.accept_tokens(&[0, 1].map(TokenId)).unwrap(), 2);
-    /// assert!(matcher.is_terminated());
-    /// ```
-    pub fn with_stop_tokens(self: &Arc<EngineGrammar>, stops: &[u32]) -> Result<Arc<EngineGrammar>, Error> {
-        let vocabulary = self.vocabulary();
-        let mut stops: Vec<u32> =
-            stops.iter().copied().filter(|&stop| !vocabulary.is_eos(TokenId(stop))).collect();
-        stops.sort_unstable();
-        stops.dedup();
-        if let Some(&stop) = stops.last().filter(|&&stop| stop as usize >= vocabulary.n_vocab()) {
-            return Err(EngineError::no_such_stop(stop, vocabulary.n_vocab()).into());
-        }
-        if stops.is_empty() {
-            return Ok(self.clone());
-        }
-        if let Some(known) = last_used(&self.by_stops, &stops) {
-            return Ok(known);
-        }
-        let shared = self.shared.with_stops(&stops)?;
-        let fuel = Fuel::new(shared.limits.compile_fuel);
-        let compiler = Compiler(shared.clone());
-        let grammar = match &self.source {
-            Some(Source::OverBytes(grammar)) => compiler.compile((**grammar).clone(), &fuel)?,
-            Some(Source::WithLexer { grammar, layout, is_contextual }) => {
-                compiler.compile_tokens((**grammar).clone(), layout.clone(), *is_contextual, &fuel)?
-            }
-            None => {
-                let network = self.machine().lock().parser.network.clone();
-                let machine = match &self.lexed {
-                    Some(tables) => Machine::new_lexed(shared.clone(), network, tables.clone())?,
-                    None => Machine::new(shared.clone(), network)?,
-                };
-                EngineGrammar::new(shared, self.lexed.clone(), None, machine)
-            }
-        };
-        Ok(keep(&self.by_stops, &stops, grammar))
-    }
-
-    fn new(
-        shared: Arc<Shared>,
-        lexed: Option<Arc<LexedTables>>,
-        named: Option<(NamedTokens, Source)>,
-        machine: Machine,
-    ) -> Arc<EngineGrammar> {
-        let machine = Mutex::new(Arc::new(SharedMachine::new(machine)));
-        let (named, source) = named.unzip();
-        let beside = Mutex::new(Counted::new(shared.clone()));
-        let last_use = AtomicU64::new(shared.memory.now());
-        let grammar = Arc::new(EngineGrammar {
-            shared,
-            lexed,
-            named,
-            machine,
-            source,
-            by_stops: Mutex::default(),
-            beside,
-            last_use,
-        });
-        grammar.shared.memory.add(&grammar);
-        grammar.shared.keep_within_limit();
-        grammar
-    }
-
-    /// Counts `n_bytes` as memory of this grammar: what its owner holds for it.
-    #[doc(hidden)]
-    pub fn count_beside(&self, n_bytes: usize) {
-        self.beside.lock().set(n_bytes);
-    }
-
-    /// When the last session was begun, by the compiler's clock.
-    pub(crate) fn last_use(&self) -> u64 {
-        self.last_use.load(Ordering::Relaxed)
-    }
-
-    /// Drops what can be made again, unless the grammar is at work.
-    pub(crate) fn give_up(&self) {
-        if let Some(mut known) = self.by_stops.try_lock() {
-            known.clear();
-        }
-        let Some(mut machine) = self.machine.try_lock() else { return };
-        let renewed = match Arc::strong_count(&machine) {
-            // No session has it.
-            1 => machine.try_lock().and_then(|known| self.anew(&known)),
-            _ => None,
-        };
-        match renewed {
-            Some(renewed) => *machine = renewed,
-            None => {
-                if let Some(mut known) = machine.try_lock() {
-                    known.clear_memo();
-                    known.count();
-                }
-            }
-        }
-    }
-
-    /// The vocabulary that masks are over.
-    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
-        &self.shared.vocabulary
-    }
-
-    /// How `token` can be read.
-    pub(crate) fn readings(&self, token: TokenId) -> Readings<'_> {
-        let text = self.vocabulary().text(token).filter(|_| token.index() < self.vocabulary().n_vocab());
-        Readings { text, symbol: self.named().and_then(|named| named.symbol(token)) }
-    }
-
-    /// The tokens that the grammar names.
-    pub(crate) fn named(&self) -> Option<&NamedTokens> {
-        self.named.as_ref()
-    }
-
-    /// What the grammar has beside its rules, if it is lexed.
-    pub(crate) fn lexed_tables(&self) -> Option<&LexedTables> {
-        self.lexed.as_deref()
-    }
-
-    /// What the grammars of its compiler share.
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
-    }
-
-    /// The machine for a new session, which does not wait for those that are on it. One that has grown beyond the limit
-    /// is left to them, and a fresh one takes its place.
-    pub(crate) fn machine(&self) -> Arc<SharedMachine> {
-        self.last_use.store(self.shared.memory.now(), Ordering::Relaxed);
-        self.shared.keep_within_limit();
-        let current = self.machine.lock().clone();
-        match self.fresh(&current) {
-            Some(fresh) => {
-                self.machine.lock().clone_from(&fresh);
-                fresh
-            }
-            None => current,
-        }
-    }
-
-    /// The same, or `None` if that would wait or work.
-    pub(crate) fn try_machine(&self) -> Option<Arc<SharedMachine>> {
-        self.last_use.store(self.shared.memory.now(), Ordering::Relaxed);
-        let current = self.machine.try_lock()?.clone();
-        let is_full = current.try_lock().is_some_and(|machine| self.is_full(&machine));
-        (!is_full).then_some(current)
-    }
-
-    fn fresh(&self, current: &SharedMachine) -> Option<Arc<SharedMachine>> {
-        let machine = current.try_lock().filter(|machine| self.is_full(machine))?;
-        self.anew(&machine)
-    }
-
-    /// The machine as it was before any text.
-    fn anew(&self, machine: &Machine) -> Option<Arc<SharedMachine>> {
-        let network = machine.parser.network.clone();
-        let machine = match &self.lexed {
-            Some(tables) => Machine::new_lexed(self.shared.clone(), network, tables.clone()),
-            None => Machine::new(self.shared.clone(), network),
-        };
-        machine.ok().map(|machine| Arc::new(SharedMachine::new(machine)))
-    }
-
-    fn is_full(&self, machine: &Machine) -> bool {
-        machine.memory_usage() > 2 * self.shared.limits.machine_bytes
-    }
-
-    /// Drops the memoised transitions and masks; sessions go on with the same answers.
-    pub fn clear_caches(&self) {
-        let machine = self.machine.lock().clone();
-        machine.lock().clear_memo();
-    }
-
-    /// Approximate memory, in bytes: the rules, and the tables built so far.
-    pub fn memory_usage(&self) -> usize {
-        let machine = self.machine.lock().clone();
-        let tables = machine.lock().count();
-        let named = self.named.as_ref().map_or(0, NamedTokens::memory_usage);
-        tables + named + self.beside.lock().n_bytes()
     }
 }
 

@@ -13,8 +13,10 @@
 //!   (`stack`), stepped byte by byte (`machine`); `rows` and `mask` turn them into masks.
 
 mod budget;
+mod by_stops;
 mod compiler;
 mod configuration;
+mod engine_grammar;
 mod error;
 mod explain;
 mod forced;
@@ -36,7 +38,8 @@ mod watched;
 mod watched_search;
 
 pub use budget::{MaskStatus, TokenCountStatus, TokensToFinish};
-pub use compiler::{Compiler, EngineGrammar};
+pub use compiler::Compiler;
+pub use engine_grammar::EngineGrammar;
 pub(crate) use error::EngineError;
 pub use limits::{ExitRows, Limits, Options};
 pub use maskwright_error::{Error, ErrorKind};
@@ -45,4 +48,4 @@ pub use maskwright_grammar::Layout;
 pub use matcher::written;
 pub use matcher::{Matcher, Taken};
 #[doc(hidden)]
-pub use named_tokens::NamedTokens;
+pub use named_tokens::{NamedTokens, ResolvedLexed};

@@ -192,13 +192,14 @@ impl Machine {
         self.parser.begin_work()?;
         let mut threads = self.parser.configs.threads(config).to_vec();
         threads.retain_mut(|thread| {
-            let is_counted = self.parser.network.token_limit(thread.terminal).is_some()
-                && self.parser.automaton(thread.terminal).is_accepting(thread.residue);
-            if is_counted && thread.n_left == 0 {
-                return false;
+            if self.parser.network.token_limit(thread.terminal).is_none() {
+                return true;
             }
-            thread.n_left -= u32::from(is_counted);
-            true
+            // What was begun, such as a character, is completed.
+            let is_over =
+                thread.n_left == 0 && self.parser.automaton(thread.terminal).is_accepting(thread.residue);
+            thread.n_left = thread.n_left.saturating_sub(1);
+            !is_over
         });
         let is_accepting = self.parser.configs.is_accepting(config);
         let begun = self.parser.intern(&mut threads, is_accepting)?.unwrap_or(config);
@@ -207,6 +208,29 @@ impl Machine {
             self.memo_bytes += 16;
         }
         Ok(begun)
+    }
+
+    /// The configuration without the readings of terminals of which one more token may be used and that may end now; `None` if
+    /// there are none.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn without_last_tokens(&mut self, config: ConfigId) -> Result<Option<ConfigId>, EngineError> {
+        if !self.parser.network.has_token_limits() {
+            return Ok(None);
+        }
+        let is_last = |thread: &Thread| {
+            thread.n_left == 0
+                && self.parser.network.token_limit(thread.terminal).is_some()
+                && self.parser.automaton(thread.terminal).is_accepting(thread.residue)
+        };
+        let threads = self.parser.configs.threads(config);
+        let mut others: Vec<Thread> = threads.iter().filter(|thread| !is_last(thread)).copied().collect();
+        if others.len() == threads.len() {
+            return Ok(None);
+        }
+        let is_accepting = self.parser.configs.is_accepting(config);
+        self.parser.intern(&mut others, is_accepting)
     }
 
     /// The configuration of the readings of both.

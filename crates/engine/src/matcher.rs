@@ -682,7 +682,7 @@ impl Machine {
     }
 
     /// The state after a run of bytes, where a token may begin.
-    fn after_text(&mut self, state: &State, bytes: &[u8]) -> Result<Option<State>, EngineError> {
+    pub(crate) fn after_text(&mut self, state: &State, bytes: &[u8]) -> Result<Option<State>, EngineError> {
         let after = self.after_bytes(state, bytes)?;
         after.map(|after| self.between_tokens(after)).transpose()
     }

@@ -51,6 +51,9 @@ struct Class {
     n_tokens: usize,
 }
 
+/// A grammar with a lexer, its layout, and the tokens that it names, if it names any.
+pub type ResolvedLexed = (LexedGrammar<LarkTerminal>, Option<Layout>, Option<NamedTokens>);
+
 impl NamedTokens {
     /// The grammar with a terminal over symbols in place of each set of tokens; `None` with it if it names none. Takes time in
     /// the number of terminals, and for each set that names others than some in the size of the vocabulary.
@@ -92,7 +95,7 @@ impl NamedTokens {
         layout: Option<Layout>,
         vocabulary: &Vocabulary,
         fuel: &Fuel,
-    ) -> Result<(LexedGrammar<LarkTerminal>, Option<Layout>, Option<NamedTokens>), Error> {
+    ) -> Result<ResolvedLexed, Error> {
         Ok(NamedTokens::with_lexer(grammar, layout, vocabulary, fuel)?)
     }
 
@@ -102,7 +105,7 @@ impl NamedTokens {
         layout: Option<Layout>,
         vocabulary: &Vocabulary,
         fuel: &Fuel,
-    ) -> Result<(LexedGrammar<LarkTerminal>, Option<Layout>, Option<NamedTokens>), EngineError> {
+    ) -> Result<ResolvedLexed, EngineError> {
         let by_terminal: Vec<Option<TokenSet>> = grammar.terminals.iter().map(set_of).collect();
         let mut sets: Vec<TokenSet> = by_terminal.iter().flatten().cloned().collect();
         if sets.is_empty() {

@@ -41,7 +41,8 @@ fn after(places: &[Place], token: &[u8], limit: u32) -> Vec<Place> {
         .filter_map(|&place| match place {
             // A token begins.
             Place::Within(_, n, 0) if n == limit => None,
-            Place::Within(part, n, 0) => Some(Place::Within(part, n + 1, 0)),
+            // A character is completed.
+            Place::Within(part, n, left) => Some(Place::Within(part, limit.min(n + 1), left)),
             place => Some(place),
         })
         .chain(places.iter().filter_map(|&place| match place {
@@ -120,6 +121,54 @@ proptest! {
                 places = next;
             }
         }
+    }
+}
+
+/// Whether at most `n_left` tokens, EOS included, complete the text.
+fn can_end(places: &[Place], n_left: usize, limit: u32, tokens: &[&[u8]]) -> bool {
+    let is_complete = places.iter().any(|place| matches!(place, Place::Before(1) | Place::Done));
+    n_left > 0
+        && (is_complete
+            || tokens.iter().any(|token| {
+                let next = after(places, token, limit);
+                !next.is_empty() && can_end(&next, n_left - 1, limit, tokens)
+            }))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Beside a limit on the tokens of the whole text.
+    #[test]
+    fn both_limits_hold(limit in 1u32..=2, most in 3usize..=5, walk in vec(any::<u16>(), 1..=5)) {
+        let vocabulary = vocabulary();
+        let tokens: Vec<&[u8]> = (0..11).filter_map(|id| vocabulary.token_bytes(TokenId(id))).collect();
+        let compiler = Compiler::new(vocabulary.clone(), Default::default());
+        let compiled = compiler.compile(grammar(limit), &Fuel::unlimited()).unwrap();
+        let mut matcher = Matcher::with_max_tokens(&compiled, Some(most)).unwrap();
+        let mut places = vec![Place::Before(0)];
+        for (n_before, choice) in walk.iter().enumerate().take_while(|(n_before, _)| *n_before < most) {
+            let mask = matcher.mask().unwrap();
+            let mut allowed = Vec::new();
+            for (id, token) in tokens.iter().enumerate() {
+                let next = after(&places, token, limit);
+                let expected = !next.is_empty() && can_end(&next, most - n_before - 1, limit, &tokens);
+                let token = TokenId(id as u32);
+                prop_assert_eq!(mask.contains(token), expected, "{} at {:?}, {} of {}", id, places, n_before, most);
+                prop_assert_eq!(matcher.validate_tokens(&[token]).unwrap() == 1, expected);
+                if expected {
+                    allowed.push((token, next));
+                }
+            }
+            if allowed.is_empty() {
+                break;
+            }
+            let (token, next) = allowed.swap_remove(usize::from(*choice) % allowed.len());
+            prop_assert!(matcher.accept_token(token).unwrap());
+            places = next;
+        }
+        let rest = matcher.finish().unwrap();
+        prop_assert_eq!(matcher.accept_tokens(&rest).unwrap(), rest.len());
     }
 }
 

@@ -1,9 +1,9 @@
 //! Terminals of which a text may use a limited number of tokens.
 //!
-//! How many tokens a terminal's text takes depends on how a model splits it, so no rule says it. A session counts: each
-//! token that begins in such a terminal, at a place where the terminal may end, is one of its tokens. After the last one the
-//! terminal is over. A token that begins before the terminal and reaches into it does not count. Neither does a token that
-//! begins where the terminal may not end, in the middle of a character for example: what was begun is completed.
+//! How many tokens a terminal's text takes depends on how a model splits it, so no rule says it. A session counts the tokens
+//! that begin in such a terminal. A token that begins before the terminal and reaches into it does not count. After the
+//! last token the terminal is over, but where it may not end, in the middle of a character for example: what was begun is
+//! completed, with more tokens if need be.
 //!
 //! As with sets of tokens ([`TokenSet`](crate::TokenSet)), the limit is written into the terminal's expression between two
 //! bytes 0xFF until the grammar is compiled.

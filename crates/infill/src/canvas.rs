@@ -2,7 +2,7 @@
 
 use maskwright_vocabulary::{TokenId, mask_contains, mask_insert, mask_words};
 
-use crate::choices::{Choice, Choices};
+use crate::choices::{Choice, Choices, Filled};
 use crate::derivation::Filling;
 use crate::lattice::Piece;
 use crate::{Error, InfillError, Infiller};
@@ -215,7 +215,8 @@ impl Canvas {
     /// If a limit is reached.
     pub fn complete(&mut self) -> Result<Option<Vec<TokenId>>, Error> {
         self.refresh()?;
-        let Some((end, fillings, _)) = self.parse.fillings(&self.choices())? else { return Ok(None) };
+        let Some(found) = self.parse.fillings(&self.choices())? else { return Ok(None) };
+        let Filled { end, fillings, .. } = found;
         let mut filled = self.positions.clone();
         for filling in fillings {
             if let Filling::Token { position, token } = filling {

@@ -17,6 +17,13 @@ const MAX_LATTICES: usize = 64;
 /// A step of a lattice whose piece may be any of some.
 pub(crate) type Choice = (Vec<Piece>, Option<u32>);
 
+/// A lattice, what some text puts into its unknown places, and the boundary that the text ends at.
+pub(crate) struct Filled {
+    pub(crate) end: usize,
+    pub(crate) fillings: Vec<Filling>,
+    pub(crate) steps: Vec<Step>,
+}
+
 /// The parses of all lattices.
 #[derive(Debug)]
 pub(crate) struct Choices {
@@ -78,13 +85,10 @@ impl Choices {
     }
 
     /// As [`Parse::fillings`], and the lattice.
-    pub(crate) fn fillings(
-        &mut self,
-        choices: &[Choice],
-    ) -> Result<Option<(usize, Vec<Filling>, Vec<Step>)>, InfillError> {
+    pub(crate) fn fillings(&mut self, choices: &[Choice]) -> Result<Option<Filled>, InfillError> {
         for (parse, steps) in self.parses.iter_mut().zip(lattices(choices)?) {
             if let Some((end, fillings)) = parse.fillings()? {
-                return Ok(Some((end, fillings, steps)));
+                return Ok(Some(Filled { end, fillings, steps }));
             }
         }
         Ok(None)

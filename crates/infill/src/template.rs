@@ -2,7 +2,7 @@
 
 use maskwright_vocabulary::{TokenId, mask_insert, mask_words, symbol_text};
 
-use crate::choices::{Choice, Choices};
+use crate::choices::{self, Choice, Choices};
 use crate::derivation::Filling;
 use crate::lattice::Piece;
 use crate::{Error, InfillError, Infiller};
@@ -214,7 +214,8 @@ impl Template {
     pub fn complete(&mut self) -> Result<Option<Vec<u8>>, Error> {
         let (steps, _) = self.steps(None);
         self.parse.update(&steps, &[steps.len()])?;
-        let Some((_, fillings, steps)) = self.parse.fillings(&steps)? else { return Ok(None) };
+        let Some(found) = self.parse.fillings(&steps)? else { return Ok(None) };
+        let choices::Filled { fillings, steps, .. } = found;
         let mut texts: Vec<Vec<u8>> = steps
             .iter()
             .map(|(piece, _)| match piece {

@@ -48,7 +48,8 @@ fn written(text: &str) -> impl Iterator<Item = (Range<usize>, TokenSet)> + '_ {
         let line = text[..start].rfind('\n').map_or(0, |end| end + 1);
         let n_quotes = text[line..start].replace("\\\"", "").matches('"').count();
         let end = start + text[start..].find(|c: char| c == '>' || c.is_whitespace())? + 1;
-        let token = text.get(start..end).filter(|token| n_quotes % 2 == 0 && token.ends_with('>'))?;
+        let token =
+            text.get(start..end).filter(|token| n_quotes.is_multiple_of(2) && token.ends_with('>'))?;
         let ids = token.strip_prefix("<[").and_then(|ids| ids.strip_suffix("]>"));
         let set = match ids {
             Some(ids) => {

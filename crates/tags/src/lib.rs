@@ -8,8 +8,8 @@
 //! * Nothing is ignored. An unknown field, and what cannot be enforced, is an error, or with `strict: false` an entry of the
 //!   report: `uniqueItems` in a schema where rules cannot express it. Only keys that a schema does not name may occur
 //!   twice, and count twice for `minProperties`.
-//! * `max_tokens` of `any_text` counts the tokens that begin in the text, as xgrammar does, but for those that begin in the
-//!   middle of a character: a character that was begun is completed ([`at_most_tokens`](maskwright_grammar::at_most_tokens)).
+//! * `max_tokens` of `any_text` counts the tokens that begin in the text, as xgrammar does; but a character that the last
+//!   of them has begun is completed ([`at_most_tokens`](maskwright_grammar::at_most_tokens)).
 //! * A trigger that has another trigger or an excluded string in it is an error: it is ambiguous, or never reached.
 //! * Objects are open unless their schema closes them, as the specification of JSON Schema says. `any_order` still checks
 //!   that required properties are there and that none is there twice.

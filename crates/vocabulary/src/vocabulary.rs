@@ -52,8 +52,8 @@ struct Texts {
     trie: Trie,
     /// The trie's ids, packed.
     in_trie: Box<[u32]>,
-    /// Tokens with the byte 0xFF, which never match as text: they could spell a part of a symbol.
-    unreadable: Trie,
+    /// The bytes of tokens with the byte 0xFF, which never match as text: they could spell a part of a symbol.
+    unreadable: BTreeMap<u32, Vec<u8>>,
     /// What tokenizers call tokens without bytes, by id.
     names: BTreeMap<u32, String>,
 }
@@ -171,14 +171,18 @@ impl Vocabulary {
     /// The bytes of a token that is no special one, else `None`.
     #[inline]
     pub fn token_bytes(&self, token: TokenId) -> Option<&[u8]> {
-        (token.index() < self.n_vocab).then(|| self.texts.bytes(token)).flatten()
+        if token.index() >= self.n_vocab {
+            return None;
+        }
+        let unreadable = || self.texts.unreadable.get(&token.0).map(Vec::as_slice);
+        self.texts.bytes(token).or_else(unreadable)
     }
 
     /// What a token or a symbol spells in the trie, if it is there.
     #[inline]
     #[doc(hidden)]
     pub fn text(&self, id: TokenId) -> Option<&[u8]> {
-        self.texts.bytes(id).filter(|_| crate::mask_contains(&self.texts.in_trie, id))
+        self.texts.bytes(id)
     }
 
     /// The tokens called `name`: the special ones of that name, else those whose bytes it is. In ascending order.
@@ -302,8 +306,8 @@ impl Vocabulary {
         &self.texts.trie
     }
 
-    /// The trie of the tokens that have bytes and never match as text, because one of these is 0xFF.
-    pub(crate) fn unreadable(&self) -> &Trie {
+    /// The tokens that have bytes and never match as text, because one of these is 0xFF.
+    pub(crate) fn unreadable(&self) -> &BTreeMap<u32, Vec<u8>> {
         &self.texts.unreadable
     }
 
@@ -319,6 +323,12 @@ impl Texts {
         // Symbols begin at a word of their own, so that a mask without them is the beginning of one with them.
         let n_tokens = tokens.len().next_multiple_of(32);
         tokens.resize(n_tokens, None);
+        let mut unreadable = BTreeMap::new();
+        for (id, token) in tokens.iter_mut().enumerate() {
+            if token.as_ref().is_some_and(|token| token.contains(&SYMBOL_MARK)) {
+                unreadable.extend(token.take().map(|token| (id as u32, token)));
+            }
+        }
         tokens.extend((0..N_SYMBOLS).map(|symbol| Some(symbol_text(symbol as u8).to_vec())));
         let mut bytes = Vec::with_capacity(tokens.iter().flatten().map(Vec::len).sum());
         let mut ends = Vec::with_capacity(tokens.len());
@@ -330,10 +340,7 @@ impl Texts {
             let token = token.as_deref().filter(|token| !token.is_empty())?;
             Some((token, TokenId(id as u32)))
         });
-        let is_unreadable =
-            |&(token, id): &(&[u8], TokenId)| token.contains(&SYMBOL_MARK) && id.index() < n_tokens;
-        let trie = Trie::new(with_ids.clone().filter(|token| !is_unreadable(token)));
-        let unreadable = Trie::new(with_ids.filter(is_unreadable));
+        let trie = Trie::new(with_ids);
         let mut in_trie = vec![0; mask_words(tokens.len())].into_boxed_slice();
         trie.subtree_tokens(Trie::ROOT).iter().for_each(|&token| mask_insert(&mut in_trie, token));
         let max_token_bytes = tokens.iter().flatten().map(Vec::len).max().unwrap_or(0);

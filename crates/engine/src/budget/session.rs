@@ -13,7 +13,7 @@ use crate::configuration::ConfigId;
 use crate::hooks;
 use crate::lexed::Lexed;
 use crate::machine::Machine;
-use crate::mask_form::MaskForm;
+use crate::mask_form::{MaskBuilder, MaskForm};
 use crate::matcher::State;
 use crate::parser::Parser;
 use crate::{EngineError, EngineGrammar, Error, Matcher};
@@ -386,6 +386,59 @@ impl Machine {
         if self.is_far(config, None, n_left) {
             return self.mask(config).map(exact);
         }
+        let (mask, status) = self.mask_by_profile(config, n_left)?;
+        match self.without_last_tokens(config)? {
+            // After one more token, the text fits even if the limited terminal is over then.
+            Some(others) if self.tokens_to_finish(others)?.0 >= n_left => {
+                let mask = self.tokens_that_fit(state, others, &mask, n_left)?;
+                Ok((Arc::new(mask), status))
+            }
+            _ => Ok((mask, status)),
+        }
+    }
+
+    /// The tokens of `mask` after which at most `n_left - 1` more complete the text. `others` is the configuration without the
+    /// readings of terminals of which only one more token may be used: after a token inside of those, `others` is left.
+    fn tokens_that_fit(
+        &mut self,
+        state: &State,
+        others: ConfigId,
+        mask: &MaskForm,
+        n_left: u32,
+    ) -> Result<MaskForm, EngineError> {
+        let vocabulary = self.parser.shared.vocabulary.clone();
+        let mut inside = MaskBuilder::new(vocabulary.n_words());
+        for thread in self.parser.configs.threads(state.config).to_vec() {
+            if !self.parser.configs.threads(others).contains(&thread)
+                && let Some(row) = self.row(thread.terminal, thread.residue)?
+            {
+                row.add_inside(&mut inside);
+            }
+        }
+        let (inside, by_others) = (inside.finish(), self.mask(others)?);
+        let mut fitting = MaskBuilder::new(vocabulary.n_words());
+        for token in mask.tokens() {
+            if inside.contains(token) && !by_others.contains(token) {
+                continue;
+            }
+            let fits = match vocabulary.text(token) {
+                // The text ends.
+                None => true,
+                Some(bytes) => match self.after_text(state, bytes)? {
+                    Some(next) => self.fits(&next, n_left - 1)?.unwrap_or(false),
+                    None => false,
+                },
+            };
+            if fits {
+                fitting.insert_all(&[token]);
+            }
+        }
+        Ok(fitting.finish())
+    }
+
+    /// [`mask_within`](Machine::mask_within) without a look at how many tokens a terminal may use.
+    fn mask_by_profile(&mut self, config: ConfigId, n_left: u32) -> Result<MaskWithin, EngineError> {
+        let exact = |mask| (mask, MaskStatus::Exact);
         let (mut profile, mut status) = self.profile_within(Ways::All, config, n_left)?;
         let is_empty = |profile: &Profile| profile.least().is_none_or(|least| least >= n_left);
         if status == TokenCountStatus::Upper

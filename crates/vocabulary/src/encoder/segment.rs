@@ -14,19 +14,21 @@ use crate::{TokenId, Trie, Vocabulary};
 /// # Errors
 /// The first position that no sequence of tokens gets past, where there is no such sequence.
 pub(crate) fn segment(vocabulary: &Vocabulary, bytes: &[u8]) -> Result<Vec<u32>, usize> {
+    let unreadable = vocabulary.unreadable().iter().map(|(&id, token)| (token.as_slice(), TokenId(id)));
+    let tries = (vocabulary, &Trie::new(unreadable));
     // can_finish[i]: bytes[i..] is a concatenation of tokens.
     let mut can_finish = vec![false; bytes.len() + 1];
     can_finish[bytes.len()] = true;
     for start in (0..bytes.len()).rev() {
-        can_finish[start] = tokens_at(vocabulary, bytes, start).any(|(end, _)| can_finish[end]);
+        can_finish[start] = tokens_at(tries, bytes, start).any(|(end, _)| can_finish[end]);
     }
     if !can_finish[0] {
-        return Err(furthest(vocabulary, bytes));
+        return Err(furthest(tries, bytes));
     }
     let mut ids = Vec::new();
     let mut start = 0;
     while start < bytes.len() {
-        let ends = tokens_at(vocabulary, bytes, start).filter(|&(end, _)| can_finish[end]);
+        let ends = tokens_at(tries, bytes, start).filter(|&(end, _)| can_finish[end]);
         let longest = ends.max_by_key(|&(end, token)| (end, Reverse(token)));
         let Some((end, token)) = longest else { return Err(start) };
         ids.push(token.0);
@@ -35,9 +37,10 @@ pub(crate) fn segment(vocabulary: &Vocabulary, bytes: &[u8]) -> Result<Vec<u32>,
     Ok(ids)
 }
 
-/// The ends of the tokens that begin at `start`, each with its token of least id.
+/// The ends of the tokens that begin at `start`, each with its token of least id; of the vocabulary, and of those that it can't
+/// read.
 fn tokens_at<'a>(
-    vocabulary: &'a Vocabulary,
+    (vocabulary, unreadable): (&'a Vocabulary, &'a Trie),
     bytes: &'a [u8],
     start: usize,
 ) -> impl Iterator<Item = (usize, TokenId)> + 'a {
@@ -50,18 +53,18 @@ fn tokens_at<'a>(
         nodes.filter_map(|(end, node)| trie.tokens(node).iter().min().map(|&token| (end, token)))
     };
     let readable = in_trie(vocabulary.trie()).filter(|&(_, token)| token.index() < vocabulary.n_vocab());
-    readable.chain(in_trie(vocabulary.unreadable()))
+    readable.chain(in_trie(unreadable))
 }
 
 /// The furthest position that a sequence of tokens reaches.
-fn furthest(vocabulary: &Vocabulary, bytes: &[u8]) -> usize {
+fn furthest(tries: (&Vocabulary, &Trie), bytes: &[u8]) -> usize {
     let mut reached = vec![false; bytes.len() + 1];
     reached[0] = true;
     let mut last = 0;
     for start in 0..bytes.len() {
         if reached[start] {
             last = start;
-            for (end, _) in tokens_at(vocabulary, bytes, start) {
+            for (end, _) in tokens_at(tries, bytes, start) {
                 reached[end] = true;
             }
         }

@@ -1,0 +1,53 @@
+//! What is kept ready for sessions with stop tokens, by these. Few sets of stop tokens are in use at a time.
+
+use parking_lot::Mutex;
+
+/// For how many sets of stop tokens something is kept.
+const MAX_SETS: usize = 4;
+
+/// Values by a set of tokens, sorted. The one used last is kept longest.
+pub(crate) struct ByStops<T> {
+    /// The one used last is the last.
+    known: Mutex<Vec<Entry<T>>>,
+}
+
+struct Entry<T> {
+    stops: Box<[u32]>,
+    value: T,
+}
+
+impl<T> Default for ByStops<T> {
+    fn default() -> ByStops<T> {
+        ByStops { known: Mutex::default() }
+    }
+}
+
+impl<T: Clone> ByStops<T> {
+    /// The value of `stops`, if it is kept.
+    pub(crate) fn get(&self, stops: &[u32]) -> Option<T> {
+        let mut known = self.known.lock();
+        let at = known.iter().position(|entry| *entry.stops == *stops)?;
+        let entry = known.remove(at);
+        let value = entry.value.clone();
+        known.push(entry);
+        Some(value)
+    }
+
+    /// Keeps a value, unless another thread has kept one in the meantime; the value that is kept.
+    pub(crate) fn keep(&self, stops: &[u32], value: T) -> T {
+        if let Some(known) = self.get(stops) {
+            return known;
+        }
+        let mut known = self.known.lock();
+        // What is dropped is dropped without the lock.
+        let _oldest = (known.len() >= MAX_SETS).then(|| known.remove(0));
+        known.push(Entry { stops: stops.into(), value: value.clone() });
+        drop(known);
+        value
+    }
+
+    /// Keeps nothing any more. What is in use stays with those that use it.
+    pub(crate) fn clear(&self) {
+        drop(std::mem::take(&mut *self.known.lock()));
+    }
+}
