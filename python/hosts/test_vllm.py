@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tokenizers import Tokenizer
-from vllm_server import FOLDER, PATTERNS, SCHEMAS, Server, extra, is_json, is_match, is_one_of, of_json, requests
+from vllm_server import FOLDER, MODEL, PATTERNS, SCHEMAS, Server, extra, is_json, is_match, is_one_of, of_json, requests
 
 ON = {"MASKWRIGHT_VLLM": "1"}
 #: Without the adapter, `auto` would choose another backend for some requests.
@@ -78,6 +78,16 @@ def test_a_limit_that_is_too_low_is_refused(server):
         (answer,) = server.run([of_json("order")], max_tokens=8, can_stream=can_stream)
         assert re.search(r"no text of the grammar fits 8 tokens: the shortest takes \d+", answer.error)
         assert answer.error.startswith("stream" if can_stream else "400")
+
+
+def test_guide(server):
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "vllm.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    example = example.replace("127.0.0.1:8000", f"127.0.0.1:{server.port}").replace("HuggingFaceTB/SmolLM2-135M-Instruct", MODEL)
+    names = {}
+    exec(compile(example, "vllm.md", "exec"), names)
+    assert names["done"].choices[0].finish_reason == "stop"
+    is_json(names["schema"])(names["done"].choices[0].message.content)
 
 
 def test_stop_tokens_do_not_cut_a_text_off(server):

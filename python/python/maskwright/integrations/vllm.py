@@ -121,8 +121,9 @@ def _wrap(owner: Any, name: str, function: Any) -> None:
     setattr(owner, name, wrapped)
 
 
-def _validate(method: Any, params: Any, model_config: Any, config: Any, tokenizer: Any) -> None:
+def _validate(method: Any, params: Any, model_config: Any, structured_outputs_config: Any, tokenizer: Any) -> None:
     """Refuses a request that cannot be served, in the API server. The method checks what all backends have in common."""
+    config = structured_outputs_config
     method(params, model_config, None if config is None else SimpleNamespace(backend="outlines"), tokenizer)
     asked = params.structured_outputs
     if config is None or asked is None:
@@ -173,14 +174,21 @@ def _get_constraint_bounds(
     return bounds
 
 
-def _grammar_bitmask(method: Any, manager: Any, requests: Any, ids: Any, drafts: Mapping[str, list[int]]) -> Any:
+def _grammar_bitmask(
+    method: Any,
+    manager: Any,
+    requests: Any,
+    structured_output_request_ids: Any,
+    scheduled_spec_decode_tokens: Mapping[str, list[int]],
+) -> Any:
+    drafts = scheduled_spec_decode_tokens
     backend = manager.backend
     if not isinstance(backend, Backend) or any(drafts.values()):
-        return method(manager, requests, ids, drafts)
+        return method(manager, requests, structured_output_request_ids, drafts)
     backend.batch.is_open = True
     try:
         # An array over the memory of the rows.
-        return method(manager, requests, ids, drafts)
+        return method(manager, requests, structured_output_request_ids, drafts)
     finally:
         backend.batch.fill()
 
