@@ -313,7 +313,7 @@ pub(crate) struct Check {
     /// byte by byte
     #[arg(long, value_name = "FILE|NAME")]
     pub(crate) tokenizer: Option<String>,
-    /// Read the names of the tokenizer's special tokens in the text, such as <think>, as these tokens
+    /// Read the names of the tokenizer's special tokens in the text as these tokens, not as text
     #[arg(long, requires = "tokenizer")]
     pub(crate) special: bool,
     /// Print the verdict as a JSON object on standard output
@@ -391,7 +391,7 @@ pub(crate) struct Mask {
     /// The text so far
     #[arg(long, short, value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
     pub(crate) prefix: String,
-    /// Read the names of special tokens in the text so far, such as <think>, as these tokens
+    /// Read the names of special tokens in the text so far as these tokens, not as text
     #[arg(long)]
     pub(crate) special: bool,
     /// List at most N tokens; 0: all
