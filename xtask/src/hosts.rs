@@ -3,7 +3,8 @@
 //! Also the comparison of structural tags with xgrammar, in an environment of its own.
 //!
 //! Not part of `.ci/run`: the first run downloads some 3 GB (torch among them), builds llama.cpp and takes a quarter of an
-//! hour. Later runs reuse an environment as long as its requirements are the same, and take minutes.
+//! hour. Later runs reuse an environment as long as its requirements are the same, and take minutes. vLLM, in 6 GB of its
+//! own, is tested only if it is named.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -24,11 +25,13 @@ pub(crate) enum Host {
     Outlines,
     /// Structural tags, each compiled and read by xgrammar as well.
     Xgrammar,
+    /// vLLM's server on the CPU.
+    Vllm,
 }
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Which hosts; all by default.
+    /// Which hosts; all but vLLM by default.
     #[arg(value_enum)]
     hosts: Vec<Host>,
     /// The GGUF file of SmolLM2; by default the one that `maskwright pull smollm2` fetches.
@@ -47,31 +50,39 @@ pub(crate) fn run_hosts(arguments: &Arguments) -> anyhow::Result<()> {
         compare_structural_tags(if hosts.len() == 1 { &arguments.passed_on } else { &[] })?;
     }
     let files: Vec<&str> = hosts.iter().filter_map(|host| tests(*host)).collect();
-    if files.is_empty() { Ok(()) } else { run_tests(arguments, &files) }
+    if !files.is_empty() {
+        let environment = environment("hosts", "python/hosts/requirements.txt", None)?;
+        run_tests(arguments, &environment, &files)?;
+    }
+    if hosts.contains(&Host::Vllm) {
+        let installer = Some("python/hosts/install_vllm.py");
+        let environment = environment("hosts-vllm", "python/hosts/requirements-vllm.txt", installer)?;
+        run_tests(arguments, &environment, &["python/hosts/test_vllm.py"])?;
+    }
+    Ok(())
 }
 
-/// The tests of a host that runs models.
+/// The tests of a host that shares an environment with others.
 fn tests(host: Host) -> Option<&'static str> {
     match host {
         Host::Transformers => Some("python/hosts/test_transformers.py"),
         Host::LlamaCpp => Some("python/hosts/test_llama_cpp.py"),
         Host::Outlines => Some("python/hosts/test_outlines.py"),
-        Host::Xgrammar => None,
+        Host::Xgrammar | Host::Vllm => None,
     }
 }
 
 /// Compares every structural tag of the test data with xgrammar.
 fn compare_structural_tags(passed_on: &[String]) -> anyhow::Result<()> {
-    let environment = environment("hosts-xgrammar", "python/hosts/structural_tags/requirements.txt")?;
+    let environment = environment("hosts-xgrammar", "python/hosts/structural_tags/requirements.txt", None)?;
     install_package(&environment)?;
     run(Command::new(environment.python()).arg("python/hosts/structural_tags/compare.py").args(passed_on))
 }
 
 /// Runs tests with a small model.
 #[allow(clippy::print_stderr, reason = "the last line of the run")]
-fn run_tests(arguments: &Arguments, files: &[&str]) -> anyhow::Result<()> {
-    let environment = environment("hosts", "python/hosts/requirements.txt")?;
-    install_package(&environment)?;
+fn run_tests(arguments: &Arguments, environment: &Environment, files: &[&str]) -> anyhow::Result<()> {
+    install_package(environment)?;
     let gguf = match &arguments.gguf {
         Some(file) => std::path::absolute(file)?,
         None => capture(cargo().args(["run", "--quiet", "-p", "maskwright-cli", "--", "pull", "smollm2"]))?
@@ -94,13 +105,19 @@ fn run_tests(arguments: &Arguments, files: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The environment of this name, at the versions of its requirements.
-fn environment(name: &str, requirements: &str) -> anyhow::Result<Environment> {
+/// The environment of this name, at the versions of its requirements, after an `installer` of what cannot be required.
+fn environment(name: &str, requirements: &str, installer: Option<&str>) -> anyhow::Result<Environment> {
     let environment = Environment::with(name, &[])?;
-    let wanted = std::fs::read_to_string(root().join(requirements))?;
+    let mut wanted = std::fs::read_to_string(root().join(requirements))?;
+    if let Some(script) = installer {
+        wanted += &std::fs::read_to_string(root().join(script))?;
+    }
     let installed = Environment::folder(name).join("requirements.txt");
     if std::fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
         return Ok(environment);
+    }
+    if let Some(script) = installer {
+        run(Command::new(environment.python()).arg(script))?;
     }
     run(environment.pip().args([MATURIN, "-r", requirements]))?;
     std::fs::write(&installed, wanted)?;

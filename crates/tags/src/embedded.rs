@@ -12,6 +12,9 @@ use crate::lower::Lowering;
 /// Why what a session would have to remember is not enforced.
 const UNWATCHED: &str = "inside of a larger text no rules enforce it";
 
+/// Why strings are not kept out of the values of a schema.
+const UNEXCLUDED: &str = "strings cannot be kept out of the names and values of a schema";
+
 impl Lowering<'_> {
     /// The texts that the whole of a pattern matches. It is in the dialect of JSON Schemas.
     pub(crate) fn pattern(&self, at: &str, pattern: &str) -> Result<Item, TagError> {
@@ -40,6 +43,15 @@ impl Lowering<'_> {
             (None, other) => other,
         };
         let at = &schema.at;
+        if schema.has_excludes {
+            let format = at.strip_suffix("/json_schema").unwrap_or(at);
+            if self.config.strict {
+                let place = format!("{format}/excludes");
+                return Err(TagError::unsupported(place, "excludes", UNEXCLUDED)
+                    .with_hint("leave it out, or give the strings a `pattern`"));
+            }
+            self.report.add(format, "excludes", Status::NotEnforced { reason: UNEXCLUDED.into() });
+        }
         let compiled = compile(&schema.schema, &config, self.fuel);
         let compiled = compiled.map_err(|error| TagError::schema(at, error))?;
         // Keys that no schema names may occur twice then, as everyone is told (`crate`).

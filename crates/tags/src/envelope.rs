@@ -84,7 +84,14 @@ fn structure<'a>(value: &'a Value, at: &str, reader: &Reader<'a, '_>) -> Result<
         }
     };
     let (any_order, max_whitespace) = (false, None);
-    let schema = Schema { schema, at: schema_at.clone(), style: Style::Json, any_order, max_whitespace };
+    let schema = Schema {
+        schema,
+        at: schema_at.clone(),
+        style: Style::Json,
+        any_order,
+        max_whitespace,
+        has_excludes: false,
+    };
     Ok(Tag {
         begin: Begin::Text(fields.text("begin")?),
         begin_at: fields.below("begin"),

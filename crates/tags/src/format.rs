@@ -61,6 +61,8 @@ pub(crate) struct Schema<'a> {
     pub(crate) style: Style,
     pub(crate) any_order: bool,
     pub(crate) max_whitespace: Option<u32>,
+    /// Whether strings are to be kept out of names and values, which is not enforced.
+    pub(crate) has_excludes: bool,
 }
 
 #[derive(Debug)]

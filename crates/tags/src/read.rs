@@ -102,9 +102,12 @@ impl<'a, 'f> Reader<'a, 'f> {
                 Fields::new(value, at, "`grammar`", &["type", "grammar"])?.some_text("grammar")?,
             ),
             "json_schema" => {
-                let known = ["type", "json_schema", "style", "any_order", "max_whitespace_cnt"];
+                let known = ["type", "json_schema", "style", "any_order", "max_whitespace_cnt", "excludes"];
                 let fields = Fields::new(value, at, "`json_schema`", &known)?;
-                Kind::Schema(schema(&fields, style(&fields)?)?)
+                let mut schema = schema(&fields, style(&fields)?)?;
+                // xgrammar writes an empty list into every format.
+                schema.has_excludes = !fields.texts("excludes")?.is_empty();
+                Kind::Schema(schema)
             }
             "qwen_xml_parameter" => {
                 let fields = Fields::new(value, at, "`qwen_xml_parameter`", &["type", "json_schema"])?;
@@ -391,6 +394,7 @@ fn schema<'a>(fields: &Fields<'a>, style: Style) -> Result<Schema<'a>, TagError>
         style,
         any_order: fields.flag("any_order", false)?,
         max_whitespace: max_whitespace(fields)?,
+        has_excludes: false,
     })
 }
 

@@ -3,4 +3,5 @@
 * `maskwright.integrations.transformers.LogitsProcessor`: for `model.generate`.
 * `maskwright.integrations.llama_cpp.LogitsProcessor`: for llama-cpp-python.
 * `maskwright.integrations.outlines.processor`: for `outlines.Generator`.
+* `maskwright.integrations.vllm`: vLLM finds it by itself; `MASKWRIGHT_VLLM=1` turns it on.
 """

@@ -1,0 +1,203 @@
+"""vLLM's server with Maskwright as its backend: `cargo xtask hosts vllm`. One server at a time.
+
+Figures are printed, also those of xgrammar in the same server; what must hold for ours is asserted.
+"""
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer
+from vllm_server import FOLDER, PATTERNS, SCHEMAS, Server, extra, is_json, is_match, is_one_of, of_json, requests
+
+ON = {"MASKWRIGHT_VLLM": "1"}
+#: Without the adapter, `auto` would choose another backend for some requests.
+XGRAMMAR = ["--structured-outputs-config", '{"backend": "xgrammar"}']
+DRAFTS = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 4, "prompt_lookup_min": 1}
+NGRAM = ["--speculative-config", json.dumps(DRAFTS)]
+BAD = "bad", extra(json={"type": "object", "properties": {"a": {"type": "text"}}}), None
+N_LIMITED = 100
+
+
+@pytest.fixture(scope="module")
+def server():
+    with Server("ours", **ON) as server:
+        yield server
+
+
+def limited():
+    """100 requests whose texts are to fit few tokens."""
+    jobs = requests()
+    jobs = [job for job in jobs if "tool" not in job[0]]
+    return [jobs[n % len(jobs)] for n in range(N_LIMITED)]
+
+
+def summary(answers):
+    """How many answers are valid, invalid, cut off and refused."""
+    kinds = {
+        "valid": [each for each in answers if not each.error and not each.wrong and each.finish != "length"],
+        "invalid": [each for each in answers if each.wrong],
+        "valid but cut off": [each for each in answers if not each.error and not each.wrong and each.finish == "length"],
+        "refused": [each for each in answers if each.error],
+    }
+    return ", ".join(f"{len(each)} {name}" for name, each in kinds.items())
+
+
+def all_valid(answers):
+    wrong = [each for each in answers if each.error or each.wrong or each.finish == "length"]
+    assert not wrong, "\n".join(map(repr, wrong))
+
+
+def test_60_requests_at_once_and_a_bad_one(server):
+    jobs = requests()
+    start = time.monotonic()
+    *answers, bad = server.run([*jobs, BAD], max_tokens=400)
+    print(f"\n60 requests at once: {summary(answers)} in {time.monotonic() - start:.1f} s; a bad one: {bad.error}")
+    assert len(answers) == 60
+    all_valid(answers)
+    assert "structured_outputs.json: `type` at /properties/a" in bad.error
+    assert sum(bool(each.calls) for each in answers) >= 6
+
+
+def test_texts_are_complete_within_their_limits(server):
+    answers = server.run(limited(), max_tokens=(24, 64))
+    print(f"\n{N_LIMITED} requests of 24 to 64 tokens: {summary(answers)}")
+    for each in answers:
+        if each.error:
+            assert re.search(r"max_tokens=\d+: no text of the grammar fits \d+ tokens: the shortest takes \d+", each.error), each
+        else:
+            assert each.wrong is None and each.finish == "stop", each
+            assert each.n_tokens <= 64
+    assert sum(not each.error for each in answers) >= 90
+
+
+def test_a_limit_that_is_too_low_is_refused(server):
+    for can_stream in (True, False):
+        (answer,) = server.run([of_json("order")], max_tokens=8, can_stream=can_stream)
+        assert re.search(r"no text of the grammar fits 8 tokens: the shortest takes \d+", answer.error)
+        assert answer.error.startswith("stream" if can_stream else "400")
+
+
+def test_stop_tokens_do_not_cut_a_text_off(server):
+    """Without the backend's care, a text would end at the first of these letters that is a token of its own."""
+    vocabulary = json.loads((FOLDER / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    body = {"extra_body": {"stop_token_ids": [vocabulary[letter] for letter in "aeiou1"]}}
+    names = ["person", "tree", "words", "boolean"]
+    jobs = [(name, asked | body, judge) for name, asked, judge in map(of_json, names * 4)]
+    answers = server.run(jobs, max_tokens=200)
+    print(f"\nwith stop tokens that are text: {summary(answers)}")
+    all_valid(answers)
+
+
+def test_xgrammar_beside_ours(server):
+    """Ours and xgrammar's servers side by side: how many texts are valid, and tokens per second."""
+    with Server("xgrammar", *XGRAMMAR) as peer:
+        answers = peer.run(limited(), max_tokens=(24, 64))
+        print(f"\nxgrammar, {N_LIMITED} requests of 24 to 64 tokens: {summary(answers)}")
+        answers = peer.run([*requests(), BAD], max_tokens=400)
+        print(f"xgrammar, the 60 requests and the bad one: {summary(answers)}")
+        # Texts of the same length for all: nothing may end before.
+        schema = {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 999}, "minItems": 60, "maxItems": 60}
+        asked = {"response_format": {"type": "json_schema", "json_schema": {"name": "list", "schema": schema}}}
+        constrained = [("list", asked, is_json(schema))]
+        free = [("free", {"extra_body": {"ignore_eos": True}}, lambda text: None)]
+        for kind in range(3):
+            for name, each, job in (("none", peer, free), ("ours", server, constrained), ("xgrammar", peer, constrained)):
+                start = time.monotonic()
+                answers = each.run(job * 16, max_tokens=256, can_stream=False)
+                seconds = time.monotonic() - start
+                print(f"{name} {kind}: {sum(a.n_tokens for a in answers) / seconds:.0f} tokens/s, {summary(answers)}")
+                assert all(a.error is None for a in answers)
+
+
+def test_drafts_by_ngrams():
+    with Server("ngram", *NGRAM, **ON) as server:
+        *answers, bad = server.run([*requests(), BAD], max_tokens=400)
+        print(f"\nwith drafts, 60 requests at once: {summary(answers)}")
+        all_valid(answers)
+        assert "at /properties/a" in bad.error
+        answers = server.run(limited(), max_tokens=(24, 64))
+        print(f"with drafts, {N_LIMITED} requests of 24 to 64 tokens: {summary(answers)}")
+        all_valid([each for each in answers if not each.error])
+        n_drafted = server.metric("vllm:spec_decode_num_draft_tokens_total")
+        n_accepted = server.metric("vllm:spec_decode_num_accepted_tokens_total")
+        print(f"{n_drafted:.0f} tokens drafted, {n_accepted:.0f} accepted")
+        assert n_accepted > 50
+        assert "Unexpected: grammar" not in server.log.read_text()
+
+
+def test_preempted_requests_go_on():
+    """There is room for a fraction of the requests, so some are put off in the middle of their texts."""
+    with Server("preempting", "--num-gpu-blocks-override", "12", **ON) as server:
+        answers = server.run(requests(), max_tokens=300)
+        n_preempted = server.metric("vllm:num_preemptions_total")
+        print(f"\n{n_preempted:.0f} preemptions: {summary(answers)}")
+        all_valid(answers)
+        assert n_preempted >= 5
+
+
+def test_what_reasoning_takes_is_not_the_text_s():
+    """The text begins after the first full stop, and is complete within the tokens that are left then."""
+    plugin = str(Path(__file__).parent / "reasoning.py")
+    options = ["--reasoning-parser-plugin", plugin, "--reasoning-parser", "full_stop"]
+    tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
+    full_stop = tokenizer.token_to_id(".")
+    for drafts in ([], NGRAM):
+        with Server("reasoning", *options, *drafts, **ON) as server:
+            jobs = [of_json(name) for name in ["person", "point", "order", "tree", "price", "tuple"] * 10]
+            jobs = [(name, asked | {"extra_body": {"return_token_ids": True}}, lambda text: None) for name, asked, _ in jobs]
+            answers = server.run(jobs, max_tokens=100, can_stream=False)
+            n_whole = n_thinking = n_cut_off = 0
+            for each in answers:
+                assert each.error is None, each
+                if full_stop not in each.token_ids:
+                    n_thinking += 1
+                    continue
+                n_before = each.token_ids.index(full_stop) + 1
+                if each.finish == "stop":
+                    of_json(each.name)[2](tokenizer.decode(each.token_ids[n_before:]))
+                    n_whole += 1
+                else:
+                    n_cut_off += 1
+            print(f"\nreasoning{' and drafts' if drafts else ''}: {n_whole} whole texts, {n_thinking} without a text, ", end="")
+            print(f"{n_cut_off} of whose limit too little was left")
+            assert n_whole >= 20
+            assert n_cut_off <= server.log.read_text().count("which will be cut off: no text of the grammar")
+
+
+def test_offline_texts_and_beams(monkeypatch):
+    """`LLM` in this process."""
+    monkeypatch.setenv("MASKWRIGHT_VLLM", "1")
+    environment = {"VLLM_CPU_KVCACHE_SPACE": "1", "OMP_NUM_THREADS": "2", "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    from vllm import LLM, SamplingParams
+    from vllm.sampling_params import BeamSearchParams, StructuredOutputsParams
+
+    options = {"dtype": "bfloat16", "max_model_len": 256, "enforce_eager": True, "gpu_memory_utilization": 0.4}
+    llm = LLM(model=str(FOLDER), structured_outputs_config={"backend": "outlines"}, **options)
+    asked = [({"json": SCHEMAS["person"]}, is_json(SCHEMAS["person"])), ({"choice": ["yes", "no"]}, is_one_of(["yes", "no"]))]
+    asked += [({"regex": PATTERNS[0]}, is_match(PATTERNS[0])), ({"json_object": True}, is_json({"type": "object"}))]
+    params = [
+        SamplingParams(max_tokens=32, temperature=1, seed=n, structured_outputs=StructuredOutputsParams(**each))
+        for n, (each, _) in enumerate(asked * 4)
+    ]
+    outputs = llm.generate(["Ada Lovelace is"] * len(params), params, use_tqdm=False)
+    for output, (_, judge) in zip(outputs, asked * 4, strict=True):
+        judge(output.outputs[0].text)
+    refused = SamplingParams(max_tokens=3, structured_outputs=StructuredOutputsParams(json=SCHEMAS["person"]))
+    with pytest.raises(ValueError, match=r"fits 3 tokens: the shortest takes \d+"):
+        llm.generate(["Ada"], refused, use_tqdm=False)
+    # Without a max_tokens, what the context leaves is the limit.
+    for given in (None, 1000):
+        unlimited = SamplingParams(max_tokens=given, temperature=1, structured_outputs=StructuredOutputsParams(json_object=True))
+        prompt = {"prompt_token_ids": [100 + n for n in range(230)]}
+        (output,) = llm.generate([prompt], unlimited, use_tqdm=False)
+        assert isinstance(json.loads(output.outputs[0].text), dict) and output.outputs[0].finish_reason == "stop"
+    beams = BeamSearchParams(beam_width=3, max_tokens=20, structured_outputs=StructuredOutputsParams(regex=PATTERNS[0]))
+    (output,) = llm.beam_search([{"prompt": "The war ended on "}], beams)
+    print(f"\nbeams: {[sequence.text for sequence in output.sequences]}")
+    for sequence in output.sequences:
+        is_match(PATTERNS[0])(sequence.text.removeprefix("The war ended on ").removesuffix("<|im_end|>"))

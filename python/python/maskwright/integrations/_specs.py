@@ -1,0 +1,178 @@
+"""The grammars that the requests of a server ask for, compiled once each. What the adapters of servers share; knows no
+server.
+
+A server names a kind of request and gives a text. `Spec` is that, and the options that change the grammar. `Grammars`
+compiles specs for one tokenizer and keeps the ones used last. All of it may be called from any thread.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import threading
+from collections import OrderedDict
+from concurrent.futures import Future
+from typing import Any, Literal, NamedTuple
+
+from maskwright._maskwright import CompiledGrammar, Compiler, GrammarError, SchemaError
+
+Kind = Literal["json", "json_object", "regex", "choice", "grammar", "structural_tag"]
+Whitespace = Literal["flexible", "compact", "any"]
+
+#: How many grammars are kept. Their tables share the compiler's memory limit.
+N_KEPT = 512
+
+_UNTRUSTED_DEPTH = 256
+
+
+class Spec(NamedTuple):
+    """What a request asks for."""
+
+    kind: Kind
+    text: str
+    """A JSON Schema, a pattern, a JSON list of choices, a grammar, or a structural tag as JSON."""
+    whitespace: Whitespace = "flexible"
+    is_closed: bool = False
+    """Whether objects have no other properties than those that a schema names, unless it says otherwise."""
+
+
+class Grammars:
+    """The grammars of one compiler. `log` gets a line for each that is not enforced entirely."""
+
+    def __init__(self, compiler: Compiler, log: logging.Logger) -> None:
+        self.compiler = compiler
+        self._log = log
+        self._lock = threading.Lock()
+        #: The one used last is at the end. Those who ask for one that is being compiled wait for it.
+        self._kept: OrderedDict[Spec, Future[CompiledGrammar]] = OrderedDict()
+
+    def get(self, spec: Spec) -> CompiledGrammar:
+        """The grammar of a spec.
+
+        Raises maskwright.Error, which says where the spec is wrong.
+        """
+        with self._lock:
+            known = self._kept.get(spec)
+            made: Future[CompiledGrammar] = known or Future()
+            self._kept[spec] = made
+            self._kept.move_to_end(spec)
+            if len(self._kept) > N_KEPT:
+                self._kept.popitem(last=False)
+        if known is None:
+            try:
+                made.set_result(self._compile(spec))
+            except BaseException as error:
+                with self._lock:
+                    if self._kept.get(spec) is made:
+                        del self._kept[spec]
+                made.set_exception(error)
+        return made.result()
+
+    def _compile(self, spec: Spec) -> CompiledGrammar:
+        grammar = compile_spec(self.compiler, spec)
+        missing = [entry for entry in grammar.report if entry.status == "not enforced"]
+        if missing:
+            each = [f"{entry.keyword} at {entry.pointer or 'the root'}: {entry.reason}" for entry in missing]
+            text = spec.text if len(spec.text) <= 200 else spec.text[:200] + "…"
+            self._log.warning("not enforced in the %s %s: %s", spec.kind, text, "; ".join(each))
+        return grammar
+
+
+def compile_spec(compiler: Compiler, spec: Spec) -> CompiledGrammar:
+    """Compiles a spec. Keywords that cannot be enforced are left to the report.
+
+    Raises maskwright.Error, which says where the spec is wrong.
+    """
+    if spec.kind == "json":
+        schema = _closed(_parse(spec.text)) if spec.is_closed else spec.text
+        return compiler.compile_json_schema(schema, whitespace=spec.whitespace, strict=False)
+    if spec.kind == "json_object":
+        return compiler.compile_json_schema({"type": "object"}, whitespace=spec.whitespace)
+    if spec.kind == "regex":
+        return _compile_regex(compiler, spec.text)
+    if spec.kind == "choice":
+        choices = _parse(spec.text)
+        if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
+            raise GrammarError(f"the choices are {spec.text[:200]}, expected a JSON list of strings")
+        return compiler.compile_choice(choices)
+    if spec.kind == "structural_tag":
+        return compiler.compile_structural_tag(spec.text, whitespace=spec.whitespace, strict=False)
+    if is_gbnf(spec.text):
+        return compiler.compile_gbnf(spec.text)
+    return compiler.compile_lark(spec.text, whitespace=spec.whitespace)
+
+
+def is_gbnf(grammar: str) -> bool:
+    """Whether a grammar is in GBNF (`root ::= …`), and not in Lark's language (`start: …`): the first rule says it."""
+    for line in grammar.splitlines():
+        if re.match(r"\s*[\w-]+\s*::=", line):
+            return True
+        if re.match(r"\s*[?!]*\w+(\{\w+(\s*,\s*\w+)*\})?(\.-?\d+)?\s*:", line):
+            return False
+    return "::=" in grammar
+
+
+def whitespace_of(pattern: str) -> Whitespace:
+    """The white space between JSON's tokens that a pattern, such as Outlines takes, stands for.
+
+    Raises GrammarError for a pattern that isn't one of them.
+    """
+    if pattern == "":
+        return "compact"
+    blanks = re.fullmatch(r"\\s\*|\[((?:[ \t\n\r]|\\[tnrs])+)\]\*", pattern)
+    if blanks is not None and (r"\s" in pattern or re.search(r"\n|\\n", pattern) and " " in pattern):
+        return "any"
+    raise GrammarError(
+        f"whitespace_pattern {pattern!r} is not supported: expected '' for none, r'[ \\t\\n\\r]*' for any, or no pattern "
+        "for one space or line feeds with indentation"
+    )
+
+
+def _compile_regex(compiler: Compiler, pattern: str) -> CompiledGrammar:
+    """A pattern in Python's dialect, which most clients write, or else in JavaScript's (`(?<name>…)`, `\\p{L}`). Classes
+    such as `\\d` are those of ASCII in both: who writes `\\d+` for an amount doesn't want the digits of other scripts.
+    """
+    try:
+        return compiler.compile_regex("(?a)" + pattern, dialect="python")
+    except GrammarError:
+        pass
+    try:
+        return compiler.compile_regex(pattern, dialect="ecma")
+    except GrammarError:
+        # Says where in the client's own text the fault is.
+        return compiler.compile_regex(pattern, dialect="python")
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"not JSON: {error}") from None
+
+
+#: Keywords whose value is a schema, and keywords whose value is an object or an array of schemas.
+_SUBSCHEMAS = frozenset(
+    ("additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames")
+    + ("then", "unevaluatedItems", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "prefixItems")
+)
+_MAPS = ("$defs", "definitions", "dependentSchemas", "patternProperties", "properties")
+
+
+def _closed(schema: Any, depth: int = 0) -> Any:
+    """The schema with `additionalProperties: false` wherever properties are named and nothing is said about others."""
+    if depth > _UNTRUSTED_DEPTH:
+        raise SchemaError(f"the schema is nested more than {_UNTRUSTED_DEPTH} levels deep")
+    if isinstance(schema, list):
+        return [_closed(each, depth + 1) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = dict(schema)
+    for keyword, value in schema.items():
+        if keyword in _SUBSCHEMAS:
+            made[keyword] = _closed(value, depth + 1)
+        elif keyword in _MAPS and isinstance(value, dict):
+            made[keyword] = {name: _closed(each, depth + 1) for name, each in value.items()}
+    if "properties" in schema or "patternProperties" in schema:
+        made.setdefault("additionalProperties", False)
+    return made

@@ -1,0 +1,407 @@
+"""The backend for vLLM, in an engine of fakes. `cargo xtask hosts vllm` runs the real one."""
+
+import importlib
+import json
+import logging
+import random
+import re
+import tomllib
+import weakref
+from pathlib import Path
+from types import SimpleNamespace
+
+import maskwright
+import numpy as np
+import pytest
+from conftest import unpack
+from fake_vllm import EOS, THINK_END, Request, VLLMValidationError, config, install
+from maskwright.integrations import _specs, vllm
+from maskwright.integrations._vllm_text import Text
+
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "tags": {"type": "array", "items": {"enum": ["ab", "no", "yes"]}}},
+    "required": ["name", "tags"],
+    "additionalProperties": False,
+}
+TAG = {"type": "tag", "begin": "<t>", "content": {"type": "json_schema", "json_schema": {"type": "boolean"}}, "end": "</t>"}
+LEGACY = {"structures": [{"begin": "<t>", "schema": {"type": "boolean"}, "end": "</t>"}], "triggers": ["<t"]}
+#: What requests ask for, and a judge of their texts that knows nothing of this package.
+ASKED = {
+    "json": ({"json": PERSON}, lambda text: set(json.loads(text)) == {"name", "tags"}),
+    "json text": ({"json": json.dumps(PERSON)}, lambda text: set(json.loads(text)) == {"name", "tags"}),
+    "json_object": ({"json_object": True}, lambda text: isinstance(json.loads(text), dict)),
+    "regex": ({"regex": r"(?P<a>[ab]{2,9})-(yes|no)*"}, lambda text: re.fullmatch("[ab]{2,9}-(yes|no)*", text)),
+    "choice": ({"choice": ["yes", "nobody", 'a "b"']}, lambda text: text in ("yes", "nobody", 'a "b"')),
+    "gbnf": ({"grammar": 'root ::= "(" root ")" | [0-9]+'}, lambda text: re.fullmatch(r"\(*\d+\)*", text)),
+    "lark": ({"grammar": 'start: NUMBER ("+" NUMBER)*\nNUMBER: /[1-9][0-9]*/'}, lambda text: eval(text) > 0),
+    "tag": (
+        {"structural_tag": json.dumps({"type": "structural_tag", "format": TAG})},
+        lambda text: text in ("<t>true</t>", "<t>false</t>"),
+    ),
+    "legacy tag": ({"structural_tag": json.dumps(LEGACY)}, lambda text: not re.search("<t(?!>(true|false)</t>)", text)),
+}
+
+
+@pytest.fixture
+def host(monkeypatch, tokenizer):
+    """The fakes with the adapter in them: makes requests that the server's check has let pass, and engines."""
+    monkeypatch.setenv(vllm.SWITCH, "1")
+    params_class, manager_class = install(monkeypatch)
+    vllm.register()
+    monkeypatch.setattr(vllm, "_read", lambda *_: tokenizer)
+    monkeypatch.setattr(vllm, "_GRAMMARS", weakref.WeakKeyDictionary())
+    hf = type("HfTokenizer", (), {"eos_token_id": EOS})()
+
+    def params(configured=None, **given):
+        made = params_class(**given)
+        configured = configured or config()
+        made._validate_structured_outputs(configured.model_config, configured.structured_outputs_config, hf)
+        return made
+
+    return SimpleNamespace(params=params, unchecked=params_class, manager=lambda given: manager_class(given, hf), tokenizer=hf)
+
+
+class Engine:
+    """Steps of many requests, with random tokens that the masks allow, and random drafts."""
+
+    def __init__(self, host, seed=0, drafts=0, **options):
+        self.manager, self.draw, self.n_drafts = host.manager(config(**options)), random.Random(seed), drafts
+        self.n_masks = 0
+
+    def add(self, *requests):
+        for request in requests:
+            self.manager.grammar_init(request)
+
+    def failure(self, request):
+        """The exception of compiling the grammar."""
+        return request.structured_output_request.future.exception()
+
+    def run(self, requests, stop=EOS):
+        """Writes the outputs of all requests. Returns those that were cut off at their limits."""
+        running = {request.request_id: request for request in requests}
+        cut_off = []
+        while running:
+            drafts = {name: self.drafts(request) for name, request in running.items() if self.n_drafts}
+            mask = self.manager.grammar_bitmask(running, list(running), drafts)
+            row = 0
+            for name, request in list(running.items()):
+                draft = drafts.get(name, [])
+                rows, row = mask[row : row + len(draft) + 1], row + len(draft) + 1
+                new = self.sample(request, rows, draft)
+                request.output += new
+                if len(request.output) >= request.max_tokens or new[-1] == stop:
+                    new = new[: len(new) - max(len(request.output) - request.max_tokens, 0)]
+                    del request.output[request.max_tokens :]
+                    del running[name]
+                    cut_off += [request] if new[-1] != stop else []
+                assert self.manager.accept_tokens(request, new)
+        return cut_off
+
+    def drafts(self, request):
+        tokens = [self.draw.choice([THINK_END, *range(257, 270), EOS, *b'{":,ab12']) for _ in range(self.n_drafts)]
+        forced = request.structured_output_request.grammar._begun().forced_tokens()[: self.n_drafts]
+        return self.manager.validate_tokens(request, tokens if self.draw.random() < 0.4 else forced)
+
+    def sample(self, request, rows, draft):
+        """A token by each row, as long as they are those of the draft."""
+        new = []
+        for i, mask_row in enumerate(rows):
+            self.n_masks += 1
+            allowed = [token for token in range(EOS + 1) if mask_row[token // 32] >> token % 32 & 1]
+            assert allowed
+            token = self.draw.choice(allowed)
+            # Random tokens often close nothing: those of several bytes do.
+            token = self.draw.choice([each for each in allowed if each > 256] or [token]) if self.draw.random() < 0.5 else token
+            if i < len(draft) and draft[i] in allowed and self.draw.random() < 0.7:
+                token = draft[i]
+            new.append(token)
+            if token == EOS or i == len(draft) or token != draft[i]:
+                return new
+        raise AssertionError
+
+
+def text_of(tokenizer, output):
+    assert output[-1] == EOS
+    return tokenizer.decode(output[:-1]).decode(errors="replace")
+
+
+@pytest.mark.parametrize("drafts", [0, 3])
+def test_all_kinds_in_one_batch_are_complete_within_their_limits(host, tokenizer, drafts):
+    n_texts = 0
+    for seed in range(6):
+        engine = Engine(host, seed, drafts)
+        draw = random.Random(seed)
+        requests = []
+        for name, (asked, _) in ASKED.items():
+            requests += [Request(name, host.params(max_tokens=draw.randint(24, 60), **asked))]
+        engine.add(*requests)
+        assert engine.run(requests) == []
+        for request in requests:
+            text = text_of(tokenizer, request.output)
+            assert ASKED[request.request_id][1](text), (request.request_id, text)
+            n_texts += 1
+    assert n_texts == 6 * len(ASKED) and engine.n_masks > 100
+
+
+@pytest.mark.parametrize("drafts", [0, 3])
+def test_what_reasoning_takes_is_not_the_text_s(host, tokenizer, drafts):
+    """The reasoning ends at a random place, also within drafts."""
+    n_with_reasoning = 0
+    for seed in range(12):
+        engine = Engine(host, seed, drafts)
+        request = Request("r", host.params(max_tokens=60, json=PERSON), reasoning=True)
+        engine.add(request)
+        draw = random.Random(seed)
+        while not request.structured_output_request.reasoning_ended:
+            # Some steps bring several tokens, as accepted drafts do, and then also the first of the text.
+            new = [65] * draw.randint(0, 4) + [THINK_END] * (draw.random() < 0.3 or request.num_output_tokens > 20)
+            new = new or [66]
+            if new[-1] == THINK_END:
+                new += b'{"name"'[: draw.randint(0, drafts)]
+            text = request.structured_output_request.grammar
+            rows = engine.manager.grammar_bitmask({"r": request}, ["r"], {"r": engine.manager.validate_tokens(request, new)})
+            if THINK_END in new:
+                # The mask after the drafts is that of a matcher with exactly what is left.
+                n_reasoning = request.num_output_tokens + new.index(THINK_END) + 1
+                twin = maskwright.Matcher(text._grammar, 60 - n_reasoning)
+                assert twin.accept_tokens(new[new.index(THINK_END) + 1 :]) == len(new) - new.index(THINK_END) - 1
+                expected = maskwright.allocate_token_bitmask(1, 300)
+                twin.fill_next_token_bitmask(expected)
+                assert (rows[-1] == expected[0]).all()
+            request.output += new
+            assert engine.manager.accept_tokens(request, new)
+        assert text._begun().max_tokens == 60 - n_reasoning
+        assert engine.run([request]) == []
+        text = text_of(tokenizer, request.output[n_reasoning:])
+        assert json.loads(text)["tags"] is not None and len(request.output) <= 60
+        n_with_reasoning += n_reasoning > 3
+    assert n_with_reasoning > 6
+
+
+def test_reasoning_that_leaves_too_little_is_logged(host, caplog):
+    engine = Engine(host)
+    request = Request("r", host.params(max_tokens=12, choice=["nobody"]), reasoning=True)
+    engine.add(request)
+    request.output += [65] * 9 + [THINK_END]
+    with caplog.at_level(logging.WARNING):
+        assert engine.manager.accept_tokens(request, request.output[:])
+        assert engine.run([request]) == [request]
+    assert "10 tokens were written before the text, which will be cut off: no text" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("asked", "place"),
+    [
+        ({"json": {"properties": {"a": {"type": "text"}}}}, "structured_outputs.json: `type` at /properties/a"),
+        ({"json": '{"type":'}, "structured_outputs.json: the schema is not JSON"),
+        ({"regex": "(a"}, "this group is not closed"),
+        ({"choice": "[1]"}, "expected a JSON list of strings"),
+        ({"grammar": "root ::= a"}, "grammar.gbnf:1:10"),
+        ({"grammar": "start: a"}, "grammar.lark:1:8"),
+        ({"structural_tag": '{"type":"structural_tag","format":{"type":"tog"}}'}, "/format"),
+        ({"json": {}, "whitespace_pattern": "[ ]?"}, "whitespace_pattern"),
+        ({"choice": ["yes"], "max_tokens": 1}, "with max_tokens=1: no text of the grammar fits 1 tokens: the shortest takes 2"),
+        ({"choice": ["yes"], "stop_token_ids": [256, ord("e")]}, "with stop_token_ids=[256, 101]: "),
+    ],
+)
+def test_a_bad_request_is_refused_by_the_server_and_fails_alone(host, tokenizer, asked, place):
+    with pytest.raises(VLLMValidationError) as refused:
+        host.params(**asked)
+    assert place in str(refused.value)
+    # If it reaches the engine all the same, the others go on.
+    good = Request("good", host.params(max_tokens=9, choice=["yes"]))
+    bad = Request("bad", host.unchecked(**{"max_tokens": 9} | asked))
+    engine = Engine(host)
+    engine.add(bad, good)
+    assert isinstance(engine.failure(bad), ValueError)
+    assert engine.run([good]) == [] and text_of(tokenizer, good.output) == "yes"
+
+
+def test_limits(host, monkeypatch):
+    def limit(params, max_model_len=1000, **options):
+        request = Request("r", params, **options)
+        engine = Engine(host, max_model_len=max_model_len)
+        engine.add(request)
+        failure = engine.failure(request)
+        return str(failure) if failure else request.structured_output_request.grammar._begun().max_tokens
+
+    params = host.params(max_tokens=40, choice=["yes"])
+    assert limit(params) == 40
+    assert limit(params, max_model_len=30, n_prompt=10) == 20
+    assert "shortest takes 2" in limit(params, max_model_len=11, n_prompt=10)
+    assert limit(params, resumable=True) is None
+    elsewhere = {"kv_transfer_params": {"do_remote_decode": True}}
+    assert limit(host.params(max_tokens=1, extra_args=elsewhere, choice=["yes"])) is None
+    monkeypatch.setenv(vllm.LIMIT_SWITCH, "0")
+    assert limit(host.params(max_tokens=1, choice=["yes"])) is None
+
+
+def test_stop_tokens_end_the_text_and_nothing_else(host):
+    b = ord("b")
+    params = host.params(max_tokens=20, regex="a[bc]*", stop_token_ids=[b])
+    request = Request("r", params)
+    engine = Engine(host)
+    engine.add(request)
+    text = request.structured_output_request.grammar
+    mask = engine.manager.grammar_bitmask({"r": request}, ["r"], {})
+    assert unpack(mask[0], 300) == [ord("a"), 267]  # "a" and "ab"
+    assert text.validate_tokens([b]) == [] and text.validate_tokens([ord("a"), b, b]) == [ord("a"), b]
+    assert text.accept_tokens("r", [ord("a"), ord("c"), b, b]) and text.is_terminated()
+    assert text.validate_tokens([b]) == []
+    text.rollback(1)
+    assert not text.is_terminated() and text.accept_tokens("r", [EOS]) and text.is_terminated()
+    text.reset()
+    assert not text.is_terminated() and not text.accept_tokens("r", [b])
+
+
+def test_batched_masks_are_those_of_each_row(host):
+    engine = Engine(host)
+    requests = {name: Request(name, host.params(max_tokens=40, **asked)) for name, (asked, _) in ASKED.items()}
+    engine.add(*requests.values())
+    # A row of reasoning among them is left alone.
+    requests["thinking"] = Request("thinking", host.params(max_tokens=40, choice=["yes"]), reasoning=True)
+    engine.add(requests["thinking"])
+    together = engine.manager.grammar_bitmask(requests, list(requests), {}).copy()
+    for row, request in enumerate(requests.values()):
+        alone = np.full((1, together.shape[1]), -1, dtype=np.int32)
+        if request.request_id != "thinking":
+            request.structured_output_request.grammar.fill_bitmask(alone, 0)
+            assert (alone != -1).any()
+        assert (together[row] == alone[0]).all()
+    assert not engine.manager.backend.batch.is_open and engine.manager.backend.batch.rows == []
+
+
+def test_a_mask_that_cannot_be_made_costs_one_request(host, compiler, caplog):
+    """The limit on parses of an ambiguous text is reached."""
+    few = maskwright.Compiler(compiler.tokenizer, limits={"max_threads": 8})
+    ambiguous = few.compile_lark('start: e\ne: "a" | e e | e e e', lexer="dynamic_complete")
+    engine = Engine(host)
+    requests = {name: Request(name, host.params(max_tokens=40, choice=["yes"])) for name in ("good", "bad")}
+    engine.add(*requests.values())
+    text = Text(ambiguous, batch=engine.manager.backend.batch)
+    requests["bad"].structured_output_request.future = SimpleNamespace(exception=lambda: None, result=lambda: text)
+    n_accepted = 0
+    while not text._error and n_accepted < 50:
+        mask = engine.manager.grammar_bitmask(requests, list(requests), {})
+        assert unpack(mask[0], 300) and (mask[0] != -1).any()
+        if not text._error and not text.accept_tokens("bad", [ord("a")]):
+            break
+        n_accepted += 1
+    assert text._error is not None, n_accepted
+    mask = engine.manager.grammar_bitmask(requests, list(requests), {})
+    assert (mask[1] == -1).all() and (mask[0] != -1).any()
+    assert not text.accept_tokens("bad", [ord("a")]) and text.validate_tokens([97]) == [] and not text.is_terminated()
+    assert "a request fails" in caplog.text
+
+
+def test_options_of_white_space_and_properties(host, tokenizer):
+    def grammar(asked, **options):
+        request = Request("r", host.params(config(**options), max_tokens=80, **asked))
+        engine = Engine(host, **options)
+        engine.add(request)
+        return maskwright.Matcher(request.structured_output_request.grammar._grammar)
+
+    def accepts(matcher, text):
+        return matcher.accept_bytes(text) and matcher.is_accepting()
+
+    schema = {"json": {"properties": {"a": {"properties": {"b": {}}, "type": "object"}}, "type": "object"}}
+    assert accepts(grammar(schema), '{"a": {"b": 1, "c": 2}, "d": 3}')
+    closed = {"disable_additional_properties": True}
+    for matcher in [grammar(schema | closed), grammar(schema, **closed)]:
+        assert accepts(matcher.fork(), '{"a": {"b": 1}}')
+        assert not matcher.accept_bytes('{"d"') and not matcher.accept_bytes('{"a": {"c"')
+    compact = {"disable_any_whitespace": True}
+    for matcher in [grammar(schema | compact), grammar(schema, **compact), grammar(schema | {"whitespace_pattern": ""})]:
+        assert accepts(matcher.fork(), '{"a":{}}') and not matcher.accept_bytes('{"a": ')
+    assert not accepts(grammar(schema), '{"a":   {}}')
+    assert accepts(grammar(schema | {"whitespace_pattern": r"[\n\t ]*"}), '{"a":   {}}')
+
+
+@pytest.mark.parametrize(
+    ("pattern", "yes", "no"),
+    [
+        (r"-?\d+", ["-12", "0"], ["٣", "-"]),
+        (r"(?i)ab\w", ["AbC"], ["abé"]),
+        (r"(?P<a>a)|(?P<b>b)", ["a"], ["ab"]),
+        (r"(?<a>a)\p{L}", ["aé"], ["a1"]),
+        (r"^a$", ["a"], ["aa"]),
+        (r"(?u)\d", ["٣"], ["a"]),
+    ],
+)
+def test_patterns_are_python_s_or_javascript_s(compiler, pattern, yes, no):
+    matcher = maskwright.Matcher(_specs.compile_spec(compiler, _specs.Spec("regex", pattern)))
+    for text, expected in [*((text, True) for text in yes), *((text, False) for text in no)]:
+        fork = matcher.fork()
+        assert (fork.accept_bytes(text) and fork.is_accepting()) == expected, text
+
+
+def test_what_is_not_enforced_is_logged_once(host, caplog):
+    schema = {"properties": {"a": {"not": {"type": "array", "uniqueItems": True}}}}
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            engine = Engine(host)
+            requests = [Request(str(n), host.params(max_tokens=40, json=schema)) for n in range(3)]
+            engine.add(*requests)
+            assert all(engine.failure(request) is None for request in requests)
+    lines = [line for line in caplog.messages if line.startswith("not enforced in the json ")]
+    assert len(lines) == 1 and "uniqueItems at /properties/a/not: it is not enforced below `not`" in lines[0], caplog.text
+
+
+@pytest.mark.parametrize(
+    ("grammar", "is_gbnf"),
+    [
+        ('root ::= "a"', True),
+        ("# a: comment\nroot ::= x\nx ::= [a-z]", True),
+        ('my-rule ::=\n "a"', True),
+        ('start: "a" "::="', False),
+        ("?start: x\nx.2: /a/", False),
+        ("// root ::= comment\nstart: X\nX: /a/i", False),
+        ('%import common.INT\nstart: INT', False),
+        ('list{x, sep}: x (sep x)*\nstart: list{"a", "::="}', False),
+    ],
+)
+def test_gbnf_and_lark_are_told_apart(grammar, is_gbnf):
+    assert _specs.is_gbnf(grammar) == is_gbnf
+
+
+def test_tokenizers_of_transformers(monkeypatch, tokenizer_file):
+    import tokenizers
+
+    class Fast:
+        backend_tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer_file))
+        eos_token_id = 7
+
+    model = SimpleNamespace(
+        get_vocab_size=lambda: 200_000, try_get_generation_config=lambda: {"eos_token_id": [9, 8]}
+    )
+    hf = Fast()
+    grammars = vllm.grammars_of(hf, model)
+    assert grammars is vllm.grammars_of(hf, model)
+    made = grammars.compiler.tokenizer
+    assert made.eos_token_ids == [7, 8, 9] and made.vocab_size == 200_000
+    with pytest.raises(maskwright.TokenizerError, match="fast tokenizer of transformers is expected.*not Slow"):
+        vllm.grammars_of(type("Slow", (), {"eos_token_id": 1})(), model)
+
+
+def test_register(monkeypatch):
+    params, manager = install(monkeypatch)
+    before = manager.grammar_init
+    for value in (None, "0", ""):
+        monkeypatch.setenv(vllm.SWITCH, value) if value is not None else monkeypatch.delenv(vllm.SWITCH, raising=False)
+        vllm.register()
+        assert manager.grammar_init is before
+    monkeypatch.setenv(vllm.SWITCH, "1")
+    vllm.register()
+    once = manager.grammar_init
+    vllm.register()
+    assert manager.grammar_init is once is not before
+    install(monkeypatch)[1]._get_constraint_bounds = None
+    with pytest.raises(RuntimeError, match="no StructuredOutputManager._get_constraint_bounds|no Manager._get"):
+        vllm.register()
+
+
+def test_the_entry_point_is_declared():
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    name, function = project["entry-points"]["vllm.general_plugins"]["maskwright"].split(":")
+    assert getattr(importlib.import_module(name), function) is vllm.register
