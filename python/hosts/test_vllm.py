@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tokenizers import Tokenizer
-from vllm_server import FOLDER, PATTERNS, SCHEMAS, Server, extra, is_json, is_match, is_one_of, of_json, requests
+from vllm_server import FOLDER, MODEL, PATTERNS, SCHEMAS, Server, extra, is_json, is_match, is_one_of, of_json, requests
 
 ON = {"MASKWRIGHT_VLLM": "1"}
 #: Without the adapter, `auto` would choose another backend for some requests.
@@ -61,6 +61,23 @@ def test_60_requests_at_once_and_a_bad_one(server):
     assert sum(bool(each.calls) for each in answers) >= 6
 
 
+def test_a_hostile_schema_holds_up_no_other_request(server):
+    """It would be compiled for 15 s, and is given up before; requests beside it are as fast as ever."""
+    schema = {"type": "integer"}
+    for _ in range(12):
+        schema = {"oneOf": [schema, {"type": "object", "properties": {"a": schema}}]}
+    hostile = "hostile", extra(json=schema), None
+    small = ("small", extra(choice=["yes", "no"]), is_one_of(["yes", "no"]))
+    start = time.monotonic()
+    answers = server.run([small] * 8, max_tokens=8)
+    alone = time.monotonic() - start
+    *answers, refused = server.run([small] * 8 + [hostile], max_tokens=8)
+    all_valid(answers)
+    slowest = max(each.seconds for each in answers)
+    print(f"\n8 small requests: {alone:.2f} s alone, {slowest:.2f} s beside a hostile one: {refused}")
+    assert "structured_outputs.json: " in refused.error and refused.seconds > 3 > slowest
+
+
 def test_texts_are_complete_within_their_limits(server):
     answers = server.run(limited(), max_tokens=(24, 64))
     print(f"\n{N_LIMITED} requests of 24 to 64 tokens: {summary(answers)}")
@@ -78,6 +95,16 @@ def test_a_limit_that_is_too_low_is_refused(server):
         (answer,) = server.run([of_json("order")], max_tokens=8, can_stream=can_stream)
         assert re.search(r"no text of the grammar fits 8 tokens: the shortest takes \d+", answer.error)
         assert answer.error.startswith("stream" if can_stream else "400")
+
+
+def test_guide(server):
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "vllm.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    example = example.replace("127.0.0.1:8000", f"127.0.0.1:{server.port}").replace("HuggingFaceTB/SmolLM2-135M-Instruct", MODEL)
+    names = {}
+    exec(compile(example, "vllm.md", "exec"), names)
+    assert names["done"].choices[0].finish_reason == "stop"
+    is_json(names["schema"])(names["done"].choices[0].message.content)
 
 
 def test_stop_tokens_do_not_cut_a_text_off(server):
@@ -174,6 +201,7 @@ def test_offline_texts_and_beams(monkeypatch):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     from vllm import LLM, SamplingParams
+    from vllm.exceptions import VLLMValidationError
     from vllm.sampling_params import BeamSearchParams, StructuredOutputsParams
 
     options = {"dtype": "bfloat16", "max_model_len": 256, "enforce_eager": True, "gpu_memory_utilization": 0.4}
@@ -188,7 +216,7 @@ def test_offline_texts_and_beams(monkeypatch):
     for output, (_, judge) in zip(outputs, asked * 4, strict=True):
         judge(output.outputs[0].text)
     refused = SamplingParams(max_tokens=3, structured_outputs=StructuredOutputsParams(json=SCHEMAS["person"]))
-    with pytest.raises(ValueError, match=r"fits 3 tokens: the shortest takes \d+"):
+    with pytest.raises(VLLMValidationError, match=r"fits 3 tokens: the shortest takes \d+"):
         llm.generate(["Ada"], refused, use_tqdm=False)
     # Without a max_tokens, what the context leaves is the limit.
     for given in (None, 1000):

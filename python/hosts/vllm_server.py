@@ -212,7 +212,15 @@ class Answer:
         return f"{self.name}: {self.error or self.wrong or 'valid'} ({self.finish}) {self.text[:200]!r} {self.calls}"
 
 
-async def ask(client, n, name, asked, judge, max_tokens=None, temperature=1.0, can_stream=True):
+async def ask(client, n, name, *given, **options):
+    """One request, timed."""
+    start = time.monotonic()
+    answer = await answer_of(client, n, name, *given, **options)
+    answer.seconds = time.monotonic() - start
+    return answer
+
+
+async def answer_of(client, n, name, asked, judge, max_tokens=None, temperature=1.0, can_stream=True):
     """One request, every third one streamed."""
     draw = random.Random(n)
     asked = dict(asked)

@@ -25,7 +25,7 @@ class Options(enum.Enum):
     STRUCTURAL_TAG = enum.auto()
 
 
-class VLLMValidationError(ValueError):
+class VLLMValidationError(Exception):
     pass
 
 
@@ -161,7 +161,17 @@ def classes():
             request.structured_output_request.reasoning_ended = True
             return request.structured_output_request.grammar.accept_tokens(request.request_id, tokens[start:])
 
-    return SamplingParams, Manager
+    class AsyncLLM:
+        def __init__(self, config, tokenizer):
+            self.vllm_config, self.input_processor, self.added = config, SimpleNamespace(tokenizer=tokenizer), []
+
+        async def add_request(self, request_id, prompt, params, priority=0):
+            """Checks on the thread of the event loop."""
+            given = self.vllm_config.model_config, self.vllm_config.structured_outputs_config, self.input_processor.tokenizer
+            params._validate_structured_outputs(*given)
+            self.added.append((request_id, priority))
+
+    return SamplingParams, Manager, AsyncLLM
 
 
 EOS, THINK_END = 270, 0
@@ -177,8 +187,8 @@ def config(max_model_len=1000, **options):
 
 
 def install(monkeypatch):
-    """Puts the modules in place, until the test ends. Returns the two classes."""
-    params, manager = classes()
+    """Puts the modules in place, until the test ends. Returns the classes."""
+    params, manager, engine = classes()
 
     def module(name, **names):
         made = types.ModuleType(name)
@@ -190,6 +200,8 @@ def install(monkeypatch):
     module("vllm.exceptions", VLLMValidationError=VLLMValidationError)
     module("vllm.sampling_params", SamplingParams=params)
     module("vllm.v1")
+    module("vllm.v1.engine")
+    module("vllm.v1.engine.async_llm", AsyncLLM=engine)
     module("vllm.v1.structured_output", StructuredOutputManager=manager)
     module("vllm.v1.structured_output.request", get_structured_output_key=get_structured_output_key)
     module(
@@ -202,4 +214,4 @@ def install(monkeypatch):
     # The adapter makes its rows by torch, which need not be there.
     torch = {"int32": np.int32, "full": lambda shape, value, dtype: np.full(shape, value, dtype=dtype)}
     module("torch", **torch)
-    return params, manager
+    return params, manager, engine

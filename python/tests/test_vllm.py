@@ -1,10 +1,12 @@
 """The backend for vLLM, in an engine of fakes. `cargo xtask hosts vllm` runs the real one."""
 
+import asyncio
 import importlib
 import json
 import logging
 import random
 import re
+import time
 import tomllib
 import weakref
 from pathlib import Path
@@ -47,7 +49,7 @@ ASKED = {
 def host(monkeypatch, tokenizer):
     """The fakes with the adapter in them: makes requests that the server's check has let pass, and engines."""
     monkeypatch.setenv(vllm.SWITCH, "1")
-    params_class, manager_class = install(monkeypatch)
+    params_class, manager_class, engine_class = install(monkeypatch)
     vllm.register()
     monkeypatch.setattr(vllm, "_read", lambda *_: tokenizer)
     monkeypatch.setattr(vllm, "_GRAMMARS", weakref.WeakKeyDictionary())
@@ -59,7 +61,12 @@ def host(monkeypatch, tokenizer):
         made._validate_structured_outputs(configured.model_config, configured.structured_outputs_config, hf)
         return made
 
-    return SimpleNamespace(params=params, unchecked=params_class, manager=lambda given: manager_class(given, hf), tokenizer=hf)
+    return SimpleNamespace(
+        params=params,
+        unchecked=params_class,
+        manager=lambda given: manager_class(given, hf),
+        server=lambda: engine_class(config(), hf),
+    )
 
 
 class Engine:
@@ -216,6 +223,35 @@ def test_a_bad_request_is_refused_by_the_server_and_fails_alone(host, tokenizer,
     engine.add(bad, good)
     assert isinstance(engine.failure(bad), ValueError)
     assert engine.run([good]) == [] and text_of(tokenizer, good.output) == "yes"
+
+
+def test_a_grammar_that_takes_long_holds_up_no_other_request(host, monkeypatch):
+    """Of the checks, only what is kept by then runs on the thread of the event loop."""
+    server, compile_spec, order = host.server(), _specs.compile_spec, []
+
+    def slow(compiler, spec, cancel):
+        while spec.text == "[]" and not cancel.is_cancelled:
+            time.sleep(0.01)
+        order.append(spec.text)
+        if cancel.is_cancelled:
+            raise maskwright.CancelledError
+        return compile_spec(compiler, spec, cancel)
+
+    async def all_of_them():
+        requests = [host.unchecked(max_tokens=9, choice=each) for each in ("[]", ["yes"], ["no"], "[1]")]
+        adding = [server.add_request(str(n), "prompt", params, priority=n) for n, params in enumerate(requests)]
+        return await asyncio.gather(*adding, return_exceptions=True)
+
+    monkeypatch.setattr(_specs, "compile_spec", slow)
+    monkeypatch.setattr(_specs, "COMPILE_SECONDS", 0.5)
+    refused = asyncio.run(all_of_them())
+    assert [str(each) if each else None for each in refused] == [
+        "structured_outputs.choice: compiling it took more than 0.5 s, which is the limit",
+        None,
+        None,
+        "structured_outputs.choice: the choices are [1], expected a JSON list of strings",
+    ]
+    assert order[-1] == "[]" and sorted(server.added) == [("1", 1), ("2", 2)]
 
 
 def test_limits(host, monkeypatch):
@@ -385,7 +421,7 @@ def test_tokenizers_of_transformers(monkeypatch, tokenizer_file):
 
 
 def test_register(monkeypatch):
-    params, manager = install(monkeypatch)
+    params, manager, _ = install(monkeypatch)
     before = manager.grammar_init
     for value in (None, "0", ""):
         monkeypatch.setenv(vllm.SWITCH, value) if value is not None else monkeypatch.delenv(vllm.SWITCH, raising=False)

@@ -15,13 +15,24 @@ from collections import OrderedDict
 from concurrent.futures import Future
 from typing import Any, Literal, NamedTuple
 
-from maskwright._maskwright import CompiledGrammar, Compiler, GrammarError, SchemaError
+from maskwright._maskwright import (
+    CancelledError,
+    CancelToken,
+    CompiledGrammar,
+    Compiler,
+    GrammarError,
+    LimitError,
+    SchemaError,
+)
 
 Kind = Literal["json", "json_object", "regex", "choice", "grammar", "structural_tag"]
 Whitespace = Literal["flexible", "compact", "any"]
 
 #: How many grammars are kept. Their tables share the compiler's memory limit.
 N_KEPT = 512
+
+#: How long a compilation may take. The compiler's own limits count work, and hold first for most grammars.
+COMPILE_SECONDS = 5.0
 
 _UNTRUSTED_DEPTH = 256
 
@@ -70,7 +81,7 @@ class Grammars:
         return made.result()
 
     def _compile(self, spec: Spec) -> CompiledGrammar:
-        grammar = compile_spec(self.compiler, spec)
+        grammar = self._compile_in_time(spec)
         missing = [entry for entry in grammar.report if entry.status == "not enforced"]
         if missing:
             each = [f"{entry.keyword} at {entry.pointer or 'the root'}: {entry.reason}" for entry in missing]
@@ -79,28 +90,40 @@ class Grammars:
         return grammar
 
 
-def compile_spec(compiler: Compiler, spec: Spec) -> CompiledGrammar:
+    def _compile_in_time(self, spec: Spec) -> CompiledGrammar:
+        cancel = CancelToken()
+        timer = threading.Timer(COMPILE_SECONDS, cancel.cancel)
+        timer.start()
+        try:
+            return compile_spec(self.compiler, spec, cancel)
+        except CancelledError:
+            raise LimitError(f"compiling it took more than {COMPILE_SECONDS} s, which is the limit") from None
+        finally:
+            timer.cancel()
+
+
+def compile_spec(compiler: Compiler, spec: Spec, cancel: CancelToken | None = None) -> CompiledGrammar:
     """Compiles a spec. Keywords that cannot be enforced are left to the report.
 
     Raises maskwright.Error, which says where the spec is wrong.
     """
     if spec.kind == "json":
         schema = _closed(_parse(spec.text)) if spec.is_closed else spec.text
-        return compiler.compile_json_schema(schema, whitespace=spec.whitespace, strict=False)
+        return compiler.compile_json_schema(schema, whitespace=spec.whitespace, strict=False, cancel=cancel)
     if spec.kind == "json_object":
-        return compiler.compile_json_schema({"type": "object"}, whitespace=spec.whitespace)
+        return compiler.compile_json_schema({"type": "object"}, whitespace=spec.whitespace, cancel=cancel)
     if spec.kind == "regex":
-        return _compile_regex(compiler, spec.text)
+        return _compile_regex(compiler, spec.text, cancel)
     if spec.kind == "choice":
         choices = _parse(spec.text)
         if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
             raise GrammarError(f"the choices are {spec.text[:200]}, expected a JSON list of strings")
-        return compiler.compile_choice(choices)
+        return compiler.compile_choice(choices, cancel=cancel)
     if spec.kind == "structural_tag":
-        return compiler.compile_structural_tag(spec.text, whitespace=spec.whitespace, strict=False)
+        return compiler.compile_structural_tag(spec.text, whitespace=spec.whitespace, strict=False, cancel=cancel)
     if is_gbnf(spec.text):
-        return compiler.compile_gbnf(spec.text)
-    return compiler.compile_lark(spec.text, whitespace=spec.whitespace)
+        return compiler.compile_gbnf(spec.text, cancel=cancel)
+    return compiler.compile_lark(spec.text, whitespace=spec.whitespace, cancel=cancel)
 
 
 def is_gbnf(grammar: str) -> bool:
@@ -129,19 +152,19 @@ def whitespace_of(pattern: str) -> Whitespace:
     )
 
 
-def _compile_regex(compiler: Compiler, pattern: str) -> CompiledGrammar:
+def _compile_regex(compiler: Compiler, pattern: str, cancel: CancelToken | None) -> CompiledGrammar:
     """A pattern in Python's dialect, which most clients write, or else in JavaScript's (`(?<name>…)`, `\\p{L}`). Classes
     such as `\\d` are those of ASCII in both: who writes `\\d+` for an amount doesn't want the digits of other scripts.
     """
     try:
-        return compiler.compile_regex("(?a)" + pattern, dialect="python")
+        return compiler.compile_regex("(?a)" + pattern, dialect="python", cancel=cancel)
     except GrammarError:
         pass
     try:
-        return compiler.compile_regex(pattern, dialect="ecma")
+        return compiler.compile_regex(pattern, dialect="ecma", cancel=cancel)
     except GrammarError:
         # Says where in the client's own text the fault is.
-        return compiler.compile_regex(pattern, dialect="python")
+        return compiler.compile_regex(pattern, dialect="python", cancel=cancel)
 
 
 def _parse(text: str) -> Any:

@@ -1,10 +1,11 @@
 """Structured outputs of vLLM: with `MASKWRIGHT_VLLM=1` in its environment, Maskwright does them all.
 
 vLLM calls `register` in each of its processes, through the entry point `vllm.general_plugins`. It has no registry for
-backends, so `register` puts functions around four methods:
+backends, so `register` puts functions around some methods:
 
 * `SamplingParams._validate_structured_outputs`, in the API server: a request that cannot be served is refused there,
   with a message that says where it is wrong. (An error of the engine reaches the client as "Internal server error".)
+  `AsyncLLM.add_request` does it on another thread first, so that a grammar that takes long holds up no other request.
 * `StructuredOutputManager.grammar_init`, in the engine: the backend is ours, whatever `--structured-outputs-config`
   names. `_create_grammar` compiles in vLLM's threads, and knows the request's limit.
 * `StructuredOutputManager._get_constraint_bounds`: says how many tokens come before the text.
@@ -16,6 +17,7 @@ request is checked.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
 import threading
@@ -81,6 +83,7 @@ def register() -> None:
         return
     import vllm.v1.structured_output.backend_outlines as slot
     from vllm.sampling_params import SamplingParams
+    from vllm.v1.engine.async_llm import AsyncLLM
     from vllm.v1.structured_output import StructuredOutputManager as Manager
     from vllm.v1.structured_output.backend_types import StructuredOutputBackend, StructuredOutputGrammar
 
@@ -92,6 +95,7 @@ def register() -> None:
     slot.OutlinesBackend = Backend
     slot.validate_structured_output_request_outlines = lambda params: None
     _wrap(SamplingParams, "_validate_structured_outputs", _validate)
+    _wrap(AsyncLLM, "add_request", _add_request)
     _wrap(Manager, "grammar_init", _grammar_init)
     _wrap(Manager, "_create_grammar", _create_grammar)
     _wrap(Manager, "_get_constraint_bounds", _get_constraint_bounds)
@@ -121,8 +125,9 @@ def _wrap(owner: Any, name: str, function: Any) -> None:
     setattr(owner, name, wrapped)
 
 
-def _validate(method: Any, params: Any, model_config: Any, config: Any, tokenizer: Any) -> None:
+def _validate(method: Any, params: Any, model_config: Any, structured_outputs_config: Any, tokenizer: Any) -> None:
     """Refuses a request that cannot be served, in the API server. The method checks what all backends have in common."""
+    config = structured_outputs_config
     method(params, model_config, None if config is None else SimpleNamespace(backend="outlines"), tokenizer)
     asked = params.structured_outputs
     if config is None or asked is None:
@@ -145,6 +150,14 @@ def _validate(method: Any, params: Any, model_config: Any, config: Any, tokenize
     except ValueError as error:
         given = ("" if limit is None else f" max_tokens={limit}") + (f" stop_token_ids={stops}" if stops else "")
         raise VLLMValidationError(f"structured_outputs with{given}: {error}") from error
+
+
+async def _add_request(method: Any, engine: Any, request_id: Any, prompt: Any, params: Any, *rest: Any, **keywords: Any) -> Any:
+    if getattr(params, "structured_outputs", None) is not None:
+        config = engine.vllm_config
+        given = config.model_config, config.structured_outputs_config, engine.input_processor.tokenizer
+        await asyncio.to_thread(params._validate_structured_outputs, *given)
+    return await method(engine, request_id, prompt, params, *rest, **keywords)
 
 
 def _grammar_init(method: Any, manager: Any, request: Any) -> None:
@@ -173,14 +186,21 @@ def _get_constraint_bounds(
     return bounds
 
 
-def _grammar_bitmask(method: Any, manager: Any, requests: Any, ids: Any, drafts: Mapping[str, list[int]]) -> Any:
+def _grammar_bitmask(
+    method: Any,
+    manager: Any,
+    requests: Any,
+    structured_output_request_ids: Any,
+    scheduled_spec_decode_tokens: Mapping[str, list[int]],
+) -> Any:
+    drafts = scheduled_spec_decode_tokens
     backend = manager.backend
     if not isinstance(backend, Backend) or any(drafts.values()):
-        return method(manager, requests, ids, drafts)
+        return method(manager, requests, structured_output_request_ids, drafts)
     backend.batch.is_open = True
     try:
         # An array over the memory of the rows.
-        return method(manager, requests, ids, drafts)
+        return method(manager, requests, structured_output_request_ids, drafts)
     finally:
         backend.batch.fill()
 
