@@ -4,4 +4,5 @@
 * `maskwright.integrations.llama_cpp.LogitsProcessor`: for llama-cpp-python.
 * `maskwright.integrations.outlines.processor`: for `outlines.Generator`.
 * `maskwright.integrations.vllm`: vLLM finds it by itself; `MASKWRIGHT_VLLM=1` turns it on.
+* `maskwright.integrations.sglang`: SGLang finds it by itself; `--grammar-backend maskwright` chooses it.
 """
