@@ -178,7 +178,10 @@ impl Template {
 /// end-of-sequence token follows, and then more of these, or `padding_id` (a token without text, for models that pad
 /// with a token of its own). A call that refuses or raises leaves the canvas unchanged.
 ///
-/// Raises ValueError if a token is not in the vocabulary or the padding matches as text, GrammarError if infilling
+/// `mask_id`, the token that the model reads at a masked position, is never a part of the text, even where the grammar
+/// allows any token.
+///
+/// Raises ValueError if a token is not in the vocabulary or one of those two matches as text, GrammarError if infilling
 /// is not supported for this kind of grammar, LimitError if there are too many positions.
 ///
 /// >>> tokenizer = Tokenizer.from_tokens([b"(", b")", b"()", b"</s>"], eos_token_ids=[3])
@@ -197,14 +200,15 @@ pub(crate) struct Canvas {
 #[pymethods]
 impl Canvas {
     #[new]
-    #[pyo3(signature = (grammar, positions, *, padding_id=None))]
+    #[pyo3(signature = (grammar, positions, *, padding_id=None, mask_id=None))]
     fn new(
         grammar: &Bound<'_, CompiledGrammar>,
         positions: Vec<Option<Int>>,
         padding_id: Option<Int>,
+        mask_id: Option<Int>,
     ) -> PyResult<Canvas> {
         let positions: Vec<Option<TokenId>> = positions.into_iter().map(|id| id.map(token_id)).collect();
-        let config = CanvasConfig::with_padding(padding_id.map(token_id));
+        let config = CanvasConfig::with_padding(padding_id.map(token_id)).and_mask(mask_id.map(token_id));
         let infiller = infiller(grammar)?;
         let made = detached(grammar.py(), || maskwright::Canvas::new(&infiller, &positions, config))?;
         let canvas = Guarded::new(made.or_raise()?);

@@ -114,3 +114,10 @@ def test_canvases(compiler: Compiler) -> None:
     assert mask[0, 0] == 1 << SEP | 1 << END_THINK
     assert not canvas.set(0, SEP) and canvas.set(0, THINK) and canvas.set(2, SEP)
     assert canvas.complete() in ([THINK, A, SEP], [THINK, B, SEP])
+    anything = compiler.compile_lark('start: "a" <[*]>', lexer="dynamic_complete")
+    canvas = maskwright.Canvas(anything, [None, None], mask_id=SEP)
+    canvas.fill_bitmask(1, mask)
+    assert mask[0, 0] == sum(1 << id for id in range(len(TOKENS)) if id not in (SEP, EOS))
+    assert not canvas.set(1, SEP) and not maskwright.Canvas(anything, [A, SEP], mask_id=SEP).is_possible()
+    with pytest.raises(ValueError, match="names the token"):
+        maskwright.Canvas(compiler.compile_gbnf("root ::= <[4]>"), [None], mask_id=SEP)

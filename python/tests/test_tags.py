@@ -51,7 +51,7 @@ def test_a_saved_tag_is_the_same(compiler):
         ({"format": {"type": "any_txt"}}, maskwright.GrammarError, "/format/type", "`any_text`"),
         ({"format": {"type": "token", "token": "<nothing>"}}, maskwright.GrammarError, "/format/token", None),
         ({"format": {"type": "token", "token": 1 << 30}}, maskwright.GrammarError, "/format/token", None),
-        ({"format": {"type": "json_schema", "json_schema": {"type": "intger"}}}, maskwright.SchemaError, "/format/json_schema", None),
+        ({"format": {"type": "json_schema", "json_schema": {"type": "nothing"}}}, maskwright.SchemaError, "/format/json_schema", None),
         ([], maskwright.GrammarError, "", None),
         ({"format": {"type": "any_text", "max_tokens": -3}}, maskwright.GrammarError, "/format/max_tokens", None),
         ({"format": float("nan")}, maskwright.GrammarError, None, None),

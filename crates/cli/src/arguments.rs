@@ -313,6 +313,9 @@ pub(crate) struct Check {
     /// byte by byte
     #[arg(long, value_name = "FILE|NAME")]
     pub(crate) tokenizer: Option<String>,
+    /// Read the names of the tokenizer's special tokens in the text as these tokens, not as text
+    #[arg(long, requires = "tokenizer")]
+    pub(crate) special: bool,
     /// Print the verdict as a JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -388,6 +391,9 @@ pub(crate) struct Mask {
     /// The text so far
     #[arg(long, short, value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
     pub(crate) prefix: String,
+    /// Read the names of special tokens in the text so far as these tokens, not as text
+    #[arg(long)]
+    pub(crate) special: bool,
     /// List at most N tokens; 0: all
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: usize,

@@ -8,7 +8,8 @@ use crate::arguments::Check;
 use crate::frame::Place;
 use crate::grammar::Source;
 use crate::outcome::{Outcome, print_json, say};
-use crate::{bytes, input, model};
+use crate::pieces::Read;
+use crate::{bytes, input, model, pieces};
 
 /// What `check` found.
 struct Verdict {
@@ -40,7 +41,7 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<Outcome> {
     };
     let start = Matcher::new(&grammar);
     let is_file = arguments.text.is_none();
-    let verdict = judge(&start, tokenizer.as_ref(), &text, is_file)?;
+    let verdict = judge(&start, tokenizer.as_ref(), arguments.special, &text, is_file)?;
     let place = Place::new(&text, verdict.n_viable);
     if arguments.json {
         print_json(&json!({
@@ -63,17 +64,19 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<Outcome> {
 fn judge(
     start: &Matcher,
     tokenizer: Option<&Tokenizer>,
+    has_special: bool,
     text: &[u8],
     is_file: bool,
 ) -> anyhow::Result<Verdict> {
-    let (mut matcher, n_viable) = (start.fork(), start.validate_bytes(text)?);
+    let mut matcher = start.fork();
+    let Read { n_viable, refused } = pieces::read(&mut matcher, text, tokenizer.filter(|_| has_special))?;
     let without = input::without_line_end(text).filter(|_| is_file).map_or(text.len(), <[u8]>::len);
-    matcher.accept_bytes(&text[..n_viable])?;
     let is_prefix = n_viable == text.len() || n_viable == without;
     let is_member = is_prefix && matcher.is_accepting();
     let without_line_end = is_member && n_viable < text.len();
     let expected = if is_member { Vec::new() } else { matcher.expected()? };
     let token = match tokenizer {
+        _ if has_special => refused,
         Some(tokenizer) => refused_token(start, tokenizer, &text[..without.max(n_viable)], is_member)?,
         None => None,
     };

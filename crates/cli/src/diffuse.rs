@@ -12,7 +12,7 @@ use maskwright_decode::{
     CanvasConstraint, CanvasTask, FillConfig, FillEvent, FilledCanvas, GrammarCanvas, SamplerConfig,
     fill_canvases,
 };
-use maskwright_models::{BUILTIN_SCHEMAS, BuiltinDiffusion, builtin_diffusion};
+use maskwright_models::{BUILTIN_SCHEMAS, BuiltinDiffusion, DiffusionConfig, builtin_diffusion};
 use serde_json::json;
 
 use crate::arguments::{Infill, JsonArgument};
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Infill) -> anyhow::Result<Outcome> {
         None
     } else {
         let infiller = grammar.infiller(&Default::default())?;
-        let mut canvas = canvas(&infiller, &positions, builtin.model.config().pad_id)?;
+        let mut canvas = canvas(&infiller, &positions, builtin.model.config())?;
         if !canvas.is_possible()? {
             let n_positions = positions.len();
             say(format_args!("the canvas cannot be filled: {n_positions} positions, one token each"));
@@ -61,9 +61,14 @@ pub(crate) fn run(arguments: &Infill) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn canvas(infiller: &Infiller, positions: &[Option<u32>], pad_id: u32) -> anyhow::Result<GrammarCanvas> {
+fn canvas(
+    infiller: &Infiller,
+    positions: &[Option<u32>],
+    model: &DiffusionConfig,
+) -> anyhow::Result<GrammarCanvas> {
     let positions: Vec<Option<TokenId>> = positions.iter().map(|id| id.map(TokenId)).collect();
-    let config = CanvasConfig::with_padding(Some(TokenId(pad_id)));
+    let config =
+        CanvasConfig::with_padding(Some(TokenId(model.pad_id))).and_mask(Some(TokenId(model.mask_id)));
     Ok(GrammarCanvas::new(Canvas::new(infiller, &positions, config)?))
 }
 

@@ -24,6 +24,7 @@ mod lr;
 mod mask;
 mod model;
 mod outcome;
+mod pieces;
 mod progress;
 mod prompt;
 mod pull;

@@ -10,7 +10,7 @@ use crate::arguments::Mask;
 use crate::frame::Place;
 use crate::grammar::Source;
 use crate::outcome::{Outcome, print_json, say};
-use crate::{bytes, model};
+use crate::{bytes, model, pieces};
 
 /// Lists the mask, or explains tokens.
 pub(crate) fn run(arguments: &Mask) -> anyhow::Result<Outcome> {
@@ -21,8 +21,8 @@ pub(crate) fn run(arguments: &Mask) -> anyhow::Result<Outcome> {
     let grammar = source.compile(&tokenizer, None)?;
     let mut matcher = Matcher::new(&grammar);
     let prefix = arguments.prefix.as_bytes();
-    let n_viable = matcher.validate_bytes(prefix)?;
-    matcher.accept_bytes(&prefix[..n_viable])?;
+    let special = arguments.special.then_some(&tokenizer);
+    let n_viable = pieces::read(&mut matcher, prefix, special)?.n_viable;
     if n_viable < prefix.len() {
         say(format_args!("no text of the language begins with the prefix: it leaves it at byte {n_viable}"));
         say(Place::new(prefix, n_viable));
@@ -66,6 +66,9 @@ fn id_of(token: &str, tokenizer: &Tokenizer) -> anyhow::Result<u32> {
         if id as usize >= n_vocab {
             bail!("there is no token {id}: the vocabulary has ids from 0 to {}", n_vocab.saturating_sub(1));
         }
+        return Ok(id);
+    }
+    if let Some(id) = tokenizer.special_token_id(token) {
         return Ok(id);
     }
     let ids = tokenizer.encode(token)?;

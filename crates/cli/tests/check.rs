@@ -143,3 +143,48 @@ fn every_stage_can_be_printed() {
     maskwright(&["debug", "rows", "--regex", "[0-9]+", "--prefix", "x"]).exits(1).says(&["byte 0"]);
     maskwright(&["debug", "dfa", "--regex", "a", "--terminal", "9"]).exits(2).says(&["no terminal 9"]);
 }
+
+/// Structural tags and special tokens, which the text has by name.
+#[test]
+fn structural_tags_and_special_tokens() {
+    let tag = r#"{"format": {"type": "tag", "begin": "<f=", "content": {"type": "regex", "pattern": "[0-9]+"}, "end": ">"}}"#;
+    maskwright(&["check", "--structural-tag", tag, "--text", "<f=12>"]).exits(0);
+    maskwright(&["check", "--structural-tag", tag, "--text", "<f=x>"])
+        .exits(1)
+        .says(&["\"x\" cannot come here"]);
+    maskwright(&["check", "--structural-tag", r#"{"format": {"type": "tga"}}"#, "--text", ""])
+        .exits(2)
+        .says(&["/format", "tag"]);
+    let ended = r#"root ::= [a-z]+ <|endofprompt|> [0-9]"#;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ended.gbnf").display().to_string();
+    std::fs::write(&path, ended).unwrap();
+    let special = ["check", "--gbnf", &path, "--tokenizer", "o200k_base", "--special", "--text"];
+    maskwright(&[&special[..], &["abc<|endofprompt|>1"]].concat()).exits(0);
+    maskwright(&[&special[..], &["abc1"]].concat()).exits(1).says(&["<|endofprompt|>"]);
+    maskwright(&["check", "--gbnf", &path, "--tokenizer", "o200k_base", "--text", "abc<|endofprompt|>1"])
+        .exits(1);
+    maskwright(&[
+        "mask",
+        "--gbnf",
+        &path,
+        "--tokenizer",
+        "o200k_base",
+        "--special",
+        "--prefix",
+        "abc<|endofprompt|>",
+    ])
+    .exits(0);
+    let why = [
+        "mask",
+        "--gbnf",
+        &path,
+        "--tokenizer",
+        "o200k_base",
+        "--prefix",
+        "a",
+        "--explain",
+        "<|endofprompt|>",
+    ];
+    assert!(maskwright(&why).exits(0).stdout.contains("is allowed"));
+}

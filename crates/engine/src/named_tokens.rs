@@ -242,6 +242,15 @@ impl NamedTokens {
         self.classes.get(usize::from(symbol)).map(|class| class.first)
     }
 
+    /// A token that `symbol` stands for and that is none of `others`: the one of least id.
+    pub fn first_but(&self, symbol: u8, others: &[TokenId]) -> Option<TokenId> {
+        let class = self.classes.get(usize::from(symbol))?;
+        if !others.contains(&class.first) {
+            return Some(class.first);
+        }
+        class.tokens.tokens().into_iter().find(|token| !others.contains(token))
+    }
+
     /// The token that `symbol` stands for, if it is a single one.
     pub fn only(&self, symbol: u8) -> Option<TokenId> {
         self.classes.get(usize::from(symbol)).filter(|class| class.n_tokens == 1).map(|class| class.first)

@@ -21,12 +21,26 @@ pub struct CanvasConfig {
     /// The token that a model fills up with after EOS, if that is not EOS itself. It must be one that never matches as
     /// text.
     pub padding: Option<TokenId>,
+    /// The token that stands for a masked position in the model's input. It is never a part of the text, even where the
+    /// grammar allows any token, and must be one that never matches as text.
+    pub mask: Option<TokenId>,
 }
 
 impl CanvasConfig {
     /// The default, with this padding.
     pub fn with_padding(padding: Option<TokenId>) -> CanvasConfig {
-        CanvasConfig { padding }
+        CanvasConfig { padding, mask: None }
+    }
+
+    /// The same with this token for masked positions.
+    #[must_use]
+    pub fn and_mask(self, mask: Option<TokenId>) -> CanvasConfig {
+        CanvasConfig { mask, ..self }
+    }
+
+    /// The tokens that are no part of a text.
+    fn blanks(&self) -> Vec<TokenId> {
+        self.padding.into_iter().chain(self.mask).collect()
     }
 }
 
@@ -82,7 +96,8 @@ impl Canvas {
     /// A canvas; `None` is a masked position. Nothing is computed yet.
     ///
     /// # Errors
-    /// If a token is not in the vocabulary, padding matches as text, or there are more positions than the limit.
+    /// If a token is not in the vocabulary, padding or the mask token matches as text or is named by the grammar, or there are
+    /// more positions than the limit.
     pub fn new(
         infiller: &Infiller,
         positions: &[Option<TokenId>],
@@ -93,11 +108,15 @@ impl Canvas {
             return Err(InfillError::too_long(positions.len(), limit).into());
         }
         let infiller = infiller.clone();
-        for &token in positions.iter().flatten().chain(&config.padding) {
+        let blanks = config.blanks();
+        for &token in positions.iter().flatten().chain(&blanks) {
             infiller.check_token(token)?;
         }
-        if let Some(padding) = config.padding.filter(|&id| infiller.vocabulary().token_bytes(id).is_some()) {
-            return Err(InfillError::padding_is_text(padding.0).into());
+        if let Some(blank) = blanks.iter().find(|&&id| infiller.vocabulary().token_bytes(id).is_some()) {
+            return Err(InfillError::padding_is_text(blank.0).into());
+        }
+        if infiller.names_only(&blanks) {
+            return Err(InfillError::blank_is_named().into());
         }
         Ok(Canvas {
             parse: Choices::new(&infiller),
@@ -217,10 +236,11 @@ impl Canvas {
         self.refresh()?;
         let Some(found) = self.parse.fillings(&self.choices())? else { return Ok(None) };
         let Filled { end, fillings, .. } = found;
+        let blanks = self.config.blanks();
         let mut filled = self.positions.clone();
         for filling in fillings {
             if let Filling::Token { position, token } = filling {
-                filled[position] = Some(self.infiller.token_of(token));
+                filled[position] = Some(self.infiller.token_of(token, &blanks));
             }
         }
         let eos = self.infiller.vocabulary().eos_token_ids().first().copied().map(TokenId);
@@ -243,6 +263,9 @@ impl Canvas {
         mask.fill(0);
         self.refresh()?;
         self.parse.add_tokens(position, mask)?;
+        for TokenId(blank) in self.config.blanks() {
+            mask[blank as usize / 32] &= !(1 << (blank % 32));
+        }
         self.add_tail(position, mask)
     }
 
@@ -279,6 +302,7 @@ impl Canvas {
     fn choices(&self) -> Vec<Choice> {
         let pieces = |position: &Option<TokenId>| match *position {
             None => vec![Piece::Token],
+            Some(token) if self.config.blanks().contains(&token) => vec![Piece::Stop],
             Some(token) => self.infiller.pieces(token),
         };
         self.positions.iter().map(|position| (pieces(position), None)).collect()

@@ -135,11 +135,19 @@ impl Infiller {
         pieces
     }
 
-    /// The token that an id of the engine stands for, one of several if it is a symbol of several.
-    pub(crate) fn token_of(&self, id: TokenId) -> TokenId {
+    /// The token that an id of the engine stands for: if it is a symbol of several, one that is none of `others`.
+    pub(crate) fn token_of(&self, id: TokenId, others: &[TokenId]) -> TokenId {
         let symbol = self.vocabulary().as_symbol(id);
-        let token = symbol.and_then(|symbol| self.named()?.first(symbol));
+        let token = symbol.and_then(|symbol| self.named()?.first_but(symbol, others));
         token.unwrap_or(id)
+    }
+
+    /// Whether the grammar names a token by its id where none but `tokens` may stand.
+    pub(crate) fn names_only(&self, tokens: &[TokenId]) -> bool {
+        tokens.iter().any(|&token| {
+            let named = self.named().and_then(|named| Some((named, named.symbol(token)?)));
+            named.is_some_and(|(named, symbol)| named.first_but(symbol, tokens).is_none())
+        })
     }
 
     /// A text of the engine as a person reads it: with the names of tokens in place of their symbols.

@@ -32,6 +32,7 @@ enum Kind {
     MaskTooShort { given: usize, needed: usize },
     TooManyReadings { limit: usize },
     TokenLimits,
+    BlankIsNamed,
     Watched,
 }
 
@@ -103,6 +104,11 @@ impl InfillError {
 
     pub(crate) fn padding_is_text(id: u32) -> InfillError {
         InfillError(Kind::PaddingIsText { id })
+    }
+
+    /// The grammar asks for the token of padding or of masked positions.
+    pub(crate) fn blank_is_named() -> InfillError {
+        InfillError(Kind::BlankIsNamed)
     }
 
     /// A part of the grammar may use a limited number of tokens.
@@ -208,8 +214,11 @@ impl fmt::Display for InfillError {
                 write!(f, "{given} positions are more than the limit of {limit}")
             }
             Kind::PaddingIsText { id } => {
-                write!(f, "token {id} cannot be padding: it matches as text, and only others may")
+                write!(f, "token {id} cannot be padding or stand for masked positions: it matches as text")
             }
+            Kind::BlankIsNamed => f.write_str(
+                "the grammar names the token of padding or of masked positions, which is no part of a text",
+            ),
             Kind::TokenLimits => f.write_str(
                 "a part of the grammar has a limit on tokens (`max_tokens`), which templates and canvases do not count",
             ),

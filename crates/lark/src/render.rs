@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use maskwright_grammar::TokenSet;
+use maskwright_lexing::{LarkTerminal, PatternNode};
+
 use crate::LarkGrammar;
 
 impl fmt::Display for LarkGrammar {
@@ -21,6 +24,10 @@ impl fmt::Display for LarkGrammar {
         let names: Vec<&str> = self.names().collect();
         f.write_str(&self.lexed.rules.show_with(|terminal| names[terminal.index()].to_owned()))?;
         for (id, (terminal, regexp)) in self.lexed.terminals.iter().zip(&self.regexps).enumerate() {
+            if names_tokens(terminal) {
+                writeln!(f, "{}: (a token of the vocabulary)", terminal.name)?;
+                continue;
+            }
             write!(f, "{}: /", terminal.name)?;
             for c in regexp.chars() {
                 if c.is_control() { write!(f, "{}", c.escape_default())? } else { write!(f, "{c}")? }
@@ -37,6 +44,14 @@ impl fmt::Display for LarkGrammar {
             writeln!(f, "{name}: ({what})")?;
         }
         Ok(())
+    }
+}
+
+/// Whether the terminal is a set of tokens.
+fn names_tokens(terminal: &LarkTerminal) -> bool {
+    match terminal.pattern.node() {
+        PatternNode::Literal(word) => TokenSet::of_word(word).is_some(),
+        _ => false,
     }
 }
 

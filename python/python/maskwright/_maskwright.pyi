@@ -791,7 +791,12 @@ class Canvas:
     (False, True)
     """
     def __new__(
-        cls, grammar: CompiledGrammar, positions: Sequence[int | None], *, padding_id: int | None = None
+        cls,
+        grammar: CompiledGrammar,
+        positions: Sequence[int | None],
+        *,
+        padding_id: int | None = None,
+        mask_id: int | None = None,
     ) -> Canvas: ...
     def is_possible(self) -> bool:
         """Whether the masked positions can be filled."""

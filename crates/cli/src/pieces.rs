@@ -1,0 +1,70 @@
+//! Texts in which special tokens are written by name.
+
+use maskwright::{Matcher, TokenId, Tokenizer};
+
+/// A part of a text.
+enum Piece<'t> {
+    Text(&'t [u8]),
+    Token(u32),
+}
+
+/// How far a text can be read.
+pub(crate) struct Read {
+    /// The bytes that some text of the grammar goes on with.
+    pub(crate) n_viable: usize,
+    /// Why a token was refused, if one was.
+    pub(crate) refused: Option<String>,
+}
+
+/// Reads `text` with `matcher`, as far as that goes. With a tokenizer, the names of its special tokens stand for the tokens.
+pub(crate) fn read(matcher: &mut Matcher, text: &[u8], special: Option<&Tokenizer>) -> anyhow::Result<Read> {
+    let mut n_viable = 0;
+    for piece in split(text, special) {
+        match piece {
+            Piece::Text(piece) => {
+                let n_read = matcher.validate_bytes(piece)?;
+                matcher.accept_bytes(&piece[..n_read])?;
+                n_viable += n_read;
+                if n_read < piece.len() {
+                    return Ok(Read { n_viable, refused: None });
+                }
+            }
+            Piece::Token(id) => {
+                if !matcher.accept_token(TokenId(id))? {
+                    return Ok(Read { n_viable, refused: Some(matcher.explain(TokenId(id))?) });
+                }
+                n_viable += special.and_then(|tokenizer| name(tokenizer, id)).map_or(0, str::len);
+            }
+        }
+    }
+    Ok(Read { n_viable, refused: None })
+}
+
+fn name(tokenizer: &Tokenizer, id: u32) -> Option<&str> {
+    tokenizer.special_tokens().find(|&(special, _)| special == id).map(|(_, name)| name)
+}
+
+/// The text between special tokens, and these; the longest name at a place.
+fn split<'t>(text: &'t [u8], special: Option<&Tokenizer>) -> Vec<Piece<'t>> {
+    let names: Vec<(u32, &str)> = special.iter().flat_map(|tokenizer| tokenizer.special_tokens()).collect();
+    let mut pieces = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    while at < text.len() {
+        let named = names.iter().filter(|(_, name)| text[at..].starts_with(name.as_bytes()));
+        match named.max_by_key(|(_, name)| name.len()) {
+            Some(&(id, name)) => {
+                if start < at {
+                    pieces.push(Piece::Text(&text[start..at]));
+                }
+                pieces.push(Piece::Token(id));
+                at += name.len();
+                start = at;
+            }
+            None => at += 1,
+        }
+    }
+    if start < text.len() {
+        pieces.push(Piece::Text(&text[start..]));
+    }
+    pieces
+}
