@@ -19,7 +19,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +33,9 @@ from sglang.srt.constrained.base_grammar_backend import (
 )
 
 from maskwright._apply import apply_token_bitmask_inplace
-from maskwright._maskwright import CompiledGrammar, Compiler, GrammarError, Tokenizer, TokenizerError
-from maskwright.integrations._specs import N_KEPT, Grammars, Kind, Spec, Whitespace, is_gbnf, whitespace_of
+from maskwright._maskwright import CompiledGrammar, Compiler, Tokenizer, TokenizerError
+from maskwright.integrations._sglang_specs import as_format, as_structural_tag, whitespace_in, without_header
+from maskwright.integrations._specs import N_KEPT, Grammars, Kind, Spec, Whitespace
 from maskwright.integrations._text import Batch, Text, is_on
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
 
         Raises maskwright.Error for a frame that cannot be compiled.
         """
-        content = _as_format(grammar.spec)
+        content = as_format(grammar.spec)
         return None if content is None else self._grammar(Spec("structural_tag", json.dumps(frame(content)), self._whitespace))
 
     # What strict reasoning needs to change masks.
@@ -224,7 +224,7 @@ def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_id
     from sglang.srt.runtime_context import get_serving
 
     serving = get_serving()
-    backend = Backend(Compiler(_read(tokenizer, vocab_size, eos_token_ids)), _whitespace(serving))
+    backend = Backend(Compiler(_read(tokenizer, vocab_size, eos_token_ids)), whitespace_in(serving))
     _hook()
     if serving.reasoning_parser:
         parser = ReasoningParser(model_type=serving.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer)
@@ -246,17 +246,6 @@ def _read(tokenizer: Any, vocab_size: int, eos_token_ids: Any) -> Tokenizer:
         raise TokenizerError(f"a fast tokenizer of transformers is expected, not {type(tokenizer).__name__}") from error
 
 
-def _whitespace(serving: Any) -> Whitespace:
-    """What the command line says about white space in JSON.
-
-    Raises GrammarError for a pattern that is not supported.
-    """
-    if serving.constrained_json_disable_any_whitespace or serving.constrained_json_max_whitespace_cnt == 0:
-        return "compact"
-    pattern = serving.constrained_json_whitespace_pattern
-    return "flexible" if pattern is None else whitespace_of(pattern)
-
-
 _HOOKS = {
     "sglang.srt.constrained.grammar_manager.GrammarManager._apply_request_reasoning_config": "_bind_request",
     "sglang.srt.constrained.base_grammar_backend.BaseGrammarObject.fill_vocab_mask_batched": "_fill_batched",
@@ -269,11 +258,12 @@ def _hook() -> None:
 
     Raises RuntimeError if one of those doesn't exist.
     """
-    from sglang.srt.plugins.hook_registry import HookRegistry, HookType
+    from sglang.srt.plugins.hook_registry import HookRegistry, HookSource, HookType
 
+    source = HookSource(NAME, NAME)
     for target, name in _HOOKS.items():
         if target not in HookRegistry._patched:
-            HookRegistry.register(target, globals()[name], HookType.AROUND)
+            HookRegistry.register(target, globals()[name], HookType.AROUND, source=source)
     # Logs what it cannot do, and raises nothing.
     HookRegistry.apply_hooks()
     missing = _HOOKS.keys() - HookRegistry._patched
@@ -347,7 +337,7 @@ def _traverse_tree(
     tokens = draft_tokens.tolist()
     masks = np.empty((len(nodes), allocate_token_bitmask.shape[1]), dtype=np.int32)
     is_accepted = text.text.fill_draft_tree(parents, [tokens[node] for node in nodes], masks)
-    rows = allocate_token_bitmask.numpy()
+    rows = np.asarray(allocate_token_bitmask)
     for i, node in enumerate(nodes):
         if is_accepted[i] and tokens[node] not in text.text.ends:
             rows[node] = masks[i]
@@ -374,75 +364,3 @@ def _allocate(vocab_size: int, n_rows: int) -> torch.Tensor:
 
     # Pinned memory is copied to the device without waiting.
     return torch.full((n_rows, (vocab_size + 31) // 32), -1, dtype=torch.int32, pin_memory=is_pin_memory_available())
-
-
-def without_header(grammar: str) -> str:
-    """A grammar without the `%llguidance {…}` that begins a Lark grammar for SGLang.
-
-    Raises GrammarError for options in it that change the language.
-    """
-    header = re.match(r"\s*%llguidance\s*", grammar)
-    if header is None:
-        return grammar
-    try:
-        options, end = json.JSONDecoder().raw_decode(grammar, header.end())
-    except (ValueError, RecursionError):
-        raise GrammarError("%llguidance is to be followed by options in JSON, such as {}") from None
-    unknown = sorted(options.keys() - {"no_forcing", "allow_invalid_utf8"}) if isinstance(options, dict) else [options]
-    if unknown:
-        raise GrammarError(f"the options of %llguidance have {unknown[0]!r}, expected {{}} or no_forcing")
-    # Places in error messages stay those of the client's text.
-    return "\n" * grammar.count("\n", 0, end) + grammar[end:]
-
-
-def as_structural_tag(text: str) -> str:
-    """A structural tag as xgrammar takes it. SGLang's tool parsers leave out schemas, and its older form has `at_least_one`.
-
-    Raises GrammarError if it isn't JSON.
-    """
-    try:
-        tag = json.loads(text)
-        if not isinstance(tag, dict):
-            return text
-        if "structures" not in tag:
-            return json.dumps(_with_schemas(tag))
-    except (ValueError, RecursionError) as error:
-        raise GrammarError(f"the structural tag is not JSON, or nested too deeply: {error}") from None
-    at_least_one = tag.pop("at_least_one", False)
-    if isinstance(tag["structures"], list):
-        tag["structures"] = [_with_schema(each, "schema") for each in tag["structures"]]
-    if not at_least_one:
-        return json.dumps(tag)
-    tags = [
-        {"type": "tag", "begin": each["begin"], "content": {"type": "json_schema", "json_schema": each["schema"]}, "end": each["end"]}
-        for each in tag["structures"]
-    ]
-    made = {"type": "triggered_tags", "triggers": tag["triggers"], "tags": tags, "at_least_one": at_least_one}
-    return json.dumps({"type": "structural_tag", "format": made})
-
-
-def _with_schema(value: Any, field: str) -> Any:
-    return value | {field: {}} if isinstance(value, dict) and value.get(field) is None else value
-
-
-def _with_schemas(value: Any) -> Any:
-    """A format in which each content that lacks its JSON Schema has `{}`. What is within a schema stays as it is."""
-    if isinstance(value, list):
-        return [_with_schemas(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if value.get("type") in ("json_schema", "qwen_xml_parameter"):
-        return _with_schema(value, "json_schema")
-    return {key: _with_schemas(each) for key, each in value.items()}
-
-
-def _as_format(spec: Spec) -> dict[str, Any] | None:
-    """A spec as a part of a structural tag; None if it can't be one."""
-    if spec.kind == "json":
-        return {"type": "json_schema", "json_schema": json.loads(spec.text)}
-    if spec.kind == "regex":
-        return {"type": "regex", "pattern": spec.text}
-    if spec.kind == "structural_tag":
-        tag: Any = json.loads(spec.text)
-        return tag.get("format")
-    return {"type": "grammar", "grammar": spec.text} if is_gbnf(spec.text) else None
