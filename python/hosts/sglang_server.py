@@ -63,8 +63,7 @@ class Server:
         except urllib.error.HTTPError as error:
             return {"status": error.code, "error": error.read().decode()}
 
-
-def ask_all(server, params):
-    """The answers to many requests at once."""
-    with ThreadPoolExecutor(len(params)) as pool:
-        return list(pool.map(server.generate, params))
+    def generate_all(self, params):
+        """The answers to many requests at once."""
+        with ThreadPoolExecutor(len(params)) as pool:
+            return list(pool.map(self.generate, params))

@@ -4,7 +4,6 @@ First the scheduler's own code for grammars, step by step over random logits: no
 needed. Then SGLang's server on the CPU.
 """
 
-import itertools
 import json
 import random
 import re
@@ -14,13 +13,14 @@ from types import SimpleNamespace
 import jsonschema
 import pytest
 import torch
-from conftest import FOLDER, SCHEMAS
+from conftest import FOLDER, GUIDES, SCHEMAS
+from openai import OpenAI
 from sglang.srt import runtime_context
 from sglang.srt.arg_groups.choices import GRAMMAR_BACKEND_CHOICES
 from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarBackend
 from sglang.srt.plugins import load_plugins
 from sglang.srt.sampling.sampling_params import SamplingParams
-from sglang_server import Server, ask_all
+from sglang_server import Server
 from transformers import AutoTokenizer
 
 PERSON = SCHEMAS["person"]
@@ -240,6 +240,17 @@ def test_reasoning_that_ends_within_a_draft(tokenizer):
     assert scheduler.masks([req.grammar]).isfinite().all()
 
 
+def test_strict_reasoning_ends_within_its_budget(tokenizer, monkeypatch):
+    monkeypatch.setenv("SGLANG_MAX_THINK_TOKENS", "5")
+    scheduler = Scheduler(tokenizer, options=["--reasoning-parser", "qwen3", "--enable-strict-thinking"])
+    scheduler.likely.zero_()
+    (req,) = scheduler.add(ASKED["json"][0], reasoning=True)
+    scheduler.run([req])
+    end = tokenizer.encode("</think>", add_special_tokens=False)
+    assert list(req.output_ids[5 : 5 + len(end)]) == end
+    assert is_person(text_of(tokenizer, req).split("</think>")[1])
+
+
 @pytest.mark.parametrize(
     ("asked", "place"),
     [
@@ -273,13 +284,38 @@ def test_stop_tokens_end_the_text_and_nothing_else(tokenizer):
     assert any(req.output_ids[-1] == stop for req in reqs)
 
 
-def test_the_server_on_a_cpu(tokenizer):
-    with Server("sglang", "--grammar-backend", "maskwright") as server:
+TOOLS = [{"type": "function", "function": {"name": "note", "description": "Note a person", "parameters": PERSON, "strict": True}}]
+
+
+def test_the_server_on_a_cpu():
+    with Server("sglang", "--grammar-backend", "maskwright", "--tool-call-parser", "hermes") as server:
         asked = [each for each, _ in ASKED.values()] + [{"regex": "("}, {"json_schema": json.dumps(PERSON), "max_new_tokens": 3}]
         params = [{"temperature": 1, "max_new_tokens": 24 + n} | each for n, each in enumerate(asked)]
-        *answers, bad, short = ask_all(server, params)
-        for (name, (_, judge)), answer in zip(ASKED.items(), itertools.islice(answers, len(ASKED)), strict=True):
+        *answers, bad, short = server.generate_all(params)
+        for (name, (_, judge)), answer in zip(ASKED.items(), answers, strict=True):
             assert answer["meta_info"]["finish_reason"]["type"] == "stop", (name, answer)
             assert judge(answer["text"]), (name, answer["text"])
-        assert "not closed" in json.dumps(bad)
-        assert "no text of the grammar fits 3 tokens: the shortest takes" in json.dumps(short)
+        assert bad["status"] == short["status"] == 400
+        assert "not closed" in bad["error"]
+        assert "no text of the grammar fits 3 tokens: the shortest takes" in short["error"]
+
+        client = OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0, timeout=400)
+        run_guide(client)
+        done = client.chat.completions.create(
+            model="default",
+            messages=[{"role": "user", "content": "Note that Ada is 36."}],
+            tools=TOOLS,
+            tool_choice="required",
+            max_tokens=60,
+        )
+        (call, *_) = done.choices[0].message.tool_calls
+        assert call.function.name == "note" and is_person(call.function.arguments)
+
+
+def run_guide(client):
+    guide = (GUIDES / "sglang.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    names = {"client": client}
+    exec(compile(re.sub(r"^client = .*$", "", example, flags=re.MULTILINE), "sglang.md", "exec"), names)
+    assert names["done"].choices[0].finish_reason == "stop"
+    jsonschema.Draft202012Validator(names["schema"]).validate(json.loads(names["done"].choices[0].message.content))

@@ -1,4 +1,4 @@
-"""Adapters for the programs that run models. Each imports its host only when it is used.
+"""Adapters for the programs that run models. Each but `sglang`, which SGLang imports, imports its host only when it is used.
 
 * `maskwright.integrations.transformers.LogitsProcessor`: for `model.generate`.
 * `maskwright.integrations.llama_cpp.LogitsProcessor`: for llama-cpp-python.

@@ -92,6 +92,6 @@ def as_format(spec: Spec) -> dict[str, Any] | None:
     if spec.kind == "regex":
         return {"type": "regex", "pattern": spec.text}
     if spec.kind == "structural_tag":
-        tag: Any = json.loads(spec.text)
-        return tag.get("format")
+        made: dict[str, Any] | None = json.loads(spec.text).get("format")
+        return made
     return {"type": "grammar", "grammar": spec.text} if is_gbnf(spec.text) else None
