@@ -191,7 +191,11 @@ def _reasoner(base):
             return self._is_generation() and self.grammar.is_terminated()
 
         def fill_vocab_mask(self, vocab_mask, row):
-            if self._is_generation():
+            if self.reasoning_in_grammar:
+                self.grammar.fill_vocab_mask(vocab_mask, row)
+                # The budget of reasoning narrows it.
+                vocab_mask[row, 3:] = 0
+            elif self._is_generation():
                 self.grammar.fill_vocab_mask(vocab_mask, row)
 
         def allocate_vocab_mask(self, *given):

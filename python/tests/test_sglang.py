@@ -93,13 +93,15 @@ def test_all_kinds_in_one_batch_are_complete_within_their_limits(host, tokenizer
     n_texts, draw = 0, random.Random(0)
     manager = host(reasoning_parser=reasoning_parser)
     for _ in range(6):  # after the first time from SGLang's cache
+        # Two of each, at the same time.
         reqs = add(manager, *(key for key, _ in ASKED.values()), max_new_tokens=draw.randint(24, 60))
+        reqs += add(manager, *(key for key, _ in ASKED.values()), max_new_tokens=draw.randint(24, 60))
         run(manager, reqs, draw)
-        for (name, (_, judge)), req in zip(ASKED.items(), reqs, strict=True):
+        for (name, (_, judge)), req in zip([*ASKED.items()] * 2, reqs, strict=True):
             text = text_of(tokenizer, req)
             assert judge(text), (name, text)
             n_texts += 1
-    assert n_texts == 6 * len(ASKED)
+    assert n_texts == 12 * len(ASKED)
 
 
 def test_the_masks_of_a_step_are_filled_by_one_call(host, monkeypatch):
@@ -112,6 +114,16 @@ def test_the_masks_of_a_step_are_filled_by_one_call(host, monkeypatch):
         monkeypatch.setattr(_text, "fill_next_token_bitmask_batch", lambda *given: calls.append(given) or fill(*given))
         assert (manager.masks(reqs) == expected).all()
         assert len(calls) == 1 and len(calls[0][0]) == len(reqs)
+
+
+def test_a_mask_that_sglang_narrows_is_filled_before(host):
+    manager = host(reasoning_parser="some")
+    reqs = add(manager, *(key for key, _ in ASKED.values()))
+    expected = np.stack([mask_of(inner(req).text._begun()) for req in reqs])
+    for row in (1, 3):
+        reqs[row].grammar.reasoning_in_grammar = True
+        expected[row, 3:] = 0
+    assert (manager.masks(reqs) == expected).all()
 
 
 def mask_of(matcher):
