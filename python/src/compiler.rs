@@ -183,8 +183,8 @@ impl Compiler {
     /// * `property_order` and `whitespace`: as for `compile_json_schema`, for the schemas in it. A format may say otherwise
     ///   with `any_order` and `max_whitespace_cnt`. Around a schema's text there is no white space. Keys that a schema does
     ///   not name may occur twice.
-    /// * `strict`: if true, what cannot be enforced raises: `max_tokens` of `any_text`, `uniqueItems` of items without a
-    ///   finite list of values, and some keywords. If false, `report` names it.
+    /// * `strict`: if true, what cannot be enforced raises: `uniqueItems` of items without a finite list of values, and some
+    ///   keywords. If false, `report` names it.
     ///
     /// Warns (SchemaWarning) as `compile_json_schema` does.
     ///

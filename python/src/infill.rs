@@ -4,7 +4,7 @@ use maskwright::infill::{CanvasConfig, Part};
 use maskwright::{CompileOptions, Error, TokenId, mask_contains, mask_words};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::arguments::{Int, OfCall, TextBytes, vocabulary_ids};
 use crate::bitmask;
@@ -303,8 +303,8 @@ fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
     if part.is_instance_of::<PyBytes>() || part.is_instance_of::<PyString>() {
         return Ok(Part::Text(part.extract::<TextBytes<OfCall>>()?.0));
     }
-    if let Ok(ids) = part.extract::<Vec<Int>>() {
-        let ids = vocabulary_ids(ids)?;
+    if part.is_instance_of::<PyList>() || part.is_instance_of::<PyTuple>() {
+        let ids = vocabulary_ids(part.extract::<Vec<Int>>()?)?;
         return Ok(Part::Tokens(ids.into_iter().map(TokenId).collect()));
     }
     let kind = part.get_type().name()?;

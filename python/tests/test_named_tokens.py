@@ -66,7 +66,7 @@ def test_reasoning_and_an_answer(compiler: Compiler, notation: str) -> None:
 
 
 def test_a_name_that_is_not_there(compiler: Compiler) -> None:
-    with pytest.raises(GrammarError, match=r'called "<\|sop\|>"; did you mean "<\|sep\|>"') as caught:
+    with pytest.raises(GrammarError, match=r"named `<\|sop\|>`; did you mean `<\|sep\|>`") as caught:
         compiler.compile_gbnf("root ::= <|sop|>")
     assert caught.value.hint == "did you mean `<|sep|>`?"
 

@@ -82,6 +82,11 @@ fn id_of(token: &str, tokenizer: &Tokenizer) -> anyhow::Result<u32> {
     Ok(id)
 }
 
+/// Whether the token would end the text.
+fn matcher_ends(matcher: &Matcher, id: u32) -> bool {
+    matcher.grammar().vocabulary().is_eos(TokenId(id)) && matcher.is_accepting()
+}
+
 fn list(arguments: &Mask, matcher: &mut Matcher, tokenizer: &Tokenizer) -> anyhow::Result<Outcome> {
     let mask = matcher.mask()?;
     let (n_allowed, n_vocab) = (mask.len(), tokenizer.n_vocab());
@@ -94,7 +99,8 @@ fn list(arguments: &Mask, matcher: &mut Matcher, tokenizer: &Tokenizer) -> anyho
                     let (key, text) = bytes::json_member(text);
                     json!({"id": id, key: text})
                 }
-                None => json!({"id": id, "is_end_of_text": true}),
+                None if matcher_ends(matcher, id) => json!({"id": id, "is_end_of_text": true}),
+                None => json!({"id": id, "special": tokenizer.vocabulary().name(TokenId(id))}),
             }
         };
         print_json(&json!({
@@ -109,7 +115,8 @@ fn list(arguments: &Mask, matcher: &mut Matcher, tokenizer: &Tokenizer) -> anyho
     for TokenId(id) in shown {
         match tokenizer.token_bytes(id) {
             Some(text) => writeln!(stdout, "{id:>7} {}", bytes::quoted(text))?,
-            None => writeln!(stdout, "{id:>7} end of text")?,
+            None if matcher_ends(matcher, id) => writeln!(stdout, "{id:>7} end of text")?,
+            None => writeln!(stdout, "{id:>7} {}", tokenizer.vocabulary().name(TokenId(id)).unwrap_or("?"))?,
         }
     }
     stdout.flush()?;

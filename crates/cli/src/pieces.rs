@@ -21,6 +21,17 @@ pub(crate) fn read(matcher: &mut Matcher, text: &[u8], special: Option<&Tokenize
     let mut n_viable = 0;
     for piece in split(text, special) {
         match piece {
+            // By tokens, as the model would: a set of tokens matches no bytes.
+            Piece::Text(piece) if let Some(tokenizer) = special => {
+                for id in tokenizer.encode_bytes(piece)? {
+                    let token = tokenizer.token_bytes(id).unwrap_or_default();
+                    if !matcher.accept_token(TokenId(id))? {
+                        n_viable += matcher.validate_bytes(token)?.min(token.len().saturating_sub(1));
+                        return Ok(Read { n_viable, refused: Some(matcher.explain(TokenId(id))?) });
+                    }
+                    n_viable += token.len();
+                }
+            }
             Piece::Text(piece) => {
                 let n_read = matcher.validate_bytes(piece)?;
                 matcher.accept_bytes(&piece[..n_read])?;

@@ -18,7 +18,9 @@ pub struct DecodeError(#[from] Kind);
 pub(crate) enum Kind {
     #[error("the prompt is empty: a model needs at least one token, such as its beginning-of-text token")]
     EmptyPrompt,
-    #[error("a piece of the template is tokens; the pieces around holes that a model fills must be text")]
+    #[error(
+        "a piece of the template is a list of tokens; when a model fills the holes, every piece must be text"
+    )]
     PieceOfTokens,
     #[error("the prompt has {given} tokens, the model's context holds {allowed}")]
     PromptTooLong { given: usize, allowed: usize },

@@ -301,7 +301,9 @@ impl Run<'_, '_> {
 
     /// Records a token and says whether it is the last.
     fn emit(&mut self, id: u32, step: StepStatistics) -> Option<FinishReason> {
-        let is_eos = self.config.eos_ids.contains(&id);
+        // A token that ends texts can also be a part of one, where the constraint says so.
+        let is_over = self.constraint.as_ref().is_none_or(|constraint| constraint.is_terminated());
+        let is_eos = is_over && self.config.eos_ids.contains(&id);
         let event = TokenEvent { id, index: self.generation.steps.len(), forced: step.forced, is_eos };
         self.generation.steps.push(step);
         self.pending.push(id);

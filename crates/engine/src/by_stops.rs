@@ -25,20 +25,15 @@ impl<T> Default for ByStops<T> {
 impl<T: Clone> ByStops<T> {
     /// The value of `stops`, if it is kept.
     pub(crate) fn get(&self, stops: &[u32]) -> Option<T> {
-        let mut known = self.known.lock();
-        let at = known.iter().position(|entry| *entry.stops == *stops)?;
-        let entry = known.remove(at);
-        let value = entry.value.clone();
-        known.push(entry);
-        Some(value)
+        found(&mut self.known.lock(), stops)
     }
 
     /// Keeps a value, unless another thread has kept one in the meantime; the value that is kept.
     pub(crate) fn keep(&self, stops: &[u32], value: T) -> T {
-        if let Some(known) = self.get(stops) {
+        let mut known = self.known.lock();
+        if let Some(known) = found(&mut known, stops) {
             return known;
         }
-        let mut known = self.known.lock();
         // What is dropped is dropped without the lock.
         let _oldest = (known.len() >= MAX_SETS).then(|| known.remove(0));
         known.push(Entry { stops: stops.into(), value: value.clone() });
@@ -48,6 +43,17 @@ impl<T: Clone> ByStops<T> {
 
     /// Keeps nothing any more. What is in use stays with those that use it.
     pub(crate) fn clear(&self) {
-        drop(std::mem::take(&mut *self.known.lock()));
+        let known = std::mem::take(&mut *self.known.lock());
+        // Without the lock.
+        drop(known);
     }
+}
+
+/// The value of `stops`, which becomes the last.
+fn found<T: Clone>(known: &mut Vec<Entry<T>>, stops: &[u32]) -> Option<T> {
+    let at = known.iter().position(|entry| *entry.stops == *stops)?;
+    let entry = known.remove(at);
+    let value = entry.value.clone();
+    known.push(entry);
+    Some(value)
 }

@@ -354,14 +354,14 @@ impl fmt::Display for EngineError {
                 write!(f, "cannot roll back {asked} tokens: only {accepted} were accepted")
             }
             Kind::UnknownToken { name, meant } => {
-                write!(f, "the tokenizer has no token that is called {name:?}")?;
+                write!(f, "the tokenizer has no token named `{name}`")?;
                 match meant {
-                    Some(meant) => write!(f, "; did you mean {meant:?}?"),
+                    Some(meant) => write!(f, "; did you mean `{meant}`?"),
                     None => Ok(()),
                 }
             }
             Kind::NoSuchIds { first, last, n_vocab } if first > last => {
-                write!(f, "no token ids are from {first} to {last}; the vocabulary has {n_vocab} ids")
+                write!(f, "the range {first}-{last} of token ids is backwards; the vocabulary has {n_vocab} ids")
             }
             Kind::NoSuchIds { first, last, n_vocab } => {
                 let id = if (*first as usize) < *n_vocab { last } else { first };
@@ -369,10 +369,10 @@ impl fmt::Display for EngineError {
             }
             Kind::TooManyNamedTokens { limit } => write!(
                 f,
-                "the grammar tells more than {limit} kinds of tokens apart by their ids"
+                "the grammar's sets of tokens divide the vocabulary into more than {limit} groups; use fewer different sets"
             ),
             Kind::NoSuchStop { id, n_vocab } => {
-                write!(f, "no token has the id {id} of a stop token: the vocabulary has {n_vocab} ids")
+                write!(f, "stop token {id} does not exist: the vocabulary has {n_vocab} ids")
             }
             Kind::SavedRows { reason } => f.write_str(reason),
             Kind::Broken => f.write_str(

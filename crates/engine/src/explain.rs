@@ -78,8 +78,11 @@ impl Matcher {
                         }
                     }
                 }
+                None if vocabulary.token_bytes(token).is_some() => {
+                    "it has the byte 0xFF, which is in no text".to_owned()
+                }
                 None if vocabulary.has_token(token) => {
-                    "it is a special token, which matches no text, and the grammar does not name it"
+                    "the grammar does not name this special token, and special tokens never match as text"
                         .to_owned()
                 }
                 None => "no token has this id".to_owned(),

@@ -45,6 +45,16 @@ impl MaskForm {
         }
     }
 
+    /// The set of `tokens`, which are ascending; `n_words` are those of the vocabulary.
+    pub(crate) fn of_sorted(tokens: Vec<u32>, n_words: usize) -> MaskForm {
+        if tokens.len() <= n_words / SPARSE_PER_WORD {
+            return MaskForm::Sparse(tokens.into());
+        }
+        let mut words = vec![0; n_words];
+        set_all(&mut words, &tokens);
+        MaskForm::Dense(words.into())
+    }
+
     /// Writes the set over `words`; words past the vocabulary's are cleared, and ids that have no place in `words` left out.
     pub(crate) fn write(&self, words: &mut [u32]) {
         match self {

@@ -17,11 +17,13 @@ use maskwright_grammar::{
     ExprId, Grammar, GrammarBuilder, Layout, LexedGrammar, TerminalId, TokenItem, TokenSet,
 };
 use maskwright_lexing::{Flags, LarkTerminal, Pattern, PatternNode};
-use maskwright_vocabulary::{N_SYMBOLS, TokenId, Vocabulary, mask_contains, symbol_text};
-use rustc_hash::FxHashMap;
+use maskwright_vocabulary::{
+    N_SYMBOLS, TokenId, Vocabulary, mask_contains, mask_insert, mask_words, symbol_text,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
-use crate::mask_form::{MaskBuilder, MaskForm};
+use crate::mask_form::MaskForm;
 use crate::matcher::written;
 
 /// How a token can be read.
@@ -176,53 +178,63 @@ impl NamedTokens {
         vocabulary: &Vocabulary,
         fuel: &Fuel,
     ) -> Result<(NamedTokens, Vec<ByteSet>), EngineError> {
-        let mut known = FxHashMap::default();
-        sets.retain(|set| known.insert(set.clone(), ()).is_none());
-        // By token its class so far; 0 is that of the tokens in no set. A class is split where a set has a part of it.
-        let mut class_of = vec![0u32; vocabulary.n_vocab()];
-        let mut n_classes = 1u32;
-        let mut members = Vec::with_capacity(sets.len());
+        let mut known = FxHashSet::default();
+        sets.retain(|set| known.insert(set.clone()));
+        let others = match sets.iter().any(TokenSet::is_negated) {
+            true => others(vocabulary),
+            false => vec![0; mask_words(vocabulary.n_vocab())],
+        };
+        let mut parts = Parts::new(&others, vocabulary.n_vocab());
+        let mut named = Vec::with_capacity(sets.len());
         for set in &*sets {
             let tokens = tokens_of(set, vocabulary)?;
-            fuel.spend(1 + tokens.len() as u64 / 16)?;
-            let mut split = FxHashMap::default();
-            for &TokenId(token) in &tokens {
-                let class = &mut class_of[token as usize];
-                *class = *split.entry(*class).or_insert_with(|| {
-                    n_classes += 1;
-                    n_classes - 1
-                });
+            fuel.spend(1 + tokens.len() as u64 / 4)?;
+            parts.split(&tokens);
+            if parts.n_parts() > N_SYMBOLS + 2 {
+                return Err(EngineError::too_many_named_tokens(N_SYMBOLS));
             }
-            members.push(tokens);
+            named.push(tokens);
         }
-        let mut symbols: FxHashMap<u32, u8> = FxHashMap::default();
-        let mut classes: Vec<(MaskBuilder, Vec<TokenId>)> = Vec::new();
-        for (token, class) in class_of.iter().enumerate().filter(|(_, class)| **class != 0) {
-            let symbol = match symbols.get(class) {
-                Some(&symbol) => symbol,
-                None => {
-                    let symbol = u8::try_from(classes.len())
-                        .map_err(|_| EngineError::too_many_named_tokens(N_SYMBOLS))?;
-                    symbols.insert(*class, symbol);
-                    classes.push((MaskBuilder::new(vocabulary.n_words()), Vec::new()));
-                    symbol
-                }
-            };
-            let (_, tokens) = &mut classes[usize::from(symbol)];
-            tokens.push(TokenId(token as u32));
-        }
-        let of_set = members
+        // By part, whether the set has it.
+        let has: Vec<Vec<bool>> = sets
             .iter()
-            .map(|tokens| tokens.iter().map(|token| symbols[&class_of[token.index()]]).collect::<ByteSet>());
-        let of_set: Vec<ByteSet> = of_set.collect();
-        let classes = classes.into_iter().enumerate().map(|(symbol, (mut mask, tokens))| {
-            mask.insert_all(&tokens);
+            .zip(&named)
+            .map(|(set, tokens)| {
+                let mut has = vec![false; parts.sizes.len()];
+                tokens.iter().for_each(|token| has[parts.of[token.index()] as usize] = true);
+                if set.is_negated() {
+                    has.iter_mut().enumerate().for_each(|(part, has)| *has = !*has && parts.is_other(part));
+                }
+                has
+            })
+            .collect();
+        let mut symbols: Vec<Option<u8>> = vec![None; parts.sizes.len()];
+        let mut members: Vec<Vec<u32>> = Vec::new();
+        for (token, &part) in parts.of.iter().enumerate() {
+            let part = part as usize;
+            if symbols[part].is_none() && has.iter().any(|has| has[part]) {
+                let symbol =
+                    u8::try_from(members.len()).map_err(|_| EngineError::too_many_named_tokens(N_SYMBOLS))?;
+                symbols[part] = Some(symbol);
+                members.push(Vec::new());
+            }
+            if let Some(symbol) = symbols[part] {
+                members[usize::from(symbol)].push(token as u32);
+            }
+        }
+        let symbols_of = |has: &Vec<bool>| {
+            let parts = has.iter().zip(&symbols).filter(|(has, _)| **has);
+            parts.filter_map(|(_, symbol)| *symbol).collect::<ByteSet>()
+        };
+        let of_set: Vec<ByteSet> = has.iter().map(symbols_of).collect();
+        let classes = members.into_iter().enumerate().map(|(symbol, tokens)| {
             let set = sets.iter().zip(&of_set).find(|(_, symbols)| symbols.contains(symbol as u8));
             let name = match (tokens.as_slice(), set) {
-                (&[token], _) => String::from_utf8_lossy(&written(vocabulary, token)).into_owned(),
+                (&[token], _) => String::from_utf8_lossy(&written(vocabulary, TokenId(token))).into_owned(),
                 (_, set) => set.map(|(set, _)| set.to_string()).unwrap_or_default(),
             };
-            Class { name, tokens: mask.finish(), first: tokens[0], n_tokens: tokens.len() }
+            let (first, n_tokens) = (TokenId(tokens[0]), tokens.len());
+            Class { name, tokens: MaskForm::of_sorted(tokens, vocabulary.n_words()), first, n_tokens }
         });
         Ok((NamedTokens { classes: classes.collect() }, of_set))
     }
@@ -294,7 +306,66 @@ fn of_symbols(symbols: &ByteSet) -> Regex {
     Regex::concat([Regex::byte(mark), Regex::bytes(*symbols)])
 }
 
-/// The tokens of a set, ascending.
+/// The tokens of a vocabulary, divided so that some sets of them are unions of parts.
+struct Parts {
+    /// By token.
+    of: Vec<u32>,
+    /// By part, how many tokens it has.
+    sizes: Vec<usize>,
+    /// By part, whether its tokens are among the others that negated sets mean.
+    are_others: Vec<bool>,
+}
+
+impl Parts {
+    /// The tokens of `others`, and the rest.
+    fn new(others: &[u32], n_vocab: usize) -> Parts {
+        let of: Vec<u32> =
+            (0..n_vocab as u32).map(|id| u32::from(mask_contains(others, TokenId(id)))).collect();
+        let n_others = of.iter().filter(|&&part| part == 1).count();
+        Parts { of, sizes: vec![n_vocab - n_others, n_others], are_others: vec![false, true] }
+    }
+
+    /// Splits the parts that have some of `tokens`, which are distinct, and other tokens.
+    fn split(&mut self, tokens: &[TokenId]) {
+        let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
+        for token in tokens {
+            *counts.entry(self.of[token.index()]).or_default() += 1;
+        }
+        let mut split: FxHashMap<u32, u32> = FxHashMap::default();
+        for (old, n_tokens) in counts {
+            // A part that is wholly among them stays one.
+            if n_tokens < self.sizes[old as usize] {
+                split.insert(old, self.sizes.len() as u32);
+                self.sizes[old as usize] -= n_tokens;
+                self.sizes.push(n_tokens);
+                self.are_others.push(self.are_others[old as usize]);
+            }
+        }
+        for token in tokens {
+            let part = &mut self.of[token.index()];
+            *part = split.get(part).copied().unwrap_or(*part);
+        }
+    }
+
+    fn n_parts(&self) -> usize {
+        self.sizes.len()
+    }
+
+    fn is_other(&self, part: usize) -> bool {
+        self.are_others[part]
+    }
+}
+
+/// The tokens that negated sets can mean, packed: all there are but those that end a text.
+fn others(vocabulary: &Vocabulary) -> Vec<u32> {
+    let all = (0..vocabulary.n_vocab() as u32).map(TokenId);
+    let mut others = vec![0; mask_words(vocabulary.n_vocab())];
+    all.filter(|&token| vocabulary.has_token(token)).for_each(|token| mask_insert(&mut others, token));
+    vocabulary.eos_token_ids().iter().for_each(|&id| others[id as usize / 32] &= !(1 << (id % 32)));
+    others
+}
+
+/// The tokens that a set names, ascending; if it is negated, those are not in it.
 fn tokens_of(set: &TokenSet, vocabulary: &Vocabulary) -> Result<Vec<TokenId>, EngineError> {
     let mut tokens = Vec::new();
     for item in set.items() {
@@ -318,16 +389,5 @@ fn tokens_of(set: &TokenSet, vocabulary: &Vocabulary) -> Result<Vec<TokenId>, En
     }
     tokens.sort_unstable();
     tokens.dedup();
-    if set.is_negated() {
-        let mut named = MaskBuilder::new(vocabulary.n_words());
-        named.insert_all(&tokens);
-        let mut words = vec![0; vocabulary.n_words()];
-        named.finish().write(&mut words);
-        let all = (0..vocabulary.n_vocab() as u32).map(TokenId);
-        let is_other = |&token: &TokenId| {
-            !mask_contains(&words, token) && vocabulary.has_token(token) && !vocabulary.is_eos(token)
-        };
-        tokens = all.filter(is_other).collect();
-    }
     Ok(tokens)
 }

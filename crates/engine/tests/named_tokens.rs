@@ -380,7 +380,7 @@ fn unknown_tokens_are_errors() {
     };
     let (kind, message, hint) = error(TokenSet::named("<\\s>"));
     assert_eq!(kind, ErrorKind::Grammar);
-    assert!(message.contains(r#"no token that is called "<\\s>"; did you mean "</s>"?"#), "{message}");
+    assert!(message.contains(r"no token named `<\s>`; did you mean `</s>`?"), "{message}");
     assert_eq!(hint.as_deref(), Some("did you mean `</s>`?"));
     assert!(error(TokenSet::ids(8, 8)).1.contains("no token has the id 8: the vocabulary has 8 ids"));
     let ids = (0..8).map(|id| TokenSet::ids(id, id)).reduce(TokenSet::and).unwrap();

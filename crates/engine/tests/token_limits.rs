@@ -140,10 +140,13 @@ proptest! {
 
     /// Beside a limit on the tokens of the whole text.
     #[test]
-    fn both_limits_hold(limit in 1u32..=2, most in 3usize..=5, walk in vec(any::<u16>(), 1..=5)) {
+    fn both_limits_hold(
+        limit in 1u32..=2, most in 3usize..=5, walk in vec(any::<u16>(), 1..=5), is_light in any::<bool>()
+    ) {
         let vocabulary = vocabulary();
         let tokens: Vec<&[u8]> = (0..11).filter_map(|id| vocabulary.token_bytes(TokenId(id))).collect();
-        let compiler = Compiler::new(vocabulary.clone(), Default::default());
+        let options = Options { light_nodes: usize::from(is_light) * 1_000, ..Options::default() };
+        let compiler = Compiler::with_options(vocabulary.clone(), Default::default(), options);
         let compiled = compiler.compile(grammar(limit), &Fuel::unlimited()).unwrap();
         let mut matcher = Matcher::with_max_tokens(&compiled, Some(most)).unwrap();
         let mut places = vec![Place::Before(0)];

@@ -4,7 +4,7 @@
 //! tokenizer, so a front end writes down a [`TokenSet`], and the engine looks the tokens up when it compiles the grammar for
 //! a vocabulary.
 //!
-//! In a [`Grammar`](crate::Grammar), a set is a word like any other: the byte 0xFF, which no UTF-8 text contains, the set's
+//! In a [`Grammar`], a set is a word like any other: the byte 0xFF, which no UTF-8 text contains, the set's
 //! description, and 0xFF again. So the passes need no second kind of terminal, and a set may stand inside of a larger
 //! [`Regex`]. [`resolve`] replaces these words.
 

@@ -224,7 +224,7 @@ impl fmt::Display for InfillError {
             ),
             Kind::TooManyReadings { limit } => write!(
                 f,
-                "the known tokens that can be read both as text and by their ids have more than {limit} readings together"
+                "too many known tokens could be either text or a token that the grammar names: at most {limit} combinations are tried"
             ),
             Kind::MaskTooShort { given, needed } => {
                 write!(f, "the mask has {given} words and the vocabulary needs {needed}")

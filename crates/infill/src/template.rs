@@ -142,7 +142,9 @@ impl Template {
             Some((Piece::Free | Piece::Rough, _)) => {
                 "no text of the language has what stands after the last hole".to_owned()
             }
-            Some((Piece::Stop, _)) => "a token, or a byte 0xFF, that is no text of the language".to_owned(),
+            Some((Piece::Stop, _)) => {
+                "the template holds a special token that the grammar does not name, or a byte 0xFF".to_owned()
+            }
             None => "the empty text is not in the language".to_owned(),
         }))
     }
@@ -207,7 +209,8 @@ impl Template {
         Ok(true)
     }
 
-    /// The whole text with the open holes filled in some way; `None` if that is impossible.
+    /// The whole text with the open holes filled in some way; `None` if that is impossible. A token that the grammar names by its
+    /// id is in it as the tokenizer writes it, which is then no text of the language.
     ///
     /// # Errors
     /// If a limit is reached.

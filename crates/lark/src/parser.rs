@@ -46,8 +46,8 @@ fn token_set(written: &str, span: Span) -> Result<TokenSet, Fault> {
                 .with_hint("ids are written <[128010]>, <[128000-128255]>, <[1,3-5]>, <[^1,3-5]> or <[*]>"));
         };
         if first > last {
-            return Err(Fault::new(span, format!("the ids {first}-{last}"))
-                .with_hint("the greater number stands last"));
+            return Err(Fault::new(span, format!("the range {first}-{last} of token ids is backwards"))
+                .with_hint(format!("write {last}-{first}")));
         }
         let ids = TokenSet::ids(first, last);
         set = Some(match set {

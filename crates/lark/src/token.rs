@@ -256,7 +256,7 @@ impl<'s> Scanner<'s> {
             return Ok(Token::Special(&self.text[start..self.at]));
         }
         Err(self
-            .fault(start, "`<` starts nothing in a grammar but a token of the vocabulary")
+            .fault(start, "`<` without a token of the vocabulary")
             .with_hint("a token is written <name>, or <[128010]> by its id, without spaces"))
     }
 

@@ -36,8 +36,16 @@ pub(crate) fn in_tag(error: Error, text: &str, vocabulary: &Vocabulary, fuel: &F
 
 /// The error of compiling a grammar in GBNF or Lark's language, with the line and column of a token that the vocabulary lacks.
 pub(crate) fn in_rules(error: Error, text: &str, name: &str, vocabulary: &Vocabulary) -> Error {
-    let lacking = written(text).find(|(_, set)| is_lacking(set, vocabulary));
-    let Some((span, _)) = lacking.filter(|_| error.kind() == ErrorKind::Grammar) else { return error };
+    let message = error.to_string();
+    // The error that names the token is about it.
+    let is_meant = |set: &TokenSet| {
+        set.items().iter().any(|item| match item {
+            TokenItem::Name(name) => message.contains(&format!("no token named `{name}`")),
+            TokenItem::Ids(_, last) => message.contains(&format!("no token has the id {last}:")),
+        })
+    };
+    let lacking = written(text).find(|(_, set)| is_lacking(set, vocabulary) && is_meant(set));
+    let Some((span, _)) = lacking else { return error };
     SyntaxError::new(text, name, span, error.to_string(), error.hint()).into()
 }
 
@@ -46,7 +54,11 @@ fn written(text: &str) -> impl Iterator<Item = (Range<usize>, TokenSet)> + '_ {
     let starts = text.match_indices('<').map(|(start, _)| start);
     starts.filter_map(|start| {
         let line = text[..start].rfind('\n').map_or(0, |end| end + 1);
-        let n_quotes = text[line..start].replace("\\\"", "").matches('"').count();
+        let before = text[line..start].replace("\\\\", "").replace("\\\"", "");
+        let n_quotes = before.matches('"').count();
+        if before.contains('#') || before.contains("//") {
+            return None;
+        }
         let end = start + text[start..].find(|c: char| c == '>' || c.is_whitespace())? + 1;
         let token =
             text.get(start..end).filter(|token| n_quotes.is_multiple_of(2) && token.ends_with('>'))?;

@@ -190,7 +190,7 @@ impl GrammarSource {
     ///
     /// `config` is for the JSON Schemas in it. Formats may say otherwise (`style`, `any_order`, `max_whitespace_cnt`), and
     /// there is no white space around them. Keys that a schema does not name may occur twice. What cannot be enforced
-    /// (`max_tokens` of `any_text`, `uniqueItems` of items without a finite list of values) is an error, or with
+    /// (`uniqueItems` of items without a finite list of values) is an error, or with
     /// [`strict`](SchemaConfig::strict) off an entry of the [report](crate::CompiledGrammar::report).
     ///
     /// ```

@@ -120,10 +120,10 @@ impl Lowering<'_> {
                 content.repeat(*min, *max, &mut self.builder)
             }
             Kind::Separated(separated) => self.separated(&format.at, separated)?,
-            Kind::Token(token) => Item::Regular(token.set().regex()),
+            Kind::Token(token) => Item::Expr(self.builder.tokens(&token.set())),
             Kind::Tokens { excludes, min, max } => {
                 let set = ends.all_but(excludes.iter().copied());
-                Item::Regular(set.regex().repeat(*min, *max))
+                Item::Expr(self.builder.tokens(&set)).repeat(*min, *max, &mut self.builder)
             }
         };
         Ok(self.seq([text, after]))
@@ -162,7 +162,7 @@ impl Lowering<'_> {
     fn tag(&mut self, tag: &Tag<'_>, after: Item) -> Result<Item, TagError> {
         let begin = match &tag.begin {
             Begin::Text(text) => self.literal(&tag.begin_at, text)?,
-            Begin::Token(token) => Item::Regular(token.set().regex()),
+            Begin::Token(token) => Item::Expr(self.builder.tokens(&token.set())),
         };
         let rest = self.rest_of_tag(tag, after)?;
         Ok(self.seq([begin, rest]))
@@ -171,7 +171,7 @@ impl Lowering<'_> {
     /// A tag without its begin.
     pub(crate) fn rest_of_tag(&mut self, tag: &Tag<'_>, after: Item) -> Result<Item, TagError> {
         let end = match &tag.end {
-            End::Token(token) => token.set().regex(),
+            End::Token(token) => Item::Expr(self.builder.tokens(&token.set())),
             End::Texts(texts) => {
                 let is_unlimited = tag.content.is_unlimited() && !tag.content.has_excludes();
                 if is_unlimited && texts.iter().all(|text| text.is_empty()) {
@@ -180,10 +180,10 @@ impl Lowering<'_> {
                         .with_hint("give a string that ends it, or `excludes` for the content"));
                 }
                 self.spend(&tag.end_at, texts.iter().map(|text| text.len() as u64).sum())?;
-                Regex::words(texts.iter().map(|text| text.as_bytes()))
+                Item::Regular(Regex::words(texts.iter().map(|text| text.as_bytes())))
             }
         };
-        let after = self.seq([Item::Regular(end), after]);
+        let after = self.seq([end, after]);
         self.format(&tag.content, Ends::of(tag), after)
     }
 

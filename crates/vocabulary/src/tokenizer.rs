@@ -149,7 +149,7 @@ impl Tokenizer {
             let content = token.take().map(String::from_utf8);
             let Some(Ok(content)) = content.filter(|name| name.as_ref().is_ok_and(|name| !name.is_empty()))
             else {
-                let message = format!("the name of the special token {id} is no text");
+                let message = format!("special token {id} needs a name: UTF-8 that is not empty");
                 return Err(TokenizerError::invalid(message).into());
             };
             added_tokens.push(AddedToken {

@@ -163,10 +163,9 @@ impl<'a> Driver<'a> {
             let n_tokens = n_tokens - 1;
             return Err(Kind::Refused { n_tokens, id, why: "its mask had allowed" }.into());
         }
-        Ok(if self.is_eos(id) {
-            Step::Ended(FinishReason::Eos)
-        } else if constraint.is_terminated() {
-            Step::Ended(FinishReason::Terminated)
+        // A token that ends texts can also be a part of one, where the constraint says so.
+        Ok(if constraint.is_terminated() {
+            Step::Ended(if self.is_eos(id) { FinishReason::Eos } else { FinishReason::Terminated })
         } else if n_tokens < self.max_tokens {
             Step::Open
         } else if self.is_context_limit {

@@ -77,7 +77,8 @@ impl Budget {
             partition_exits: FxHashMap::default(),
             profile_bytes: 0,
             eos_cost: u32::from(!vocabulary.eos_token_ids().is_empty()),
-            spells_all: single_bytes(vocabulary) == ByteSet::FULL,
+            // The byte 0xFF is in no text.
+            spells_all: single_bytes(vocabulary).union(&ByteSet::singleton(0xFF)) == ByteSet::FULL,
             max_items,
             patience: max_items,
         }

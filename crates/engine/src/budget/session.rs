@@ -390,50 +390,39 @@ impl Machine {
         match self.without_last_tokens(config)? {
             // After one more token, the text fits even if the limited terminal is over then.
             Some(others) if self.tokens_to_finish(others)?.0 >= n_left => {
-                let mask = self.tokens_that_fit(state, others, &mask, n_left)?;
-                Ok((Arc::new(mask), status))
+                self.tokens_that_fit(state, &mask, n_left)
             }
             _ => Ok((mask, status)),
         }
     }
 
-    /// The tokens of `mask` after which at most `n_left - 1` more complete the text. `others` is the configuration without the
-    /// readings of terminals of which only one more token may be used: after a token inside of those, `others` is left.
+    /// The tokens of `mask` after which at most `n_left - 1` more complete the text, each tried. That takes long, and is asked
+    /// once for a text at most: where one more token may be used of a terminal and few are left altogether.
     fn tokens_that_fit(
         &mut self,
         state: &State,
-        others: ConfigId,
         mask: &MaskForm,
         n_left: u32,
-    ) -> Result<MaskForm, EngineError> {
+    ) -> Result<MaskWithin, EngineError> {
         let vocabulary = self.parser.shared.vocabulary.clone();
-        let mut inside = MaskBuilder::new(vocabulary.n_words());
-        for thread in self.parser.configs.threads(state.config).to_vec() {
-            if !self.parser.configs.threads(others).contains(&thread)
-                && let Some(row) = self.row(thread.terminal, thread.residue)?
-            {
-                row.add_inside(&mut inside);
-            }
-        }
-        let (inside, by_others) = (inside.finish(), self.mask(others)?);
         let mut fitting = MaskBuilder::new(vocabulary.n_words());
+        let mut status = MaskStatus::Exact;
         for token in mask.tokens() {
-            if inside.contains(token) && !by_others.contains(token) {
-                continue;
-            }
             let fits = match vocabulary.text(token) {
                 // The text ends.
-                None => true,
+                None => Some(true),
                 Some(bytes) => match self.after_text(state, bytes)? {
-                    Some(next) => self.fits(&next, n_left - 1)?.unwrap_or(false),
-                    None => false,
+                    Some(next) => self.fits(&next, n_left - 1)?,
+                    None => Some(false),
                 },
             };
-            if fits {
-                fitting.insert_all(&[token]);
+            match fits {
+                Some(true) => fitting.insert_all(&[token]),
+                Some(false) => {}
+                None => status = MaskStatus::Bound,
             }
         }
-        Ok(fitting.finish())
+        Ok((Arc::new(fitting.finish()), status))
     }
 
     /// [`mask_within`](Machine::mask_within) without a look at how many tokens a terminal may use.
