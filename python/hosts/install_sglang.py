@@ -1,13 +1,12 @@
 """Installs SGLang into the environment that runs this, without what it asks for: 10 GB of kernels for GPUs.
 
-`requirements-sglang.txt` has what it needs on a CPU.
+On a CPU, its models take a kernel from vLLM, which is installed first. `requirements-sglang.txt` has the rest.
 """
 
-import subprocess
-import sys
+import install_vllm
 
 SGLANG = "sglang==0.5.23"
 
 if __name__ == "__main__":
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "--no-deps", SGLANG], check=True)
+    install_vllm.install()
+    install_vllm.pip("--no-deps", SGLANG)

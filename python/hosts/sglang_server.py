@@ -14,7 +14,7 @@ from pathlib import Path
 
 FOLDER = Path(os.environ["MASKWRIGHT_HOSTS_MODEL"])
 
-# The wheel's kernels are for GPUs. With these, SGLang runs on torch alone.
+# The wheel's kernels are for GPUs. With these, SGLang runs on torch (and imports one kernel of vLLM).
 ON_THE_CPU = "--device cpu --attention-backend torch_native --sampling-backend pytorch --cuda-graph-backend-decode=disabled"
 ON_THE_CPU += " --cuda-graph-backend-prefill=disabled --disable-overlap-schedule --dtype float32"
 SMALL = "--max-total-tokens 8192 --max-running-requests 16 --context-length 512 --mem-fraction-static 0.2 --skip-server-warmup"
