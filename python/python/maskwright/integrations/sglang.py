@@ -1,0 +1,366 @@
+"""A grammar backend of SGLang: `--grammar-backend maskwright`.
+
+SGLang calls `register` in each of its processes, through the entry point `sglang.srt.plugins`. It adds a name to the registry
+of backends, no more. `make_backend` is called in the scheduler of a server that asks for that name. What the registry
+leaves out is added there, by SGLang's own hooks:
+
+* `GrammarManager._apply_request_reasoning_config`, once for each request whose grammar is ready: the request's limit and its
+  stop tokens. (A backend is given the text of a grammar, and nothing of the request.)
+* `BaseGrammarObject.fill_vocab_mask_batched`: the masks of a step are filled by one call, also under a reasoning parser.
+* `spec_utils.traverse_tree`: the masks of a tree of drafted tokens are filled by one call for each request.
+
+A registered backend isn't put under SGLang's `ReasonerGrammarBackend`, so `make_backend` does that.
+
+Rejected: jump-forward. SGLang 0.5.23 calls none of its methods.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sglang.srt.constrained.base_grammar_backend import (
+    GRAMMAR_BACKEND_REGISTRY,
+    BaseGrammarBackend,
+    BaseGrammarObject,
+    GrammarStats,
+    InvalidGrammarObject,
+    register_grammar_backend,
+)
+
+from maskwright._apply import apply_token_bitmask_inplace
+from maskwright._maskwright import CompiledGrammar, Compiler, Tokenizer, TokenizerError
+from maskwright.integrations._sglang_specs import as_format, as_structural_tag, whitespace_in, without_header
+from maskwright.integrations._specs import N_KEPT, Grammars, Kind, Spec, Whitespace
+from maskwright.integrations._text import Batch, Text, is_on
+
+if TYPE_CHECKING:
+    import torch
+
+NAME = "maskwright"
+#: `0` leaves texts that are cut off at `max_new_tokens`, as other backends do.
+LIMIT_SWITCH = "MASKWRIGHT_SGLANG_LIMIT"
+#: A child of SGLang's own logger, so that lines look like SGLang's.
+LOG = logging.getLogger("sglang.maskwright")
+
+#: The masks of the step that the scheduler's one thread prepares.
+_BATCH = Batch()
+
+
+class Grammar(BaseGrammarObject):  # type: ignore[misc]
+    """One request's text. The ones in SGLang's cache belong to no request, and are copied for each."""
+
+    def __init__(self, compiled: CompiledGrammar, spec: Spec, stats: Any) -> None:
+        super().__init__()
+        self._compiled = compiled
+        self.spec = spec
+        self.grammar_stats = stats
+        self._text: Text | None = None
+        #: As long as what comes before the text: SGLang adds to it for each token of reasoning, and takes away.
+        self._before: Sequence[object] = ()
+
+    def bind(self, limit: int | None, stop_token_ids: set[int], before: Sequence[object] = ()) -> None:
+        """Makes it the text of a request, to be complete within `limit` tokens, less those in `before`.
+
+        Raises ValueError if there is no such text; with the least number, if every text is longer.
+        """
+        self._text = Text(self._compiled, stop_token_ids, limit, _BATCH, log=LOG)
+        self._before = before
+
+    @property
+    def text(self) -> Text:
+        """The text, which begins after what was written so far unless it has begun."""
+        if self._text is None:
+            self.bind(None, set())
+        assert self._text is not None
+        self._text.begins_after(len(self._before))
+        return self._text
+
+    def accept_token(self, token: int) -> None:
+        """Raises ValueError, with which SGLang ends the request, if the token is not allowed."""
+        self.current_token = token
+        why = self.text.refusal_of([token])
+        if why is not None:
+            raise ValueError(why)
+
+    def rollback(self, k: int) -> None:
+        """Undoes the last `k` tokens."""
+        self.text.rollback(k)
+
+    def is_terminated(self) -> bool:
+        """Whether the text has ended."""
+        return self._text is not None and self._text.is_terminated()
+
+    def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
+        """Writes which tokens may come next into a row."""
+        self.text.fill_bitmask(vocab_mask, idx)
+
+    def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
+        """Rows on the CPU that allow every token."""
+        return _allocate(max(vocab_size, self._compiled.tokenizer.vocab_size), batch_size)
+
+    @staticmethod
+    def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
+        """Lets the rows allow every token."""
+        vocab_mask.fill_(-1)
+
+    @staticmethod
+    def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
+        """The mask where the logits are."""
+        return vocab_mask.to(device, non_blocking=True)
+
+    @staticmethod
+    def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
+        """Refuses tokens, by SGLang's own kernels where there are some."""
+        if logits.device.type == "cpu":
+            apply_token_bitmask_inplace(logits, vocab_mask)
+            return
+        from sglang.srt.constrained.xgrammar_backend import XGrammarGrammarBackend
+
+        XGrammarGrammarBackend.apply_vocab_mask(logits, vocab_mask)
+
+    def copy(self) -> Grammar:
+        """The same grammar for another request."""
+        stats = self.grammar_stats and dataclasses.replace(self.grammar_stats, is_cache_hit=True, tree_traversal_time=[])
+        return Grammar(self._compiled, self.spec, stats)
+
+    def __repr__(self) -> str:
+        return f"maskwright {self.spec.kind} {self.spec.text[:200]!r}"
+
+
+class Backend(BaseGrammarBackend):  # type: ignore[misc]
+    """Compiles what requests ask for, in SGLang's threads."""
+
+    def __init__(self, compiler: Compiler, whitespace: Whitespace) -> None:
+        super().__init__()
+        self._grammars = Grammars(compiler, LOG)
+        self._whitespace = whitespace
+
+    def dispatch_json(self, key_string: str) -> BaseGrammarObject:
+        """A JSON Schema; `$$ANY$$` stands for any JSON."""
+        return self._dispatch("json", lambda: "true" if key_string == "$$ANY$$" else key_string)
+
+    def dispatch_regex(self, key_string: str) -> BaseGrammarObject:
+        """A pattern for the whole text."""
+        return self._dispatch("regex", lambda: key_string)
+
+    def dispatch_ebnf(self, key_string: str) -> BaseGrammarObject:
+        """GBNF, or a Lark grammar."""
+        return self._dispatch("grammar", lambda: without_header(key_string))
+
+    def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
+        """A structural tag as xgrammar takes it, or in SGLang's older form."""
+        return self._dispatch("structural_tag", lambda: as_structural_tag(key_string))
+
+    def _dispatch(self, kind: Kind, text: Callable[[], str]) -> BaseGrammarObject:
+        try:
+            return self._grammar(Spec(kind, text(), self._whitespace))
+        except ValueError as error:
+            return InvalidGrammarObject(str(error))
+
+    def _grammar(self, spec: Spec) -> Grammar:
+        dispatch_type = "ebnf" if spec.kind == "grammar" else spec.kind
+        return Grammar(self._grammars.get(spec), spec, GrammarStats(dispatch_type=dispatch_type))
+
+    def set_cache(self, key: tuple[str, str], value: BaseGrammarObject) -> None:
+        """Keeps a grammar; drops the oldest if there are too many."""
+        super().set_cache(key, value)
+        while len(self.cache) > N_KEPT:
+            self.cache.pop(next(iter(self.cache)))
+
+    def compile_framed_grammar(self, grammar: Grammar, frame: Callable[[dict[str, Any]], dict[str, Any]]) -> Grammar | None:
+        """The text of `grammar` within the messages of a model that frames its answers.
+
+        Raises maskwright.Error for a frame that cannot be compiled.
+        """
+        content = as_format(grammar.spec)
+        return None if content is None else self._grammar(Spec("structural_tag", json.dumps(frame(content)), self._whitespace))
+
+    # What strict reasoning needs to change masks.
+
+    @property
+    def is_support_token_filter(self) -> bool:
+        """SGLang asks before it calls `set_token_filter`."""
+        return True
+
+    @staticmethod
+    def set_token_filter(
+        vocab_mask: torch.Tensor, token_ids: list[int], batch_idx: int, is_allowed: bool = True, reset_vocab_mask: bool = True
+    ) -> None:
+        """Allows or refuses tokens in a row."""
+        from sglang.srt.constrained.torch_ops.token_filter_torch_ops import set_token_filter_torch
+
+        set_token_filter_torch(vocab_mask, token_ids, batch_idx, is_allowed=is_allowed, reset_vocab_mask=reset_vocab_mask)
+
+    def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
+        """Rows on the CPU that allow every token."""
+        return _allocate(max(vocab_size, self._grammars.compiler.tokenizer.vocab_size), batch_size)
+
+    move_vocab_mask = staticmethod(Grammar.move_vocab_mask)
+    apply_vocab_mask = staticmethod(Grammar.apply_vocab_mask)
+
+
+def register() -> None:
+    """Makes `--grammar-backend maskwright` known to this process. Nothing else of SGLang changes."""
+    from sglang.srt.arg_groups.choices import add_grammar_backend_choices
+
+    if NAME not in GRAMMAR_BACKEND_REGISTRY:
+        register_grammar_backend(NAME, make_backend)
+        add_grammar_backend_choices([NAME])
+
+
+def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Any) -> BaseGrammarBackend:
+    """The backend of a scheduler.
+
+    Raises TokenizerError for a tokenizer that cannot be read, GrammarError for a whitespace pattern that isn't supported,
+    RuntimeError if this version of SGLang lacks what is to be hooked.
+    """
+    from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarBackend
+    from sglang.srt.parser.reasoning_parser import ReasoningParser
+    from sglang.srt.runtime_context import get_serving
+
+    serving = get_serving()
+    backend = Backend(Compiler(_read(tokenizer, vocab_size, eos_token_ids)), whitespace_in(serving))
+    _hook()
+    if serving.reasoning_parser:
+        parser = ReasoningParser(model_type=serving.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer)
+        # Without the end of reasoning in the vocabulary, SGLang says so and masks from the first token on.
+        if parser.detector.get_think_end_token_ids(tokenizer):
+            return ReasonerGrammarBackend(backend, parser, tokenizer, enable_strict_thinking=serving.enable_strict_thinking)
+    return backend
+
+
+def _read(tokenizer: Any, vocab_size: int, eos_token_ids: Any) -> Tokenizer:
+    """The tokenizer, with the ids at which SGLang ends every text of the model."""
+    ends = {eos_token_ids} if isinstance(eos_token_ids, int) else set(eos_token_ids or ())
+    ends |= set(getattr(tokenizer, "additional_stop_token_ids", None) or ())
+    if tokenizer.eos_token_id is not None:
+        ends.add(tokenizer.eos_token_id)
+    try:
+        return Tokenizer.from_hf(tokenizer, eos_token_ids=sorted(ends), vocab_size=vocab_size)
+    except TypeError as error:
+        raise TokenizerError(f"a fast tokenizer of transformers is expected, not {type(tokenizer).__name__}") from error
+
+
+_HOOKS = {
+    "sglang.srt.constrained.grammar_manager.GrammarManager._apply_request_reasoning_config": "_bind_request",
+    "sglang.srt.constrained.base_grammar_backend.BaseGrammarObject.fill_vocab_mask_batched": "_fill_batched",
+    "sglang.srt.speculative.spec_utils.traverse_tree": "_traverse_tree",
+}
+
+
+def _hook() -> None:
+    """Puts this module's functions around SGLang's, once.
+
+    Raises RuntimeError if one of those doesn't exist.
+    """
+    from sglang.srt.plugins.hook_registry import HookRegistry, HookSource, HookType
+
+    source = HookSource(NAME, NAME)
+    for target, name in _HOOKS.items():
+        if target not in HookRegistry._patched:
+            HookRegistry.register(target, globals()[name], HookType.AROUND, source=source)
+    # Logs what it cannot do, and raises nothing.
+    HookRegistry.apply_hooks()
+    missing = _HOOKS.keys() - HookRegistry._patched
+    if missing:
+        raise RuntimeError(
+            f"this version of SGLang has no {', '.join(sorted(missing))}, which Maskwright's adapter needs: it was made for "
+            "SGLang 0.5.23"
+        )
+
+
+def _bind_request(method: Any, manager: Any, req: Any) -> None:
+    """Gives a text its request's limit and stop tokens. A request that cannot be is refused."""
+    method(manager, req)
+    text, before = _parts(req.grammar)
+    if text is None:
+        return
+    params = req.sampling_params
+    # A request for no token writes no text.
+    limit = params.max_new_tokens if is_on(LIMIT_SWITCH, default=True) and params.max_new_tokens else None
+    stops = set(params.stop_token_ids or ())
+    try:
+        text.bind(limit, stops, before)
+    except ValueError as error:
+        given = ("" if limit is None else f" max_new_tokens={limit}") + (f" stop_token_ids={sorted(stops)}" if stops else "")
+        req.set_finish_with_abort(f"{text.spec.kind} with{given}: {error}")
+
+
+def _parts(grammar: Any) -> tuple[Grammar | None, Sequence[object]]:
+    """The text in what SGLang holds for a request, if it is ours, and a list as long as the reasoning before it."""
+    if isinstance(grammar, Grammar):
+        return grammar, ()
+    inner = getattr(grammar, "grammar", None)
+    # A ReasonerGrammarObject notes the state of its search for the end with each token of reasoning.
+    return (inner, grammar._thinking_match_history) if isinstance(inner, Grammar) else (None, ())
+
+
+def _fill_batched(original: Any, entries: Sequence[Any], vocab_mask: torch.Tensor) -> None:
+    """Rows of one step. A mask that SGLang changes right after it is filled isn't put off."""
+    at_once = [entry for entry in entries if getattr(entry.grammar, "reasoning_in_grammar", False)]
+    original(at_once, vocab_mask)
+    _BATCH.is_open = True
+    try:
+        original([entry for entry in entries if not getattr(entry.grammar, "reasoning_in_grammar", False)], vocab_mask)
+    finally:
+        _BATCH.fill()
+
+
+def _traverse_tree(
+    original: Any,
+    retrieve_next_token: torch.Tensor,
+    retrieve_next_sibling: torch.Tensor,
+    draft_tokens: torch.Tensor,
+    grammar: Any,
+    allocate_token_bitmask: torch.Tensor,
+    vocab_size: int | None = None,
+) -> None:
+    """The masks after the tokens of a tree, whose root has been accepted. Rows of refused tokens stay as they are."""
+    text = grammar if isinstance(grammar, Grammar) else None
+    if text is None and getattr(grammar, "reasoning_in_grammar", True) is False and grammar._is_generation():
+        text = _parts(grammar)[0]
+    if text is None:
+        # Reasoning may end within the draft.
+        original(retrieve_next_token, retrieve_next_sibling, draft_tokens, grammar, allocate_token_bitmask, vocab_size)
+        return
+    if text.is_terminated():
+        return
+    text.fill_vocab_mask(allocate_token_bitmask, 0)
+    nodes, parents = depth_first(retrieve_next_token.tolist(), retrieve_next_sibling.tolist())
+    if not nodes:
+        return
+    tokens = draft_tokens.tolist()
+    masks = np.empty((len(nodes), allocate_token_bitmask.shape[1]), dtype=np.int32)
+    is_accepted = text.text.fill_draft_tree(parents, [tokens[node] for node in nodes], masks)
+    rows = np.asarray(allocate_token_bitmask)
+    for i, node in enumerate(nodes):
+        if is_accepted[i] and tokens[node] not in text.text.ends:
+            rows[node] = masks[i]
+
+
+def depth_first(first_child: list[int], next_sibling: list[int]) -> tuple[list[int], list[int]]:
+    """The nodes of a tree under its root 0, parents first, and for each the place of its parent in that list; -1 for the root."""
+    nodes: list[int] = []
+    parents: list[int] = []
+    waiting = [(first_child[0], -1)]
+    while waiting:
+        node, parent = waiting.pop()
+        if node < 0:
+            continue
+        waiting += [(next_sibling[node], parent), (first_child[node], len(nodes))]
+        nodes.append(node)
+        parents.append(parent)
+    return nodes, parents
+
+
+def _allocate(vocab_size: int, n_rows: int) -> torch.Tensor:
+    import torch
+    from sglang.srt.utils.common import is_pin_memory_available
+
+    # Pinned memory is copied to the device without waiting.
+    return torch.full((n_rows, (vocab_size + 31) // 32), -1, dtype=torch.int32, pin_memory=is_pin_memory_available())
