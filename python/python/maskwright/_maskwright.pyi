@@ -373,8 +373,8 @@ class Compiler:
         * `property_order` and `whitespace`: as for `compile_json_schema`, for the schemas in it. A format may say otherwise
           with `any_order` and `max_whitespace_cnt`. Around a schema's text there is no white space. Keys that a schema does
           not name may occur twice.
-        * `strict`: if true, what cannot be enforced raises: `max_tokens` of `any_text`, `uniqueItems` of items without a
-          finite list of values, and some keywords. If false, `report` names it.
+        * `strict`: if true, what cannot be enforced raises: `uniqueItems` of items without a finite list of values, and some
+          keywords. If false, `report` names it.
 
         Warns (SchemaWarning) as `compile_json_schema` does.
 
@@ -780,7 +780,10 @@ class Canvas:
     end-of-sequence token follows, and then more of these, or `padding_id` (a token without text, for models that pad
     with a token of its own). A call that refuses or raises leaves the canvas unchanged.
 
-    Raises ValueError if a token is not in the vocabulary or the padding matches as text, GrammarError if infilling
+    `mask_id`, the token that the model reads at a masked position, is never a part of the text, even where the grammar
+    allows any token.
+
+    Raises ValueError if a token is not in the vocabulary or one of those two matches as text, GrammarError if infilling
     is not supported for this kind of grammar, LimitError if there are too many positions.
 
     >>> tokenizer = Tokenizer.from_tokens([b"(", b")", b"()", b"</s>"], eos_token_ids=[3])
