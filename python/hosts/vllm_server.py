@@ -1,13 +1,10 @@
 """A server of vLLM with a small model, and requests with judges of their own."""
 
 import asyncio
-import contextlib
 import json
 import os
 import random
 import re
-import socket
-import subprocess
 import sys
 import time
 import urllib.request
@@ -15,6 +12,7 @@ from pathlib import Path
 
 import jsonschema
 from openai import APIError, AsyncOpenAI
+from server_process import ServerProcess
 
 FOLDER = Path(os.environ["MASKWRIGHT_HOSTS_MODEL"])
 LOGS = FOLDER.parent
@@ -148,43 +146,17 @@ def check_calls(calls, name):
     assert name != "named tool" or [called for called, _ in calls] == ["price"]
 
 
-class Server:
+class Server(ServerProcess):
     """`with Server(name, *options, **environment) as server`: ended by its own pid."""
 
     def __init__(self, name, *options, **environment):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.log = LOGS / f"{name}.log"
+        defaults = {"VLLM_CPU_KVCACHE_SPACE": "1", "OMP_NUM_THREADS": "2", "VLLM_NO_USAGE_STATS": "1"}
+        super().__init__(LOGS / f"{name}.log", 300, {**defaults, **environment})
         fixed = f"--host 127.0.0.1 --port {self.port} --served-model-name {MODEL} --dtype bfloat16 --enforce-eager"
         fixed += " --max-model-len 1024 --max-num-seqs 32 --gpu-memory-utilization 0.4 --generation-config vllm"
         fixed += " --enable-auto-tool-choice --tool-call-parser hermes"
         module = ["-m", "vllm.entrypoints.openai.api_server", "--model", str(FOLDER)]
         self.command = [sys.executable, *module, *fixed.split(), *options]
-        self.environment = {"VLLM_CPU_KVCACHE_SPACE": "1", "OMP_NUM_THREADS": "2", "VLLM_NO_USAGE_STATS": "1", **environment}
-
-    def __enter__(self):
-        with self.log.open("w") as log:
-            environment = {**os.environ, **self.environment}
-            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, env=environment)
-        start = time.monotonic()
-        while time.monotonic() < start + 300:
-            if self.process.poll() is not None:
-                break
-            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=5):
-                print(f"\n{self.log.name}: up after {time.monotonic() - start:.0f} s")
-                return self
-            time.sleep(1)
-        self.__exit__()
-        raise RuntimeError(f"the server did not start: see {self.log}\n{self.log.read_text()[-3000:]}")
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        try:
-            self.process.wait(60)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
 
     def metric(self, name):
         """The sum of a counter."""

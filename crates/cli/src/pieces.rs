@@ -10,7 +10,7 @@ enum Piece<'t> {
 
 /// How far a text can be read.
 pub(crate) struct Read {
-    /// The bytes that some text of the grammar goes on with.
+    /// How many bytes, from the first on, some text of the grammar begins with.
     pub(crate) n_viable: usize,
     /// Why a token was refused, if one was.
     pub(crate) refused: Option<String>,
@@ -44,15 +44,13 @@ pub(crate) fn read(matcher: &mut Matcher, text: &[u8], special: Option<&Tokenize
                 if !matcher.accept_token(TokenId(id))? {
                     return Ok(Read { n_viable, refused: Some(matcher.explain(TokenId(id))?) });
                 }
-                n_viable += special.and_then(|tokenizer| name(tokenizer, id)).map_or(0, str::len);
+                n_viable += special
+                    .and_then(|tokenizer| tokenizer.vocabulary().name(TokenId(id)))
+                    .map_or(0, str::len);
             }
         }
     }
     Ok(Read { n_viable, refused: None })
-}
-
-fn name(tokenizer: &Tokenizer, id: u32) -> Option<&str> {
-    tokenizer.special_tokens().find(|&(special, _)| special == id).map(|(_, name)| name)
 }
 
 /// The text between special tokens, and these; the longest name at a place.

@@ -1,8 +1,9 @@
 //! Forced text: what must come next, whatever the model thinks (jump-forward decoding).
 
-use maskwright_vocabulary::{TokenId, Trie, Vocabulary, symbol_text};
+use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 
 use crate::matcher::written;
+use crate::named_tokens::{TextPart, text_parts};
 use crate::{EngineError, Error, Matcher};
 
 /// A part of what is forced.
@@ -16,7 +17,7 @@ enum Forced {
 const MAX_FORCED: usize = 1 << 16;
 
 impl Matcher {
-    /// The longest run of bytes that every completion goes on with, up to 64 KiB. A token that the grammar names by its id is
+    /// The longest run of bytes that every completion begins with, up to 64 KiB. A token that the grammar names by its id is
     /// in it as the tokenizer writes it.
     ///
     /// # Errors
@@ -33,7 +34,7 @@ impl Matcher {
         Ok(bytes)
     }
 
-    /// What every completion goes on with.
+    /// What every completion begins with.
     fn forced(&self) -> Result<Vec<Forced>, EngineError> {
         let mut forced = Vec::new();
         if self.is_terminated() {
@@ -52,23 +53,14 @@ impl Matcher {
         Ok(self.parts(&forced))
     }
 
-    /// Texts and named tokens, of which the engine's text consists; up to the first symbol that stands for several tokens.
+    /// The parts of a text of the engine, up to the first symbol that stands for several tokens.
     fn parts(&self, text: &[u8]) -> Vec<Forced> {
-        let [mark, _] = symbol_text(0);
-        let mut parts = Vec::new();
-        let mut rest = text;
-        while !rest.is_empty() {
-            let n_text = rest.iter().position(|&byte| byte == mark).unwrap_or(rest.len());
-            let (text, after) = rest.split_at(n_text);
-            if !text.is_empty() {
-                parts.push(Forced::Text(text.to_vec()));
-            }
-            let [_, symbol, after @ ..] = after else { break };
-            let Some(token) = self.grammar().named().and_then(|named| named.only(*symbol)) else { break };
-            parts.push(Forced::Token(token));
-            rest = after;
-        }
-        parts
+        let named = self.grammar().named();
+        let parts = text_parts(text).map_while(|part| match part {
+            TextPart::Text(text) => Some(Forced::Text(text.to_vec())),
+            TextPart::Symbol(symbol) => named?.only(symbol).map(Forced::Token),
+        });
+        parts.collect()
     }
 
     /// Tokens that may be taken without asking the model: the tokenizer's own segmentation of the

@@ -48,4 +48,4 @@ pub use maskwright_grammar::Layout;
 pub use matcher::written;
 pub use matcher::{Matcher, Taken};
 #[doc(hidden)]
-pub use named_tokens::{NamedTokens, ResolvedLexed};
+pub use named_tokens::{NamedTokens, ResolvedLexed, TextPart, text_parts};

@@ -177,8 +177,8 @@ impl Machine {
         Ok(Some(config))
     }
 
-    /// The configuration that a token begins at: one more is counted in each terminal of which a text may use a limited number,
-    /// and readings of terminals that have had theirs are gone. See [`maskwright_grammar::at_most_tokens`].
+    /// The configuration from which the next token is read. The token is counted in every terminal with a limit on tokens, and
+    /// readings of terminals whose limit is used up are dropped. See [`maskwright_grammar::at_most_tokens`].
     ///
     /// # Errors
     /// If a limit is reached.
@@ -210,8 +210,8 @@ impl Machine {
         Ok(begun)
     }
 
-    /// The configuration without the readings of terminals of which one more token may be used and that may end now; `None` if
-    /// there are none.
+    /// The configuration without readings that can use one more token of their terminal and can leave it now; `None` if there are
+    /// no such readings.
     ///
     /// # Errors
     /// If a limit is reached.

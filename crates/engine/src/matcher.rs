@@ -229,7 +229,7 @@ impl Matcher {
         rest.fill(0);
         form.write(words);
         let Some(named) = self.grammar.named() else { return !form.is_full(vocabulary.n_vocab()) };
-        named.add_tokens(form, vocabulary, words);
+        named.add_tokens(vocabulary, words, |symbol| form.contains(symbol));
         let n_tokens: u32 = words.iter().map(|word| word.count_ones()).sum();
         (n_tokens as usize) < vocabulary.n_vocab()
     }
@@ -395,7 +395,7 @@ impl Matcher {
         Ok(fits)
     }
 
-    /// How many of `bytes`, from the first on, some text goes on with.
+    /// How many of `bytes`, from the first on, can follow the text so far.
     ///
     /// # Errors
     /// If a limit is reached.

@@ -26,6 +26,36 @@ use crate::EngineError;
 use crate::mask_form::MaskForm;
 use crate::matcher::written;
 
+/// A part of a text of the engine.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TextPart<'t> {
+    /// Bytes of tokens that are read as text; at least one.
+    Text(&'t [u8]),
+    /// A token that is read by its id.
+    Symbol(u8),
+}
+
+/// The parts of a text of the engine, in order. A mark at the end, without its symbol, is left out.
+#[doc(hidden)]
+pub fn text_parts(text: &[u8]) -> impl Iterator<Item = TextPart<'_>> {
+    let [mark, _] = symbol_text(0);
+    let mut rest = text;
+    std::iter::from_fn(move || match rest {
+        [] => None,
+        [first, symbol, after @ ..] if *first == mark => {
+            rest = after;
+            Some(TextPart::Symbol(*symbol))
+        }
+        _ => {
+            let n_text = rest.iter().position(|&byte| byte == mark).unwrap_or(rest.len());
+            let (text, after) = rest.split_at(n_text);
+            rest = after;
+            (!text.is_empty()).then_some(TextPart::Text(text))
+        }
+    })
+}
+
 /// How a token can be read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Readings<'a> {
@@ -268,19 +298,10 @@ impl NamedTokens {
         self.classes.get(usize::from(symbol)).filter(|class| class.n_tokens == 1).map(|class| class.first)
     }
 
-    /// Adds to `words` the tokens of the symbols in `mask`, which is over all ids.
-    pub(crate) fn add_tokens(&self, mask: &MaskForm, vocabulary: &Vocabulary, words: &mut [u32]) {
+    /// Adds to `words` the tokens of the symbols that `has` is true of.
+    pub fn add_tokens(&self, vocabulary: &Vocabulary, words: &mut [u32], has: impl Fn(TokenId) -> bool) {
         for (symbol, class) in self.classes.iter().enumerate() {
-            if mask.contains(vocabulary.symbol(symbol as u8)) {
-                class.tokens.add_to(words);
-            }
-        }
-    }
-
-    /// The same for a packed mask over all ids.
-    pub fn add_tokens_of(&self, mask: &[u32], vocabulary: &Vocabulary, words: &mut [u32]) {
-        for (symbol, class) in self.classes.iter().enumerate() {
-            if mask_contains(mask, vocabulary.symbol(symbol as u8)) {
+            if has(vocabulary.symbol(symbol as u8)) {
                 class.tokens.add_to(words);
             }
         }

@@ -1,4 +1,4 @@
-//! Terminals of which a text may use a limited number of tokens: masks and acceptance equal the definition's.
+//! Terminals with a limit on tokens: masks and acceptance equal the definition's.
 
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test, inside of macros too")]
 

@@ -46,7 +46,7 @@ pub struct Move {
 pub struct Network {
     pub(crate) pool: ExprPool,
     terminals: Vec<Regex>,
-    /// The terminals of which a text may use a limited number of tokens, ascending.
+    /// The terminals with a limit on tokens, ascending.
     token_limits: Vec<(TerminalId, u32)>,
     terminal_nullable: Vec<bool>,
     pub(crate) names: Vec<String>,
@@ -125,17 +125,17 @@ impl Network {
             + self.text_bytes
     }
 
-    /// Limits how many tokens of some terminals a text may use; in ascending order of the terminals.
+    /// Sets the limits on tokens of some terminals, in ascending order of the terminals.
     pub fn limit_tokens(&mut self, limits: Vec<(TerminalId, u32)>) {
         self.token_limits = limits;
     }
 
-    /// Whether a text may use a limited number of tokens of some terminal.
+    /// Whether some terminal has a limit on tokens.
     pub fn has_token_limits(&self) -> bool {
         !self.token_limits.is_empty()
     }
 
-    /// How many tokens of a terminal a text may use, if that is limited.
+    /// A terminal's limit on tokens, if it has one.
     #[inline]
     pub fn token_limit(&self, terminal: TerminalId) -> Option<u32> {
         let at = self.token_limits.binary_search_by_key(&terminal, |(terminal, _)| *terminal).ok()?;

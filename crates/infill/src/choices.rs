@@ -1,10 +1,10 @@
 //! Lattices in which a known token can be read in two ways: as its bytes, and by its id, if the grammar names it.
 //!
-//! A lattice has one text for each piece, so such a lattice is several, and what is asked is asked of each. Usually there is
-//! one; few canvases have more than a known token of that kind.
+//! A lattice has one text for each piece. So a canvas with such tokens is several lattices, one for each combination of
+//! readings, and every question is asked of each. Usually there is one.
 
-use maskwright_engine::written;
-use maskwright_vocabulary::{TokenId, mask_words, symbol_text};
+use maskwright_engine::{TextPart, text_parts, written};
+use maskwright_vocabulary::{TokenId, mask_contains, mask_words, symbol_text};
 
 use crate::derivation::Filling;
 use crate::lattice::{Piece, Step};
@@ -79,7 +79,7 @@ impl Choices {
         let n_words = mask_words(vocabulary.n_vocab());
         mask.iter_mut().zip(&all[..n_words]).for_each(|(word, more)| *word |= more);
         if let Some(named) = self.infiller.named() {
-            named.add_tokens_of(&all, &vocabulary, mask);
+            named.add_tokens(&vocabulary, mask, |symbol| mask_contains(&all, symbol));
         }
         Ok(())
     }
@@ -152,19 +152,18 @@ impl Infiller {
 
     /// A text of the engine as a person reads it: with the names of tokens in place of their symbols.
     pub(crate) fn shown(&self, text: &[u8]) -> Vec<u8> {
-        let [mark, _] = symbol_text(0);
         let mut shown = Vec::with_capacity(text.len());
-        let mut rest = text;
-        while let Some(at) = rest.iter().position(|&byte| byte == mark) {
-            shown.extend_from_slice(&rest[..at]);
-            let symbol = rest.get(at + 1).copied();
-            let token = symbol.and_then(|symbol| self.named()?.first(symbol));
-            if let Some(token) = token {
-                shown.extend_from_slice(&written(self.vocabulary(), token));
+        for part in text_parts(text) {
+            match part {
+                TextPart::Text(text) => shown.extend_from_slice(text),
+                TextPart::Symbol(symbol) => {
+                    let token = self.named().and_then(|named| named.first(symbol));
+                    shown.extend(
+                        token.iter().flat_map(|&token| written(self.vocabulary(), token).into_owned()),
+                    );
+                }
             }
-            rest = rest.get(at + 2..).unwrap_or_default();
         }
-        shown.extend_from_slice(rest);
         shown
     }
 }

@@ -79,7 +79,7 @@ enum State {
 pub(crate) enum Form {
     /// As JSON.
     Json,
-    /// In an [element](crate::style): from behind its name to its mark.
+    /// In an [element](crate::style): the part after its name, up to its mark.
     Element,
 }
 

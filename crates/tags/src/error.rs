@@ -38,7 +38,7 @@ enum Kind {
     NotJson(SyntaxError),
     /// A value is not what the format says.
     Malformed(String),
-    /// What is asked for cannot be enforced.
+    /// A field that cannot be enforced.
     Unsupported(&'static str, String),
     /// A limit was reached.
     Limit(String),

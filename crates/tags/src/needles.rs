@@ -67,7 +67,7 @@ pub(crate) fn check_length(needle: &str, at: &str) -> Result<(), TagError> {
     Err(TagError::limit(at, message))
 }
 
-/// How free text goes on. `triggers` are distinct; no string is empty.
+/// What can follow free text. `triggers` are distinct; no string is empty.
 ///
 /// # Errors
 /// If a trigger has another trigger in it, or `fuel` ends.

@@ -16,7 +16,7 @@ pub(super) enum Token<'a> {
     Define,
     /// A literal, a class or `.`.
     Language(Regex),
-    /// `<name>`, `<[id]>`, or one of these behind `!`.
+    /// `<name>`, `<[id]>`, or one of these after `!`.
     Tokens(TokenSet),
     /// `|`.
     Bar,
@@ -139,7 +139,7 @@ impl<'a> Lexer<'a> {
         Ok((token, start..self.at))
     }
 
-    /// `<name>` or `<[id]>`, behind its `<`.
+    /// `<name>` or `<[id]>`, after its `<`.
     fn tokens(&mut self, start: usize) -> Result<TokenSet, Fault> {
         let rest = self.rest();
         let end =

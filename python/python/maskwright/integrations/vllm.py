@@ -215,7 +215,7 @@ def spec_of(request_type: Any, text: str, config: Any, params: Any = None) -> Sp
 
 def _limit_of(request: Any, max_model_len: int) -> int | None:
     """The most tokens that vLLM lets a request write; None if it may not be held to them."""
-    # The limit of a request whose input goes on changes with it.
+    # Streamed input changes the limit of its request while it arrives.
     if request.resumable or not _has_limit(request.sampling_params):
         return None
     limit: int = min(request.max_tokens, max_model_len - request.num_prompt_tokens)
