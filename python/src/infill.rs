@@ -1,7 +1,7 @@
 //! `maskwright.Template`, `Hole` and `Canvas`: texts of which some parts are known.
 
-use maskwright::infill::{CanvasConfig, Part};
-use maskwright::{CompileOptions, Error, TokenId, mask_contains, mask_words};
+use maskwright::infill::{CanvasConfig, CanvasStatus, Part, Verdict};
+use maskwright::{CompileOptions, Error, MaskStatus, TokenId, mask_words};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
@@ -131,8 +131,10 @@ impl Template {
     }
 
     /// Writes into a row of `mask` the tokens that can follow `prefix_ids` in hole `hole` such that the rest of it
-    /// and all other holes can be filled. The end-of-sequence tokens are allowed if the hole can end there. Returns
-    /// False if every token is allowed.
+    /// and all other holes can be filled. The end-of-sequence tokens are allowed if the hole can end there.
+    ///
+    /// Returns "exact" if the mask has all such tokens. Returns "bound" if the limit on work was reached before: each token of the mask is
+    /// possible, and others may be too.
     ///
     /// Raises IndexError if there is no such hole, ValueError if it is fixed already or a token is not in the
     /// vocabulary.
@@ -144,7 +146,7 @@ impl Template {
         prefix_ids: Vec<Int>,
         mask: &Bound<'_, PyAny>,
         row: Int,
-    ) -> PyResult<bool> {
+    ) -> PyResult<&'static str> {
         let hole = index(hole, self.n_holes, "hole", "template")?;
         let mut mask = bitmask::borrow(mask)?;
         let words = bitmask::row(&mut mask, row)?;
@@ -216,13 +218,49 @@ impl Canvas {
         Ok(Canvas { canvas, n_positions: positions.len(), n_vocab })
     }
 
+    /// Whether the masked positions can be filled: "possible" (a text that fills them is known), "impossible", or "open" if
+    /// neither was found out within the limit on work.
+    #[getter]
+    fn status(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(match work_on(py, &self.canvas, |canvas| canvas.status())?.or_raise()? {
+            CanvasStatus::Possible => "possible",
+            CanvasStatus::Impossible => "impossible",
+            CanvasStatus::Open => "open",
+        })
+    }
+
     /// Whether the masked positions can be filled.
+    ///
+    /// Raises LimitError if that was not found out within the limit on work.
     fn is_possible(&self, py: Python<'_>) -> PyResult<bool> {
         work_on(py, &self.canvas, |canvas| canvas.is_possible())?.or_raise()
     }
 
-    /// Puts a token at position `i`, which may be masked or known. Returns False, and changes nothing, if the rest
-    /// could then not be filled.
+    /// For each of the tokens `ids`, whether it can stand at position `i` so that the rest can be filled: "yes", "no", or "open" if
+    /// neither was found out within the limit on work. At a known position, whether it could stand there instead.
+    ///
+    /// This is what a decoding loop asks: far less work than a mask. A token that is not in the vocabulary gets "no".
+    ///
+    /// Raises IndexError if there is no such position.
+    fn allows(&self, py: Python<'_>, i: Int, ids: Vec<Int>) -> PyResult<Vec<&'static str>> {
+        let position = index(i, self.n_positions, "position", "canvas")?;
+        let ids = token_ids(ids);
+        let known: Vec<TokenId> = ids.iter().copied().filter(|id| id.index() < self.n_vocab).collect();
+        let verdicts = work_on(py, &self.canvas, |canvas| canvas.allows(position, &known))?.or_raise()?;
+        let mut verdicts = verdicts.into_iter();
+        let mut verdict = |id: &TokenId| {
+            let verdict = if id.index() < self.n_vocab { verdicts.next() } else { None };
+            match verdict {
+                Some(Verdict::Yes) => "yes",
+                Some(Verdict::Open) => "open",
+                Some(Verdict::No) | None => "no",
+            }
+        };
+        Ok(ids.iter().map(|id| verdict(id)).collect())
+    }
+
+    /// Puts a token at position `i`, which may be masked or known. Returns False, and changes nothing, if no text was found that
+    /// has it there.
     ///
     /// Raises IndexError if there is no such position.
     fn set(&self, py: Python<'_>, i: Int, id: Int) -> PyResult<bool> {
@@ -247,17 +285,31 @@ impl Canvas {
         with(py, &self.canvas, |canvas| canvas.undo())
     }
 
-    /// Writes into a row of `mask` the tokens that position `i` can take such that the rest can still be filled with
-    /// exactly one token each. For a known position these are the tokens that it could have instead. Returns False
-    /// if every token is allowed.
+    /// Writes into a row of `mask` tokens that position `i` can take such that the rest can still be filled with
+    /// exactly one token each. For a known position these are tokens that it could have instead.
+    ///
+    /// Returns "exact" if the mask has all such tokens. Returns "bound" if some were not decided: each token of the mask is possible,
+    /// and others may be too. `exact=True` decides them as well, up to the limit on work, and can take seconds.
     ///
     /// Raises IndexError if there is no such position.
-    #[pyo3(signature = (i, mask, row=Int(0)), text_signature = "($self, i, mask, row=0)")]
-    fn fill_bitmask(&self, py: Python<'_>, i: Int, mask: &Bound<'_, PyAny>, row: Int) -> PyResult<bool> {
+    #[pyo3(
+        signature = (i, mask, row=Int(0), exact=false),
+        text_signature = "($self, i, mask, row=0, exact=False)"
+    )]
+    fn fill_bitmask(
+        &self,
+        py: Python<'_>,
+        i: Int,
+        mask: &Bound<'_, PyAny>,
+        row: Int,
+        exact: bool,
+    ) -> PyResult<&'static str> {
         let position = index(i, self.n_positions, "position", "canvas")?;
         let mut mask = bitmask::borrow(mask)?;
         let words = bitmask::row(&mut mask, row)?;
-        fill(py, &self.canvas, words, self.n_vocab, |canvas, words| canvas.fill_bitmask(position, words))
+        fill(py, &self.canvas, words, self.n_vocab, |canvas, words| {
+            canvas.fill_bitmask(position, words, exact)
+        })
     }
 
     /// The tokens of the whole canvas, with some valid filling of the masked positions.
@@ -313,15 +365,14 @@ fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
     )))
 }
 
-/// Lets `write` make a mask, without the interpreter, and copies it to `words` if it succeeds; whether some token
-/// is not allowed.
+/// Lets `write` make a mask, without the interpreter, and copies it to `words` if it succeeds; the name of its status.
 fn fill<T: Send>(
     py: Python<'_>,
     infilling: &Guarded<T>,
     words: &mut [u32],
     n_vocab: usize,
-    write: impl FnOnce(&mut T, &mut [u32]) -> Result<(), Error> + Send,
-) -> PyResult<bool> {
+    write: impl FnOnce(&mut T, &mut [u32]) -> Result<MaskStatus, Error> + Send,
+) -> PyResult<&'static str> {
     let n_words = mask_words(n_vocab);
     if words.len() < n_words {
         let n_given = words.len();
@@ -330,10 +381,13 @@ fn fill<T: Send>(
         )));
     }
     let mut made = vec![0; n_words];
-    work_on(py, infilling, |infilling| write(infilling, &mut made))?.or_raise()?;
+    let status = work_on(py, infilling, |infilling| write(infilling, &mut made))?.or_raise()?;
     words.fill(0);
     words[..n_words].copy_from_slice(&made);
-    Ok((0..n_vocab as u32).any(|id| !mask_contains(&made, TokenId(id))))
+    Ok(match status {
+        MaskStatus::Exact => "exact",
+        MaskStatus::Bound => "bound",
+    })
 }
 
 /// An index from Python, from 0 on.

@@ -92,7 +92,11 @@ fn fill(
         ControlFlow::Continue(())
     };
     let mut filled = fill_canvases(&mut builtin.model, vec![task], &config, on_event)?;
-    filled.pop().context("one canvas was given")
+    let filled = filled.pop().context("one canvas was given")?;
+    match filled.error {
+        Some(error) => Err(error.into()),
+        None => Ok(filled),
+    }
 }
 
 /// The known tokens as text, a dot for each masked position, nothing from the end of the text on.
@@ -163,6 +167,8 @@ fn write(
         "is_word": is_word,
         "n_positions": filled.positions.len(),
         "n_steps": statistics.n_steps,
+        "n_questions": statistics.n_questions,
+        "n_open": statistics.n_open,
         "n_masks": statistics.n_masks,
         "n_refused": statistics.n_refused,
         "forward_ms": ms(statistics.forward),

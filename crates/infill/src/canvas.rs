@@ -1,10 +1,13 @@
 //! A canvas of tokens and masked positions, filled in any order.
 
-use maskwright_vocabulary::{TokenId, mask_contains, mask_insert, mask_words};
+use std::sync::Arc;
 
-use crate::choices::{Choice, Choices, Filled};
-use crate::derivation::Filling;
-use crate::lattice::Piece;
+use maskwright_engine::{MaskStatus, Taken};
+use maskwright_vocabulary::{TokenId, mask_insert, mask_words};
+
+use crate::near::Witness;
+use crate::question::{Place, Question};
+use crate::solver::{Answer, Solver};
 use crate::{Error, InfillError, Infiller};
 
 /// What may follow the end of a canvas's text.
@@ -44,21 +47,42 @@ impl CanvasConfig {
     }
 }
 
+/// What is known of a canvas.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CanvasStatus {
+    /// It can be filled: a text is known that fills it.
+    Possible,
+    /// It cannot be filled.
+    Impossible,
+    /// Neither was found out within the limit on work.
+    Open,
+}
+
+/// The answer to whether a token can stand at a position.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It can: a text is known that has it there.
+    Yes,
+    /// It cannot.
+    No,
+    /// Neither was found out within the limit on work.
+    Open,
+}
+
 /// A sequence of positions, each a known token or a masked one (exactly one token).
 ///
 /// The canvas as a whole is one word of the grammar's language, which takes whole positions from the first one on.
-/// Behind its end come an EOS and then EOS or padding tokens, or nothing; where the vocabulary has no EOS,
+/// After its end come an EOS and then EOS or padding tokens, or nothing; where the vocabulary has no EOS,
 /// padding alone.
 ///
-/// Theorem (exactness). [`fill_bitmask`](Canvas::fill_bitmask)(i) contains t iff all masked positions but i can be
-/// filled so that, with t at i, the canvas is of that form.
-///
-/// Work is kept between calls: a chart of everything to the left of the first position that changed since.
+/// A canvas that can be filled keeps a *witness*: a text that fills it, which a session of the grammar has accepted.
+/// [`set`](Canvas::set) keeps a token only with a new witness that has it, so a possible canvas always stays possible, and
+/// [`complete`](Canvas::complete) always has an answer.
 ///
 /// ```
 /// use maskwright_automata::{Fuel, Regex};
 /// use maskwright_grammar::Grammar;
-/// use maskwright_infill::{Canvas, CanvasConfig, Infiller};
+/// use maskwright_infill::{Canvas, CanvasConfig, Infiller, Verdict};
 /// use maskwright_vocabulary::{TokenId, Vocabulary};
 /// let tokens = ["(", ")", "()", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
 /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[3], None).unwrap().shared();
@@ -67,29 +91,40 @@ impl CanvasConfig {
 /// let mut canvas = Canvas::new(&infiller, &[None, None, Some(TokenId(1))], CanvasConfig::default())?;
 /// assert_eq!(canvas.complete()?, Some(vec![TokenId(2), TokenId(0), TokenId(1)]));
 /// assert!(!canvas.set(0, TokenId(0))?, "`(` and one token and `)` is never ()()");
+/// assert_eq!(canvas.allows(1, &[TokenId(0), TokenId(2)])?, [Verdict::Yes, Verdict::No]);
 /// assert!(canvas.set(1, TokenId(0))?);
 /// canvas.undo();
 /// assert_eq!(canvas.positions()[1], None);
 /// # Ok::<(), maskwright_infill::Error>(())
 /// ```
+#[derive(Debug)]
 pub struct Canvas {
-    infiller: Infiller,
+    solver: Solver,
     config: CanvasConfig,
     positions: Vec<Option<TokenId>>,
-    parse: Choices,
-    /// Whether the parse is that of `positions`.
-    is_fresh: bool,
-    /// Whether the positions can be filled, where that is known.
-    is_possible: Option<bool>,
+    /// What is known of `positions`.
+    known: Option<Known>,
+    /// A witness of the positions as they were before the last change, or are now.
+    witness: Option<Arc<Witness>>,
+    /// Witnesses of the canvas with one token more, or another one, since its last change.
+    found: Vec<(usize, TokenId, Arc<Witness>)>,
     undo: Vec<Change>,
 }
 
+/// What is known of a canvas. With a witness, that fills it.
+#[derive(Clone, Debug)]
+enum Known {
+    Possible(Arc<Witness>),
+    Impossible,
+    Open,
+}
+
 /// What a position was before a change, and what was known then.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Change {
     position: usize,
     before: Option<TokenId>,
-    was_possible: Option<bool>,
+    known: Option<Known>,
 }
 
 impl Canvas {
@@ -107,7 +142,6 @@ impl Canvas {
         if positions.len() > limit {
             return Err(InfillError::too_long(positions.len(), limit).into());
         }
-        let infiller = infiller.clone();
         let blanks = config.blanks();
         for &token in positions.iter().flatten().chain(&blanks) {
             infiller.check_token(token)?;
@@ -115,16 +149,16 @@ impl Canvas {
         if let Some(blank) = blanks.iter().find(|&&id| infiller.vocabulary().token_bytes(id).is_some()) {
             return Err(InfillError::padding_is_text(blank.0).into());
         }
-        if infiller.names_only(&blanks) {
+        if infiller.readers().iter().any(|reader| reader.names_only(&blanks)) {
             return Err(InfillError::blank_is_named().into());
         }
         Ok(Canvas {
-            parse: Choices::new(&infiller),
-            infiller,
+            solver: Solver::new(infiller, blanks),
             config,
             positions: positions.to_vec(),
-            is_fresh: false,
-            is_possible: None,
+            known: None,
+            witness: None,
+            found: Vec::new(),
             undo: Vec::new(),
         })
     }
@@ -139,71 +173,121 @@ impl Canvas {
         self.positions.iter().filter(|position| position.is_none()).count()
     }
 
+    /// Whether the masked positions can be filled, as far as that is found out within the limit on work.
+    ///
+    /// # Errors
+    /// If a session of the grammar fails, other than by a limit.
+    pub fn status(&mut self) -> Result<CanvasStatus, Error> {
+        Ok(match self.known()? {
+            Known::Possible(_) => CanvasStatus::Possible,
+            Known::Impossible => CanvasStatus::Impossible,
+            Known::Open => CanvasStatus::Open,
+        })
+    }
+
     /// Whether the masked positions can be filled.
     ///
     /// # Errors
-    /// If a limit is reached.
+    /// If that is not found out within the limit on work ([`CanvasStatus::Open`]).
     pub fn is_possible(&mut self) -> Result<bool, Error> {
-        if let Some(known) = self.is_possible {
-            return Ok(known);
+        match self.status()? {
+            CanvasStatus::Possible => Ok(true),
+            CanvasStatus::Impossible => Ok(false),
+            CanvasStatus::Open => Err(InfillError::open(self.solver.infiller.limits().work).into()),
         }
-        self.refresh()?;
-        let is_possible = self.parse.ends_by(self.positions.len())?;
-        self.is_possible = Some(is_possible);
-        Ok(is_possible)
     }
 
-    /// Writes to `mask` the tokens that position `position` can take so that the rest can still be filled. At a
-    /// position that is known, those that it could have instead. Empty if there are none.
-    ///
-    /// The first mask after a change marks the chart, which takes time linear in it; those of other positions
-    /// then take time in their own tokens.
+    /// For each of `tokens`, whether it can stand at `position` so that the rest can be filled; at a known position, instead of what is
+    /// there. Costs one question each, and no mask.
     ///
     /// # Errors
-    /// If there is no such position, the mask is too short, or a limit is reached.
-    pub fn fill_bitmask(&mut self, position: usize, mask: &mut [u32]) -> Result<(), Error> {
+    /// If there is no such position or token, or a session of the grammar fails, other than by a limit.
+    pub fn allows(&mut self, position: usize, tokens: &[TokenId]) -> Result<Vec<Verdict>, Error> {
         self.check_position(position)?;
-        let needed = mask_words(self.infiller.vocabulary().n_vocab());
+        tokens.iter().try_for_each(|&token| self.solver.infiller.check_token(token))?;
+        tokens.iter().map(|&token| Ok(self.ask(position, token)?)).collect()
+    }
+
+    /// Writes to `mask` tokens that position `position` can take so that the rest can still be filled. At a
+    /// position that is known, those that it could have instead. Each of them is proven; if the status is
+    /// [`Exact`](MaskStatus::Exact), there are no others. A mask that need not be `exact` takes less time.
+    ///
+    /// # Errors
+    /// If there is no such position, the mask is too short, or a session of the grammar fails, other than by a limit.
+    pub fn fill_bitmask(
+        &mut self,
+        position: usize,
+        mask: &mut [u32],
+        exact: bool,
+    ) -> Result<MaskStatus, Error> {
+        self.check_position(position)?;
+        let vocabulary = self.solver.infiller.vocabulary().clone();
+        let needed = mask_words(vocabulary.n_vocab());
         if mask.len() < needed {
             return Err(InfillError::mask_too_short(mask.len(), needed).into());
         }
-        let known = self.positions[position].take();
-        self.is_fresh &= known.is_none();
-        let filled = self.fill_masked(position, mask);
-        self.is_fresh &= known.is_none();
-        self.positions[position] = known;
-        Ok(filled?)
-    }
-
-    /// Puts `token` at `position`, masked or known before; false, and nothing changes, if the rest can then not be
-    /// filled.
-    ///
-    /// # Errors
-    /// If there is no such position or token, or a limit is reached; then nothing changes.
-    pub fn set(&mut self, position: usize, token: TokenId) -> Result<bool, Error> {
-        self.check_position(position)?;
-        self.infiller.check_token(token)?;
-        let before = self.positions[position];
-        let change = Change { position, before, was_possible: self.is_possible };
-        if before.is_none() {
-            // What the position can take is asked of the chart as it is, so nothing is made anew.
-            let mut mask = vec![0; mask_words(self.infiller.vocabulary().n_vocab())];
-            self.fill_masked(position, &mut mask)?;
-            if !mask_contains(&mask, token) {
-                return Ok(false);
-            }
-            self.put(position, Some(token), Some(true));
-        } else {
-            self.put(position, Some(token), None);
-            match self.is_possible() {
-                Ok(true) => {}
-                other => {
-                    self.put(position, before, change.was_possible);
-                    return other;
+        mask.fill(0);
+        let known = self.known()?;
+        let is_masked = self.positions[position].is_none();
+        if is_masked && matches!(known, Known::Impossible) {
+            return Ok(MaskStatus::Exact);
+        }
+        let mut question = self.question(Some((position, None)));
+        question.focus = Some(position);
+        let witness = match &known {
+            Known::Possible(witness) => Some(&**witness),
+            Known::Impossible | Known::Open => None,
+        };
+        let longer = match witness.filter(|witness| witness.end <= position) {
+            // It says nothing of texts that reach the position.
+            Some(witness) => {
+                let mut longer = question.clone();
+                longer.ends.retain(|&end| end > position);
+                match self.solver.answer(&longer, Some(witness))? {
+                    Answer::Yes(longer) => Some(longer),
+                    Answer::No | Answer::Open => None,
                 }
             }
+            None => None,
+        };
+        let near = longer.as_ref().or(witness);
+        let (proven, mut is_exact) = self.solver.mask(&question, position, near, exact)?;
+        mask[..needed].copy_from_slice(&proven);
+        for TokenId(blank) in self.config.blanks() {
+            mask[blank as usize / 32] &= !(1 << (blank % 32));
         }
-        self.undo.push(change);
+        // After the end of the text, and of the witness.
+        if let Some(witness) = witness.filter(|witness| is_masked && witness.end < self.positions.len()) {
+            let tokens = self.filled(witness);
+            if witness.end <= position {
+                tokens[position].iter().for_each(|&token| mask_insert(mask, token));
+            } else if let Some(Taken::Token(token)) = self.parts(witness).get(position) {
+                mask_insert(mask, *token);
+            }
+        }
+        for (asked, tokens) in self.tails() {
+            match self.ask(position, asked)? {
+                Verdict::Yes => tokens.iter().for_each(|&token| mask_insert(mask, token)),
+                Verdict::No => {}
+                Verdict::Open => is_exact = false,
+            }
+        }
+        Ok(if is_exact { MaskStatus::Exact } else { MaskStatus::Bound })
+    }
+
+    /// Puts `token` at `position`, masked or known before, if a text is found that has it there. False, and nothing changes, if there is
+    /// none or none is found within the limit on work.
+    ///
+    /// # Errors
+    /// If there is no such position or token, or a session of the grammar fails, other than by a limit; then nothing changes.
+    pub fn set(&mut self, position: usize, token: TokenId) -> Result<bool, Error> {
+        self.check_position(position)?;
+        self.solver.infiller.check_token(token)?;
+        if self.ask(position, token)? != Verdict::Yes {
+            return Ok(false);
+        }
+        let Some(witness) = self.found_with(position, token) else { return Ok(false) };
+        self.put(position, Some(token), Some(Known::Possible(witness)));
         Ok(true)
     }
 
@@ -213,111 +297,150 @@ impl Canvas {
     /// If there is no such position.
     pub fn unset(&mut self, position: usize) -> Result<(), Error> {
         self.check_position(position)?;
-        let change = Change { position, before: self.positions[position], was_possible: self.is_possible };
         // What could be filled still can.
-        self.put(position, None, self.is_possible.filter(|&is_possible| is_possible));
-        self.undo.push(change);
+        let known = self.known.clone().filter(|known| matches!(known, Known::Possible(_)));
+        self.put(position, None, known);
         Ok(())
     }
 
     /// Takes the last [`set`](Canvas::set) or [`unset`](Canvas::unset) back; false if there is none.
     pub fn undo(&mut self) -> bool {
-        let Some(Change { position, before, was_possible }) = self.undo.pop() else { return false };
-        self.put(position, before, was_possible);
+        let Some(Change { position, before, known }) = self.undo.pop() else { return false };
+        self.positions[position] = before;
+        self.known = known;
+        self.found.clear();
+        self.remember();
         true
     }
 
-    /// The whole canvas filled in some way; `None` if it is impossible. Without a lexer the text is one that takes the
-    /// fewest positions.
+    /// The whole canvas filled in some way, as the witness has it; `None` if it is impossible.
     ///
     /// # Errors
-    /// If a limit is reached.
+    /// If it is not found out within the limit on work whether there is a text.
     pub fn complete(&mut self) -> Result<Option<Vec<TokenId>>, Error> {
-        self.refresh()?;
-        let Some(found) = self.parse.fillings(&self.choices())? else { return Ok(None) };
-        let Filled { end, fillings, .. } = found;
-        let blanks = self.config.blanks();
+        match self.known()? {
+            Known::Possible(witness) => Ok(self.filled(&witness).into_iter().collect()),
+            Known::Impossible => Ok(None),
+            Known::Open => Err(InfillError::open(self.solver.infiller.limits().work).into()),
+        }
+    }
+
+    /// What is known of the positions, after a question if nothing is.
+    fn known(&mut self) -> Result<Known, InfillError> {
+        if let Some(known) = &self.known {
+            return Ok(known.clone());
+        }
+        let question = self.question(None);
+        let known = match self.solver.answer(&question, self.witness.as_deref())? {
+            Answer::Yes(witness) => Known::Possible(Arc::new(witness)),
+            Answer::No => Known::Impossible,
+            Answer::Open => Known::Open,
+        };
+        self.known = Some(known.clone());
+        self.remember();
+        Ok(known)
+    }
+
+    /// Whether the canvas can be filled with `token` at `position`; if so, how is kept until the next change.
+    fn ask(&mut self, position: usize, token: TokenId) -> Result<Verdict, InfillError> {
+        if self.found_with(position, token).is_some() {
+            return Ok(Verdict::Yes);
+        }
+        if self.positions[position].is_none() && matches!(self.known()?, Known::Impossible) {
+            return Ok(Verdict::No);
+        }
+        let mut question = self.question(Some((position, Some(token))));
+        question.focus = Some(position);
+        Ok(match self.solver.answer(&question, self.witness.as_deref())? {
+            Answer::Yes(witness) => {
+                self.found.push((position, token, Arc::new(witness)));
+                Verdict::Yes
+            }
+            Answer::No => Verdict::No,
+            Answer::Open => Verdict::Open,
+        })
+    }
+
+    fn found_with(&self, position: usize, token: TokenId) -> Option<Arc<Witness>> {
+        let found = self.found.iter().find(|&&(at, with, _)| (at, with) == (position, token));
+        found.map(|(_, _, witness)| witness.clone())
+    }
+
+    fn put(&mut self, position: usize, to: Option<TokenId>, known: Option<Known>) {
+        let before = std::mem::replace(&mut self.positions[position], to);
+        let known = std::mem::replace(&mut self.known, known);
+        self.undo.push(Change { position, before, known });
+        self.found.clear();
+        self.remember();
+    }
+
+    /// Keeps the witness for when the positions have changed.
+    fn remember(&mut self) {
+        if let Some(Known::Possible(witness)) = &self.known {
+            self.witness = Some(witness.clone());
+        }
+    }
+
+    /// The positions with what the witness puts into those that are masked; `None` only where there is neither EOS nor padding.
+    fn filled(&self, witness: &Witness) -> Vec<Option<TokenId>> {
+        let vocabulary = self.solver.infiller.vocabulary();
+        let eos = vocabulary.eos_token_ids().first().copied().map(TokenId);
         let mut filled = self.positions.clone();
-        for filling in fillings {
-            if let Filling::Token { position, token } = filling {
-                filled[position] = Some(self.infiller.token_of(token, &blanks));
+        for (index, part) in self.parts(witness).into_iter().enumerate() {
+            if let Taken::Token(token) = part {
+                filled[index] = Some(token);
             }
         }
-        let eos = self.infiller.vocabulary().eos_token_ids().first().copied().map(TokenId);
-        for (index, position) in filled.iter_mut().enumerate().skip(end) {
-            let tail = if index == end { eos } else { self.config.padding.or(eos) };
+        for (index, position) in filled.iter_mut().enumerate().skip(witness.end) {
+            let tail = if index == witness.end { eos } else { self.config.padding.or(eos) };
             *position = position.or(tail).or(self.config.padding);
         }
-        Ok(filled.into_iter().collect())
+        filled
     }
 
-    /// Makes `position` something else; `is_possible` is what is known of the canvas then.
-    fn put(&mut self, position: usize, to: Option<TokenId>, is_possible: Option<bool>) {
-        self.is_fresh &= self.positions[position] == to;
-        self.positions[position] = to;
-        self.is_possible = is_possible;
+    fn parts(&self, witness: &Witness) -> Vec<Taken> {
+        let reader = &self.solver.infiller.readers()[witness.reader];
+        let known = (reader, &self.solver.blanks[..], &**self.solver.infiller.vocabulary());
+        witness.parts(&self.question(None), known).unwrap_or_default()
     }
 
-    /// [`fill_bitmask`](Self::fill_bitmask) of a masked position.
-    fn fill_masked(&mut self, position: usize, mask: &mut [u32]) -> Result<(), InfillError> {
-        mask.fill(0);
-        self.refresh()?;
-        self.parse.add_tokens(position, mask)?;
-        for TokenId(blank) in self.config.blanks() {
-            mask[blank as usize / 32] &= !(1 << (blank % 32));
+    /// The tokens that end a text or follow its end: of some that do the same one to ask about, and all of them.
+    fn tails(&self) -> Vec<(TokenId, Vec<TokenId>)> {
+        let eos: Vec<TokenId> =
+            self.solver.infiller.vocabulary().eos_token_ids().iter().map(|&id| TokenId(id)).collect();
+        let padding = self.config.padding.filter(|padding| !eos.contains(padding));
+        let groups = [eos, padding.into_iter().collect()];
+        groups.into_iter().filter_map(|group: Vec<TokenId>| Some((*group.first()?, group))).collect()
+    }
+
+    /// The positions as a question, with one of them replaced.
+    fn question(&self, replaced: Option<(usize, Option<TokenId>)>) -> Question {
+        let mut positions = self.positions.clone();
+        if let Some((position, token)) = replaced {
+            positions[position] = token;
         }
-        self.add_tail(position, mask)
-    }
-
-    /// Adds the tokens that `position` can have behind a text that ends before it.
-    fn add_tail(&mut self, position: usize, mask: &mut [u32]) -> Result<(), InfillError> {
-        let vocabulary = self.infiller.vocabulary().clone();
-        let eos = vocabulary.eos_token_ids();
-        if !eos.is_empty() && self.parse.ends_by(position)? {
-            eos.iter().for_each(|&id| mask_insert(mask, TokenId(id)));
-        }
-        if let Some(padding) = self.config.padding {
-            // Padding begins where there is no EOS for that, or behind one.
-            let last_end = if eos.is_empty() { Some(position) } else { position.checked_sub(1) };
-            if let Some(last_end) = last_end
-                && self.parse.ends_by(last_end)?
-            {
-                mask_insert(mask, padding);
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes the parse that of the positions.
-    fn refresh(&mut self) -> Result<(), InfillError> {
-        if self.is_fresh {
-            return Ok(());
-        }
-        self.parse.update(&self.choices(), &self.ends())?;
-        self.is_fresh = true;
-        Ok(())
-    }
-
-    /// The positions as steps of a lattice.
-    fn choices(&self) -> Vec<Choice> {
-        let pieces = |position: &Option<TokenId>| match *position {
-            None => vec![Piece::Token],
-            Some(token) if self.config.blanks().contains(&token) => vec![Piece::Stop],
-            Some(token) => self.infiller.pieces(token),
+        let place = |position: &Option<TokenId>| match *position {
+            None => Place::Masked,
+            Some(token) if self.solver.blanks.contains(&token) => Place::Nothing,
+            Some(token) => Place::Token(token),
         };
-        self.positions.iter().map(|position| (pieces(position), None)).collect()
+        Question {
+            places: positions.iter().map(|position| (place(position), None)).collect(),
+            ends: self.ends(&positions),
+            focus: None,
+        }
     }
 
-    /// The boundaries where the text may end as far as the positions behind them go, ascending.
-    fn ends(&self) -> Vec<usize> {
-        let vocabulary = self.infiller.vocabulary();
+    /// The boundaries where the text may end as far as the positions after them go, ascending.
+    fn ends(&self, positions: &[Option<TokenId>]) -> Vec<usize> {
+        let vocabulary = self.solver.infiller.vocabulary();
         let has_eos = !vocabulary.eos_token_ids().is_empty();
         let is_padding = |token| Some(token) == self.config.padding;
-        let mut ends = vec![self.positions.len()];
+        let mut ends = vec![positions.len()];
         if !has_eos && self.config.padding.is_none() {
             return ends;
         }
-        for (end, position) in self.positions.iter().enumerate().rev() {
+        for (end, position) in positions.iter().enumerate().rev() {
             if position.is_none_or(|token| vocabulary.is_eos(token) || !has_eos && is_padding(token)) {
                 ends.push(end);
             }
@@ -334,11 +457,5 @@ impl Canvas {
             return Ok(());
         }
         Err(InfillError::position(position, self.positions.len()))
-    }
-}
-
-impl std::fmt::Debug for Canvas {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Canvas").field("positions", &self.positions).finish_non_exhaustive()
     }
 }

@@ -1,26 +1,28 @@
-//! The chart: the lattice and the grammar, intersected from the left.
+//! The chart: the lattice and the grammar, intersected.
 //!
 //! *Facts* are items and ends. The item (c, s, v) says: in call c (a rule begun at a node), reading from the call's
 //! node to node v leads to state s of the network. The end (c, v) says: the call can be over at v, at least one byte
-//! behind its beginning. A residue at a boundary is a call as well: its ends are the places where the terminal can
-//! end, shared by all that come to the boundary within that residue. Each fact keeps its *backs*, the ways in which it
+//! after its beginning. A residue at a boundary is a call as well: its ends are the places where the terminal can
+//! end, shared by all that reach the boundary within that residue. Each fact keeps its *backs*, the ways in which it
 //! follows from others, for the pass backwards (`derivation`).
 //!
-//! Facts are made position by position (a *phase* for each), and nothing in the phases before i depends on what
-//! piece i is. So when a position changes, everything from its phase on is dropped and made again, and what is
-//! to the left of it stays. Everything grows at the end of vectors, so dropping is truncating.
+//! What follows from a fact may be found in any order: an end and an item that waits for it meet whichever comes first.
+//! The best facts are expanded first ([`WEIGHTS`]), so one text is found long before the chart is complete.
+//! [`Chart::search`] stops there, and [`Chart::finish`] goes to the end.
 //!
 //! Complexity: with n nodes and g states of the network, O(g n²) facts and O(g² n³) backs in the worst case, for
 //! unambiguous grammars as many backs as facts. Rejected: sets of residues as calls (fewer facts, but then what is
 //! useful must be separated again, see `scan`); parsing from both sides to a meeting point (the grammar's left
 //! contexts restrict the right half a lot, and without them it holds far more).
 
+use std::collections::BinaryHeap;
+
 use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, RuleId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
-use crate::lattice::{Node, Step};
+use crate::lattice::{BYTES_OF_TOKEN, Lattice, Node, Piece, Step};
 use crate::tables::{ResidueId, Tables};
 
 /// An index that stands for nothing.
@@ -57,6 +59,8 @@ pub(crate) enum Waiter {
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) key: CallKey,
+    /// How many calls it was first made within.
+    pub(crate) depth: u32,
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) ends: Vec<u32>,
 }
@@ -64,7 +68,6 @@ pub(crate) struct Call {
 /// One way in which `fact` follows: `pred`, then `crossing`, then `end`, of which any may be missing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Back {
-    fact: u32,
     /// The back of the same fact that was found before.
     pub(crate) before: u32,
     pub(crate) pred: u32,
@@ -84,13 +87,26 @@ pub(crate) enum Crossing {
     Skip { position: u32 },
 }
 
-/// How long everything was when a phase began.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Mark {
-    pub(crate) facts: usize,
-    pub(crate) calls: usize,
-    pub(crate) backs: usize,
-    pub(crate) crossings: usize,
+/// A fact is the better the more of the text is before it, and less so by one of these weights for each call around it: what is
+/// open must be closed. Neither weight is best for all texts, so they take turns.
+const WEIGHTS: [i64; 2] = [2, 16];
+
+impl Crossing {
+    /// The piece that it crosses.
+    fn position(self) -> u32 {
+        match self {
+            Crossing::Token { node, .. } => node.position,
+            Crossing::Text { position, .. } | Crossing::Skip { position } => position,
+        }
+    }
+}
+
+/// Something that is to be expanded.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+enum Open {
+    Item(u32),
+    /// The call of a residue.
+    Residue(u32),
 }
 
 /// See the module.
@@ -107,11 +123,20 @@ pub(crate) struct Chart {
     call_ids: FxHashMap<CallKey, u32>,
     pub(crate) crossings: Vec<Crossing>,
     crossing_ids: FxHashMap<Crossing, u32>,
-    /// By position: the items at its nodes, and the residues at its boundary.
-    pub(crate) items_at: Vec<Vec<u32>>,
-    pub(crate) residues_at: Vec<Vec<u32>>,
-    /// By phase that is done: the state before it, and how many bytes of its fixed text something read.
-    pub(crate) marks: Vec<Mark>,
+    /// By position, the crossings of its piece.
+    pub(crate) crossings_at: Vec<Vec<u32>>,
+    /// By position, how much of the text is before it, in tokens.
+    progress: Vec<u32>,
+    /// By boundary, whether a text may end there.
+    is_end: Vec<bool>,
+    /// Ends of the start rule at such boundaries, in the order in which they were found.
+    pub(crate) goals: Vec<(usize, u32)>,
+    open: [BinaryHeap<(i64, Open)>; WEIGHTS.len()],
+    /// Which of them is asked next.
+    turn: usize,
+    is_expanded: FxHashSet<Open>,
+    /// By position: whether anything begins there, and how many bytes of its fixed text something read.
+    is_reached: Vec<bool>,
     pub(crate) furthest: Vec<u32>,
 }
 
@@ -124,95 +149,116 @@ pub(crate) struct Todo {
 }
 
 impl Chart {
-    /// Makes this the chart of the lattice of `steps`, whole, keeping what is left of the first difference.
+    /// The chart of a lattice, of which only the beginning is made.
     ///
     /// # Errors
-    /// If a limit is reached; then the chart is that of the empty lattice.
-    pub(crate) fn update(
+    /// If a limit is reached.
+    pub(crate) fn new(lattice: &Lattice, tables: &mut Tables, fuel: &Fuel) -> Result<Chart, InfillError> {
+        let Lattice { steps, ends, .. } = lattice;
+        let n_boundaries = steps.len() + 1;
+        let mut chart = Chart {
+            steps: steps.clone(),
+            crossings_at: vec![Vec::new(); n_boundaries],
+            progress: Vec::with_capacity(n_boundaries),
+            is_end: (0..n_boundaries).map(|boundary| ends.contains(&boundary)).collect(),
+            is_reached: vec![false; n_boundaries],
+            furthest: vec![0; n_boundaries],
+            ..Chart::default()
+        };
+        let mut progress = 0;
+        for (piece, _) in steps {
+            chart.progress.push(progress);
+            progress += match piece {
+                Piece::Bytes(bytes) => (bytes.len() as u32 / BYTES_OF_TOKEN).max(1),
+                _ => 1,
+            };
+        }
+        chart.progress.push(progress);
+        let (top, _) = chart.call(CallKey::Top, 0);
+        let state = tables.network.body(tables.network.start());
+        let fact = Fact::Item { call: top, state, node: Node::boundary(0), is_begun: false };
+        chart.add(Todo { fact, pred: NONE, crossing: NONE, end: NONE }, tables, fuel)?;
+        Ok(chart)
+    }
+
+    /// Makes the chart until the start rule ends where a text may end, or nothing is left to do; or until there are about `n_facts`
+    /// facts, then it is false.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn search(
         &mut self,
-        steps: &[Step],
+        n_facts: usize,
+        tables: &mut Tables,
+        fuel: &Fuel,
+    ) -> Result<bool, InfillError> {
+        while self.goals.is_empty() {
+            if self.facts.len() > n_facts {
+                return Ok(false);
+            }
+            if !self.advance(tables, fuel)? {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes the whole chart, or about `n_facts` facts of it.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn finish(
+        &mut self,
+        n_facts: usize,
         tables: &mut Tables,
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
-        if self.is_of(steps) {
-            return Ok(());
-        }
-        let n_same = self.steps.iter().zip(steps).take_while(|(old, new)| old == new).count();
-        self.truncate(n_same);
-        self.steps.truncate(n_same);
-        self.steps.extend_from_slice(&steps[n_same..]);
-        self.items_at.resize_with(steps.len() + 1, Vec::new);
-        self.residues_at.resize_with(steps.len() + 1, Vec::new);
-        let done = self.run(tables, fuel);
-        if done.is_err() {
-            *self = Chart::default();
-        }
-        done
+        while self.facts.len() <= n_facts && self.advance(tables, fuel)? {}
+        Ok(())
     }
 
-    /// Whether this is the chart of the lattice of `steps`, whole.
-    pub(crate) fn is_of(&self, steps: &[Step]) -> bool {
-        self.marks.len() == steps.len() + 1 && self.steps == steps
-    }
-
-    /// Drops phase `n_phases` and all after it.
-    fn truncate(&mut self, n_phases: usize) {
-        let Some(&mark) = self.marks.get(n_phases) else { return };
-        self.marks.truncate(n_phases);
-        self.furthest.truncate(n_phases);
-        for fact in self.facts.drain(mark.facts..) {
-            self.fact_ids.remove(&fact);
-        }
-        for call in self.calls.drain(mark.calls..) {
-            self.call_ids.remove(&call.key);
-        }
-        for crossing in self.crossings.drain(mark.crossings..) {
-            self.crossing_ids.remove(&crossing);
-        }
-        self.first_backs.truncate(mark.facts);
-        self.last_backs.truncate(mark.facts);
-        while self.backs.len() > mark.backs {
-            if let Some(back) = self.backs.pop()
-                && let Some(last) = self.last_backs.get_mut(back.fact as usize)
-            {
-                *last = back.before;
+    /// Expands one item or residue; false if there is none left.
+    fn advance(&mut self, tables: &mut Tables, fuel: &Fuel) -> Result<bool, InfillError> {
+        self.turn = (self.turn + 1) % WEIGHTS.len();
+        let Some((_, open)) = self.open[self.turn].pop() else {
+            return Ok(self.open.iter().any(|open| !open.is_empty()));
+        };
+        if self.is_expanded.insert(open) {
+            match open {
+                Open::Item(item) => self.expand_item(item, tables, fuel)?,
+                Open::Residue(call) => self.expand_residue(call, tables, fuel)?,
             }
         }
-        // Each list grows in the order of its members' numbers.
-        let (n_facts, n_calls) = (mark.facts as u32, mark.calls as u32);
-        let cut = |list: &mut Vec<u32>, end: u32| list.truncate(list.partition_point(|&id| id < end));
-        for call in &mut self.calls {
-            cut(&mut call.ends, n_facts);
-            while call.waiters.last().is_some_and(|waiter| match *waiter {
-                Waiter::Item { pred, .. } => pred >= n_facts,
-                Waiter::Tail { call, .. } => call >= n_calls,
-            }) {
-                call.waiters.pop();
-            }
+        Ok(true)
+    }
+
+    /// Lets something at a node be expanded, which is within so many calls.
+    fn open(&mut self, open: Open, node: Node, depth: u32) {
+        self.is_reached[node.position as usize] = true;
+        let within = match self.steps.get(node.position as usize) {
+            None => return,
+            Some((Piece::Bytes(_), _)) => node.inner / BYTES_OF_TOKEN,
+            Some(_) => 0,
+        };
+        let progress = i64::from(self.progress[node.position as usize] + within);
+        for (heap, weight) in self.open.iter_mut().zip(WEIGHTS) {
+            heap.push((progress - weight * i64::from(depth), open));
         }
-        self.items_at.iter_mut().for_each(|list| cut(list, n_facts));
-        self.residues_at.iter_mut().for_each(|list| cut(list, n_calls));
     }
 
-    /// The end of the start rule at boundary `position`.
-    pub(crate) fn goal(&self, position: usize) -> Option<u32> {
-        let node = Node::boundary(position as u32);
-        self.fact_ids.get(&Fact::End { call: 0, node }).copied()
+    /// The last position at which anything begins to read.
+    pub(crate) fn last_reached(&self) -> usize {
+        self.is_reached[..self.steps.len()].iter().rposition(|&is_reached| is_reached).unwrap_or(0)
     }
 
-    /// Whether anything was read up to piece `position`.
-    pub(crate) fn is_reached(&self, position: usize) -> bool {
-        !self.items_at[position].is_empty() || !self.residues_at[position].is_empty()
-    }
-
-    /// The call of a key, made if it is new (second: whether it is).
-    pub(crate) fn call(&mut self, key: CallKey) -> (u32, bool) {
+    /// The call of a key, made within `depth` others if it is new (second: whether it is).
+    pub(crate) fn call(&mut self, key: CallKey, depth: u32) -> (u32, bool) {
         let next = self.calls.len() as u32;
         let id = *self.call_ids.entry(key).or_insert(next);
         if id == next {
-            self.calls.push(Call { key, waiters: Vec::new(), ends: Vec::new() });
+            self.calls.push(Call { key, depth, waiters: Vec::new(), ends: Vec::new() });
             if let CallKey::Residue(_, position) = key {
-                self.residues_at[position as usize].push(id);
+                self.open(Open::Residue(id), Node::boundary(position), depth);
             }
         }
         (id, id == next)
@@ -224,6 +270,7 @@ impl Chart {
         let id = *self.crossing_ids.entry(crossing).or_insert(next);
         if id == next {
             self.crossings.push(crossing);
+            self.crossings_at[crossing.position() as usize].push(id);
         }
         id
     }
@@ -244,13 +291,13 @@ impl Chart {
                 self.last_backs.push(NONE);
             }
             let before = std::mem::replace(&mut self.last_backs[id as usize], back);
-            self.backs.push(Back { fact: id, before, pred, crossing, end });
+            self.backs.push(Back { before, pred, crossing, end });
             if !is_new {
                 continue;
             }
             match fact {
                 Fact::Item { call, state, is_begun, .. } => {
-                    self.items_at[node.position as usize].push(id);
+                    self.open(Open::Item(id), node, self.calls[call as usize].depth);
                     let is_over = match self.calls[call as usize].key {
                         // The empty text is the whole of a lattice, never of a part.
                         CallKey::Top if !is_begun => tables.network.is_rule_nullable(tables.network.start()),
@@ -262,6 +309,9 @@ impl Chart {
                     }
                 }
                 Fact::End { call, node } => {
+                    if call == 0 && node.inner == 0 && self.is_end[node.position as usize] {
+                        self.goals.push((node.position as usize, id));
+                    }
                     let call = &mut self.calls[call as usize];
                     call.ends.push(id);
                     for &waiter in &call.waiters {

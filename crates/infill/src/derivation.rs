@@ -8,11 +8,11 @@
 //! derivation; conversely each derivation is such a chain. For the tokens see `scan`. ∎
 
 use maskwright_automata::{Fuel, StateId};
-use maskwright_vocabulary::TokenId;
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
 use crate::chart::{Chart, Crossing, NONE};
+use crate::filling::Filling;
 use crate::node_sets::NodeSetId;
 use crate::tables::{ResidueId, Tables};
 
@@ -20,15 +20,6 @@ use crate::tables::{ResidueId, Tables};
 #[derive(Debug)]
 pub(crate) struct Marked {
     crossings: Vec<bool>,
-}
-
-/// What a derivation puts where the text is not known, in the order of the text.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Filling {
-    /// The masked position takes the token.
-    Token { position: usize, token: TokenId },
-    /// The free piece goes on with the text.
-    Text { position: usize, bytes: Vec<u8> },
 }
 
 impl Chart {
@@ -78,19 +69,13 @@ impl Chart {
         Ok(())
     }
 
-    /// Whether some derivation takes the way round piece `position`.
-    pub(crate) fn is_skipped(&self, marked: &Marked, position: usize) -> bool {
-        self.marked_at(marked, position).any(|crossing| matches!(crossing, Crossing::Skip { .. }))
-    }
-
     fn marked_at<'a>(
         &'a self,
         marked: &'a Marked,
         position: usize,
     ) -> impl Iterator<Item = Crossing> + use<'a> {
-        // Crossings of a position are made in its phase.
-        let range = self.marks[position].crossings..self.marks[position + 1].crossings;
-        range.filter(|&index| marked.crossings[index]).map(|index| self.crossings[index])
+        let crossings = self.crossings_at[position].iter().map(|&index| index as usize);
+        crossings.filter(|&index| marked.crossings[index]).map(|index| self.crossings[index])
     }
 
     /// What the first derivation found that ends in `goal` puts into the unknown places.

@@ -30,10 +30,9 @@ enum Kind {
     TooLong { given: usize, limit: usize },
     PaddingIsText { id: u32 },
     MaskTooShort { given: usize, needed: usize },
-    TooManyReadings { limit: usize },
-    TokenLimits,
+    Open { limit: u64 },
+    Session(Error),
     BlankIsNamed,
-    Watched,
 }
 
 impl InfillError {
@@ -77,9 +76,14 @@ impl InfillError {
         }
     }
 
-    /// Sessions of the grammar remember what was there.
-    pub(crate) fn watched() -> InfillError {
-        InfillError(Kind::Watched)
+    /// A session reached a limit.
+    pub(crate) fn session(error: Error) -> InfillError {
+        InfillError(Kind::Session(error))
+    }
+
+    /// Neither a text was found nor that there is none.
+    pub(crate) fn open(limit: u64) -> InfillError {
+        InfillError(Kind::Open { limit })
     }
 
     pub(crate) fn token(id: u32, n_vocab: usize) -> InfillError {
@@ -111,16 +115,6 @@ impl InfillError {
         InfillError(Kind::BlankIsNamed)
     }
 
-    /// A part of the grammar may use a limited number of tokens.
-    pub(crate) fn token_limits() -> InfillError {
-        InfillError(Kind::TokenLimits)
-    }
-
-    /// Known tokens that can be read both as text and by their ids have more than `limit` readings together.
-    pub(crate) fn too_many_readings(limit: usize) -> InfillError {
-        InfillError(Kind::TooManyReadings { limit })
-    }
-
     pub(crate) fn mask_too_short(given: usize, needed: usize) -> InfillError {
         InfillError(Kind::MaskTooShort { given, needed })
     }
@@ -131,10 +125,8 @@ impl InfillError {
             Kind::Grammar(error) => error.is_limit(),
             Kind::Automaton { error, .. } => error.is_limit(),
             Kind::Lexer(error) => error.is_limit(),
-            Kind::Work { .. }
-            | Kind::TooLong { .. }
-            | Kind::Hypotheses { .. }
-            | Kind::TooManyReadings { .. } => true,
+            Kind::Work { .. } | Kind::TooLong { .. } | Kind::Hypotheses { .. } | Kind::Open { .. } => true,
+            Kind::Session(error) => error.is_limit(),
             _ => false,
         }
     }
@@ -144,12 +136,10 @@ impl InfillError {
         matches!(
             self.0,
             Kind::Grammar(_)
-                | Kind::TokenLimits
                 | Kind::Automaton { .. }
                 | Kind::Lexer(_)
                 | Kind::Declared { .. }
                 | Kind::Unpaired { .. }
-                | Kind::Watched
         )
     }
 
@@ -159,6 +149,7 @@ impl InfillError {
             Kind::Grammar(error) => error.is_cancelled(),
             Kind::Automaton { error, .. } => error.is_cancelled(),
             Kind::Lexer(error) => error.is_cancelled(),
+            Kind::Session(error) => error.is_cancelled(),
             Kind::Cancelled => true,
             _ => false,
         }
@@ -197,9 +188,6 @@ impl fmt::Display for InfillError {
                 write!(f, "position {position}: more work than the limit of {limit} units allows")
             }
             Kind::Cancelled => f.write_str("cancelled"),
-            Kind::Watched => f.write_str(
-                "the grammar asks for items that all differ, which is kept from left to right only: no holes are filled under it",
-            ),
             Kind::Token { id, n_vocab } => {
                 write!(f, "token {id} is not in the vocabulary: its ids are below {n_vocab}")
             }
@@ -219,13 +207,11 @@ impl fmt::Display for InfillError {
             Kind::BlankIsNamed => f.write_str(
                 "the grammar names the token of padding or of masked positions, which is no part of a text",
             ),
-            Kind::TokenLimits => f.write_str(
-                "a part of the grammar has a limit on tokens (`max_tokens`), which templates and canvases do not count",
-            ),
-            Kind::TooManyReadings { limit } => write!(
+            Kind::Open { limit } => write!(
                 f,
-                "too many known tokens could be either text or a token that the grammar names: at most {limit} combinations are tried"
+                "neither a text that fills the unknown places was found, nor that there is none, within {limit} units of work"
             ),
+            Kind::Session(error) => error.fmt(f),
             Kind::MaskTooShort { given, needed } => {
                 write!(f, "the mask has {given} words and the vocabulary needs {needed}")
             }
@@ -239,6 +225,7 @@ impl std::error::Error for InfillError {
             Kind::Grammar(error) => Some(error),
             Kind::Automaton { error, .. } => Some(error),
             Kind::Lexer(error) => Some(error),
+            Kind::Session(error) => Some(error),
             _ => None,
         }
     }

@@ -1,10 +1,10 @@
-//! Making the chart, phase by phase.
+//! What follows from one item, or from one residue, of the chart.
 
 use maskwright_automata::{ByteSet, Fuel};
 use maskwright_grammar::Symbol;
 
 use crate::InfillError;
-use crate::chart::{CallKey, Chart, Crossing, Fact, Mark, NONE, Todo, Waiter};
+use crate::chart::{Call, CallKey, Chart, Crossing, Fact, NONE, Todo, Waiter};
 use crate::lattice::{Node, Piece};
 use crate::node_sets::NodeSetId;
 use crate::tables::{ResidueId, Tables};
@@ -21,50 +21,16 @@ struct Reached {
 }
 
 impl Chart {
-    /// Runs all phases that are not done.
-    pub(crate) fn run(&mut self, tables: &mut Tables, fuel: &Fuel) -> Result<(), InfillError> {
-        if self.marks.is_empty() {
-            let (top, is_new) = self.call(CallKey::Top);
-            if is_new {
-                let state = tables.network.body(tables.network.start());
-                let node = Node::boundary(0);
-                let fact = Fact::Item { call: top, state, node, is_begun: false };
-                self.add(Todo { fact, pred: NONE, crossing: NONE, end: NONE }, tables, fuel)?;
-            }
-        }
-        while self.marks.len() <= self.steps.len() {
-            let position = self.marks.len();
-            self.marks.push(Mark {
-                facts: self.facts.len(),
-                calls: self.calls.len(),
-                backs: self.backs.len(),
-                crossings: self.crossings.len(),
-            });
-            self.furthest.push(0);
-            if position == self.steps.len() {
-                break;
-            }
-            // Both lists grow while they are read.
-            let (mut next_item, mut next_residue) = (0, 0);
-            loop {
-                if let Some(&item) = self.items_at[position].get(next_item) {
-                    next_item += 1;
-                    self.expand_item(item, tables, fuel)?;
-                } else if let Some(&call) = self.residues_at[position].get(next_residue) {
-                    next_residue += 1;
-                    self.expand_residue(call, tables, fuel)?;
-                } else {
-                    break;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Reads on from an item by every move of its state.
-    fn expand_item(&mut self, item: u32, tables: &mut Tables, fuel: &Fuel) -> Result<(), InfillError> {
+    pub(crate) fn expand_item(
+        &mut self,
+        item: u32,
+        tables: &mut Tables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
         let Fact::Item { call, state, node, is_begun } = self.facts[item as usize] else { return Ok(()) };
         let position = node.position;
+        let depth = self.calls[call as usize].depth;
         // Calls begin where their callers' items are, and those take the ways round by themselves.
         let is_free_to_skip = is_begun || self.calls[call as usize].key == CallKey::Top;
         if node.inner == 0
@@ -93,13 +59,13 @@ impl Chart {
                         self.add(Todo { fact, pred: item, crossing, end: NONE }, tables, fuel)?;
                     }
                     for (residue, crossing) in entries {
-                        let (callee, _) = self.call(CallKey::Residue(residue, position + 1));
+                        let (callee, _) = self.call(CallKey::Residue(residue, position + 1), depth);
                         let waiter = Waiter::Item { pred: item, next: step.next, crossing };
                         self.wait(callee, waiter, tables, fuel)?;
                     }
                 }
                 Symbol::Rule(rule) => {
-                    let (callee, is_new) = self.call(CallKey::Rule(rule, node));
+                    let (callee, is_new) = self.call(CallKey::Rule(rule, node), depth + 1);
                     let waiter = Waiter::Item { pred: item, next: step.next, crossing: NONE };
                     self.wait(callee, waiter, tables, fuel)?;
                     if is_new {
@@ -114,12 +80,19 @@ impl Chart {
     }
 
     /// Reads on from a residue at a boundary.
-    fn expand_residue(&mut self, call: u32, tables: &mut Tables, fuel: &Fuel) -> Result<(), InfillError> {
-        let CallKey::Residue(residue, position) = self.calls[call as usize].key else { return Ok(()) };
+    pub(crate) fn expand_residue(
+        &mut self,
+        call: u32,
+        tables: &mut Tables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        let Call { key: CallKey::Residue(residue, position), depth, .. } = self.calls[call as usize] else {
+            return Ok(());
+        };
         fuel.spend(1).map_err(|error| InfillError::work(position as usize, error))?;
         if let Some(target) = self.steps[position as usize].1 {
             let crossing = self.crossing(Crossing::Skip { position });
-            let (callee, _) = self.call(CallKey::Residue(residue, target));
+            let (callee, _) = self.call(CallKey::Residue(residue, target), depth);
             self.wait(callee, Waiter::Tail { call, crossing }, tables, fuel)?;
         }
         let node = Node::boundary(position);
@@ -130,7 +103,7 @@ impl Chart {
             self.add(Todo { fact, pred: NONE, crossing, end: NONE }, tables, fuel)?;
         }
         for (residue, crossing) in entries {
-            let (callee, _) = self.call(CallKey::Residue(residue, position + 1));
+            let (callee, _) = self.call(CallKey::Residue(residue, position + 1), depth);
             self.wait(callee, Waiter::Tail { call, crossing }, tables, fuel)?;
         }
         Ok(())

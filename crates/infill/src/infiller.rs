@@ -1,14 +1,15 @@
 //! A grammar made ready for infilling over one vocabulary.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use maskwright_automata::{AutomatonLimits, Fuel};
-use maskwright_engine::NamedTokens;
-use maskwright_grammar::{Grammar, GrammarError, Layout, LexedGrammar, Mark, collapse_regular};
+use maskwright_engine::{Compiler, EngineGrammar, NamedTokens};
+use maskwright_grammar::{Grammar, GrammarError, Layout, LexedGrammar, collapse_regular};
 use maskwright_lexing::LarkTerminal;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
 use crate::lexed::LexedTables;
+use crate::reader::{Reader, Relation};
 use crate::right_recursion::repeat_tails;
 use crate::tables::Tables;
 use crate::{Error, InfillError};
@@ -71,7 +72,7 @@ impl Default for InfillLimits {
 /// let mut canvas = Canvas::new(&infiller, &[None; 3], CanvasConfig::default())?;
 /// assert!(canvas.is_possible()?);
 /// let mut mask = [0];
-/// canvas.fill_bitmask(1, &mut mask)?;
+/// canvas.fill_bitmask(1, &mut mask, true)?;
 /// assert_eq!(mask, [0b101], "ab a b, a b ab: never a b a");
 /// # Ok::<(), maskwright_infill::Error>(())
 /// ```
@@ -79,29 +80,59 @@ impl Default for InfillLimits {
 pub struct Infiller(Arc<Shared>);
 
 struct Shared {
-    vocabulary: Arc<Vocabulary>,
-    /// The tokens that the grammar names by id.
-    named: Option<NamedTokens>,
+    sessions: Arc<EngineGrammar>,
     limits: InfillLimits,
-    tables: Mutex<AnyTables>,
+    readers: Vec<Reader>,
 }
 
-/// What canvases and templates share, by the kind of the grammar.
-pub(crate) enum AnyTables {
-    Scannerless(Box<Tables>),
-    Lexed(Box<LexedTables>),
+/// A form of a grammar in which texts are looked for.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Form<'a> {
+    /// Rules over bytes.
+    OverBytes(&'a Grammar),
+    /// Rules over the tokens of Lark's basic lexer, and those that indentation makes if a layout says how.
+    Lexed(&'a LexedGrammar<LarkTerminal>, Option<&'a Layout>),
 }
 
 impl Infiller {
-    /// Prepares `grammar`. Takes time linear in the grammar; what its terminals say about the vocabulary is
-    /// computed when a canvas or template first comes to them.
-    ///
-    /// Of a grammar whose sessions keep names ([`Mark::Names`]: the keys of a JSON object that no schema names), the
-    /// texts are filled in as the grammar alone has them: such a name may occur twice.
+    /// Prepares a grammar whose texts `sessions` accept. Texts are looked for in each of the `forms`, in their order, and count when a
+    /// session accepts them. Takes time linear in the forms; what they say about the vocabulary is computed when a canvas or template
+    /// first asks.
     ///
     /// # Errors
-    /// If the grammar's language is empty, a part of it may use a limited number of tokens, sessions of it remember whole values ([`Mark::Opens`]: items that all
-    /// differ), a limit is reached, or the work is cancelled through `fuel`.
+    /// The error of the first form, if none can be read (see [`Infiller::lexed`]); or if the work is cancelled through `fuel`.
+    #[doc(hidden)]
+    pub fn of(
+        sessions: &Arc<EngineGrammar>,
+        forms: &[(Form<'_>, Relation)],
+        limits: InfillLimits,
+        fuel: &Fuel,
+    ) -> Result<Infiller, Error> {
+        let vocabulary = sessions.vocabulary();
+        let mut readers = Vec::with_capacity(forms.len());
+        let mut refused = None;
+        for &(form, relation) in forms {
+            let reader = match form {
+                Form::OverBytes(grammar) => over_bytes(grammar, relation, vocabulary, &limits, fuel),
+                Form::Lexed(grammar, layout) => lexed((grammar, layout), relation, vocabulary, &limits, fuel),
+            };
+            match reader {
+                Ok(reader) => readers.push(reader),
+                Err(error) if error.is_cancelled() => return Err(error),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        if let Some(error) = refused.filter(|_| readers.is_empty()) {
+            return Err(error);
+        }
+        Ok(Infiller(Arc::new(Shared { sessions: sessions.clone(), limits, readers })))
+    }
+
+    /// [`Infiller::of`] for a grammar over bytes, with sessions of its own.
+    ///
+    /// # Errors
+    /// As [`Infiller::of`].
     #[doc(hidden)]
     pub fn new(
         grammar: &Grammar,
@@ -109,27 +140,13 @@ impl Infiller {
         limits: InfillLimits,
         fuel: &Fuel,
     ) -> Result<Infiller, Error> {
-        if grammar.watched().is_some_and(|watched| watched.has(Mark::Opens)) {
-            return Err(InfillError::watched().into());
-        }
-        let (grammar, token_limits) = grammar.clone().without_watch().without_token_limits();
-        if !token_limits.is_empty() {
-            return Err(InfillError::token_limits().into());
-        }
-        let (grammar, named) = NamedTokens::resolve(grammar, &vocabulary, fuel)?;
-        let grammar = &grammar;
-        let grammar = if limits.collapse_regular {
-            collapse_regular(&repeat_tails(grammar, fuel)?, fuel).map_err(GrammarError::from)?
-        } else {
-            grammar.clone()
-        };
-        let tables = Tables::new(grammar, vocabulary.clone(), &limits.automaton, fuel)?;
-        Ok(Infiller::from_tables(vocabulary, named, limits, AnyTables::Scannerless(Box::new(tables))))
+        let sessions = Compiler::new(vocabulary, Default::default()).compile(grammar.clone(), fuel)?;
+        Infiller::of(&sessions, &[(Form::OverBytes(grammar), Relation::Same)], limits, fuel)
     }
 
-    /// Prepares a grammar over the tokens of Lark's basic lexer: a text is in the language iff that lexer uses it up,
-    /// and the tokens that are not ignored are a sentence of the rules, with those that indentation makes if `layout` says
-    /// how. Takes time linear in the rules, and in the states of the lexer.
+    /// [`Infiller::of`] for a grammar over the tokens of Lark's basic lexer, with sessions of its own: a text is in the language iff that
+    /// lexer uses it up, and the tokens that are not ignored are a sentence of the rules, with those that indentation makes if `layout`
+    /// says how. Takes time linear in the rules, and in the states of the lexer.
     ///
     /// # Errors
     /// If the grammar declares terminals that `layout` does not make, or has a rule that opens a block or a bracket of `layout` and leaves it
@@ -160,32 +177,24 @@ impl Infiller {
         limits: InfillLimits,
         fuel: &Fuel,
     ) -> Result<Infiller, Error> {
-        let (grammar, layout, named) =
-            NamedTokens::resolve_lexed(grammar.clone(), layout.cloned(), &vocabulary, fuel)?;
-        let mut tables =
-            LexedTables::new(&grammar, layout.as_ref(), vocabulary.clone(), limits.merge_alike, fuel)?;
-        tables.narrow_first = limits.narrow_first;
-        tables.search_first = limits.search_first;
-        Ok(Infiller::from_tables(vocabulary, named, limits, AnyTables::Lexed(Box::new(tables))))
+        let compiler = Compiler::new(vocabulary, Default::default());
+        let sessions = compiler.compile_lexed(grammar.clone(), layout.cloned(), fuel)?;
+        Infiller::of(&sessions, &[(Form::Lexed(grammar, layout), Relation::Same)], limits, fuel)
     }
 
-    fn from_tables(
-        vocabulary: Arc<Vocabulary>,
-        named: Option<NamedTokens>,
-        limits: InfillLimits,
-        tables: AnyTables,
-    ) -> Infiller {
-        Infiller(Arc::new(Shared { vocabulary, named, limits, tables: Mutex::new(tables) }))
+    /// The sessions that judge texts.
+    pub(crate) fn sessions(&self) -> &Arc<EngineGrammar> {
+        &self.0.sessions
     }
 
-    /// The tokens that the grammar names by id.
-    pub(crate) fn named(&self) -> Option<&NamedTokens> {
-        self.0.named.as_ref()
+    /// What looks for texts.
+    pub(crate) fn readers(&self) -> &[Reader] {
+        &self.0.readers
     }
 
     /// The vocabulary that masks are over.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
-        &self.0.vocabulary
+        self.0.sessions.vocabulary()
     }
 
     /// The limits.
@@ -194,21 +203,48 @@ impl Infiller {
         &self.0.limits
     }
 
-    /// What is shared; what a panicking thread left behind is a cache in a consistent state.
-    pub(crate) fn tables(&self) -> MutexGuard<'_, AnyTables> {
-        self.0.tables.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether the vocabulary has the token.
     pub(crate) fn check_token(&self, token: TokenId) -> Result<(), InfillError> {
         let n_vocab = self.vocabulary().n_vocab();
         if token.index() < n_vocab { Ok(()) } else { Err(InfillError::token(token.0, n_vocab)) }
     }
+}
 
-    /// A supply for one call.
-    pub(crate) fn fuel(&self) -> Fuel {
-        Fuel::new(self.0.limits.work)
+/// The reader of a grammar over bytes. What only sessions count or remember (repeated keys, limits on tokens) it does not.
+fn over_bytes(
+    grammar: &Grammar,
+    relation: Relation,
+    vocabulary: &Arc<Vocabulary>,
+    limits: &InfillLimits,
+    fuel: &Fuel,
+) -> Result<Reader, Error> {
+    let is_watched = grammar.watched().is_some();
+    let (grammar, token_limits) = grammar.clone().without_watch().without_token_limits();
+    let is_wider = relation == Relation::Same && (is_watched || !token_limits.is_empty());
+    let relation = if is_wider { Relation::Wider } else { relation };
+    let (mut grammar, named) = NamedTokens::resolve(grammar, vocabulary, fuel)?;
+    if limits.collapse_regular {
+        grammar = collapse_regular(&repeat_tails(&grammar, fuel)?, fuel).map_err(GrammarError::from)?;
     }
+    let tables = Tables::new(grammar, vocabulary.clone(), &limits.automaton, fuel)?;
+    Ok(Reader::new(named, relation, Box::new(tables)))
+}
+
+/// The reader of a grammar over the tokens of a lexer.
+fn lexed(
+    (grammar, layout): (&LexedGrammar<LarkTerminal>, Option<&Layout>),
+    relation: Relation,
+    vocabulary: &Arc<Vocabulary>,
+    limits: &InfillLimits,
+    fuel: &Fuel,
+) -> Result<Reader, Error> {
+    let (grammar, layout, named) =
+        NamedTokens::resolve_lexed(grammar.clone(), layout.cloned(), vocabulary, fuel)?;
+    let mut tables =
+        LexedTables::new(&grammar, layout.as_ref(), vocabulary.clone(), limits.merge_alike, fuel)?;
+    tables.narrow_first = limits.narrow_first;
+    tables.search_first = limits.search_first;
+    Ok(Reader::new(named, relation, Box::new(tables)))
 }
 
 impl std::fmt::Debug for Infiller {

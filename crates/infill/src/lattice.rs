@@ -4,6 +4,9 @@
 //! [`Node`] is a boundary or a place inside a piece: after some bytes of a fixed text, or within a token, where it
 //! is a *set* of trie nodes, those that the text can be at after the same terminals.
 
+/// About how many bytes tokens of the vocabulary have.
+pub(crate) const BYTES_OF_TOKEN: u32 = 4;
+
 /// One part of a lattice.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Piece {
@@ -21,6 +24,15 @@ pub(crate) enum Piece {
 
 /// A piece and the way round it: the boundary (greater than its own) that its text may be left out for.
 pub(crate) type Step = (Piece, Option<u32>);
+
+/// The texts of a sequence of pieces that end at one of some boundaries.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Lattice {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) ends: Vec<usize>,
+    /// The piece that the question is about, if it is about one. Changes no answer: a search looks more closely there.
+    pub(crate) focus: Option<usize>,
+}
 
 /// A place of a lattice.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

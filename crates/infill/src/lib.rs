@@ -16,24 +16,34 @@
 
 mod canvas;
 mod chart;
-mod choices;
 mod derivation;
 mod error;
 mod expand;
+mod filling;
 mod infiller;
 mod inline;
+mod judge;
 mod lattice;
 mod lexed;
+mod masks;
+mod near;
 mod node_sets;
-mod parse;
+mod over_bytes;
+mod question;
+mod reader;
 mod rewriting;
 mod right_recursion;
 mod scan;
+mod solver;
 mod tables;
 mod template;
+mod wide;
 
-pub use canvas::{Canvas, CanvasConfig};
+pub use canvas::{Canvas, CanvasConfig, CanvasStatus, Verdict};
 pub(crate) use error::InfillError;
-pub use infiller::{InfillLimits, Infiller};
+pub use infiller::{Form, InfillLimits, Infiller};
+pub use maskwright_engine::MaskStatus;
 pub use maskwright_error::{Error, ErrorKind};
+#[doc(hidden)]
+pub use reader::Relation;
 pub use template::{Hole, Part, Template};

@@ -1,10 +1,12 @@
 //! A template: fixed pieces of text and holes between them.
 
-use maskwright_vocabulary::{TokenId, mask_insert, mask_words, symbol_text};
+use maskwright_automata::Fuel;
+use maskwright_engine::{MaskStatus, Taken, written};
+use maskwright_vocabulary::{TokenId, mask_insert, mask_words};
 
-use crate::choices::{self, Choice, Choices};
-use crate::derivation::Filling;
-use crate::lattice::Piece;
+use crate::near::Witness;
+use crate::question::{Place, Question};
+use crate::solver::{Answer, Solver};
 use crate::{Error, InfillError, Infiller};
 
 /// What a hole of a [`Template`] may be filled with.
@@ -52,9 +54,10 @@ pub enum Part {
 /// # Ok::<(), maskwright_infill::Error>(())
 /// ```
 pub struct Template {
-    infiller: Infiller,
+    solver: Solver,
     parts: Vec<Filled>,
-    parse: Choices,
+    /// A text that fills the template, or has filled it before a hole was fixed.
+    witness: Option<Witness>,
 }
 
 /// A part and what it is fixed to.
@@ -103,15 +106,15 @@ impl Template {
             Part::Hole(hole) => Filled::Open(hole),
         };
         let parts = parts.into_iter().map(fill).collect();
-        Ok(Template { infiller: infiller.clone(), parts, parse: Choices::new(infiller) })
+        Ok(Template { solver: Solver::new(infiller, Vec::new()), parts, witness: None })
     }
 
     /// Whether the open holes can be filled.
     ///
     /// # Errors
-    /// If a limit is reached.
+    /// If that is not found out within the limit on work.
     pub fn is_possible(&mut self) -> Result<bool, Error> {
-        Ok(self.is_possible_with(None)?)
+        Ok(self.witness()?.is_some())
     }
 
     /// Why the template is impossible: the fixed text that nothing can read, and how far it can be read. `None` if it
@@ -123,44 +126,58 @@ impl Template {
         if self.is_possible()? {
             return Ok(None);
         }
-        let (steps, _) = self.steps(None);
-        let (blocked, steps) = self.parse.blocked(&steps)?;
-        Ok(Some(match steps.get(blocked.position) {
-            Some((Piece::Bytes(bytes), _)) => {
-                let n_read = blocked.n_bytes;
-                let text =
-                    shown(&self.infiller.shown(&bytes[..n_read]), &self.infiller.shown(&bytes[n_read..]));
-                if n_read < bytes.len() {
-                    format!("no text of the language goes on like this at `⟂`: {text}")
-                } else {
-                    format!("nothing that can follow completes the text up to `⟂`: {text}")
-                }
+        let (question, _) = self.question(None);
+        let infiller = self.solver.infiller.clone();
+        let Some(reader) = infiller.readers().first() else { return Ok(Some(NOT_FILLED.to_owned())) };
+        let lattice = question.lattices(reader, infiller.vocabulary()).0.swap_remove(0);
+        let blocked = reader.tables().blocked(&lattice, &Fuel::new(infiller.limits().work))?;
+        let place = question.places.get(blocked.position).map(|(place, _)| place);
+        let text = match place {
+            Some(Place::Text(text)) => text.to_vec(),
+            Some(&(Place::Token(token) | Place::Read(token))) => {
+                written(infiller.vocabulary(), token).into_owned()
             }
-            Some((Piece::Token, _)) => {
-                "the holes have too few tokens, or too many, for what stands around them".to_owned()
+            Some(Place::Masked) => {
+                return Ok(Some(
+                    "the holes have too few tokens, or too many, for what stands around them".to_owned(),
+                ));
             }
-            Some((Piece::Free | Piece::Rough, _)) => {
-                "no text of the language has what stands after the last hole".to_owned()
+            Some(Place::Free) => {
+                return Ok(Some("no text of the language has what stands after the last hole".to_owned()));
             }
-            Some((Piece::Stop, _)) => {
-                "the template holds a special token that the grammar does not name, or a byte 0xFF".to_owned()
+            Some(Place::Nothing) => {
+                return Ok(Some(
+                    "the template holds a special token that the grammar does not name, or a byte 0xFF"
+                        .to_owned(),
+                ));
             }
-            None => "the empty text is not in the language".to_owned(),
+            None if question.places.is_empty() => {
+                return Ok(Some("the empty text is not in the language".to_owned()));
+            }
+            None => return Ok(Some(NOT_FILLED.to_owned())),
+        };
+        let n_read = blocked.n_bytes.min(text.len());
+        let text_shown = shown(&text[..n_read], &text[n_read..]);
+        Ok(Some(if n_read < text.len() {
+            format!("no text of the language goes on like this at `⟂`: {text_shown}")
+        } else {
+            format!("nothing that can follow completes the text up to `⟂`: {text_shown}")
         }))
     }
 
     /// Writes to `mask` the tokens that hole `hole` can go on with after `prefix`, such that the rest of the hole and
-    /// all other holes can be filled. The EOS tokens are in it iff the hole can end after `prefix`.
+    /// all other holes can be filled. The EOS tokens are in it if the hole can end after `prefix`. Each of the tokens is proven; if the
+    /// status is [`Exact`](MaskStatus::Exact), there are no others.
     ///
     /// # Errors
-    /// If there is no such open hole or token, the mask is too short, or a limit is reached.
+    /// If there is no such open hole or token, the mask is too short, or a session of the grammar fails, other than by a limit.
     pub fn fill_next_token_bitmask(
         &mut self,
         hole: usize,
         prefix: &[TokenId],
         mask: &mut [u32],
-    ) -> Result<(), Error> {
-        let vocabulary = self.infiller.vocabulary().clone();
+    ) -> Result<MaskStatus, Error> {
+        let vocabulary = self.solver.infiller.vocabulary().clone();
         let needed = mask_words(vocabulary.n_vocab());
         if mask.len() < needed {
             return Err(InfillError::mask_too_short(mask.len(), needed).into());
@@ -172,21 +189,41 @@ impl Template {
             Hole::Any => usize::MAX,
             Hole::AtMost(n) | Hole::Exactly(n) => match n.checked_sub(prefix.len()) {
                 Some(n_left) => n_left,
-                None => return Ok(()),
+                None => return Ok(MaskStatus::Exact),
             },
         };
-        let may_end = if n_left == 0 {
-            self.is_possible_with(Some((index, Writing::Whole(prefix))))?
-        } else {
-            let (steps, next) = self.steps(Some((index, Writing::Next(prefix))));
-            self.parse.update(&steps, &[steps.len()])?;
-            self.parse.add_tokens(next, mask)?;
-            self.parse.is_skipped(next)?
-        };
-        if may_end {
-            vocabulary.eos_token_ids().iter().for_each(|&id| mask_insert(mask, TokenId(id)));
+        let mut is_exact = true;
+        if n_left > 0 {
+            // Where the hole may end here, some text has no token next.
+            let (mut question, next) = self.question(Some((index, Writing::Next(prefix))));
+            question.places[next].1 = None;
+            match self.solver.answer(&question, self.witness.as_ref())? {
+                Answer::No => {}
+                Answer::Open => is_exact = false,
+                Answer::Yes(witness) => {
+                    let (proven, is_all) = self.solver.mask(&question, next, Some(&witness), true)?;
+                    mask[..needed].copy_from_slice(&proven);
+                    if let Some(&Some(Place::Read(id))) = witness.places.get(next) {
+                        let reader = &self.solver.infiller.readers()[witness.reader];
+                        mask_insert(mask, reader.token_of(id, &self.solver.blanks, &vocabulary));
+                    }
+                    is_exact = is_all;
+                    self.witness = Some(witness);
+                }
+            }
         }
-        Ok(())
+        let may_end = matches!(kind, Hole::Any | Hole::AtMost(_)) || n_left == 0;
+        if may_end {
+            let (question, _) = self.question(Some((index, Writing::Whole(prefix))));
+            match self.solver.answer(&question, None)? {
+                Answer::Yes(_) => {
+                    vocabulary.eos_token_ids().iter().for_each(|&id| mask_insert(mask, TokenId(id)));
+                }
+                Answer::No => {}
+                Answer::Open => is_exact = false,
+            }
+        }
+        Ok(if is_exact { MaskStatus::Exact } else { MaskStatus::Bound })
     }
 
     /// Fills hole `hole` with `tokens` for good; false, and nothing changes, if they are too many or too few for it,
@@ -202,9 +239,14 @@ impl Template {
             Hole::AtMost(n) => tokens.len() <= n,
             Hole::Exactly(n) => tokens.len() == n,
         };
-        if !fits || !self.is_possible_with(Some((index, Writing::Whole(tokens))))? {
+        if !fits {
             return Ok(false);
         }
+        let (question, _) = self.question(Some((index, Writing::Whole(tokens))));
+        let Answer::Yes(witness) = self.solver.answer(&question, self.witness.as_ref())? else {
+            return Ok(false);
+        };
+        self.witness = Some(witness);
         self.parts[index] = Filled::Fixed(tokens.to_vec());
         Ok(true)
     }
@@ -215,62 +257,58 @@ impl Template {
     /// # Errors
     /// If a limit is reached.
     pub fn complete(&mut self) -> Result<Option<Vec<u8>>, Error> {
-        let (steps, _) = self.steps(None);
-        self.parse.update(&steps, &[steps.len()])?;
-        let Some(found) = self.parse.fillings(&steps)? else { return Ok(None) };
-        let choices::Filled { fillings, steps, .. } = found;
-        let mut texts: Vec<Vec<u8>> = steps
-            .iter()
-            .map(|(piece, _)| match piece {
-                Piece::Bytes(bytes) => bytes.to_vec(),
-                Piece::Token | Piece::Free | Piece::Rough | Piece::Stop => Vec::new(),
-            })
-            .collect();
-        for filling in fillings {
-            match filling {
-                Filling::Token { position, token } => texts[position]
-                    .extend_from_slice(self.infiller.vocabulary().text(token).unwrap_or_default()),
-                Filling::Text { position, bytes } => texts[position].extend(bytes),
+        let Some(witness) = self.witness()? else { return Ok(None) };
+        let (question, _) = self.question(None);
+        let infiller = &self.solver.infiller;
+        let known = (&infiller.readers()[witness.reader], &self.solver.blanks[..], &**infiller.vocabulary());
+        let mut text = Vec::new();
+        for part in witness.parts(&question, known).unwrap_or_default() {
+            match part {
+                Taken::Token(token) => text.extend_from_slice(&written(infiller.vocabulary(), token)),
+                Taken::Bytes(bytes) => text.extend_from_slice(&bytes),
             }
         }
-        Ok(Some(self.infiller.shown(&texts.concat())))
+        Ok(Some(text))
     }
 
-    fn is_possible_with(&mut self, writing: Option<(usize, Writing<'_>)>) -> Result<bool, InfillError> {
-        let (steps, _) = self.steps(writing);
-        self.parse.update(&steps, &[steps.len()])?;
-        self.parse.ends_by(steps.len())
+    /// A text that fills the template; `None` if there is none.
+    fn witness(&mut self) -> Result<Option<Witness>, InfillError> {
+        let (question, _) = self.question(None);
+        match self.solver.answer(&question, self.witness.as_ref())? {
+            Answer::Yes(witness) => {
+                self.witness = Some(witness.clone());
+                Ok(Some(witness))
+            }
+            Answer::No => Ok(None),
+            Answer::Open => Err(InfillError::open(self.solver.infiller.limits().work)),
+        }
     }
 
-    /// The lattice with one part as it is being written, and the position of its next token.
-    fn steps(&self, writing: Option<(usize, Writing<'_>)>) -> (Vec<Choice>, usize) {
-        let mut steps: Vec<Choice> = Vec::new();
+    /// The parts as a question, with one of them as it is being written, and the place of its next token.
+    fn question(&self, writing: Option<(usize, Writing<'_>)>) -> (Question, usize) {
+        let mut places: Vec<(Place, Option<u32>)> = Vec::new();
         let mut next = 0;
+        let tokens = |tokens: &[TokenId]| -> Vec<(Place, Option<u32>)> {
+            tokens.iter().map(|&token| (Place::Token(token), None)).collect()
+        };
         for (index, part) in self.parts.iter().enumerate() {
             match (part, writing) {
-                (Filled::Text(text), _) if text.is_empty() => {}
-                // What spells a symbol is no text.
-                (Filled::Text(text), _) if text.contains(&symbol_text(0)[0]) => {
-                    steps.push((vec![Piece::Stop], None));
-                }
-                (Filled::Text(text), _) => steps.push((vec![Piece::Bytes(text.clone())], None)),
-                (Filled::Fixed(tokens) | Filled::Tokens(tokens), _) => self.push_tokens(&mut steps, tokens),
+                (Filled::Text(text), _) => places.extend(Place::text(text).map(|place| (place, None))),
+                (Filled::Fixed(fixed) | Filled::Tokens(fixed), _) => places.extend(tokens(fixed)),
                 (&Filled::Open(hole), Some((written, writing))) if written == index => match writing {
-                    Writing::Whole(tokens) => self.push_tokens(&mut steps, tokens),
+                    Writing::Whole(whole) => places.extend(tokens(whole)),
                     Writing::Next(prefix) => {
-                        self.push_tokens(&mut steps, prefix);
-                        next = steps.len();
-                        push_next(&mut steps, hole, prefix.len());
+                        places.extend(tokens(prefix));
+                        next = places.len();
+                        push_next(&mut places, hole, prefix.len());
                     }
                 },
-                (&Filled::Open(hole), _) => push_hole(&mut steps, hole),
+                (&Filled::Open(hole), _) => push_hole(&mut places, hole),
             }
         }
-        (steps, next)
-    }
-
-    fn push_tokens(&self, steps: &mut Vec<Choice>, tokens: &[TokenId]) {
-        steps.extend(tokens.iter().map(|&token| (self.infiller.pieces(token), None)));
+        let ends = vec![places.len()];
+        let focus = matches!(writing, Some((_, Writing::Next(_)))).then_some(next);
+        (Question { places, ends, focus }, next)
     }
 
     /// The part and the kind of an open hole; holes are counted from 0, fixed ones included.
@@ -289,27 +327,30 @@ impl Template {
     }
 
     fn check_tokens(&self, tokens: &[TokenId]) -> Result<(), InfillError> {
-        tokens.iter().try_for_each(|&token| self.infiller.check_token(token))
+        tokens.iter().try_for_each(|&token| self.solver.infiller.check_token(token))
     }
 }
 
-fn push_hole(steps: &mut Vec<Choice>, hole: Hole) {
+/// Why a template is impossible whose parts can be read one by one.
+const NOT_FILLED: &str = "no text of the language has all parts of the template";
+
+fn push_hole(steps: &mut Vec<(Place, Option<u32>)>, hole: Hole) {
     let first = steps.len();
     match hole {
-        Hole::Any => steps.push((vec![Piece::Free], Some(first as u32 + 1))),
-        Hole::AtMost(n) => steps.extend((0..n).map(|_| (vec![Piece::Token], Some((first + n) as u32)))),
-        Hole::Exactly(n) => steps.extend((0..n).map(|_| (vec![Piece::Token], None))),
+        Hole::Any => steps.push((Place::Free, Some(first as u32 + 1))),
+        Hole::AtMost(n) => steps.extend((0..n).map(|_| (Place::Masked, Some((first + n) as u32)))),
+        Hole::Exactly(n) => steps.extend((0..n).map(|_| (Place::Masked, None))),
     }
 }
 
 /// A hole of which `n_written` tokens are written: another token, and what may follow it. The way round the token is
 /// there iff the hole may end.
-fn push_next(steps: &mut Vec<Choice>, hole: Hole, n_written: usize) {
+fn push_next(steps: &mut Vec<(Place, Option<u32>)>, hole: Hole, n_written: usize) {
     match hole {
         Hole::Any => {
             let first = steps.len() as u32;
-            steps.push((vec![Piece::Token], Some(first + 2)));
-            steps.push((vec![Piece::Free], Some(first + 2)));
+            steps.push((Place::Masked, Some(first + 2)));
+            steps.push((Place::Free, Some(first + 2)));
         }
         Hole::AtMost(n) => push_hole(steps, Hole::AtMost(n - n_written)),
         Hole::Exactly(n) => push_hole(steps, Hole::Exactly(n - n_written)),

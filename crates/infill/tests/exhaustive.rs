@@ -24,7 +24,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use common::{arb_hole, checked, mask_of, tokens, write_hole};
+use common::{arb_hole, checked, exact, mask_of, tokens, write_hole};
 
 fn cases() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
@@ -203,7 +203,7 @@ fn check_canvas(
             }
         }
         for (at, expected) in masks.iter().enumerate() {
-            let mask = mask_of(vocabulary, |mask| canvas.fill_bitmask(at, mask).unwrap());
+            let mask = mask_of(vocabulary, |mask| exact(canvas.fill_bitmask(at, mask, true)));
             prop_assert_eq!(&mask, expected, "position {} of {:?}", at, positions);
         }
         let Some((at, token)) = sets.next() else { break };

@@ -25,7 +25,7 @@ use common::lexed::{
     Options, Rhs, Subject, arb_canvas, arb_template, cases, check_canvas, check_template, grammar, infiller,
     regexp, string, vocabulary,
 };
-use common::{mask_of, tokens};
+use common::{exact, mask_of, tokens};
 
 /// A grammar without indentation.
 fn plain(grammar: LexedGrammar<LarkTerminal>) -> Subject {
@@ -251,7 +251,7 @@ fn canvases_of_a_program() {
         let all: Vec<Option<TokenId>> = filled.iter().copied().map(Some).collect();
         assert!(Canvas::new(&infiller, &all, CanvasConfig::default()).unwrap().is_possible().unwrap());
         for at in (0..program.len()).filter(|&at| masked(at)).step_by(3) {
-            let mask = mask_of(&vocabulary, |mask| canvas.fill_bitmask(at, mask).unwrap());
+            let mask = mask_of(&vocabulary, |mask| exact(canvas.fill_bitmask(at, mask, true)));
             assert!(mask[program[at].index()], "position {at} with every {period}th known");
             assert!(canvas.set(at, program[at]).unwrap());
         }

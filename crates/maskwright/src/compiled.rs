@@ -5,13 +5,13 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use maskwright_engine::EngineGrammar;
-use maskwright_infill::Infiller;
+use maskwright_infill::{Form, Infiller, Relation};
 use maskwright_json_schema::Report;
 use maskwright_lark::LexerKind;
 use maskwright_vocabulary::Vocabulary;
 
 use crate::source::Parsed;
-use crate::{CompileOptions, Error, GrammarSource, Limits, lark};
+use crate::{CompileOptions, Error, GrammarSource, Limits};
 
 /// A grammar ready for use over one vocabulary; shared by sessions and threads.
 ///
@@ -72,8 +72,7 @@ impl CompiledGrammar {
     /// same one, which is cheap to clone and shares what it learns.
     ///
     /// # Errors
-    /// If the grammar has the contextual lexer, which infilling does not support; if a rule of a grammar with indentation leaves a
-    /// block or bracket open; or if a limit is reached.
+    /// If a rule of a grammar with indentation leaves a block or bracket open, or if a limit is reached.
     ///
     /// ```
     /// use maskwright::infill::{Hole, Part};
@@ -95,21 +94,26 @@ impl CompiledGrammar {
         }
         // Made without the lock: `options` may have a token whose watch calls foreign code.
         let fuel = options.fuel(self.limits.compile_fuel);
-        let (vocabulary, limits) = (self.vocabulary().clone(), self.limits.infill());
-        let made = match self.source.read(&fuel)?.0 {
-            Parsed::OverBytes(grammar, _) => Infiller::new(&grammar, vocabulary, limits, &fuel)?,
-            Parsed::Lark(ref lark) if let Some(grammar) = &lark.over_bytes => {
-                Infiller::new(grammar, vocabulary, limits, &fuel)?
+        let limits = self.limits.infill();
+        let (parsed, near) = (self.source.read(&fuel)?.0, self.source.near(&fuel)?);
+        let near = near.iter().map(|(grammar, relation)| (Form::OverBytes(grammar), *relation));
+        // In the order in which they are asked.
+        let forms: Vec<(Form<'_>, Relation)> = match &parsed {
+            Parsed::OverBytes(grammar, _) => {
+                near.chain([(Form::OverBytes(grammar), Relation::Same)]).collect()
             }
-            Parsed::Lark(lark) if lark.lexer == LexerKind::Basic => {
-                Infiller::lexed(&lark.lexed, lark.indentation.as_ref(), vocabulary, limits, &fuel)?
-            }
-            Parsed::Lark(_) => {
-                let message = "a Lark grammar with the contextual lexer has no templates or canvases";
-                let hint = "compile it with the basic lexer (lexer=\"basic\", --lexer basic), which considers all terminals at every point";
-                return Err(lark::with_hint(message, hint));
-            }
+            Parsed::Lark(lark) => match &lark.over_bytes {
+                Some(grammar) => vec![(Form::OverBytes(grammar), Relation::Same)],
+                None => {
+                    // A text that the basic lexer reads is mostly one of the contextual lexer.
+                    let is_basic = lark.lexer == LexerKind::Basic;
+                    let relation = if is_basic { Relation::Same } else { Relation::Near };
+                    let lexed = Form::Lexed(&lark.lexed, lark.indentation.as_ref());
+                    [(lexed, relation)].into_iter().chain(near).collect()
+                }
+            },
         };
+        let made = Infiller::of(&self.sessions, &forms, limits, &fuel)?;
         Ok(self.lock_infiller().get_or_insert(made).clone())
     }
 

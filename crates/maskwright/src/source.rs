@@ -7,15 +7,16 @@ use std::sync::Arc;
 use maskwright_automata::Fuel;
 use maskwright_error::ErrorKind;
 use maskwright_grammar::Grammar;
-use maskwright_json_schema::{Documents, Report, SchemaConfig, SchemaError, parse_document};
-use maskwright_lark::LarkGrammar;
+use maskwright_infill::Relation;
+use maskwright_json_schema::{Documents, Report, SchemaConfig, SchemaError, Whitespace, parse_document};
+use maskwright_lark::{LarkGrammar, LexerKind};
 use maskwright_syntax::regex::{self, Dialect};
 use maskwright_vocabulary::Vocabulary;
 use maskwright_vocabulary::saved::{self, Magic, Refused};
 use serde::{Deserialize, Serialize};
 
 use crate::json_schema::SchemaDocuments;
-use crate::lark::Imports;
+use crate::lark::{Imports, LarkOptions};
 use crate::{CompileOptions, Error, Limits, lark, named_tokens};
 
 /// What a GBNF grammar without a file is called in messages.
@@ -314,6 +315,46 @@ impl GrammarSource {
         };
         let (notation, file) = (self.notation.clone(), self.file.clone());
         Ok((parsed, GrammarSource { notation, file, documents, imports: Some(Arc::new(imports)) }))
+    }
+
+    /// Grammars over bytes of languages near that of this source, in which infilling finds texts faster or finds plainer ones.
+    ///
+    /// A JSON Schema is also read without white space, whose texts are what people want, and with any, of which a chart is smaller than with a
+    /// limited amount. The rules of a contextual lexer are also read with any split of the text into terminals, which has all its texts.
+    pub(crate) fn near(&self, fuel: &Fuel) -> Result<Vec<(Grammar, Relation)>, Error> {
+        let spaced = |text: &str, config: &SchemaConfig, whitespace| {
+            let mut config = *config;
+            config.whitespace = whitespace;
+            Notation::JsonSchema { text: text.to_owned(), config }
+        };
+        let notations = match &self.notation {
+            Notation::JsonSchema { text, config } => {
+                let compact = (spaced(text, config, Whitespace::Compact), Relation::Near);
+                let any = (spaced(text, config, Whitespace::Any), Relation::Wider);
+                match config.whitespace {
+                    Whitespace::Compact => vec![],
+                    Whitespace::Flexible | Whitespace::AtMost(_) => vec![compact, any],
+                    _ => vec![compact],
+                }
+            }
+            Notation::Lark { text, options }
+                if options.lexer == LexerKind::Contextual && options.indentation.is_none() =>
+            {
+                let options = LarkOptions { lexer: LexerKind::DynamicComplete, ..options.clone() };
+                vec![(Notation::Lark { text: text.clone(), options }, Relation::Wider)]
+            }
+            _ => vec![],
+        };
+        let mut near = Vec::new();
+        for (notation, relation) in notations {
+            match (GrammarSource { notation, ..self.clone() }).grammar_within(fuel) {
+                Ok(grammar) => near.push((grammar, relation)),
+                Err(error) if error.is_cancelled() => return Err(error),
+                // Patterns that look around them have no such form.
+                Err(_) => {}
+            }
+        }
+        Ok(near)
     }
 
     /// The error of compiling the grammar for `vocabulary`, with the place of a token that the vocabulary lacks.

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use maskwright::grammar::{GrammarBuilder, Regex};
-use maskwright::infill::{CanvasConfig, Hole, Part};
+use maskwright::infill::{CanvasConfig, Hole, Part, Verdict};
 use maskwright::lark::{LarkOptions, LexerKind};
 use maskwright::{
-    Canvas, CompileOptions, CompiledGrammar, Compiler, ErrorKind, GrammarSource, Limits, Matcher, Template,
-    TokenId, Tokenizer,
+    Canvas, CompileOptions, CompiledGrammar, Compiler, ErrorKind, GrammarSource, Limits, MaskStatus, Matcher,
+    Template, TokenId, Tokenizer,
 };
 
 fn tokenizer() -> Tokenizer {
@@ -64,7 +64,7 @@ fn canvases_agree_with_sessions() {
         let infiller = grammar.infiller(&CompileOptions::default()).unwrap();
         let mut canvas = Canvas::new(&infiller, &[None; 3], CanvasConfig::default()).unwrap();
         let mut mask = [0];
-        canvas.fill_bitmask(0, &mut mask).unwrap();
+        assert_eq!(canvas.fill_bitmask(0, &mut mask, true).unwrap(), MaskStatus::Exact);
         let allowed: Vec<u32> = (0..32).filter(|bit| mask[0] >> bit & 1 == 1).collect();
         assert_eq!(allowed, firsts(&grammar));
     }
@@ -95,4 +95,36 @@ fn the_infiller_is_made_once_and_a_failure_is_not_kept() {
     let cancelled = grammar.infiller(&options).err().unwrap();
     assert_eq!(cancelled.kind(), ErrorKind::Cancelled);
     assert!(grammar.infiller(&CompileOptions::default()).is_ok());
+}
+
+/// What only sessions know of holds of canvases and templates too.
+#[test]
+fn the_session_is_the_judge() {
+    let compiler = Compiler::new(&tokenizer());
+    let unique = r#"{"type": "array", "uniqueItems": true, "items": {"enum": ["a", "aa"]}, "minItems": 2}"#;
+    // The basic lexer takes the second `a` for a keyword.
+    let contextual = "start: \"a\" NAME\nNAME: /[a-z]+/\n%ignore \",\"\n";
+    let [unique, contextual] = [
+        GrammarSource::json_schema(unique, Default::default()),
+        GrammarSource::lark(contextual, LarkOptions::default()),
+    ]
+    .map(|source| compiler.compile(&source, &CompileOptions::default()).unwrap());
+    let infiller = unique.infiller(&CompileOptions::default()).unwrap();
+    let quote = |id| Some(TokenId(id));
+    // [ " a ? , " a " ]
+    let positions = [quote(0), quote(8), None, quote(4), quote(3), quote(8), quote(4), quote(1)];
+    let mut canvas = Canvas::new(&infiller, &positions, CanvasConfig::default()).unwrap();
+    assert_eq!(canvas.complete().unwrap().unwrap()[2], TokenId(2), "the other one is \"aa\"");
+    assert_eq!(canvas.allows(2, &[TokenId(2), TokenId(4)]).unwrap()[0], Verdict::Yes);
+    assert_ne!(canvas.allows(2, &[TokenId(4)]).unwrap()[0], Verdict::Yes);
+    let template = |parts: Vec<Part>| Template::new(&infiller, parts).unwrap();
+    let hole = || Part::Hole(Hole::Any);
+    let text = |text: &str| Part::Text(text.as_bytes().to_vec());
+    let completed = template(vec![text("[\"a\","), hole(), text("]")]).complete().unwrap();
+    assert_eq!(completed.as_deref(), Some(&b"[\"a\",\"aa\"]"[..]));
+
+    let infiller = contextual.infiller(&CompileOptions::default()).unwrap();
+    let mut canvas = Canvas::new(&infiller, &[None, Some(TokenId(2))], CanvasConfig::default()).unwrap();
+    assert!(canvas.is_possible().unwrap(), "`aa` is a keyword and a name");
+    assert_eq!(canvas.allows(0, &[TokenId(2), TokenId(0)]).unwrap(), [Verdict::Yes, Verdict::No]);
 }

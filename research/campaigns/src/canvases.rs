@@ -331,7 +331,7 @@ fn fill_in_order(
         }
         let token = program.tokens[at];
         let clock = Instant::now();
-        canvas.fill_bitmask(at, mask.words_mut())?;
+        canvas.fill_bitmask(at, mask.words_mut(), true)?;
         entry.slowest_mask_ms = entry.slowest_mask_ms.max(ms(clock));
         if !mask.contains(token) {
             return wrong(format!(
@@ -401,7 +401,7 @@ fn compare(
     let infiller = grammar.infiller(&CompileOptions::default())?;
     let mut canvas = Canvas::new(&infiller, &positions, CanvasConfig::default())?;
     let mut mask = Mask::new(infiller.vocabulary().n_vocab());
-    canvas.fill_bitmask(at, mask.words_mut())?;
+    canvas.fill_bitmask(at, mask.words_mut(), true)?;
     let mut session = Matcher::new(grammar);
     let mut reads = || {
         session.accept_tokens(&program.tokens[..at])?;

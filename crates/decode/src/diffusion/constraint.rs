@@ -1,6 +1,6 @@
 //! What holds a canvas to a language while it is filled.
 
-use maskwright_infill::{Canvas, Error};
+use maskwright_infill::{Canvas, Error, MaskStatus, Verdict};
 use maskwright_vocabulary::TokenId;
 
 use crate::constraint::ConstraintError;
@@ -11,26 +11,39 @@ use crate::constraint::ConstraintError;
 /// that the constraint's vocabulary does not have are cleared.
 ///
 /// # Contract
-/// * `fill_mask(i)` sets the bit of `id` iff `set(i, id)` would return true now.
-/// * While the canvas is possible, no mask of a masked position is empty.
+/// * `allows` says yes of an id iff `set` would return true now.
+/// * `fill_mask(i)` sets the bit of `id` only if `set(i, id)` would return true now.
+/// * While the canvas is possible, `witness` has a token for every position, and a masked one can be set to it.
 /// * A call that refuses (false) or fails leaves the state as it was.
 pub trait CanvasConstraint {
     /// Whether the masked positions can be filled at all.
     ///
     /// # Errors
-    /// If it cannot be decided within limits.
+    /// If it is not found out within limits.
     fn is_possible(&mut self) -> Result<bool, ConstraintError>;
 
-    /// Writes the tokens that a masked position can take so that the rest can still be filled.
+    /// For each id, whether it can stand at a masked position so that the rest can be filled.
     ///
     /// # Errors
-    /// If there is no such position, the mask is shorter than the vocabulary, or it cannot be decided within limits.
-    fn fill_mask(&mut self, position: usize, mask: &mut [u32]) -> Result<(), ConstraintError>;
+    /// If there is no such position or token, or the session of the grammar fails.
+    fn allows(&mut self, position: usize, ids: &[u32]) -> Result<Vec<Verdict>, ConstraintError>;
 
-    /// Puts a token at a position; false if the rest can then not be filled.
+    /// Writes tokens that a masked position can take so that the rest can still be filled, and says whether these are all. `exact` asks
+    /// for more work to find them all.
     ///
     /// # Errors
-    /// If there is no such position, or it cannot be decided within limits.
+    /// If there is no such position, or the mask is shorter than the vocabulary.
+    fn fill_mask(
+        &mut self,
+        position: usize,
+        mask: &mut [u32],
+        exact: bool,
+    ) -> Result<MaskStatus, ConstraintError>;
+
+    /// Puts a token at a position; false if no text is found then that fills the rest.
+    ///
+    /// # Errors
+    /// If there is no such position or token, or the session of the grammar fails.
     fn set(&mut self, position: usize, id: u32) -> Result<bool, ConstraintError>;
 
     /// Masks a position again.
@@ -38,6 +51,12 @@ pub trait CanvasConstraint {
     /// # Errors
     /// If there is no such position.
     fn unset(&mut self, position: usize) -> Result<(), ConstraintError>;
+
+    /// The whole canvas filled in some way; `None` if it is impossible.
+    ///
+    /// # Errors
+    /// If it is not found out within limits whether there is one.
+    fn witness(&mut self) -> Result<Option<Vec<u32>>, ConstraintError>;
 }
 
 /// Exact infilling as a constraint: a finished canvas is in the language.
@@ -83,9 +102,23 @@ impl CanvasConstraint for GrammarCanvas {
         self.0.is_possible().map_err(failed)
     }
 
-    fn fill_mask(&mut self, position: usize, mask: &mut [u32]) -> Result<(), ConstraintError> {
-        mask.fill(0);
-        self.0.fill_bitmask(position, mask).map_err(failed)
+    fn allows(&mut self, position: usize, ids: &[u32]) -> Result<Vec<Verdict>, ConstraintError> {
+        let tokens: Vec<TokenId> = ids.iter().map(|&id| TokenId(id)).collect();
+        self.0.allows(position, &tokens).map_err(failed)
+    }
+
+    fn fill_mask(
+        &mut self,
+        position: usize,
+        mask: &mut [u32],
+        exact: bool,
+    ) -> Result<MaskStatus, ConstraintError> {
+        self.0.fill_bitmask(position, mask, exact).map_err(failed)
+    }
+
+    fn witness(&mut self) -> Result<Option<Vec<u32>>, ConstraintError> {
+        let filled = self.0.complete().map_err(failed)?;
+        Ok(filled.map(|tokens| tokens.into_iter().map(|token| token.0).collect()))
     }
 
     fn set(&mut self, position: usize, id: u32) -> Result<bool, ConstraintError> {

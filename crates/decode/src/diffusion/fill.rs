@@ -1,21 +1,25 @@
 //! The loop of masked diffusion: the model looks at a canvas, the positions it is surest of are filled, and again.
 //!
-//! A step costs one forward pass for all canvases of the batch, and for each canvas a few masks. A pick is drawn
-//! from the model's logits; only where the mask of its position refuses it, it is drawn again from what the mask
-//! allows (which is the same distribution as drawing from the masked logits at once). So masks are computed for
-//! the positions that come to be filled, one or two a step, and not for all that are masked.
+//! A step costs one forward pass for all canvases of the batch, and for each canvas a few questions. A pick is drawn from the
+//! model's logits, and the constraint is asked whether this token may stand there. If not, it is asked about the model's most
+//! likely tokens, in order. If none of them may, one is drawn from the mask of the position. And if the mask has none that the model
+//! could draw, the position gets the token of a text that is known to fill the canvas. So a canvas that is possible at first always ends
+//! as a text of the language.
 //!
 //! Rejected: confidence by the probability among allowed tokens. A position where the model believes in nothing
-//! that is allowed would come first, since among two tokens it finds impossible one has half the probability.
+//! that is allowed would come first, since among two tokens it finds impossible one has half the probability. And a mask for each
+//! refused pick: it answers the question for every token of the vocabulary, where one is wanted.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
+
+use maskwright_infill::Verdict;
 
 use super::constraint::CanvasConstraint;
 use super::model::DiffusionModel;
 use super::statistics::{CanvasStatistics, FillEvent};
 use crate::error::{DecodeError, Kind};
-use crate::mask::{apply_mask, is_allowed, mask_len};
+use crate::mask::{apply_mask, mask_len};
 use crate::model::Logits;
 use crate::sampler::{Sampler, SamplerConfig};
 
@@ -38,19 +42,23 @@ pub struct FillConfig {
     pub n_revisions: usize,
     /// The share, from 0 to 1, of a canvas's filled tokens that a revision masks again.
     pub revised_share: f32,
-    /// Whether the mask of every masked position is computed at every step before one is chosen. Off, masks are
-    /// computed as positions come to be filled.
+    /// About how many of the model's most likely tokens the constraint is asked where it refuses the one that was drawn, before a mask is
+    /// computed.
+    pub n_alternatives: usize,
+    /// Whether the exact mask of every masked position is computed at every step before one is chosen. Off, tokens are asked about as
+    /// positions come to be filled.
     pub all_masks: bool,
 }
 
 impl Default for FillConfig {
-    /// One token a step, sampled at temperature 1, no revision.
+    /// One token a step, sampled at temperature 1, eight alternatives, no revision.
     fn default() -> Self {
         FillConfig {
             tokens_per_step: 1,
             sampler: SamplerConfig::default(),
             n_revisions: 0,
             revised_share: 0.25,
+            n_alternatives: 8,
             all_masks: false,
         }
     }
@@ -67,10 +75,12 @@ pub struct CanvasTask<'a> {
 }
 
 /// A canvas as it was left.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct FilledCanvas {
-    /// The tokens; `None` only where the loop was cancelled.
+    /// The tokens; `None` only where the loop was cancelled, or the canvas failed.
     pub positions: Vec<Option<u32>>,
+    /// Why the canvas was not filled, if it failed. The others of its batch go on.
+    pub error: Option<DecodeError>,
     /// What it took.
     pub statistics: CanvasStatistics,
 }
@@ -88,12 +98,13 @@ impl FilledCanvas {
 /// `Break` ends the loop, and what is not filled then stays masked.
 ///
 /// Theorem. If the constraint keeps its contract, a canvas that is possible at first is filled with a text of the
-/// constraint's language after at most (positions + revised positions) steps: the mask of a masked position is never
-/// empty.
+/// constraint's language after at most (positions + revised positions) steps: a masked position can always be set to the witness's
+/// token.
+///
+/// A canvas that is impossible from the start, or whose constraint fails, has an [`error`](FilledCanvas::error).
 ///
 /// # Errors
-/// If a canvas is impossible from the start, a prompt and its canvas do not fit into the model, a setting is out of
-/// range, or the model or a constraint fails.
+/// If a prompt and its canvas do not fit into the model, a setting is out of range, or the model fails.
 pub fn fill_canvases(
     model: &mut dyn DiffusionModel,
     tasks: Vec<CanvasTask<'_>>,
@@ -106,7 +117,7 @@ pub fn fill_canvases(
         fills.push(Fill::new(index, task, model, config)?);
     }
     'steps: loop {
-        let open: Vec<usize> = (0..fills.len()).filter(|&index| fills[index].n_masked() > 0).collect();
+        let open: Vec<usize> = (0..fills.len()).filter(|&index| fills[index].is_open()).collect();
         if open.is_empty() {
             break;
         }
@@ -121,16 +132,22 @@ pub fn fill_canvases(
         }
         for (&index, logits) in open.iter().zip(&logits) {
             let fill = &mut fills[index];
+            let wanted = fill.prompt.len() + fill.positions.len();
+            if logits.n_rows() != wanted {
+                return Err(Kind::RowsMissing { given: logits.n_rows(), wanted }.into());
+            }
             fill.statistics.n_steps += 1;
             fill.statistics.forward += elapsed;
-            if fill.step(logits, on_event)?.is_break() {
-                break 'steps;
+            match fill.step(logits, on_event) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => break 'steps,
+                Err(error) => fill.error = Some(error),
             }
         }
     }
     Ok(fills
         .into_iter()
-        .map(|fill| FilledCanvas { positions: fill.positions, statistics: fill.statistics })
+        .map(|Fill { positions, error, statistics, .. }| FilledCanvas { positions, error, statistics })
         .collect())
 }
 
@@ -160,6 +177,7 @@ struct Fill<'a, 'c> {
     confidences: Vec<Option<f64>>,
     n_revisions_left: usize,
     mask: Vec<u32>,
+    error: Option<DecodeError>,
     statistics: CanvasStatistics,
 }
 
@@ -170,7 +188,7 @@ struct Pick {
     id: u32,
     /// The probability that the model gives to the token, at temperature 1, among all tokens.
     confidence: f64,
-    /// Whether the mask of the position, as it was in this step, has allowed it.
+    /// Whether the constraint has allowed it, as it was in this step.
     is_checked: bool,
 }
 
@@ -187,11 +205,11 @@ impl<'a, 'c> Fill<'a, 'c> {
             return Err(Kind::PromptTooLong { given, allowed }.into());
         }
         let clock = Instant::now();
-        if let Some(constraint) = &mut constraint
-            && !constraint.is_possible()?
-        {
-            return Err(Kind::ImpossibleCanvas { index }.into());
-        }
+        let error = match constraint.as_mut().map_or(Ok(true), |constraint| constraint.is_possible()) {
+            Ok(true) => None,
+            Ok(false) => Some(Kind::ImpossibleCanvas { index }.into()),
+            Err(error) => Some(error.into()),
+        };
         let statistics = CanvasStatistics { constraint: clock.elapsed(), ..CanvasStatistics::default() };
         let seed = config.sampler.seed.wrapping_add(index as u64);
         Ok(Fill {
@@ -205,12 +223,14 @@ impl<'a, 'c> Fill<'a, 'c> {
             mask_id: model.mask_id(),
             n_revisions_left: config.n_revisions,
             mask: vec![0; mask_len(model.n_vocab())],
+            error,
             statistics,
         })
     }
 
-    fn n_masked(&self) -> usize {
-        self.positions.iter().filter(|position| position.is_none()).count()
+    /// Whether something is to be filled.
+    fn is_open(&self) -> bool {
+        self.error.is_none() && self.positions.contains(&None)
     }
 
     /// What the model reads.
@@ -225,10 +245,6 @@ impl<'a, 'c> Fill<'a, 'c> {
         logits: &Logits,
         on_event: &mut dyn FnMut(&FillEvent) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, DecodeError> {
-        let wanted = self.prompt.len() + self.positions.len();
-        if logits.n_rows() != wanted {
-            return Err(Kind::RowsMissing { given: logits.n_rows(), wanted }.into());
-        }
         let mut picks = Vec::new();
         for position in 0..self.positions.len() {
             if self.positions[position].is_none() {
@@ -236,8 +252,15 @@ impl<'a, 'c> Fill<'a, 'c> {
             }
         }
         for _ in 0..self.config.tokens_per_step.min(picks.len()) {
-            let pick = self.surest(logits, &mut picks)?;
-            self.put(pick)?;
+            let mut pick = self.surest(logits, &mut picks)?;
+            if !self.put(pick)? {
+                // A mask is proven by other means than a token.
+                pick = self.given_pick(logits, pick.position)?;
+                let Pick { position, id, .. } = pick;
+                if !self.put(pick)? {
+                    return Err(Kind::RefusedAtPosition { index: self.index, position, id }.into());
+                }
+            }
             // What is put changes what is allowed elsewhere.
             picks.iter_mut().for_each(|other| other.is_checked = self.constraint.is_none());
             let Pick { position, id, confidence, .. } = pick;
@@ -245,7 +268,7 @@ impl<'a, 'c> Fill<'a, 'c> {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        if self.n_masked() == 0 && self.n_revisions_left > 0 {
+        if !self.is_open() && self.n_revisions_left > 0 {
             self.n_revisions_left -= 1;
             return self.revise(on_event);
         }
@@ -255,46 +278,100 @@ impl<'a, 'c> Fill<'a, 'c> {
     /// What the model would put at a position: what is allowed where all masks are wanted, else whatever it likes.
     fn pick(&mut self, logits: &Logits, position: usize) -> Result<Pick, DecodeError> {
         if self.config.all_masks && self.constraint.is_some() {
-            self.fill_mask(position)?;
-            return self.allowed_pick(logits, position);
+            return self.masked_pick(logits, position);
         }
         let clock = Instant::now();
         let mut row = self.row(logits, position).to_vec();
         if let Some(logit) = row.get_mut(self.mask_id as usize) {
             *logit = f32::NEG_INFINITY;
         }
-        let id = self.draw(&row, position, row.len())?;
+        let no_logit = Kind::NoLogitForPosition { index: self.index, position, n_allowed: row.len() };
+        let id = self.sampler.sample(&row).ok_or(no_logit)?;
         let confidence = probability(self.row(logits, position), id);
         self.statistics.sample += clock.elapsed();
         Ok(Pick { position, id, confidence, is_checked: self.constraint.is_none() })
     }
 
-    /// What the model would put at a position of what `self.mask` allows there.
-    fn allowed_pick(&mut self, logits: &Logits, position: usize) -> Result<Pick, DecodeError> {
+    /// The pick, if the constraint allows it; else another one for its position that it allows.
+    fn checked(&mut self, logits: &Logits, pick: Pick) -> Result<Pick, DecodeError> {
+        let verdict = self.ask(pick.position, pick.id)?;
+        if verdict == Verdict::Yes {
+            return Ok(Pick { is_checked: true, ..pick });
+        }
+        self.statistics.n_refused += 1;
+        if verdict == Verdict::Open {
+            self.statistics.open_probability += pick.confidence;
+        }
+        let row = self.row(logits, pick.position);
+        let mut likely: Vec<u32> = (0..row.len() as u32)
+            .filter(|&id| row[id as usize].is_finite() && ![pick.id, self.mask_id].contains(&id))
+            .collect();
+        let order = |left: &u32, right: &u32| row[*right as usize].total_cmp(&row[*left as usize]);
+        let n_alternatives = self.config.n_alternatives.min(likely.len());
+        if n_alternatives < likely.len() {
+            likely.select_nth_unstable_by(n_alternatives, order);
+            likely.truncate(n_alternatives);
+        }
+        likely.sort_unstable_by(order);
+        for id in likely {
+            if self.ask(pick.position, id)? == Verdict::Yes {
+                let confidence = probability(self.row(logits, pick.position), id);
+                return Ok(Pick { id, confidence, is_checked: true, ..pick });
+            }
+        }
+        self.masked_pick(logits, pick.position)
+    }
+
+    /// What the model would put at a position of what its mask allows there; if that is nothing, the token of a text that is known to fit.
+    fn masked_pick(&mut self, logits: &Logits, position: usize) -> Result<Pick, DecodeError> {
+        self.fill_mask(position)?;
         let clock = Instant::now();
         let row = self.row(logits, position);
         let mut masked = row.to_vec();
-        let n_allowed = apply_mask(&mut masked, &self.mask);
-        let id = self.draw(&masked, position, n_allowed)?;
-        let confidence = probability(row, id);
+        apply_mask(&mut masked, &self.mask);
+        let drawn = self.sampler.sample(&masked);
+        let confidence = drawn.map_or(0.0, |id| probability(row, id));
         self.statistics.sample += clock.elapsed();
-        Ok(Pick { position, id, confidence, is_checked: true })
+        match drawn {
+            Some(id) => Ok(Pick { position, id, confidence, is_checked: true }),
+            None => self.given_pick(logits, position),
+        }
+    }
+
+    /// The token of a text that is known to fill the canvas.
+    fn given_pick(&mut self, logits: &Logits, position: usize) -> Result<Pick, DecodeError> {
+        let witness = match &mut self.constraint {
+            Some(constraint) => constraint.witness()?,
+            None => None,
+        };
+        let given = witness.and_then(|witness| witness.get(position).copied());
+        let id = given.ok_or(Kind::ImpossibleCanvas { index: self.index })?;
+        self.statistics.n_given += 1;
+        Ok(Pick { position, id, confidence: probability(self.row(logits, position), id), is_checked: true })
+    }
+
+    /// Whether the constraint allows a token at a position.
+    fn ask(&mut self, position: usize, id: u32) -> Result<Verdict, DecodeError> {
+        let Some(constraint) = &mut self.constraint else { return Ok(Verdict::Yes) };
+        let clock = Instant::now();
+        let verdict = constraint.allows(position, &[id])?.first().copied().unwrap_or(Verdict::Open);
+        let elapsed = clock.elapsed();
+        self.statistics.n_questions += 1;
+        self.statistics.n_open += usize::from(verdict == Verdict::Open);
+        self.statistics.constraint += elapsed;
+        self.statistics.slowest_mask = self.statistics.slowest_mask.max(elapsed);
+        Ok(verdict)
     }
 
     fn row<'l>(&self, logits: &'l Logits, position: usize) -> &'l [f32] {
         logits.row(self.prompt.len() + position)
     }
 
-    fn draw(&mut self, row: &[f32], position: usize, n_allowed: usize) -> Result<u32, DecodeError> {
-        let no_logit = Kind::NoLogitForPosition { index: self.index, position, n_allowed };
-        Ok(self.sampler.sample(row).ok_or(no_logit)?)
-    }
-
     /// Writes the mask of a position to `self.mask`.
     fn fill_mask(&mut self, position: usize) -> Result<(), DecodeError> {
         if let Some(constraint) = &mut self.constraint {
             let clock = Instant::now();
-            constraint.fill_mask(position, &mut self.mask)?;
+            constraint.fill_mask(position, &mut self.mask, self.config.all_masks)?;
             let elapsed = clock.elapsed();
             self.statistics.n_masks += 1;
             self.statistics.constraint += elapsed;
@@ -303,8 +380,8 @@ impl<'a, 'c> Fill<'a, 'c> {
         Ok(())
     }
 
-    /// Takes the surest pick out of `picks`, each checked against its mask when it comes to the front; one that is
-    /// refused is drawn again and goes back to its place.
+    /// Takes the surest pick out of `picks`. Each is checked when it comes to the front; one that is refused becomes another one and
+    /// goes back to its place.
     fn surest(&mut self, logits: &Logits, picks: &mut Vec<Pick>) -> Result<Pick, DecodeError> {
         loop {
             let place = surest_place(picks);
@@ -313,31 +390,25 @@ impl<'a, 'c> Fill<'a, 'c> {
                 picks.swap_remove(place);
                 return Ok(pick);
             }
-            self.fill_mask(pick.position)?;
-            picks[place] = if is_allowed(&self.mask, pick.id) {
-                Pick { is_checked: true, ..pick }
-            } else {
-                self.statistics.n_refused += 1;
-                self.allowed_pick(logits, pick.position)?
-            };
+            picks[place] = self.checked(logits, pick)?;
         }
     }
 
-    /// Fills a position with what its mask allows.
-    fn put(&mut self, pick: Pick) -> Result<(), DecodeError> {
+    /// Fills a position; false if the constraint refuses that.
+    fn put(&mut self, pick: Pick) -> Result<bool, DecodeError> {
         let Pick { position, id, confidence, .. } = pick;
         if let Some(constraint) = &mut self.constraint {
             let clock = Instant::now();
             let is_put = constraint.set(position, id)?;
             self.statistics.constraint += clock.elapsed();
             if !is_put {
-                return Err(Kind::RefusedAtPosition { index: self.index, position, id }.into());
+                return Ok(false);
             }
         }
         self.positions[position] = Some(id);
         self.confidences[position] = Some(confidence);
         self.statistics.n_filled += 1;
-        Ok(())
+        Ok(true)
     }
 
     /// Masks the least sure of the tokens that the loop has put.

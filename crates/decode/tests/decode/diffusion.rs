@@ -181,7 +181,10 @@ fn what_cannot_be_is_said() {
         let task = CanvasTask { prompt, positions, constraint: Some(&mut constraint) };
         let mut model = RandomDiffusionModel::new(N_VOCAB, 8, MASK, 1);
         let result = fill_canvases(&mut model, vec![task], &config, &mut |_| ControlFlow::Continue(()));
-        result.unwrap_err().to_string()
+        match result {
+            Ok(filled) => filled[0].error.as_ref().unwrap().to_string(),
+            Err(error) => error.to_string(),
+        }
     };
     let default = FillConfig::default;
     assert_eq!(

@@ -4,7 +4,7 @@ use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
 
 use crate::InfillError;
-use crate::derivation::Filling;
+use crate::filling::Filling;
 use crate::lattice::{Node, Piece, Step};
 use crate::lexed::earley::Earley;
 use crate::lexed::graph::{Crossing, Edge, Graph};
@@ -57,15 +57,6 @@ impl Charted {
         Ok(charted)
     }
 
-    /// Whether there is some text.
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn is_possible(&mut self, tables: &mut LexedTables, fuel: &Fuel) -> Result<bool, InfillError> {
-        self.chart.search(usize::MAX, &self.graph, tables, fuel)?;
-        Ok(!self.goals().is_empty())
-    }
-
     /// The same, if about `patience` facts say.
     ///
     /// # Errors
@@ -88,48 +79,6 @@ impl Charted {
         let mut goals: Vec<(usize, u32)> = goals.collect();
         goals.sort_unstable();
         goals
-    }
-
-    /// Adds to `mask` the tokens that masked position `position` can take. The position must be read as a whole.
-    pub(crate) fn add_tokens(
-        &mut self,
-        position: usize,
-        mask: &mut [u32],
-        tables: &mut LexedTables,
-        fuel: &Fuel,
-    ) -> Result<(), InfillError> {
-        self.chart.finish(&self.graph, tables, fuel)?;
-        for &node in &self.graph.at[position] {
-            let (place, hypothesis) = self.graph.nodes[node as usize];
-            for (number, edge) in self.graph.edges_of(node) {
-                if let Crossing::Token { index } = edge.crossing
-                    && self.chart.is_edge_marked(number)
-                {
-                    let tokens = tables.scan_tokens(NodeSetId(place.inner), hypothesis, fuel)?;
-                    if let Some(tokens) = tokens.get(index as usize) {
-                        tokens.add_to(mask);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether some text takes the way round piece `position`.
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn is_skipped(
-        &mut self,
-        position: usize,
-        tables: &mut LexedTables,
-        fuel: &Fuel,
-    ) -> Result<bool, InfillError> {
-        self.chart.finish(&self.graph, tables, fuel)?;
-        Ok(self.graph.at[position].iter().any(|&node| {
-            let mut edges = self.graph.edges_of(node);
-            edges.any(|(number, edge)| edge.crossing == Crossing::Skip && self.chart.is_edge_marked(number))
-        }))
     }
 
     /// What some text that is known of puts into the unknown places, and the boundary that it ends at; `None` if none

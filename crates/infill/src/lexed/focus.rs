@@ -287,25 +287,6 @@ impl Charted {
         Ok(())
     }
 
-    /// Takes out of `asked` the tokens that the position cannot take, if about `patience` facts say.
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn refuse(
-        &mut self,
-        position: usize,
-        asked: &mut [u32],
-        patience: usize,
-        tables: &mut LexedTables,
-        fuel: &Fuel,
-    ) -> Result<(), InfillError> {
-        let (mut unknown, mut allowed) = (asked.to_vec(), vec![0; asked.len()]);
-        if self.decide(position, &mut unknown, &mut allowed, patience, tables, fuel)? {
-            asked.copy_from_slice(&allowed);
-        }
-        Ok(())
-    }
-
     fn takings(
         &mut self,
         position: usize,

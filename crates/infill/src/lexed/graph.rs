@@ -22,7 +22,7 @@ use maskwright_lexing::TerminalSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
-use crate::lattice::{Node, Piece, Step};
+use crate::lattice::{BYTES_OF_TOKEN, Node, Piece, Step};
 use crate::lexed::approximation::StatesId;
 use crate::lexed::hypotheses::HypothesisId;
 use crate::lexed::indentation::{Indent, MAX_WIDTH, WIDE};
@@ -30,9 +30,6 @@ use crate::lexed::narrow::{Reading, usual_widths};
 use crate::lexed::scan::Leap;
 use crate::lexed::tables::LexedTables;
 use crate::node_sets::NodeSetId;
-
-/// About how many bytes tokens of the vocabulary have.
-const BYTES_OF_TOKEN: u32 = 4;
 
 /// A node's number.
 pub(crate) type NodeIndex = u32;

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::InfillError;
 use crate::inline::inline_single;
+use crate::lattice::Lattice;
 use crate::lexed::approximation::{Approximation, StatesId};
 use crate::lexed::charted::Charted;
 use crate::lexed::clear::Clear;
@@ -20,7 +21,6 @@ use crate::lexed::indentation::Indent;
 use crate::lexed::scan::{FreeScan, Part, TokenScan};
 use crate::lexed::separators::Parted;
 use crate::lexed::walks::Walks;
-use crate::lexed::wide::Around;
 use crate::node_sets::{NodeSetId, NodeSets};
 use crate::scan::TokenSet;
 
@@ -64,10 +64,10 @@ pub(crate) struct LexedTables {
     /// Made when a first graph is.
     approximation: Option<Option<Box<Approximation>>>,
     /// By lattice around a position, the tokens that it lets the position take.
-    arounds: FxHashMap<Around, Box<[u32]>>,
+    arounds: FxHashMap<Lattice, Box<[u32]>>,
     /// By lattice around a position, the tokens that were asked about, and those of them that it lets the position take or that it was
     /// not decided about.
-    asked: FxHashMap<Around, [Box<[u32]>; 2]>,
+    asked: FxHashMap<Lattice, [Box<[u32]>; 2]>,
     /// By rule and by state: the terminals that its sentences begin with.
     rule_first: Vec<Option<TerminalSet>>,
     state_first: FxHashMap<ExprId, Firsts>,
@@ -203,7 +203,7 @@ impl LexedTables {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn around(&mut self, around: Around, fuel: &Fuel) -> Result<Vec<u32>, InfillError> {
+    pub(crate) fn around(&mut self, around: Lattice, fuel: &Fuel) -> Result<Vec<u32>, InfillError> {
         if let Some(known) = self.arounds.get(&around) {
             return Ok(known.to_vec());
         }
@@ -213,7 +213,7 @@ impl LexedTables {
         let trie = vocabulary.trie();
         trie.subtree_tokens(Trie::ROOT).iter().for_each(|&token| mask_insert(&mut asked, token));
         let mut charted = Charted::new(&around.steps, &around.ends, &[], self, fuel)?;
-        charted.settle(around.position, &mut asked, &mut allowed, self, fuel)?;
+        charted.settle(around.focus.unwrap_or(0), &mut asked, &mut allowed, self, fuel)?;
         if self.arounds.len() >= MAX_AROUNDS {
             self.arounds.clear();
         }
@@ -227,7 +227,7 @@ impl LexedTables {
     /// If a limit is reached.
     pub(crate) fn refuse_around(
         &mut self,
-        around: Around,
+        around: Lattice,
         asked: &mut [u32],
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
@@ -236,9 +236,9 @@ impl LexedTables {
         let mut unknown: Vec<u32> = asked.iter().zip(&known).map(|(asked, known)| asked & !known).collect();
         if unknown.iter().any(|&word| word != 0) {
             known.iter_mut().zip(&unknown).for_each(|(known, unknown)| *known |= unknown);
-            let lattice = (&around.steps[..], &around.ends[..]);
-            let mut charted = Charted::asking(lattice, &[], (around.position, &mut unknown), self, fuel)?;
-            if !charted.decide(around.position, &mut unknown, &mut allowed, N_AROUND, self, fuel)? {
+            let (lattice, position) = ((&around.steps[..], &around.ends[..]), around.focus.unwrap_or(0));
+            let mut charted = Charted::asking(lattice, &[], (position, &mut unknown), self, fuel)?;
+            if !charted.decide(position, &mut unknown, &mut allowed, N_AROUND, self, fuel)? {
                 // What is not refused by then is not asked again.
                 allowed.iter_mut().zip(&unknown).for_each(|(allowed, unknown)| *allowed |= unknown);
             }

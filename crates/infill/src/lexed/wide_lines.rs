@@ -17,7 +17,7 @@ use maskwright_lexing::tokenize;
 use maskwright_vocabulary::TokenId;
 
 use crate::InfillError;
-use crate::derivation::Filling;
+use crate::filling::Filling;
 use crate::lattice::{Piece, Step};
 use crate::lexed::graph::{Crossing, Edge, Graph};
 use crate::lexed::indentation::{Indent, MAX_WIDTH, WIDE};

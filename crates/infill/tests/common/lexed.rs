@@ -17,7 +17,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::{arb_hole, checked, mask_of, tokens, write_hole};
+use super::{arb_hole, checked, exact, mask_of, tokens, write_hole};
 
 /// A grammar and what makes indentation in it, and the characters that its texts are tried with.
 #[derive(Clone, Debug)]
@@ -150,7 +150,8 @@ pub(crate) fn infiller(
     ) {
         Ok(infiller) => Some(infiller),
         Err(error) => {
-            assert!(error.to_string().contains("no text"), "{error}");
+            // Sessions of a few grammars would need too much work.
+            assert!(error.is_limit() || error.to_string().contains("no text"), "{error}");
             None
         }
     }
@@ -294,7 +295,7 @@ pub(crate) fn check_canvas(
             let allowed: BTreeSet<TokenId> =
                 judge.fillings(vocabulary, &open, padding).iter().map(|filled| filled[at]).collect();
             let expected: Vec<bool> = tokens(vocabulary).map(|token| allowed.contains(&token)).collect();
-            let mask = mask_of(vocabulary, |mask| canvas.fill_bitmask(at, mask).unwrap());
+            let mask = mask_of(vocabulary, |mask| exact(canvas.fill_bitmask(at, mask, true)));
             prop_assert_eq!(&mask, &expected, "position {} of {:?}", at, positions);
             masks.push(expected);
         }
@@ -386,7 +387,7 @@ pub(crate) fn check_ways(
         for choice in choices {
             let [found, swept] = templates.each_mut().map(|template| {
                 mask_of(vocabulary, |mask| {
-                    template.fill_next_token_bitmask(hole, &prefix, mask).unwrap();
+                    exact(template.fill_next_token_bitmask(hole, &prefix, mask));
                 })
             });
             prop_assert_eq!(&found, &swept, "behind {:?} in hole {}", &prefix, hole);

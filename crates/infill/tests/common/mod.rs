@@ -5,7 +5,7 @@ pub(crate) mod lexed;
 
 use std::collections::BTreeSet;
 
-use maskwright_infill::{Hole, Infiller, Part, Template};
+use maskwright_infill::{Error, Hole, Infiller, MaskStatus, Part, Template};
 use maskwright_vocabulary::{TokenId, Vocabulary, mask_contains, mask_words};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -19,6 +19,11 @@ pub(crate) fn mask_of(vocabulary: &Vocabulary, fill: impl FnOnce(&mut [u32])) ->
     let mut mask = vec![u32::MAX; mask_words(vocabulary.n_vocab())];
     fill(&mut mask);
     tokens(vocabulary).map(|token| mask_contains(&mask, token)).collect()
+}
+
+/// Small masks are all found exactly.
+pub(crate) fn exact(status: Result<MaskStatus, Error>) {
+    assert_eq!(status.unwrap(), MaskStatus::Exact);
 }
 
 /// The places up to which `parts` can have read `word`.
@@ -129,7 +134,7 @@ pub(crate) fn write_hole(
     };
     let mut choices = choices.iter();
     loop {
-        let mask = mask_of(vocabulary, |mask| template.fill_next_token_bitmask(hole, &prefix, mask).unwrap());
+        let mask = mask_of(vocabulary, |mask| exact(template.fill_next_token_bitmask(hole, &prefix, mask)));
         let rest = match kind {
             Hole::Any => Some(kind),
             Hole::AtMost(n) => n.checked_sub(prefix.len() + 1).map(Hole::AtMost),

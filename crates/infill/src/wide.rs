@@ -3,7 +3,7 @@
 //! Where any text may stand instead of masked positions, nothing is counted. [`wide`] forgets how many tokens there are, and how wide
 //! lines are in any text; [`rough`] only that. Known text is read as it is.
 
-use crate::lattice::{Piece, Step};
+use crate::lattice::{Lattice, Piece, Step};
 
 /// How many known pieces on each side of a position are looked at first.
 const N_AROUND: usize = 16;
@@ -11,51 +11,39 @@ const N_AROUND: usize = 16;
 /// How many besides masked ones.
 const N_AROUND_MASKED: usize = 2;
 
-/// The lattice with any text instead of each run of two masked positions or more, but for position `kept`. Boundaries have
-/// the numbers that they had, and within a run any text can lead to any of them.
-pub(crate) fn wide(steps: &[Step], kept: Option<usize>) -> Vec<Step> {
+/// The lattice with any text instead of each run of two masked positions or more. Boundaries have the numbers that they had, and
+/// within a run any text can lead to any of them.
+pub(crate) fn wide(lattice: &Lattice) -> Lattice {
+    let Lattice { steps, ends, focus } = lattice;
     let is_token = |index: usize| matches!(steps[index].0, Piece::Token);
-    let mut wide = steps.to_vec();
+    let mut wide = steps.clone();
     let mut run = 0;
     for (index, step) in wide.iter_mut().enumerate() {
-        if !is_token(index) || kept == Some(index) {
+        let is_single = run == 0 && (index + 1 == steps.len() || !is_token(index + 1));
+        if !is_token(index) || is_single {
             run = 0;
-            continue;
-        }
-        let is_single =
-            run == 0 && kept != Some(index + 1) && (index + 1 == steps.len() || !is_token(index + 1));
-        let follows_kept = run == 0 && index > 0 && kept == Some(index - 1);
-        if is_single && !follows_kept {
             continue;
         }
         let behind = Some(index as u32 + 1);
         *step = (if run == 0 { Piece::Rough } else { Piece::Stop }, behind);
         run += 1;
     }
-    wide
+    Lattice { steps: wide, ends: ends.clone(), focus: *focus }
 }
 
 /// The lattice with lines of whatever widths in any text.
-pub(crate) fn rough(steps: &[Step]) -> Vec<Step> {
+pub(crate) fn rough(lattice: &Lattice) -> Lattice {
     let roughen = |(piece, way_round): &Step| match piece {
         Piece::Free => (Piece::Rough, *way_round),
         piece => (piece.clone(), *way_round),
     };
-    steps.iter().map(roughen).collect()
-}
-
-/// A lattice around one masked position.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Around {
-    pub(crate) steps: Vec<Step>,
-    pub(crate) ends: Vec<usize>,
-    /// The position.
-    pub(crate) position: usize,
+    Lattice { steps: lattice.steps.iter().map(roughen).collect(), ..lattice.clone() }
 }
 
 /// The known text next to masked position `position` with up to `n_masked` masked positions before it and behind it, and any text
 /// around that.
-pub(crate) fn around(steps: &[Step], ends: &[usize], position: usize, n_masked: [usize; 2]) -> Around {
+pub(crate) fn around(lattice: &Lattice, position: usize, n_masked: [usize; 2]) -> Lattice {
+    let Lattice { steps, ends, .. } = lattice;
     let count = |side: &mut dyn Iterator<Item = &Step>, n_masked: usize| {
         let mut n_left = n_masked;
         let n_around = if n_masked == 0 { N_AROUND } else { n_masked + N_AROUND_MASKED };
@@ -83,5 +71,5 @@ pub(crate) fn around(steps: &[Step], ends: &[usize], position: usize, n_masked: 
     let end_around = |&end: &usize| if end > last { around.len() } else { end - n_skipped };
     let mut ends_around: Vec<usize> = ends.iter().filter(|&&end| end > position).map(end_around).collect();
     ends_around.dedup();
-    Around { steps: around, ends: ends_around, position: position - n_skipped }
+    Lattice { steps: around, ends: ends_around, focus: Some(position - n_skipped) }
 }

@@ -1,0 +1,159 @@
+//! The reader of grammars over the tokens of a lexer.
+//!
+//! The whole graph of a lattice with masked positions can be large. So a part of it is searched first ([`narrow`]): what is found there is
+//! possible. And a graph of more texts ([`wide`]) refutes: what it does not have is impossible.
+
+use maskwright_automata::Fuel;
+
+use crate::InfillError;
+use crate::lattice::{Lattice, Piece};
+use crate::lexed::charted::Charted;
+use crate::lexed::earley::Earley;
+use crate::lexed::graph::Graph;
+use crate::lexed::narrow::{Reading, narrow, usual};
+use crate::lexed::tables::LexedTables;
+use crate::reader::{Blocked, Effort, Outcome, Read};
+use crate::wide::{around, rough, wide};
+
+/// About how many facts of a narrow graph are made one by one to settle what a position can take, before all are made at once.
+const N_NARROW: usize = 30_000;
+
+/// How much work making all facts of a narrow graph at once may be.
+const SWEEP_WORK: u64 = 5_000_000;
+
+/// How many masked positions before one and after it are read as such to refuse its tokens, if few are asked about.
+const MASKED_NEAR: [[usize; 2]; 2] = [[0, 3], [3, 3]];
+
+/// Few are one in so many tokens of the vocabulary.
+const FEW: usize = 128;
+
+impl Read for LexedTables {
+    fn search(&mut self, lattice: &Lattice, effort: Effort, fuel: &Fuel) -> Result<Outcome, InfillError> {
+        let (Effort::Likely(n_facts) | Effort::Whole(n_facts)) = effort;
+        let part = match effort {
+            Effort::Likely(_) => self.likely(lattice, lattice.focus),
+            Effort::Whole(_) => None,
+        };
+        let is_whole = part.as_ref().is_none_or(|part| part.iter().all(|&reading| reading == Reading::Whole));
+        let mut charted = Charted::new(&lattice.steps, &lattice.ends, &part.unwrap_or_default(), self, fuel)?;
+        if charted.has_text(n_facts, self, fuel)? == Some(false) {
+            return Ok(if is_whole { Outcome::Nothing } else { Outcome::Unknown });
+        }
+        let found = charted.fillings(&lattice.steps, self, fuel)?;
+        Ok(found.map_or(Outcome::Unknown, |(end, fillings)| Outcome::Text { end, fillings }))
+    }
+
+    fn is_refuted(&mut self, lattice: &Lattice, n_facts: usize, fuel: &Fuel) -> Result<bool, InfillError> {
+        let more = if self.has_counted_text(lattice) { rough(lattice) } else { wide(lattice) };
+        let mut charted = Charted::new(&more.steps, &more.ends, &[], self, fuel)?;
+        Ok(charted.has_text(n_facts, self, fuel)? == Some(false))
+    }
+
+    fn refuse_near(
+        &mut self,
+        lattice: &Lattice,
+        position: usize,
+        asked: &mut [u32],
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        let allowed = self.around(around(lattice, position, [0; 2]), fuel)?;
+        asked.iter_mut().zip(&allowed).for_each(|(asked, allowed)| *asked &= allowed);
+        for n_masked in MASKED_NEAR {
+            let n_asked: usize = asked.iter().map(|word| word.count_ones() as usize).sum();
+            if n_asked > 0 && n_asked * FEW <= self.vocabulary.n_vocab() {
+                self.refuse_around(around(lattice, position, n_masked), asked, fuel)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn prove(
+        &mut self,
+        lattice: &Lattice,
+        position: usize,
+        [asked, allowed]: [&mut [u32]; 2],
+        n_facts: usize,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        let part = self.likely(lattice, Some(position)).unwrap_or_default();
+        let mut charted = Charted::new(&lattice.steps, &lattice.ends, &part, self, fuel)?;
+        charted.decide(position, asked, allowed, n_facts, self, fuel)?;
+        Ok(())
+    }
+
+    fn settle(
+        &mut self,
+        lattice: &Lattice,
+        position: usize,
+        [asked, allowed]: [&mut [u32]; 2],
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        let (steps, ends) = (&lattice.steps[..], &lattice.ends[..]);
+        if self.has_counted_text(lattice) {
+            let rough = rough(lattice);
+            let mut rough = Charted::new(&rough.steps, ends, &[], self, fuel)?;
+            rough.refute(position, asked, true, self, fuel)?;
+        }
+        if let Some(part) = self.likely(lattice, Some(position)).filter(|_| self.search_first) {
+            let mut narrow = Charted::asking((steps, ends), &part, (position, asked), self, fuel)?;
+            if !narrow.decide(position, asked, allowed, N_NARROW, self, fuel)? {
+                let all = Fuel::new(SWEEP_WORK.min(fuel.left() / 2));
+                let work = all.left();
+                let swept = narrow.sweep_if_soon(position, asked, allowed, self, &all);
+                fuel.spend(work - all.left()).map_err(|error| InfillError::work(position, error))?;
+                match swept {
+                    Err(error) if error.is_limit() => {}
+                    swept => swept.map(|_| ())?,
+                }
+            }
+        }
+        if asked.iter().any(|&word| word != 0) {
+            let mut whole = Charted::asking((steps, ends), &[], (position, asked), self, fuel)?;
+            if self.search_first {
+                whole.settle(position, asked, allowed, self, fuel)?;
+            } else {
+                whole.sweep(position, asked, allowed, self, fuel)?;
+            }
+            asked.fill(0);
+        }
+        Ok(())
+    }
+
+    fn blocked(&mut self, lattice: &Lattice, fuel: &Fuel) -> Result<Blocked, InfillError> {
+        // What lies ahead restricts what is read, and here it must not.
+        let mut graph = Graph::new(&lattice.steps, &[], &[], self, fuel)?;
+        graph.forget_ahead(self.n_terminals);
+        let mut chart = Earley::new(&graph, self);
+        chart.finish(&graph, self, fuel)?;
+        let boundaries = chart.reached().filter(|&node| graph.is_boundary[node as usize]);
+        // The last place where a token of the lexer can begin.
+        let last = boundaries.map(|node| graph.nodes[node as usize].0).max_by_key(|place| {
+            let offset = match lattice.steps.get(place.position as usize) {
+                Some((Piece::Bytes(_), _)) => place.inner,
+                _ => 0,
+            };
+            (place.position, offset)
+        });
+        let Some(place) = last else { return Ok(Blocked { position: 0, n_bytes: 0 }) };
+        let position = place.position as usize;
+        let is_text = matches!(lattice.steps.get(position), Some((Piece::Bytes(_), _)));
+        Ok(Blocked { position, n_bytes: if is_text { place.inner as usize } else { 0 } })
+    }
+}
+
+impl LexedTables {
+    /// How a part of the lattice's graph reads the positions, if there is a part that is likely to have a text.
+    fn likely(&self, lattice: &Lattice, focus: Option<usize>) -> Option<Vec<Reading>> {
+        if !self.narrow_first {
+            return None;
+        }
+        let counted = || usual(&lattice.steps).filter(|_| self.hypotheses.layout().is_some());
+        narrow(&lattice.steps, focus).or_else(counted)
+    }
+
+    /// Whether any text may stand somewhere, and the widths of its lines matter.
+    fn has_counted_text(&self, lattice: &Lattice) -> bool {
+        self.hypotheses.layout().is_some()
+            && lattice.steps.iter().any(|(piece, _)| matches!(piece, Piece::Free))
+    }
+}

@@ -1,0 +1,89 @@
+//! What is asked: known and unknown places, and where the text may end.
+//!
+//! A known token can often be read in two ways: as its text, and by its id where the grammar names it. A lattice has one
+//! reading of each. So a question is one lattice for each combination of readings; usually there is one.
+
+use maskwright_engine::Taken;
+use maskwright_vocabulary::{TokenId, Vocabulary, symbol_text};
+
+use crate::lattice::{Lattice, Piece};
+use crate::reader::Reader;
+
+/// The most lattices of a question that are read.
+const MAX_LATTICES: usize = 64;
+
+/// One place of a question.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// This text, which is not empty.
+    Text(Box<[u8]>),
+    /// This token.
+    Token(TokenId),
+    /// This token or symbol of one reader's grammar, read in just this way.
+    Read(TokenId),
+    /// Exactly one token.
+    Masked,
+    /// Any text, the empty one included.
+    Free,
+    /// Something that is no part of any text.
+    Nothing,
+}
+
+/// See the module.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Question {
+    /// Each with the place after the gap that it can be left out for, if it can.
+    pub(crate) places: Vec<(Place, Option<u32>)>,
+    /// The boundaries where the text may end, ascending.
+    pub(crate) ends: Vec<usize>,
+    /// The place that is asked about, if one is: [`Lattice::focus`].
+    pub(crate) focus: Option<usize>,
+}
+
+impl Place {
+    /// A fixed text; `None` if it is empty.
+    pub(crate) fn text(text: &[u8]) -> Option<Place> {
+        match text {
+            [] => None,
+            // What spells a symbol is no text.
+            text if text.contains(&symbol_text(0)[0]) => Some(Place::Nothing),
+            text => Some(Place::Text(text.into())),
+        }
+    }
+}
+
+impl Question {
+    /// The lattices for `reader`, at least one, and whether these are all.
+    pub(crate) fn lattices(&self, reader: &Reader, vocabulary: &Vocabulary) -> (Vec<Lattice>, bool) {
+        let choices: Vec<Vec<Piece>> =
+            self.places.iter().map(|(place, _)| reader.pieces(place, vocabulary)).collect();
+        let n_lattices = choices.iter().fold(1usize, |product, pieces| product.saturating_mul(pieces.len()));
+        let lattice = |mut number: usize| {
+            let mut choose = |pieces: &[Piece]| {
+                let piece = pieces[number % pieces.len()].clone();
+                number /= pieces.len();
+                piece
+            };
+            let steps = choices.iter().zip(&self.places).map(|(pieces, &(_, way))| (choose(pieces), way));
+            Lattice { steps: steps.collect(), ends: self.ends.clone(), focus: self.focus }
+        };
+        let lattices = (0..n_lattices.min(MAX_LATTICES)).map(lattice).collect();
+        (lattices, n_lattices <= MAX_LATTICES)
+    }
+
+    /// How many places are not known.
+    pub(crate) fn n_unknown(&self) -> usize {
+        self.places.iter().filter(|(place, _)| matches!(place, Place::Masked | Place::Free)).count()
+    }
+
+    /// The known places before the first unknown one, as a session reads them.
+    pub(crate) fn known_prefix(&self) -> Vec<Taken> {
+        let known = self.places.iter().map_while(|(place, _)| match place {
+            Place::Text(text) => Some(Taken::Bytes(text.clone())),
+            &Place::Token(token) => Some(Taken::Token(token)),
+            Place::Read(_) | Place::Masked | Place::Free | Place::Nothing => None,
+        });
+        let first_end = self.ends.first().copied().unwrap_or(0);
+        known.take(first_end).collect()
+    }
+}

@@ -1,0 +1,277 @@
+//! The answers to questions, and the strategies that find them.
+//!
+//! A question has three answers. *Yes*, with a witness that the judge has accepted. *No*, if a reader that has all texts has
+//! none that fits. *Open*, if the work for one question ends before that.
+//!
+//! The strategies, in their order ([`STAGES`]), each asked of each reader:
+//!
+//! | strategy | what it does | what it can answer |
+//! |---|---|---|
+//! | the witness itself | only what is known now is exchanged | yes |
+//! | the known beginning | a session reads the text before the first unknown place | no |
+//! | near the witness | opens a few places around what is known now | yes |
+//! | search | the best facts first, where a text is likely | yes |
+//! | refute | any text instead of runs of masked positions | no |
+//! | the whole | the same search everywhere | yes, no |
+//!
+//! Where the judge refuses a text of a reader, the place of the refusal gets another token that a session allows there, and the
+//! search goes on from there ([`Solver::mend`]).
+
+use maskwright_automata::Fuel;
+use maskwright_engine::Taken;
+use maskwright_vocabulary::{TokenId, mask_contains};
+
+use crate::judge::{Judge, Judgement};
+use crate::near::Witness;
+use crate::question::{Place, Question};
+use crate::reader::{Effort, Outcome, Reader};
+use crate::{InfillError, Infiller};
+
+/// One strategy, with about how many facts it makes.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    Near,
+    Search(Effort),
+    Refute(usize),
+}
+
+const STAGES: [Stage; 6] = [
+    Stage::Near,
+    Stage::Search(Effort::Likely(30_000)),
+    Stage::Refute(30_000),
+    Stage::Search(Effort::Likely(200_000)),
+    Stage::Refute(500_000),
+    Stage::Search(Effort::Whole(500_000)),
+];
+
+/// How many facts are made near a witness, and how many more for each place.
+const N_NEAR: usize = 10_000;
+const N_NEAR_PLACE: usize = 64;
+
+/// The work of all strategies for one question, in units of [`InfillLimits::work`](crate::InfillLimits::work), and the part of what is
+/// left that one of them may take.
+const QUESTION_WORK: u64 = 40_000_000;
+const STAGE_PART: u64 = 2;
+
+/// How often a text that the judge refuses is mended.
+const N_MENDED: usize = 12;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Yes(Witness),
+    No,
+    Open,
+}
+
+/// What asks.
+#[derive(Debug)]
+pub(crate) struct Solver {
+    pub(crate) infiller: Infiller,
+    pub(crate) judge: Judge,
+    /// The tokens that are no part of a text.
+    pub(crate) blanks: Vec<TokenId>,
+}
+
+impl Solver {
+    pub(crate) fn new(infiller: &Infiller, blanks: Vec<TokenId>) -> Solver {
+        Solver { infiller: infiller.clone(), judge: Judge::new(infiller.sessions()), blanks }
+    }
+
+    /// The answer to a question, near a witness of another one of the same places if there is one.
+    ///
+    /// # Errors
+    /// If the judge fails other than by a limit.
+    pub(crate) fn answer(
+        &mut self,
+        question: &Question,
+        before: Option<&Witness>,
+    ) -> Result<Answer, InfillError> {
+        let fuel = Fuel::new(self.infiller.limits().work.min(QUESTION_WORK));
+        if let Some(witness) = before
+            && self.is_accepted(question, witness)?
+        {
+            let reader = &self.infiller.readers()[witness.reader];
+            return Ok(Answer::Yes(witness.with_known(question, reader, self.infiller.vocabulary())));
+        }
+        let prefix = question.known_prefix();
+        if within_limits(self.judge.read(&prefix))?.is_some_and(|n_read| n_read < prefix.len()) {
+            return Ok(Answer::No);
+        }
+        let infiller = self.infiller.clone();
+        for stage in STAGES {
+            for number in 0..infiller.readers().len() {
+                let part = Fuel::new(fuel.left() / STAGE_PART);
+                let work = part.left();
+                let answer = within_limits(self.ask(stage, number, question, before, &part))?;
+                // What is left is not less than what a part of it took.
+                let _ = fuel.spend(work - part.left());
+                match answer {
+                    Some(Answer::Open) | None => {}
+                    Some(answer) => return Ok(answer),
+                }
+            }
+        }
+        Ok(Answer::Open)
+    }
+
+    fn ask(
+        &mut self,
+        stage: Stage,
+        number: usize,
+        question: &Question,
+        before: Option<&Witness>,
+        fuel: &Fuel,
+    ) -> Result<Answer, InfillError> {
+        let infiller = self.infiller.clone();
+        let reader = &infiller.readers()[number];
+        match stage {
+            Stage::Near => {
+                let Some(before) = before else { return Ok(Answer::Open) };
+                let vocabulary = infiller.vocabulary();
+                let before = before.for_reader(number, infiller.readers(), &self.blanks, vocabulary);
+                let Some(near) = before.near(question, reader, vocabulary) else { return Ok(Answer::Open) };
+                let effort = Effort::Likely(N_NEAR + N_NEAR_PLACE * near.places.len());
+                match self.search(&near, effort, number, fuel)? {
+                    // There are texts elsewhere.
+                    Answer::No => Ok(Answer::Open),
+                    answer => Ok(answer),
+                }
+            }
+            Stage::Search(effort) => match self.search(question, effort, number, fuel)? {
+                Answer::No if !reader.has_all() => Ok(Answer::Open),
+                answer => Ok(answer),
+            },
+            Stage::Refute(_) if !reader.has_all() => Ok(Answer::Open),
+            Stage::Refute(n_facts) => {
+                let (lattices, are_all) = question.lattices(reader, infiller.vocabulary());
+                if !are_all {
+                    return Ok(Answer::Open);
+                }
+                for lattice in &lattices {
+                    if !reader.tables().is_refuted(lattice, n_facts, fuel)? {
+                        return Ok(Answer::Open);
+                    }
+                }
+                Ok(Answer::No)
+            }
+        }
+    }
+
+    /// Looks for a text that one reader finds and the judge accepts; "no" is that of the reader.
+    fn search(
+        &mut self,
+        question: &Question,
+        effort: Effort,
+        number: usize,
+        fuel: &Fuel,
+    ) -> Result<Answer, InfillError> {
+        let mut answer = Answer::No;
+        match self.propose(question, effort, number, fuel, &mut answer)? {
+            Some(witness) => self.mend(question, witness, effort, fuel),
+            None => Ok(answer),
+        }
+    }
+
+    /// A text that one reader finds. Where there is none, `answer` becomes open if the reader has not looked everywhere.
+    fn propose(
+        &mut self,
+        question: &Question,
+        effort: Effort,
+        number: usize,
+        fuel: &Fuel,
+        answer: &mut Answer,
+    ) -> Result<Option<Witness>, InfillError> {
+        let infiller = self.infiller.clone();
+        let (reader, vocabulary) = (&infiller.readers()[number], infiller.vocabulary());
+        let (lattices, are_all) = question.lattices(reader, vocabulary);
+        if !are_all {
+            *answer = Answer::Open;
+        }
+        for lattice in &lattices {
+            match reader.tables().search(lattice, effort, fuel)? {
+                Outcome::Text { end, fillings } => {
+                    return Ok(Some(Witness::new((number, vocabulary), question, lattice, end, fillings)));
+                }
+                Outcome::Nothing => {}
+                Outcome::Unknown => *answer = Answer::Open,
+            }
+        }
+        Ok(None)
+    }
+
+    /// The witness if the judge accepts it, or another one that has something else where the judge refuses it.
+    fn mend(
+        &mut self,
+        question: &Question,
+        mut witness: Witness,
+        effort: Effort,
+        fuel: &Fuel,
+    ) -> Result<Answer, InfillError> {
+        let infiller = self.infiller.clone();
+        let vocabulary = infiller.vocabulary();
+        let mut tried: Vec<(Vec<Taken>, TokenId)> = Vec::new();
+        for _ in 0..N_MENDED {
+            let reader = &infiller.readers()[witness.reader];
+            let Some(parts) = witness.parts(question, (reader, &self.blanks, vocabulary)) else { break };
+            let Judgement::Refused(n_read) = self.judge.judge(&parts)? else {
+                return Ok(Answer::Yes(witness));
+            };
+            // Parts are places wherever none is left out.
+            if parts.len() < witness.end {
+                break;
+            }
+            let is_masked = |&at: &usize| matches!(question.places[at].0, Place::Masked);
+            let mut next = None;
+            for at in (0..=n_read.min(parts.len() - 1)).rev().filter(is_masked).take(N_MENDED) {
+                let before = &parts[..at];
+                let mask = self.judge.mask_after(before)?;
+                let was_tried = |token: TokenId| {
+                    parts[at] == Taken::Token(token)
+                        || tried.iter().any(|(text, tried)| text == before && *tried == token)
+                };
+                let others = (0..vocabulary.n_vocab() as u32).map(TokenId);
+                let other = others
+                    .filter(|&token| mask_contains(&mask, token) && !self.blanks.contains(&token))
+                    .find(|&token| !was_tried(token));
+                if let Some(token) = other {
+                    tried.push((before.to_vec(), token));
+                    next = Some((at, token));
+                    break;
+                }
+            }
+            let Some((at, token)) = next else { break };
+            let mut rest = question.clone();
+            for (place, part) in rest.places.iter_mut().zip(&parts[..at]) {
+                if let (Place::Masked, &Taken::Token(token)) = (&place.0, part) {
+                    place.0 = Place::Token(token);
+                }
+            }
+            rest.places[at].0 = Place::Token(token);
+            rest.ends.retain(|&end| end > at);
+            if let Some(other) = self.propose(&rest, effort, witness.reader, fuel, &mut Answer::Open)? {
+                witness = other;
+            }
+        }
+        Ok(Answer::Open)
+    }
+
+    /// Whether the judge accepts the witness with what is known now in its place.
+    fn is_accepted(&mut self, question: &Question, witness: &Witness) -> Result<bool, InfillError> {
+        let infiller = self.infiller.clone();
+        let reader: &Reader = &infiller.readers()[witness.reader];
+        let parts = witness.parts(question, (reader, &self.blanks, infiller.vocabulary()));
+        let Some(parts) = parts else { return Ok(false) };
+        let judgement = within_limits(self.judge.judge(&parts))?;
+        Ok(judgement == Some(Judgement::Accepted))
+    }
+}
+
+/// What a strategy says; `None` if it has reached a limit.
+pub(crate) fn within_limits<T>(result: Result<T, InfillError>) -> Result<Option<T>, InfillError> {
+    match result {
+        Ok(answer) => Ok(Some(answer)),
+        Err(error) if error.is_limit() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
