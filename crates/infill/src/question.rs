@@ -71,6 +71,16 @@ impl Question {
         (lattices, n_lattices <= MAX_LATTICES)
     }
 
+    /// Whether a place that every text passes can have nothing.
+    pub(crate) fn is_stopped(&self, reader: &Reader, vocabulary: &Vocabulary) -> bool {
+        let first_end = self.ends.first().copied().unwrap_or(0);
+        let mut passed = self.places.iter().take(first_end);
+        passed.any(|(place, way_round)| {
+            let is_known = matches!(place, Place::Token(_) | Place::Read(_) | Place::Nothing);
+            is_known && way_round.is_none() && reader.pieces(place, vocabulary) == [Piece::Stop]
+        })
+    }
+
     /// How many places are not known.
     pub(crate) fn n_unknown(&self) -> usize {
         self.places.iter().filter(|(place, _)| matches!(place, Place::Masked | Place::Free)).count()

@@ -8,6 +8,7 @@
 //! | strategy | what it does | what it can answer |
 //! |---|---|---|
 //! | the witness itself | only what is known now is exchanged | yes |
+//! | the places | one before each end of the text is of nothing that any text has | no |
 //! | the known beginning | a session reads the text before the first unknown place | no |
 //! | near the witness | opens a few places around what is known now | yes |
 //! | search | the best facts first, where a text is likely | yes |
@@ -48,9 +49,7 @@ const STAGES: [Stage; 6] = [
 const N_NEAR: usize = 10_000;
 const N_NEAR_PLACE: usize = 64;
 
-/// The work of all strategies for one question, in units of [`InfillLimits::work`](crate::InfillLimits::work), and the part of what is
-/// left that one of them may take.
-const QUESTION_WORK: u64 = 40_000_000;
+/// Of the work that is left for a question, one strategy may take one part of so many.
 const STAGE_PART: u64 = 2;
 
 /// How often a text that the judge refuses is mended.
@@ -87,7 +86,7 @@ impl Solver {
         question: &Question,
         before: Option<&Witness>,
     ) -> Result<Answer, InfillError> {
-        let fuel = Fuel::new(self.infiller.limits().work.min(QUESTION_WORK));
+        let fuel = Fuel::new(self.infiller.limits().work);
         if let Some(witness) = before
             && self.is_accepted(question, witness)?
         {
@@ -99,6 +98,11 @@ impl Solver {
             return Ok(Answer::No);
         }
         let infiller = self.infiller.clone();
+        let vocabulary = infiller.vocabulary();
+        if infiller.readers().iter().any(|reader| reader.has_all() && question.is_stopped(reader, vocabulary))
+        {
+            return Ok(Answer::No);
+        }
         for stage in STAGES {
             for number in 0..infiller.readers().len() {
                 let part = Fuel::new(fuel.left() / STAGE_PART);
