@@ -8,9 +8,6 @@ use crate::lattice::{Lattice, Piece};
 use crate::question::{Place, Question};
 use crate::reader::Reader;
 
-/// How many masked positions on each side of one that has another token now may get others too.
-const N_CHANGED: usize = 8;
-
 /// A text that fills a question, as a reader has found it and the judge has accepted it.
 #[derive(Clone, Debug)]
 pub(crate) struct Witness {
@@ -144,13 +141,13 @@ impl Witness {
         Some(window)
     }
 
-    /// The question of the texts that differ from the witness only near the known tokens that it does not have, and near its end if a text
-    /// cannot end there; `None` if it is a witness of other places.
+    /// The question of the texts that differ from the witness only in `n_near` masked positions on each side of known tokens that it does
+    /// not have, and of its end if a text cannot end there; `None` if it is a witness of other places.
     pub(crate) fn near(
         &self,
         question: &Question,
-        reader: &Reader,
-        vocabulary: &Vocabulary,
+        n_near: usize,
+        (reader, vocabulary): (&Reader, &Vocabulary),
     ) -> Option<Question> {
         if self.end > question.places.len() {
             return None;
@@ -166,14 +163,14 @@ impl Witness {
                 (place, here) => here.as_ref() == Some(place),
             };
             if !is_same {
-                let before = (0..at).rev().filter(is_masked).take(N_CHANGED);
-                let after = (at..self.end).filter(is_masked).take(N_CHANGED);
+                let before = (0..at).rev().filter(is_masked).take(n_near);
+                let after = (at..self.end).filter(is_masked).take(n_near);
                 before.chain(after).for_each(|near| is_open[near] = true);
             }
         }
         let may_end = question.ends.contains(&self.end);
         if !may_end {
-            (0..self.end).rev().filter(is_masked).take(N_CHANGED).for_each(|near| is_open[near] = true);
+            (0..self.end).rev().filter(is_masked).take(n_near).for_each(|near| is_open[near] = true);
         }
         let mut near = self.fill(question, |at| is_open[at]);
         if may_end {

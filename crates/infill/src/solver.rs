@@ -31,13 +31,15 @@ use crate::{InfillError, Infiller};
 /// One strategy, with about how many facts it makes.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    Near,
+    /// With so many masked positions open on each side of what is known now.
+    Near(usize),
     Search(Effort),
     Refute(usize),
 }
 
-const STAGES: [Stage; 6] = [
-    Stage::Near,
+const STAGES: [Stage; 7] = [
+    Stage::Near(2),
+    Stage::Near(8),
     Stage::Search(Effort::Likely(30_000)),
     Stage::Refute(30_000),
     Stage::Search(Effort::Likely(200_000)),
@@ -130,11 +132,13 @@ impl Solver {
         let infiller = self.infiller.clone();
         let reader = &infiller.readers()[number];
         match stage {
-            Stage::Near => {
+            Stage::Near(n_near) => {
                 let Some(before) = before else { return Ok(Answer::Open) };
-                let vocabulary = infiller.vocabulary();
+                let vocabulary = &**infiller.vocabulary();
                 let before = before.for_reader(number, infiller.readers(), &self.blanks, vocabulary);
-                let Some(near) = before.near(question, reader, vocabulary) else { return Ok(Answer::Open) };
+                let Some(near) = before.near(question, n_near, (reader, vocabulary)) else {
+                    return Ok(Answer::Open);
+                };
                 let effort = Effort::Likely(N_NEAR + N_NEAR_PLACE * near.places.len());
                 match self.search(&near, effort, number, fuel)? {
                     // There are texts elsewhere.
