@@ -24,7 +24,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use common::{arb_hole, checked, exact, mask_of, tokens, write_hole};
+use common::{arb_hole, check_questions, checked, exact, filled_at_random, mask_of, tokens, write_hole};
 
 fn cases() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
@@ -146,6 +146,7 @@ struct CanvasCase {
     kinds: Vec<(u8, Index)>,
     padding: Option<Index>,
     sets: Vec<(Index, Index)>,
+    drawn: Vec<Index>,
 }
 
 fn arb_canvas() -> impl Strategy<Value = CanvasCase> {
@@ -156,8 +157,9 @@ fn arb_canvas() -> impl Strategy<Value = CanvasCase> {
         vec((kind, any::<Index>()), 0..=5),
         proptest::option::weighted(0.3, any::<Index>()),
         sets,
+        vec(any::<Index>(), 11),
     )
-        .prop_map(|(walk, kinds, padding, sets)| CanvasCase { walk, kinds, padding, sets })
+        .prop_map(|(walk, kinds, padding, sets, drawn)| CanvasCase { walk, kinds, padding, sets, drawn })
 }
 
 fn check_canvas(
@@ -206,10 +208,8 @@ fn check_canvas(
             let mask = mask_of(vocabulary, |mask| exact(canvas.fill_bitmask(at, mask, true)));
             prop_assert_eq!(&mask, expected, "position {} of {:?}", at, positions);
         }
-        let Some((at, token)) = sets.next() else { break };
-        if positions.is_empty() {
-            break;
-        }
+        check_questions(&mut canvas, vocabulary, &masks)?;
+        let Some((at, token)) = sets.next().filter(|_| !positions.is_empty()) else { break };
         // Mostly tokens that are allowed.
         let at = at.index(positions.len());
         let allowed: Vec<TokenId> = tokens(vocabulary).filter(|token| masks[at][token.index()]).collect();
@@ -227,6 +227,11 @@ fn check_canvas(
             positions[at] = Some(token);
         }
         prop_assert_eq!(canvas.positions(), &positions[..]);
+    }
+    if canvas.is_possible().unwrap() {
+        let filled = filled_at_random(&mut canvas, vocabulary, &case.drawn);
+        let all: Vec<Option<TokenId>> = filled.into_iter().map(Some).collect();
+        prop_assert!(search.is_possible(&all, b"", &mut HashMap::new()), "{:?}", all);
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::{arb_hole, checked, exact, mask_of, tokens, write_hole};
+use super::{arb_hole, check_questions, checked, exact, filled_at_random, mask_of, tokens, write_hole};
 
 /// A grammar and what makes indentation in it, and the characters that its texts are tried with.
 #[derive(Clone, Debug)]
@@ -246,12 +246,14 @@ pub(crate) struct CanvasCase {
     kinds: Vec<(u8, Index)>,
     has_padding: bool,
     sets: Vec<(Index, Index)>,
+    drawn: Vec<Index>,
 }
 
 pub(crate) fn arb_canvas() -> impl Strategy<Value = CanvasCase> {
     let kind = prop_oneof![3 => Just(0u8), 3 => Just(1)];
-    (vec((kind, any::<Index>()), 0..=4), any::<bool>(), vec((any::<Index>(), any::<Index>()), 0..3))
-        .prop_map(|(kinds, has_padding, sets)| CanvasCase { kinds, has_padding, sets })
+    let sets = vec((any::<Index>(), any::<Index>()), 0..3);
+    (vec((kind, any::<Index>()), 0..=4), any::<bool>(), sets, vec(any::<Index>(), 11))
+        .prop_map(|(kinds, has_padding, sets, drawn)| CanvasCase { kinds, has_padding, sets, drawn })
 }
 
 pub(crate) fn check_canvas(
@@ -299,7 +301,8 @@ pub(crate) fn check_canvas(
             prop_assert_eq!(&mask, &expected, "position {} of {:?}", at, positions);
             masks.push(expected);
         }
-        let Some((at, token)) = sets.next().filter(|_| !positions.is_empty()) else { return Ok(()) };
+        check_questions(&mut canvas, vocabulary, &masks)?;
+        let Some((at, token)) = sets.next().filter(|_| !positions.is_empty()) else { break };
         let at = at.index(positions.len());
         let allowed: Vec<TokenId> = tokens(vocabulary).filter(|token| masks[at][token.index()]).collect();
         let token =
@@ -314,6 +317,12 @@ pub(crate) fn check_canvas(
         }
         prop_assert_eq!(canvas.positions(), &positions[..]);
     }
+    if canvas.is_possible().unwrap() {
+        let filled = filled_at_random(&mut canvas, vocabulary, &case.drawn);
+        let fillings = judge.fillings(vocabulary, &positions, padding);
+        prop_assert!(fillings.contains(&filled), "{:?} gave {:?}", positions, filled);
+    }
+    Ok(())
 }
 
 /// Parts as cuts of a word, or of a text that is none.

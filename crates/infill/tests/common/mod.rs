@@ -5,7 +5,7 @@ pub(crate) mod lexed;
 
 use std::collections::BTreeSet;
 
-use maskwright_infill::{Error, Hole, Infiller, MaskStatus, Part, Template};
+use maskwright_infill::{Canvas, Error, Hole, Infiller, MaskStatus, Part, Template, Verdict};
 use maskwright_vocabulary::{TokenId, Vocabulary, mask_contains, mask_words};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -24,6 +24,52 @@ pub(crate) fn mask_of(vocabulary: &Vocabulary, fill: impl FnOnce(&mut [u32])) ->
 /// Small masks are all found exactly.
 pub(crate) fn exact(status: Result<MaskStatus, Error>) {
     assert_eq!(status.unwrap(), MaskStatus::Exact);
+}
+
+/// Whether the answers about each token at each position are those of the exact masks, and what a mask has that need not be exact is in them.
+pub(crate) fn check_questions(
+    canvas: &mut Canvas,
+    vocabulary: &Vocabulary,
+    masks: &[Vec<bool>],
+) -> Result<(), TestCaseError> {
+    let ids: Vec<TokenId> = tokens(vocabulary).collect();
+    for (at, expected) in masks.iter().enumerate() {
+        for (id, verdict) in ids.iter().zip(canvas.allows(at, &ids).unwrap()) {
+            let verdict_expected = if expected[id.index()] { Verdict::Yes } else { Verdict::No };
+            prop_assert_eq!(verdict, verdict_expected, "{:?} at {} of {:?}", id, at, canvas.positions());
+        }
+        let mut status = MaskStatus::Exact;
+        let mask = mask_of(vocabulary, |mask| status = canvas.fill_bitmask(at, mask, false).unwrap());
+        let is_proven = mask.iter().zip(expected).all(|(proven, expected)| !proven || *expected);
+        prop_assert!(is_proven, "{:?} at {} of {:?}", mask, at, canvas.positions());
+        prop_assert!(
+            status == MaskStatus::Bound || mask == *expected,
+            "at {} of {:?}",
+            at,
+            canvas.positions()
+        );
+    }
+    Ok(())
+}
+
+/// Fills what is masked by drawn tokens, or the witness's where they are refused; the whole canvas then.
+pub(crate) fn filled_at_random(
+    canvas: &mut Canvas,
+    vocabulary: &Vocabulary,
+    drawn: &[Index],
+) -> Vec<TokenId> {
+    let ids: Vec<TokenId> = tokens(vocabulary).collect();
+    let mut drawn = drawn.iter().cycle();
+    while canvas.n_masked() > 0 {
+        let masked: Vec<usize> =
+            (0..canvas.positions().len()).filter(|&at| canvas.positions()[at].is_none()).collect();
+        let (at, token) = (*drawn.next().unwrap().get(&masked), *drawn.next().unwrap().get(&ids));
+        if !canvas.set(at, token).unwrap() {
+            let given = canvas.complete().unwrap().unwrap()[at];
+            assert!(canvas.set(at, given).unwrap(), "the witness's own token");
+        }
+    }
+    canvas.complete().unwrap().unwrap()
 }
 
 /// The places up to which `parts` can have read `word`.
