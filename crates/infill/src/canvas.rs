@@ -428,6 +428,7 @@ impl Canvas {
             places: positions.iter().map(|position| (place(position), None)).collect(),
             ends: self.ends(&positions),
             focus: None,
+            keeps_text: false,
         }
     }
 

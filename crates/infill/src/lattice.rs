@@ -32,6 +32,8 @@ pub(crate) struct Lattice {
     pub(crate) ends: Vec<usize>,
     /// The piece that the question is about, if it is about one. Changes no answer: a search looks more closely there.
     pub(crate) focus: Option<usize>,
+    /// Whether known text must not become part of a comment or string that unknown text before it begins.
+    pub(crate) keeps_text: bool,
 }
 
 /// A place of a lattice.

@@ -37,6 +37,7 @@ mod scan;
 mod solver;
 mod tables;
 mod template;
+mod tidy;
 mod wide;
 
 pub use canvas::{Canvas, CanvasConfig, CanvasStatus, Verdict};

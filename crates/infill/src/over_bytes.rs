@@ -14,6 +14,10 @@ const MAX_KNOWN: usize = 1024;
 
 impl Read for Tables {
     fn search(&mut self, lattice: &Lattice, effort: Effort, fuel: &Fuel) -> Result<Outcome, InfillError> {
+        if lattice.keeps_text {
+            // There are no comments.
+            return Ok(Outcome::Unknown);
+        }
         let (Effort::Likely(n_facts) | Effort::Whole(n_facts)) = effort;
         let mut chart = Chart::new(lattice, self, fuel)?;
         if !chart.search(n_facts, self, fuel)? {

@@ -38,6 +38,8 @@ pub(crate) struct Question {
     pub(crate) ends: Vec<usize>,
     /// The place that is asked about, if one is: [`Lattice::focus`].
     pub(crate) focus: Option<usize>,
+    /// [`Lattice::keeps_text`].
+    pub(crate) keeps_text: bool,
 }
 
 impl Place {
@@ -65,7 +67,12 @@ impl Question {
                 piece
             };
             let steps = choices.iter().zip(&self.places).map(|(pieces, &(_, way))| (choose(pieces), way));
-            Lattice { steps: steps.collect(), ends: self.ends.clone(), focus: self.focus }
+            Lattice {
+                steps: steps.collect(),
+                ends: self.ends.clone(),
+                focus: self.focus,
+                keeps_text: self.keeps_text,
+            }
         };
         let lattices = (0..n_lattices.min(MAX_LATTICES)).map(lattice).collect();
         (lattices, n_lattices <= MAX_LATTICES)

@@ -4,6 +4,7 @@
 //! reader may be of a language that is only near that of the sessions: the JSON Schema with any white space, the Lark grammar with
 //! another lexer. [`Relation`] says what its answers are worth.
 
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use maskwright_automata::Fuel;
@@ -54,6 +55,15 @@ pub(crate) struct Blocked {
     pub(crate) n_bytes: usize,
 }
 
+/// A token of a lexer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct LexerToken {
+    /// `None` if it is ignored.
+    pub(crate) terminal: Option<u32>,
+    /// The bytes it takes.
+    pub(crate) range: Range<usize>,
+}
+
 /// What reads lattices. Each call takes what it needs from `fuel`, and reaching that limit is an error that changes nothing.
 ///
 /// In masks, `asked` are the tokens of masked position `position` of which nothing is known, and `allowed` those that some text of the
@@ -92,6 +102,11 @@ pub(crate) trait Read: Send {
         masks: [&mut [u32]; 2],
         fuel: &Fuel,
     ) -> Result<(), InfillError>;
+
+    /// The tokens of a whole text, if there is a lexer and it reads all of it.
+    fn tokens(&mut self, _text: &[u8]) -> Result<Option<Vec<LexerToken>>, InfillError> {
+        Ok(None)
+    }
 
     /// How far a lattice without a text can be read.
     fn blocked(&mut self, lattice: &Lattice, fuel: &Fuel) -> Result<Blocked, InfillError>;

@@ -11,6 +11,7 @@
 //! | the places | one before each end of the text is of nothing that any text has | no |
 //! | the known beginning | a session reads the text before the first unknown place | no |
 //! | near the witness | opens a few places around what is known now | yes |
+//! | search, with known text kept | the best facts first, where a text is likely; no unknown text makes known text part of a comment or string | yes |
 //! | search | the best facts first, where a text is likely | yes |
 //! | refute | any text instead of runs of masked positions | no |
 //! | the whole | the same search everywhere | yes, no |
@@ -33,13 +34,16 @@ use crate::{InfillError, Infiller};
 enum Stage {
     /// With so many masked positions open on each side of what is known now.
     Near(usize),
+    /// The same, but known text does not become part of a comment or string.
+    SearchKept(Effort),
     Search(Effort),
     Refute(usize),
 }
 
-const STAGES: [Stage; 7] = [
+const STAGES: [Stage; 8] = [
     Stage::Near(2),
     Stage::Near(8),
+    Stage::SearchKept(Effort::Likely(30_000)),
     Stage::Search(Effort::Likely(30_000)),
     Stage::Refute(30_000),
     Stage::Search(Effort::Likely(200_000)),
@@ -142,6 +146,13 @@ impl Solver {
                 let effort = Effort::Likely(N_NEAR + N_NEAR_PLACE * near.places.len());
                 match self.search(&near, effort, number, fuel)? {
                     // There are texts elsewhere.
+                    Answer::No => Ok(Answer::Open),
+                    answer => Ok(answer),
+                }
+            }
+            Stage::SearchKept(effort) => {
+                let kept = Question { keeps_text: true, ..question.clone() };
+                match self.search(&kept, effort, number, fuel)? {
                     Answer::No => Ok(Answer::Open),
                     answer => Ok(answer),
                 }
@@ -265,7 +276,11 @@ impl Solver {
     }
 
     /// Whether the judge accepts the witness with what is known now in its place.
-    fn is_accepted(&mut self, question: &Question, witness: &Witness) -> Result<bool, InfillError> {
+    pub(crate) fn is_accepted(
+        &mut self,
+        question: &Question,
+        witness: &Witness,
+    ) -> Result<bool, InfillError> {
         let infiller = self.infiller.clone();
         let reader: &Reader = &infiller.readers()[witness.reader];
         let parts = witness.parts(question, (reader, &self.blanks, infiller.vocabulary()));

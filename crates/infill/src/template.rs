@@ -276,6 +276,7 @@ impl Template {
         let (question, _) = self.question(None);
         match self.solver.answer(&question, self.witness.as_ref())? {
             Answer::Yes(witness) => {
+                let witness = self.solver.tidied(&question, witness)?;
                 self.witness = Some(witness.clone());
                 Ok(Some(witness))
             }
@@ -308,7 +309,7 @@ impl Template {
         }
         let ends = vec![places.len()];
         let focus = matches!(writing, Some((_, Writing::Next(_)))).then_some(next);
-        (Question { places, ends, focus }, next)
+        (Question { places, ends, focus, keeps_text: false }, next)
     }
 
     /// The part and the kind of an open hole; holes are counted from 0, fixed ones included.

@@ -14,7 +14,7 @@ const N_AROUND_MASKED: usize = 2;
 /// The lattice with any text instead of each run of two masked positions or more. Boundaries have the numbers that they had, and
 /// within a run any text can lead to any of them.
 pub(crate) fn wide(lattice: &Lattice) -> Lattice {
-    let Lattice { steps, ends, focus } = lattice;
+    let Lattice { steps, ends, .. } = lattice;
     let is_token = |index: usize| matches!(steps[index].0, Piece::Token);
     let mut wide = steps.clone();
     let mut run = 0;
@@ -28,7 +28,7 @@ pub(crate) fn wide(lattice: &Lattice) -> Lattice {
         *step = (if run == 0 { Piece::Rough } else { Piece::Stop }, behind);
         run += 1;
     }
-    Lattice { steps: wide, ends: ends.clone(), focus: *focus }
+    Lattice { steps: wide, ends: ends.clone(), ..*lattice }
 }
 
 /// The lattice with lines of whatever widths in any text.
@@ -71,5 +71,5 @@ pub(crate) fn around(lattice: &Lattice, position: usize, n_masked: [usize; 2]) -
     let end_around = |&end: &usize| if end > last { around.len() } else { end - n_skipped };
     let mut ends_around: Vec<usize> = ends.iter().filter(|&&end| end > position).map(end_around).collect();
     ends_around.dedup();
-    Lattice { steps: around, ends: ends_around, focus: Some(position - n_skipped) }
+    Lattice { steps: around, ends: ends_around, focus: Some(position - n_skipped), keeps_text: false }
 }

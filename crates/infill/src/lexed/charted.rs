@@ -5,7 +5,7 @@ use maskwright_grammar::TerminalId;
 
 use crate::InfillError;
 use crate::filling::Filling;
-use crate::lattice::{Node, Piece, Step};
+use crate::lattice::{Lattice, Node, Piece, Step};
 use crate::lexed::earley::Earley;
 use crate::lexed::graph::{Crossing, Edge, Graph};
 use crate::lexed::hypotheses::HypothesisId;
@@ -27,13 +27,12 @@ impl Charted {
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn new(
-        steps: &[Step],
-        ends: &[usize],
+        lattice: &Lattice,
         readings: &[Reading],
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<Charted, InfillError> {
-        let graph = Graph::new(steps, ends, readings, tables, fuel)?;
+        let graph = Graph::new(lattice, readings, tables, fuel)?;
         let chart = Earley::new(&graph, tables);
         Ok(Charted { graph, chart })
     }
@@ -44,13 +43,13 @@ impl Charted {
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn asking(
-        (steps, ends): (&[Step], &[usize]),
+        lattice: &Lattice,
         readings: &[Reading],
         (position, asked): (usize, &mut [u32]),
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<Charted, InfillError> {
-        let graph = Graph::asking(steps, ends, readings, Some((position, asked.into())), tables, fuel)?;
+        let graph = Graph::asking(lattice, readings, Some((position, asked.into())), tables, fuel)?;
         let chart = Earley::new(&graph, tables);
         let mut charted = Charted { graph, chart };
         charted.refute(position, asked, readings.is_empty(), tables, fuel)?;

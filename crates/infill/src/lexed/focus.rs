@@ -366,7 +366,7 @@ mod tests {
     use maskwright_vocabulary::Vocabulary;
 
     use super::*;
-    use crate::lattice::Piece;
+    use crate::lattice::{Lattice, Piece};
 
     /// A sweep that is given up says nothing; one that is not says the same as with all the work that it may take.
     #[test]
@@ -383,9 +383,11 @@ mod tests {
         let mut steps = vec![(Piece::Token, None); 48];
         steps[20] = (Piece::Bytes(b"xz"[..].into()), None);
         let position = 21;
+        let ends = vec![steps.len()];
+        let lattice = Lattice { steps, ends, focus: None, keeps_text: false };
         let mut sweep = |work: u64, soon: bool| {
             let fuel = Fuel::unlimited();
-            let mut charted = Charted::new(&steps, &[steps.len()], &[], &mut tables, &fuel).unwrap();
+            let mut charted = Charted::new(&lattice, &[], &mut tables, &fuel).unwrap();
             let (mut asked, mut allowed) = (vec![u32::MAX; n_words], vec![0; n_words]);
             let masks = [&mut asked[..], &mut allowed[..]];
             let outcome = charted.swept((position, soon), masks, &mut tables, &Fuel::new(work));

@@ -22,7 +22,7 @@ use maskwright_lexing::TerminalSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
-use crate::lattice::{BYTES_OF_TOKEN, Node, Piece, Step};
+use crate::lattice::{BYTES_OF_TOKEN, Lattice, Node, Piece, Step};
 use crate::lexed::approximation::StatesId;
 use crate::lexed::hypotheses::HypothesisId;
 use crate::lexed::indentation::{Indent, MAX_WIDTH, WIDE};
@@ -96,6 +96,8 @@ pub(crate) struct Graph {
     counted: u32,
     /// The widths that lines have between masked positions in a narrow graph; sorted.
     usual_widths: Vec<u32>,
+    /// Whether no comment or string of unknown text goes on into known text ([`Lattice::keeps_text`]), as far as the graph is made.
+    keeps_text: bool,
     /// A masked position of which only these tokens are asked about; packed.
     asked: Option<(usize, Box<[u32]>)>,
     pub(crate) is_boundary: Vec<bool>,
@@ -118,19 +120,17 @@ impl Graph {
     /// The first node, where all texts begin.
     pub(crate) const START: NodeIndex = 0;
 
-    /// The graph of the lattice of `steps` for texts that end at one of the boundaries `ends`; by position how much of
-    /// it is wanted, where that is not the whole.
+    /// The graph of a lattice; by position how much of it is wanted, where that is not the whole.
     ///
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn new(
-        steps: &[Step],
-        ends: &[usize],
+        lattice: &Lattice,
         readings: &[Reading],
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<Graph, InfillError> {
-        Graph::asking(steps, ends, readings, None, tables, fuel)
+        Graph::asking(lattice, readings, None, tables, fuel)
     }
 
     /// The same, with a token of `asked`, or one that leads to the same as one of those, wherever a text has one at its position.
@@ -138,13 +138,13 @@ impl Graph {
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn asking(
-        steps: &[Step],
-        ends: &[usize],
+        lattice: &Lattice,
         readings: &[Reading],
         asked: Option<(usize, Box<[u32]>)>,
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<Graph, InfillError> {
+        let Lattice { steps, ends, .. } = lattice;
         let mut graph = Graph { at: vec![Vec::new(); steps.len() + 1], asked, ..Graph::default() };
         let tabs = tables.hypotheses.layout().map_or(Tabs::Apart, |layout| layout.tabs);
         graph.usual_widths = usual_widths(steps, tabs);
@@ -172,6 +172,14 @@ impl Graph {
             // The list grows while it is read.
             let mut index = 0;
             let reading = readings.get(position).copied().unwrap_or(Reading::Whole);
+            let begins_unknown = !graph.is_known(position) && (position == 0 || graph.is_known(position - 1));
+            if lattice.keeps_text && begins_unknown {
+                graph.keeps_text = true;
+                for &node in &graph.at[position] {
+                    // What is known may have begun it.
+                    graph.keeps_text &= !tables.hypotheses.reads_anything(graph.nodes[node as usize].1)?;
+                }
+            }
             let is_end = ends.contains(&position);
             while let Some(&node) = graph.at[position].get(index) {
                 index += 1;
@@ -254,6 +262,13 @@ impl Graph {
             self.n_hopeless += 1;
             return Ok(());
         }
+        let enters_known = || {
+            let before = self.nodes[from as usize].0.position;
+            self.is_known(place.position as usize) && !self.is_known(before as usize)
+        };
+        if self.keeps_text && enters_known() && tables.hypotheses.reads_anything(hypothesis)? {
+            return Ok(());
+        }
         let width = if width > self.counted && width <= MAX_WIDTH { WIDE } else { width };
         let to = self.node(place, (hypothesis, width), tables);
         // The token in progress of a walk's beginning is over where the walk goes on.
@@ -275,6 +290,11 @@ impl Graph {
             None if !self.first_bytes.is_empty() => Ok(!tables.hypotheses.is_ending(hypothesis)),
             _ => Ok(false),
         }
+    }
+
+    /// Whether the text of a position is known.
+    fn is_known(&self, position: usize) -> bool {
+        self.progress_at[position].1
     }
 
     fn node(

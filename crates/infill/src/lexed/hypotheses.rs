@@ -22,6 +22,9 @@ const MAX_HYPOTHESES: usize = 1 << 20;
 /// How many bytes away from where it is steady a hypothesis is nearly so: a character has at most three more.
 const MAX_UNSTEADY: usize = 3;
 
+/// How many bytes go on with comments and strings at least. Of ASCII alone there are 128.
+const ANY_TEXT: usize = 96;
+
 /// A hypothesis, by number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct HypothesisId(pub(crate) u32);
@@ -75,6 +78,10 @@ pub(crate) struct Hypotheses {
     outcome_ids: FxHashMap<Box<[Outcome]>, u32>,
     /// By hypothesis: the bytes that do nothing to it.
     loops: Vec<Option<ByteSet>>,
+    /// By hypothesis: after how many bytes the token in progress goes on as it is.
+    steady: Vec<Option<usize>>,
+    /// By hypothesis: whether nearly any text goes on with it.
+    reads_anything: Vec<Option<bool>>,
 }
 
 impl Hypotheses {
@@ -105,6 +112,8 @@ impl Hypotheses {
             outcomes: Vec::new(),
             outcome_ids: FxHashMap::default(),
             loops: Vec::new(),
+            steady: Vec::new(),
+            reads_anything: Vec::new(),
         };
         hypotheses.intern(start)?;
         Ok(hypotheses)
@@ -351,6 +360,47 @@ impl Hypotheses {
         Ok(loops)
     }
 
+    /// Whether a token is in progress that goes on with nearly any text, as a comment or a string does.
+    pub(crate) fn reads_anything(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
+        if self.is_boundary(id) {
+            return Ok(false);
+        }
+        if let Some(known) = self.reads_anything[id.0 as usize] {
+            return Ok(known);
+        }
+        let mut n_bytes = 0;
+        for byte in 0..=255 {
+            if let Some(next) = self.within_after(id, byte)?
+                && self.n_steady(next)? >= ANY_TEXT
+            {
+                n_bytes += 1;
+            }
+        }
+        let reads_anything = n_bytes >= ANY_TEXT;
+        self.reads_anything[id.0 as usize] = Some(reads_anything);
+        Ok(reads_anything)
+    }
+
+    /// After how many bytes the token in progress goes on as it is, if it does.
+    fn n_steady(&mut self, id: HypothesisId) -> Result<usize, InfillError> {
+        if let Some(known) = self.steady[id.0 as usize] {
+            return Ok(known);
+        }
+        let mut n_steady = 0;
+        for byte in 0..=255 {
+            n_steady += usize::from(self.within_after(id, byte)? == Some(id));
+        }
+        self.steady[id.0 as usize] = Some(n_steady);
+        Ok(n_steady)
+    }
+
+    /// Where the token in progress goes on after a byte.
+    fn within_after(&mut self, id: HypothesisId, byte: u8) -> Result<Option<HypothesisId>, InfillError> {
+        let number = self.step(id, byte)?;
+        let first = self.outcomes(number).first();
+        Ok(first.filter(|outcome| outcome.terminal.is_none()).map(|outcome| outcome.next))
+    }
+
     /// One byte of each class: bytes of a class do the same.
     pub(crate) fn representatives(&self) -> &[u8] {
         &self.representatives
@@ -488,6 +538,8 @@ impl Hypotheses {
         self.relative.push(relative.unwrap_or(id));
         self.cells.resize(self.list.len() * self.representatives.len(), 0);
         self.loops.push(None);
+        self.steady.push(None);
+        self.reads_anything.push(None);
         Ok(id)
     }
 }

@@ -4,6 +4,8 @@
 //! possible. And a graph of more texts ([`wide`]) refutes: what it does not have is impossible.
 
 use maskwright_automata::Fuel;
+use maskwright_grammar::TerminalId;
+use maskwright_lexing::{Token, tokenize};
 
 use crate::InfillError;
 use crate::lattice::{Lattice, Piece};
@@ -12,7 +14,7 @@ use crate::lexed::earley::Earley;
 use crate::lexed::graph::Graph;
 use crate::lexed::narrow::{Reading, narrow, usual};
 use crate::lexed::tables::LexedTables;
-use crate::reader::{Blocked, Effort, Outcome, Read};
+use crate::reader::{Blocked, Effort, LexerToken, Outcome, Read};
 use crate::wide::{around, rough, wide};
 
 /// About how many facts of a narrow graph are made one by one to settle what a position can take, before all are made at once.
@@ -34,8 +36,9 @@ impl Read for LexedTables {
             Effort::Likely(_) => self.likely(lattice, lattice.focus),
             Effort::Whole(_) => None,
         };
-        let is_whole = part.as_ref().is_none_or(|part| part.iter().all(|&reading| reading == Reading::Whole));
-        let mut charted = Charted::new(&lattice.steps, &lattice.ends, &part.unwrap_or_default(), self, fuel)?;
+        let is_whole = !lattice.keeps_text
+            && part.as_ref().is_none_or(|part| part.iter().all(|&reading| reading == Reading::Whole));
+        let mut charted = Charted::new(lattice, &part.unwrap_or_default(), self, fuel)?;
         if charted.has_text(n_facts, self, fuel)? == Some(false) {
             return Ok(if is_whole { Outcome::Nothing } else { Outcome::Unknown });
         }
@@ -45,7 +48,7 @@ impl Read for LexedTables {
 
     fn is_refuted(&mut self, lattice: &Lattice, n_facts: usize, fuel: &Fuel) -> Result<bool, InfillError> {
         let more = if self.has_counted_text(lattice) { rough(lattice) } else { wide(lattice) };
-        let mut charted = Charted::new(&more.steps, &more.ends, &[], self, fuel)?;
+        let mut charted = Charted::new(&more, &[], self, fuel)?;
         Ok(charted.has_text(n_facts, self, fuel)? == Some(false))
     }
 
@@ -76,7 +79,7 @@ impl Read for LexedTables {
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
         let part = self.likely(lattice, Some(position)).unwrap_or_default();
-        let mut charted = Charted::new(&lattice.steps, &lattice.ends, &part, self, fuel)?;
+        let mut charted = Charted::new(lattice, &part, self, fuel)?;
         charted.decide(position, asked, allowed, n_facts, self, fuel)?;
         Ok(())
     }
@@ -88,14 +91,12 @@ impl Read for LexedTables {
         [asked, allowed]: [&mut [u32]; 2],
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
-        let (steps, ends) = (&lattice.steps[..], &lattice.ends[..]);
         if self.has_counted_text(lattice) {
-            let rough = rough(lattice);
-            let mut rough = Charted::new(&rough.steps, ends, &[], self, fuel)?;
+            let mut rough = Charted::new(&rough(lattice), &[], self, fuel)?;
             rough.refute(position, asked, true, self, fuel)?;
         }
         if let Some(part) = self.likely(lattice, Some(position)).filter(|_| self.search_first) {
-            let mut narrow = Charted::asking((steps, ends), &part, (position, asked), self, fuel)?;
+            let mut narrow = Charted::asking(lattice, &part, (position, asked), self, fuel)?;
             if !narrow.decide(position, asked, allowed, N_NARROW, self, fuel)? {
                 let all = Fuel::new(SWEEP_WORK.min(fuel.left() / 2));
                 let work = all.left();
@@ -108,7 +109,7 @@ impl Read for LexedTables {
             }
         }
         if asked.iter().any(|&word| word != 0) {
-            let mut whole = Charted::asking((steps, ends), &[], (position, asked), self, fuel)?;
+            let mut whole = Charted::asking(lattice, &[], (position, asked), self, fuel)?;
             if self.search_first {
                 whole.settle(position, asked, allowed, self, fuel)?;
             } else {
@@ -119,9 +120,18 @@ impl Read for LexedTables {
         Ok(())
     }
 
+    fn tokens(&mut self, text: &[u8]) -> Result<Option<Vec<LexerToken>>, InfillError> {
+        let (tokens, stuck) = tokenize(self.hypotheses.lexer(), text)?;
+        let token = |Token { terminal, range }| {
+            let is_ignored = self.is_ignored(TerminalId::from_index(terminal as usize));
+            LexerToken { terminal: (!is_ignored).then_some(terminal), range }
+        };
+        Ok(stuck.is_none().then(|| tokens.into_iter().map(token).collect()))
+    }
+
     fn blocked(&mut self, lattice: &Lattice, fuel: &Fuel) -> Result<Blocked, InfillError> {
         // What lies ahead restricts what is read, and here it must not.
-        let mut graph = Graph::new(&lattice.steps, &[], &[], self, fuel)?;
+        let mut graph = Graph::new(&Lattice { ends: Vec::new(), ..lattice.clone() }, &[], self, fuel)?;
         graph.forget_ahead(self.n_terminals);
         let mut chart = Earley::new(&graph, self);
         chart.finish(&graph, self, fuel)?;

@@ -212,7 +212,7 @@ impl LexedTables {
         let vocabulary = self.vocabulary.clone();
         let trie = vocabulary.trie();
         trie.subtree_tokens(Trie::ROOT).iter().for_each(|&token| mask_insert(&mut asked, token));
-        let mut charted = Charted::new(&around.steps, &around.ends, &[], self, fuel)?;
+        let mut charted = Charted::new(&around, &[], self, fuel)?;
         charted.settle(around.focus.unwrap_or(0), &mut asked, &mut allowed, self, fuel)?;
         if self.arounds.len() >= MAX_AROUNDS {
             self.arounds.clear();
@@ -236,8 +236,8 @@ impl LexedTables {
         let mut unknown: Vec<u32> = asked.iter().zip(&known).map(|(asked, known)| asked & !known).collect();
         if unknown.iter().any(|&word| word != 0) {
             known.iter_mut().zip(&unknown).for_each(|(known, unknown)| *known |= unknown);
-            let (lattice, position) = ((&around.steps[..], &around.ends[..]), around.focus.unwrap_or(0));
-            let mut charted = Charted::asking(lattice, &[], (position, &mut unknown), self, fuel)?;
+            let position = around.focus.unwrap_or(0);
+            let mut charted = Charted::asking(&around, &[], (position, &mut unknown), self, fuel)?;
             if !charted.decide(position, &mut unknown, &mut allowed, N_AROUND, self, fuel)? {
                 // What is not refused by then is not asked again.
                 allowed.iter_mut().zip(&unknown).for_each(|(allowed, unknown)| *allowed |= unknown);
