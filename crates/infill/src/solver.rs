@@ -13,6 +13,7 @@
 //! | near the witness | opens a few places around what is known now | yes |
 //! | search, with known text kept | the best facts first, where a text is likely; no unknown text makes known text part of a comment or string | yes |
 //! | search | the best facts first, where a text is likely | yes |
+//! | refute near | any text instead of all but the known text next to the place that is asked about, and a few masked positions | no |
 //! | refute | any text instead of runs of masked positions | no |
 //! | the whole | the same search everywhere | yes, no |
 //!
@@ -24,9 +25,11 @@ use maskwright_engine::Taken;
 use maskwright_vocabulary::{TokenId, mask_contains};
 
 use crate::judge::{Judge, Judgement};
+use crate::lattice::Lattice;
 use crate::near::Witness;
 use crate::question::{Place, Question};
 use crate::reader::{Effort, Outcome, Reader};
+use crate::wide::around;
 use crate::{InfillError, Infiller};
 
 /// One strategy, with about how many facts it makes.
@@ -38,10 +41,14 @@ enum Stage {
     SearchKept(Effort),
     Search(Effort),
     Refute(usize),
+    /// With so many masked positions on each side of the place that is asked about, and any text around.
+    RefuteNear(usize),
 }
 
-const STAGES: [Stage; 8] = [
+const STAGES: [Stage; 10] = [
     Stage::Near(2),
+    Stage::RefuteNear(0),
+    Stage::RefuteNear(3),
     Stage::Near(8),
     Stage::SearchKept(Effort::Likely(30_000)),
     Stage::Search(Effort::Likely(30_000)),
@@ -161,20 +168,38 @@ impl Solver {
                 Answer::No if !reader.has_all() => Ok(Answer::Open),
                 answer => Ok(answer),
             },
-            Stage::Refute(_) if !reader.has_all() => Ok(Answer::Open),
+            Stage::Refute(_) | Stage::RefuteNear(_) if !reader.has_all() => Ok(Answer::Open),
             Stage::Refute(n_facts) => {
-                let (lattices, are_all) = question.lattices(reader, infiller.vocabulary());
-                if !are_all {
-                    return Ok(Answer::Open);
-                }
-                for lattice in &lattices {
-                    if !reader.tables().is_refuted(lattice, n_facts, fuel)? {
-                        return Ok(Answer::Open);
-                    }
-                }
-                Ok(Answer::No)
+                let mut tables = reader.tables();
+                self.refuted(question, reader, |lattice| tables.is_refuted(lattice, n_facts, fuel))
+            }
+            Stage::RefuteNear(n_masked) => {
+                // A text that ends before the position says nothing about it.
+                let is_passed = |&position: &usize| question.ends.first().is_some_and(|&end| end > position);
+                let Some(position) = question.focus.filter(is_passed) else { return Ok(Answer::Open) };
+                let mut tables = reader.tables();
+                self.refuted(question, reader, |lattice| {
+                    let near = around(lattice, position, [n_masked; 2]);
+                    Ok(matches!(tables.search(&near, Effort::Whole(N_NEAR), fuel)?, Outcome::Nothing))
+                })
             }
         }
+    }
+
+    /// "No" if each lattice of the question is refuted.
+    fn refuted(
+        &self,
+        question: &Question,
+        reader: &Reader,
+        mut is_refuted: impl FnMut(&Lattice) -> Result<bool, InfillError>,
+    ) -> Result<Answer, InfillError> {
+        let (lattices, are_all) = question.lattices(reader, self.infiller.vocabulary());
+        for lattice in &lattices {
+            if !are_all || !is_refuted(lattice)? {
+                return Ok(Answer::Open);
+            }
+        }
+        Ok(Answer::No)
     }
 
     /// Looks for a text that one reader finds and the judge accepts; "no" is that of the reader.
