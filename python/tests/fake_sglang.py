@@ -226,14 +226,23 @@ def _manager(base, modules):
         def _apply_request_reasoning_config(self, req):
             pass
 
+        def process_req_with_grammar(self, req):
+            """Whether its grammar is not ready."""
+            req.grammar, is_cached = self.grammar_backend.get_cached_or_future_value(req.key, req.reasoning)
+            if is_cached:
+                self._ready(req)
+            return not is_cached
+
         def add(self, req):
-            value, _ = self.grammar_backend.get_cached_or_future_value(req.key, req.reasoning)
-            if isinstance(value, Future):
-                value = value.result()
-                self.grammar_backend.set_cache(req.key, value.copy())
-            req.grammar = value
-            if isinstance(value, base["InvalidGrammarObject"]):
-                req.set_finish_with_abort(value.error_message)
+            if self.process_req_with_grammar(req):
+                assert isinstance(req.grammar, Future)
+                req.grammar = req.grammar.result()
+                self.grammar_backend.set_cache(req.key, req.grammar.copy())
+                self._ready(req)
+
+        def _ready(self, req):
+            if isinstance(req.grammar, base["InvalidGrammarObject"]):
+                req.set_finish_with_abort(req.grammar.error_message)
             self._apply_request_reasoning_config(req)
 
         def masks(self, reqs):

@@ -4,6 +4,7 @@ import json
 import logging
 import random
 import re
+import threading
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -267,6 +268,31 @@ def test_limits(host, monkeypatch):
     assert limit(max_new_tokens=0) is None  # only the prompt is read
     monkeypatch.setenv(manager.adapter.LIMIT_SWITCH, "0")
     assert limit(max_new_tokens=1) is None
+
+
+@pytest.mark.parametrize("reasoning_parser", [None, "some"])
+def test_a_limit_that_takes_time_is_looked_up_in_a_thread(host, monkeypatch, reasoning_parser):
+    manager = host(reasoning_parser=reasoning_parser)
+    backend, adapter = manager.grammar_backend, manager.adapter
+    threads = []
+    first_matcher = _text.first_matcher
+    monkeypatch.setattr(
+        adapter, "first_matcher", lambda *given: threads.append(threading.current_thread()) or first_matcher(*given)
+    )
+    key, _ = ASKED["json"]
+    waits = []
+    given = [(60, None), (60, None), (90, None), (30, None), (45, None), (0, None), (2, None), (2, None), (30, {ord("b")})]
+    for limit, stops in given:
+        req = Req(*key, limit, stops, False)
+        waits.append(manager.process_req_with_grammar(req))
+        if waits[-1]:
+            req.grammar = req.grammar.result()
+            backend.set_cache(key, req.grammar.copy())
+            manager._ready(req)
+        assert bool(req.error) == (limit == 2)
+    # Limits that are not less than one before are ready at once; stop tokens are looked up each time.
+    assert waits == [True, False, False, True, False, False, True, False, True]
+    assert len(threads) == sum(waits) and threading.current_thread() not in threads
 
 
 def test_stop_tokens_end_the_text_and_nothing_else(host):

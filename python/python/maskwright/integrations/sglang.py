@@ -6,6 +6,8 @@ leaves out is added there, by SGLang's own hooks:
 
 * `GrammarManager._apply_request_reasoning_config`, once for each request whose grammar is ready: the request's limit and its
   stop tokens. (A backend is given the text of a grammar, and nothing of the request.)
+* `GrammarManager.process_req_with_grammar` and `BaseGrammarBackend.get_cached_or_future_value`: a limit close to the least
+  number of tokens can take half a second to look up. That is done in the backend's threads, as compiling is.
 * `BaseGrammarObject.fill_vocab_mask_batched`: the masks of a step are filled by one call, also under a reasoning parser.
 * `spec_utils.traverse_tree`: the masks of a tree of drafted tokens are filled by one call for each request.
 
@@ -16,11 +18,14 @@ Rejected: jump-forward. SGLang 0.5.23 calls none of its methods.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import logging
+import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sglang.srt.constrained.base_grammar_backend import (
@@ -36,7 +41,7 @@ from maskwright._apply import apply_token_bitmask_inplace
 from maskwright._maskwright import CompiledGrammar, Compiler, Tokenizer, TokenizerError
 from maskwright.integrations._sglang_specs import as_format, as_structural_tag, whitespace_in, without_header
 from maskwright.integrations._specs import N_KEPT, Grammars, Kind, Spec, Whitespace
-from maskwright.integrations._text import Batch, Text, is_on
+from maskwright.integrations._text import Batch, Text, first_matcher, is_on
 
 if TYPE_CHECKING:
     import torch
@@ -51,6 +56,44 @@ LOG = logging.getLogger("sglang.maskwright")
 _BATCH = Batch()
 
 
+class Limit(NamedTuple):
+    """What a request says about the length of its text."""
+
+    n_tokens: int | None
+    stop_token_ids: frozenset[int]
+
+    @classmethod
+    def of(cls, params: Any) -> Limit:
+        """By SGLang's parameters of the request."""
+        # A request for no token writes no text.
+        has_limit = is_on(LIMIT_SWITCH, default=True) and params.max_new_tokens
+        return cls(params.max_new_tokens if has_limit else None, frozenset(params.stop_token_ids or ()))
+
+    def __str__(self) -> str:
+        given = [] if self.n_tokens is None else [f"max_new_tokens={self.n_tokens}"]
+        return " ".join(given + ([f"stop_token_ids={sorted(self.stop_token_ids)}"] if self.stop_token_ids else []))
+
+
+class LookedUp:
+    """The smallest limit that a text of a grammar was given. Greater ones take no time.
+
+    Only the scheduler's thread writes it, when a grammar is ready: the schedulers of a model on several devices must agree on
+    which requests wait.
+    """
+
+    def __init__(self) -> None:
+        self._smallest: float = math.inf
+
+    def has(self, limit: Limit) -> bool:
+        """Whether a matcher with this limit takes no time."""
+        return not limit.stop_token_ids and (limit.n_tokens is None or limit.n_tokens >= self._smallest)
+
+    def add(self, limit: Limit) -> None:
+        """Notes a limit that was looked up."""
+        if not limit.stop_token_ids and limit.n_tokens is not None:
+            self._smallest = min(self._smallest, limit.n_tokens)
+
+
 class Grammar(BaseGrammarObject):  # type: ignore[misc]
     """One request's text. The ones in SGLang's cache belong to no request, and are copied for each."""
 
@@ -59,23 +102,32 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
         self._compiled = compiled
         self.spec = spec
         self.grammar_stats = stats
+        #: Shared by the copies.
+        self.looked_up = LookedUp()
         self._text: Text | None = None
         #: As long as what comes before the text: SGLang adds to it for each token of reasoning, and takes away.
         self._before: Sequence[object] = ()
 
-    def bind(self, limit: int | None, stop_token_ids: set[int], before: Sequence[object] = ()) -> None:
-        """Makes it the text of a request, to be complete within `limit` tokens, less those in `before`.
+    def look_up(self, limit: Limit) -> None:
+        """Does what takes time in `bind`. Any thread may."""
+        with contextlib.suppress(ValueError):  # which `bind` raises again
+            own_ends = self._compiled.tokenizer.eos_token_ids
+            first_matcher(self._compiled, limit.n_tokens, sorted(limit.stop_token_ids.difference(own_ends)) or None)
+
+    def bind(self, limit: Limit, before: Sequence[object] = ()) -> None:
+        """Makes it the text of a request, to be complete within `limit`, less the tokens in `before`.
 
         Raises ValueError if there is no such text; with the least number, if every text is longer.
         """
-        self._text = Text(self._compiled, stop_token_ids, limit, _BATCH, log=LOG)
+        self.looked_up.add(limit)
+        self._text = Text(self._compiled, limit.stop_token_ids, limit.n_tokens, _BATCH, log=LOG)
         self._before = before
 
     @property
     def text(self) -> Text:
         """The text, which begins after what was written so far unless it has begun."""
         if self._text is None:
-            self.bind(None, set())
+            self.bind(Limit(None, frozenset()))
         assert self._text is not None
         self._text.begins_after(len(self._before))
         return self._text
@@ -126,7 +178,9 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
     def copy(self) -> Grammar:
         """The same grammar for another request."""
         stats = self.grammar_stats and dataclasses.replace(self.grammar_stats, is_cache_hit=True, tree_traversal_time=[])
-        return Grammar(self._compiled, self.spec, stats)
+        made = Grammar(self._compiled, self.spec, stats)
+        made.looked_up = self.looked_up
+        return made
 
     def __repr__(self) -> str:
         return f"maskwright {self.spec.kind} {self.spec.text[:200]!r}"
@@ -247,6 +301,8 @@ def _read(tokenizer: Any, vocab_size: int, eos_token_ids: Any) -> Tokenizer:
 
 
 _HOOKS = {
+    "sglang.srt.constrained.grammar_manager.GrammarManager.process_req_with_grammar": "_take_in",
+    "sglang.srt.constrained.base_grammar_backend.BaseGrammarBackend.get_cached_or_future_value": "_get_grammar",
     "sglang.srt.constrained.grammar_manager.GrammarManager._apply_request_reasoning_config": "_bind_request",
     "sglang.srt.constrained.base_grammar_backend.BaseGrammarObject.fill_vocab_mask_batched": "_fill_batched",
     "sglang.srt.speculative.spec_utils.traverse_tree": "_traverse_tree",
@@ -274,21 +330,56 @@ def _hook() -> None:
         )
 
 
+#: The limit of the request that the scheduler's one thread takes in.
+_limit: Limit | None = None
+
+
+def _take_in(method: Any, manager: Any, req: Any) -> bool:
+    """Lets `_get_grammar` know the limit of the request that it is asked for."""
+    global _limit
+    _limit = Limit.of(req.sampling_params)
+    try:
+        is_waiting: bool = method(manager, req)
+        return is_waiting
+    finally:
+        _limit = None
+
+
+def _get_grammar(method: Any, backend: Any, key: tuple[str, str], require_reasoning: bool) -> tuple[Any, bool]:
+    """A grammar and whether it is ready. It is not until the limit has been looked up."""
+    limit = _limit
+    known = backend.cache.get(key)
+    text = _parts(known)[0]
+    if limit is None or (known is not None and (text is None or text.looked_up.has(limit))):
+        ready: tuple[Any, bool] = method(backend, key, require_reasoning)
+        return ready
+
+    def make() -> Any:
+        if known is None:
+            made = backend._init_value_dispatch(key, require_reasoning)
+        else:
+            made = known.copy()
+            made.maybe_init_reasoning(require_reasoning)
+        text = _parts(made)[0]
+        if text is not None:
+            text.look_up(limit)
+        return made
+
+    future: Future[Any] = backend.executor.submit(make)
+    return future, False
+
+
 def _bind_request(method: Any, manager: Any, req: Any) -> None:
     """Gives a text its request's limit and stop tokens. A request that cannot be is refused."""
     method(manager, req)
     text, before = _parts(req.grammar)
     if text is None:
         return
-    params = req.sampling_params
-    # A request for no token writes no text.
-    limit = params.max_new_tokens if is_on(LIMIT_SWITCH, default=True) and params.max_new_tokens else None
-    stops = set(params.stop_token_ids or ())
+    limit = Limit.of(req.sampling_params)
     try:
-        text.bind(limit, stops, before)
+        text.bind(limit, before)
     except ValueError as error:
-        given = ("" if limit is None else f" max_new_tokens={limit}") + (f" stop_token_ids={sorted(stops)}" if stops else "")
-        req.set_finish_with_abort(f"{text.spec.kind} with{given}: {error}")
+        req.set_finish_with_abort(f"{text.spec.kind} with {limit}: {error}")
 
 
 def _parts(grammar: Any) -> tuple[Grammar | None, Sequence[object]]:
