@@ -10,7 +10,23 @@ from pathlib import Path
 
 import pytest
 from tokenizers import Tokenizer
-from vllm_server import FOLDER, MODEL, PATTERNS, SCHEMAS, Server, extra, is_json, is_match, is_one_of, of_json, requests
+from vllm_server import (
+    FOLDER,
+    LOGS,
+    LONG,
+    MODEL,
+    PATTERNS,
+    SCHEMAS,
+    Server,
+    extra,
+    is_json,
+    is_match,
+    is_one_of,
+    least_number,
+    limited,
+    of_json,
+    requests,
+)
 
 ON = {"MASKWRIGHT_VLLM": "1"}
 #: Without the adapter, `auto` would choose another backend for some requests.
@@ -27,13 +43,6 @@ def server():
         yield server
 
 
-def limited():
-    """100 requests whose texts are to fit few tokens."""
-    jobs = requests()
-    jobs = [job for job in jobs if "tool" not in job[0]]
-    return [jobs[n % len(jobs)] for n in range(N_LIMITED)]
-
-
 def summary(answers):
     """How many answers are valid, invalid, cut off and refused."""
     kinds = {
@@ -48,6 +57,21 @@ def summary(answers):
 def all_valid(answers):
     wrong = [each for each in answers if each.error or each.wrong or each.finish == "length"]
     assert not wrong, "\n".join(map(repr, wrong))
+
+
+def complete_or_refused(answers):
+    """Every text is whole and valid; refused are those whose least number of tokens is over their limit, with that number."""
+    least = {text: least_number(text) for text in LONG}
+    expected = {n: least[LONG[n // 8 % len(LONG)]] for n in range(0, len(answers), 8)}
+    for n, each in enumerate(answers):
+        if each.limit < expected.get(n, 0):
+            words = rf"max_tokens={each.limit}: no text of the grammar fits {each.limit} tokens: the shortest takes {expected[n]},"
+            assert each.error and re.search(words, each.error), each
+        else:
+            all_valid([each])
+            assert expected.get(n, 0) <= each.n_tokens <= each.limit, each
+    n_refused = sum(each.error is not None for each in answers)
+    assert 5 <= n_refused <= 10, n_refused
 
 
 def test_60_requests_at_once_and_a_bad_one(server):
@@ -79,22 +103,20 @@ def test_a_hostile_schema_holds_up_no_other_request(server):
 
 
 def test_texts_are_complete_within_their_limits(server):
-    answers = server.run(limited(), max_tokens=(24, 64))
+    answers = server.run(limited(N_LIMITED), max_tokens=(24, 64))
     print(f"\n{N_LIMITED} requests of 24 to 64 tokens: {summary(answers)}")
-    for each in answers:
-        if each.error:
-            assert re.search(r"max_tokens=\d+: no text of the grammar fits \d+ tokens: the shortest takes \d+", each.error), each
-        else:
-            assert each.wrong is None and each.finish == "stop", each
-            assert each.n_tokens <= 64
-    assert sum(not each.error for each in answers) >= 90
+    complete_or_refused(answers)
 
 
 def test_a_limit_that_is_too_low_is_refused(server):
-    for can_stream in (True, False):
-        (answer,) = server.run([of_json("order")], max_tokens=8, can_stream=can_stream)
-        assert re.search(r"no text of the grammar fits 8 tokens: the shortest takes \d+", answer.error)
-        assert answer.error.startswith("stream" if can_stream else "400")
+    (text, *_) = LONG
+    least = least_number(text)
+    job = "long", extra(choice=[text]), is_one_of([text])
+    for stream_every in (1, None):
+        (answer,) = server.run([job], max_tokens=least - 1, stream_every=stream_every)
+        assert f"no text of the grammar fits {least - 1} tokens: the shortest takes {least}," in answer.error
+        assert answer.error.startswith("stream" if stream_every else "400")
+        all_valid(server.run([job], max_tokens=least, stream_every=stream_every))
 
 
 def test_guide(server):
@@ -118,25 +140,64 @@ def test_stop_tokens_do_not_cut_a_text_off(server):
     all_valid(answers)
 
 
-def test_xgrammar_beside_ours(server):
-    """Ours and xgrammar's servers side by side: how many texts are valid, and tokens per second."""
+def test_xgrammar_in_the_same_server():
+    """How many texts are valid with vLLM's default."""
     with Server("xgrammar", *XGRAMMAR) as peer:
-        answers = peer.run(limited(), max_tokens=(24, 64))
+        answers = peer.run(limited(N_LIMITED), max_tokens=(24, 64))
         print(f"\nxgrammar, {N_LIMITED} requests of 24 to 64 tokens: {summary(answers)}")
         answers = peer.run([*requests(), BAD], max_tokens=400)
         print(f"xgrammar, the 60 requests and the bad one: {summary(answers)}")
-        # Texts of the same length for all: nothing may end before.
-        schema = {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 999}, "minItems": 60, "maxItems": 60}
-        asked = {"response_format": {"type": "json_schema", "json_schema": {"name": "list", "schema": schema}}}
-        constrained = [("list", asked, is_json(schema))]
-        free = [("free", {"extra_body": {"ignore_eos": True}}, lambda text: None)]
-        for kind in range(3):
-            for name, each, job in (("none", peer, free), ("ours", server, constrained), ("xgrammar", peer, constrained)):
+
+
+def test_tokens_per_second():
+    """16 texts of the same length at once; in each round a fresh server for each backend, whose first request counts."""
+    schema = {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 999}, "minItems": 60, "maxItems": 60}
+    asked = {"response_format": {"type": "json_schema", "json_schema": {"name": "list", "schema": schema}}}
+    constrained = [("list", asked, is_json(schema))]
+    free = [("free", {"extra_body": {"ignore_eos": True}}, lambda text: None)]
+    backends = [("ours", [], ON), ("xgrammar", XGRAMMAR, {})]
+    for kind in range(3):
+        for backend, options, environment in backends:
+            with Server(f"{backend}-{kind}", *options, **environment) as server:
+                server.run(free * 16, max_tokens=16)
+                for name, job in (("none", free), (backend, constrained), (f"{backend} again", constrained)):
+                    start = time.monotonic()
+                    # One is streamed, so that its first token is seen.
+                    answers = server.run(job * 16, max_tokens=256, stream_every=16)
+                    speed = sum(each.n_tokens for each in answers) / (time.monotonic() - start)
+                    print(f"{name} {kind}: {speed:.0f} tokens/s, first token after {answers[0].first:.2f} s, {summary(answers)}")
+                    assert all(each.error is None for each in answers)
+        backends.reverse()
+
+
+def test_256_sequences_at_once():
+    """All of them in one batch, over 32 schemas, and the time that the constraint takes in a step."""
+    schemas = {**SCHEMAS, "one": {"const": "one"}, "flags": {"type": "array", "items": {"type": "boolean"}, "minItems": 2}}
+    assert len(schemas) == 32
+    jobs = []
+    for n in range(256):
+        name, schema = list(schemas.items())[n % 32]
+        asked = {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}
+        jobs.append((name, {"response_format": asked}, is_json(schema)))
+    plugin = str(Path(__file__).parent / "step_times.py")
+    for backend, options, environment in (("ours", [], ON), ("xgrammar", XGRAMMAR, {})):
+        times = LOGS / f"steps-{backend}.txt"
+        times.unlink(missing_ok=True)
+        options = [*options, "--max-num-seqs", "256", "--reasoning-parser-plugin", plugin]
+        with Server(f"many-{backend}", *options, **environment, STEP_TIMES=str(times)) as server:
+            for turn in range(2):
                 start = time.monotonic()
-                answers = each.run(job * 16, max_tokens=256, can_stream=False)
-                seconds = time.monotonic() - start
-                print(f"{name} {kind}: {sum(a.n_tokens for a in answers) / seconds:.0f} tokens/s, {summary(answers)}")
-                assert all(a.error is None for a in answers)
+                answers = server.run(jobs, max_tokens=(32, 64), stream_every=None)
+                print(f"\n{backend} {turn}: 256 requests: {summary(answers)} in {time.monotonic() - start:.1f} s")
+                if backend == "ours":
+                    all_valid(answers)
+        steps = [tuple(map(float, line.split())) for line in times.read_text().splitlines()]
+        full = [step for step in steps if step[0] >= 128]
+        print(f"{len(steps)} steps, {len(full)} of them with 128 texts and more, {max(n for n, _, _ in steps):.0f} at most")
+        for kind, column in (("masks", 1), ("tokens accepted", 2)):
+            by_time = sorted(step[column] * 1e3 for step in full)
+            p50, p99 = by_time[len(by_time) // 2], by_time[len(by_time) * 99 // 100]
+            print(f"{kind}: p50 {p50:.2f} ms, p99 {p99:.2f} ms, most {by_time[-1]:.2f} ms")
 
 
 def test_drafts_by_ngrams():
@@ -145,9 +206,9 @@ def test_drafts_by_ngrams():
         print(f"\nwith drafts, 60 requests at once: {summary(answers)}")
         all_valid(answers)
         assert "at /properties/a" in bad.error
-        answers = server.run(limited(), max_tokens=(24, 64))
+        answers = server.run(limited(N_LIMITED), max_tokens=(24, 64))
         print(f"with drafts, {N_LIMITED} requests of 24 to 64 tokens: {summary(answers)}")
-        all_valid([each for each in answers if not each.error])
+        complete_or_refused(answers)
         n_drafted = server.metric("vllm:spec_decode_num_draft_tokens_total")
         n_accepted = server.metric("vllm:spec_decode_num_accepted_tokens_total")
         print(f"{n_drafted:.0f} tokens drafted, {n_accepted:.0f} accepted")
@@ -175,7 +236,7 @@ def test_what_reasoning_takes_is_not_the_text_s():
         with Server("reasoning", *options, *drafts, **ON) as server:
             jobs = [of_json(name) for name in ["person", "point", "order", "tree", "price", "tuple"] * 10]
             jobs = [(name, asked | {"extra_body": {"return_token_ids": True}}, lambda text: None) for name, asked, _ in jobs]
-            answers = server.run(jobs, max_tokens=100, can_stream=False)
+            answers = server.run(jobs, max_tokens=100, stream_every=None)
             n_whole = n_thinking = n_cut_off = 0
             for each in answers:
                 assert each.error is None, each

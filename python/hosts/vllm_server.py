@@ -133,9 +133,31 @@ def requests():
     return [*made, ("compact", extra(json=SCHEMAS["person"], whitespace_pattern=""), is_compact)]
 
 
+#: Texts of which some take more tokens than others.
+WORDS = "the old ship sailed at dawn towards a cold and silent northern harbour where nobody had ever waited for it".split()
+LONG = [" ".join(WORDS * n)[:length] for n, length in ((1, 90), (2, 190), (3, 300), (4, 420))]
+
+
+def limited(n_requests):
+    """Requests whose texts are to fit few tokens. Every eighth asks for one text, which may take more than its limit."""
+    jobs = [job for job in requests() if "tool" not in job[0]]
+    long = [("long", extra(choice=[text]), is_one_of([text])) for text in LONG]
+    return [long[n // 8 % len(long)] if n % 8 == 0 else jobs[n % len(jobs)] for n in range(n_requests)]
+
+
+def least_number(text):
+    """The least number of tokens that spell a text of ASCII letters and blanks, and one for its end; by trying all."""
+    tokens = set(json.loads((FOLDER / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"])
+    text = text.replace(" ", "Ġ")
+    least = [0] + [len(text) + 1] * len(text)
+    for end in range(1, len(text) + 1):
+        least[end] = min(1 + least[start] for start in range(end) if text[start:end] in tokens)
+    return least[-1] + 1
+
+
 def is_compact(text):
     is_json(SCHEMAS["person"])(text)
-    assert re.fullmatch(r'{"name":".*","age":\d+}', text, re.DOTALL), text
+    assert re.fullmatch(r'{"name":".*","age":\S+}', text, re.DOTALL), text
 
 
 def check_calls(calls, name):
@@ -179,6 +201,8 @@ class Answer:
     def __init__(self, name, n_tokens=0, text="", calls=(), finish=None, error=None):
         self.name, self.n_tokens, self.text, self.calls, self.finish = name, n_tokens, text, list(calls), finish
         self.error, self.wrong, self.token_ids = error, None, None
+        #: How many tokens it might have, and when its first part came, if it was streamed.
+        self.limit = self.first = None
 
     def __repr__(self):
         return f"{self.name}: {self.error or self.wrong or 'valid'} ({self.finish}) {self.text[:200]!r} {self.calls}"
@@ -189,18 +213,20 @@ async def ask(client, n, name, *given, **options):
     start = time.monotonic()
     answer = await answer_of(client, n, name, *given, **options)
     answer.seconds = time.monotonic() - start
+    if answer.first is not None:
+        answer.first -= start
     return answer
 
 
-async def answer_of(client, n, name, asked, judge, max_tokens=None, temperature=1.0, can_stream=True):
-    """One request, every third one streamed."""
+async def answer_of(client, n, name, asked, judge, max_tokens=None, temperature=1.0, stream_every=3):
+    """One request, every third one streamed, or as many as `stream_every` says."""
     draw = random.Random(n)
     asked = dict(asked)
     given = {"model": MODEL, "messages": [{"role": "user", "content": PROMPTS[n % len(PROMPTS)]}], "seed": n}
     limit = draw.randint(*max_tokens) if isinstance(max_tokens, tuple) else max_tokens
     given |= {"max_tokens": limit, "temperature": temperature}
     try:
-        if can_stream and n % 3 == 0:
+        if stream_every and n % stream_every == 0:
             answer = await streamed(client, name, given | asked)
         else:
             done = await client.chat.completions.create(**given, **asked)
@@ -210,7 +236,10 @@ async def answer_of(client, n, name, asked, judge, max_tokens=None, temperature=
             answer = Answer(name, done.usage.completion_tokens, text, calls, choice.finish_reason)
             answer.token_ids = getattr(choice, "token_ids", None)
     except APIError as error:  # in a stream there is no status
-        return Answer(name, error=f"{getattr(error, 'status_code', 'stream')}: {error.message}")
+        answer = Answer(name, error=f"{getattr(error, 'status_code', 'stream')}: {error.message}")
+        answer.limit = limit
+        return answer
+    answer.limit = limit
     try:
         if judge is None:
             check_calls(answer.calls, name)
@@ -222,15 +251,18 @@ async def answer_of(client, n, name, asked, judge, max_tokens=None, temperature=
 
 
 async def streamed(client, name, given):
-    text, names, arguments, finish, n_tokens = "", {}, {}, None, 0
+    text, names, arguments, finish, n_tokens, first = "", {}, {}, None, 0, None
     options = {"stream_options": {"include_usage": True}}
     async for chunk in await client.chat.completions.create(**given, stream=True, **options):
         n_tokens = chunk.usage.completion_tokens if chunk.usage else n_tokens
         for choice in chunk.choices:
             text += choice.delta.content or ""
+            first = first or (time.monotonic() if choice.delta.content else None)
             finish = choice.finish_reason or finish
             for call in choice.delta.tool_calls or ():
                 names[call.index] = call.function.name or names.get(call.index)
                 arguments[call.index] = arguments.get(call.index, "") + (call.function.arguments or "")
     calls = [(names[index], arguments[index]) for index in names]
-    return Answer(name, n_tokens, text, calls, finish)
+    answer = Answer(name, n_tokens, text, calls, finish)
+    answer.first = first
+    return answer
