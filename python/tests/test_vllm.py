@@ -420,6 +420,25 @@ def test_tokenizers_of_transformers(monkeypatch, tokenizer_file):
         vllm.grammars_of(type("Slow", (), {"eos_token_id": 1})(), model)
 
 
+@pytest.mark.parametrize("process", ["server", "engine"])
+def test_the_tokenizer_is_read_while_the_server_starts(host, monkeypatch, caplog, process):
+    start = host.server if process == "server" else lambda: host.manager(config())
+    start()
+    assert len(vllm._GRAMMARS) == 1
+    made = []
+
+    def refuse(*_):
+        made.append(1)
+        raise maskwright.TokenizerError("not this one")
+
+    # A server without structured outputs does not need one.
+    monkeypatch.setattr(vllm, "_read", refuse)
+    monkeypatch.setattr(vllm, "_GRAMMARS", weakref.WeakKeyDictionary())
+    with caplog.at_level(logging.WARNING):
+        start()
+    assert made == [1] and "requests with structured outputs will be refused: not this one" in caplog.text
+
+
 def test_register(monkeypatch):
     params, manager, _ = install(monkeypatch)
     before = manager.grammar_init

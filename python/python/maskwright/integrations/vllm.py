@@ -8,6 +8,8 @@ backends, so `register` puts functions around some methods:
   `AsyncLLM.add_request` does it on another thread first, so that a grammar that takes long holds up no other request.
 * `StructuredOutputManager.grammar_init`, in the engine: the backend is ours, whatever `--structured-outputs-config`
   names. `_create_grammar` compiles in vLLM's threads, and knows the request's limit.
+* `AsyncLLM.__init__` and `StructuredOutputManager.__init__`: both processes read the tokenizer while the server starts, so
+  that the first request doesn't wait for it.
 * `StructuredOutputManager._get_constraint_bounds`: says how many tokens come before the text.
 * `StructuredOutputManager.grammar_bitmask`: the masks of a step without drafted tokens are filled in one call.
 
@@ -98,7 +100,9 @@ def register() -> None:
     slot.OutlinesBackend = Backend
     slot.validate_structured_output_request_outlines = lambda params: None
     _wrap(SamplingParams, "_validate_structured_outputs", _validate)
+    _wrap(AsyncLLM, "__init__", _start_server)
     _wrap(AsyncLLM, "add_request", _add_request)
+    _wrap(Manager, "__init__", _start_engine)
     _wrap(Manager, "grammar_init", _grammar_init)
     _wrap(Manager, "_create_grammar", _create_grammar)
     _wrap(Manager, "_get_constraint_bounds", _get_constraint_bounds)
@@ -145,6 +149,26 @@ def _validate(method: Any, params: Any, model_config: Any, structured_outputs_co
     except ValueError as error:
         given = ("" if limit is None else f" max_tokens={limit}") + (f" stop_token_ids={stops}" if stops else "")
         raise VLLMValidationError(f"structured_outputs with{given}: {error}") from error
+
+
+def _start_server(method: Any, engine: Any, *rest: Any, **keywords: Any) -> None:
+    method(engine, *rest, **keywords)
+    _prepare(engine.input_processor.tokenizer, engine.vllm_config.model_config)
+
+
+def _start_engine(method: Any, manager: Any, *rest: Any, **keywords: Any) -> None:
+    method(manager, *rest, **keywords)
+    _prepare(getattr(manager, "tokenizer", None), manager.vllm_config.model_config)
+
+
+def _prepare(tokenizer: Any, model_config: Any) -> None:
+    """Reads the tokenizer of a server, if it has one."""
+    if tokenizer is None:
+        return
+    try:
+        grammars_of(tokenizer, model_config)
+    except ValueError as error:
+        LOG.warning("requests with structured outputs will be refused: %s", error)
 
 
 async def _add_request(method: Any, engine: Any, request_id: Any, prompt: Any, params: Any, *rest: Any, **keywords: Any) -> Any:
