@@ -7,7 +7,9 @@ needed. Then SGLang's server on the CPU.
 import json
 import random
 import re
+import time
 from array import array
+from pathlib import Path
 from types import SimpleNamespace
 
 import jsonschema
@@ -282,6 +284,42 @@ def test_stop_tokens_end_the_text_and_nothing_else(tokenizer):
         assert stop not in req.output_ids[:-1]
         assert re.fullmatch("[abc]{4}", tokenizer.decode(req.output_ids[:-1]))
     assert any(req.output_ids[-1] == stop for req in reqs)
+
+
+def test_limits_cost_the_scheduler_little(tokenizer, monkeypatch):
+    """The first matchers of 30 schemas with generous and tight limits: what the scheduler's thread does, and all that is done."""
+    from sglang.srt.constrained.grammar_manager import GrammarManager
+
+    schemas = json.loads((Path(__file__).parent / "schemas.json").read_text(encoding="utf-8"))
+    times = {}
+
+    def timed(name):
+        method = getattr(GrammarManager, name)
+
+        def wrapped(manager, req):
+            start = time.perf_counter()
+            try:
+                return method(manager, req)
+            finally:
+                times[limit].append((time.perf_counter() - start) * 1e3)
+
+        monkeypatch.setattr(GrammarManager, name, wrapped)
+
+    scheduler = Scheduler(tokenizer)
+    for name in ("process_req_with_grammar", "_apply_request_reasoning_config"):
+        timed(name)
+    for limit in (400, 60, 40, 24, 10, "10 again"):
+        times[limit], start = [], time.perf_counter()
+        for schema in schemas.values():
+            scheduler.add({"json_schema": json.dumps(schema)}, max_new_tokens=int(str(limit).split()[0]))
+        everything = (time.perf_counter() - start) * 1e3
+        by_time = sorted(times[limit])
+        print(
+            f"\nlimit {limit}: p50 {by_time[len(by_time) // 2]:.2f} ms, most {by_time[-1]:.2f} ms, ",
+            f"{sum(by_time):.0f} of {everything:.0f} ms",
+            end="",
+        )
+        assert by_time[len(by_time) // 2] < 5
 
 
 TOOLS = [{"type": "function", "function": {"name": "note", "description": "Note a person", "parameters": PERSON, "strict": True}}]

@@ -183,7 +183,8 @@ def test_256_sequences_at_once():
     for backend, options, environment in (("ours", [], ON), ("xgrammar", XGRAMMAR, {})):
         times = LOGS / f"steps-{backend}.txt"
         times.unlink(missing_ok=True)
-        options = [*options, "--max-num-seqs", "256", "--reasoning-parser-plugin", plugin]
+        # On a CPU, vLLM cannot read a prompt in parts if its request has a seed.
+        options = [*options, "--max-num-seqs", "256", "--no-enable-chunked-prefill", "--reasoning-parser-plugin", plugin]
         with Server(f"many-{backend}", *options, **environment, STEP_TIMES=str(times)) as server:
             for turn in range(2):
                 start = time.monotonic()

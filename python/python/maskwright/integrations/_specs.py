@@ -89,7 +89,6 @@ class Grammars:
             self._log.warning("not enforced in the %s %s: %s", spec.kind, text, "; ".join(each))
         return grammar
 
-
     def _compile_in_time(self, spec: Spec) -> CompiledGrammar:
         cancel = CancelToken()
         timer = threading.Timer(COMPILE_SECONDS, cancel.cancel)
