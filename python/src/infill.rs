@@ -256,7 +256,7 @@ impl Canvas {
                 Some(Verdict::No) | None => "no",
             }
         };
-        Ok(ids.iter().map(|id| verdict(id)).collect())
+        Ok(ids.iter().map(verdict).collect())
     }
 
     /// Puts a token at position `i`, which may be masked or known. Returns False, and changes nothing, if no text was found that

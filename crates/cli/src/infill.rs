@@ -131,7 +131,7 @@ pub(crate) struct TemplateText {
 
 /// A template, or why it cannot be filled.
 pub(crate) enum Checked {
-    Possible { template: Template, parts: Vec<Part> },
+    Possible { template: Box<Template>, parts: Vec<Part> },
     Impossible { n_holes: usize, why: String },
 }
 
@@ -171,7 +171,7 @@ impl TemplateText {
         let parts = parts(text, &self.name)?;
         let mut template = Template::new(infiller, parts.clone())?;
         Ok(match template.why_impossible()? {
-            None => Checked::Possible { template, parts },
+            None => Checked::Possible { template: Box::new(template), parts },
             Some(why) => Checked::Impossible { n_holes: n_holes(&parts), why },
         })
     }

@@ -22,7 +22,8 @@ use crate::{Error, InfillError};
 /// ```
 #[derive(Clone, Debug)]
 pub struct InfillLimits {
-    /// Work units (about one chart entry or one visited node of the token trie each) of one call.
+    /// Work units (about one chart entry or one visited node of the token trie each) of the first question about a canvas or template, and of an
+    /// exact mask. Questions about one token take at most a third of that each, and are left open then.
     pub work: u64,
     /// Limits of each terminal's automaton.
     pub automaton: AutomatonLimits,
@@ -43,7 +44,7 @@ pub struct InfillLimits {
 }
 
 impl Default for InfillLimits {
-    /// Two hundred million units: some ten seconds for the worst call.
+    /// Two hundred million units: some five seconds for the worst call.
     fn default() -> InfillLimits {
         InfillLimits {
             work: 200_000_000,

@@ -62,6 +62,10 @@ const STAGES: [Stage; 10] = [
 const N_NEAR: usize = 10_000;
 const N_NEAR_PLACE: usize = 64;
 
+/// A question near a witness may take one part of so many of the work that the first question of a canvas may take: nothing is lost if it is
+/// left open.
+const QUESTION_PART: u64 = 3;
+
 /// Of the work that is left for a question, one strategy may take one part of so many.
 const STAGE_PART: u64 = 2;
 
@@ -99,7 +103,8 @@ impl Solver {
         question: &Question,
         before: Option<&Witness>,
     ) -> Result<Answer, InfillError> {
-        let fuel = Fuel::new(self.infiller.limits().work);
+        let parts = if before.is_some() { QUESTION_PART } else { 1 };
+        let fuel = Fuel::new(self.infiller.limits().work / parts);
         if let Some(witness) = before
             && self.is_accepted(question, witness)?
         {
