@@ -51,8 +51,9 @@ impl CancelToken {
 ///
 /// * `limits`: a dict with any of `compile_fuel` (work units of one compilation), `max_threads` (parses of an
 ///   ambiguous text that are followed at once), `memory_bytes` (of all grammars and shared caches together),
-///   `row_cache_bytes` (of the shared caches) and `machine_bytes` (of one grammar's tables). Memory beyond a limit is
-///   freed by dropping what can be made again, of the grammars used longest ago first.
+///   `row_cache_bytes` (of the shared caches), `machine_bytes` (of one grammar's tables) and `infill_work` (work units of one
+///   question to a Template or Canvas). Memory beyond a limit is freed by dropping what can be made again, of the grammars
+///   used longest ago first.
 /// * `threads`: the most threads that a batch of masks uses; by default one per core.
 /// * `rows`: a file that `save_rows` wrote. The compiler starts with the tables in it instead of building them, and
 ///   raises what `load_rows` raises.
@@ -464,7 +465,8 @@ impl LimitCounts {
             let Count(count) = value.extract()?;
             if !LimitCounts::set(&mut Limits::default(), &name, count) {
                 return Err(PyTypeError::new_err(format!(
-                    "no limit is named {:?}, expected compile_fuel, max_threads, row_cache_bytes, machine_bytes or memory_bytes",
+                    "no limit is named {:?}, expected compile_fuel, max_threads, row_cache_bytes, machine_bytes, memory_bytes or \
+                     infill_work",
                     &*name
                 )));
             }
@@ -489,6 +491,7 @@ impl LimitCounts {
             "row_cache_bytes" => limits.row_cache_bytes = count,
             "machine_bytes" => limits.machine_bytes = count,
             "memory_bytes" => limits.memory_bytes = count,
+            "infill_work" => limits.infill_work = count as u64,
             _ => return false,
         }
         true

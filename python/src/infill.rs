@@ -76,8 +76,8 @@ impl From<HoleKind> for maskwright::infill::Hole {
 /// numbered from 0; a fixed one keeps its number. A piece may begin or end within a character or a symbol. A call
 /// that refuses or raises leaves the template unchanged.
 ///
-/// Raises TypeError for parts that are neither text, token ids nor Hole, GrammarError if infilling is not supported for this
-/// kind of grammar, LimitError if there are too many positions.
+/// Raises TypeError for parts that are neither text, token ids nor Hole, GrammarError if a rule of a grammar with indentation
+/// opens a block or bracket that it does not close, LimitError if there are too many positions.
 ///
 /// >>> tokenizer = Tokenizer.from_tokens([b"a", b"b", b"ab", b"</s>"], eos_token_ids=[3])
 /// >>> template = Template(Compiler(tokenizer).compile_regex("(ab)+"), [b"a", Hole(tokens=2), b"b"])
@@ -183,8 +183,8 @@ impl Template {
 /// `mask_id`, the token that the model reads at a masked position, is never a part of the text, even where the grammar
 /// allows any token.
 ///
-/// Raises ValueError if a token is not in the vocabulary or one of those two matches as text, GrammarError if infilling
-/// is not supported for this kind of grammar, LimitError if there are too many positions.
+/// Raises ValueError if a token is not in the vocabulary or one of those two matches as text, GrammarError if a rule of a
+/// grammar with indentation opens a block or bracket that it does not close, LimitError if there are too many positions.
 ///
 /// >>> tokenizer = Tokenizer.from_tokens([b"(", b")", b"()", b"</s>"], eos_token_ids=[3])
 /// >>> canvas = Canvas(Compiler(tokenizer).compile_gbnf('root ::= "()" "()"'), [None, None, 1])
@@ -195,6 +195,7 @@ impl Template {
 #[pyclass(frozen, module = "maskwright")]
 pub(crate) struct Canvas {
     canvas: Guarded<maskwright::Canvas>,
+    grammar: Py<CompiledGrammar>,
     n_positions: usize,
     n_vocab: usize,
 }
@@ -215,7 +216,7 @@ impl Canvas {
         let made = detached(grammar.py(), || maskwright::Canvas::new(&infiller, &positions, config))?;
         let canvas = Guarded::new(made.or_raise()?);
         let n_vocab = infiller.vocabulary().n_vocab();
-        Ok(Canvas { canvas, n_positions: positions.len(), n_vocab })
+        Ok(Canvas { canvas, grammar: grammar.clone().unbind(), n_positions: positions.len(), n_vocab })
     }
 
     /// Whether the masked positions can be filled: "possible" (a text that fills them is known), "impossible", or "open" if
@@ -322,6 +323,12 @@ impl Canvas {
                 Err(PyValueError::new_err("the canvas cannot be completed: no text has these tokens here"))
             }
         }
+    }
+
+    /// The grammar.
+    #[getter]
+    fn grammar(&self, py: Python<'_>) -> Py<CompiledGrammar> {
+        self.grammar.clone_ref(py)
     }
 
     /// The current tokens of the positions; None if masked. Each access makes a new list.

@@ -4,6 +4,9 @@ import importlib.util
 import os
 from pathlib import Path
 
+# Before numpy is imported: on a busy machine, several threads for a small product take a hundred times as long as one.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import maskwright
 import numpy as np
 import pytest

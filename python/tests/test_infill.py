@@ -1,6 +1,7 @@
 """Templates with holes, and canvases of masked tokens."""
 
 import itertools
+import random
 
 import maskwright
 import pytest
@@ -47,17 +48,105 @@ def test_canvas_masks_are_exact(tiny, nested, positions):
     canvas = Canvas(nested, positions, padding_id=PAD)
     found = fillings(nested, positions)
     assert canvas.is_possible() == bool(found)
+    assert canvas.status == ("possible" if found else "impossible")
     for i in range(len(positions)):
         mask = maskwright.allocate_token_bitmask(2, tiny.vocab_size)
         free = [*positions[:i], None, *positions[i + 1 :]]
         expected = {ids[i] for ids in fillings(nested, free)}
-        assert canvas.fill_bitmask(i, mask, row=1) is (len(expected) < 7) and not mask[0].any()
+        assert canvas.fill_bitmask(i, mask, row=1, exact=True) == "exact" and not mask[0].any()
         assert unpack(mask[1], tiny.vocab_size) == sorted(expected)
+        status = canvas.fill_bitmask(i, mask)
+        proven = set(unpack(mask[0], tiny.vocab_size))
+        assert proven == expected or status == "bound" and proven < expected
+        assert canvas.allows(i, range(-1, 9)) == ["yes" if id in expected else "no" for id in range(-1, 9)]
     if found:
         assert canvas.complete() in found
     else:
         with pytest.raises(ValueError, match="cannot be completed"):
             canvas.complete()
+
+
+#: Grammars of every kind that a session can run, over few tokens.
+KINDS = {
+    "contextual lexer": ([b"i", b"f", b" ", b"if"], lambda c: c.compile_lark(NAMES)),
+    "basic lexer": ([b"i", b"f", b" ", b"if"], lambda c: c.compile_lark(NAMES, lexer="basic")),
+    "no lexer": ([b"i", b"f", b" ", b"if"], lambda c: c.compile_lark(NAMES, lexer="dynamic_complete")),
+    "indentation": (
+        [b"a", b":\n", b" ", b"\n", b"a\n"],
+        lambda c: c.compile_lark(BLOCKS, lexer="basic", indentation="python"),
+    ),
+    "items that differ": ([b"[", b"1", b"2", b",", b"]", b"1,"], lambda c: c.compile_json_schema(DIFFERENT)),
+    "keys in any order": (
+        [b'{"', b"a", b'":1,"', b'":1}', b"aa", b"{}"],
+        lambda c: c.compile_json_schema(KEYS, property_order="any"),
+    ),
+}
+NAMES = 'start: "if" NAME\nNAME: /[if]+/\n%ignore " "\n'
+BLOCKS = """
+start: statement+
+statement: "a" _NL | "a" ":" _NL _INDENT statement+ _DEDENT
+_NL: /(\\r?\\n[ ]*)+/
+%declare _INDENT _DEDENT
+%ignore " "
+"""
+DIFFERENT = {"type": "array", "items": {"enum": [1, 2, 12]}, "uniqueItems": True, "minItems": 1}
+KEYS = {"type": "object", "properties": {"a": {"const": 1}, "aa": {"const": 1}}, "additionalProperties": False}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_are_right_for_every_grammar(kind):
+    texts, compile_with = KINDS[kind]
+    n_tokens = len(texts)
+    tokenizer = maskwright.Tokenizer.from_tokens([*texts, b""], eos_token_ids=[n_tokens])
+    grammar = compile_with(maskwright.Compiler(tokenizer))
+    words = [
+        ids + (n_tokens,) * (5 - n)
+        for n in range(6)
+        for ids in itertools.product(range(n_tokens), repeat=n)
+        if is_word(grammar, b"".join(texts[id] for id in ids))
+    ]
+
+    def fitting(positions):
+        return [word for word in words if all(known in (None, id) for known, id in zip(positions, word))]
+
+    n_answers = n_open = 0
+    generator = random.Random(kind)
+    for number in range(21):
+        word = generator.choice(words)
+        positions = [None if number == 0 or generator.random() < 0.6 else id for id in word]
+        found = fitting(positions)
+        canvas = Canvas(grammar, positions)
+        assert canvas.status == "possible" and tuple(canvas.complete()) in found
+        for i in range(5):
+            true = {word[i] for word in fitting([*positions[:i], None, *positions[i + 1 :]])}
+            answers = canvas.allows(i, range(n_tokens + 1))
+            assert all(answer == "open" or (answer == "yes") == (id in true) for id, answer in enumerate(answers))
+            n_answers, n_open = n_answers + len(answers), n_open + answers.count("open")
+            mask = maskwright.allocate_token_bitmask(1, tokenizer.vocab_size)
+            status = canvas.fill_bitmask(i, mask, exact=True)
+            proven = set(unpack(mask[0], tokenizer.vocab_size))
+            assert proven == true if status == "exact" else proven <= true
+        while None in canvas.positions:
+            i = generator.choice([i for i, id in enumerate(canvas.positions) if id is None])
+            id, before = generator.randrange(n_tokens + 1), canvas.positions
+            [answer] = canvas.allows(i, [id])
+            assert canvas.set(i, id) == (answer == "yes")
+            assert canvas.positions == [*before[:i], id if answer == "yes" else None, *before[i + 1 :]]
+            assert tuple(canvas.complete()) in found
+    assert n_answers > 500 and n_open == 0
+
+
+def test_a_canvas_that_is_open(tiny):
+    """With too little work for any answer."""
+    grammar = maskwright.Compiler(tiny, limits={"infill_work": 1}).compile_gbnf(NESTED)
+    canvas = Canvas(grammar, [None] * 40 + [1] + [None] * 40)
+    mask = maskwright.allocate_token_bitmask(1, tiny.vocab_size)
+    assert canvas.status == "open" and canvas.allows(0, [0, EOS]) == ["open", "no"]
+    assert not canvas.set(0, 0) and canvas.positions.count(None) == 80
+    assert canvas.fill_bitmask(0, mask) == "bound" and not mask.any()
+    for call in (canvas.is_possible, canvas.complete):
+        with pytest.raises(maskwright.LimitError, match="1 units of work"):
+            call()
 
 
 def test_set_and_undo(nested):
@@ -84,7 +173,7 @@ def test_template_masks_are_exact(tiny, nested):
     ]
     mask = maskwright.allocate_token_bitmask(1, tiny.vocab_size)
     for prefix in [[], *([id] for id in range(5))]:
-        template.fill_next_token_bitmask(0, prefix, mask)
+        assert template.fill_next_token_bitmask(0, prefix, mask) == "exact"
         expected = {first[len(prefix)] for first, _ in whole if first[: len(prefix)] == prefix}
         assert unpack(mask[0], tiny.vocab_size) == sorted(expected)
     template.fill_next_token_bitmask(1, [], mask)

@@ -133,9 +133,9 @@ def test_only_what_can_be_read_competes_unless_told_otherwise(compiler):
     assert not accepts(compiler.compile_lark(source, lexer="basic"), "if if")
     with pytest.raises(maskwright.GrammarError):
         compiler.compile_lark("start: A A\nA: /a+/\n")
-    contextual = compiler.compile_lark(LIST)
-    with pytest.raises(maskwright.GrammarError, match='lexer="basic"'):
-        maskwright.Template(contextual, [b"[", maskwright.Hole(), b"]"])
+    for parts in ([b"if", maskwright.Hole(), b"f"], [maskwright.Hole(max_tokens=2), b" if"], ["if i", maskwright.Hole(tokens=1)]):
+        template = maskwright.Template(compiler.compile_lark(source), parts)
+        assert template.is_possible() and accepts(compiler.compile_lark(source), template.complete().decode())
 
 
 @pytest.mark.parametrize("name", BUILTIN)

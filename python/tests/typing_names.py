@@ -15,7 +15,7 @@ import maskwright
 import numpy as np
 import numpy.typing as npt
 from maskwright import CompiledGrammar, Compiler, Matcher, ReportEntry, Tokenizer
-from maskwright.integrations import llama_cpp, outlines, transformers
+from maskwright.integrations import diffusion, llama_cpp, outlines, transformers
 
 if TYPE_CHECKING:
     import tokenizers
@@ -155,7 +155,7 @@ def refused(compiler: Compiler) -> None:
 
 
 def compilers(tokenizer: Tokenizer, folder: Path) -> Compiler:
-    compiler = Compiler(tokenizer, limits={"compile_fuel": 10_000_000, "max_threads": 64}, threads=2)
+    compiler = Compiler(tokenizer, limits={"compile_fuel": 10_000_000, "max_threads": 64, "infill_work": 10_000_000}, threads=2)
     compiler = Compiler(tokenizer, {"row_cache_bytes": 1 << 24, "machine_bytes": 1 << 24, "memory_bytes": 1 << 28}, None)
     compiler.save_rows(folder / "rows")
     assert_type(compiler.load_rows(str(folder / "rows")), int)
@@ -242,7 +242,8 @@ def template(grammar: CompiledGrammar, tokenizer: Tokenizer) -> bytes:
     mask = maskwright.allocate_token_bitmask(1, tokenizer.vocab_size)
     assert_type(template.is_possible(), bool)
     assert_type(template.why_impossible(), str | None)
-    assert_type(template.fill_next_token_bitmask(1 - 1, [], mask, row=0), bool)
+    status: Literal["exact", "bound"] = template.fill_next_token_bitmask(1 - 1, [], mask, row=0)
+    assert status == "exact"
     assert_type(template.fix(0, tokenizer.encode("a")), bool)
     return template.complete()
 
@@ -251,13 +252,37 @@ def canvas(grammar: CompiledGrammar, tokenizer: Tokenizer) -> list[int]:
     canvas = maskwright.Canvas(grammar, [None, None, None], padding_id=tokenizer.eos_token_ids[0])
     mask = maskwright.allocate_token_bitmask(1, tokenizer.vocab_size)
     assert_type(canvas.is_possible(), bool)
-    assert_type(canvas.fill_bitmask(0, mask, row=0), bool)
+    status: Literal["possible", "impossible", "open"] = canvas.status
+    answers: list[Literal["yes", "no", "open"]] = canvas.allows(0, tokenizer.encode("a"))
+    assert (status, answers) == ("possible", ["yes"])
+    proven: Literal["exact", "bound"] = canvas.fill_bitmask(0, mask, row=0)
+    assert proven == canvas.fill_bitmask(0, mask, row=0, exact=True)
+    assert_type(canvas.grammar, CompiledGrammar)
     assert_type(canvas.set(0, tokenizer.encode("a")[0]), bool)
     assert_type(canvas.undo(), bool)
     canvas.unset(0)
     assert_type(canvas.positions, list[int | None])
     assert len(canvas) == 3
     return canvas.complete()
+
+
+def diffused(grammar: CompiledGrammar, tokenizer: Tokenizer) -> list[int]:
+    def logits(ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        return np.zeros((len(ids), tokenizer.vocab_size), dtype=np.float32)
+
+    def on_step(step: diffusion.Step) -> None:
+        assert_type(step.tokens, dict[int, int])
+        assert_type(step.remasked, list[int])
+        assert_type(step.open_probability, float)
+        steps.append(step.n_questions + step.n_open + step.n_masks + step.n_given + step.number)
+
+    steps: list[int] = []
+    canvas = maskwright.Canvas(grammar, [None, None], mask_id=None)
+    ids = diffusion.fill(
+        logits, canvas, prompt_ids=[0], mask_id=0, temperature=0.5, n_remasked=1, block_length=1, seed=1, on_step=on_step
+    )
+    assert steps
+    return ids
 
 
 def errors(compiler: Compiler) -> dict[str, str | int | None]:

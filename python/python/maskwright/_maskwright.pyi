@@ -60,6 +60,7 @@ class _Limits(TypedDict, total=False):
     row_cache_bytes: int
     machine_bytes: int
     memory_bytes: int
+    infill_work: int
 
 @type_check_only
 class _Options(TypedDict, total=False):
@@ -289,8 +290,9 @@ class Compiler:
 
     * `limits`: a dict with any of `compile_fuel` (work units of one compilation), `max_threads` (parses of an
       ambiguous text that are followed at once), `memory_bytes` (of all grammars and shared caches together),
-      `row_cache_bytes` (of the shared caches) and `machine_bytes` (of one grammar's tables). Memory beyond a limit is
-      freed by dropping what can be made again, of the grammars used longest ago first.
+      `row_cache_bytes` (of the shared caches), `machine_bytes` (of one grammar's tables) and `infill_work` (work units of one
+      question to a Template or Canvas). Memory beyond a limit is freed by dropping what can be made again, of the grammars
+      used longest ago first.
     * `threads`: the most threads that a batch of masks uses; by default one per core.
     * `rows`: a file that `save_rows` wrote. The compiler starts with the tables in it instead of building them, and
       raises what `load_rows` raises.
@@ -733,8 +735,8 @@ class Template:
     numbered from 0; a fixed one keeps its number. A piece may begin or end within a character or a symbol. A call
     that refuses or raises leaves the template unchanged.
 
-    Raises TypeError for parts that are neither text, token ids nor Hole, GrammarError if infilling is not supported for this
-    kind of grammar, LimitError if there are too many positions.
+    Raises TypeError for parts that are neither text, token ids nor Hole, GrammarError if a rule of a grammar with indentation
+    opens a block or bracket that it does not close, LimitError if there are too many positions.
 
     >>> tokenizer = Tokenizer.from_tokens([b"a", b"b", b"ab", b"</s>"], eos_token_ids=[3])
     >>> template = Template(Compiler(tokenizer).compile_regex("(ab)+"), [b"a", Hole(tokens=2), b"b"])
@@ -757,10 +759,12 @@ class Template:
         """
     def fill_next_token_bitmask(
         self, hole: int, prefix_ids: Sequence[int], mask: npt.NDArray[np.int32] | _Tensor, row: int = 0
-    ) -> bool:
+    ) -> Literal["exact", "bound"]:
         """Writes into a row of `mask` the tokens that can follow `prefix_ids` in hole `hole` such that the rest of it
-        and all other holes can be filled. The end-of-sequence tokens are allowed if the hole can end there. Returns
-        False if every token is allowed.
+        and all other holes can be filled. The end-of-sequence tokens are allowed if the hole can end there.
+
+        Returns "exact" if the mask has all such tokens. Returns "bound" if the limit on work was reached before: each token of the mask is
+        possible, and others may be too.
 
         Raises IndexError if there is no such hole, ValueError if it is fixed already or a token is not in the
         vocabulary.
@@ -783,8 +787,8 @@ class Canvas:
     `mask_id`, the token that the model reads at a masked position, is never a part of the text, even where the grammar
     allows any token.
 
-    Raises ValueError if a token is not in the vocabulary or one of those two matches as text, GrammarError if infilling
-    is not supported for this kind of grammar, LimitError if there are too many positions.
+    Raises ValueError if a token is not in the vocabulary or one of those two matches as text, GrammarError if a rule of a
+    grammar with indentation opens a block or bracket that it does not close, LimitError if there are too many positions.
 
     >>> tokenizer = Tokenizer.from_tokens([b"(", b")", b"()", b"</s>"], eos_token_ids=[3])
     >>> canvas = Canvas(Compiler(tokenizer).compile_gbnf('root ::= "()" "()"'), [None, None, 1])
@@ -801,11 +805,27 @@ class Canvas:
         padding_id: int | None = None,
         mask_id: int | None = None,
     ) -> Canvas: ...
+    @property
+    def status(self) -> Literal["possible", "impossible", "open"]:
+        """Whether the masked positions can be filled: "possible" (a text that fills them is known), "impossible", or "open" if
+        neither was found out within the limit on work.
+        """
     def is_possible(self) -> bool:
-        """Whether the masked positions can be filled."""
+        """Whether the masked positions can be filled.
+
+        Raises LimitError if that was not found out within the limit on work.
+        """
+    def allows(self, i: int, ids: Sequence[int]) -> list[Literal["yes", "no", "open"]]:
+        """For each of the tokens `ids`, whether it can stand at position `i` so that the rest can be filled: "yes", "no", or "open" if
+        neither was found out within the limit on work. At a known position, whether it could stand there instead.
+
+        This is what a decoding loop asks: far less work than a mask. A token that is not in the vocabulary gets "no".
+
+        Raises IndexError if there is no such position.
+        """
     def set(self, i: int, id: int) -> bool:
-        """Puts a token at position `i`, which may be masked or known. Returns False, and changes nothing, if the rest
-        could then not be filled.
+        """Puts a token at position `i`, which may be masked or known. Returns False, and changes nothing, if no text was found that
+        has it there.
 
         Raises IndexError if there is no such position.
         """
@@ -816,10 +836,14 @@ class Canvas:
         """
     def undo(self) -> bool:
         """Undoes the most recent `set` or `unset` that is not yet undone. Returns False if there is none."""
-    def fill_bitmask(self, i: int, mask: npt.NDArray[np.int32] | _Tensor, row: int = 0) -> bool:
-        """Writes into a row of `mask` the tokens that position `i` can take such that the rest can still be filled with
-        exactly one token each. For a known position these are the tokens that it could have instead. Returns False
-        if every token is allowed.
+    def fill_bitmask(
+        self, i: int, mask: npt.NDArray[np.int32] | _Tensor, row: int = 0, exact: bool = False
+    ) -> Literal["exact", "bound"]:
+        """Writes into a row of `mask` tokens that position `i` can take such that the rest can still be filled with
+        exactly one token each. For a known position these are tokens that it could have instead.
+
+        Returns "exact" if the mask has all such tokens. Returns "bound" if some were not decided: each token of the mask is possible,
+        and others may be too. `exact=True` decides them as well, up to the limit on work, and can take seconds.
 
         Raises IndexError if there is no such position.
         """
@@ -828,6 +852,9 @@ class Canvas:
 
         Raises ValueError if there is none.
         """
+    @property
+    def grammar(self) -> CompiledGrammar:
+        """The grammar."""
     @property
     def positions(self) -> list[int | None]:
         """The current tokens of the positions; None if masked. Each access makes a new list."""
