@@ -249,7 +249,7 @@ impl Canvas {
         let known: Vec<TokenId> = ids.iter().copied().filter(|id| id.index() < self.n_vocab).collect();
         let verdicts = work_on(py, &self.canvas, |canvas| canvas.allows(position, &known))?.or_raise()?;
         let mut verdicts = verdicts.into_iter();
-        let mut verdict = |id: &TokenId| {
+        let verdict = |id: &TokenId| {
             let verdict = if id.index() < self.n_vocab { verdicts.next() } else { None };
             match verdict {
                 Some(Verdict::Yes) => "yes",
