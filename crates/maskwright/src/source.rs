@@ -144,7 +144,7 @@ impl GrammarSource {
     /// A grammar in Lark's language. [`LarkOptions::lexer`](lark::LarkOptions::lexer) decides which terminals are considered
     /// at each point: those that the parser can accept there, or all of them. With `DynamicComplete` there is no lexer.
     ///
-    /// With [`LexerKind::DynamicComplete`](lark::LexerKind::DynamicComplete), rules and terminals may be JSON Schemas:
+    /// With [`LexerKind::DynamicComplete`], rules and terminals may be JSON Schemas:
     /// `call: NAME "(" %json {"type": "object"} ")"`, or `%json "call.json"` for one in a file. Keys that such a schema does
     /// not name may occur twice (and count twice for `minProperties`), and a `uniqueItems` that rules cannot express is an
     /// error: both work only if the whole grammar is a JSON Schema.
