@@ -1,4 +1,8 @@
 //! A canvas of tokens and masked positions, filled in any order.
+//!
+//! A canvas states questions about its positions and keeps what the solver finds: the witness that fills it now, and
+//! witnesses of the canvas with one token more. So `set` after `allows` costs nothing, and a possible canvas always
+//! has an answer for `complete`.
 
 use std::sync::Arc;
 

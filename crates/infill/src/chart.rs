@@ -37,7 +37,7 @@ pub(crate) enum Fact {
     End { call: u32, node: Node },
 }
 
-/// Something that is read from a node on, once for all that want it there.
+/// Something that is read from a node on, once for all items that need it there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum CallKey {
     /// The start rule, from the lattice's first boundary.
@@ -47,10 +47,10 @@ pub(crate) enum CallKey {
     Residue(ResidueId, u32),
 }
 
-/// Who goes on where a call ends.
+/// What continues where a call ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Waiter {
-    /// The item `pred` goes on in state `next`; the call's own first token came by `crossing`.
+    /// The item `pred` continues in state `next`; the call's own first token came by `crossing`.
     Item { pred: u32, next: ExprId, crossing: u32 },
     /// The residue's call ends there as well.
     Tail { call: u32, crossing: u32 },
@@ -132,7 +132,7 @@ pub(crate) struct Chart {
     /// Ends of the start rule at such boundaries, in the order in which they were found.
     pub(crate) goals: Vec<(usize, u32)>,
     open: [BinaryHeap<(i64, Open)>; WEIGHTS.len()],
-    /// Which of them is asked next.
+    /// Which of them is used next.
     turn: usize,
     is_expanded: FxHashSet<Open>,
     /// By position: whether anything begins there, and how many bytes of its fixed text something read.
@@ -232,7 +232,7 @@ impl Chart {
         Ok(true)
     }
 
-    /// Lets something at a node be expanded, which is within so many calls.
+    /// Schedules something at a node for expansion; it is within so many calls.
     fn open(&mut self, open: Open, node: Node, depth: u32) {
         self.is_reached[node.position as usize] = true;
         let within = match self.steps.get(node.position as usize) {
@@ -275,7 +275,7 @@ impl Chart {
         id
     }
 
-    /// Makes a fact and all that follows from it at once: ends of calls, and items behind them.
+    /// Makes a fact and all that follows from it at once: ends of calls, and items after them.
     pub(crate) fn add(&mut self, todo: Todo, tables: &mut Tables, fuel: &Fuel) -> Result<(), InfillError> {
         let mut todos = vec![todo];
         while let Some(Todo { fact, pred, crossing, end }) = todos.pop() {
@@ -323,7 +323,7 @@ impl Chart {
         Ok(())
     }
 
-    /// Lets `waiter` go on where `call` ends, now and later.
+    /// Continues `waiter` where `call` ends, now and later.
     pub(crate) fn wait(
         &mut self,
         call: u32,

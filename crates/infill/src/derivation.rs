@@ -1,11 +1,11 @@
-//! The pass backwards: what of a chart is part of a whole derivation, and one derivation itself.
+//! The backward pass over a chart: which facts are part of a whole derivation, and one derivation itself.
 //!
 //! Theorem. A fact of the chart is marked iff some derivation of a text of the lattice, ending in one of the goals,
 //! contains it; so a token is in a masked position's mask iff a marked crossing of the position reads it.
 //!
 //! Proof. Backs are exactly the last steps of partial derivations, and all calls are made where their callers' items
-//! are, so a chain of backs from a goal down to the beginning, with one for each end on the way, is a
-//! derivation; conversely each derivation is such a chain. For the tokens see `scan`. ∎
+//! are, so a chain of backs from a goal down to the beginning, with one for each end on the way, is a derivation;
+//! conversely each derivation is such a chain. For the tokens see `scan`. ∎
 
 use maskwright_automata::{Fuel, StateId};
 use rustc_hash::FxHashMap;

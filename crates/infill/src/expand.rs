@@ -16,7 +16,7 @@ struct Reached {
     exits: Vec<(Node, u32)>,
     /// The terminal ends where the piece does.
     ends: Option<u32>,
-    /// The terminal goes on behind the piece.
+    /// The terminal continues after the piece.
     entries: Vec<(ResidueId, u32)>,
 }
 

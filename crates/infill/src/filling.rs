@@ -1,4 +1,4 @@
-//! What a text puts where the text was not known, and texts near a known one.
+//! What a found text puts into the unknown places of a lattice.
 
 use maskwright_vocabulary::TokenId;
 
@@ -7,6 +7,6 @@ use maskwright_vocabulary::TokenId;
 pub(crate) enum Filling {
     /// The masked position has the token, or the symbol of the reader that found it.
     Token { position: usize, token: TokenId },
-    /// The free piece goes on with the text.
+    /// The free piece continues with the text.
     Text { position: usize, bytes: Vec<u8> },
 }

@@ -35,7 +35,7 @@ pub struct InfillLimits {
     /// Whether nodes of a lexed lattice with the same future are one, what the lexer watches for after a token, and
     /// rules that one other rule alone refers to. Answers are the same; without it the chart is larger.
     pub merge_alike: bool,
-    /// Whether smaller graphs, with fewer texts or with more, are asked before the whole one of a canvas of a lexed
+    /// Whether smaller graphs, with fewer texts or with more, are searched before the whole one of a canvas of a lexed
     /// grammar. Answers are the same; without it most canvases of large grammars reach the limit.
     pub narrow_first: bool,
     /// Whether what a masked position of a lexed grammar can take is searched for, the best facts first, before the whole chart is made

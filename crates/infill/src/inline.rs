@@ -1,11 +1,12 @@
-//! Rules that one other rule alone refers to become part of it.
+//! Inlines rules that only one other rule refers to.
 //!
-//! The language is the same. A chart begins a rule, and ends it, at every place where its caller comes to it, and grammars
-//! of programming languages have a rule for each level of precedence, each called by the one before. Written into each other they
-//! are one rule, and its states are as few: behind an operand the operators of all levels, whichever came before.
+//! The language is the same. A chart begins and ends a rule at every place where its caller is, and grammars of
+//! programming languages have a rule for each level of precedence, each called by the one before. Inlined into each
+//! other they are one rule, with as few states: after an operand, the operators of all levels follow, whichever came
+//! before.
 //!
-//! Rules that refer to themselves stay, and so do those with several callers, since what is behind each call would be
-//! states of its own.
+//! Recursive rules stay, and so do rules with several callers, because what follows each call would be states of its
+//! own.
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{Expr, ExprId, Grammar, GrammarError, RuleId, Seen};

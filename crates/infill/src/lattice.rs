@@ -1,8 +1,8 @@
-//! The shape of the texts that are asked about, as a finite automaton over bytes.
+//! The texts that have the shape of a question, as a finite automaton over bytes.
 //!
 //! A *lattice* is a sequence of pieces; *boundary* k is the place before piece k, and boundary n is the end. A
-//! [`Node`] is a boundary or a place inside a piece: after some bytes of a fixed text, or within a token, where it
-//! is a *set* of trie nodes, those that the text can be at after the same terminals.
+//! [`Node`] is a boundary or a place inside a piece: after some bytes of a fixed text, or inside a token. Inside a
+//! token it is a *set* of nodes of the token trie, those that the text can be at after the same terminals.
 
 /// About how many bytes tokens of the vocabulary have.
 pub(crate) const BYTES_OF_TOKEN: u32 = 4;
@@ -16,7 +16,7 @@ pub(crate) enum Piece {
     Token,
     /// Any text, the empty one included.
     Free,
-    /// The same, where nobody asks how wide its lines are: a part of lattices with more texts.
+    /// Any text, of which lines may have any widths: a part of lattices with more texts.
     Rough,
     /// No text at all passes here.
     Stop,

@@ -1,18 +1,31 @@
 //! Exact infilling under a context-free grammar: texts of which some parts are known and others are not.
 //!
-//! * [`Canvas`]: a sequence of positions, each a known token or a masked one, as masked diffusion models fill
-//!   them in any order. A mask says which tokens a position can take such that the others can still be filled
-//!   with exactly one token each.
-//! * [`Template`]: fixed pieces of text and holes between them, each hole any text, at most n tokens or exactly
+//! * [`Canvas`]: a sequence of positions, each a known token or a masked one (exactly one token), as masked diffusion
+//!   models fill them in any order.
+//! * [`Template`]: fixed pieces of text with holes between them. A hole takes any text, at most n tokens, or exactly
 //!   n tokens.
 //!
-//! All are a lattice of pieces (`lattice`): a finite automaton over bytes that reads the texts of that shape. A
-//! chart (`chart`) intersects it with the grammar (Bar-Hillel, Perles and Shamir 1961), from the left, as far as the
-//! grammar can come (Earley 1970); a pass backwards from the end marks what is part of a whole derivation, and what is
-//! marked in a masked position is its mask. What a terminal says about the vocabulary does not depend on the
-//! position and is kept (`scan`) by the [`Infiller`], for all canvases and templates of one grammar.
+//! Both answer whether a token may stand at a place, so that the rest can still be filled. The answer is yes, no, or
+//! open at the limit on work. They keep a *witness*, a text that fills them and that an ordinary session has
+//! accepted.
 //!
-//! The README beside this crate's manifest holds the theory, a worked example and the complexity.
+//! The layers, from the question to the text:
+//!
+//! 1. `canvas` and `template` hold what is known, and state a `question`.
+//! 2. `solver` answers it: near the last witness (`near`) if it can, else by searches and refutations of increasing
+//!    size. `masks` does so for all tokens of a place. `tidy` makes the free text of a witness plainer.
+//! 3. A `reader` searches one form of the grammar: `over_bytes` by a chart of the `lattice` (`chart`, `derivation`),
+//!    `lexed` by a chart of the graph that a lexer makes of it. `wide` makes lattices with more texts, which are
+//!    cheap to refute with.
+//! 4. `judge` reads each proposed text in a session. Only what it accepts counts.
+//!
+//! What a terminal says about the vocabulary does not depend on the position. It is computed once (`scan`) and kept
+//! by the [`Infiller`], for all canvases and templates of one grammar.
+//!
+//! Not for text that is written from left to right: a session (`maskwright_engine::Matcher`) is faster there.
+//!
+//! The theory, a worked example and the cost are in `docs/design/infilling.md`; the README of this crate covers
+//! grammars with a lexer.
 
 mod canvas;
 mod chart;

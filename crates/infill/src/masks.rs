@@ -1,10 +1,11 @@
 //! Masks of one masked position, in two stages.
 //!
-//! First tokens are refused by the known text next to the position. Then tokens are proven by windows: a few masked positions around
-//! the position are open, and the rest is as the witness has it. What is proven is the mask. What is neither proven nor refused
-//! then is left to the whole chart, if an exact mask is wanted and the work is within the limit.
+//! First the known text next to the position refutes tokens. Then *windows* prove tokens: the position and a few
+//! masked positions around it are open, and the rest is as in the witness. The proven tokens are the mask. If an
+//! exact mask is wanted, the remaining tokens go to a chart of the whole lattice, up to the limit on work.
 //!
-//! Without a reader of the language itself (the contextual lexer, items that all differ), a session proves tokens one by one.
+//! Without a reader of the language itself (the contextual lexer, items that must differ), a session tries the tokens
+//! one by one.
 
 use maskwright_automata::Fuel;
 use maskwright_engine::Taken;

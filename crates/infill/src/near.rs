@@ -1,4 +1,7 @@
-//! Witnesses, and questions near them: most of a witness as it is, and a few places open.
+//! Witnesses, and questions near them: most places are as in the witness, and a few are open.
+//!
+//! A chart of such a question is small, because nearly all of its text is known. [`Witness::near`] opens places
+//! around what has changed; [`Witness::window`] opens places around a position whose mask is wanted.
 
 use maskwright_engine::Taken;
 use maskwright_vocabulary::{TokenId, Vocabulary};

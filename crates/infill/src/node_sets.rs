@@ -46,7 +46,7 @@ impl NodeSets {
         &self.list[id.0 as usize].0
     }
 
-    /// The bytes by which tokens go on from any of the nodes.
+    /// The bytes by which tokens continue from any of the nodes.
     pub(crate) fn first_bytes(&self, id: NodeSetId) -> ByteSet {
         self.list[id.0 as usize].1
     }

@@ -9,7 +9,7 @@ use crate::reader::{Blocked, Effort, Outcome, Read};
 use crate::tables::Tables;
 use crate::wide::{around, wide};
 
-/// The most neighbourhoods of which the refusals are kept.
+/// For how many neighbourhoods of known text the refuted tokens are kept.
 const MAX_KNOWN: usize = 1024;
 
 impl Read for Tables {

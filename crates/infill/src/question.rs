@@ -1,7 +1,7 @@
-//! What is asked: known and unknown places, and where the text may end.
+//! A question: known and unknown places, and where the text may end.
 //!
-//! A known token can often be read in two ways: as its text, and by its id where the grammar names it. A lattice has one
-//! reading of each. So a question is one lattice for each combination of readings; usually there is one.
+//! A known token can often be read in two ways: as its text, and by its id where the grammar names it. A lattice has
+//! one reading of each. So a question is one lattice for each combination of readings; usually there is one.
 
 use maskwright_engine::Taken;
 use maskwright_vocabulary::{TokenId, Vocabulary, symbol_text};
@@ -32,11 +32,11 @@ pub(crate) enum Place {
 /// See the module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Question {
-    /// Each with the place after the gap that it can be left out for, if it can.
+    /// Each place; if it can be left out, with the place after the gap.
     pub(crate) places: Vec<(Place, Option<u32>)>,
     /// The boundaries where the text may end, ascending.
     pub(crate) ends: Vec<usize>,
-    /// The place that is asked about, if one is: [`Lattice::focus`].
+    /// The place that the question is about, if it is about one: [`Lattice::focus`].
     pub(crate) focus: Option<usize>,
     /// [`Lattice::keeps_text`].
     pub(crate) keeps_text: bool,
@@ -78,7 +78,7 @@ impl Question {
         (lattices, n_lattices <= MAX_LATTICES)
     }
 
-    /// Whether a place that every text passes can have nothing.
+    /// Whether no text passes a place that every text must pass.
     pub(crate) fn is_stopped(&self, reader: &Reader, vocabulary: &Vocabulary) -> bool {
         let first_end = self.ends.first().copied().unwrap_or(0);
         let mut passed = self.places.iter().take(first_end);

@@ -1,8 +1,8 @@
-//! A form of the grammar in which lattices are read, to find texts or to show that there are none.
+//! A form of the grammar in which texts of a lattice are searched for, or shown not to exist.
 //!
-//! An [`Infiller`](crate::Infiller) has one reader or several. What they find is judged by a session ([`crate::judge`]), so a
-//! reader may be of a language that is only near that of the sessions: the JSON Schema with any white space, the Lark grammar with
-//! another lexer. [`Relation`] says what its answers are worth.
+//! An [`Infiller`](crate::Infiller) has one reader or several. A session judges what they find ([`crate::judge`]), so
+//! a reader's language may differ from that of the sessions: the JSON Schema with any white space, the Lark grammar
+//! with another lexer. [`Relation`] says what its answers prove.
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};

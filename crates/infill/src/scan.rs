@@ -35,7 +35,7 @@ pub(crate) struct Scan {
     pub(crate) entries: Box<[ResidueId]>,
 }
 
-/// The tokens behind a [`Scan`]'s `ends` and `entries`.
+/// The tokens after a [`Scan`]'s `ends` and `entries`.
 #[derive(Debug)]
 pub(crate) struct ScanTokens {
     ends: TokenSet,
@@ -136,7 +136,7 @@ struct Found {
 
 #[derive(Default)]
 struct FoundTokens {
-    /// By the state behind them.
+    /// By the state after them.
     by_state: FxHashMap<StateId, Vec<TokenId>>,
     /// Those at whose end the terminal may end.
     ends: Vec<TokenId>,
@@ -162,7 +162,7 @@ impl Tables {
         Ok(scan)
     }
 
-    /// The tokens behind [`scan`](Self::scan).
+    /// The tokens after [`scan`](Self::scan).
     pub(crate) fn scan_tokens(
         &mut self,
         from: NodeSetId,

@@ -1,4 +1,7 @@
 //! A template: fixed pieces of text and holes between them.
+//!
+//! Like a canvas, a template states questions and keeps the last witness. The masks of a hole's next token are exact
+//! unless the limit on work is reached.
 
 use maskwright_automata::Fuel;
 use maskwright_engine::{MaskStatus, Taken, written};
@@ -34,7 +37,7 @@ pub enum Part {
 /// Fixed pieces of text and holes, which together are one word of the grammar's language.
 ///
 /// A hole is written token by token ([`fill_next_token_bitmask`](Template::fill_next_token_bitmask)) and then
-/// [fixed](Template::fix), in any order of the holes; what stands behind a hole counts from its first token on.
+/// [fixed](Template::fix), in any order of the holes; what stands after a hole counts from its first token on.
 ///
 /// ```
 /// use maskwright_automata::{Fuel, Regex};
@@ -165,7 +168,7 @@ impl Template {
         }))
     }
 
-    /// Writes to `mask` the tokens that hole `hole` can go on with after `prefix`, such that the rest of the hole and
+    /// Writes to `mask` the tokens that can follow `prefix` in hole `hole`, such that the rest of the hole and
     /// all other holes can be filled. The EOS tokens are in it if the hole can end after `prefix`. Each of the tokens is proven; if the
     /// status is [`Exact`](MaskStatus::Exact), there are no others.
     ///

@@ -1,7 +1,8 @@
-//! A lattice with more texts and a small graph: where it has none, the lattice has none.
+//! Lattices with more texts and smaller graphs: if such a lattice has no text, the original has none.
 //!
-//! Where any text may stand instead of masked positions, nothing is counted. [`wide`] forgets how many tokens there are, and how wide
-//! lines are in any text; [`rough`] only that. Known text is read as it is.
+//! [`wide`] puts any text in the place of masked positions, so it forgets how many tokens there are, and how wide
+//! lines are in any text. [`rough`] forgets only the widths. [`around`] keeps only the text near a position. Known
+//! text is read as it is.
 
 use crate::lattice::{Lattice, Piece, Step};
 
@@ -40,7 +41,7 @@ pub(crate) fn rough(lattice: &Lattice) -> Lattice {
     Lattice { steps: lattice.steps.iter().map(roughen).collect(), ..lattice.clone() }
 }
 
-/// The known text next to masked position `position` with up to `n_masked` masked positions before it and behind it, and any text
+/// The known text next to masked position `position`, with up to `n_masked` masked positions before and after it, and any text
 /// around that.
 pub(crate) fn around(lattice: &Lattice, position: usize, n_masked: [usize; 2]) -> Lattice {
     let Lattice { steps, ends, .. } = lattice;

@@ -1,4 +1,4 @@
-//! Sets of beginnings by item, as bits.
+//! Sets of beginnings by item, as bits: for each item at a node, the nodes where calls begin that have it there.
 
 use crate::lexed::items::ItemId;
 

@@ -1,4 +1,5 @@
-//! A graph and its chart: what texts it has, what masked positions can take, one way to fill them.
+//! A lexer's graph of a lattice and its chart: whether it has a text, how that fills the unknown places, and what
+//! positions can take.
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;

@@ -1,16 +1,16 @@
-//! The clear boundary: one node for many boundaries between masked positions.
+//! The clear boundary: one node that stands for many boundaries between masked positions.
 //!
-//! After a token of the lexer the next one has not begun, but guards watch that it does not go on: behind a name no letter may
-//! follow, behind `+` no `=`. A masked position hardly minds, since for nearly every terminal the vocabulary has some
-//! token that may stand there (` x` instead of `x`). The *clear boundary* stands for a set of such boundaries, and
-//! takes a walk (see `walks`) iff each of them can, by whatever token.
+//! After a token of the lexer, guards watch that the token does not continue: after a name no letter may follow,
+//! after `+` no `=`. That matters little to a masked position, since for nearly every terminal the vocabulary has
+//! some token that may stand there (` x` instead of `x`). The *clear boundary* stands for a set of such boundaries.
+//! It has a walk (see `walks`) iff each of them has it, by any token.
 //!
-//! Theorem. If the walks (w₁, clear), …, (wₙ, h) lead on from the clear boundary one after the other, then from each
-//! boundary that it stands for n tokens lead to h and give the parser w₁ … wₙ.
+//! Theorem. If the walks (w₁, clear), …, (wₙ, h) form a path from the clear boundary, then from each boundary that it
+//! stands for n tokens lead to h and give the parser w₁ … wₙ.
 //!
 //! Proof. By induction: each of its boundaries has a token for w₁ that leads to another of its boundaries. ∎
 //!
-//! Which boundaries it stands for is a choice: those that follow single terminals, without the ones that would cost
+//! Which boundaries it stands for is a choice: those that follow single terminals, except the ones that would cost
 //! too many walks (after a line comment only a line end can follow).
 
 use std::cmp::Reverse;
@@ -88,7 +88,7 @@ fn usual(from_start: &[Walk], tables: &mut LexedTables) -> Result<HypothesisId, 
     Ok(usual.map_or(HypothesisId::START, |(_, Reverse(boundary))| boundary))
 }
 
-/// By terminal that a token can be as a whole, the best boundary behind it with the same state of the lexer as `base`: a member, or
+/// By terminal that a token can be as a whole, the best boundary after it with the same state of the lexer as `base`: a member, or
 /// one with few guards.
 fn preferred(
     walks: &[Walk],

@@ -1,19 +1,21 @@
-//! A graph made small: the same sequences of terminals on far fewer paths.
+//! Makes a graph small: the same sequences of terminals on far fewer paths.
 //!
-//! Between two masked positions the lexer can be in hundreds of states, and most of them differ in little: behind a name no letter may
-//! follow, but nearly all that a letter could begin there can also come behind a blank. From the end to the beginning, nodes with the
-//! same edges are made one, and of two edges of a node with the same label one is left out if what lies behind the other *simulates* what
-//! lies behind it. Some edges are *told apart* (those whose tokens are asked about): none of them is left out or made one with others.
+//! Between two masked positions the lexer can be in hundreds of states, and most of them differ in little: after a
+//! name no letter may follow, but nearly all that a letter could begin can also follow a blank. From the end to the
+//! beginning, nodes with the same edges are merged. If two edges of a node have the same label, and the target of one
+//! *simulates* the target of the other, the other is dropped. Some edges are *told apart* (those whose tokens the
+//! mask is about): none of them is dropped or merged with others.
 //!
-//! Theorem. A sequence of labels, with the edges that are told apart in their places, is on a path of the graph from the first node to a goal
-//! iff it is on such a path of the compact one; and so is what the parser's contexts are told on the way.
+//! Theorem. A sequence of labels, with the edges that are told apart in their places, is on a path of the graph from
+//! the first node to a goal iff it is on such a path of the compact one. The same holds of the widths and indents
+//! that the parser's contexts see on the way.
 //!
-//! Proof. Simulation keeps labels, whether nodes are boundaries or goals, and where they are in the indentation. What can be read behind an edge
-//! that is left out can be read behind the one that simulates it; the reverse holds since nothing is added. Nodes that are
-//! made one have the same futures. ∎
+//! Proof. Simulation keeps labels, whether nodes are boundaries or goals, and where they are in the indentation. What
+//! follows an edge that is dropped also follows the edge that simulates it; the reverse holds because nothing is
+//! added. Nodes that are merged have the same futures. ∎
 //!
-//! Where edges lead back to other nodes of a position nothing is changed there. An edge from a node to itself is one to *this node*, so two
-//! nodes with such an edge are compared as if it led to the same.
+//! A position whose edges lead back to other nodes of it is left as it is. An edge from a node to itself counts as
+//! one to *this node*, so two nodes with such an edge are compared as if it led to the same.
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
@@ -262,7 +264,7 @@ impl Simulation {
                 && self.above[node as usize].get(place as usize / 64).is_some_and(is_set)
     }
 
-    /// Leaves out the ways behind which less can be read than behind others; how many comparisons that took.
+    /// Leaves out the ways after which less can be read than after others; how many comparisons that took.
     fn prune(&self, ways: &mut Vec<Way>) -> usize {
         let (mut first, mut n_comparisons) = (0, 0);
         let mut kept = Vec::with_capacity(ways.len());

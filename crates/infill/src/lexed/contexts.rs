@@ -1,13 +1,14 @@
-//! What is around a place of a text: its blocks and brackets, as far as the rule that is being read has opened them.
+//! What is open around a place of a text: blocks and brackets, as far as the rule that is being read has opened them.
 //!
-//! Of what was open before a rule began only the innermost matters to it, for rules open and close in pairs
-//! ([`LexedTables::check_pairs`]). So a call of the chart is begun with one width, or within brackets, and an item
-//! knows what its own call has opened since. Most rules are part of one line outside of brackets: no width matters to
-//! them at all, so they are begun with [`Around::Line`], the same call for all widths, and are over where their line is. Of two
-//! [`WIDE`] lines either may be the wider one, and [`ANY_WIDTH`] is what one likes.
+//! Rules open and close blocks in pairs ([`LexedTables::check_pairs`]), so of what was open before a rule began, only
+//! the innermost matters to it. A call of the chart is begun with one width, or inside brackets, and an item knows
+//! what its own call has opened since. Most rules are part of one line outside of brackets: no width matters to them
+//! at all. They are begun with [`Around::Line`], the same call for all widths, and end in the line where they began.
+//! Of two [`WIDE`] lines either may be the wider one, and [`ANY_WIDTH`] fits every width.
 //!
-//! Rejected: one call for all widths, whose end says which widths around it may have. It is exact, and headers have one item
-//! instead of one for each width. But ends are then told apart by the width within, and as many canvases reached the limit.
+//! Rejected: one call for all widths, whose end says which widths around it may have. It is exact, and headers have
+//! one item instead of one for each width. But ends then differ by the width inside, and as many canvases reached the
+//! limit.
 
 use maskwright_grammar::{ExprId, Layout, RuleId, Symbol, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -68,7 +69,7 @@ impl Contexts {
         outermost
     }
 
-    /// The context behind an edge from `node`; `None` if the edge is not for it.
+    /// The context after an edge from `node`; `None` if the edge is not for it.
     pub(crate) fn behind(
         &mut self,
         context: ContextId,
@@ -82,7 +83,7 @@ impl Contexts {
         self.after(context, (indent, graph.widths[node as usize]), label, layout)
     }
 
-    /// The context behind what the parser gets, a terminal or none, where the text is at `indent` and so wide; `None` if it cannot get
+    /// The context after what the parser gets, a terminal or none, where the text is at `indent` and so wide; `None` if it cannot get
     /// that there.
     fn after(
         &mut self,
@@ -201,7 +202,7 @@ impl LexedTables {
     pub(crate) fn rules_in_line(&mut self, layout: &Layout, fuel: &Fuel) -> Result<Vec<bool>, InfillError> {
         let n_rules = self.network.n_rules();
         let mut lines = vec![Lines::Within; n_rules];
-        // By rule, the rules that call it, and whether they read on behind the call.
+        // By rule, the rules that call it, and whether they read on after the call.
         let mut callers = vec![Vec::new(); n_rules];
         for rule in (0..n_rules).map(RuleId::from_index) {
             let body = self.network.body(rule);
@@ -259,7 +260,7 @@ enum Lines {
 }
 
 impl Lines {
-    /// What this and something behind it are, if that is read.
+    /// What this and something after it are, if that is read.
     fn followed(self, is_followed: bool) -> Lines {
         match self {
             Lines::UpToEnd if is_followed => Lines::Several,

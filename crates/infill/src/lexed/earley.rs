@@ -1,9 +1,10 @@
 //! The grammar over the lexer's graph, by Earley's algorithm on a graph instead of a string.
 //!
 //! The *item* (c, s, v) says: in call c (a rule begun at a node), some path from the call's node to node v leads to
-//! state s of the network. (With indentation, a call and an item have a context too, see `contexts`.) The end (c, v) says: the call can be over at v. Items move along edges without a label
-//! unchanged, into tokens that they can read or that may be ignored, and along others by a move of their state. Each
-//! fact keeps the ways in which it follows from others, and those of the first way were made before it.
+//! state s of the network. (With indentation, a call and an item have a context too, see `contexts`.) The end (c, v)
+//! says: the call can be over at v. Along edges without a label items move unchanged, and along labelled edges their
+//! state makes a step. They move only into tokens that they can read or that may be ignored. Each fact keeps the ways
+//! in which it follows from others. The facts of its first way are older than it.
 //!
 //! A fact is *marked* iff it is part of a derivation of a whole text; so a token of the vocabulary is in a position's
 //! mask iff a marked edge of the position reads it. The proof is that of [`crate::derivation`].
@@ -11,9 +12,9 @@
 //! Facts are made only where the next terminal can follow on the lattice. Complexity: O(g n²) facts for n nodes and g
 //! states.
 //!
-//! What follows from a fact may be found in any order: an end and an item that waits for it meet whichever comes
-//! first. The best facts are followed first ([`MERITS`]), so a text is found, where there are many, long before all that could
-//! be made is. [`Earley::search`] stops there, and [`Earley::finish`] goes on.
+//! Facts may be found in any order: a completed call and an item that waits for it are combined when the later of the
+//! two is made. The best facts are expanded first ([`MERITS`]), so a text is found, if there are many, long before
+//! the chart is complete. [`Earley::search`] stops there, and [`Earley::finish`] completes the chart.
 
 use std::collections::BinaryHeap;
 
@@ -70,7 +71,7 @@ struct Call {
     start: NodeIndex,
     /// How many calls it was first made within.
     depth: u32,
-    /// Items that go on where the call ends, each in the given state.
+    /// Items that continue where the call ends, each in the given state.
     waiters: Vec<(u32, ExprId)>,
     ends: Vec<u32>,
 }
@@ -93,7 +94,7 @@ pub(crate) struct Earley {
     pub(crate) facts: Vec<Fact>,
     /// The facts of which it is not known what follows, in each order of [`MERITS`]; some are followed already.
     open: [BinaryHeap<(i64, u32)>; N_ORDERS],
-    /// Which of them is asked next.
+    /// Which of them is used next.
     turn: usize,
     /// The position that the chart is made for, if it is one; then nothing is open but what it has.
     pub(crate) focus: Option<Focus>,
@@ -359,7 +360,7 @@ impl Earley {
         }
     }
 
-    /// The item `pred` goes on in `state` where a call that it waits for has ended.
+    /// The item `pred` continues in `state` where a call that it waits for has ended.
     #[allow(clippy::too_many_arguments, reason = "what happened, and where that is known")]
     fn follow(
         &mut self,
@@ -446,7 +447,7 @@ impl Earley {
         Ok(())
     }
 
-    /// Begins a rule where an item is, which goes on in `next`.
+    /// Begins a rule where an item is; the item continues in `next`.
     fn begin(
         &mut self,
         item: u32,

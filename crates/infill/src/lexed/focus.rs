@@ -1,20 +1,21 @@
-//! What one masked position can take, of those tokens that are asked about.
+//! Which tokens one masked position can take, of a set of tokens in doubt.
 //!
-//! The chart of a canvas is large where many positions are masked, and most of it says nothing about one of them. So it is
-//! made from the position outwards. What leads up to the position is made bit by bit; each fact behind a token that
-//! is still asked about is followed for a while, until it is *marked*: part of a derivation of a whole text. Then
-//! its tokens are allowed and not asked about any more, and neither they nor what is marked is followed again.
+//! If many positions are masked, the chart of a canvas is large, and most of it says nothing about one of them. So it
+//! is made from the position outwards. The part before the position is made step by step. Each fact after a token in
+//! doubt is expanded for a while, until it is *marked*: part of a derivation of a whole text. Then its tokens are
+//! allowed and no longer in doubt, and neither they nor the marked fact is expanded again.
 //!
-//! Where that does not come to an end soon, [`Sweep`] makes all facts of the graph at once.
+//! If that does not end soon, [`Sweep`] makes all facts of the graph at once.
 //!
-//! Theorem. A token is allowed iff it is in the mask of the graph, if [`Earley::advance_focus`] came to the end of its
-//! facts; else what is allowed is in the mask.
+//! Theorem. If [`Earley::advance_focus`] made all of its facts, a token is allowed iff it is in the mask of the
+//! graph. Otherwise the allowed tokens are a subset of that mask.
 //!
-//! Proof. Marks are those of [`crate::lexed::earley`], so what is allowed is in the mask. What is left out changes no
-//! answer: edges of the position whose tokens are known, and what follows from a marked fact behind the position in a call
-//! that was begun before. Who waits for such a call read the same tokens up to its beginning whatever comes after, so what
-//! leads to a marked fact of it is marked through the same waiter. Calls that are begun behind the position are
-//! made as a whole, since others may wait for other ends of them. ∎
+//! Proof. Marks are those of [`crate::lexed::earley`], so each allowed token is in the mask. Two kinds of facts are
+//! left out, and neither changes an answer. The first are edges of the position whose tokens are known. The second is
+//! what follows, after the position, from a marked fact in a call that was begun before the position. An item that
+//! waits for this call has read the same tokens up to the call's beginning, whatever comes after, so whatever leads
+//! to a marked fact of the call is marked through the same item. Calls that begin after the position are made as a
+//! whole, because several items may wait for different ends of them. ∎
 
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use crate::lexed::tables::LexedTables;
 use crate::node_sets::NodeSetId;
 use crate::scan::TokenSet;
 
-/// How many facts behind the position are followed for each fact before it.
+/// How many facts after the position are followed for each fact before it.
 const PATIENCE: usize = 256;
 
 /// After how many facts before the position what is known is taken stock of.
@@ -46,10 +47,10 @@ pub(crate) struct Focus {
     position: u32,
     /// Facts up to the position, by merit, in each order.
     before: [BinaryHeap<(i64, u32)>; N_ORDERS],
-    /// Facts behind it, the same, those of the last fact before it first.
+    /// Facts after it, the same, those of the last fact before it first.
     behind: [BinaryHeap<(u32, i64, u32)>; N_ORDERS],
     generation: u32,
-    /// By edge from `first_edge` on: whether nothing about its tokens is asked.
+    /// By edge from `first_edge` on: whether none of its tokens is in doubt.
     is_known: Vec<bool>,
     first_edge: usize,
 }
@@ -124,7 +125,7 @@ struct Taking {
     from: NodeIndex,
     tokens: Arc<[TokenSet]>,
     index: usize,
-    /// One of its tokens that was asked about when that was last looked at.
+    /// One of its tokens that was in doubt when last checked.
     asked: Option<TokenId>,
 }
 
@@ -133,7 +134,7 @@ impl Taking {
         &self.tokens[self.index]
     }
 
-    /// Whether one of its tokens is asked about.
+    /// Whether one of its tokens is in doubt.
     fn is_asked(&mut self, asked: &[u32]) -> bool {
         if !self.asked.is_some_and(|token| mask_contains(asked, token)) {
             self.asked = self.tokens().common(asked);
@@ -144,9 +145,9 @@ impl Taking {
 
 impl Charted {
     /// Moves tokens that position `position` can take from `asked` to `allowed`; whether all of the tokens that are left can
-    /// not be taken. Stops when nothing is asked any more, or after about `patience` facts.
+    /// not be taken. Stops when no token is in doubt, or after about `patience` facts.
     ///
-    /// The chart must be new, or one that was asked about the same position, and is of no other use afterwards.
+    /// The chart must be new, or have been used for the same position, and is of no other use afterwards.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -159,7 +160,7 @@ impl Charted {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<bool, InfillError> {
-        // Those that may have tokens that are asked about.
+        // Those that may have tokens in doubt.
         let mut takings = self.takings(position, tables, fuel)?;
         if self.chart.focus.is_none() {
             self.chart.focus_on(Focus::new(position), &self.graph);
@@ -312,7 +313,7 @@ impl Charted {
         Ok(takings)
     }
 
-    /// Marks the edges of the position for skipping behind which is none of `asked`.
+    /// Marks the edges of the position that lead to none of `asked`, to skip them.
     fn forget_known(&mut self, position: usize, asked: &[Taking]) {
         let edges = self.graph.at[position].iter().flat_map(|&node| self.graph.edges_of(node));
         let edges: Vec<_> = edges.collect();

@@ -1,20 +1,20 @@
 //! The lattice as the lexer sees it: a graph whose paths are the ways to read its texts as tokens.
 //!
-//! A node is a place of the lattice, a hypothesis of the lexer about the text up to there, and the width of the line in
-//! progress, if that matters. An edge reads at least one byte, or goes round a piece, or is what a line's end does to
-//! blocks; if a token of the lexer that the parser gets ends with it, it is labelled with the token's terminal. The
-//! grammar has no part in this.
+//! A node is a place of the lattice, a hypothesis of the lexer about the text up to there, and the width of the line
+//! in progress, if that matters. An edge reads at least one byte, or skips a piece that can be left out, or is what a
+//! line's end does to blocks. If a token that the lexer passes to the parser ends with the edge, it is labelled with
+//! the token's terminal. The grammar has no part in this.
 //!
 //! Theorem. A text of the lattice that ends at one of `ends` is split by the lexer into tokens whose sequence without
 //! the ignored ones is w iff a path from the first node to a goal has the labels w and reads the text.
 //!
-//! Proof. Of all hypotheses about the text, one that ends at a boundary unrefuted is the lexer's own reading
+//! Proof. Of all hypotheses about the text, one that ends at a boundary and is not refuted is the lexer's own reading
 //! (`hypotheses`); edges are the lexer's steps put together. ∎
 //!
-//! With indentation that holds of the paths that the parser's contexts let pass (`contexts`).
+//! With indentation that holds of the paths that fit the parser's contexts (`contexts`).
 //!
-//! Nodes from which no goal can be come to are marked dead, and for the others the terminals are known that
-//! can be the next one: the parser's lookahead, over the whole lattice.
+//! Nodes from which no goal can be reached are marked dead. For the others the graph knows the terminals that can be
+//! next: the parser's lookahead, over the whole lattice.
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{Tabs, TerminalId};

@@ -1,12 +1,12 @@
 //! What the lexer may be in the middle of.
 //!
-//! A match is a token only if no better one follows further on, so after a match both ways are followed: the token
-//! goes on, or it has ended and a *guard* watches the bytes after it. A [`Hypothesis`] is one such reading: the
+//! A match is a token only if no better one is found further on. So after a match there are two readings: the token
+//! continues, or it has ended and a *guard* watches the bytes after it. A [`Hypothesis`] is one such reading: the
 //! lexer's state in the token in progress, and the guards of tokens before it. It is dropped as soon as a guard
-//! refutes its match; a guard that can refute no more is forgotten. So of all hypotheses about a whole text that
-//! end at a boundary which the end of the text does not refute, exactly one is left, or none: the text's tokens as
-//! the lexer takes them. (With indentation there are several that differ in what they take for granted about blocks and brackets;
-//! the parser lets one of them stand.)
+//! refutes its match; a guard that can refute no more is forgotten. So of all hypotheses about a whole text that end
+//! at a boundary which the end of the text does not refute, at most one is left: the text's tokens as the lexer takes
+//! them. (With indentation there are several that differ in their assumptions about blocks and brackets; the parser
+//! keeps one of them.)
 
 use maskwright_automata::ByteSet;
 use maskwright_grammar::{Layout, TerminalId};

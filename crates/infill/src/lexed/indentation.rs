@@ -1,22 +1,23 @@
 //! Where a reading is in the indentation of a text ([`Layout`]).
 //!
-//! A token of the line's end has a width: the blanks behind its last newline character. What it does to the blocks around depends
-//! on widths that stand far before it, which is the parser's to know (`contexts`). The lexer's part is to count, and to
-//! stop: behind such a token it goes on only when the parser has got the indents and dedents that are due.
+//! A token of the line's end has a width: the number of blanks after its last newline character. What it does to the
+//! blocks around depends on widths of lines far before it. The parser knows those (`contexts`). The lexer's part is
+//! to count, and to stop: after such a token it continues only when the parser has got the indents and dedents that
+//! are due.
 //!
-//! A newline token may go on behind the blanks, as Python's does through comments. Whether another newline character follows, which
-//! makes what was counted worth nothing, is guessed at the first such byte: [`Indent::None`] if one does, [`Indent::Last`] if none does. Else
-//! each comment would be many, by the blanks in it.
+//! A newline token may continue after the blanks, as Python's does through comments. If another newline character
+//! follows, the count is void. Whether one follows is guessed at the first such byte: [`Indent::None`] if one does,
+//! [`Indent::Last`] if none does. Otherwise each comment would have one reading for each number of blanks in it.
 //!
-//! Tabs that count apart ([`Tabs::Apart`]) do not indent here: widths are compared as numbers, which such are not. So no line
-//! outside of brackets begins with one.
+//! Tabs that count apart ([`Tabs::Apart`]) do not indent here: widths are compared as numbers, and theirs are not. So
+//! no line outside of brackets begins with one.
 //!
-//! Widths in hypotheses are relative to where they are stepped from, so there is one hypothesis for all widths; the graph knows the
-//! rest.
+//! Widths in hypotheses are relative to the place where a step begins, so there is one hypothesis for all widths; the
+//! graph knows the rest.
 
 use maskwright_grammar::{Layout, Tabs, TerminalId, blanks_after};
 
-/// A width that is whatever is asked. No text is that wide.
+/// A width that fits every width. No text is that wide.
 pub(crate) const ANY_WIDTH: u32 = u32::MAX;
 
 /// A width greater than those that are counted ([`wide_lines`](crate::lexed::wide_lines)).
@@ -25,7 +26,7 @@ pub(crate) const WIDE: u32 = u32::MAX - 1;
 /// The greatest width.
 pub(crate) const MAX_WIDTH: u32 = u32::MAX - 2;
 
-/// The blanks behind a newline character.
+/// The blanks after a newline character.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Width {
     /// So many more than where one came from.
@@ -95,7 +96,7 @@ pub(crate) enum Indent {
 }
 
 impl Indent {
-    /// Whether the lexer goes on from here.
+    /// Whether the lexer can read on from here.
     pub(crate) fn is_read_on(self) -> bool {
         matches!(self, Indent::None | Indent::Blanks(_) | Indent::Last(_))
     }
@@ -152,7 +153,7 @@ impl Indent {
         }
     }
 
-    /// What the parser may get without any text: a terminal or none, and the place behind it.
+    /// What the parser may get without any text: a terminal or none, and the place after it.
     pub(crate) fn moves(self, layout: &Layout) -> Vec<(Option<TerminalId>, Indent)> {
         match self {
             Indent::Ended(width) => vec![

@@ -1,7 +1,7 @@
-//! The items of a chart without where they begin and where they are: what a call has left to read, and what is open around it.
+//! The items of a chart without their place: what a call has left to read, and what is open around it.
 //!
-//! A [`Sweep`](crate::lexed::sweep::Sweep) keeps sets of beginnings by item, so items have numbers, and what can be done with each is
-//! found out once.
+//! A [`Sweep`](crate::lexed::sweep::Sweep) keeps sets of beginnings by item. So items have numbers, and what can be
+//! done with each is computed once.
 
 use std::ops::Range;
 
@@ -67,9 +67,9 @@ pub(crate) struct Items {
     list: Vec<Item>,
     ids: FxHashMap<Item, ItemId>,
     ways: Vec<Option<Ways>>,
-    /// A terminal, and the item behind it in the same context.
+    /// A terminal, and the item after it in the same context.
     reads: Vec<(TerminalId, ItemId)>,
-    /// What a called rule begins with, and the item behind the call.
+    /// What a called rule begins with, and the item after the call.
     calls: Vec<(ItemId, ItemId)>,
     contexts: Contexts,
 }
@@ -90,7 +90,7 @@ impl Items {
         self.ways(item).call
     }
 
-    /// Whether calls begin with an item, and only they: that of the text as a whole also goes on with it.
+    /// Whether calls begin with an item, and only they: that of the text as a whole also continues with it.
     pub(crate) fn is_call(&self, item: ItemId) -> bool {
         let item = self.list[item.index()];
         !item.is_begun && !item.is_top
@@ -106,7 +106,7 @@ impl Items {
         self.ways(item).calls.clone()
     }
 
-    /// What a call begins with, and the item behind it.
+    /// What a call begins with, and the item after it.
     pub(crate) fn call_at(&self, place: u32) -> (ItemId, ItemId) {
         self.calls[place as usize]
     }
@@ -153,7 +153,7 @@ impl Items {
             && self.may_go_on(item, to, graph, tables)
     }
 
-    /// What is open around an item behind an edge from `node`; `None` if the edge is not for it.
+    /// What is open around an item after an edge from `node`; `None` if the edge is not for it.
     pub(crate) fn behind(
         &mut self,
         item: ItemId,
@@ -188,7 +188,7 @@ impl Items {
         self.ways(item).reads.clone()
     }
 
-    /// A terminal, and the item behind it in the same context.
+    /// A terminal, and the item after it in the same context.
     pub(crate) fn read_at(&self, place: u32) -> (TerminalId, ItemId) {
         self.reads[place as usize]
     }

@@ -1,21 +1,27 @@
 //! Infilling for grammars over the tokens of Lark's basic lexer.
 //!
-//! Two automata are put on top of each other. The lexer reads the lattice and makes a graph whose edges carry
-//! terminals (`graph`), with what it says about one token kept for all positions (`scan`); the grammar parses that
-//! graph (`earley`). Where the lexer needs to look ahead, it carries a guard along (`hypotheses`), so adjacency of
-//! terminals, keywords, `%ignore` and lookahead of any length are part of the graph, and the parser knows nothing
-//! of them. Fixed pieces may begin and end in the middle of a terminal because nodes may be.
+//! Two automata are composed. The lexer reads the lattice and makes a graph whose edges are labelled with terminals
+//! (`graph`); what it says about one token of the vocabulary is kept for all positions (`scan`). The grammar parses
+//! that graph (`earley`). Where the lexer needs to look ahead, it carries a *guard* along (`hypotheses`). So
+//! adjacency of terminals, keywords, `%ignore` and lookahead of any length are part of the graph, and the parser
+//! needs to know nothing of them. Fixed pieces may begin and end in the middle of a terminal, because nodes may lie
+//! there.
 //!
-//! What is read of the graph is held to a regular approximation of the grammar, which knows all of the text to come
+//! Facts of the chart are made only where a regular approximation of the grammar can read the rest of the text
 //! (`approximation`, `outlook`).
 //!
-//! Masked positions make that graph large. So a part of it is asked first (`narrow`, by the steps of `walks` from one
-//! boundary that stands for many, `clear`), then one with more texts (`wide`), and the whole only for what they leave open
-//! (`parse`). A mask is made from its position outwards (`focus`), in windows of whole texts first (`examples`). What a search does not
-//! settle soon is settled by the whole chart at once (`sweep`), of a graph that was made small (`compact`).
+//! Masked positions make the graph large. So a reader (`read`) has three graphs, each for one purpose:
 //!
-//! Where indentation makes tokens, the graph knows how wide each line is (`indentation`), and the parser what is open around a rule
-//! that it begins (`contexts`).
+//! * the *narrow* graph (`narrow`) has part of the texts; it finds texts. It is made of `walks` between *clear*
+//!   boundaries (`clear`);
+//! * graphs of lattices with more texts ([`crate::wide`]) refute;
+//! * the whole graph settles the rest.
+//!
+//! A mask is made from its position outwards (`focus`). What that does not settle soon, the whole chart at once
+//! settles (`sweep`), on a graph that was made small (`compact`).
+//!
+//! Where indentation makes tokens, the graph knows how wide each line is (`indentation`), and the parser knows which
+//! block or bracket is open around a rule that it begins (`contexts`).
 
 mod approximation;
 mod beginnings;

@@ -1,12 +1,12 @@
-//! A part of the graph of a lattice with few nodes between masked positions.
+//! The narrow graph: a part of a lattice's graph with few nodes between masked positions.
 //!
-//! Within a run of masked positions the lexer can be in the middle of nearly anything, which makes the whole graph large
-//! and is hardly ever needed to fill the run. The *narrow* graph reads masked positions by walks (`walks`): within a run it has
-//! the clear boundary, and hypotheses that can go on as long as one likes. Of a long run only the positions
-//! next to its ends give the parser anything.
+//! Inside a run of masked positions the lexer can be in the middle of nearly anything. That makes the whole graph
+//! large, and is hardly ever needed to fill the run. The *narrow* graph reads masked positions by walks (`walks`):
+//! inside a run it has the clear boundary, and hypotheses that can continue without limit (a name, a comment). Of a
+//! long run only the positions next to its ends give the parser anything.
 //!
-//! All its paths stand for paths of the whole graph, by the theorem of [`crate::lexed::clear`]. So what is found in
-//! it is possible, and what is not must be asked of the whole one.
+//! All its paths stand for paths of the whole graph, by the theorem of [`crate::lexed::clear`]. So a text that it has
+//! is a text of the lattice. A text that it lacks may still exist.
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{Tabs, blanks_after};
@@ -20,7 +20,7 @@ use crate::lexed::tables::LexedTables;
 /// How many positions at each end of a long run give the parser something.
 const N_OPEN: usize = 8;
 
-/// How far from a position that is asked about characters may be cut by the ends of tokens.
+/// How far from the position of the question tokens may end inside a character.
 const N_CLOSE: usize = 3;
 
 /// The most widths that a narrow graph takes from its text, and some that nearly all texts have.
@@ -32,9 +32,9 @@ const USUAL_WIDTHS: [u32; 3] = [0, 4, 8];
 pub(crate) enum Reading {
     /// All.
     Whole,
-    /// Walks to where another masked position goes on; of any text, lines that are as wide as usual.
+    /// Walks to where another masked position can continue; of any text, lines that are as wide as usual.
     Inner,
-    /// The same, and into characters and the like, and into what is watched while it goes on.
+    /// The same, and into the middle of characters, and into tokens that a guard watches while they continue.
     Open,
     /// The same, each boundary apart.
     Near,

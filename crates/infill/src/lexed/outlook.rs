@@ -1,7 +1,9 @@
-//! A lexer's graph, and the grammar's approximation over it: what may go on where, and which edges are on no path.
+//! The grammar's approximation over a lexer's graph: which states can read on at a node, and which edges are on no
+//! path.
 //!
-//! Both are fixpoints, one from the goals to the beginning and one from the beginning to the goals. Positions are taken in
-//! order; within one a second pass is needed only where edges go back to nodes that were made before, as in any text.
+//! Both are fixpoints, one from the goals to the beginning and one from the beginning to the goals. Positions are
+//! taken in order. A second pass over a position is needed only where edges lead back to earlier nodes of it, as in
+//! pieces of any text.
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, RuleId};
@@ -12,7 +14,7 @@ use crate::lexed::graph::{Edge, Graph, NodeIndex};
 use crate::lexed::tables::LexedTables;
 
 impl Graph {
-    /// Whether a rule that is being read, with `state` left of it, may go on from a node to the end.
+    /// Whether a rule that is being read, with `state` left of it, can be read on from a node to the end.
     pub(crate) fn may_go_on(
         &self,
         node: NodeIndex,
@@ -23,7 +25,7 @@ impl Graph {
         self.futures.get(node as usize).is_none_or(|&future| tables.may_go_on(future, rule, state))
     }
 
-    /// Learns which states of the grammar's approximation may go on at each node, from the end to the beginning. Nodes where none
+    /// Computes which states of the grammar's approximation can read on at each node, from the end to the beginning. Nodes where none
     /// may are dead.
     ///
     /// # Errors
@@ -74,7 +76,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Takes out the edges that are on no path from the beginning to a goal that the grammar's approximation lets pass.
+    /// Removes the edges that are on no path from the beginning to a goal that the grammar's approximation lets pass.
     ///
     /// # Errors
     /// If a limit is reached.

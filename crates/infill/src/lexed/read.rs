@@ -1,7 +1,8 @@
 //! The reader of grammars over the tokens of a lexer.
 //!
-//! The whole graph of a lattice with masked positions can be large. So a part of it is searched first ([`narrow`]): what is found there is
-//! possible. And a graph of more texts ([`wide`]) refutes: what it does not have is impossible.
+//! The whole graph of a lattice with masked positions can be large. So a search looks at a part of it first
+//! ([`narrow`]): a text found there is a text of the lattice. A graph of a lattice with more texts ([`wide`])
+//! refutes: if it has no text, the lattice has none.
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;

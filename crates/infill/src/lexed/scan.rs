@@ -1,9 +1,10 @@
 //! What one hypothesis of the lexer says about one token, or about any text: the rows of infilling lexed grammars.
 //!
-//! A scan starts at a set of trie nodes (the text may be within a token of the vocabulary already), and stops where a
-//! token of the lexer ends, or the token of the vocabulary does. It does not depend on the position, and is computed
-//! once for a vocabulary and a grammar. The theorem of [`crate::scan`] holds as it stands: the trie nodes of a set
-//! were all reached by every path to it, so all tokens behind a leap can be taken.
+//! A scan starts at a set of trie nodes (the text may already be inside a token of the vocabulary), and stops where a
+//! token of the lexer ends, or the token of the vocabulary does. It does not depend on the position, so it is
+//! computed once for a vocabulary and a grammar. A *leap* is such a stop inside a token of the vocabulary. The
+//! theorem of [`crate::scan`] holds here too: every path to a set of trie nodes reaches each of its nodes, so all
+//! tokens after a leap can be taken.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,13 +20,13 @@ use crate::lexed::tables::{LexedTables, MAX_FREE_SCANS};
 use crate::node_sets::NodeSetId;
 use crate::scan::TokenSet;
 
-/// What the parser gets on the way, and the hypothesis behind it.
+/// What the parser gets on the way, and the hypothesis after it.
 pub(crate) type Leap = (Option<TerminalId>, HypothesisId);
 
 /// Where a hypothesis can be after at least one byte. The lists are sorted and distinct.
 #[derive(Debug, Default)]
 pub(crate) struct TokenScan {
-    /// A token of the lexer ends, and the token of the vocabulary goes on from one of the nodes.
+    /// A token of the lexer ends, and the token of the vocabulary continues from one of the nodes.
     pub(crate) exits: Vec<(Leap, NodeSetId)>,
     /// The token of the vocabulary ends, and one of the lexer with it or not.
     pub(crate) ends: Vec<Leap>,
@@ -36,7 +37,7 @@ pub(crate) struct TokenScan {
 pub(crate) struct FreeScan {
     /// A token of the lexer ends, at a boundary; each with the boundary before what is ignored, if the leap has that.
     pub(crate) exits: Vec<(Leap, HypothesisId)>,
-    /// The token goes on.
+    /// The token continues.
     pub(crate) inside: Vec<HypothesisId>,
 }
 
@@ -95,7 +96,7 @@ impl LexedTables {
         Ok(scan)
     }
 
-    /// The tokens behind each of [`TokenScan::ends`].
+    /// The tokens after each of [`TokenScan::ends`].
     pub(crate) fn scan_tokens(
         &mut self,
         from: NodeSetId,
@@ -155,7 +156,7 @@ impl LexedTables {
         Ok((found, parts))
     }
 
-    /// Adds what one more byte from `node` does to `hypothesis` to `found`, and where the token of the lexer goes on to `within`.
+    /// Adds what one more byte from `node` does to `hypothesis` to `found`, and where the token of the lexer continues to `within`.
     fn read_byte(
         &mut self,
         node: TrieNodeId,
@@ -238,10 +239,10 @@ impl LexedTables {
         Ok(found)
     }
 
-    /// Where the token in progress can come to by any text of at least one byte: the leaps at its ends, and the
+    /// What the token in progress can reach by any text of at least one byte: the leaps at its ends, and the
     /// hypotheses within it.
     ///
-    /// Within any text something that is ignored can always be put behind a token, so the many ends with guards can be one
+    /// Within any text something that is ignored can always be put after a token, so the many ends with guards can be one
     /// (`separators`).
     ///
     /// Widths of lines up to `counted` are counted, or none are.
@@ -309,7 +310,7 @@ impl LexedTables {
         Ok(Outcome { next, ..outcome })
     }
 
-    /// A text behind a leap of [`free_scan`](Self::free_scan), or to a hypothesis within the token.
+    /// A text after a leap of [`free_scan`](Self::free_scan), or to a hypothesis within the token.
     pub(crate) fn free_text(
         &mut self,
         from: HypothesisId,
@@ -363,7 +364,7 @@ impl LexedTables {
     }
 }
 
-/// The bytes on the way from one hypothesis to another, by what each was come to from.
+/// The bytes on the way from one hypothesis to another, by the predecessor of each.
 pub(crate) fn bytes_from(
     from: HypothesisId,
     to: HypothesisId,

@@ -1,18 +1,22 @@
-//! What can be put behind a token so that nothing watches it any more.
+//! Ignored text that can follow a token so that no guard of the token matters any more.
 //!
-//! Behind a token *guards* watch that it does not go on, and that makes as many boundaries as there are sets of guards. A free piece
-//! may put something ignored behind each token, as a blank, and then is where nothing watches but the guard of the blank. So
-//! of all boundaries in one state of the lexer it needs only the one without guards, the *unguarded* boundary U.
+//! After a token, *guards* watch that it does not continue, so there are as many boundaries as sets of guards. In a
+//! piece of any text something ignored, such as a blank, can follow each token; then only the guard of the blank is
+//! left. So of all boundaries in one state of the lexer, such a piece needs only the one without guards, the
+//! *unguarded* boundary U.
 //!
-//! Theorem. Let B be a boundary, w ignored tokens, and R the hypotheses that w leads to from B. If R simulates U (each step from U,
-//! by whatever byte and with whatever label, R can make too, to where again it simulates; and where the text may end it may
-//! in R), the texts of all paths from U have their labels behind B and w too. And no reading of B is lost by taking U in its place.
+//! Theorem. Let B be a boundary, w ignored tokens, and R the hypotheses that w leads to from B. Suppose R simulates
+//! U: each step from U, by any byte and with any label, R can make too, to hypotheses that again simulate the target;
+//! and where the text may end after U, it may end after R. Then the texts of all paths from U have their labels after
+//! B and w too. And no reading of B is lost by taking U in its place.
 //!
-//! Proof. The first by induction over the bytes. For the second, U and B differ in guards alone, and guards only ever refuse. ∎
+//! Proof. The first by induction over the bytes. For the second, U and B differ in guards alone, and guards only ever
+//! refute. ∎
 //!
-//! A blank behind a blank is one token with it, so R has to be more than the boundary at the end of w: what is in progress there as well.
+//! A blank after a blank is one token with it, so R has to be more than the boundary at the end of w: what is in
+//! progress there as well.
 //!
-//! In the same way an ignored token needs not be read at all if what it began at simulates what is behind it.
+//! In the same way an ignored token need not be read at all if the place where it began simulates what follows it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,7 +30,7 @@ use crate::lexed::indentation::Indent;
 use crate::lexed::scan::{Leap, bytes_from};
 use crate::lexed::tables::LexedTables;
 
-/// How many texts are tried behind a boundary.
+/// How many texts are tried after a boundary.
 const MAX_TRIED: usize = 8;
 
 /// How many pairs a simulation may have.
@@ -58,7 +62,7 @@ impl LexedTables {
         Ok(found)
     }
 
-    /// Whether an ignored token that leads from one boundary to another need not be read: all that comes behind it can come in its place.
+    /// Whether an ignored token that leads from one boundary to another need not be read: all that comes after it can come in its place.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -135,7 +139,7 @@ impl LexedTables {
         Ok(reached)
     }
 
-    /// What a byte can do to some hypotheses: what the parser gets, and the hypothesis behind; sorted.
+    /// What a byte can do to some hypotheses: what the parser gets, and the hypothesis after; sorted.
     fn steps(&mut self, from: &[HypothesisId], byte: u8, fuel: &Fuel) -> Result<Vec<Leap>, InfillError> {
         let mut steps = Vec::new();
         for &at in from {

@@ -1,21 +1,24 @@
 //! The whole chart of a graph at once, by sets of beginnings: which edges are part of a derivation of a whole text.
 //!
-//! What [`earley`](crate::lexed::earley) makes fact by fact, best ones first, is made here by two sweeps over the nodes. For each node and
-//! item (what a call has left to read) there is one set: the nodes where calls begin that have that item here. Forward, an edge or the end of a call
-//! moves whole sets; backward, of each set is kept what is *used*: part of a derivation of a whole text. A search that finds a text soon
-//! is faster; where all must be known (a token that nothing takes, the masks of all positions) this takes a hundredth of the time.
+//! [`earley`](crate::lexed::earley) makes facts one by one, best ones first. Two sweeps over the nodes make the same
+//! facts here. For each node and item (what a call has left to read) there is one set: the nodes where calls begin
+//! that have that item here. Forward, an edge or the end of a call moves whole sets. Backward, each set keeps what is
+//! *used*: part of a derivation of a whole text. A search that finds a text soon is faster; where all facts are
+//! needed (a token that no text has, the masks of all positions) this takes a hundredth of the time.
 //!
 //! Theorem. An edge is in [`Sweep::is_used`] iff it is marked in a finished chart of the same graph.
 //!
-//! Proof. Forward, s is in the set of item i at node v iff the fact (call begun at s, i, v) is in the chart: both are closed under the same
-//! steps. Nodes come in an order in which edges lead on, so what leads to a node is known when it is visited, and who waits for the calls that are
-//! over there: they were begun before, or have read nothing. Each beginning of a call that is over at a node is told once to those
-//! who wait, which may add others. One who was begun where the call was (a *corner*) is taken in with the call. Where edges
-//! lead back within a position, the position is gone through until no entry changes. Backward the same, in reverse, for the
-//! relation "is in a derivation of a whole text": of an edge, if what is behind it is; of a call that is over, if what is behind it for one that waits is.
-//! Of what waits for a call that was begun later more may be used then, so beginnings are gone through as they are numbered, along edges, and again
-//! where edges lead back. What waits lies where the call begins; within a position that may be a node that was visited, so
-//! such a position is gone through until neither entries nor what waits gain. ∎
+//! Proof. Forward, s is in the set of item i at node v iff the fact (call begun at s, i, v) is in the chart: both are
+//! closed under the same steps. Nodes come in an order in which edges point forward, so all predecessors of a node
+//! are done when it is visited, and so are the items that wait for calls that end there: these calls were begun
+//! before, or have read nothing. Each beginning of a call that ends at a node is passed once to the items that wait
+//! for it, which may add others. An item that waits in a call that began where the awaited call did (a *corner*) is
+//! handled together with that call. If edges lead back within a position, the position is visited until no entry
+//! changes. Backward the same, in reverse, for the relation "is in a derivation of a whole text": an edge is, if what
+//! follows it is; a call that ends is, if what follows it is, for an item that waits for it. Items that wait for a
+//! call begun later may become used by that call, so beginnings are visited in the order of their numbers, along
+//! edges, and again where edges lead back. An item that waits lies where the call begins. Within a position that may
+//! be a node that was visited already, so such a position is visited until neither entries nor waiting items gain. ∎
 //!
 //! Complexity: O(g n² / 64) words for n nodes and g items, and O(g n²) ends of calls.
 
@@ -87,7 +90,7 @@ impl Entry {
 struct Waiter {
     /// What the call begins with.
     callee: ItemId,
-    /// The item behind the call.
+    /// The item after the call.
     next: ItemId,
     /// The calls that have the item there.
     row: Row,
@@ -130,10 +133,10 @@ impl Sweep {
     }
 }
 
-/// Calls that are made where their caller begins: what is behind such a call has the caller's beginning, whichever that is.
+/// Calls that begin where their caller begins. What follows such a call has the caller's beginning, whichever that is.
 #[derive(Debug)]
 struct Corner {
-    /// The item of the caller behind the call.
+    /// The item of the caller after the call.
     next: ItemId,
     /// Where callers begin that make the call there.
     at: Bits,
@@ -166,7 +169,7 @@ struct Sweeper<'s> {
     waiters_at: Vec<(u32, u32)>,
     /// How many beginnings are those of nodes that are not visited again.
     n_settled: u32,
-    /// The items that go on where calls are over, for some beginnings of these in a word, and where those are.
+    /// The items that continue where calls end, for some beginnings of these calls in a word, and where those are.
     joint: Vec<(ItemId, Row)>,
     joint_at: FxHashMap<(ItemId, u32, u64), Range<u32>>,
     joining: Sets,
@@ -178,9 +181,9 @@ struct Sweeper<'s> {
     used_apart: FxHashSet<u32>,
     /// What is kept of items with which calls begin, by item.
     calls: Vec<Calls>,
-    /// By item, the calls that it is behind as the caller begins with them: what they begin with, and the number of the corner.
+    /// By item, the calls that it follows and that its own call begins with: what they begin with, and the number of the corner.
     corners: Vec<Vec<(ItemId, usize)>>,
-    /// The number of each corner among those of its call, by what the call begins with and what is behind it.
+    /// The number of each corner among those of its call, by what the call begins with and what follows it.
     corner_numbers: FxHashMap<(ItemId, ItemId), usize>,
     /// Of the node that is being visited: by item, what is there, or what of it is used.
     sets: Sets,
@@ -189,7 +192,7 @@ struct Sweeper<'s> {
     open: Sets,
     /// The beginnings of calls that waiters must be told of, as words, and how many words may be other than zero.
     begins: (Vec<u64>, usize),
-    /// By item, whether it can go on at the node of that number, plus one.
+    /// By item, whether it can read on at the node of that number, plus one.
     passes: Vec<(u32, bool)>,
     /// The beginnings from which edges lead back to them, or to ones with lower numbers; and whether more calls from there are used.
     loops: Bits,
@@ -405,7 +408,7 @@ impl<'s> Sweeper<'s> {
         Some(word)
     }
 
-    /// Those who wait for the calls at some beginnings of a word go on at a node where those are over.
+    /// Continues the items that wait for the calls at some beginnings of a word, at a node where these calls end.
     fn tell_waiters(&mut self, node: u32, call: ItemId, word: usize, bits: u64) -> Result<(), InfillError> {
         // Whoever waits at a node that is still gone through may become more.
         let n_settled = (self.n_settled as usize).saturating_sub(word * 64).min(64);
@@ -431,7 +434,7 @@ impl<'s> Sweeper<'s> {
         Ok(())
     }
 
-    /// An item behind a call goes on at a node, for the beginnings of a row; how many words that was.
+    /// Continues an item after a call at a node, for the beginnings of a row; returns the number of words.
     fn go_on(&mut self, node: u32, next: ItemId, row: Row) -> Result<usize, InfillError> {
         if !self.can_go_on(next, node)? {
             return Ok(0);
@@ -444,8 +447,8 @@ impl<'s> Sweeper<'s> {
         Ok(row.len as usize)
     }
 
-    /// All who wait for the calls at some beginnings of a word, those that go on alike as one: places in `joint`. The same beginnings are
-    /// asked for at node after node.
+    /// All items that wait for the calls at some beginnings of a word, equal ones merged: places in `joint`. The same beginnings are
+    /// needed at node after node.
     fn joint_waiters(
         &mut self,
         node: u32,
@@ -480,7 +483,7 @@ impl<'s> Sweeper<'s> {
         Ok(joint)
     }
 
-    /// Those who wait at `begin` for a call.
+    /// The items that wait at `begin` for a call.
     fn waiters_for(&self, call: ItemId, begin: u32) -> Range<usize> {
         let (first, last) = self.waiters_at[begin as usize];
         let waiters = &self.waiters[first as usize..last as usize];
@@ -518,7 +521,7 @@ impl<'s> Sweeper<'s> {
         self.spend(node, 1 + n_words / WORDS_OF_UNIT)
     }
 
-    /// Whether an item can go on at a node.
+    /// Whether an item can read on at a node.
     fn can_go_on(&mut self, item: ItemId, node: u32) -> Result<bool, InfillError> {
         if self.passes.len() <= item.index() {
             self.passes.resize(item.index() + 1, (0, false));
@@ -531,7 +534,7 @@ impl<'s> Sweeper<'s> {
         Ok(self.passes[item.index()].1)
     }
 
-    /// Begins the calls that the items at a node make. Of those that wait: what the call begins with, the item, and the item behind it; sorted.
+    /// Begins the calls that the items at a node make. Returns of each waiting item what its call begins with, the item, and the item after the call; sorted.
     fn begin_calls(&mut self, node: u32) -> Result<Vec<(ItemId, ItemId, ItemId)>, InfillError> {
         let mut waiters = Vec::new();
         let (number, member) = (self.number[node as usize], self.compact.member(node));
@@ -569,7 +572,7 @@ impl<'s> Sweeper<'s> {
         Ok(waiters)
     }
 
-    /// The corner of calls that `next` is behind.
+    /// The corner of calls that `next` follows.
     fn corner(&mut self, callee: ItemId, next: ItemId) -> &mut Corner {
         let corners = &mut self.calls[callee.index()].corners;
         let number = *self.corner_numbers.entry((callee, next)).or_insert(corners.len());

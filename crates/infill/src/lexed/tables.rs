@@ -1,4 +1,5 @@
-//! What canvases and templates of one lexed grammar and vocabulary share.
+//! What canvases and templates of one lexed grammar and vocabulary share: network, lexer, scans, walks, refutations
+//! by known text.
 
 use std::sync::Arc;
 
@@ -44,7 +45,7 @@ pub(crate) struct LexedTables {
     pub(crate) n_terminals: usize,
     /// Whether nodes of a graph with the same future are made one.
     pub(crate) merge_alike: bool,
-    /// Whether smaller graphs are asked before the whole one.
+    /// Whether smaller graphs are searched before the whole one.
     pub(crate) narrow_first: bool,
     /// Whether masks are searched for before all facts are made at once.
     pub(crate) search_first: bool,
@@ -55,7 +56,7 @@ pub(crate) struct LexedTables {
     pub(crate) parts: FxHashMap<(TrieNodeId, HypothesisId), Arc<Part>>,
     pub(crate) tokens: FxHashMap<(NodeSetId, HypothesisId), Arc<[TokenSet]>>,
     pub(crate) free_scans: FxHashMap<(HypothesisId, Option<u32>), Arc<FreeScan>>,
-    /// The most blanks of a token, if that was asked.
+    /// The most blanks of a token, once computed.
     pub(crate) most_blanks: Option<u32>,
     /// By boundary, the one without guards that something ignored leads to, and that.
     pub(crate) separators: FxHashMap<HypothesisId, Option<Parted>>,
@@ -159,7 +160,7 @@ impl LexedTables {
         Ok(self.approximation.as_mut().and_then(Option::as_deref_mut))
     }
 
-    /// Whether a rule that is being read, with `state` left of it, may go on to the end where the states of `future` do.
+    /// Whether a rule that is being read, with `state` left of it, can be read on to the end where the states of `future` can.
     pub(crate) fn may_go_on(&self, future: StatesId, rule: RuleId, state: ExprId) -> bool {
         self.may_go_on_in(future, self.number_in_approximation(rule, state))
     }
@@ -188,7 +189,7 @@ impl LexedTables {
         self.is_ignored[terminal.index()]
     }
 
-    /// Whether a text may end at a hypothesis, or at all that the clear boundary stands for; blocks are closed behind that.
+    /// Whether a text may end at a hypothesis, or at all that the clear boundary stands for; blocks are closed after that.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -221,7 +222,7 @@ impl LexedTables {
         Ok(allowed)
     }
 
-    /// Takes out of `asked` the tokens that a position cannot take, seen from the text around it.
+    /// Removes from `asked` the tokens that the text around a position refutes.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -239,7 +240,7 @@ impl LexedTables {
             let position = around.focus.unwrap_or(0);
             let mut charted = Charted::asking(&around, &[], (position, &mut unknown), self, fuel)?;
             if !charted.decide(position, &mut unknown, &mut allowed, N_AROUND, self, fuel)? {
-                // What is not refused by then is not asked again.
+                // What is not refuted by then is not tried again.
                 allowed.iter_mut().zip(&unknown).for_each(|(allowed, unknown)| *allowed |= unknown);
             }
         }
@@ -251,7 +252,7 @@ impl LexedTables {
         Ok(())
     }
 
-    /// The terminals that a state can go on with.
+    /// The terminals that can be next in a state.
     pub(crate) fn first(&mut self, state: ExprId, fuel: &Fuel) -> Result<&Firsts, InfillError> {
         if !self.state_first.contains_key(&state) {
             let mut direct = TerminalSet::new();

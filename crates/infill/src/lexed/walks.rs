@@ -1,15 +1,15 @@
 //! What one token of the vocabulary can do to a hypothesis: the *walks* from it.
 //!
-//! A walk is the terminals that the parser gets of a token, and the hypothesis behind it. A masked position does not care which
-//! of the many tokens with the same walk it takes, and for whether something is possible a few walks are enough:
+//! A walk is the sequence of terminals that a token gives the parser, and the hypothesis after it. Many tokens share
+//! a walk, and a masked position can take any of them. A few walks are enough to find a text:
 //!
-//! * between two masked positions those to a *clear* boundary (`clear`), and into what can go on as long as one
-//!   likes (a name, a comment, a text in quotes): [`Walks::inner`]. Next to a position that is asked about, some more
+//! * between two masked positions those to a *clear* boundary (`clear`), and into what can continue without limit (a
+//!   name, a comment, a quoted text): [`Walks::inner`]. Next to the position that a question is about, some more
 //!   ([`Walks::open`], [`Walks::near`]);
 //! * before known text all: [`Walks::last`].
 //!
-//! A graph of such walks is a part of the graph of a lattice, so what is possible in it is possible; what is not in
-//! it may be possible all the same. Walks are made once for a vocabulary and a grammar.
+//! A graph of such walks is a part of the graph of a lattice, so what is possible in it is possible. What is not in
+//! it may still be possible. Walks are made once for a vocabulary and a grammar.
 
 use std::sync::Arc;
 
@@ -30,15 +30,15 @@ const MAX_LABELS: usize = 6;
 /// The most walks from one hypothesis.
 const MAX_WALKS: usize = 1 << 14;
 
-/// The terminals of a token, and the hypothesis behind it.
+/// The terminals of a token, and the hypothesis after it.
 pub(crate) type Walk = (Box<[TerminalId]>, HypothesisId);
 
 /// Walks from one hypothesis, as trees of their terminals.
 #[derive(Debug, Default)]
 pub(crate) struct Walks {
-    /// Those to [`HypothesisId::CLEAR`] and to what can go on as long as one likes.
+    /// Those to [`HypothesisId::CLEAR`] and to what can continue without limit.
     pub(crate) inner: WalkTree,
-    /// The same, and into characters and the like, and into what is watched while it goes on.
+    /// The same, and into the middle of characters, and into tokens that a guard watches while they continue.
     pub(crate) open: WalkTree,
     /// The same, but to each of the boundaries that the clear one stands for.
     pub(crate) near: WalkTree,
@@ -55,7 +55,7 @@ pub(crate) struct WalkTree {
 /// A node of a [`WalkTree`], after some of the terminals.
 #[derive(Debug, Default)]
 pub(crate) struct WalkNode {
-    /// Another terminal, with more of the token behind it.
+    /// Another terminal, with more of the token after it.
     pub(crate) exits: Vec<(TerminalId, u32)>,
     /// The end of the token, and the terminal that ends with it.
     pub(crate) ends: Vec<(Option<TerminalId>, HypothesisId)>,
@@ -130,7 +130,7 @@ impl LexedTables {
     }
 
     /// Whether a walk may lead into a token in progress while tokens before it are watched. With indentation a comment at the end of a text
-    /// is one, behind which no newline may come; elsewhere there are as many as ways to read comments as something else.
+    /// is one, after which no newline may come; elsewhere there are as many as ways to read comments as something else.
     fn goes_on_watched(&mut self, to: HypothesisId) -> Result<bool, InfillError> {
         Ok(self.hypotheses.layout().is_some()
             && (self.hypotheses.is_steady(to)? || self.hypotheses.is_nearly_steady(to)?))
@@ -169,7 +169,7 @@ impl LexedTables {
         Ok(all)
     }
 
-    /// A token that does a walk from a hypothesis, and the hypothesis behind it. If the walk leads to the clear boundary, that is
+    /// A token that does a walk from a hypothesis, and the hypothesis after it. If the walk leads to the clear boundary, that is
     /// one of those that it stands for. `None` if there is no such token.
     ///
     /// # Errors

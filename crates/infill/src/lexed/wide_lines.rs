@@ -1,14 +1,14 @@
-//! How wide lines are whose width is their own choice.
+//! Gives real widths to lines whose width is free.
 //!
-//! Lines of any text may be as wide as they like. Those that are wider than all lines of the other pieces can be
-//! ([`Graph::counted`](crate::lexed::graph::Graph)) are all [`WIDE`] in the graph: of two, either may be the wider one, and they may be
-//! alike.
+//! Lines of any text may have any width. Those that are wider than all lines of the other pieces can be
+//! ([`Graph::counted`](crate::lexed::graph::Graph)) are all [`WIDE`] in the graph: of two, either may be the wider
+//! one, or they may be equal.
 //!
 //! Theorem. A path whose contexts fit has a text with real widths.
 //!
-//! Proof. Each wide line has some any text in which a blank can be repeated (free scans demand that), since the other pieces have no
-//! line that wide. So each can have any width that is great enough: blocks get greater ones the deeper they
-//! are, and the other lines that of the block that the path has them in. ∎
+//! Proof. Each wide line has some any text in which a blank can be repeated (free scans require that), since the
+//! other pieces have no line that wide. So each can have any width that is great enough: blocks get greater widths
+//! the deeper they are, and other lines get the width of the block that the path has them in. ∎
 //!
 //! This module does that to a text that a path was made to.
 
@@ -109,7 +109,7 @@ impl LineEnds {
     }
 }
 
-/// Puts `n` blanks into one of the texts of `candidates`: behind a blank if there is one, else behind a newline character.
+/// Puts `n` blanks into one of the texts of `candidates`: after a blank if there is one, else after a newline character.
 fn put_blanks(fillings: &mut [Filling], candidates: &[usize], n: usize) {
     let place = |bytes: &[u8]| {
         let line = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);

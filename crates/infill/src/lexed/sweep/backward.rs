@@ -101,7 +101,7 @@ impl Sweeper<'_> {
         Ok(has_changed)
     }
 
-    /// Uses the beginnings of `entry` that are used behind an edge; whether there are any.
+    /// Uses the beginnings of `entry` that are used after an edge; whether there are any.
     fn use_common(&mut self, entry: Entry, behind: Entry) -> bool {
         let used = &self.used[behind.used as usize..(behind.used + behind.row.len) as usize];
         let mut behind = self.words[behind.row.range()].iter().zip(used).peekable();
@@ -150,7 +150,7 @@ impl Sweeper<'_> {
         }
         self.use_added(node, &ending)?;
         let calls: Vec<ItemId> = self.ended.touched().to_vec();
-        // Who waits for a call was begun before it, so one pass is enough, but where edges lead back.
+        // An item that waits for a call was begun before it, so one pass is enough, except where edges lead back.
         loop {
             self.has_looped = false;
             for begin in begins.iter() {
@@ -194,7 +194,7 @@ impl Sweeper<'_> {
         }
     }
 
-    /// Uses the calls that what was added is behind, where their callers begin with them.
+    /// Uses the calls that are followed by what was added, if their callers begin with them.
     fn use_added(&mut self, node: u32, ending: &FxHashMap<ItemId, Vec<Entry>>) -> Result<(), InfillError> {
         let mut n_words = 0;
         while let Some((next, word, bits)) = self.added.pop() {
@@ -213,7 +213,7 @@ impl Sweeper<'_> {
         self.spend(node, 1 + n_words / WORDS_OF_UNIT)
     }
 
-    /// Uses what waits for a call that is over at a node, as far as it is used behind that; whether some is.
+    /// Uses the items that wait for a call that ends at a node, as far as they are used after it; whether some are.
     fn use_waiters(&mut self, node: u32, call: ItemId, begin: u32) -> Result<bool, InfillError> {
         let from = self.nodes[begin as usize] as usize;
         let mut is_used = false;
