@@ -1,24 +1,24 @@
 //! The answers to questions, and the strategies that find them.
 //!
-//! A question has three answers. *Yes*, with a witness that the judge has accepted. *No*, if a reader that has all texts has
-//! none that fits. *Open*, if the work for one question ends before that.
+//! A question has three answers. *Yes*: there is a witness, which the judge has accepted. *No*: a reader whose language
+//! contains the whole language has no text that fits. *Open*: the strategies, or the work for one question, ended
+//! before that.
 //!
-//! The strategies, in their order ([`STAGES`]), each asked of each reader:
+//! The strategies, in their order ([`STAGES`]). Each is tried with each reader:
 //!
-//! | strategy | what it does | what it can answer |
+//! | strategy | what it does | can answer |
 //! |---|---|---|
-//! | the witness itself | only what is known now is exchanged | yes |
-//! | the places | one before each end of the text is of nothing that any text has | no |
-//! | the known beginning | a session reads the text before the first unknown place | no |
-//! | near the witness | opens a few places around what is known now | yes |
-//! | search, with known text kept | the best facts first, where a text is likely; no unknown text makes known text part of a comment or string | yes |
-//! | search | the best facts first, where a text is likely | yes |
-//! | refute near | any text instead of all but the known text next to the place that is asked about, and a few masked positions | no |
+//! | exchange | puts the known tokens into the last witness | yes |
+//! | known beginning | a session reads the text before the first unknown place | no |
+//! | places | looks for a known token that is part of no text, before each end of the text | no |
+//! | near the witness | opens a few places around what has changed | yes |
+//! | search, known text kept | best facts first; no unknown text makes known text part of a comment or string | yes |
+//! | search | best facts first, where a text is likely | yes, no |
 //! | refute | any text instead of runs of masked positions | no |
-//! | the whole | the same search everywhere | yes, no |
+//! | whole search | the same search everywhere | yes, no |
 //!
-//! Where the judge refuses a text of a reader, the place of the refusal gets another token that a session allows there, and the
-//! search goes on from there ([`Solver::mend`]).
+//! If the judge refuses a text of a reader, it is mended: at the place of the refusal, or before it, another token is
+//! taken that a session allows, and the search is repeated from there ([`Solver::mend`]).
 
 use maskwright_automata::Fuel;
 use maskwright_engine::Taken;

@@ -1,7 +1,8 @@
-//! Texts of free places as people write them: nothing where nothing is needed, and one space instead of other blanks and comments.
+//! Makes the free text of a witness plain: nothing where nothing is needed, one space instead of other blanks and
+//! comments.
 //!
-//! Searches put any ignored text between tokens, such as `/**/`. What is left out or exchanged here changes no token of the lexer that has
-//! known text in it, and the judge accepts the result.
+//! Searches put any ignored text between tokens, such as `/**/`. A change is kept only if the lexer reads all known text
+//! as the same tokens as before, and the judge accepts the result.
 
 use std::ops::Range;
 
