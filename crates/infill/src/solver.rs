@@ -12,6 +12,7 @@
 //! | known beginning | a session reads the text before the first unknown place | no |
 //! | places | looks for a known token that is part of no text, before each end of the text | no |
 //! | near the witness | opens a few places around what has changed | yes |
+//! | refute nearby | any text in the place of all but the known text around the place of the question | no |
 //! | search, known text kept | best facts first; no unknown text makes known text part of a comment or string | yes |
 //! | search | best facts first, where a text is likely | yes, no |
 //! | refute | any text instead of runs of masked positions | no |
