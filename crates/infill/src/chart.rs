@@ -4,9 +4,10 @@
 //! node to node v leads to state s of the network. The end (c, v) says: the call can be over at v, at least one byte
 //! after its beginning. A residue at a boundary is a call as well: its ends are the places where the terminal can
 //! end, shared by all that reach the boundary within that residue. Each fact keeps its *backs*, the ways in which it
-//! follows from others, for the pass backwards (`derivation`).
+//! follows from others, for the backward pass (`derivation`).
 //!
-//! What follows from a fact may be found in any order: an end and an item that waits for it meet whichever comes first.
+//! Facts may be found in any order: an end and an item that waits for it are combined when the later of the two is
+//! made.
 //! The best facts are expanded first ([`WEIGHTS`]), so one text is found long before the chart is complete.
 //! [`Chart::search`] stops there, and [`Chart::finish`] goes to the end.
 //!
