@@ -34,7 +34,7 @@ impl Verdict {
 
 /// Lark's parsers, both with the basic lexer.
 #[derive(Serialize, Deserialize, Debug, Clone, PartialEq, Eq)]
-pub(super) struct LarkVerdicts {
+pub(crate) struct LarkVerdicts {
     /// `None` if the LALR parser cannot be made of the grammar.
     pub(super) lalr: Option<Verdict>,
     /// Of the Earley parser; `None` where the LALR parser settles it: where that accepts, and where no token matches.
@@ -43,7 +43,7 @@ pub(super) struct LarkVerdicts {
 
 impl LarkVerdicts {
     /// Whether the text is in the language.
-    pub(super) fn is_accepting(&self) -> bool {
+    pub(crate) fn is_accepting(&self) -> bool {
         [&self.lalr, &self.earley].into_iter().flatten().any(Verdict::is_accepting)
     }
 
@@ -54,7 +54,7 @@ impl LarkVerdicts {
 }
 
 /// A running process.
-pub(super) struct LarkJudge {
+pub(crate) struct LarkJudge {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -65,7 +65,7 @@ impl LarkJudge {
     ///
     /// # Errors
     /// If it does not start, or Lark does not take the grammar.
-    pub(super) fn start(python: &Path, grammar: &Path, is_indented: bool) -> anyhow::Result<LarkJudge> {
+    pub(crate) fn start(python: &Path, grammar: &Path, is_indented: bool) -> anyhow::Result<LarkJudge> {
         let mut child = Command::new(python)
             .args(["-c", SCRIPT])
             .arg(grammar)
@@ -84,7 +84,7 @@ impl LarkJudge {
         Ok(judge)
     }
 
-    pub(super) fn judge(&mut self, text: &str) -> anyhow::Result<LarkVerdicts> {
+    pub(crate) fn judge(&mut self, text: &str) -> anyhow::Result<LarkVerdicts> {
         writeln!(self.input, "{}", json!({"text": text})).context("the process of Lark has ended")?;
         let answer = self.answer()?;
         let verdict = |key: &str| {
@@ -114,7 +114,7 @@ impl Drop for LarkJudge {
 ///
 /// # Errors
 /// If none can be made.
-pub(super) fn python_with_lark(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+pub(crate) fn python_with_lark(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(given) = given {
         return Ok(given.to_path_buf());
     }

@@ -30,9 +30,11 @@ use serde_json::json;
 use crate::data;
 use crate::log::{Log, LogArguments};
 use crate::table::{render, shortened};
-use judge::{LarkJudge, LarkVerdicts, Verdict, python_with_lark};
+pub(crate) use judge::{LarkJudge, python_with_lark};
+use judge::{LarkVerdicts, Verdict};
 use reading::Reader;
-use subjects::{BUILT_IN, PUBLISHED, Subject, Text, reason_to_refuse};
+pub(crate) use subjects::Subject;
+use subjects::{BUILT_IN, PUBLISHED, Text, reason_to_refuse};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Arguments {

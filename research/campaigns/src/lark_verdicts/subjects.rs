@@ -19,20 +19,20 @@ pub(super) const BUILT_IN: [&str; 3] = ["sql", "smiles", "cpp"];
 const REFUSED: &str = include_str!("../../../../testdata/lark/refused.tsv");
 
 /// A text of the data.
-pub(super) struct Text {
+pub(crate) struct Text {
     /// Its file or line.
-    pub(super) name: String,
-    pub(super) text: String,
+    pub(crate) name: String,
+    pub(crate) text: String,
     /// What the list of verdicts says of it: `accept`, or `reject:` and the name of what Lark raises.
-    pub(super) listed: Option<String>,
+    pub(crate) listed: Option<String>,
 }
 
 /// A grammar with its texts.
-pub(super) struct Subject {
-    pub(super) name: &'static str,
+pub(crate) struct Subject {
+    pub(crate) name: &'static str,
     /// The file of a published grammar.
-    pub(super) file: Option<PathBuf>,
-    pub(super) texts: Vec<Text>,
+    pub(crate) file: Option<PathBuf>,
+    pub(crate) texts: Vec<Text>,
 }
 
 impl Subject {
@@ -40,7 +40,7 @@ impl Subject {
     ///
     /// # Errors
     /// If something cannot be read.
-    pub(super) fn read(name: &'static str) -> anyhow::Result<Subject> {
+    pub(crate) fn read(name: &'static str) -> anyhow::Result<Subject> {
         let data = data::shared().join("data");
         let file = PUBLISHED.contains(&name).then(|| data.join("grammars").join(format!("{name}.lark")));
         let texts = match name {
@@ -54,7 +54,7 @@ impl Subject {
     }
 
     /// Whether Python's indentation is part of the grammar.
-    pub(super) fn is_indented(&self) -> bool {
+    pub(crate) fn is_indented(&self) -> bool {
         self.name == "python"
     }
 
@@ -62,7 +62,7 @@ impl Subject {
     ///
     /// # Errors
     /// If it is not taken.
-    pub(super) fn compile(
+    pub(crate) fn compile(
         &self,
         compiler: &Compiler,
         lexer: LexerKind,
