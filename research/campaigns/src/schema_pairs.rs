@@ -109,8 +109,8 @@ fn judge_schema(seed: u64, compiler: &Compiler, entry: &mut Entry) -> anyhow::Re
     let judge = Judge::new(&schema)?;
     let mut config = SchemaConfig::default();
     config.property_order = PropertyOrder::Any;
-    let compiled = compiler
-        .compile(&GrammarSource::json_schema(schema.to_string(), config), &CompileOptions::default());
+    let compiled =
+        compiler.compile(&GrammarSource::json_schema(schema.to_string(), config), &CompileOptions::default());
     let grammar = match compiled {
         Ok(compiled) => {
             entry.n_taken += 1;
