@@ -9,10 +9,14 @@ use std::sync::Arc;
 use maskwright_engine::{MaskStatus, Taken};
 use maskwright_vocabulary::{TokenId, mask_insert, mask_words};
 
+use crate::masks::NEAR_WORK;
 use crate::near::Witness;
 use crate::question::{Place, Question};
 use crate::solver::{Answer, Solver};
 use crate::{Error, InfillError, Infiller};
+
+/// The most witnesses that are kept of tokens that were asked about, and of canvases before a change.
+const MAX_FOUND: usize = 64;
 
 /// What may follow the end of a canvas's text.
 ///
@@ -172,6 +176,12 @@ impl Canvas {
         &self.positions
     }
 
+    /// How many ids the vocabulary has.
+    #[doc(hidden)]
+    pub fn n_vocab(&self) -> usize {
+        self.solver.infiller.vocabulary().n_vocab()
+    }
+
     /// How many positions are masked.
     pub fn n_masked(&self) -> usize {
         self.positions.iter().filter(|position| position.is_none()).count()
@@ -242,35 +252,33 @@ impl Canvas {
             Known::Possible(witness) => Some(&**witness),
             Known::Impossible | Known::Open => None,
         };
+        let work = if exact { self.solver.infiller.limits().work } else { NEAR_WORK };
         let longer = match witness.filter(|witness| witness.end <= position) {
             // It says nothing of texts that reach the position.
             Some(witness) => {
                 let mut longer = question.clone();
                 longer.ends.retain(|&end| end > position);
-                match self.solver.answer(&longer, Some(witness))? {
-                    Answer::Yes(longer) => Some(longer),
-                    Answer::No | Answer::Open => None,
-                }
+                Some(self.solver.answer_within(&longer, Some(witness), work)?)
             }
             None => None,
         };
-        let near = longer.as_ref().or(witness);
-        let (proven, mut is_exact) = self.solver.mask(&question, position, near, exact)?;
+        let near = match &longer {
+            Some(Answer::Yes(longer)) => Some(longer),
+            _ => witness,
+        };
+        let (proven, mut is_exact) = match longer {
+            Some(Answer::No) => (vec![0; needed], true),
+            _ => self.solver.mask(&question, position, near, exact)?,
+        };
         mask[..needed].copy_from_slice(&proven);
         for TokenId(blank) in self.config.blanks() {
             mask[blank as usize / 32] &= !(1 << (blank % 32));
         }
-        // After the end of the text, and of the witness.
-        if let Some(witness) = witness.filter(|witness| is_masked && witness.end < self.positions.len()) {
-            let tokens = self.filled(witness);
-            if witness.end <= position {
-                tokens[position].iter().for_each(|&token| mask_insert(mask, token));
-            } else if let Some(Taken::Token(token)) = self.parts(witness).get(position) {
-                mask_insert(mask, *token);
-            }
+        for witness in witness.into_iter().chain(near).filter(|_| is_masked) {
+            self.filled(witness)[position].iter().for_each(|&token| mask_insert(mask, token));
         }
         for (asked, tokens) in self.tails() {
-            match self.ask(position, asked)? {
+            match self.ask_within(position, asked, work)? {
                 Verdict::Yes => tokens.iter().for_each(|&token| mask_insert(mask, token)),
                 Verdict::No => {}
                 Verdict::Open => is_exact = false,
@@ -347,6 +355,11 @@ impl Canvas {
 
     /// Whether the canvas can be filled with `token` at `position`; if so, how is kept until the next change.
     fn ask(&mut self, position: usize, token: TokenId) -> Result<Verdict, InfillError> {
+        self.ask_within(position, token, u64::MAX)
+    }
+
+    /// The same with at most so much work.
+    fn ask_within(&mut self, position: usize, token: TokenId, work: u64) -> Result<Verdict, InfillError> {
         if self.found_with(position, token).is_some() {
             return Ok(Verdict::Yes);
         }
@@ -355,8 +368,13 @@ impl Canvas {
         }
         let mut question = self.question(Some((position, Some(token))));
         question.focus = Some(position);
-        Ok(match self.solver.answer(&question, self.witness.as_deref())? {
+        let before = self.witness.as_deref();
+        let work = work.min(self.solver.work_of_question(before.is_some()));
+        Ok(match self.solver.answer_within(&question, before, work)? {
             Answer::Yes(witness) => {
+                if self.found.len() == MAX_FOUND {
+                    self.found.remove(0);
+                }
                 self.found.push((position, token, Arc::new(witness)));
                 Verdict::Yes
             }
@@ -374,6 +392,10 @@ impl Canvas {
         let before = std::mem::replace(&mut self.positions[position], to);
         let known = std::mem::replace(&mut self.known, known);
         self.undo.push(Change { position, before, known });
+        // What is known of a canvas long ago can be found out again.
+        if let Some(long_ago) = self.undo.len().checked_sub(MAX_FOUND + 1) {
+            self.undo[long_ago].known = None;
+        }
         self.found.clear();
         self.remember();
     }
@@ -408,13 +430,16 @@ impl Canvas {
         witness.parts(&self.question(None), known).unwrap_or_default()
     }
 
-    /// The tokens that end a text or follow its end: of some that do the same one to ask about, and all of them.
+    /// The tokens that end a text or follow its end, in groups that can stand in the same places.
     fn tails(&self) -> Vec<(TokenId, Vec<TokenId>)> {
-        let eos: Vec<TokenId> =
-            self.solver.infiller.vocabulary().eos_token_ids().iter().map(|&id| TokenId(id)).collect();
-        let padding = self.config.padding.filter(|padding| !eos.contains(padding));
-        let groups = [eos, padding.into_iter().collect()];
-        groups.into_iter().filter_map(|group: Vec<TokenId>| Some((*group.first()?, group))).collect()
+        let infiller = &self.solver.infiller;
+        let eos = infiller.vocabulary().eos_token_ids().iter().map(|&id| TokenId(id));
+        // One that the grammar names can stand within a text as well.
+        let (named, eos): (Vec<TokenId>, Vec<TokenId>) = eos.partition(|&token| infiller.names(token));
+        let padding =
+            self.config.padding.filter(|padding| !eos.contains(padding) && !named.contains(padding));
+        let alone = named.into_iter().chain(padding).map(|token| vec![token]);
+        alone.chain([eos]).filter_map(|group| Some((*group.first()?, group))).collect()
     }
 
     /// The positions as a question, with one of them replaced.

@@ -121,6 +121,8 @@ impl Infiller {
             match reader {
                 Ok(reader) => readers.push(reader),
                 Err(error) if error.is_cancelled() => return Err(error),
+                // Its masks would be found one token at a time instead.
+                Err(error) if error.is_limit() && relation == Relation::Same => return Err(error),
                 Err(error) => refused = refused.or(Some(error)),
             }
         }
@@ -191,6 +193,13 @@ impl Infiller {
     /// What looks for texts.
     pub(crate) fn readers(&self) -> &[Reader] {
         &self.0.readers
+    }
+
+    /// Whether the grammar names a token by its id.
+    pub(crate) fn names(&self, token: TokenId) -> bool {
+        let names =
+            |reader: &Reader| reader.named.as_ref().is_some_and(|named| named.symbol(token).is_some());
+        self.readers().iter().any(names)
     }
 
     /// The vocabulary that masks are over.

@@ -78,7 +78,6 @@ impl Judge {
         let mut mask = vec![0; mask_words(vocabulary.n_vocab())];
         if self.read(parts)? == parts.len() {
             self.session.fill_mask(&mut mask).map_err(InfillError::session)?;
-            vocabulary.eos_token_ids().iter().for_each(|&id| mask[id as usize / 32] &= !(1 << (id % 32)));
         }
         Ok(mask)
     }

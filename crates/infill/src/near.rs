@@ -3,7 +3,7 @@
 //! A chart of such a question is small, because nearly all of its text is known. [`Witness::near`] opens places
 //! around what has changed; [`Witness::window`] opens places around a position whose mask is wanted.
 
-use maskwright_engine::Taken;
+use maskwright_engine::{Taken, TextPart, text_parts};
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
 use crate::filling::Filling;
@@ -67,7 +67,16 @@ impl Witness {
         let mut parts = Vec::with_capacity(self.end);
         for ((place, way_round), here) in question.places.iter().zip(&self.places) {
             parts.push(match (place, here) {
-                (Place::Text(text), _) | (Place::Free, Some(Place::Text(text))) => Taken::Bytes(text.clone()),
+                (Place::Text(text), _) => Taken::Bytes(text.clone()),
+                (Place::Free, Some(Place::Text(text))) => {
+                    parts.extend(text_parts(text).map(|part| match part {
+                        TextPart::Text(text) => Taken::Bytes(text.into()),
+                        TextPart::Symbol(symbol) => {
+                            Taken::Token(reader.token_of(vocabulary.symbol(symbol), blanks, vocabulary))
+                        }
+                    }));
+                    continue;
+                }
                 (&Place::Token(token), _) => Taken::Token(token),
                 (&Place::Read(id), _) | (Place::Masked, &Some(Place::Read(id))) => {
                     Taken::Token(reader.token_of(id, blanks, vocabulary))
@@ -89,9 +98,13 @@ impl Witness {
     ) -> Witness {
         let mut witness = self.clone();
         for (here, (place, _)) in witness.places.iter_mut().zip(&question.places) {
-            if let (&Place::Token(token), Some(Place::Read(id) | Place::Token(id))) = (place, &here)
-                && !reader.is_read_as(token, *id, vocabulary)
-            {
+            let is_same = match (place, &here) {
+                (&Place::Token(token), Some(Place::Read(id) | Place::Token(id))) => {
+                    reader.is_read_as(token, *id, vocabulary)
+                }
+                (place, _) => matches!(place, Place::Masked | Place::Free),
+            };
+            if !is_same {
                 *here = Some(place.clone());
             }
         }

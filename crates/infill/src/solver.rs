@@ -56,7 +56,7 @@ const STAGES: [Stage; 10] = [
     Stage::Refute(30_000),
     Stage::Search(Effort::Likely(200_000)),
     Stage::Refute(500_000),
-    Stage::Search(Effort::Whole(500_000)),
+    Stage::Search(Effort::Whole(usize::MAX)),
 ];
 
 /// How many facts are made near a witness, and how many more for each place.
@@ -104,8 +104,25 @@ impl Solver {
         question: &Question,
         before: Option<&Witness>,
     ) -> Result<Answer, InfillError> {
-        let parts = if before.is_some() { QUESTION_PART } else { 1 };
-        let fuel = Fuel::new(self.infiller.limits().work / parts);
+        self.answer_within(question, before, self.work_of_question(before.is_some()))
+    }
+
+    /// The work of a question, which is near a witness or not.
+    pub(crate) fn work_of_question(&self, is_near: bool) -> u64 {
+        self.infiller.limits().work / if is_near { QUESTION_PART } else { 1 }
+    }
+
+    /// The same with so much work.
+    ///
+    /// # Errors
+    /// If the judge fails other than by a limit.
+    pub(crate) fn answer_within(
+        &mut self,
+        question: &Question,
+        before: Option<&Witness>,
+        work: u64,
+    ) -> Result<Answer, InfillError> {
+        let fuel = Fuel::new(work);
         if let Some(witness) = before
             && self.is_accepted(question, witness)?
         {
@@ -261,19 +278,17 @@ impl Solver {
         let infiller = self.infiller.clone();
         let vocabulary = infiller.vocabulary();
         let mut tried: Vec<(Vec<Taken>, TokenId)> = Vec::new();
-        for _ in 0..N_MENDED {
+        for _ in 0..N_MENDED + question.n_unknown() {
             let reader = &infiller.readers()[witness.reader];
             let Some(parts) = witness.parts(question, (reader, &self.blanks, vocabulary)) else { break };
             let Judgement::Refused(n_read) = self.judge.judge(&parts)? else {
                 return Ok(Answer::Yes(witness));
             };
             // Parts are places wherever none is left out.
-            if parts.len() < witness.end {
-                break;
-            }
+            let Some(last) = parts.len().checked_sub(1).filter(|_| parts.len() == witness.end) else { break };
             let is_masked = |&at: &usize| matches!(question.places[at].0, Place::Masked);
             let mut next = None;
-            for at in (0..=n_read.min(parts.len() - 1)).rev().filter(is_masked).take(N_MENDED) {
+            for at in (0..=n_read.min(last)).rev().filter(is_masked).take(N_MENDED) {
                 let before = &parts[..at];
                 let mask = self.judge.mask_after(before)?;
                 let was_tried = |token: TokenId| {

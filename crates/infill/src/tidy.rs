@@ -10,7 +10,7 @@ use crate::InfillError;
 use crate::near::Witness;
 use crate::question::{Place, Question};
 use crate::reader::LexerToken;
-use crate::solver::Solver;
+use crate::solver::{Solver, within_limits};
 
 /// The most changes that are tried on one text.
 const MAX_TRIED: usize = 256;
@@ -131,7 +131,8 @@ impl Solver {
     }
 
     fn tokens(&self, witness: &Witness, text: &[u8]) -> Result<Option<Vec<LexerToken>>, InfillError> {
-        self.infiller.readers()[witness.reader].tables().tokens(text)
+        let tokens = within_limits(self.infiller.readers()[witness.reader].tables().tokens(text))?;
+        Ok(tokens.flatten())
     }
 
     fn whole(&self, question: &Question, witness: &Witness) -> Whole {

@@ -132,3 +132,16 @@ fn the_work_of_a_call_is_limited() {
         assert!(canvas.is_possible().unwrap_err().is_limit());
     }
 }
+
+/// A regular text of a thousand tokens has a million facts.
+#[test]
+fn long_regular_canvases_are_decided() {
+    let vocabulary = vocabulary(&[b"a", b"b"]);
+    let letters = maskwright_automata::Regex::bytes([b'a', b'b'].into_iter().collect()).star();
+    let grammar = maskwright_grammar::Grammar::from_regex(letters);
+    let infiller = Infiller::new(&grammar, vocabulary, Default::default(), &Fuel::unlimited()).unwrap();
+    let mut positions = vec![None; 1_200];
+    positions.push(Some(TokenId(0)));
+    let mut canvas = Canvas::new(&infiller, &positions, CanvasConfig::default()).unwrap();
+    assert!(canvas.is_possible().unwrap());
+}

@@ -95,7 +95,8 @@ impl CompiledGrammar {
         // Made without the lock: `options` may have a token whose watch calls foreign code.
         let fuel = options.fuel(self.limits.compile_fuel);
         let limits = self.limits.infill();
-        let (parsed, near) = (self.source.read(&fuel)?.0, self.source.near(&fuel)?);
+        let parsed = self.source.read(&fuel)?.0;
+        let near = self.source.near(&options.fuel(self.limits.compile_fuel))?;
         let near = near.iter().map(|(grammar, relation)| (Form::OverBytes(grammar), *relation));
         // In the order in which they are asked.
         let forms: Vec<(Form<'_>, Relation)> = match &parsed {

@@ -103,8 +103,18 @@ impl CanvasConstraint for GrammarCanvas {
     }
 
     fn allows(&mut self, position: usize, ids: &[u32]) -> Result<Vec<Verdict>, ConstraintError> {
-        let tokens: Vec<TokenId> = ids.iter().map(|&id| TokenId(id)).collect();
-        self.0.allows(position, &tokens).map_err(failed)
+        // A model can have more ids than its vocabulary has tokens.
+        let n_vocab = self.0.n_vocab();
+        let mut verdicts = Vec::with_capacity(ids.len());
+        for token in ids.iter().map(|&id| TokenId(id)) {
+            let known = if token.index() < n_vocab {
+                self.0.allows(position, &[token]).map_err(failed)?
+            } else {
+                vec![]
+            };
+            verdicts.push(known.first().copied().unwrap_or(Verdict::No));
+        }
+        Ok(verdicts)
     }
 
     fn fill_mask(
@@ -122,7 +132,8 @@ impl CanvasConstraint for GrammarCanvas {
     }
 
     fn set(&mut self, position: usize, id: u32) -> Result<bool, ConstraintError> {
-        self.0.set(position, TokenId(id)).map_err(failed)
+        let token = TokenId(id);
+        Ok(token.index() < self.0.n_vocab() && self.0.set(position, token).map_err(failed)?)
     }
 
     fn unset(&mut self, position: usize) -> Result<(), ConstraintError> {

@@ -254,7 +254,7 @@ impl<'a, 'c> Fill<'a, 'c> {
         for _ in 0..self.config.tokens_per_step.min(picks.len()) {
             let mut pick = self.surest(logits, &mut picks)?;
             if !self.put(pick)? {
-                // A mask is proven by other means than a token.
+                // The mask is sure that a text has the token, and the search for one has reached its limit.
                 pick = self.given_pick(logits, pick.position)?;
                 let Pick { position, id, .. } = pick;
                 if !self.put(pick)? {
@@ -285,8 +285,15 @@ impl<'a, 'c> Fill<'a, 'c> {
         if let Some(logit) = row.get_mut(self.mask_id as usize) {
             *logit = f32::NEG_INFINITY;
         }
-        let no_logit = Kind::NoLogitForPosition { index: self.index, position, n_allowed: row.len() };
-        let id = self.sampler.sample(&row).ok_or(no_logit)?;
+        let id = match self.sampler.sample(&row) {
+            Some(id) => id,
+            // Any token is as good.
+            None if self.constraint.is_some() => return self.given_pick(logits, position),
+            None => {
+                let n_allowed = row.len();
+                return Err(Kind::NoLogitForPosition { index: self.index, position, n_allowed }.into());
+            }
+        };
         let confidence = probability(self.row(logits, position), id);
         self.statistics.sample += clock.elapsed();
         Ok(Pick { position, id, confidence, is_checked: self.constraint.is_none() })
