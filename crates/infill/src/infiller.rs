@@ -9,7 +9,7 @@ use maskwright_lexing::LarkTerminal;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
 use crate::lexed::LexedTables;
-use crate::reader::{Reader, Relation};
+use crate::reader::{Reader, Relation, Unread};
 use crate::right_recursion::repeat_tails;
 use crate::tables::Tables;
 use crate::{Error, InfillError};
@@ -102,7 +102,8 @@ impl Infiller {
     /// first asks.
     ///
     /// # Errors
-    /// The error of the first form, if none can be read (see [`Infiller::lexed`]); or if the work is cancelled through `fuel`.
+    /// If a limit is reached before a form is read, or the work is cancelled through `fuel`. Where no form can be read (a rule that opens a
+    /// block or bracket and leaves it open), sessions alone decide, and many questions are left open.
     #[doc(hidden)]
     pub fn of(
         sessions: &Arc<EngineGrammar>,
@@ -126,8 +127,11 @@ impl Infiller {
                 Err(error) => refused = refused.or(Some(error)),
             }
         }
-        if let Some(error) = refused.filter(|_| readers.is_empty()) {
-            return Err(error);
+        if readers.is_empty() {
+            match refused {
+                Some(error) if error.is_limit() => return Err(error),
+                _ => readers.push(Reader::new(None, Relation::Near, Box::new(Unread))),
+            }
         }
         Ok(Infiller(Arc::new(Shared { sessions: sessions.clone(), limits, readers })))
     }
@@ -152,8 +156,7 @@ impl Infiller {
     /// says how. Takes time linear in the rules, and in the states of the lexer.
     ///
     /// # Errors
-    /// If the grammar declares terminals that `layout` does not make, or has a rule that opens a block or a bracket of `layout` and leaves it
-    /// open (or closes one that it has not opened); if no token sequence is in its language, a terminal cannot
+    /// If the grammar declares terminals that `layout` does not make, no token sequence is in its language, a terminal cannot
     /// be had, a limit is reached, or the work is cancelled through `fuel`.
     ///
     /// ```

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use maskwright_engine::{EngineGrammar, Matcher, Taken};
-use maskwright_vocabulary::mask_words;
+use maskwright_vocabulary::{TokenId, mask_words};
 
 use crate::InfillError;
 
@@ -67,6 +67,28 @@ impl Judge {
             self.accepted.push(part.clone());
         }
         Ok(parts.len())
+    }
+
+    /// The fewest tokens with which the parts are a text, without one that ends it; `None` if the parts are refused, or no tokens spell the
+    /// rest of a text.
+    ///
+    /// # Errors
+    /// If the session reaches a limit.
+    pub(crate) fn finished(&mut self, parts: &[Taken]) -> Result<Option<Vec<TokenId>>, InfillError> {
+        if self.read(parts)? < parts.len() {
+            return Ok(None);
+        }
+        let mut tokens = match self.session.finish() {
+            Ok(tokens) => tokens,
+            Err(error) if error.is_limit() || error.is_cancelled() => {
+                return Err(InfillError::session(error));
+            }
+            Err(_) => return Ok(None),
+        };
+        if tokens.last().is_some_and(|&last| self.session.grammar().vocabulary().is_eos(last)) {
+            tokens.pop();
+        }
+        Ok(Some(tokens))
     }
 
     /// The tokens that can follow the parts, as bits of a mask of the model's width; empty if the parts are refused.

@@ -112,6 +112,42 @@ pub(crate) trait Read: Send {
     fn blocked(&mut self, lattice: &Lattice, fuel: &Fuel) -> Result<Blocked, InfillError>;
 }
 
+/// A form that cannot be read: it finds nothing and refutes nothing, so only sessions say anything.
+pub(crate) struct Unread;
+
+impl Read for Unread {
+    fn search(&mut self, _: &Lattice, _: Effort, _: &Fuel) -> Result<Outcome, InfillError> {
+        Ok(Outcome::Unknown)
+    }
+
+    fn is_refuted(&mut self, _: &Lattice, _: usize, _: &Fuel) -> Result<bool, InfillError> {
+        Ok(false)
+    }
+
+    fn refuse_near(&mut self, _: &Lattice, _: usize, _: &mut [u32], _: &Fuel) -> Result<(), InfillError> {
+        Ok(())
+    }
+
+    fn prove(
+        &mut self,
+        _: &Lattice,
+        _: usize,
+        _: [&mut [u32]; 2],
+        _: usize,
+        _: &Fuel,
+    ) -> Result<(), InfillError> {
+        Ok(())
+    }
+
+    fn settle(&mut self, _: &Lattice, _: usize, _: [&mut [u32]; 2], _: &Fuel) -> Result<(), InfillError> {
+        Ok(())
+    }
+
+    fn blocked(&mut self, _: &Lattice, _: &Fuel) -> Result<Blocked, InfillError> {
+        Ok(Blocked { position: 0, n_bytes: 0 })
+    }
+}
+
 /// See the module.
 pub(crate) struct Reader {
     /// The tokens that the grammar names by id.

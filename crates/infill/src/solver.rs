@@ -9,12 +9,14 @@
 //! | strategy | what it does | can answer |
 //! |---|---|---|
 //! | exchange | puts the known tokens into the last witness | yes |
+//! | all known | if nothing is unknown, the judge alone | yes, no |
 //! | known beginning | a session reads the text before the first unknown place | no |
 //! | places | looks for a known token that is part of no text, before each end of the text | no |
 //! | near the witness | opens a few places around what has changed | yes |
 //! | refute nearby | any text in the place of all but the known text around the place of the question | no |
 //! | search, known text kept | best facts first; no unknown text makes known text part of a comment or string | yes |
 //! | search | best facts first, where a text is likely | yes, no |
+//! | shortest end | a session ends the text as early as it can after the known beginning | yes |
 //! | refute | any text instead of runs of masked positions | no |
 //! | whole search | the same search everywhere | yes, no |
 //!
@@ -42,17 +44,20 @@ enum Stage {
     SearchKept(Effort),
     Search(Effort),
     Refute(usize),
+    /// The shortest end of the text that a session knows.
+    Finish,
     /// With so many masked positions on each side of the place that is asked about, and any text around.
     RefuteNear(usize),
 }
 
-const STAGES: [Stage; 10] = [
+const STAGES: [Stage; 11] = [
     Stage::Near(2),
     Stage::RefuteNear(0),
     Stage::RefuteNear(3),
     Stage::Near(8),
     Stage::SearchKept(Effort::Likely(30_000)),
     Stage::Search(Effort::Likely(30_000)),
+    Stage::Finish,
     Stage::Refute(30_000),
     Stage::Search(Effort::Likely(200_000)),
     Stage::Refute(500_000),
@@ -129,6 +134,9 @@ impl Solver {
             let reader = &self.infiller.readers()[witness.reader];
             return Ok(Answer::Yes(witness.with_known(question, reader, self.infiller.vocabulary())));
         }
+        if let Some(answer) = within_limits(self.decide_known(question))?.flatten() {
+            return Ok(answer);
+        }
         let prefix = question.known_prefix();
         if within_limits(self.judge.read(&prefix))?.is_some_and(|n_read| n_read < prefix.len()) {
             return Ok(Answer::No);
@@ -191,6 +199,8 @@ impl Solver {
                 Answer::No if !reader.has_all() => Ok(Answer::Open),
                 answer => Ok(answer),
             },
+            Stage::Finish if number > 0 => Ok(Answer::Open),
+            Stage::Finish => self.finish(question),
             Stage::Refute(_) | Stage::RefuteNear(_) if !reader.has_all() => Ok(Answer::Open),
             Stage::Refute(n_facts) => {
                 let mut tables = reader.tables();
@@ -207,6 +217,38 @@ impl Solver {
                 })
             }
         }
+    }
+
+    /// A text that ends as early as a session can end it after the known beginning, if only masked positions follow there.
+    fn finish(&mut self, question: &Question) -> Result<Answer, InfillError> {
+        let prefix = question.known_prefix();
+        let Some(tokens) = self.judge.finished(&prefix)? else { return Ok(Answer::Open) };
+        let end = prefix.len() + tokens.len();
+        let rest = question.places.get(prefix.len()..end).unwrap_or_default();
+        if rest.len() < tokens.len()
+            || rest.iter().any(|(place, way)| *place != Place::Masked || way.is_some())
+        {
+            return Ok(Answer::Open);
+        }
+        let known = question.places[..prefix.len()].iter().map(|(place, _)| Some(place.clone()));
+        let places = known.chain(tokens.into_iter().map(|token| Some(Place::Token(token)))).collect();
+        let witness = Witness { reader: 0, end, places };
+        Ok(if self.is_accepted(question, &witness)? { Answer::Yes(witness) } else { Answer::Open })
+    }
+
+    /// The answer where nothing is unknown, which sessions alone give; `None` if something is.
+    fn decide_known(&mut self, question: &Question) -> Result<Option<Answer>, InfillError> {
+        if question.n_unknown() > 0 {
+            return Ok(None);
+        }
+        for &end in &question.ends {
+            let places = question.places[..end].iter().map(|(place, _)| Some(place.clone())).collect();
+            let witness = Witness { reader: 0, end, places };
+            if self.is_accepted(question, &witness)? {
+                return Ok(Some(Answer::Yes(witness)));
+            }
+        }
+        Ok(Some(Answer::No))
     }
 
     /// "No" if each lattice of the question is refuted.

@@ -128,7 +128,9 @@ fn the_work_of_a_call_is_limited() {
         let grammar =
             maskwright_grammar::Grammar::from_regex(maskwright_automata::Regex::literal("1").star());
         let infiller = Infiller::new(&grammar, vocabulary(&[b"1"]), limits, &Fuel::unlimited()).unwrap();
-        let mut canvas = Canvas::new(&infiller, &[None; 64], CanvasConfig::default()).unwrap();
+        let mut positions = [None; 64];
+        positions[63] = Some(TokenId(0));
+        let mut canvas = Canvas::new(&infiller, &positions, CanvasConfig::default()).unwrap();
         assert!(canvas.is_possible().unwrap_err().is_limit());
     }
 }

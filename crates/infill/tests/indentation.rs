@@ -9,9 +9,8 @@
 
 mod common;
 
-use maskwright_automata::Fuel;
 use maskwright_grammar::{Layout, Tabs, TerminalId};
-use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillLimits, Infiller, Part, Template};
+use maskwright_infill::{Canvas, CanvasConfig, CanvasStatus, Hole, Part, Template};
 use maskwright_vocabulary::TokenId;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -188,21 +187,6 @@ fn widths_are_exact() {
     assert!(!known([Some(two), None]).set(8, two).unwrap(), "no block is four wide");
 }
 
-#[test]
-fn what_is_not_in_pairs_is_refused() {
-    let rules = [
-        Rhs::Seq(vec![Rhs::Terminal(B), Rhs::Rule(1), Rhs::Terminal(DEDENT)]),
-        Rhs::Seq(vec![Rhs::Terminal(NEWLINE), Rhs::Terminal(INDENT), Rhs::Terminal(A)]),
-    ];
-    let subject = indented(r"\n *", None, &rules);
-    let limits = InfillLimits { merge_alike: false, ..InfillLimits::default() };
-    let vocabulary = vocabulary(&["a".to_owned()]);
-    let made =
-        Infiller::lexed(&subject.grammar, subject.layout.as_ref(), vocabulary, limits, &Fuel::unlimited());
-    let message = made.unwrap_err().to_string();
-    assert!(message.contains("`r0`") && message.contains("_DEDENT"), "{message}");
-}
-
 /// Blocks in any text, wider than any line that is known; and lines that go on where any text ends.
 #[test]
 fn any_text_has_lines_of_any_width() {
@@ -256,19 +240,42 @@ fn tabs_are_not_stretched() {
     assert!(template.is_possible().unwrap_err().to_string().contains("number of tokens"));
 }
 
-/// Brackets must be in pairs where the ends of lines are ignored, too.
+/// Where no reader can be had, a session decides what it can.
 #[test]
-fn brackets_without_lines() {
-    let mut subject = indented(r"\n *", Some(" "), &[Rhs::Terminal(CLOSE)]);
-    subject.grammar.ignored = vec![TerminalId::from_index(NEWLINE)];
-    let made = Infiller::lexed(
-        &subject.grammar,
-        subject.layout.as_ref(),
-        vocabulary(&[]),
-        InfillLimits::default(),
-        &Fuel::unlimited(),
-    );
-    assert!(made.unwrap_err().to_string().contains("`r0`"));
+fn what_is_not_in_pairs_is_left_to_sessions() {
+    let rules = [
+        Rhs::Seq(vec![Rhs::Terminal(B), Rhs::Rule(1), Rhs::Terminal(DEDENT)]),
+        Rhs::Seq(vec![Rhs::Terminal(NEWLINE), Rhs::Terminal(INDENT), Rhs::Terminal(A)]),
+    ];
+    let subject = indented(r"\n *", None, &rules);
+    let tokens = ["a", "b", "\n", "\n "].map(str::to_owned);
+    let infiller = infiller(&subject, &vocabulary(&tokens), (true, true, true)).unwrap();
+    let judge = Judge::new(&subject);
+    let text = |ids: &[TokenId]| ids.iter().flat_map(|id| tokens[id.index()].bytes()).collect::<Vec<u8>>();
+    let mut n_possible = 0;
+    for positions in [
+        vec![Some(1), None, None],
+        vec![Some(1), Some(3), Some(0)],
+        vec![Some(1), Some(2), Some(0)],
+        vec![Some(0), None],
+    ] {
+        let positions: Vec<Option<TokenId>> = positions.into_iter().map(|id| id.map(TokenId)).collect();
+        let mut canvas = Canvas::new(&infiller, &positions, CanvasConfig::default()).unwrap();
+        match canvas.status().unwrap() {
+            CanvasStatus::Possible => {
+                n_possible += 1;
+                let filled: Vec<TokenId> =
+                    canvas.complete().unwrap().unwrap().into_iter().take_while(|id| id.index() < 4).collect();
+                assert!(judge.is_word(&text(&filled)), "{filled:?}");
+            }
+            CanvasStatus::Impossible => {
+                let known: Vec<TokenId> = positions.iter().copied().map_while(|id| id).collect();
+                assert!(known.len() < positions.len() || !judge.is_word(&text(&known)), "{known:?}");
+            }
+            CanvasStatus::Open => {}
+        }
+    }
+    assert!(n_possible >= 2, "{n_possible}");
 }
 
 /// What the parser never gets suspends nothing.

@@ -23,6 +23,9 @@ use crate::mask::{apply_mask, mask_len};
 use crate::model::Logits;
 use crate::sampler::{Sampler, SamplerConfig};
 
+/// After how many questions about a position that are left open no more are asked about it.
+const MAX_OPEN: usize = 2;
+
 /// How [`fill_canvases`] runs.
 ///
 /// # Examples
@@ -320,8 +323,14 @@ impl<'a, 'c> Fill<'a, 'c> {
             likely.truncate(n_alternatives);
         }
         likely.sort_unstable_by(order);
+        let mut n_open = usize::from(verdict == Verdict::Open);
         for id in likely {
-            if self.ask(pick.position, id)? == Verdict::Yes {
+            let verdict = self.ask(pick.position, id)?;
+            n_open += usize::from(verdict == Verdict::Open);
+            if n_open >= MAX_OPEN {
+                break;
+            }
+            if verdict == Verdict::Yes {
                 let confidence = probability(self.row(logits, pick.position), id);
                 return Ok(Pick { id, confidence, is_checked: true, ..pick });
             }

@@ -185,6 +185,9 @@ class _Look:
         for other in likely[np.argsort(-others[likely], kind="stable")].tolist():
             if self._asks(i, other):
                 return _Pick(_probability(row, other), other, True)
+            if self.step.n_open >= n_open + 2:
+                # Hard questions about one position are mostly hard for all its tokens.
+                break
         mask = allocate_token_bitmask(1, len(row))
         self.canvas.fill_bitmask(i, mask)
         self.step.n_masks += 1
