@@ -9,6 +9,7 @@ use maskwright_vocabulary::{TokenId, mask_insert, mask_words};
 
 use crate::near::Witness;
 use crate::question::{Place, Question};
+use crate::reader::Relation;
 use crate::solver::{Answer, Solver};
 use crate::{Error, InfillError, Infiller};
 
@@ -131,7 +132,14 @@ impl Template {
         }
         let (question, _) = self.question(None);
         let infiller = self.solver.infiller.clone();
-        let Some(reader) = infiller.readers().first() else { return Ok(Some(NOT_FILLED.to_owned())) };
+        // One of the language itself, or of one that has all its texts.
+        let readers = infiller.readers();
+        let same = readers.iter().find(|reader| reader.relation == Relation::Same);
+        let Some(reader) =
+            same.or_else(|| readers.iter().find(|reader| reader.has_all())).or(readers.first())
+        else {
+            return Ok(Some(NOT_FILLED.to_owned()));
+        };
         let lattice = question.lattices(reader, infiller.vocabulary()).0.swap_remove(0);
         let blocked = reader.tables().blocked(&lattice, &Fuel::new(infiller.limits().work))?;
         let place = question.places.get(blocked.position).map(|(place, _)| place);
