@@ -133,7 +133,7 @@ def requests():
     return [*made, ("compact", extra(json=SCHEMAS["person"], whitespace_pattern=""), is_compact)]
 
 
-#: Texts of which some take more tokens than others.
+#: Texts of different lengths in tokens.
 WORDS = "the old ship sailed at dawn towards a cold and silent northern harbour where nobody had ever waited for it".split()
 LONG = [" ".join(WORDS * n)[:length] for n, length in ((1, 90), (2, 190), (3, 300), (4, 420))]
 

@@ -246,18 +246,13 @@ impl Canvas {
     fn allows(&self, py: Python<'_>, i: Int, ids: Vec<Int>) -> PyResult<Vec<&'static str>> {
         let position = index(i, self.n_positions, "position", "canvas")?;
         let ids = token_ids(ids);
-        let known: Vec<TokenId> = ids.iter().copied().filter(|id| id.index() < self.n_vocab).collect();
-        let verdicts = work_on(py, &self.canvas, |canvas| canvas.allows(position, &known))?.or_raise()?;
-        let mut verdicts = verdicts.into_iter();
-        let verdict = |id: &TokenId| {
-            let verdict = if id.index() < self.n_vocab { verdicts.next() } else { None };
-            match verdict {
-                Some(Verdict::Yes) => "yes",
-                Some(Verdict::Open) => "open",
-                Some(Verdict::No) | None => "no",
-            }
+        let verdicts = work_on(py, &self.canvas, |canvas| canvas.allows(position, &ids))?.or_raise()?;
+        let word = |verdict| match verdict {
+            Verdict::Yes => "yes",
+            Verdict::No => "no",
+            Verdict::Open => "open",
         };
-        Ok(ids.iter().map(verdict).collect())
+        Ok(verdicts.into_iter().map(word).collect())
     }
 
     /// Puts a token at position `i`, which may be masked or known. Returns False, and changes nothing, if no text was found that
@@ -267,9 +262,6 @@ impl Canvas {
     fn set(&self, py: Python<'_>, i: Int, id: Int) -> PyResult<bool> {
         let position = index(i, self.n_positions, "position", "canvas")?;
         let id = token_id(id);
-        if id.index() >= self.n_vocab {
-            return Ok(false);
-        }
         work_on(py, &self.canvas, |canvas| canvas.set(position, id))?.or_raise()
     }
 

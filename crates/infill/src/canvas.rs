@@ -176,12 +176,6 @@ impl Canvas {
         &self.positions
     }
 
-    /// How many ids the vocabulary has.
-    #[doc(hidden)]
-    pub fn n_vocab(&self) -> usize {
-        self.solver.infiller.vocabulary().n_vocab()
-    }
-
     /// How many positions are masked.
     pub fn n_masked(&self) -> usize {
         self.positions.iter().filter(|position| position.is_none()).count()
@@ -212,13 +206,12 @@ impl Canvas {
     }
 
     /// For each of `tokens`, whether it can stand at `position` so that the rest can be filled; at a known position, instead of what is
-    /// there. Costs one question each, and no mask.
+    /// there. Costs one question each, and no mask. A token that is not in the vocabulary cannot stand anywhere.
     ///
     /// # Errors
-    /// If there is no such position or token, or a session of the grammar fails, other than by a limit.
+    /// If there is no such position, or a session of the grammar fails, other than by a limit.
     pub fn allows(&mut self, position: usize, tokens: &[TokenId]) -> Result<Vec<Verdict>, Error> {
         self.check_position(position)?;
-        tokens.iter().try_for_each(|&token| self.solver.infiller.check_token(token))?;
         tokens.iter().map(|&token| Ok(self.ask(position, token)?)).collect()
     }
 
@@ -291,10 +284,9 @@ impl Canvas {
     /// none or none is found within the limit on work.
     ///
     /// # Errors
-    /// If there is no such position or token, or a session of the grammar fails, other than by a limit; then nothing changes.
+    /// If there is no such position, or a session of the grammar fails, other than by a limit; then nothing changes.
     pub fn set(&mut self, position: usize, token: TokenId) -> Result<bool, Error> {
         self.check_position(position)?;
-        self.solver.infiller.check_token(token)?;
         if self.ask(position, token)? != Verdict::Yes {
             return Ok(false);
         }
@@ -337,7 +329,7 @@ impl Canvas {
         }
     }
 
-    /// What is known of the positions, after a question if nothing is.
+    /// What is known of the positions. If nothing is, a question finds it out.
     fn known(&mut self) -> Result<Known, InfillError> {
         if let Some(known) = &self.known {
             return Ok(known.clone());
@@ -360,6 +352,9 @@ impl Canvas {
 
     /// The same with at most so much work.
     fn ask_within(&mut self, position: usize, token: TokenId, work: u64) -> Result<Verdict, InfillError> {
+        if self.solver.infiller.check_token(token).is_err() {
+            return Ok(Verdict::No);
+        }
         if self.found_with(position, token).is_some() {
             return Ok(Verdict::Yes);
         }

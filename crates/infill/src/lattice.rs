@@ -16,7 +16,7 @@ pub(crate) enum Piece {
     Token,
     /// Any text, the empty one included.
     Free,
-    /// Any text, of which lines may have any widths: a part of lattices with more texts.
+    /// Any text, with lines of any width. Only lattices with more texts have it.
     Rough,
     /// No text at all passes here.
     Stop,

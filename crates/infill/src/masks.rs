@@ -70,7 +70,7 @@ impl Solver {
         let mut asked: Vec<Vec<u32>> = vec![vocabulary.in_trie().to_vec(); lattices.len()];
         let mut allowed = vec![0; vocabulary.n_words()];
         for (lattice, asked) in lattices.iter().zip(&mut asked) {
-            within_limits(reader.tables().refuse_near(lattice, position, asked, &part()))?;
+            within_limits(reader.refuse_near(lattice, position, asked, (vocabulary, &part())))?;
         }
         let witness =
             witness.map(|witness| witness.for_reader(number, infiller.readers(), &self.blanks, vocabulary));
@@ -90,7 +90,7 @@ impl Solver {
         }
         for (lattice, asked) in lattices.iter().zip(&mut asked) {
             if !is_empty(asked) {
-                within_limits(reader.tables().refuse_near(lattice, position, asked, &part()))?;
+                within_limits(reader.tables().refuse_few(lattice, position, asked, &part()))?;
             }
         }
         if exact {

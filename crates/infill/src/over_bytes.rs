@@ -7,10 +7,6 @@ use crate::chart::Chart;
 use crate::lattice::{Lattice, Piece};
 use crate::reader::{Blocked, Effort, Outcome, Read};
 use crate::tables::Tables;
-use crate::wide::{around, wide};
-
-/// For how many neighbourhoods of known text the refuted tokens are kept.
-const MAX_KNOWN: usize = 1024;
 
 impl Read for Tables {
     fn search(&mut self, lattice: &Lattice, effort: Effort, fuel: &Fuel) -> Result<Outcome, InfillError> {
@@ -27,30 +23,14 @@ impl Read for Tables {
         Ok(Outcome::Text { end, fillings: chart.fillings(goal, self, fuel)? })
     }
 
-    fn is_refuted(&mut self, lattice: &Lattice, n_facts: usize, fuel: &Fuel) -> Result<bool, InfillError> {
-        let mut chart = Chart::new(&wide(lattice), self, fuel)?;
-        Ok(chart.search(n_facts, self, fuel)? && chart.goals.is_empty())
-    }
-
-    fn refuse_near(
+    fn has_text(
         &mut self,
         lattice: &Lattice,
-        position: usize,
-        asked: &mut [u32],
+        n_facts: usize,
         fuel: &Fuel,
-    ) -> Result<(), InfillError> {
-        let near = around(lattice, position, [0; 2]);
-        if !self.allowed_near.contains_key(&near) {
-            let (mut all, mut allowed) = (vec![u32::MAX; asked.len()], vec![0; asked.len()]);
-            self.settle(&near, near.focus.unwrap_or(position), [&mut all, &mut allowed], fuel)?;
-            if self.allowed_near.len() >= MAX_KNOWN {
-                self.allowed_near.clear();
-            }
-            self.allowed_near.insert(near.clone(), allowed.into());
-        }
-        let allowed = &self.allowed_near[&near];
-        asked.iter_mut().zip(allowed).for_each(|(asked, allowed)| *asked &= allowed);
-        Ok(())
+    ) -> Result<Option<bool>, InfillError> {
+        let mut chart = Chart::new(lattice, self, fuel)?;
+        Ok(chart.search(n_facts, self, fuel)?.then_some(!chart.goals.is_empty()))
     }
 
     fn prove(

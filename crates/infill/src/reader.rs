@@ -5,16 +5,18 @@
 //! with another lexer. [`Relation`] says what its answers prove.
 
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use maskwright_automata::Fuel;
 use maskwright_engine::NamedTokens;
 use maskwright_vocabulary::{TokenId, Vocabulary, symbol_text};
+use rustc_hash::FxHashMap;
 
 use crate::InfillError;
 use crate::filling::Filling;
 use crate::lattice::{Lattice, Piece};
 use crate::question::Place;
+use crate::wide::{around, wide};
 
 /// How the language of a reader relates to that of the sessions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,21 +70,40 @@ pub(crate) struct LexerToken {
 ///
 /// In masks, `asked` are the tokens of masked position `position` of which nothing is known, and `allowed` those that some text of the
 /// lattice has there; packed, with symbols.
+///
+/// What a reader does not define it does not know.
+#[allow(unused_variables, reason = "a reader that knows nothing")]
 pub(crate) trait Read: Send {
     /// Looks for a text.
-    fn search(&mut self, lattice: &Lattice, effort: Effort, fuel: &Fuel) -> Result<Outcome, InfillError>;
+    fn search(&mut self, lattice: &Lattice, effort: Effort, fuel: &Fuel) -> Result<Outcome, InfillError> {
+        Ok(Outcome::Unknown)
+    }
 
-    /// Whether it is known after about `n_facts` facts that there is no text. Forgets how many masked positions follow each other.
-    fn is_refuted(&mut self, lattice: &Lattice, n_facts: usize, fuel: &Fuel) -> Result<bool, InfillError>;
+    /// Whether there is a text, if about `n_facts` facts say.
+    fn has_text(
+        &mut self,
+        lattice: &Lattice,
+        n_facts: usize,
+        fuel: &Fuel,
+    ) -> Result<Option<bool>, InfillError> {
+        Ok(None)
+    }
 
-    /// Takes out of `asked` the tokens that the known text next to the position refuses.
-    fn refuse_near(
+    /// A lattice of more texts that is smaller to read: it forgets how many masked positions follow each other.
+    fn widened(&self, lattice: &Lattice) -> Lattice {
+        wide(lattice)
+    }
+
+    /// Takes out of `asked`, if that is few tokens, those that the text near the position refuses, masked positions there included.
+    fn refuse_few(
         &mut self,
         lattice: &Lattice,
         position: usize,
         asked: &mut [u32],
         fuel: &Fuel,
-    ) -> Result<(), InfillError>;
+    ) -> Result<(), InfillError> {
+        Ok(())
+    }
 
     /// Moves tokens from `asked` to `allowed`, those that about `n_facts` facts show to be possible.
     fn prove(
@@ -92,7 +113,9 @@ pub(crate) trait Read: Send {
         masks: [&mut [u32]; 2],
         n_facts: usize,
         fuel: &Fuel,
-    ) -> Result<(), InfillError>;
+    ) -> Result<(), InfillError> {
+        Ok(())
+    }
 
     /// Moves all tokens that are possible from `asked` to `allowed`, and clears `asked`.
     fn settle(
@@ -101,52 +124,28 @@ pub(crate) trait Read: Send {
         position: usize,
         masks: [&mut [u32]; 2],
         fuel: &Fuel,
-    ) -> Result<(), InfillError>;
+    ) -> Result<(), InfillError> {
+        Ok(())
+    }
 
     /// The tokens of a whole text, if there is a lexer and it reads all of it.
-    fn tokens(&mut self, _text: &[u8]) -> Result<Option<Vec<LexerToken>>, InfillError> {
+    fn tokens(&mut self, text: &[u8]) -> Result<Option<Vec<LexerToken>>, InfillError> {
         Ok(None)
     }
 
     /// How far a lattice without a text can be read.
-    fn blocked(&mut self, lattice: &Lattice, fuel: &Fuel) -> Result<Blocked, InfillError>;
+    fn blocked(&mut self, lattice: &Lattice, fuel: &Fuel) -> Result<Blocked, InfillError> {
+        Ok(Blocked { position: 0, n_bytes: 0 })
+    }
 }
 
 /// A form that cannot be read: it finds nothing and refutes nothing, so only sessions say anything.
 pub(crate) struct Unread;
 
-impl Read for Unread {
-    fn search(&mut self, _: &Lattice, _: Effort, _: &Fuel) -> Result<Outcome, InfillError> {
-        Ok(Outcome::Unknown)
-    }
+impl Read for Unread {}
 
-    fn is_refuted(&mut self, _: &Lattice, _: usize, _: &Fuel) -> Result<bool, InfillError> {
-        Ok(false)
-    }
-
-    fn refuse_near(&mut self, _: &Lattice, _: usize, _: &mut [u32], _: &Fuel) -> Result<(), InfillError> {
-        Ok(())
-    }
-
-    fn prove(
-        &mut self,
-        _: &Lattice,
-        _: usize,
-        _: [&mut [u32]; 2],
-        _: usize,
-        _: &Fuel,
-    ) -> Result<(), InfillError> {
-        Ok(())
-    }
-
-    fn settle(&mut self, _: &Lattice, _: usize, _: [&mut [u32]; 2], _: &Fuel) -> Result<(), InfillError> {
-        Ok(())
-    }
-
-    fn blocked(&mut self, _: &Lattice, _: &Fuel) -> Result<Blocked, InfillError> {
-        Ok(Blocked { position: 0, n_bytes: 0 })
-    }
-}
+/// For how many neighbourhoods of known text a reader keeps what they let stand between them.
+const MAX_NEAR: usize = 256;
 
 /// See the module.
 pub(crate) struct Reader {
@@ -154,11 +153,13 @@ pub(crate) struct Reader {
     pub(crate) named: Option<NamedTokens>,
     pub(crate) relation: Relation,
     tables: Mutex<Box<dyn Read>>,
+    /// By the known text around a masked position, the tokens that it lets stand there; packed. Never locked together with `tables`.
+    near: Mutex<FxHashMap<Lattice, Arc<[u32]>>>,
 }
 
 impl Reader {
     pub(crate) fn new(named: Option<NamedTokens>, relation: Relation, tables: Box<dyn Read>) -> Reader {
-        Reader { named, relation, tables: Mutex::new(tables) }
+        Reader { named, relation, tables: Mutex::new(tables), near: Mutex::default() }
     }
 
     /// Whether what has no text here has none at all.
@@ -166,9 +167,42 @@ impl Reader {
         self.relation != Relation::Near
     }
 
-    /// What reads; what a panicking thread left behind is a cache in a consistent state.
+    /// What reads. A thread that panicked has left a cache in a consistent state.
     pub(crate) fn tables(&self) -> MutexGuard<'_, Box<dyn Read>> {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes out of `asked` the tokens that the known text next to a masked position refuses.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn refuse_near(
+        &self,
+        lattice: &Lattice,
+        position: usize,
+        asked: &mut [u32],
+        (vocabulary, fuel): (&Vocabulary, &Fuel),
+    ) -> Result<(), InfillError> {
+        let near = around(lattice, position, [0; 2]);
+        let kept = || self.near.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = kept().get(&near).cloned();
+        let allowed: Arc<[u32]> = match known {
+            Some(known) => known,
+            None => {
+                let (mut all, mut allowed) = (vocabulary.in_trie().to_vec(), vec![0; asked.len()]);
+                let position = near.focus.unwrap_or(position);
+                self.tables().settle(&near, position, [&mut all, &mut allowed], fuel)?;
+                let allowed: Arc<[u32]> = allowed.into();
+                let mut kept = kept();
+                if kept.len() >= MAX_NEAR {
+                    kept.clear();
+                }
+                kept.insert(near, allowed.clone());
+                allowed
+            }
+        };
+        asked.iter_mut().zip(&*allowed).for_each(|(asked, allowed)| *asked &= allowed);
+        self.tables().refuse_few(lattice, position, asked, fuel)
     }
 
     /// The pieces that a place can be read as; at least one.

@@ -204,7 +204,10 @@ impl Solver {
             Stage::Refute(_) | Stage::RefuteNear(_) if !reader.has_all() => Ok(Answer::Open),
             Stage::Refute(n_facts) => {
                 let mut tables = reader.tables();
-                self.refuted(question, reader, |lattice| tables.is_refuted(lattice, n_facts, fuel))
+                self.refuted(question, reader, |lattice| {
+                    let wider = tables.widened(lattice);
+                    Ok(tables.has_text(&wider, n_facts, fuel)? == Some(false))
+                })
             }
             Stage::RefuteNear(n_masked) => {
                 // A text that ends before the position says nothing about it.
@@ -213,7 +216,7 @@ impl Solver {
                 let mut tables = reader.tables();
                 self.refuted(question, reader, |lattice| {
                     let near = around(lattice, position, [n_masked; 2]);
-                    Ok(matches!(tables.search(&near, Effort::Whole(N_NEAR), fuel)?, Outcome::Nothing))
+                    Ok(tables.has_text(&near, N_NEAR, fuel)? == Some(false))
                 })
             }
         }

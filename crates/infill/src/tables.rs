@@ -10,7 +10,6 @@ use maskwright_vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
-use crate::lattice::Lattice;
 use crate::node_sets::{NodeSetId, NodeSets};
 use crate::scan::{Scan, ScanTokens};
 
@@ -32,8 +31,6 @@ pub(crate) struct Tables {
     pub(crate) scans: FxHashMap<(NodeSetId, ResidueId), Arc<Scan>>,
     pub(crate) free_scans: FxHashMap<ResidueId, Arc<Scan>>,
     pub(crate) tokens: FxHashMap<(NodeSetId, ResidueId), Arc<ScanTokens>>,
-    /// By the known text around a masked position, what it lets stand there; packed.
-    pub(crate) allowed_near: FxHashMap<Lattice, Box<[u32]>>,
 }
 
 impl Tables {
@@ -78,7 +75,6 @@ impl Tables {
             scans: FxHashMap::default(),
             free_scans: FxHashMap::default(),
             tokens: FxHashMap::default(),
-            allowed_near: FxHashMap::default(),
         })
     }
 

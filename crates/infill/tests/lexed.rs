@@ -196,7 +196,7 @@ fn calls_of_any_text_end_in_any_order() {
     }
 }
 
-/// Terminals of which nothing says what makes them: no chart has their texts, and sessions read what has none.
+/// No chart reads terminals that nothing produces. Sessions still read texts without them.
 #[test]
 fn declared_terminals_are_left_to_sessions() {
     let grammar = grammar(vec![regexp("a", 0)], &["_INDENT"], None, &[Rhs::Terminal(0)]);

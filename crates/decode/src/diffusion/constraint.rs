@@ -25,7 +25,7 @@ pub trait CanvasConstraint {
     /// For each id, whether it can stand at a masked position so that the rest can be filled.
     ///
     /// # Errors
-    /// If there is no such position or token, or the session of the grammar fails.
+    /// If there is no such position, or the session of the grammar fails.
     fn allows(&mut self, position: usize, ids: &[u32]) -> Result<Vec<Verdict>, ConstraintError>;
 
     /// Writes tokens that a masked position can take so that the rest can still be filled, and says whether these are all. `exact` asks
@@ -43,7 +43,7 @@ pub trait CanvasConstraint {
     /// Puts a token at a position; false if no text is found then that fills the rest.
     ///
     /// # Errors
-    /// If there is no such position or token, or the session of the grammar fails.
+    /// If there is no such position, or the session of the grammar fails.
     fn set(&mut self, position: usize, id: u32) -> Result<bool, ConstraintError>;
 
     /// Masks a position again.
@@ -103,18 +103,8 @@ impl CanvasConstraint for GrammarCanvas {
     }
 
     fn allows(&mut self, position: usize, ids: &[u32]) -> Result<Vec<Verdict>, ConstraintError> {
-        // A model can have more ids than its vocabulary has tokens.
-        let n_vocab = self.0.n_vocab();
-        let mut verdicts = Vec::with_capacity(ids.len());
-        for token in ids.iter().map(|&id| TokenId(id)) {
-            let known = if token.index() < n_vocab {
-                self.0.allows(position, &[token]).map_err(failed)?
-            } else {
-                vec![]
-            };
-            verdicts.push(known.first().copied().unwrap_or(Verdict::No));
-        }
-        Ok(verdicts)
+        let tokens: Vec<TokenId> = ids.iter().map(|&id| TokenId(id)).collect();
+        self.0.allows(position, &tokens).map_err(failed)
     }
 
     fn fill_mask(
@@ -132,8 +122,7 @@ impl CanvasConstraint for GrammarCanvas {
     }
 
     fn set(&mut self, position: usize, id: u32) -> Result<bool, ConstraintError> {
-        let token = TokenId(id);
-        Ok(token.index() < self.0.n_vocab() && self.0.set(position, token).map_err(failed)?)
+        self.0.set(position, TokenId(id)).map_err(failed)
     }
 
     fn unset(&mut self, position: usize) -> Result<(), ConstraintError> {

@@ -48,8 +48,8 @@ pub struct FillConfig {
     /// About how many of the model's most likely tokens the constraint is asked where it refuses the one that was drawn, before a mask is
     /// computed.
     pub n_alternatives: usize,
-    /// Whether the exact mask of every masked position is computed at every step before one is chosen. Off, tokens are asked about as
-    /// positions come to be filled.
+    /// Whether the exact mask of every masked position is computed at every step before one is chosen. Otherwise the
+    /// constraint is asked about a token when its position is to be filled.
     pub all_masks: bool,
 }
 
@@ -82,7 +82,7 @@ pub struct CanvasTask<'a> {
 pub struct FilledCanvas {
     /// The tokens; `None` only where the loop was cancelled, or the canvas failed.
     pub positions: Vec<Option<u32>>,
-    /// Why the canvas was not filled, if it failed. The others of its batch go on.
+    /// Why the canvas was not filled, if it failed. The others of its batch are still filled.
     pub error: Option<DecodeError>,
     /// What it took.
     pub statistics: CanvasStatistics,

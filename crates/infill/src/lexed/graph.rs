@@ -96,7 +96,7 @@ pub(crate) struct Graph {
     counted: u32,
     /// The widths that lines have between masked positions in a narrow graph; sorted.
     usual_widths: Vec<u32>,
-    /// Whether no comment or string of unknown text goes on into known text ([`Lattice::keeps_text`]), as far as the graph is made.
+    /// Whether a comment or string that begins in unknown text must end before known text ([`Lattice::keeps_text`]).
     keeps_text: bool,
     /// A masked position of which only these tokens are asked about; packed.
     asked: Option<(usize, Box<[u32]>)>,

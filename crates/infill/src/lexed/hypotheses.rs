@@ -22,7 +22,7 @@ const MAX_HYPOTHESES: usize = 1 << 20;
 /// How many bytes away from where it is steady a hypothesis is nearly so: a character has at most three more.
 const MAX_UNSTEADY: usize = 3;
 
-/// How many bytes go on with comments and strings at least. Of ASCII alone there are 128.
+/// A comment or a string can continue with at least so many bytes. ASCII alone has 128.
 const ANY_TEXT: usize = 96;
 
 /// A hypothesis, by number.
@@ -78,9 +78,9 @@ pub(crate) struct Hypotheses {
     outcome_ids: FxHashMap<Box<[Outcome]>, u32>,
     /// By hypothesis: the bytes that do nothing to it.
     loops: Vec<Option<ByteSet>>,
-    /// By hypothesis: after how many bytes the token in progress goes on as it is.
+    /// By hypothesis: how many bytes leave the token in progress as it is.
     steady: Vec<Option<usize>>,
-    /// By hypothesis: whether nearly any text goes on with it.
+    /// By hypothesis: whether nearly any text continues it.
     reads_anything: Vec<Option<bool>>,
 }
 
@@ -360,7 +360,7 @@ impl Hypotheses {
         Ok(loops)
     }
 
-    /// Whether a token is in progress that goes on with nearly any text, as a comment or a string does.
+    /// Whether nearly any text continues the token in progress, as in a comment or a string.
     pub(crate) fn reads_anything(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
         if self.is_boundary(id) {
             return Ok(false);
@@ -381,7 +381,7 @@ impl Hypotheses {
         Ok(reads_anything)
     }
 
-    /// After how many bytes the token in progress goes on as it is, if it does.
+    /// How many bytes leave the token in progress as it is.
     fn n_steady(&mut self, id: HypothesisId) -> Result<usize, InfillError> {
         if let Some(known) = self.steady[id.0 as usize] {
             return Ok(known);
@@ -394,7 +394,7 @@ impl Hypotheses {
         Ok(n_steady)
     }
 
-    /// Where the token in progress goes on after a byte.
+    /// The hypothesis after a byte that continues the token in progress.
     fn within_after(&mut self, id: HypothesisId, byte: u8) -> Result<Option<HypothesisId>, InfillError> {
         let number = self.step(id, byte)?;
         let first = self.outcomes(number).first();

@@ -47,21 +47,26 @@ impl Read for LexedTables {
         Ok(found.map_or(Outcome::Unknown, |(end, fillings)| Outcome::Text { end, fillings }))
     }
 
-    fn is_refuted(&mut self, lattice: &Lattice, n_facts: usize, fuel: &Fuel) -> Result<bool, InfillError> {
-        let more = if self.has_counted_text(lattice) { rough(lattice) } else { wide(lattice) };
-        let mut charted = Charted::new(&more, &[], self, fuel)?;
-        Ok(charted.has_text(n_facts, self, fuel)? == Some(false))
+    fn has_text(
+        &mut self,
+        lattice: &Lattice,
+        n_facts: usize,
+        fuel: &Fuel,
+    ) -> Result<Option<bool>, InfillError> {
+        Charted::new(lattice, &[], self, fuel)?.has_text(n_facts, self, fuel)
     }
 
-    fn refuse_near(
+    fn widened(&self, lattice: &Lattice) -> Lattice {
+        if self.has_counted_text(lattice) { rough(lattice) } else { wide(lattice) }
+    }
+
+    fn refuse_few(
         &mut self,
         lattice: &Lattice,
         position: usize,
         asked: &mut [u32],
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
-        let allowed = self.around(around(lattice, position, [0; 2]), fuel)?;
-        asked.iter_mut().zip(&allowed).for_each(|(asked, allowed)| *asked &= allowed);
         for n_masked in MASKED_NEAR {
             let n_asked: usize = asked.iter().map(|word| word.count_ones() as usize).sum();
             if n_asked > 0 && n_asked * FEW <= self.vocabulary.n_vocab() {

@@ -8,7 +8,7 @@ use maskwright_grammar::{
     ExprId, Layout, LexedGrammar, Network, RuleId, Symbol, TerminalFacts, TerminalId, reduce,
 };
 use maskwright_lexing::{Choice, Discipline, LarkTerminal, Lexer, LexerLimits, TerminalSet, lark_terminals};
-use maskwright_vocabulary::{Trie, TrieNodeId, Vocabulary, mask_insert};
+use maskwright_vocabulary::{TrieNodeId, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
@@ -64,8 +64,6 @@ pub(crate) struct LexedTables {
     pub(crate) clear: Option<Arc<Clear>>,
     /// Made when a first graph is.
     approximation: Option<Option<Box<Approximation>>>,
-    /// By lattice around a position, the tokens that it lets the position take.
-    arounds: FxHashMap<Lattice, Box<[u32]>>,
     /// By lattice around a position, the tokens that were asked about, and those of them that it lets the position take or that it was
     /// not decided about.
     asked: FxHashMap<Lattice, [Box<[u32]>; 2]>,
@@ -136,7 +134,6 @@ impl LexedTables {
             walks: FxHashMap::default(),
             clear: None,
             approximation: None,
-            arounds: FxHashMap::default(),
             asked: FxHashMap::default(),
             state_first: FxHashMap::default(),
         };
@@ -198,28 +195,6 @@ impl LexedTables {
             return Ok(self.clear(fuel)?.ends_here);
         }
         Ok(self.hypotheses.ends_here(hypothesis))
-    }
-
-    /// The tokens that a position can take, seen from the text around it; packed.
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn around(&mut self, around: Lattice, fuel: &Fuel) -> Result<Vec<u32>, InfillError> {
-        if let Some(known) = self.arounds.get(&around) {
-            return Ok(known.to_vec());
-        }
-        let n_words = self.vocabulary.n_words();
-        let (mut asked, mut allowed) = (vec![0; n_words], vec![0; n_words]);
-        let vocabulary = self.vocabulary.clone();
-        let trie = vocabulary.trie();
-        trie.subtree_tokens(Trie::ROOT).iter().for_each(|&token| mask_insert(&mut asked, token));
-        let mut charted = Charted::new(&around, &[], self, fuel)?;
-        charted.settle(around.focus.unwrap_or(0), &mut asked, &mut allowed, self, fuel)?;
-        if self.arounds.len() >= MAX_AROUNDS {
-            self.arounds.clear();
-        }
-        self.arounds.insert(around, allowed.clone().into());
-        Ok(allowed)
     }
 
     /// Removes from `asked` the tokens that the text around a position refutes.
