@@ -311,7 +311,7 @@ impl LexedBudget {
 #[cfg(test)]
 mod tests {
     use maskwright_automata::Fuel;
-    use maskwright_lark::{Indentation, LarkConfig, LexerKind, builtin, parse_lark};
+    use maskwright_lark::{Indentation, LarkConfig, LexerKind, Tabs, builtin, parse_lark};
     use maskwright_vocabulary::{TokenId, Vocabulary};
 
     use crate::{Compiler, Limits, MaskStatus, Matcher};
@@ -355,5 +355,43 @@ mod tests {
             made.expect("it is only looked up")
         });
         assert!(walks[0] > 0 && walks[1] < 4 * walks[0], "{walks:?} walks for 8 and for 80 widths");
+    }
+
+    /// The end of a line of a width that no token can write: each width is another level of a run. The search took minutes, since
+    /// levels were free.
+    #[test]
+    fn searches_among_all_widths_end() {
+        let grammar = r#"
+            start: (_NL | statement)*
+            statement: "a" (LPAR "a"* RPAR)* _NL | B _NL _INDENT statement+ _DEDENT
+            _NL: /\n *b?/
+            B: /b+/
+            LPAR: "("
+            RPAR: ")"
+            BLANK: /(?<!\n) +/
+            %declare _INDENT _DEDENT
+            %ignore BLANK
+        "#;
+        let mut indentation = Indentation::python();
+        indentation.tabs = Tabs::Spaces(2);
+        let config =
+            LarkConfig { lexer: LexerKind::Basic, indentation: Some(indentation), ..LarkConfig::default() };
+        let grammar = parse_lark(grammar, "widths.lark", &config, &Fuel::unlimited()).expect("it is right");
+        let tokens = ["\na", "(\n", " ", "abb", "\n b"].map(|text| Some(text.as_bytes().to_vec()));
+        let vocabulary =
+            Vocabulary::from_tokens(tokens.to_vec(), &[], None).expect("no token is twice there");
+        let limits = Limits { budget_items: 20_000, ..Limits::default() };
+        let compiled = Compiler::new(vocabulary.shared(), limits)
+            .compile_lexed(grammar.lexed.clone(), grammar.indentation.clone(), &Fuel::unlimited())
+            .expect("it is right");
+        for second in [0, 1] {
+            let mut matcher = Matcher::new(&compiled);
+            for token in [TokenId(0), TokenId(second)] {
+                assert!(matcher.accept_token(token).expect("no limit is reached"));
+            }
+            let error =
+                matcher.tokens_to_finish().expect_err("no text ends there, which no search finds out");
+            assert!(error.is_limit(), "{error}");
+        }
     }
 }

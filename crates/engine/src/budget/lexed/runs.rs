@@ -20,6 +20,9 @@ use super::walks::{End, Walk, Walks};
 use crate::EngineError;
 use crate::lexed::{Blanks, HypothesisId, Lexed, Point};
 
+/// Making a level takes the time of so many looks.
+const LOOKS_PER_LEVEL: u64 = 16;
+
 /// A run, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct RunId(u32);
@@ -71,6 +74,8 @@ pub(super) struct Runs {
     ids: FxHashMap<RunStart, RunId>,
     walks: Walks,
     n_exits: usize,
+    /// Looks at levels, and at walks and points from which levels are made.
+    n_looks: u64,
 }
 
 impl Runs {
@@ -121,6 +126,7 @@ impl Runs {
     ) -> Result<Option<Arc<[Exit]>>, EngineError> {
         let index = id.0 as usize;
         loop {
+            self.n_looks += 1;
             let levels = self.runs[index].levels.entry(terminal).or_default();
             let n_levels = levels.len() as u32;
             if let Some(level) = levels.get(cost as usize) {
@@ -129,7 +135,8 @@ impl Runs {
             if let Some(before) = n_levels.checked_sub(1) {
                 self.walk_on(lexed, futures, index, terminal, before)?;
             }
-            let is_any_found = self.runs[index].has_exits(terminal, n_levels);
+            let (is_any_found, n_looks) = self.runs[index].has_exits(terminal, n_levels);
+            self.n_looks += n_looks;
             if !is_any_found && !self.goes_on(lexed, futures, index, terminal, n_levels)? {
                 return Ok(None);
             }
@@ -179,8 +186,10 @@ impl Runs {
         cost: u32,
     ) -> Result<bool, EngineError> {
         for at in cost as usize..self.runs[index].pending.len() {
+            self.n_looks += 1;
             let hypotheses: Vec<HypothesisId> = self.runs[index].pending[at].keys().copied().collect();
             for hypothesis in hypotheses {
+                self.n_looks += 1;
                 if self.is_worth_it(lexed, futures, index, terminal, hypothesis, at as u32)? {
                     return Ok(true);
                 }
@@ -272,8 +281,14 @@ impl Runs {
             .collect();
         exits.sort_unstable();
         self.n_exits += exits.len() + 1;
+        self.n_looks += LOOKS_PER_LEVEL;
         self.runs[index].levels.entry(terminal).or_default().push(exits.into());
         Ok(())
+    }
+
+    /// The work of levels so far, in looks.
+    pub(super) fn n_looks(&self) -> u64 {
+        self.n_looks
     }
 
     /// Walks made so far.
@@ -318,9 +333,11 @@ impl Run {
         self.walks[level].push((walk, before));
     }
 
-    /// Whether some walk finds ends of a terminal (of the text) at `cost` or more.
-    fn has_exits(&self, terminal: Option<TerminalId>, cost: u32) -> bool {
-        let walks = self.walks.iter().skip(cost as usize).flatten();
-        walks.into_iter().any(|(walk, _)| walk.has_exits(terminal))
+    /// Whether some walk finds ends of a terminal (of the text) at `cost` or more, and how many were looked at.
+    fn has_exits(&self, terminal: Option<TerminalId>, cost: u32) -> (bool, u64) {
+        let mut n_looks = 0;
+        let walks = self.walks.iter().skip(cost as usize).flatten().inspect(|_| n_looks += 1);
+        let has_any = walks.into_iter().any(|(walk, _)| walk.has_exits(terminal));
+        (has_any, n_looks)
     }
 }

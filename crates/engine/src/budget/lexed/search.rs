@@ -133,7 +133,7 @@ impl Search {
                     break;
                 }
                 if can_end {
-                    match parts.runs.level(parts.lexed, parts.futures, run, None, cost)? {
+                    match self.summaries.level(parts, run, None, cost)? {
                         Some(level) if !level.is_empty() => {
                             found = Some(cost);
                             break;
@@ -143,7 +143,7 @@ impl Search {
                 }
                 let mut goes_on = Vec::with_capacity(ways.len());
                 for &(terminal, (next, node), _) in &ways {
-                    let level = parts.runs.level(parts.lexed, parts.futures, run, Some(terminal), cost)?;
+                    let level = self.summaries.level(parts, run, Some(terminal), cost)?;
                     goes_on.push(level.is_some());
                     for exit in level.iter().flat_map(|level| level.iter()) {
                         if self.summaries.is_upper && exit.future != parts.futures.root() {

@@ -7,6 +7,8 @@
 //!
 //! Costs are corrected where a cheaper way is found later, so the order of the queue matters for time only.
 
+use std::sync::Arc;
+
 use maskwright_grammar::{ExprId, Symbol, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -18,6 +20,9 @@ use super::runs::{Exit, RunId, RunStart, Runs};
 use crate::EngineError;
 use crate::lexed::{Blanks, HypothesisId, Lexed, Point};
 use crate::parser::Parser;
+
+/// So many looks at levels of runs take the time of an item. A run has no last level where each width of a line is another one.
+const LOOKS_PER_ITEM: u64 = 64;
 
 /// A summary.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -97,7 +102,9 @@ pub(super) struct Summaries {
     /// Whether a token of the vocabulary must end where one of the lexer does.
     pub(super) is_upper: bool,
     n_items: u64,
-    /// More than so many items are not taken.
+    /// What levels of runs took ([`Runs::n_looks`]).
+    n_looks: u64,
+    /// The most work that may have been done.
     last_item: u64,
     max_items: u64,
 }
@@ -108,15 +115,41 @@ impl Summaries {
         Summaries { is_upper, ..Summaries::default() }
     }
 
-    /// Items taken so far.
+    /// Items taken so far, and what levels of runs took.
     pub(super) fn work(&self) -> u64 {
-        self.n_items
+        self.n_items + self.n_looks / LOOKS_PER_ITEM
     }
 
     /// From now on, so many items may be taken.
     pub(super) fn allow(&mut self, max_items: u64) {
-        self.last_item = self.n_items.saturating_add(max_items);
+        self.last_item = self.work().saturating_add(max_items);
         self.max_items = max_items;
+    }
+
+    /// An error if more items were taken than are allowed.
+    fn check(&self) -> Result<(), EngineError> {
+        match self.work() > self.last_item {
+            true => Err(EngineError::budget_search(self.max_items)),
+            false => Ok(()),
+        }
+    }
+
+    /// A level of a run ([`Runs::level`]).
+    ///
+    /// # Errors
+    /// If more items would be taken than are allowed, or another limit is reached.
+    pub(super) fn level(
+        &mut self,
+        parts: &mut Parts<'_>,
+        run: RunId,
+        terminal: Option<TerminalId>,
+        cost: u32,
+    ) -> Result<Option<Arc<[Exit]>>, EngineError> {
+        self.check()?;
+        let n_looks = parts.runs.n_looks();
+        let level = parts.runs.level(parts.lexed, parts.futures, run, terminal, cost)?;
+        self.n_looks += parts.runs.n_looks() - n_looks;
+        Ok(level)
     }
 
     /// The exits of the rest of a rule at costs up to `bound`.
@@ -140,9 +173,7 @@ impl Summaries {
             } else {
                 break;
             }
-            if self.n_items > self.last_item {
-                return Err(EngineError::budget_search(self.max_items));
-            }
+            self.check()?;
         }
         let mut exits = self.exits_of(id);
         exits.retain(|&(_, cost)| cost <= bound);
@@ -416,7 +447,7 @@ impl Summaries {
         }
         let run = self.run(parts, text)?;
         for cost in 0..=bound {
-            match parts.runs.level(parts.lexed, parts.futures, run, None, cost)? {
+            match self.level(parts, run, None, cost)? {
                 Some(level) if !level.is_empty() => return Ok(Some(cost)),
                 Some(_) => {}
                 None => break,
@@ -439,8 +470,7 @@ impl Summaries {
         let bound = self.summaries[id.0 as usize].bound;
         let root = parts.futures.root();
         while wait.cost.saturating_add(wait.floor) <= bound {
-            let level =
-                parts.runs.level(parts.lexed, parts.futures, wait.run, wait.terminal, wait.n_levels)?;
+            let level = self.level(parts, wait.run, wait.terminal, wait.n_levels)?;
             let Some(level) = level else { return Ok(()) };
             for exit in level.iter() {
                 if self.is_upper && exit.future != root {
