@@ -229,8 +229,10 @@ impl<'a> Lowering<'_, 'a> {
             pairs.push(keyed);
         }
         // Where so many members must be there, or some of which some must be, there might be no keys left for them.
-        let is_watched =
-            self.elements.is_none() && are_seen && (are_many || n_witnesses == 0 && set.min == 0);
+        let is_watched = self.elements.is_none()
+            && pairs.iter().any(|keyed| !keyed.is_empty())
+            && are_seen
+            && (are_many || n_witnesses == 0 && set.min == 0);
         let Symbols { comma, colon, .. } = self.symbols(form);
         let mut once = Vec::new();
         for (keys, schema) in few {
