@@ -2,10 +2,11 @@
 //!
 //! First the known text next to the position refutes tokens. Then *windows* prove tokens: the position and a few
 //! masked positions around it are open, and the rest is as in the witness. The proven tokens are the mask. If an
-//! exact mask is wanted, the remaining tokens go to a chart of the whole lattice, up to the limit on work.
+//! exact mask is wanted, the remaining tokens are asked about one by one if they are few, and else go to a chart of the whole
+//! lattice, up to the limit on work.
 //!
-//! Without a reader of the language itself (the contextual lexer, items that must differ), a session tries the tokens
-//! one by one.
+//! Without a reader of the language itself (the contextual lexer, items or keys that must differ), a session tries the tokens
+//! in the witness's place, and there is no chart.
 
 use maskwright_automata::Fuel;
 use maskwright_engine::Taken;
@@ -14,9 +15,9 @@ use maskwright_vocabulary::{TokenId, mask_contains, mask_insert, mask_words};
 use crate::InfillError;
 use crate::judge::Judgement;
 use crate::near::Witness;
-use crate::question::Question;
-use crate::reader::Relation;
-use crate::solver::{Solver, within_limits};
+use crate::question::{Place, Question};
+use crate::reader::{Reader, Relation};
+use crate::solver::{Answer, Solver, within_limits};
 
 /// How many masked positions on each side of one are open, at first and then.
 const WINDOWS: [usize; 3] = [0, 2, 8];
@@ -34,6 +35,16 @@ const STRIDE: u64 = 7_919;
 /// The most tokens that a session reads for one mask.
 const N_READ: usize = 20_000;
 
+/// The most tokens that are asked about for an exact mask.
+const MAX_ASKED: u64 = 4_000;
+
+/// What is known of the tokens of a position, packed to the model's width.
+struct Found {
+    proven: Vec<u32>,
+    /// Neither proven nor refused.
+    left: Vec<u32>,
+}
+
 impl Solver {
     /// The tokens that are proven for masked place `position`, packed to the model's width, and whether these are all.
     ///
@@ -47,10 +58,24 @@ impl Solver {
         exact: bool,
     ) -> Result<(Vec<u32>, bool), InfillError> {
         let readers = self.infiller.readers();
-        match readers.iter().position(|reader| reader.relation == Relation::Same) {
-            Some(number) => self.mask_by_reader(number, question, position, witness, exact),
-            None => self.mask_by_session(question, position, witness),
+        let same = readers.iter().position(|reader| reader.relation == Relation::Same);
+        let mut found = match same {
+            Some(number) => self.mask_by_reader(number, question, position, witness)?,
+            None => self.mask_by_session(question, position, witness)?,
+        };
+        for &blank in &self.blanks {
+            mask_remove(&mut found.left, blank);
         }
+        if exact && !is_empty(&found.left) {
+            self.ask_each(question, position, witness, &mut found)?;
+        }
+        if let Some(number) = same
+            && exact
+            && !is_empty(&found.left)
+        {
+            self.settle(number, question, position, &mut found)?;
+        }
+        Ok((found.proven, is_empty(&found.left)))
     }
 
     fn mask_by_reader(
@@ -59,18 +84,15 @@ impl Solver {
         question: &Question,
         position: usize,
         witness: Option<&Witness>,
-        exact: bool,
-    ) -> Result<(Vec<u32>, bool), InfillError> {
+    ) -> Result<Found, InfillError> {
         let infiller = self.infiller.clone();
         let (reader, vocabulary) = (&infiller.readers()[number], infiller.vocabulary());
         let (lattices, are_all) = question.lattices(reader, vocabulary);
-        let work = infiller.limits().work;
-        let part = || Fuel::new(work.min(NEAR_WORK));
         // By lattice, the tokens that are neither proven nor refused.
         let mut asked: Vec<Vec<u32>> = vec![vocabulary.in_trie().to_vec(); lattices.len()];
         let mut allowed = vec![0; vocabulary.n_words()];
         for (lattice, asked) in lattices.iter().zip(&mut asked) {
-            within_limits(reader.refuse_near(lattice, position, asked, (vocabulary, &part())))?;
+            within_limits(reader.refuse_near(lattice, position, asked, (vocabulary, &self.near_fuel())))?;
         }
         let witness =
             witness.map(|witness| witness.for_reader(number, infiller.readers(), &self.blanks, vocabulary));
@@ -84,72 +106,164 @@ impl Solver {
                     break;
                 }
                 let masks = [&mut left[..], &mut allowed];
-                within_limits(reader.tables().prove(&lattice, position, masks, n_facts, &part()))?;
-                remove_all(&mut asked, &allowed);
+                within_limits(reader.tables().prove(&lattice, position, masks, n_facts, &self.near_fuel()))?;
+                asked.iter_mut().for_each(|asked| remove(asked, &allowed));
             }
         }
         for (lattice, asked) in lattices.iter().zip(&mut asked) {
             if !is_empty(asked) {
-                within_limits(reader.tables().refuse_few(lattice, position, asked, &part()))?;
+                within_limits(reader.tables().refuse_few(lattice, position, asked, &self.near_fuel()))?;
             }
         }
-        if exact {
-            for (index, lattice) in lattices.iter().enumerate() {
-                if !is_empty(&asked[index]) {
-                    let masks = [&mut asked[index][..], &mut allowed];
-                    within_limits(reader.tables().settle(lattice, position, masks, &Fuel::new(work)))?;
-                    remove_all(&mut asked, &allowed);
-                }
-            }
-        }
-        let mut mask = allowed[..mask_words(vocabulary.n_vocab())].to_vec();
-        if let Some(named) = &reader.named {
-            named.add_tokens(vocabulary, &mut mask, |symbol| mask_contains(&allowed, symbol));
-        }
-        Ok((mask, are_all && is_empty(&union(&asked))))
+        let left = if are_all { union(&asked) } else { vocabulary.in_trie().to_vec() };
+        let proven = self.in_vocabulary(reader, &allowed);
+        let mut left = self.in_vocabulary(reader, &left);
+        remove(&mut left, &proven);
+        Ok(Found { proven, left })
     }
 
-    /// The tokens that can stand in the witness's place with all others as they are; exact only where nothing else is unknown.
+    /// Decides what is left by a chart of the whole question, up to the limit on work.
+    fn settle(
+        &mut self,
+        number: usize,
+        question: &Question,
+        position: usize,
+        found: &mut Found,
+    ) -> Result<(), InfillError> {
+        let infiller = self.infiller.clone();
+        let (reader, vocabulary) = (&infiller.readers()[number], infiller.vocabulary());
+        let (lattices, are_all) = question.lattices(reader, vocabulary);
+        let mut is_settled = are_all;
+        let mut allowed = vec![0; vocabulary.n_words()];
+        for lattice in &lattices {
+            let mut asked = vocabulary.in_trie().to_vec();
+            asked.iter_mut().zip(&found.proven).for_each(|(asked, proven)| *asked &= !proven);
+            let fuel = Fuel::new(infiller.limits().work);
+            let masks = [&mut asked[..], &mut allowed];
+            is_settled &= within_limits(reader.tables().settle(lattice, position, masks, &fuel))?.is_some();
+        }
+        let allowed = self.in_vocabulary(reader, &allowed);
+        found.proven.iter_mut().zip(&allowed).for_each(|(proven, allowed)| *proven |= allowed);
+        if is_settled {
+            found.left.fill(0);
+        } else {
+            remove(&mut found.left, &allowed);
+        }
+        Ok(())
+    }
+
+    /// Asks about each token that is left, if they are few.
+    fn ask_each(
+        &mut self,
+        question: &Question,
+        position: usize,
+        witness: Option<&Witness>,
+        found: &mut Found,
+    ) -> Result<(), InfillError> {
+        let n_left: u64 = found.left.iter().map(|word| u64::from(word.count_ones())).sum();
+        if n_left > MAX_ASKED {
+            return Ok(());
+        }
+        let work = self.infiller.limits().work / n_left;
+        for token in (0..self.infiller.vocabulary().n_vocab() as u32).map(TokenId) {
+            if !mask_contains(&found.left, token) {
+                continue;
+            }
+            let mut asked = question.clone();
+            asked.places[position].0 = Place::Token(token);
+            asked.ends.retain(|&end| end > position);
+            let answer = self.answer_within(&asked, witness, work)?;
+            if let Answer::Yes(_) = answer {
+                mask_insert(&mut found.proven, token);
+            }
+            if !matches!(answer, Answer::Open) {
+                mask_remove(&mut found.left, token);
+            }
+        }
+        Ok(())
+    }
+
+    /// The tokens that can stand in the witness's place with all others as they are. The readers of more than the language say which cannot.
     fn mask_by_session(
         &mut self,
         question: &Question,
         position: usize,
         witness: Option<&Witness>,
-    ) -> Result<(Vec<u32>, bool), InfillError> {
+    ) -> Result<Found, InfillError> {
         let infiller = self.infiller.clone();
         let vocabulary = infiller.vocabulary();
         let mut proven = vec![0; mask_words(vocabulary.n_vocab())];
-        let Some(witness) = witness.filter(|witness| witness.end > position) else {
-            return Ok((proven, false));
-        };
+        let mut left = self.left_by_readers(question, position)?;
+        let nothing = Found { proven: proven.clone(), left: left.clone() };
+        let Some(witness) = witness.filter(|witness| witness.end > position) else { return Ok(nothing) };
         let reader = &infiller.readers()[witness.reader];
         let parts = witness.parts(question, (reader, &self.blanks, vocabulary));
-        let Some(parts) = parts.filter(|parts| parts.len() == witness.end) else {
-            return Ok((proven, false));
-        };
+        let Some(parts) = parts.filter(|parts| parts.len() == witness.end) else { return Ok(nothing) };
         let Some(candidates) = within_limits(self.judge.mask_after(&parts[..position]))? else {
-            return Ok((proven, false));
+            return Ok(nothing);
         };
+        let is_alone = question.n_unknown() == 1;
+        if is_alone {
+            left.iter_mut().zip(&candidates).for_each(|(left, candidates)| *left &= candidates);
+        }
         let mut n_read = 0;
-        let mut is_open = false;
         let mut text = parts.clone();
         // In an order that favours none, since not all may be read.
         let n_vocab = vocabulary.n_vocab() as u64;
         let stride = if n_vocab.is_multiple_of(STRIDE) { 1 } else { STRIDE };
         for token in (0..n_vocab).map(|index| TokenId((index * stride % n_vocab) as u32)) {
-            if !mask_contains(&candidates, token) || self.blanks.contains(&token) {
+            let is_candidate = mask_contains(&candidates, token) && mask_contains(&left, token);
+            if !is_candidate || self.blanks.contains(&token) {
                 continue;
             }
             text[position] = Taken::Token(token);
             n_read += text.len() - position;
             let judgement = if n_read <= N_READ { within_limits(self.judge.judge(&text))? } else { None };
             match judgement {
-                Some(Judgement::Accepted) => mask_insert(&mut proven, token),
-                Some(Judgement::Refused(_)) => is_open |= question.n_unknown() > 1,
-                None => is_open = true,
+                Some(Judgement::Accepted) => {
+                    mask_insert(&mut proven, token);
+                    mask_remove(&mut left, token);
+                }
+                Some(Judgement::Refused(_)) if is_alone => mask_remove(&mut left, token),
+                Some(Judgement::Refused(_)) | None => {}
             }
         }
-        Ok((proven, !is_open && question.n_unknown() == 1))
+        Ok(Found { proven, left })
+    }
+
+    /// The tokens that no reader refuses by the known text next to the position.
+    fn left_by_readers(&mut self, question: &Question, position: usize) -> Result<Vec<u32>, InfillError> {
+        let infiller = self.infiller.clone();
+        let vocabulary = infiller.vocabulary();
+        let mut left = vec![0; mask_words(vocabulary.n_vocab())];
+        (0..vocabulary.n_vocab() as u32).for_each(|token| mask_insert(&mut left, TokenId(token)));
+        for reader in infiller.readers().iter().filter(|reader| reader.has_all()) {
+            let (lattices, are_all) = question.lattices(reader, vocabulary);
+            if !are_all {
+                continue;
+            }
+            let mut asked: Vec<Vec<u32>> = vec![vocabulary.in_trie().to_vec(); lattices.len()];
+            for (lattice, asked) in lattices.iter().zip(&mut asked) {
+                within_limits(reader.refuse_near(lattice, position, asked, (vocabulary, &self.near_fuel())))?;
+            }
+            let asked = self.in_vocabulary(reader, &union(&asked));
+            left.iter_mut().zip(&asked).for_each(|(left, asked)| *left &= asked);
+        }
+        Ok(left)
+    }
+
+    /// The tokens of the vocabulary among a reader's tokens and symbols.
+    fn in_vocabulary(&self, reader: &Reader, set: &[u32]) -> Vec<u32> {
+        let vocabulary = self.infiller.vocabulary();
+        let mut tokens = set[..mask_words(vocabulary.n_vocab())].to_vec();
+        if let Some(named) = &reader.named {
+            named.add_tokens(vocabulary, &mut tokens, |symbol| mask_contains(set, symbol));
+        }
+        tokens
+    }
+
+    fn near_fuel(&self) -> Fuel {
+        Fuel::new(self.infiller.limits().work.min(NEAR_WORK))
     }
 }
 
@@ -165,8 +279,10 @@ fn union(masks: &[Vec<u32>]) -> Vec<u32> {
     union
 }
 
-fn remove_all(masks: &mut [Vec<u32>], removed: &[u32]) {
-    for mask in masks {
-        mask.iter_mut().zip(removed).for_each(|(word, removed)| *word &= !removed);
-    }
+fn remove(mask: &mut [u32], removed: &[u32]) {
+    mask.iter_mut().zip(removed).for_each(|(word, removed)| *word &= !removed);
+}
+
+fn mask_remove(mask: &mut [u32], token: TokenId) {
+    mask[token.index() / 32] &= !(1 << (token.0 % 32));
 }
