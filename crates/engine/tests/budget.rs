@@ -11,7 +11,7 @@ use maskwright_automata::{ByteSet, Fuel, Regex};
 use maskwright_engine::{
     Compiler, EngineGrammar, Error, ErrorKind, Limits, MaskStatus, Matcher, Options, TokenCountStatus,
 };
-use maskwright_grammar::{Grammar, collapse_regular};
+use maskwright_grammar::{Grammar, GrammarBuilder, ShuffleList, collapse_regular};
 use maskwright_oracle::{Oracle, TextWalk, arb_grammar, arb_text_walk, arb_vocabulary};
 use maskwright_vocabulary::{TokenId, Vocabulary};
 use proptest::prelude::*;
@@ -268,4 +268,52 @@ fn searches_that_are_given_up() {
     TestRunner::new(cases()).run(&strategy, judge).unwrap();
     let (n_exact, n_bound) = (n_exact.get(), n_bound.get());
     assert!(n_exact >= 200 && n_bound >= 20, "{n_exact} exact masks and {n_bound} bounds were judged");
+}
+
+/// A member of a list may be empty, so a token can end with the separator behind it: "bb" is the end of a terminal and a separator.
+#[test]
+fn separators_behind_empty_members_are_counted() {
+    let mut builder = GrammarBuilder::new();
+    let separator = builder.terminal(Regex::literal("b"));
+    let word = builder.terminal(Regex::concat([Regex::literal("a"), Regex::any_char().plus()]));
+    let others = builder.epsilon();
+    let list = ShuffleList { items: [].into(), others, separator, min: 2, max: None };
+    let list = builder.shuffle(list);
+    let rule = builder.declare("start");
+    let body = builder.seq(&[word, list]);
+    builder.define(rule, body);
+    let grammar = builder.finish(rule).unwrap();
+    let tokens = ["a", "b", "bb", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+    let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[3], None).unwrap().shared();
+    assert_eq!(Oracle::new(&grammar).tokens_to_finish(&vocabulary, &[]), Some(3));
+    for compiled in compiled(&grammar, &vocabulary).unwrap() {
+        let least = Matcher::new(&compiled).tokens_to_finish().unwrap();
+        assert_eq!((least.n_tokens, least.status), (3, TokenCountStatus::Exact));
+    }
+}
+
+/// Behind what may be empty a rule begins with itself: what it can begin with is found all the same.
+#[test]
+fn left_recursion_behind_what_may_be_empty() {
+    let mut builder = GrammarBuilder::new();
+    let [start, blanks] = ["start", "blanks"].map(|name| builder.declare(name));
+    let space = builder.terminal(Regex::byte(b' ').star());
+    let [own, before] = [start, blanks].map(|rule| builder.rule(rule));
+    let [b, c] = [b"b", b"c"].map(|letter| builder.literal(letter));
+    let again = builder.seq(&[before, space]);
+    let body = builder.alt(&[again, space]);
+    builder.define(blanks, body);
+    let before = builder.optional(before);
+    let again = builder.seq(&[before, own, b]);
+    let body = builder.alt(&[again, c]);
+    builder.define(start, body);
+    let grammar = builder.finish(start).unwrap();
+    let tokens = [" ", "b", "c", " c", "bb", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+    let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[5], None).unwrap().shared();
+    let exact = Oracle::new(&grammar).tokens_to_finish(&vocabulary, &[]);
+    for compiled in compiled(&grammar, &vocabulary).unwrap() {
+        let matcher = Matcher::new(&compiled);
+        let least = matcher.tokens_to_finish().unwrap();
+        assert_eq!((Some(least.n_tokens), least.status), (exact, TokenCountStatus::Exact));
+    }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
 use maskwright_grammar::{Expr, ExprId, ExprPool, ShufflePhase, Symbol, TerminalId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::futures::{FutureId, NEVER, plus};
 use super::runs::{Effort, Spelling, is_beyond};
@@ -121,56 +121,54 @@ impl Summaries {
     }
 
     /// A superset of the bytes that a non-empty reading of `state` can begin with: in a list in any order, members that
-    /// were read before are counted too. Ends, since there is no left recursion. All states together take time linear in
-    /// their distinct expressions, which chains of optional parts share.
+    /// were read before are counted too, so one may seem to begin with itself. All states together take time linear in
+    /// their distinct expressions, which chains of optional parts share, but those that lead to such a list.
     pub(super) fn first_bytes(
         &mut self,
         machine: &mut Machine,
         state: ExprId,
     ) -> Result<ByteSet, EngineError> {
         let mut stack = vec![state];
+        let mut open: FxHashSet<ExprId> = FxHashSet::default();
         while let Some(&top) = stack.last() {
             if self.first_bytes.contains_key(&top) {
                 stack.pop();
                 continue;
             }
-            let network = &mut machine.parser.network;
-            let mut bytes = ByteSet::EMPTY;
-            let parts: Vec<ExprId> = match network.pool().get(top).clone() {
-                Expr::Never | Expr::Epsilon => Vec::new(),
-                Expr::Rule(rule) => vec![network.body(rule)],
-                Expr::Seq(head, tail) if network.is_nullable(head) => vec![head, tail],
-                Expr::Seq(head, _) => vec![head],
-                Expr::Alt(parts) => parts.to_vec(),
-                Expr::Repeat { inner, .. } => vec![inner],
-                Expr::Shuffle(place) => {
-                    let separator = network.pool().shuffle_list(&place).separator;
-                    match place.phase == ShufflePhase::AfterItem && !network.is_nullable(separator) {
-                        true => vec![separator],
-                        false => network.pool().shuffle_list(&place).members().collect(),
-                    }
-                }
-                Expr::Terminal(terminal) => {
-                    if let Some(start) = machine.parser.terminal_start(terminal)? {
-                        let automaton = machine.parser.automaton(terminal);
-                        bytes = automaton.next_bytes(start).map_err(|error| located(automaton, error))?;
-                    }
-                    Vec::new()
-                }
-            };
+            let (mut bytes, parts) = first_parts(machine, top)?;
+            open.insert(top);
             let n_open = stack.len();
             for part in parts {
                 match self.first_bytes.get(&part) {
                     Some(known) => bytes = bytes.union(known),
+                    None if open.contains(&part) => return self.first_bytes_of_all(machine, state),
                     None => stack.push(part),
                 }
             }
             if stack.len() == n_open {
                 self.first_bytes.insert(top, bytes);
+                open.remove(&top);
                 stack.pop();
             }
         }
         Ok(self.first_bytes.get(&state).copied().unwrap_or(ByteSet::EMPTY))
+    }
+
+    /// The same where some expression seems to begin with itself: the bytes of all that `state` can begin with.
+    fn first_bytes_of_all(&mut self, machine: &mut Machine, state: ExprId) -> Result<ByteSet, EngineError> {
+        let mut all = ByteSet::EMPTY;
+        let (mut stack, mut met) = (vec![state], FxHashSet::default());
+        while let Some(top) = stack.pop() {
+            if let Some(known) = self.first_bytes.get(&top) {
+                all = all.union(known);
+            } else if met.insert(top) {
+                let (bytes, parts) = first_parts(machine, top)?;
+                all = all.union(&bytes);
+                stack.extend(parts);
+            }
+        }
+        self.first_bytes.insert(state, all);
+        Ok(all)
     }
 
     /// The bytes that may follow a symbol in front of `next`, if `follow` may come behind that.
@@ -468,4 +466,40 @@ pub(super) fn located(
     error: maskwright_automata::AutomatonError,
 ) -> EngineError {
     EngineError::automaton(format!("{:?}", automaton.regex()), error)
+}
+
+/// The bytes that an expression can begin with by itself, and the parts that it can begin with.
+fn first_parts(machine: &mut Machine, expr: ExprId) -> Result<(ByteSet, Vec<ExprId>), EngineError> {
+    let network = &mut machine.parser.network;
+    let parts = match network.pool().get(expr).clone() {
+        Expr::Never | Expr::Epsilon => Vec::new(),
+        Expr::Rule(rule) => vec![network.body(rule)],
+        Expr::Seq(head, tail) if network.is_nullable(head) => vec![head, tail],
+        Expr::Seq(head, _) => vec![head],
+        Expr::Alt(parts) => parts.to_vec(),
+        Expr::Repeat { inner, .. } => vec![inner],
+        Expr::Shuffle(place) => {
+            let list = network.pool().shuffle_list(&place).clone();
+            let is_behind_item = place.phase == ShufflePhase::AfterItem;
+            // Behind what may be empty, both may come first.
+            let is_open = match is_behind_item {
+                true => network.is_nullable(list.separator),
+                false => list.members().any(|member| network.is_nullable(member)),
+            };
+            match is_behind_item {
+                _ if is_open => list.members().chain([list.separator]).collect(),
+                true => vec![list.separator],
+                false => list.members().collect(),
+            }
+        }
+        Expr::Terminal(terminal) => {
+            let Some(start) = machine.parser.terminal_start(terminal)? else {
+                return Ok((ByteSet::EMPTY, Vec::new()));
+            };
+            let automaton = machine.parser.automaton(terminal);
+            let bytes = automaton.next_bytes(start).map_err(|error| located(automaton, error))?;
+            return Ok((bytes, Vec::new()));
+        }
+    };
+    Ok((ByteSet::EMPTY, parts))
 }
