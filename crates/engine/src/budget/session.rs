@@ -152,21 +152,20 @@ impl Matcher {
         let end = usize::from(!vocabulary.eos_token_ids().is_empty());
         // An upper bound may leave tokens over at the end of the text.
         while left > end && !matcher.is_accepting() {
-            let (form, _) = matcher.ask(|machine| machine.mask_within(&matcher.state, left as u32))?;
-            let mut words = vec![0; vocabulary.n_words()];
-            form.write(&mut words);
-            let first = words.iter().position(|&word| word != 0);
-            let first = first.map(|at| TokenId((at * 32) as u32 + words[at].trailing_zeros()));
-            let token = first.and_then(|id| match vocabulary.as_symbol(id) {
-                Some(symbol) => self.grammar().named()?.first(symbol),
-                None => Some(id),
-            });
-            let Some(token) = token else {
+            let steps = matcher.ask(|machine| machine.next_steps(&matcher.state, left as u32))?;
+            if steps.is_empty() {
                 return Err(EngineError::cannot_be_spelled().into());
-            };
-            tokens.push(token);
-            matcher.accept_unbudgeted(token)?;
-            left -= 1;
+            }
+            for id in steps {
+                let token = match vocabulary.as_symbol(id) {
+                    Some(symbol) => self.grammar().named().and_then(|named| named.first(symbol)),
+                    None => Some(id),
+                };
+                let token = token.ok_or_else(EngineError::cannot_be_spelled)?;
+                tokens.push(token);
+                matcher.accept_unbudgeted(token)?;
+                left -= 1;
+            }
         }
         tokens.extend(vocabulary.eos_token_ids().first().map(|&id| TokenId(id)));
         Ok(tokens)
@@ -396,6 +395,17 @@ impl Machine {
         }
     }
 
+    /// One token or more to take next so that at most `n_left` complete the text, EOS included; none if there are none.
+    fn next_steps(&mut self, state: &State, n_left: u32) -> Result<Vec<TokenId>, EngineError> {
+        if let Some(place) = state.place() {
+            return self.watched_steps(&place, n_left);
+        }
+        let (form, _) = self.mask_within(state, n_left)?;
+        let mut words = vec![0; self.parser.shared.vocabulary.n_words()];
+        form.write(&mut words);
+        Ok(first_of(&words).into_iter().collect())
+    }
+
     /// The tokens of `mask` after which at most `n_left - 1` more complete the text, each tried. That takes long, and is asked
     /// once for a text at most: where one more token may be used of a terminal and few are left altogether.
     fn tokens_that_fit(
@@ -539,4 +549,10 @@ impl Machine {
         budget.trim();
         answer
     }
+}
+
+/// The least token of a packed set.
+pub(super) fn first_of(words: &[u32]) -> Option<TokenId> {
+    let at = words.iter().position(|&word| word != 0)?;
+    Some(TokenId((at * 32) as u32 + words[at].trailing_zeros()))
 }

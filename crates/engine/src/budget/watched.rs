@@ -23,8 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::futures::NEVER;
 use super::profile::Profile;
-use super::session::MaskWithin;
-use super::session::Ways;
+use super::session::{MaskWithin, Ways, first_of};
 use super::{MaskStatus, TokenCountStatus};
 use crate::EngineError;
 use crate::configuration::ConfigId;
@@ -39,6 +38,10 @@ const MAX_TRIED: usize = 2_000;
 const MAX_TRIED_BY_MASK: usize = 100_000;
 /// How many the search may that is made when no token is left otherwise.
 const MAX_TRIED_AT_LENGTH: usize = 2_000_000;
+/// How many the search for the least number of tokens may.
+const MAX_TRIED_FOR_LEAST: usize = 20_000;
+/// How many the search for a completion may for each of its tokens.
+const TRIED_PER_TOKEN: usize = 32;
 /// How many tokens are tried behind one place.
 const MAX_CANDIDATES: usize = 2_048;
 /// How many tokens a search follows one behind the other.
@@ -76,9 +79,8 @@ impl Machine {
         if least == NEVER || self.is_safe_within(place, least, TokenCountStatus::Exact)? {
             return Ok((least, status));
         }
-        let mut patience = Patience::new(MAX_TRIED_BY_MASK, MAX_TRIED_BY_MASK);
-        let most = least.saturating_add(MAX_BEYOND);
-        for n_left in least..most {
+        let mut patience = Patience::new(MAX_TRIED_FOR_LEAST, MAX_TRIED_FOR_LEAST);
+        for n_left in least..least.saturating_add(MAX_BEYOND) {
             if self.way(place, n_left, TokenCountStatus::Exact, &mut patience)?.is_some() {
                 return Ok((n_left, status));
             }
@@ -87,20 +89,49 @@ impl Machine {
                 break;
             }
         }
-        let mut n_left = most;
+        let mut beyond = 0;
         loop {
-            let mut patience = Patience::new(MAX_TRIED_BY_MASK, MAX_TRIED_BY_MASK);
-            if self.way(place, n_left, TokenCountStatus::Exact, &mut patience)?.is_some() {
+            let is_last = beyond > 2 * MAX_PATH as u32;
+            let n_left = if is_last { MAX_LEAST.max(least) } else { least.saturating_add(beyond) };
+            let n_tried =
+                (n_left as usize).saturating_mul(TRIED_PER_TOKEN).clamp(MAX_TRIED, MAX_TRIED_BY_MASK);
+            let mut quick = Patience::new(n_tried, n_tried);
+            let mut patience = Patience::new(MAX_TRIED, MAX_TRIED);
+            if self.way(place, n_left, TokenCountStatus::Upper, &mut quick)?.is_some()
+                || self.way(place, n_left, TokenCountStatus::Exact, &mut patience)?.is_some()
+            {
                 return Ok((n_left, TokenCountStatus::Upper));
             }
-            if n_left >= MAX_LEAST {
+            if is_last {
                 return match patience.is_given_up {
                     true => Err(EngineError::watch_search(MAX_TRIED_BY_MASK)),
                     false => Ok((NEVER, status)),
                 };
             }
-            n_left = n_left.saturating_mul(2);
+            beyond = beyond * 2 + 1;
         }
+    }
+
+    /// Tokens to take next so that at most `n_left` complete the text, EOS included: all of a way to where a safe completion
+    /// fits, or the next one of that. None if no way is found.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn watched_steps(&mut self, place: &Place, n_left: u32) -> Result<Vec<TokenId>, EngineError> {
+        // In the order in which the number of tokens was found.
+        for bounds in [TokenCountStatus::Upper, TokenCountStatus::Exact] {
+            let mut patience = Patience::new(MAX_TRIED_BY_MASK, MAX_TRIED_BY_MASK);
+            match self.way(place, n_left, bounds, &mut patience)? {
+                Some(way) if way.is_empty() => break,
+                Some(way) => return Ok(way),
+                None => {}
+            }
+        }
+        let Some(admitted) = self.admitted(place)? else { return Ok(Vec::new()) };
+        let (safe, _) = self.bounded_mask(Ways::Safe, admitted, n_left)?;
+        let mut words = vec![0; self.parser.shared.vocabulary.n_words()];
+        safe.write(&mut words);
+        Ok(first_of(&words).into_iter().collect())
     }
 
     /// Whether at most `n_left` tokens complete the text at `place`; `None` if the search was given up.
@@ -323,15 +354,10 @@ impl Machine {
         // Few completions are looked at where the limit is near, and mostly one is among them. Those that upper bounds tell
         // of are found faster.
         let is_given_up = std::mem::take(&mut patience.is_given_up);
-        let mut fits = false;
-        if status == TokenCountStatus::Upper {
-            // What stops this search does not say that there is nothing.
-            let most = patience.by_search.min(patience.quick);
-            let mut quick = Patience::new(most, most);
-            fits = self.way_near(place, least, n_left, status, &mut quick)?;
-            patience.quick -= most - quick.left;
-        }
-        fits = fits || self.way_near(place, least, n_left, TokenCountStatus::Exact, patience)?;
+        let is_bounded = status == TokenCountStatus::Upper;
+        let fits = is_bounded && self.quick_way_near(place, least, n_left, patience)?
+            || self.way_near(place, least, n_left, TokenCountStatus::Exact, patience)?;
+        let mut fits = fits || !is_bounded && self.quick_way_near(place, least, n_left, patience)?;
         if !fits {
             patience.is_given_up = false;
             fits = self.way(place, n_left, TokenCountStatus::Exact, patience)?.is_some();
@@ -357,6 +383,22 @@ impl Machine {
             beyond = beyond * 2 + 1;
         }
         Ok(false)
+    }
+
+    /// The same by upper bounds.
+    fn quick_way_near(
+        &mut self,
+        place: &Place,
+        least: u32,
+        n_left: u32,
+        patience: &mut Patience,
+    ) -> Result<bool, EngineError> {
+        // What stops this search does not say that there is nothing.
+        let most = patience.by_search.min(patience.quick);
+        let mut quick = Patience::new(most, most);
+        let is_found = self.way_near(place, least, n_left, TokenCountStatus::Upper, &mut quick)?;
+        patience.quick -= most - quick.left;
+        Ok(is_found)
     }
 
     /// Tokens that lead to a text from which a safe completion fits, all within `n_left` tokens; kept by configuration. With upper
