@@ -29,6 +29,10 @@ use crate::tables::{ResidueId, Tables};
 /// An index that stands for nothing.
 pub(crate) const NONE: u32 = u32::MAX;
 
+/// The most facts and backs of a chart, so that it takes some three gigabytes at most.
+const MAX_FACTS: usize = 10_000_000;
+const MAX_BACKS: usize = 4 * MAX_FACTS;
+
 /// Something that holds of the lattice's texts up to a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Fact {
@@ -282,6 +286,9 @@ impl Chart {
         while let Some(Todo { fact, pred, crossing, end }) = todos.pop() {
             let (Fact::Item { node, .. } | Fact::End { node, .. }) = fact;
             fuel.spend(1).map_err(|error| InfillError::work(node.position as usize, error))?;
+            if self.facts.len() > MAX_FACTS || self.backs.len() > MAX_BACKS {
+                return Err(InfillError::chart(node.position as usize, MAX_FACTS));
+            }
             let next = self.facts.len() as u32;
             let id = *self.fact_ids.entry(fact).or_insert(next);
             let is_new = id == next;

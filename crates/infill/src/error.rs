@@ -16,6 +16,7 @@ enum Kind {
     Grammar(GrammarError),
     Automaton { terminal: String, error: AutomatonError },
     Work { position: usize, limit: u64 },
+    Chart { position: usize, limit: usize },
     Lexer(LexError),
     Hypotheses { limit: usize },
     Declared { name: String },
@@ -66,6 +67,11 @@ impl InfillError {
             FuelError::Exhausted { limit } => Kind::Work { position, limit },
             FuelError::Cancelled => Kind::Cancelled,
         })
+    }
+
+    /// A chart has become too large while reading position `position`.
+    pub(crate) fn chart(position: usize, limit: usize) -> InfillError {
+        InfillError(Kind::Chart { position, limit })
     }
 
     /// The same error, at `position` if it is a limit on work.
@@ -125,7 +131,11 @@ impl InfillError {
             Kind::Grammar(error) => error.is_limit(),
             Kind::Automaton { error, .. } => error.is_limit(),
             Kind::Lexer(error) => error.is_limit(),
-            Kind::Work { .. } | Kind::TooLong { .. } | Kind::Hypotheses { .. } | Kind::Open { .. } => true,
+            Kind::Work { .. }
+            | Kind::Chart { .. }
+            | Kind::TooLong { .. }
+            | Kind::Hypotheses { .. }
+            | Kind::Open { .. } => true,
             Kind::Session(error) => error.is_limit(),
             _ => false,
         }
@@ -186,6 +196,12 @@ impl fmt::Display for InfillError {
             Kind::Automaton { terminal, error } => write!(f, "terminal {terminal}: {error}"),
             Kind::Work { position, limit } => {
                 write!(f, "position {position}: more work than the limit of {limit} units allows")
+            }
+            Kind::Chart { position, limit } => {
+                write!(
+                    f,
+                    "position {position}: the chart of all texts needs more than the {limit} facts allowed"
+                )
             }
             Kind::Cancelled => f.write_str("cancelled"),
             Kind::Token { id, n_vocab } => {
