@@ -8,7 +8,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use maskwright::GrammarSource;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError};
+use pyo3::exceptions::{PyOSError, PyOverflowError, PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
 use pyo3::type_object::PyTypeInfo;
 use pyo3::types::{PyBytes, PySlice, PyString, PyType};
@@ -115,12 +115,32 @@ pub(crate) fn is_path(given: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(given.hasattr("__fspath__")? && !given.is_instance_of::<PyType>())
 }
 
+/// The bytes of a file.
+///
+/// # Errors
+/// OSError, with the file's name, if it cannot be read.
+pub(crate) fn file_bytes(py: Python<'_>, file: &Path) -> PyResult<Vec<u8>> {
+    detached(py, || std::fs::read(file))?.map_err(|error| os_error(&error, file))
+}
+
+/// An error of the system as Python's own functions raise it.
+pub(crate) fn os_error(error: &std::io::Error, file: &Path) -> PyErr {
+    let text = error.to_string();
+    match error.raw_os_error() {
+        Some(number) => {
+            let text = text.trim_end_matches(&format!(" (os error {number})")).to_owned();
+            PyOSError::new_err((number, text, file.to_path_buf()))
+        }
+        None => PyOSError::new_err(format!("{}: {text}", file.display())),
+    }
+}
+
 /// The text of a file in which a grammar or schema is.
 ///
 /// # Errors
 /// OSError if it cannot be read; of class `B`, with `path`, if it is not UTF-8.
 pub(crate) fn file_text<B: PyTypeInfo>(py: Python<'_>, file: &Path) -> PyResult<String> {
-    let bytes = detached(py, || std::fs::read(file))??;
+    let bytes = file_bytes(py, file)?;
     String::from_utf8(bytes).map_err(|_| {
         let error = PyErr::new::<B, _>(format!("{}: not UTF-8 text", file.display()));
         // Setting an attribute fails where memory ends; that is the error then.

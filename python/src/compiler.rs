@@ -12,7 +12,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::arguments::{Count, FilePath, GrammarText, OfCall, OfGrammar, Reduced, Text};
+use crate::arguments::{
+    Count, FilePath, GrammarText, OfCall, OfGrammar, Reduced, Text, file_bytes, os_error,
+};
 use crate::errors::OrRaise;
 use crate::interrupt;
 use crate::schema::{self, SchemaText, TagText};
@@ -91,7 +93,7 @@ impl Compiler {
         let compiler = match rows {
             None => detached(py, || maskwright::Compiler::with_limits(vocabulary, limits.limits()))?,
             Some(path) => {
-                let saved = detached(py, || std::fs::read(&path.0))??;
+                let saved = file_bytes(py, &path.0)?;
                 detached(py, || maskwright::Compiler::with_saved_rows(vocabulary, limits.limits(), &saved))?
                     .or_raise()?
             }
@@ -215,8 +217,8 @@ impl Compiler {
 
     /// Compiles a regular expression. It has to match the whole text.
     ///
-    /// `dialect`: "rust" (that of Rust's `regex` crate), "ecma" (JavaScript's, with the flag `u`, as in JSON Schemas) or
-    /// "python" (that of `re`). Look-ahead is in the last two.
+    /// `dialect`: "rust" (that of Rust's `regex` crate), "ecma" (JavaScript's, as in JSON Schemas, with `\A`, `\z` and
+    /// `\Z` as anchors) or "python" (that of `re`). Look-ahead is in the last two.
     ///
     /// Raises GrammarError, with the place, if the pattern is wrong, matches nothing, or is not regular.
     #[pyo3(signature = (pattern, *, dialect=Text::new("rust"), cancel=None))]
@@ -368,7 +370,7 @@ impl Compiler {
                 // The error that matters is the first.
                 let _ = std::fs::remove_file(&beside);
             }
-            Ok(result?)
+            result.map_err(|error| os_error(&error, &path))
         })?
     }
 
@@ -378,7 +380,7 @@ impl Compiler {
     /// Raises ValueError if the file is damaged, of another version or for another vocabulary, OSError if it cannot
     /// be read.
     fn load_rows(&self, py: Python<'_>, path: FilePath<OfCall>) -> PyResult<usize> {
-        let saved = detached(py, || std::fs::read(&path.0))??;
+        let saved = file_bytes(py, &path.0)?;
         detached(py, || self.compiler.load_rows(&saved))?.or_raise()
     }
 

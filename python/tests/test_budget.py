@@ -1,5 +1,6 @@
 """Limits on tokens: texts that are complete within them."""
 
+import json
 import random
 
 import maskwright
@@ -104,3 +105,19 @@ def test_schemas(tokenizer, compiler):
         limit = least + seed
         tokens = write(maskwright.Matcher(grammar, max_tokens=limit), tokenizer.vocab_size, seed)
         assert len(tokens) <= limit
+
+
+def test_texts_whose_items_differ_are_finished(real_tokenizer):
+    compiler = maskwright.Compiler(real_tokenizer)
+    for n_items in (6, 30, 100):
+        schema = {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": n_items}
+        grammar = compiler.compile_json_schema(schema)
+        least, status = maskwright.Matcher(grammar).tokens_to_finish_with_status()
+        ids = maskwright.Matcher(grammar).finish()
+        *ids, end = ids
+        items = json.loads(real_tokenizer.decode(ids))
+        assert end in real_tokenizer.eos_token_ids
+        assert len(set(items)) == len(items) >= n_items
+        assert len(ids) < least and status == "upper"
+        # Also where no search was given up before.
+        assert maskwright.Matcher(grammar, max_tokens=least).max_tokens == least

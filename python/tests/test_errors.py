@@ -153,6 +153,16 @@ def test_errors_have_their_places_as_attributes(compiler, tmp_path):
     assert attributes(missing) == (None, None, None, None, str(tmp_path / "tokenizer.json"), None)
 
 
+def test_files_that_are_missing_are_named(compiler, tmp_path):
+    missing = tmp_path / "none.json"
+    for call in (compiler.compile, compiler.compile_json_schema, compiler.load_rows):
+        with pytest.raises(FileNotFoundError, match="none.json") as caught:
+            call(missing)
+        assert str(caught.value.filename) == str(missing)
+    with pytest.raises(FileNotFoundError, match="rows"):
+        compiler.save_rows(tmp_path / "nowhere" / "rows")
+
+
 def test_no_message_begins_with_error(compiler):
     """Those of patterns, GBNF and Lark did."""
     for error in (

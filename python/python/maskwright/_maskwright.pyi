@@ -386,10 +386,10 @@ class Compiler:
     def compile_regex(
         self, pattern: str, *, dialect: Literal["rust", "ecma", "python"] = "rust", cancel: CancelToken | None = None
     ) -> CompiledGrammar:
-        """Compiles a regular expression. It has to match the whole text.
+        r"""Compiles a regular expression. It has to match the whole text.
 
-        `dialect`: "rust" (that of Rust's `regex` crate), "ecma" (JavaScript's, with the flag `u`, as in JSON Schemas) or
-        "python" (that of `re`). Look-ahead is in the last two.
+        `dialect`: "rust" (that of Rust's `regex` crate), "ecma" (JavaScript's, as in JSON Schemas, with `\A`, `\z` and
+        `\Z` as anchors) or "python" (that of `re`). Look-ahead is in the last two.
 
         Raises GrammarError, with the place, if the pattern is wrong, matches nothing, or is not regular.
         """
@@ -662,11 +662,12 @@ class Matcher:
         seed: int = 0,
     ) -> list[Hypothesis]:
         """Searches for texts that go on from here, over many calls of a model, and returns them as a list of Hypothesis,
-        the best first: whole ones before others. The state does not change.
+        the best first: whole ones before others. The state does not change. "beam" and "best-of" rank texts by their likelihood
+        per token, so that long ones are not at a disadvantage.
 
         * `logits_fn`: called with a list of sequences, each a list of token ids that begins with `prompt_ids`; returns
           the logits after each, as an array or tensor of shape (sequences, vocabulary). It may keep what it computed.
-        * `strategy`: "beam"; "mcts", a tree search; "best-of", several samples of which the likeliest counts;
+        * `strategy`: "beam"; "mcts", a tree search; "best-of", several samples;
           "likeliest", the text of the greatest probability; "smc" and "asap", samples that are true to the model's own
           probabilities among the texts of the grammar.
         * `tries`: beams, trials of the tree search, texts or particles, or beginnings of texts ("likeliest").
