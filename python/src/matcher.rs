@@ -260,7 +260,8 @@ impl Matcher {
         Ok(tokens.into_iter().map(|token| token.0).collect())
     }
 
-    /// The longest run of bytes that every completion begins with, at most 64 KiB.
+    /// The longest run of bytes that every completion begins with, at most 64 KiB. A token that the grammar names by its id
+    /// is in it as the tokenizer writes it; `forced_tokens` tells such tokens from text.
     fn forced_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let forced = self.work(py, |matcher| matcher.forced_bytes())?;
         Ok(PyBytes::new(py, &forced))

@@ -641,7 +641,9 @@ class Matcher:
         The state does not change.
         """
     def forced_bytes(self) -> bytes:
-        """The longest run of bytes that every completion begins with, at most 64 KiB."""
+        """The longest run of bytes that every completion begins with, at most 64 KiB. A token that the grammar names by its id
+        is in it as the tokenizer writes it; `forced_tokens` tells such tokens from text.
+        """
     def forced_tokens(self) -> list[int]:
         """The tokens that can be taken without asking the model: the tokenizer's own segmentation of the forced bytes,
         up to where later text could change it or `max_tokens` is reached. If the text can only end here, the
