@@ -217,8 +217,8 @@ impl Compiler {
 
     /// Compiles a regular expression. It has to match the whole text.
     ///
-    /// `dialect`: "rust" (that of Rust's `regex` crate), "ecma" (JavaScript's, as in JSON Schemas, with `\A`, `\z` and
-    /// `\Z` as anchors) or "python" (that of `re`). Look-ahead is in the last two.
+    /// `dialect`: "rust" (that of Rust's `regex` crate), "ecma" (JavaScript's, as in JSON Schemas) or "python" (that of
+    /// `re`). Look-ahead is in the last two. In "ecma", `\A`, `\z` and `\Z` are anchors too, though JavaScript has none of them.
     ///
     /// Raises GrammarError, with the place, if the pattern is wrong, matches nothing, or is not regular.
     #[pyo3(signature = (pattern, *, dialect=Text::new("rust"), cancel=None))]

@@ -120,6 +120,14 @@ impl MaskForm {
         }
     }
 
+    /// The least token of the set; `n_words` are those of the vocabulary.
+    pub(crate) fn first(&self, n_words: usize) -> Option<TokenId> {
+        let mut words = vec![0; n_words];
+        self.write(&mut words);
+        let at = words.iter().position(|&word| word != 0)?;
+        Some(TokenId((at * 32) as u32 + words[at].trailing_zeros()))
+    }
+
     /// How many tokens are in the set.
     pub(crate) fn len(&self) -> usize {
         let count = |words: &[u32]| words.iter().map(|word| word.count_ones() as usize).sum();

@@ -270,7 +270,8 @@ fn searches_that_are_given_up() {
     assert!(n_exact >= 200 && n_bound >= 20, "{n_exact} exact masks and {n_bound} bounds were judged");
 }
 
-/// A member of a list may be empty, so a token can end with the separator behind it: "bb" is the end of a terminal and a separator.
+/// A member of a list may be empty. Then a token can reach from the text before the list over that member: "bb" ends the word, and
+/// is the separator too.
 #[test]
 fn separators_behind_empty_members_are_counted() {
     let mut builder = GrammarBuilder::new();

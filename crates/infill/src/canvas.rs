@@ -9,7 +9,7 @@ use std::sync::Arc;
 use maskwright_engine::{MaskStatus, Taken};
 use maskwright_vocabulary::{TokenId, mask_insert, mask_words};
 
-use crate::masks::NEAR_WORK;
+use crate::masks::{NEAR_WORK, mask_remove};
 use crate::near::Witness;
 use crate::question::{Place, Question};
 use crate::solver::{Answer, Solver};
@@ -264,9 +264,7 @@ impl Canvas {
             _ => self.solver.mask(&question, position, near, exact)?,
         };
         mask[..needed].copy_from_slice(&proven);
-        for TokenId(blank) in self.config.blanks() {
-            mask[blank as usize / 32] &= !(1 << (blank % 32));
-        }
+        self.config.blanks().into_iter().for_each(|blank| mask_remove(mask, blank));
         for witness in witness.into_iter().chain(near).filter(|_| is_masked) {
             self.filled(witness)[position].iter().for_each(|&token| mask_insert(mask, token));
         }

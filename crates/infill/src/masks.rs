@@ -2,8 +2,8 @@
 //!
 //! First the known text next to the position refutes tokens. Then *windows* prove tokens: the position and a few
 //! masked positions around it are open, and the rest is as in the witness. The proven tokens are the mask. If an
-//! exact mask is wanted, the remaining tokens are asked about one by one if they are few, and else go to a chart of the whole
-//! lattice, up to the limit on work.
+//! exact mask is wanted, there is a question for each remaining token if these are few. If some are still open, a chart of the
+//! whole lattice decides them, up to the limit on work.
 //!
 //! Without a reader of the language itself (the contextual lexer, items or keys that must differ), a session tries the tokens
 //! in the witness's place, and there is no chart.
@@ -14,6 +14,7 @@ use maskwright_vocabulary::{TokenId, mask_contains, mask_insert, mask_words};
 
 use crate::InfillError;
 use crate::judge::Judgement;
+use crate::lattice::Lattice;
 use crate::near::Witness;
 use crate::question::{Place, Question};
 use crate::reader::{Reader, Relation};
@@ -89,11 +90,8 @@ impl Solver {
         let (reader, vocabulary) = (&infiller.readers()[number], infiller.vocabulary());
         let (lattices, are_all) = question.lattices(reader, vocabulary);
         // By lattice, the tokens that are neither proven nor refused.
-        let mut asked: Vec<Vec<u32>> = vec![vocabulary.in_trie().to_vec(); lattices.len()];
+        let mut asked = self.not_refused_near(reader, &lattices, position)?;
         let mut allowed = vec![0; vocabulary.n_words()];
-        for (lattice, asked) in lattices.iter().zip(&mut asked) {
-            within_limits(reader.refuse_near(lattice, position, asked, (vocabulary, &self.near_fuel())))?;
-        }
         let witness =
             witness.map(|witness| witness.for_reader(number, infiller.readers(), &self.blanks, vocabulary));
         for n_near in WINDOWS {
@@ -122,7 +120,7 @@ impl Solver {
         Ok(Found { proven, left })
     }
 
-    /// Decides what is left by a chart of the whole question, up to the limit on work.
+    /// Makes a chart of each whole lattice to decide the tokens that are left, up to the limit on work.
     fn settle(
         &mut self,
         number: usize,
@@ -137,7 +135,8 @@ impl Solver {
         let mut allowed = vec![0; vocabulary.n_words()];
         for lattice in &lattices {
             let mut asked = vocabulary.in_trie().to_vec();
-            asked.iter_mut().zip(&found.proven).for_each(|(asked, proven)| *asked &= !proven);
+            // Symbols, which come after the vocabulary, stay.
+            asked.iter_mut().zip(&found.left).for_each(|(asked, left)| *asked &= left);
             let fuel = Fuel::new(infiller.limits().work);
             let masks = [&mut asked[..], &mut allowed];
             is_settled &= within_limits(reader.tables().settle(lattice, position, masks, &fuel))?.is_some();
@@ -192,19 +191,18 @@ impl Solver {
     ) -> Result<Found, InfillError> {
         let infiller = self.infiller.clone();
         let vocabulary = infiller.vocabulary();
-        let mut proven = vec![0; mask_words(vocabulary.n_vocab())];
-        let mut left = self.left_by_readers(question, position)?;
-        let nothing = Found { proven: proven.clone(), left: left.clone() };
-        let Some(witness) = witness.filter(|witness| witness.end > position) else { return Ok(nothing) };
+        let proven = vec![0; mask_words(vocabulary.n_vocab())];
+        let mut found = Found { proven, left: self.left_by_readers(question, position)? };
+        let Some(witness) = witness.filter(|witness| witness.end > position) else { return Ok(found) };
         let reader = &infiller.readers()[witness.reader];
         let parts = witness.parts(question, (reader, &self.blanks, vocabulary));
-        let Some(parts) = parts.filter(|parts| parts.len() == witness.end) else { return Ok(nothing) };
+        let Some(parts) = parts.filter(|parts| parts.len() == witness.end) else { return Ok(found) };
         let Some(candidates) = within_limits(self.judge.mask_after(&parts[..position]))? else {
-            return Ok(nothing);
+            return Ok(found);
         };
         let is_alone = question.n_unknown() == 1;
         if is_alone {
-            left.iter_mut().zip(&candidates).for_each(|(left, candidates)| *left &= candidates);
+            found.left.iter_mut().zip(&candidates).for_each(|(left, candidates)| *left &= candidates);
         }
         let mut n_read = 0;
         let mut text = parts.clone();
@@ -212,7 +210,7 @@ impl Solver {
         let n_vocab = vocabulary.n_vocab() as u64;
         let stride = if n_vocab.is_multiple_of(STRIDE) { 1 } else { STRIDE };
         for token in (0..n_vocab).map(|index| TokenId((index * stride % n_vocab) as u32)) {
-            let is_candidate = mask_contains(&candidates, token) && mask_contains(&left, token);
+            let is_candidate = mask_contains(&candidates, token) && mask_contains(&found.left, token);
             if !is_candidate || self.blanks.contains(&token) {
                 continue;
             }
@@ -221,14 +219,14 @@ impl Solver {
             let judgement = if n_read <= N_READ { within_limits(self.judge.judge(&text))? } else { None };
             match judgement {
                 Some(Judgement::Accepted) => {
-                    mask_insert(&mut proven, token);
-                    mask_remove(&mut left, token);
+                    mask_insert(&mut found.proven, token);
+                    mask_remove(&mut found.left, token);
                 }
-                Some(Judgement::Refused(_)) if is_alone => mask_remove(&mut left, token),
+                Some(Judgement::Refused(_)) if is_alone => mask_remove(&mut found.left, token),
                 Some(Judgement::Refused(_)) | None => {}
             }
         }
-        Ok(Found { proven, left })
+        Ok(found)
     }
 
     /// The tokens that no reader refuses by the known text next to the position.
@@ -242,14 +240,26 @@ impl Solver {
             if !are_all {
                 continue;
             }
-            let mut asked: Vec<Vec<u32>> = vec![vocabulary.in_trie().to_vec(); lattices.len()];
-            for (lattice, asked) in lattices.iter().zip(&mut asked) {
-                within_limits(reader.refuse_near(lattice, position, asked, (vocabulary, &self.near_fuel())))?;
-            }
+            let asked = self.not_refused_near(reader, &lattices, position)?;
             let asked = self.in_vocabulary(reader, &union(&asked));
             left.iter_mut().zip(&asked).for_each(|(left, asked)| *left &= asked);
         }
         Ok(left)
+    }
+
+    /// By lattice, the tokens and symbols that the known text next to the position does not refuse.
+    fn not_refused_near(
+        &self,
+        reader: &Reader,
+        lattices: &[Lattice],
+        position: usize,
+    ) -> Result<Vec<Vec<u32>>, InfillError> {
+        let vocabulary = self.infiller.vocabulary();
+        let mut asked = vec![vocabulary.in_trie().to_vec(); lattices.len()];
+        for (lattice, asked) in lattices.iter().zip(&mut asked) {
+            within_limits(reader.refuse_near(lattice, position, asked, (vocabulary, &self.near_fuel())))?;
+        }
+        Ok(asked)
     }
 
     /// The tokens of the vocabulary among a reader's tokens and symbols.
@@ -283,6 +293,7 @@ fn remove(mask: &mut [u32], removed: &[u32]) {
     mask.iter_mut().zip(removed).for_each(|(word, removed)| *word &= !removed);
 }
 
-fn mask_remove(mask: &mut [u32], token: TokenId) {
+/// Clears bit `token` of a packed mask.
+pub(crate) fn mask_remove(mask: &mut [u32], token: TokenId) {
     mask[token.index() / 32] &= !(1 << (token.0 % 32));
 }

@@ -21,6 +21,7 @@ use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, mask_contains, mask_inser
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
+use crate::masks::mask_remove;
 use crate::node_sets::NodeSetId;
 use crate::tables::{ResidueId, Tables};
 
@@ -99,7 +100,7 @@ impl TokenSet {
         match self {
             TokenSet::List(tokens) => {
                 for &token in tokens.iter().filter(|&&token| mask_contains(from, token)).collect::<Vec<_>>() {
-                    from[token.index() / 32] &= !(1 << (token.0 % 32));
+                    mask_remove(from, token);
                     mask_insert(to, token);
                 }
             }

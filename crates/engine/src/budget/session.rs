@@ -401,9 +401,7 @@ impl Machine {
             return self.watched_steps(&place, n_left);
         }
         let (form, _) = self.mask_within(state, n_left)?;
-        let mut words = vec![0; self.parser.shared.vocabulary.n_words()];
-        form.write(&mut words);
-        Ok(first_of(&words).into_iter().collect())
+        Ok(form.first(self.parser.shared.vocabulary.n_words()).into_iter().collect())
     }
 
     /// The tokens of `mask` after which at most `n_left - 1` more complete the text, each tried. That takes long, and is asked
@@ -549,10 +547,4 @@ impl Machine {
         budget.trim();
         answer
     }
-}
-
-/// The least token of a packed set.
-pub(super) fn first_of(words: &[u32]) -> Option<TokenId> {
-    let at = words.iter().position(|&word| word != 0)?;
-    Some(TokenId((at * 32) as u32 + words[at].trailing_zeros()))
 }

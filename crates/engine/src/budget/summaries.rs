@@ -121,8 +121,8 @@ impl Summaries {
     }
 
     /// A superset of the bytes that a non-empty reading of `state` can begin with: in a list in any order, members that
-    /// were read before are counted too, so one may seem to begin with itself. All states together take time linear in
-    /// their distinct expressions, which chains of optional parts share, but those that lead to such a list.
+    /// were read before are counted too, so a list may seem to begin with itself. All states together take time linear in
+    /// their distinct expressions, which chains of optional parts share. A state that leads to such a list takes it alone.
     pub(super) fn first_bytes(
         &mut self,
         machine: &mut Machine,
@@ -479,18 +479,16 @@ fn first_parts(machine: &mut Machine, expr: ExprId) -> Result<(ByteSet, Vec<Expr
         Expr::Alt(parts) => parts.to_vec(),
         Expr::Repeat { inner, .. } => vec![inner],
         Expr::Shuffle(place) => {
-            let list = network.pool().shuffle_list(&place).clone();
-            let is_behind_item = place.phase == ShufflePhase::AfterItem;
-            // Behind what may be empty, both may come first.
-            let is_open = match is_behind_item {
-                true => network.is_nullable(list.separator),
-                false => list.members().any(|member| network.is_nullable(member)),
+            let list = network.pool().shuffle_list(&place);
+            let (members, separator) = (list.members().collect(), vec![list.separator]);
+            let (mut parts, then): (Vec<ExprId>, _) = match place.phase {
+                ShufflePhase::AfterItem => (separator, members),
+                ShufflePhase::Start | ShufflePhase::AfterSeparator => (members, separator),
             };
-            match is_behind_item {
-                _ if is_open => list.members().chain([list.separator]).collect(),
-                true => vec![list.separator],
-                false => list.members().collect(),
+            if parts.iter().any(|&part| network.is_nullable(part)) {
+                parts.extend(then);
             }
+            parts
         }
         Expr::Terminal(terminal) => {
             let Some(start) = machine.parser.terminal_start(terminal)? else {

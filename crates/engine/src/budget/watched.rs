@@ -23,7 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::futures::NEVER;
 use super::profile::Profile;
-use super::session::{MaskWithin, Ways, first_of};
+use super::session::{MaskWithin, Ways};
 use super::{MaskStatus, TokenCountStatus};
 use crate::EngineError;
 use crate::configuration::ConfigId;
@@ -118,20 +118,19 @@ impl Machine {
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn watched_steps(&mut self, place: &Place, n_left: u32) -> Result<Vec<TokenId>, EngineError> {
+        if self.is_safe_within(place, n_left, TokenCountStatus::Exact)? {
+            let Some(admitted) = self.admitted(place)? else { return Ok(Vec::new()) };
+            let (safe, _) = self.bounded_mask(Ways::Safe, admitted, n_left)?;
+            return Ok(safe.first(self.parser.shared.vocabulary.n_words()).into_iter().collect());
+        }
         // In the order in which the number of tokens was found.
         for bounds in [TokenCountStatus::Upper, TokenCountStatus::Exact] {
             let mut patience = Patience::new(MAX_TRIED_BY_MASK, MAX_TRIED_BY_MASK);
-            match self.way(place, n_left, bounds, &mut patience)? {
-                Some(way) if way.is_empty() => break,
-                Some(way) => return Ok(way),
-                None => {}
+            if let Some(way) = self.way(place, n_left, bounds, &mut patience)? {
+                return Ok(way);
             }
         }
-        let Some(admitted) = self.admitted(place)? else { return Ok(Vec::new()) };
-        let (safe, _) = self.bounded_mask(Ways::Safe, admitted, n_left)?;
-        let mut words = vec![0; self.parser.shared.vocabulary.n_words()];
-        safe.write(&mut words);
-        Ok(first_of(&words).into_iter().collect())
+        Ok(Vec::new())
     }
 
     /// Whether at most `n_left` tokens complete the text at `place`; `None` if the search was given up.
