@@ -45,7 +45,11 @@ DEEPSEEK = [f"<｜tool▁{name}｜>" for name in ["calls▁begin", "call▁begin
 SPECIAL = ["<think>", "</think>", *DEEPSEEK, "<|mask|>", "<|pad|>", "</s>"]
 
 
-@pytest.mark.parametrize("name", ["diffusion.md", "json-schema.md", "pydantic.md", "reasoning-models.md", "structural-tags.md"])
+#: The guides whose Python examples are written as in an interpreter.
+RUN = ["built-in-grammars", "diffusion", "json-schema", "own-loop", "pydantic", "reasoning-models", "structural-tags"]
+
+
+@pytest.mark.parametrize("name", [f"{name}.md" for name in RUN])
 def test_guides_run(name, tmp_path):
     """The examples of a guide, one after the other, in a folder of their own with a `tokenizer.json`."""
     write_tokenizer(tmp_path / "tokenizer.json", [bytes([byte]) for byte in range(256)], SPECIAL)
