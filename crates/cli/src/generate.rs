@@ -74,7 +74,7 @@ fn generate_text(
         measure_mass: arguments.stats && grammar.is_some(),
     };
     let mut held = Held::new(matcher, &prompt, &tokenizer);
-    let writer = TextWriter::new(arguments.json);
+    let writer = TextWriter::new(arguments.json, Some(model.has_answered()));
     let mut writer = TokenWriter { tokenizer: &tokenizer, n_repeated: prompt.healed.len(), writer };
     let mut tokens = Vec::new();
     let mut on_token = |event: &maskwright_decode::TokenEvent| {
@@ -98,7 +98,7 @@ fn generate_text(
         Err(_) if interrupt.is_pressed() => {
             if arguments.json {
                 let reason = FinishReason::Cancelled;
-                print_json(&to_json(&text, reason, is_accepting, &tokens, Value::Null))?;
+                print_json(&to_json(&text, reason, held.is_complete(reason), &tokens, Value::Null))?;
             }
             return Ok(interrupted(tokens.len()));
         }
@@ -111,7 +111,7 @@ fn generate_text(
     };
     if arguments.json {
         let (reason, stats) = (generation.finish_reason, statistics.to_json(arguments.stats));
-        print_json(&to_json(&text, reason, is_accepting, &generation.tokens, stats))?;
+        print_json(&to_json(&text, reason, held.is_complete(reason), &generation.tokens, stats))?;
     } else if arguments.stats {
         let _ = write!(anstream::stderr(), "{statistics}");
     }
@@ -208,6 +208,14 @@ impl<'v> Held<'v> {
             Held::Nothing => true,
             Held::Prompt(constraint) => constraint.is_accepting(),
             Held::Grammar(constraint) => constraint.is_accepting(),
+        }
+    }
+
+    /// Whether a text that ended for `reason` is whole: a text of the language, or without a grammar one that the model has ended.
+    fn is_complete(&self, reason: FinishReason) -> bool {
+        match self {
+            Held::Grammar(_) => self.is_accepting(),
+            Held::Nothing | Held::Prompt(_) => reason.is_complete(),
         }
     }
 

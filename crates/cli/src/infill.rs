@@ -3,8 +3,6 @@
 //! Without a model the holes get some text that fits. [`crate::regions`] lets a language model write them,
 //! [`diffuse`] the diffusion model.
 
-use std::io::Write;
-
 use anyhow::{anyhow, bail};
 use maskwright::Template;
 use maskwright::infill::{Hole, Infiller, Part};
@@ -14,6 +12,7 @@ use crate::arguments::Infill;
 use crate::frame::Place;
 use crate::grammar::Source;
 use crate::outcome::{Outcome, print_json, say};
+use crate::text_stream::TextWriter;
 use crate::{bytes, diffuse, input, model, regions};
 
 /// What every marker of a hole begins with.
@@ -32,8 +31,18 @@ pub(crate) fn run(arguments: &Infill) -> anyhow::Result<Outcome> {
         _ if arguments.tokens.is_some() => {
             bail!("--tokens goes with --model {}; else a template says what is missing", diffuse::NAME)
         }
-        Some(name) => return regions::run(arguments, name),
-        None => {}
+        _ => {}
+    }
+    let of_diffusion = [
+        ("--trace", arguments.trace),
+        ("--unconstrained", arguments.unconstrained),
+        ("--tokens-per-step", arguments.tokens_per_step != 1),
+    ];
+    if let Some((option, _)) = of_diffusion.iter().find(|(_, is_given)| *is_given) {
+        bail!("{option} goes with --model {}", diffuse::NAME);
+    }
+    if let Some(name) = arguments.model.as_deref() {
+        return regions::run(arguments, name);
     }
     if let Some(option) = arguments.sampling.given().next() {
         bail!("{option} goes with --model NAME: without a model nothing is drawn at random");
@@ -66,9 +75,9 @@ pub(crate) fn run(arguments: &Infill) -> anyhow::Result<Outcome> {
     if arguments.json {
         print_json(&filled.to_json())?;
     } else {
-        let mut stdout = std::io::stdout().lock();
-        stdout.write_all(&filled.text)?;
-        stdout.flush()?;
+        let mut writer = TextWriter::new(false, None);
+        let _ = writer.push(&filled.text);
+        writer.finish(true)?;
     }
     Ok(Outcome::Done)
 }

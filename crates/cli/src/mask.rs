@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::arguments::Mask;
 use crate::frame::Place;
 use crate::grammar::Source;
-use crate::outcome::{Outcome, print_json, say};
+use crate::outcome::{Outcome, note, print_json, say};
 use crate::{bytes, model, pieces};
 
 /// Lists the mask, or explains tokens.
@@ -44,6 +44,14 @@ fn explain(
     let mut explanations = Vec::new();
     for token in tokens {
         let id = id_of(token, tokenizer)?;
+        if token.parse::<u32>().is_ok()
+            && let [as_text] = *tokenizer.encode(token)?
+            && as_text != id
+        {
+            note(format_args!(
+                "{token} is taken as an id; the token with the text {token:?} has the id {as_text}"
+            ));
+        }
         let is_allowed = matcher.validate_tokens(&[TokenId(id)])? == 1;
         explanations.push((id, is_allowed, matcher.explain(TokenId(id))?));
     }

@@ -59,6 +59,8 @@ impl Progress {
 pub(crate) struct Meter {
     title: &'static str,
     unit: &'static str,
+    /// What stands between what is done and the total.
+    of: &'static str,
     /// `None` where standard error is no terminal: there are lines then.
     bar: Option<ProgressBar>,
     started: Instant,
@@ -73,9 +75,18 @@ impl Meter {
 
     /// Shows what is done (`title`) and how much of it, in numbers of `unit`. Nothing is shown before the first update.
     pub(crate) fn new(title: &'static str, unit: &'static str) -> Meter {
-        let template = format!("{title} {{bar:32}} {{pos}}/{{len}} {unit}{{msg}}, {{elapsed}}");
+        Meter::with_separator(title, unit, "/")
+    }
+
+    /// The same for work that may end before the total is reached.
+    pub(crate) fn at_most(title: &'static str, unit: &'static str) -> Meter {
+        Meter::with_separator(title, unit, " of at most ")
+    }
+
+    fn with_separator(title: &'static str, unit: &'static str, of: &'static str) -> Meter {
+        let template = format!("{title} {{bar:32}} {{pos}}{of}{{len}} {unit}{{msg}}, {{elapsed}}");
         let bar = std::io::stderr().is_terminal().then(|| styled(&template, 0));
-        Meter { title, unit, bar, started: Instant::now(), next_line: Meter::FIRST_LINE }
+        Meter { title, unit, of, bar, started: Instant::now(), next_line: Meter::FIRST_LINE }
     }
 
     /// Shows that `n_done` of `n_total` are done, and `more`.
@@ -86,8 +97,8 @@ impl Meter {
             bar.set_position(n_done as u64);
             bar.set_message(more.to_owned());
         } else if elapsed >= self.next_line {
-            let Meter { title, unit, .. } = self;
-            say(format_args!("{title}: {n_done}/{n_total} {unit}{more}, {} s", elapsed.as_secs()));
+            let Meter { title, unit, of, .. } = self;
+            say(format_args!("{title}: {n_done}{of}{n_total} {unit}{more}, {} s", elapsed.as_secs()));
             self.next_line = elapsed + Meter::BETWEEN_LINES;
         }
     }

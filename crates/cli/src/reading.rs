@@ -3,6 +3,9 @@
 //!
 //! Steps cost little on a CPU: a token of a long pass takes about as long as one alone.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use maskwright_decode::{LanguageModel, Logits, ModelError, SequenceId, SequenceInput};
 
 use crate::progress::Meter;
@@ -14,17 +17,23 @@ const STEP: usize = 16;
 pub(crate) struct Reading<M> {
     inner: M,
     is_stopped: Box<dyn Fn() -> bool>,
+    has_answered: Rc<Cell<bool>>,
 }
 
 impl<M: LanguageModel> Reading<M> {
     /// The model `inner`, which stops with an error when `is_stopped` says so.
     pub(crate) fn new(inner: M, is_stopped: impl Fn() -> bool + 'static) -> Reading<M> {
-        Reading { inner, is_stopped: Box::new(is_stopped) }
+        Reading { inner, is_stopped: Box::new(is_stopped), has_answered: Rc::default() }
     }
 
     /// The model itself.
     pub(crate) fn inner(&self) -> &M {
         &self.inner
+    }
+
+    /// Becomes true when the model has read its first input, and shown how far it was.
+    pub(crate) fn has_answered(&self) -> Rc<Cell<bool>> {
+        self.has_answered.clone()
     }
 
     /// Reads the tokens of `input` but some of the last, with a call of `on_step` after each step, and says how many it
@@ -84,6 +93,7 @@ impl<M: LanguageModel> LanguageModel for Reading<M> {
         ModelError::check_batch(self, batch)?;
         let n_tokens: usize = batch.iter().map(n_ahead).sum();
         if n_tokens == 0 {
+            self.has_answered.set(true);
             return self.inner.forward(batch);
         }
         let before: Vec<usize> = batch.iter().map(|input| self.n_cached(input.sequence)).collect();
@@ -106,6 +116,7 @@ impl<M: LanguageModel> LanguageModel for Reading<M> {
             self.inner.forward(&rest)
         };
         let result = read();
+        self.has_answered.set(true);
         if result.is_err() {
             for (input, n_before) in batch.iter().zip(before) {
                 self.inner.truncate(input.sequence, n_before)?;
@@ -117,9 +128,6 @@ impl<M: LanguageModel> LanguageModel for Reading<M> {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-    use std::rc::Rc;
-
     use maskwright_decode::RandomModel;
 
     use super::*;

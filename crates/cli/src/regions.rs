@@ -65,7 +65,7 @@ fn fill(
     let needs_some = begins_with_hole && middle_tokens.is_none();
     let info = model.inner().info();
     let prompt = prompt::before_template(arguments.prompt.as_deref(), needs_some, info, &tokenizer)?;
-    let mut writer = TextWriter::new(arguments.json);
+    let mut writer = TextWriter::new(arguments.json, Some(model.has_answered()));
     let on_text = &mut |bytes: &[u8]| {
         let written = writer.push(bytes);
         if interrupt.is_pressed() { ControlFlow::Break(()) } else { written }

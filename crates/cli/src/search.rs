@@ -154,12 +154,13 @@ impl Search {
         search: &SearchConfig,
         interrupt: &Interrupt,
     ) -> Result<(SearchOutcome, Option<Proof>), DecodeError> {
+        // The limit on tokens or tries; most searches end before it.
         let unit = match self.0 {
             Strategy::BestOf(_) | Strategy::Beam(_) | Strategy::Tree(_) | Strategy::Particles(_) => "tokens",
             Strategy::Likeliest(_) => "beginnings of texts",
             Strategy::Adaptive(_) => "texts",
         };
-        let mut meter = Meter::new("searching", unit);
+        let mut meter = Meter::at_most("searching", unit);
         let mut last = SearchOutcome { texts: Vec::new(), n_model_tokens: 0, is_cancelled: true };
         let on_progress = &mut |progress: &Progress<'_>| {
             last.n_model_tokens = progress.n_model_tokens;

@@ -3,38 +3,55 @@
 //! A token may end in the middle of a character. Its bytes are held back until the character is whole, or is
 //! known never to be one (then the bytes are written as they are: the output is the text, byte for byte).
 
+use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
 /// The text that a model writes: on standard output as it comes, and whole at the end.
 pub(crate) struct TextWriter {
     /// `None` if nothing is written until the end.
     stream: Option<TextStream<io::Stdout>>,
     text: Vec<u8>,
+    /// How much of the text the stream has.
+    n_streamed: usize,
+    /// False while something else is shown, such as how far a model has read its prompt.
+    may_start: Option<Rc<Cell<bool>>>,
     failure: Option<io::Error>,
 }
 
 impl TextWriter {
-    /// Writes to standard output, unless it `is_silent`.
-    pub(crate) fn new(is_silent: bool) -> TextWriter {
+    /// Writes to standard output, unless it `is_silent`. Holds the text back until `may_start` is true or the text ends: a text
+    /// may begin before its model has read the prompt, and on a terminal progress would stand in the middle of it.
+    pub(crate) fn new(is_silent: bool, may_start: Option<Rc<Cell<bool>>>) -> TextWriter {
         let stream = (!is_silent).then(|| TextStream::new(io::stdout()));
-        TextWriter { stream, text: Vec::new(), failure: None }
+        TextWriter { stream, text: Vec::new(), n_streamed: 0, may_start, failure: None }
     }
 
     /// Writes what comes next; `Break` if that has failed, as [`finish`](TextWriter::finish) then says.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> ControlFlow<()> {
         self.text.extend_from_slice(bytes);
-        if let Some(stream) = &mut self.stream
-            && let Err(error) = stream.push(bytes)
-        {
-            self.failure = Some(error);
-            return ControlFlow::Break(());
+        if self.may_start.as_ref().is_none_or(|may_start| may_start.get()) {
+            return self.stream_rest();
         }
         ControlFlow::Continue(())
     }
 
+    /// Writes what the stream does not have yet.
+    fn stream_rest(&mut self) -> ControlFlow<()> {
+        if let Some(stream) = &mut self.stream
+            && let Err(error) = stream.push(&self.text[self.n_streamed..])
+        {
+            self.failure = Some(error);
+            return ControlFlow::Break(());
+        }
+        self.n_streamed = self.text.len();
+        ControlFlow::Continue(())
+    }
+
     /// Ends the output, with a line end if it goes to a terminal; returns the text.
-    pub(crate) fn finish(self, is_complete: bool) -> io::Result<Vec<u8>> {
+    pub(crate) fn finish(mut self, is_complete: bool) -> io::Result<Vec<u8>> {
+        let _ = self.stream_rest();
         if let Some(error) = self.failure {
             return Err(error);
         }
