@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::type_object::PyTypeInfo;
 use pyo3::types::{PyDict, PyList, PyString, PyType};
 
-use crate::arguments::{self, GrammarText, OfGrammar, OfSchema, Text};
+use crate::arguments::{self, Count, GrammarText, OfGrammar, OfSchema, Text};
 use crate::errors::{OrRaise, SchemaError, SchemaWarning};
 use crate::work::detached;
 
@@ -166,7 +166,7 @@ pub(crate) fn warn(py: Python<'_>, report: &Report) -> PyResult<()> {
 }
 
 /// How a schema is read, by the names that Python has for it.
-pub(crate) fn config(property_order: &str, whitespace: &str) -> PyResult<SchemaConfig> {
+pub(crate) fn config(property_order: &str, whitespace: Whitespace) -> PyResult<SchemaConfig> {
     let property_order = match property_order {
         "schema" => PropertyOrder::Schema,
         "any" => PropertyOrder::Any,
@@ -176,18 +176,27 @@ pub(crate) fn config(property_order: &str, whitespace: &str) -> PyResult<SchemaC
             )));
         }
     };
-    let whitespace = match whitespace {
-        "flexible" => Whitespace::Flexible,
-        "compact" => Whitespace::Compact,
-        "any" => Whitespace::Any,
-        other => {
-            return Err(PyValueError::new_err(format!(
-                "whitespace is {other:?}, expected \"flexible\", \"compact\" or \"any\""
-            )));
-        }
-    };
     let mut config = SchemaConfig::default();
     config.property_order = property_order;
     config.whitespace = whitespace;
     Ok(config)
+}
+
+/// The white space that the arguments `whitespace` and `max_whitespace` ask for.
+pub(crate) fn whitespace(kind: Option<&str>, max: Option<Count>) -> PyResult<Whitespace> {
+    match (kind, max) {
+        (None | Some("any"), Some(Count(max))) => {
+            Ok(Whitespace::AtMost(u32::try_from(max).unwrap_or(u32::MAX)))
+        }
+        (Some(kind @ ("flexible" | "compact")), Some(Count(max))) => Err(PyValueError::new_err(format!(
+            "max_whitespace is {max} and whitespace is {kind:?}, which has limits of its own; leave one of them out, or say \
+             whitespace=\"any\""
+        ))),
+        (None | Some("flexible"), None) => Ok(Whitespace::Flexible),
+        (Some("compact"), None) => Ok(Whitespace::Compact),
+        (Some("any"), None) => Ok(Whitespace::Any),
+        (Some(other), _) => Err(PyValueError::new_err(format!(
+            "whitespace is {other:?}, expected \"flexible\", \"compact\" or \"any\""
+        ))),
+    }
 }

@@ -105,6 +105,50 @@ def test_whitespace(compiler):
         assert whitespace != "flexible" or not accepts["any"]
 
 
+def test_brackets_are_padded_on_both_sides_alike(compiler):
+    grammar = compiler.compile_json_schema({"type": "object", "additionalProperties": {"type": "integer"}})
+
+    def accepts(text):
+        matcher = maskwright.Matcher(grammar)
+        return matcher.accept_bytes(text) and matcher.is_accepting()
+
+    value = {"a": 1, "b": 2}
+    written = [json.dumps(value, indent=indent) for indent in (None, 0, 1, 2, 4, "\t")]
+    written += [json.dumps(value, separators=(",", ":")), "{}", "{ }", '{ "a": 1 }']
+    for text in written:
+        assert accepts(text.encode()), text
+    for text in ('{ "a": 1}', '{"a": 1 }', '{\n"a": 1}', '{ "a": 1\n}', '{"a" : 1}', '{"a":\n1}', '{"a": 1 ,"b": 2}', '{\n \t"a": 1\n}'):
+        assert not accepts(text.encode()), text
+
+
+def test_max_whitespace(compiler):
+    schema = {"type": "array", "items": {"const": 1}}
+    tag = {"format": {"type": "json_schema", "json_schema": schema}}
+    lark = f"start: %json {json.dumps(schema)}"
+    compiled = {
+        "schema": lambda **options: compiler.compile_json_schema(schema, **options),
+        "tag": lambda **options: compiler.compile_structural_tag(tag, **options),
+        "lark": lambda **options: compiler.compile_lark(lark, lexer="dynamic_complete", **options),
+    }
+    for name, compile in compiled.items():
+        for options in ({"max_whitespace": 2}, {"max_whitespace": 2, "whitespace": "any"}):
+            grammar = compile(**options)
+            for text, is_allowed in ((b"[1,1]", True), (b"[ \t1 ,\r\n1]", True), (b"[   1]", False), (b"[1   ]", False), (b" [1]", False)):
+                assert maskwright.Matcher(grammar).accept_bytes(text) == is_allowed, (name, options, text)
+        assert not maskwright.Matcher(compile(max_whitespace=0)).accept_bytes(b"[ ")
+        assert maskwright.Matcher(compile(max_whitespace=2**64 - 1)).accept_bytes(b"[" + b" " * 300 + b"1]")
+        for whitespace in ("flexible", "compact"):
+            with pytest.raises(ValueError, match=f"max_whitespace is 3 and whitespace is \"{whitespace}\""):
+                compile(whitespace=whitespace, max_whitespace=3)
+        with pytest.raises(ValueError, match="of at least 0"):
+            compile(max_whitespace=-1)
+        with pytest.raises(ValueError, match='whitespace is "none"'):
+            compile(whitespace="none", max_whitespace=1)
+        with pytest.raises(TypeError):
+            compile(max_whitespace="1")
+    assert not maskwright.Matcher(compiler.compile(list[int], max_whitespace=1)).accept_bytes(b"[1,  2")
+
+
 def test_arguments_of_the_wrong_type(tokenizer, compiler):
     with pytest.raises(TypeError):
         maskwright.Compiler("tokenizer.json")

@@ -6,7 +6,6 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use maskwright::json_schema::Whitespace;
 use maskwright::lark::{Indentation, LexerKind};
 use maskwright_decode::SamplerConfig;
 
@@ -67,9 +66,12 @@ pub(crate) struct GrammarArguments {
     /// in the folder of the schema itself are read, by the file names in its references
     #[arg(long, value_name = "DIR", help_heading = "JSON Schema")]
     pub(crate) schema_dir: Vec<PathBuf>,
-    /// White space in the JSON of a schema, also in structural tags and Lark grammars
-    #[arg(long, value_name = "HOW", default_value = "flexible", help_heading = "JSON Schema")]
-    pub(crate) whitespace: WhitespaceArgument,
+    /// White space in the JSON of a schema, also in structural tags and Lark grammars [default: flexible]
+    #[arg(long, value_name = "HOW", help_heading = "JSON Schema")]
+    pub(crate) whitespace: Option<WhitespaceArgument>,
+    /// At most so many characters of white space at each place where JSON allows it, in place of flexible white space
+    #[arg(long, value_name = "N", help_heading = "JSON Schema")]
+    pub(crate) max_whitespace: Option<u32>,
     /// Leave out what of a schema or structural tag cannot be enforced, and list it, instead of failing
     #[arg(long, help_heading = "JSON Schema")]
     pub(crate) lenient: bool,
@@ -144,25 +146,14 @@ impl From<IndentationArgument> for Indentation {
 }
 
 /// White space between JSON's symbols.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WhitespaceArgument {
     /// None
     Compact,
-    /// What usual writers produce, indented or not
-    #[default]
+    /// What usual writers produce, indented or not; brackets are padded on both sides alike
     Flexible,
     /// Any amount, wherever JSON allows it
     Any,
-}
-
-impl From<WhitespaceArgument> for Whitespace {
-    fn from(argument: WhitespaceArgument) -> Whitespace {
-        match argument {
-            WhitespaceArgument::Compact => Whitespace::Compact,
-            WhitespaceArgument::Flexible => Whitespace::Flexible,
-            WhitespaceArgument::Any => Whitespace::Any,
-        }
-    }
 }
 
 /// Let a model write a text that the grammar allows

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use maskwright::debug::{Parsed, lr_table};
-use maskwright::json_schema::{Report, SchemaConfig, SchemaDocuments, Status};
+use maskwright::json_schema::{Report, SchemaConfig, SchemaDocuments, Status, Whitespace};
 use maskwright::lark::LarkOptions;
 use maskwright::{CancelToken, CompileOptions, CompiledGrammar, Compiler, GrammarSource, Tokenizer};
 
-use crate::arguments::{GrammarArguments, JsonArgument};
+use crate::arguments::{GrammarArguments, JsonArgument, WhitespaceArgument};
 use crate::input;
 use crate::lr::NamedTable;
 use crate::outcome::{note, warning};
@@ -62,11 +62,11 @@ impl Source {
                 documents.add_folder(folder)?;
             }
             let (origin, text) = read_json(schema, "schema")?;
-            let source = GrammarSource::json_schema(&text, schema_config(arguments)).documents(documents);
+            let source = GrammarSource::json_schema(&text, schema_config(arguments)?).documents(documents);
             Some(Source { source: origin.of(source), origin, schema: Some(text) })
         } else if let Some(tag) = &arguments.structural_tag {
             let (origin, text) = read_json(tag, "structural tag")?;
-            let source = GrammarSource::structural_tag(text, schema_config(arguments));
+            let source = GrammarSource::structural_tag(text, schema_config(arguments)?);
             Some(Source { source: origin.of(source), origin, schema: None })
         } else if let Some(path) = &arguments.gbnf {
             Some(Source::in_file(GrammarSource::gbnf(read_text(path)?), path))
@@ -79,7 +79,7 @@ impl Source {
                 options.lexer = lexer.into();
             }
             options.indentation = arguments.indentation.map(Into::into);
-            options.schemas.whitespace = arguments.whitespace.into();
+            options.schemas.whitespace = whitespace(arguments)?;
             options.import_paths = arguments.import_path.clone();
             Some(Source::in_file(GrammarSource::lark(read_text(path)?, options), path))
         } else if let Some(name) = &arguments.builtin {
@@ -163,11 +163,26 @@ impl Source {
 }
 
 /// How JSON Schemas are read.
-fn schema_config(arguments: &GrammarArguments) -> SchemaConfig {
+fn schema_config(arguments: &GrammarArguments) -> anyhow::Result<SchemaConfig> {
     let mut config = SchemaConfig::default();
-    config.whitespace = arguments.whitespace.into();
+    config.whitespace = whitespace(arguments)?;
     config.strict = !arguments.lenient;
-    config
+    Ok(config)
+}
+
+/// The white space in JSON.
+fn whitespace(arguments: &GrammarArguments) -> anyhow::Result<Whitespace> {
+    Ok(match (arguments.whitespace, arguments.max_whitespace) {
+        (None | Some(WhitespaceArgument::Any), Some(max)) => Whitespace::AtMost(max),
+        (Some(_), Some(_)) => {
+            bail!(
+                "--max-whitespace goes with --whitespace any, or without --whitespace: the others have limits of their own"
+            )
+        }
+        (None | Some(WhitespaceArgument::Flexible), None) => Whitespace::Flexible,
+        (Some(WhitespaceArgument::Compact), None) => Whitespace::Compact,
+        (Some(WhitespaceArgument::Any), None) => Whitespace::Any,
+    })
 }
 
 /// Reads a schema or structural tag, and says from where. `what`: what messages call it.

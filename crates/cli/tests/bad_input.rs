@@ -32,6 +32,15 @@ fn usage() {
     refused(&["mask", "--regex", "a"], &["--tokenizer", "--model"]);
     refused(&["mask", "--regex", "a", "--tokenizer", "gpt2", "--explain", "50257"], &["no token 50257"]);
     refused(&["pull", "no-such-model"], &["no-such-model", "smollm2"]);
+    for kind in ["flexible", "compact"] {
+        let schema =
+            ["check", "--json-schema", "{}", "--text", "1", "--max-whitespace", "2", "--whitespace", kind];
+        refused(&schema, &["--max-whitespace goes with --whitespace any"]);
+    }
+    refused(
+        &["check", "--json-schema", "{}", "--text", "1", "--max-whitespace", "-1"],
+        &["--max-whitespace"],
+    );
 }
 
 #[test]

@@ -42,6 +42,24 @@ fn a_stranger_is_told_where_it_leaves_the_language() {
 }
 
 #[test]
+fn white_space_is_as_asked_for() {
+    let check = |text: &str, options: &[&str]| {
+        let schema = r#"{"type": "array", "items": {"type": "integer"}}"#;
+        maskwright(&[&["check", "--json-schema", schema, "--text", text], options].concat())
+    };
+    for text in ["[1,2]", "[1, 2]", "[ 1, 2 ]", "[\n\t1,\n\t2\n]"] {
+        check(text, &[]).exits(0);
+        check(text, &["--whitespace", "flexible"]).exits(0);
+        check(text, &["--whitespace", "any"]).exits(0);
+        check(text, &["--max-whitespace", "2"]).exits(0);
+    }
+    check("[ 1, 2]", &[]).exits(1);
+    check("[1, 2]", &["--whitespace", "compact"]).exits(1);
+    check("[ 1 ,2]", &["--max-whitespace", "1"]).exits(0);
+    check("[1,  2]", &["--max-whitespace", "1", "--whitespace", "any"]).exits(1);
+}
+
+#[test]
 fn a_text_that_ends_too_early_says_what_is_missing() {
     let run = maskwright(&["check", "--regex", "ab*c", "--text", "abb"]).exits(1);
     run.says(&["the text:1:4", "ends too early", "expected"]);

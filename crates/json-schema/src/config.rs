@@ -59,9 +59,10 @@ pub enum PropertyOrder {
 pub enum Whitespace {
     /// None.
     Compact,
-    /// What usual writers produce with any indentation: after `{`, `[` and `,` and before `}` and `]`
-    /// nothing, one space, or a line feed and up to [`max_indent`](SchemaLimits::max_indent) spaces or tabs;
-    /// after `:` nothing or one space; none before `,` and `:`, none around the whole text.
+    /// What usual writers produce, with any indentation. After `,` nothing, one blank, or a line feed with an indentation;
+    /// after `:` nothing or one blank; none before `,` and `:`, at the end of a line, or around the whole text. Brackets are
+    /// padded on both sides alike: with nothing, one blank, or a line feed with an indentation. Empty ones have one pad. An
+    /// indentation is up to [`max_indent`](SchemaLimits::max_indent) blanks, or half as many tabs.
     #[default]
     Flexible,
     /// Any amount wherever RFC 8259 allows it, around the whole text too.
@@ -114,7 +115,7 @@ pub enum Style {
 #[serde(default)]
 #[non_exhaustive]
 pub struct SchemaLimits {
-    /// The widest indentation of flexible white space, in characters.
+    /// The widest indentation of flexible white space, in blanks. Of tabs it is half as many.
     pub max_indent: u32,
     /// How many alternatives one schema may have after its `anyOf`, `oneOf` and `allOf` are multiplied out.
     #[serde(skip)]

@@ -44,7 +44,7 @@
 //! * **Other values are JSON**, also where a string in them contains the mark. In `cohere_xml` arrays and objects are
 //!   elements in turn, of type `list` and `dict`; items have no name.
 //! * **Attributes say the kind** of the value that follows, never of another. `kimi_k3_xml` calls all numbers `number`.
-//! * **White space**, as much as is allowed inside of brackets, may stand around the members and around each value that is
+//! * **White space**, as much as is allowed after a comma, may stand around the members and around each value that is
 //!   not a string; around strings with a constraint, too, but not in `deepseek_xml`. It is no part of the value. In
 //!   `glm_xml` it may stand before `<arg_value>`.
 //! * **Names** that the schema does not have are those of variables (`[A-Za-z_][A-Za-z0-9_]*`), in `cohere_xml` any but the

@@ -21,7 +21,7 @@ use crate::graph::{Graph, PlaceId};
 use crate::productive::is_productive;
 use crate::shape::{NodeId, Shape};
 use crate::style::Elements;
-use crate::terminals::{self, Punctuation};
+use crate::terminals::{self, Brackets, Pad, Punctuation};
 
 /// How deep schemas are followed before they are put off.
 const MAX_NESTING: usize = 64;
@@ -86,12 +86,8 @@ pub(crate) enum Form {
 /// [`Punctuation`] as symbols of the grammar.
 #[derive(Clone, Copy)]
 pub(crate) struct Symbols {
-    pub(crate) open_object: ExprId,
-    pub(crate) close_object: ExprId,
-    pub(crate) empty_object: ExprId,
-    pub(crate) open_array: ExprId,
-    pub(crate) close_array: ExprId,
-    pub(crate) empty_array: ExprId,
+    pub(crate) object: Brackets<ExprId>,
+    pub(crate) array: Brackets<ExprId>,
     pub(crate) comma: ExprId,
     pub(crate) array_comma: ExprId,
     pub(crate) colon: ExprId,
@@ -103,12 +99,8 @@ impl Symbols {
         let mut symbol = |regex: Regex| builder.terminal(regex);
         let comma = symbol(regexes.comma);
         Symbols {
-            open_object: symbol(regexes.open_object),
-            close_object: symbol(regexes.close_object),
-            empty_object: symbol(regexes.empty_object),
-            open_array: symbol(regexes.open_array),
-            close_array: symbol(regexes.close_array),
-            empty_array: symbol(regexes.empty_array),
+            object: regexes.object.map(&mut symbol),
+            array: regexes.array.map(&mut symbol),
             comma,
             array_comma: comma,
             colon: symbol(regexes.colon),
@@ -131,27 +123,15 @@ impl Symbols {
         let comma = builder.terminal(Regex::concat([mark, inside.clone()]));
         let space = builder.terminal(inside.clone());
         let none = builder.epsilon();
-        Symbols {
-            open_object: space,
-            close_object: comma,
-            empty_object: space,
-            open_array: space,
-            close_array: comma,
-            empty_array: space,
-            comma,
-            array_comma,
-            colon: none,
-            around: none,
-        }
+        let brackets = Brackets::with_one_pad(space, comma, none, none, builder.never());
+        Symbols { object: brackets, array: brackets, comma, array_comma, colon: none, around: none }
     }
 }
 
 /// The symbols of one kind of arrays.
 #[derive(Clone, Copy)]
 pub(crate) struct ArraySymbols {
-    pub(crate) open: ExprId,
-    pub(crate) close: ExprId,
-    pub(crate) empty: ExprId,
+    pub(crate) brackets: Brackets<ExprId>,
     pub(crate) comma: ExprId,
 }
 
@@ -199,12 +179,8 @@ impl<'g, 'a> Lowering<'g, 'a> {
             );
             return Err(self.graph.error(place, None, Kind::Unsatisfiable { message }));
         }
-        let mut members = Vec::with_capacity(shape.objects.len());
-        for set in &shape.objects {
-            let body = self.object(Form::Element, set, place, 0);
-            members.push(body.map_err(|error| self.graph.blame(error, root))?);
-        }
-        Ok(self.builder.alt(&members))
+        let body = self.objects(Form::Element, &shape.objects, place, 0);
+        body.map_err(|error| self.graph.blame(error, root))
     }
 
     /// The values of a schema, as one symbol or a choice of few.
@@ -303,8 +279,8 @@ impl<'g, 'a> Lowering<'g, 'a> {
             let body = self.array(form, set, node, depth)?;
             members.push(self.shared_rule(node, body));
         }
-        for set in &shape.objects {
-            let body = self.object(form, set, place, depth)?;
+        if !shape.objects.is_empty() {
+            let body = self.objects(form, &shape.objects, place, depth)?;
             members.push(self.shared_rule(node, body));
         }
         Ok(self.builder.alt(&members))
@@ -329,20 +305,46 @@ impl<'g, 'a> Lowering<'g, 'a> {
 
     /// The symbols of usual arrays.
     pub(crate) fn array_symbols(&self, form: Form) -> ArraySymbols {
-        let Symbols { open_array, close_array, empty_array, array_comma, .. } = self.symbols(form);
-        ArraySymbols { open: open_array, close: close_array, empty: empty_array, comma: array_comma }
+        let Symbols { array, array_comma, .. } = self.symbols(form);
+        ArraySymbols { brackets: array, comma: array_comma }
     }
 
     /// The symbols of arrays whose items all differ, which sessions watch.
     pub(crate) fn distinct_symbols(&mut self) -> ArraySymbols {
         self.watch.get_or_insert_default().has_arrays = true;
-        let regexes = Punctuation::of(self.graph.config);
+        let Punctuation { array: Brackets { open, pads, end }, comma, .. } =
+            Punctuation::of(self.graph.config);
+        let builder = &mut self.builder;
         ArraySymbols {
-            open: self.builder.marked_terminal(regexes.open_array, Mark::Opens),
-            close: self.builder.marked_terminal(regexes.close_array, Mark::Parts),
-            empty: self.symbols(Form::Json).empty_array,
-            comma: self.builder.marked_terminal(regexes.comma, Mark::Separates),
+            brackets: Brackets {
+                open: builder.marked_terminal(open, Mark::Opens),
+                pads: pads.map(|Pad { after_open, close }| Pad {
+                    after_open: builder.terminal(after_open),
+                    close: builder.marked_terminal(close, Mark::Parts),
+                }),
+                end: builder.terminal(end),
+            },
+            comma: builder.marked_terminal(comma, Mark::Separates),
         }
+    }
+
+    /// `list` in brackets, or also nothing in them. Which white space stands after the opening bracket says which one
+    /// stands before the closing one.
+    pub(crate) fn in_brackets(
+        &mut self,
+        brackets: Brackets<ExprId>,
+        list: ExprId,
+        may_be_empty: bool,
+    ) -> ExprId {
+        let Brackets { open, pads, end } = brackets;
+        let end = if may_be_empty { end } else { self.builder.never() };
+        let ways = pads.map(|Pad { after_open, close }| {
+            let full = self.builder.seq(&[list, close]);
+            let inside = self.builder.alt(&[full, end]);
+            self.builder.seq(&[after_open, inside])
+        });
+        let ways = self.builder.alt(&ways);
+        self.builder.seq(&[open, ways])
     }
 
     /// The colon behind keys that sessions watch, since none may occur twice.

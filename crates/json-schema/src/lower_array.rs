@@ -161,7 +161,7 @@ impl Lowering<'_, '_> {
         depth: usize,
         symbols: ArraySymbols,
     ) -> Result<ExprId, SchemaError> {
-        let ArraySymbols { open, close, empty, comma } = symbols;
+        let ArraySymbols { brackets, comma } = symbols;
         let n_prefix = set.prefix.len() as u64;
         let rest = match set.rest {
             NodeId::NEVER => self.builder.never(),
@@ -186,8 +186,7 @@ impl Lowering<'_, '_> {
                 after = self.builder.optional(after);
             }
         }
-        let full = self.builder.seq(&[open, from_here, close]);
-        Ok(if set.min == 0 { self.builder.alt(&[empty, full]) } else { full })
+        Ok(self.in_brackets(brackets, from_here, set.min == 0))
     }
 
     /// An array whose items all differ and are of one finite list of scalars: a list in any order. `None` if
@@ -198,7 +197,7 @@ impl Lowering<'_, '_> {
         }
         let shape = self.graph.shape(set.rest)?;
         let Some(values) = self.values(&shape) else { return Ok(None) };
-        let ArraySymbols { open, close, empty, comma } = self.array_symbols(Form::Json);
+        let ArraySymbols { brackets, comma } = self.array_symbols(Form::Json);
         self.graph.spend(place, values.len() as u64)?;
         let min = self.count(set.min, place, "minItems")?;
         let list = ShuffleList {
@@ -209,8 +208,7 @@ impl Lowering<'_, '_> {
             max: set.max.and_then(|max| u32::try_from(max).ok()),
         };
         let items = self.builder.shuffle(list);
-        let full = self.builder.seq(&[open, items, close]);
-        Ok(Some(if set.min == 0 { self.builder.alt(&[empty, full]) } else { full }))
+        Ok(Some(self.in_brackets(brackets, items, set.min == 0)))
     }
 
     /// An item up to the end of its value.
@@ -253,8 +251,7 @@ impl Lowering<'_, '_> {
             members.push(self.builder.seq(&[item, tail]));
         }
         let items = self.builder.alt(&members);
-        let full = self.builder.seq(&[symbols.open, items, symbols.close]);
-        Ok(if counting.may_end(&start) { self.builder.alt(&[symbols.empty, full]) } else { full })
+        Ok(self.in_brackets(symbols.brackets, items, counting.may_end(&start)))
     }
 }
 

@@ -37,6 +37,12 @@ const MAX_WITNESSES: usize = 4;
 /// Classes of no more keys than this are taken as names, in any order.
 pub(crate) const FEW_KEYS: u64 = 64;
 
+/// What stands between the brackets of an object, at least one member; and whether nothing may.
+struct List {
+    members: ExprId,
+    may_be_empty: bool,
+}
+
 /// Members that are not named.
 struct Others {
     /// Those of classes of few keys, each at most once.
@@ -48,34 +54,40 @@ struct Others {
 }
 
 impl<'a> Lowering<'_, 'a> {
-    pub(crate) fn object(
+    /// Objects of some sets. The sets share their brackets, so those are read once, however many sets there are.
+    pub(crate) fn objects(
         &mut self,
         form: Form,
-        set: &Rc<ObjectSet<'a>>,
+        sets: &[Rc<ObjectSet<'a>>],
         place: PlaceId,
         depth: usize,
     ) -> Result<ExprId, SchemaError> {
         let is_any_order = self.graph.config.property_order == PropertyOrder::Any;
-        let lower = if is_any_order { Lowering::object_in_any_order } else { Lowering::object_chain };
-        if set.witnesses.is_empty() {
-            return lower(self, form, set, place, depth);
+        let lower = if is_any_order { Lowering::list_in_any_order } else { Lowering::list_in_order };
+        let mut lists = Vec::with_capacity(sets.len());
+        for set in sets {
+            if set.witnesses.is_empty() {
+                lists.push(lower(self, form, set, place, depth)?);
+            } else {
+                for set in self.graph.spread_witnesses(set, place)? {
+                    lists.push(lower(self, form, &set, place, depth)?);
+                }
+            }
         }
-        let mut members = Vec::new();
-        for set in self.graph.spread_witnesses(set, place)? {
-            members.push(lower(self, form, &set, place, depth)?);
-        }
-        Ok(self.builder.alt(&members))
+        let members: Vec<ExprId> = lists.iter().map(|list| list.members).collect();
+        let members = self.builder.alt(&members);
+        let brackets = self.symbols(form).object;
+        Ok(self.in_brackets(brackets, members, lists.iter().any(|list| list.may_be_empty)))
     }
 
-    /// An object whose witnesses are members that are not named, its members in any order.
-    fn object_in_any_order(
+    /// The members, in any order, of an object whose witnesses are members that are not named.
+    fn list_in_any_order(
         &mut self,
         form: Form,
         set: &ObjectSet<'a>,
         place: PlaceId,
         depth: usize,
-    ) -> Result<ExprId, SchemaError> {
-        let Symbols { open_object, close_object, empty_object, .. } = self.symbols(form);
+    ) -> Result<List, SchemaError> {
         let mut named = Vec::with_capacity(set.properties.len());
         for property in set.properties.iter().filter(|property| property.schema != NodeId::NEVER) {
             self.graph.spend(place, 1)?;
@@ -87,7 +99,8 @@ impl<'a> Lowering<'_, 'a> {
         let min = self.count(set.min, place, "minProperties")?;
         let max = set.max.and_then(|max| u32::try_from(max).ok());
         // Witnesses are items that must be there; one member may be several of them.
-        let mut members = Vec::new();
+        let mut lists = Vec::new();
+        let mut may_be_empty = false;
         for blocks in partitions(set.witnesses.len()) {
             let mut items = named.clone();
             items.extend(
@@ -100,24 +113,20 @@ impl<'a> Lowering<'_, 'a> {
                 min,
                 max,
             };
-            if min == 0 && items.iter().all(|item| !item.is_required) {
-                members.push(empty_object);
-            }
-            let inside = self.builder.shuffle(list(min.max(1)));
-            members.push(self.builder.seq(&[open_object, inside, close_object]));
+            may_be_empty |= min == 0 && items.iter().all(|item| !item.is_required);
+            lists.push(self.builder.shuffle(list(min.max(1))));
         }
-        Ok(self.builder.alt(&members))
+        Ok(List { members: self.builder.alt(&lists), may_be_empty })
     }
 
-    /// An object whose witnesses are members that are not named.
-    fn object_chain(
+    /// The members of an object whose witnesses are members that are not named.
+    fn list_in_order(
         &mut self,
         form: Form,
         set: &ObjectSet<'a>,
         place: PlaceId,
         depth: usize,
-    ) -> Result<ExprId, SchemaError> {
-        let Symbols { open_object, close_object, empty_object, .. } = self.symbols(form);
+    ) -> Result<List, SchemaError> {
         let named: Vec<_> =
             set.properties.iter().filter(|property| property.schema != NodeId::NEVER).collect();
         // Counting ends where the number of members says nothing more.
@@ -163,9 +172,8 @@ impl<'a> Lowering<'_, 'a> {
             }
             (from_here, after) = (here, then);
         }
-        let full = self.builder.seq(&[open_object, from_here[0], close_object]);
         let may_be_empty = n_required == 0 && set.min == 0 && set.witnesses.is_empty();
-        Ok(if may_be_empty { self.builder.alt(&[empty_object, full]) } else { full })
+        Ok(List { members: from_here[0], may_be_empty })
     }
 
     /// The members whose keys are not named, by the witnesses that they are taken for.

@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use maskwright_automata::{ByteSet, Regex};
+use maskwright_automata::{ByteSet, Node, Regex};
 
 use crate::escape::SPELLED_CHAR;
 use crate::{SchemaConfig, Whitespace};
@@ -85,20 +85,16 @@ static WHOLE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The terminals that most schemas have.
 pub(crate) fn usual(config: &SchemaConfig) -> Vec<Regex> {
-    let punctuation = Punctuation::of(config);
+    let Punctuation { object, array, comma, colon, .. } = Punctuation::of(config);
     let values =
         [&STRING, &CANONICAL_STRING, &COUNTED_STRING, &NUMBER, &INTEGER, &WHOLE_NUMBER, &BOOLEAN, &NULL];
     let mut usual: Vec<Regex> = values.into_iter().map(|regex| Regex::clone(regex)).collect();
-    usual.extend([
-        punctuation.open_object,
-        punctuation.close_object,
-        punctuation.empty_object,
-        punctuation.open_array,
-        punctuation.close_array,
-        punctuation.empty_array,
-        punctuation.comma,
-        punctuation.colon,
-    ]);
+    for Brackets { open, pads, end } in [object, array] {
+        usual.extend([open, end]);
+        usual.extend(pads.into_iter().flat_map(|Pad { after_open, close }| [after_open, close]));
+    }
+    usual.extend([comma, colon]);
+    usual.retain(|regex| !matches!(regex.node(), Node::Empty | Node::Epsilon));
     usual
 }
 
@@ -114,34 +110,65 @@ pub(crate) static SPACE: LazyLock<Regex> =
 /// Punctuation with the white space that goes with it.
 #[derive(Clone)]
 pub(crate) struct Punctuation {
-    /// White space after an opening bracket or a comma and before a closing bracket, and nothing.
+    /// White space around values in elements, and nothing.
     pub(crate) inside: Regex,
-    pub(crate) open_object: Regex,
-    pub(crate) close_object: Regex,
-    pub(crate) empty_object: Regex,
-    pub(crate) open_array: Regex,
-    pub(crate) close_array: Regex,
-    pub(crate) empty_array: Regex,
+    pub(crate) object: Brackets<Regex>,
+    pub(crate) array: Brackets<Regex>,
     pub(crate) comma: Regex,
     pub(crate) colon: Regex,
     /// What may stand before and after the whole text; never the empty word.
     pub(crate) around: Option<Regex>,
 }
 
-/// The widest indentation of the shared flexible punctuation.
+/// A pair of brackets, with the white space inside of them: as expressions, or as symbols of a grammar.
+///
+/// A list is written as `open after_open members close` with both parts of one pad, an empty one as
+/// `open after_open end` with any pad. So a pad says what white space before the closing bracket goes with which after the
+/// opening one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Brackets<T> {
+    pub(crate) open: T,
+    /// Those that are not needed have no word.
+    pub(crate) pads: [Pad<T>; 3],
+    /// The closing bracket alone.
+    pub(crate) end: T,
+}
+
+/// What stands between an opening bracket and the first member, and from the last member to the end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pad<T> {
+    pub(crate) after_open: T,
+    pub(crate) close: T,
+}
+
+impl<T> Brackets<T> {
+    /// Brackets in which white space on one side does not depend on that on the other.
+    pub(crate) fn with_one_pad(open: T, close: T, end: T, none: T, never: T) -> Brackets<T>
+    where
+        T: Clone,
+    {
+        let unused = Pad { after_open: never.clone(), close: never };
+        Brackets { open, pads: [Pad { after_open: none, close }, unused.clone(), unused], end }
+    }
+
+    pub(crate) fn map<U>(self, mut to: impl FnMut(T) -> U) -> Brackets<U> {
+        let mut pad = |Pad { after_open, close }| Pad { after_open: to(after_open), close: to(close) };
+        let pads = self.pads.map(&mut pad);
+        Brackets { open: to(self.open), pads, end: to(self.end) }
+    }
+}
+
+/// The widest indentation of the shared flexible punctuation, in blanks.
 pub(crate) const DEFAULT_MAX_INDENT: u32 = 64;
 
-static COMPACT: LazyLock<Punctuation> = LazyLock::new(|| {
-    let none = Regex::epsilon;
-    Punctuation::new(none(), none(), none(), None)
-});
+/// How many blanks are as wide as a tab, to the limit on indentation.
+const TAB_WIDTH: u32 = 2;
+
+static COMPACT: LazyLock<Punctuation> = LazyLock::new(|| Punctuation::even(Regex::epsilon(), None));
 
 static FLEXIBLE: LazyLock<Punctuation> = LazyLock::new(|| Punctuation::flexible(DEFAULT_MAX_INDENT));
 
-static ANY: LazyLock<Punctuation> = LazyLock::new(|| {
-    let any = SPACE.star();
-    Punctuation::new(any.clone(), any.clone(), any, Some(SPACE.plus()))
-});
+static ANY: LazyLock<Punctuation> = LazyLock::new(|| Punctuation::even(SPACE.star(), Some(SPACE.plus())));
 
 impl Punctuation {
     /// The punctuation that `config` asks for.
@@ -152,35 +179,48 @@ impl Punctuation {
             Whitespace::Flexible if config.limits.max_indent == DEFAULT_MAX_INDENT => FLEXIBLE.clone(),
             Whitespace::Flexible => Punctuation::flexible(config.limits.max_indent),
             Whitespace::AtMost(max) => {
-                let inside = SPACE.repeat(0, (max < u32::MAX).then_some(max));
-                Punctuation::new(inside.clone(), inside.clone(), inside, None)
+                Punctuation::even(SPACE.repeat(0, (max < u32::MAX).then_some(max)), None)
             }
         }
     }
 
+    /// See [`Whitespace::Flexible`].
     fn flexible(max_indent: u32) -> Punctuation {
-        let indent = Regex::bytes([b' ', b'\t'].into_iter().collect()).repeat(0, Some(max_indent));
+        let blank = Regex::byte(b' ');
+        let tabs = Regex::byte(b'\t').repeat(0, Some(max_indent / TAB_WIDTH));
+        let indent = Regex::union([blank.repeat(0, Some(max_indent)), tabs]);
         let line = Regex::concat([Regex::byte(b'\n'), indent]);
-        let inside = Regex::union([Regex::byte(b' '), line]).optional();
-        Punctuation::new(inside, Regex::epsilon(), Regex::byte(b' ').optional(), None)
+        let inside = Regex::union([blank.clone(), line.clone()]).optional();
+        let brackets = |left, right| Brackets {
+            open: Regex::byte(left),
+            pads: [Regex::epsilon(), blank.clone(), line.clone()]
+                .map(|pad| Pad { close: Regex::concat([pad.clone(), Regex::byte(right)]), after_open: pad }),
+            end: Regex::byte(right),
+        };
+        Punctuation {
+            object: brackets(b'{', b'}'),
+            array: brackets(b'[', b']'),
+            comma: Regex::concat([Regex::byte(b','), inside.clone()]),
+            colon: Regex::concat([Regex::byte(b':'), blank.optional()]),
+            inside,
+            around: None,
+        }
     }
 
-    /// `inside`: after an opening bracket or a comma and before a closing bracket; `before`: before a comma
-    /// or a colon; `after_colon`; `around`: around the whole text.
-    fn new(inside: Regex, before: Regex, after_colon: Regex, around: Option<Regex>) -> Punctuation {
-        let open = |bracket| Regex::concat([Regex::byte(bracket), inside.clone()]);
-        let close = |bracket| Regex::concat([inside.clone(), Regex::byte(bracket)]);
-        let empty = |left, right| Regex::concat([Regex::byte(left), inside.clone(), Regex::byte(right)]);
+    /// The same white space at every place; `around` the whole text.
+    fn even(space: Regex, around: Option<Regex>) -> Punctuation {
+        let brackets = |left, right| {
+            let open = Regex::concat([Regex::byte(left), space.clone()]);
+            let close = Regex::concat([space.clone(), Regex::byte(right)]);
+            Brackets::with_one_pad(open, close, Regex::byte(right), Regex::epsilon(), Regex::empty())
+        };
+        let mark = |byte| Regex::concat([space.clone(), Regex::byte(byte), space.clone()]);
         Punctuation {
-            open_object: open(b'{'),
-            close_object: close(b'}'),
-            empty_object: empty(b'{', b'}'),
-            open_array: open(b'['),
-            close_array: close(b']'),
-            empty_array: empty(b'[', b']'),
-            comma: Regex::concat([before.clone(), Regex::byte(b','), inside.clone()]),
-            colon: Regex::concat([before, Regex::byte(b':'), after_colon]),
-            inside,
+            object: brackets(b'{', b'}'),
+            array: brackets(b'[', b']'),
+            comma: mark(b','),
+            colon: mark(b':'),
+            inside: space.clone(),
             around,
         }
     }

@@ -28,7 +28,23 @@ impl Formatter for Spaced {
     }
 }
 
+/// The texts that usual writers make of a value: Python's `json.dumps(v)`, also with `separators=(",", ":")` and with
+/// `indent`, and JavaScript's `JSON.stringify(v, null, n)`.
+#[allow(dead_code, reason = "not every test writes in all ways")]
+pub(crate) fn spellings(value: &Value) -> Vec<String> {
+    let mut texts = vec![value.to_string(), written(value)];
+    for indent in [&b""[..], b" ", b"  ", b"    ", b"\t"] {
+        let mut bytes = Vec::new();
+        let formatter = serde_json::ser::PrettyFormatter::with_indent(indent);
+        let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
+        serde::Serialize::serialize(value, &mut serializer).expect("a value can be written");
+        texts.push(String::from_utf8(bytes).expect("JSON is text"));
+    }
+    texts
+}
+
 /// The text of an instance.
+#[allow(dead_code, reason = "not every test writes in this way")]
 pub(crate) fn written(value: &Value) -> String {
     let mut bytes = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Spaced);
