@@ -138,6 +138,9 @@ impl Compiler {
     /// * `property_order`: "schema" (properties come in the order of the schema) or "any".
     /// * `whitespace`: "compact" (none), "flexible" (one space, or line feeds with indentation) or "any" (all that
     ///   JSON allows).
+    /// * `numbers`: "plain" (as writers of JSON write them: an integer in digits alone, other numbers within the range of a
+    ///   float, with at most 17 digits if they have a fraction, and exponents as Python or JavaScript writes them) or "any"
+    ///   (all that the schema allows: `1.0` is an integer too).
     /// * `strict`: if true, a keyword that cannot be enforced raises; if false, `report` names it.
     /// * `documents`: a dict from URIs to other schemas, each given like `schema`; a `$ref` finds them by URI or by
     ///   their `$id`. If the schema is a file, a `$ref` finds files beside it by name. Files outside of its folder are
@@ -147,9 +150,9 @@ impl Compiler {
     /// checked.
     ///
     /// Raises SchemaError, with the JSON pointer of the fault, and OSError if the file cannot be read.
-    #[pyo3(signature = (schema, *, property_order=Text::new("schema"), whitespace=Text::new("flexible"), strict=true, documents=None, cancel=None))]
+    #[pyo3(signature = (schema, *, property_order=Text::new("schema"), whitespace=Text::new("flexible"), numbers=Text::new("plain"), strict=true, documents=None, cancel=None))]
     #[pyo3(
-        text_signature = "($self, schema, *, property_order='schema', whitespace='flexible', strict=True, documents=None, cancel=None)"
+        text_signature = "($self, schema, *, property_order='schema', whitespace='flexible', numbers='plain', strict=True, documents=None, cancel=None)"
     )]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
     fn compile_json_schema(
@@ -157,12 +160,13 @@ impl Compiler {
         schema: &Bound<'_, PyAny>,
         property_order: Text<OfCall>,
         whitespace: Text<OfCall>,
+        numbers: Text<OfCall>,
         strict: bool,
         documents: Option<&Bound<'_, PyDict>>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
         let py = schema.py();
-        let mut config = schema::config(&property_order, &whitespace)?;
+        let mut config = schema::config(&property_order, &whitespace, &numbers)?;
         config.strict = strict;
         let documents = schema::documents(py, documents)?;
         let schema = SchemaText::of(schema)?;
@@ -183,8 +187,8 @@ impl Compiler {
     ///
     /// * `tag`: JSON text, the path of a file as `os.PathLike`, a dict, or a model with `model_dump_json`, such as
     ///   xgrammar's own `StructuralTag`. The old forms, with `structures` or `tags` and `triggers`, are read too.
-    /// * `property_order` and `whitespace`: as for `compile_json_schema`, for the schemas in it. A format may say otherwise
-    ///   with `any_order` and `max_whitespace_cnt`. Around a schema's text there is no white space. Keys that a schema does
+    /// * `property_order`, `whitespace` and `numbers`: as for `compile_json_schema`, for the schemas in it. A format may say
+    ///   otherwise with `any_order` and `max_whitespace_cnt`. Around a schema's text there is no white space. Keys that a schema does
     ///   not name may occur twice.
     /// * `strict`: if true, what cannot be enforced raises: `uniqueItems` of items without a finite list of values, and some
     ///   keywords. If false, `report` names it.
@@ -193,19 +197,20 @@ impl Compiler {
     ///
     /// Raises GrammarError if the tag is wrong, SchemaError if a schema in it is; both with the JSON pointer of the place
     /// in the tag.
-    #[pyo3(signature = (tag, *, property_order=Text::new("schema"), whitespace=Text::new("flexible"), strict=true, cancel=None))]
+    #[pyo3(signature = (tag, *, property_order=Text::new("schema"), whitespace=Text::new("flexible"), numbers=Text::new("plain"), strict=true, cancel=None))]
     #[pyo3(
-        text_signature = "($self, tag, *, property_order='schema', whitespace='flexible', strict=True, cancel=None)"
+        text_signature = "($self, tag, *, property_order='schema', whitespace='flexible', numbers='plain', strict=True, cancel=None)"
     )]
     fn compile_structural_tag(
         this: &Bound<'_, Compiler>,
         tag: TagText,
         property_order: Text<OfCall>,
         whitespace: Text<OfCall>,
+        numbers: Text<OfCall>,
         strict: bool,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        let mut config = schema::config(&property_order, &whitespace)?;
+        let mut config = schema::config(&property_order, &whitespace, &numbers)?;
         config.strict = strict;
         let source = tag.0.source(|text| GrammarSource::structural_tag(text, config));
         let compiled = Compiler::compile_source(this, cancel, &source)?;
@@ -285,14 +290,14 @@ impl Compiler {
     ///   PythonIndenter does.
     /// * `import_paths`: the folders that imported grammars are looked for in, relative imports too; `common` is built
     ///   in.
-    /// * `property_order` and `whitespace`: as for `compile_json_schema`, for the schemas in the grammar. Under
+    /// * `property_order`, `whitespace` and `numbers`: as for `compile_json_schema`, for the schemas in the grammar. Under
     ///   "dynamic_complete", `%json {...}` in a rule stands for the texts of that JSON Schema, and `%json "call.json"`
     ///   for those of the schema in that file, which is looked for in `import_paths`.
     ///
     /// Raises GrammarError, with line, column and a hint, if the grammar is wrong or no text fits it.
-    #[pyo3(signature = (grammar, *, start=Text::new("start"), lexer=Text::new("contextual"), indentation=None, import_paths=Vec::new(), property_order=Text::new("schema"), whitespace=Text::new("flexible"), cancel=None))]
+    #[pyo3(signature = (grammar, *, start=Text::new("start"), lexer=Text::new("contextual"), indentation=None, import_paths=Vec::new(), property_order=Text::new("schema"), whitespace=Text::new("flexible"), numbers=Text::new("plain"), cancel=None))]
     #[pyo3(
-        text_signature = "($self, grammar, *, start='start', lexer='contextual', indentation=None, import_paths=(), property_order='schema', whitespace='flexible', cancel=None)"
+        text_signature = "($self, grammar, *, start='start', lexer='contextual', indentation=None, import_paths=(), property_order='schema', whitespace='flexible', numbers='plain', cancel=None)"
     )]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
     fn compile_lark(
@@ -304,6 +309,7 @@ impl Compiler {
         import_paths: Vec<FilePath<OfGrammar>>,
         property_order: Text<OfCall>,
         whitespace: Text<OfCall>,
+        numbers: Text<OfCall>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
         let lexer = match &*lexer {
@@ -329,7 +335,7 @@ impl Compiler {
         options.start = start.0;
         options.lexer = lexer;
         options.indentation = indentation;
-        options.schemas = schema::config(&property_order, &whitespace)?;
+        options.schemas = schema::config(&property_order, &whitespace, &numbers)?;
         options.import_paths = import_paths.into_iter().map(|path| path.0).collect();
         Compiler::compile_source(this, cancel, &grammar.source(|text| GrammarSource::lark(text, options)))
     }

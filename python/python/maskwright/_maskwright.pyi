@@ -68,6 +68,7 @@ class _Options(TypedDict, total=False):
 
     property_order: Literal["schema", "any"]
     whitespace: Literal["flexible", "compact", "any"]
+    numbers: Literal["plain", "any"]
     strict: bool
     documents: dict[str, _Schema] | None
     start: str
@@ -337,6 +338,7 @@ class Compiler:
         *,
         property_order: Literal["schema", "any"] = "schema",
         whitespace: Literal["flexible", "compact", "any"] = "flexible",
+        numbers: Literal["plain", "any"] = "plain",
         strict: bool = True,
         documents: dict[str, _Schema] | None = None,
         cancel: CancelToken | None = None,
@@ -348,6 +350,9 @@ class Compiler:
         * `property_order`: "schema" (properties come in the order of the schema) or "any".
         * `whitespace`: "compact" (none), "flexible" (one space, or line feeds with indentation) or "any" (all that
           JSON allows).
+        * `numbers`: "plain" (as writers of JSON write them: an integer in digits alone, other numbers within the range of a
+          float, with at most 17 digits if they have a fraction, and exponents as Python or JavaScript writes them) or "any"
+          (all that the schema allows: `1.0` is an integer too).
         * `strict`: if true, a keyword that cannot be enforced raises; if false, `report` names it.
         * `documents`: a dict from URIs to other schemas, each given like `schema`; a `$ref` finds them by URI or by
           their `$id`. If the schema is a file, a `$ref` finds files beside it by name. Files outside of its folder are
@@ -364,6 +369,7 @@ class Compiler:
         *,
         property_order: Literal["schema", "any"] = "schema",
         whitespace: Literal["flexible", "compact", "any"] = "flexible",
+        numbers: Literal["plain", "any"] = "plain",
         strict: bool = True,
         cancel: CancelToken | None = None,
     ) -> CompiledGrammar:
@@ -372,8 +378,8 @@ class Compiler:
 
         * `tag`: JSON text, the path of a file as `os.PathLike`, a dict, or a model with `model_dump_json`, such as
           xgrammar's own `StructuralTag`. The old forms, with `structures` or `tags` and `triggers`, are read too.
-        * `property_order` and `whitespace`: as for `compile_json_schema`, for the schemas in it. A format may say otherwise
-          with `any_order` and `max_whitespace_cnt`. Around a schema's text there is no white space. Keys that a schema does
+        * `property_order`, `whitespace` and `numbers`: as for `compile_json_schema`, for the schemas in it. A format may say
+          otherwise with `any_order` and `max_whitespace_cnt`. Around a schema's text there is no white space. Keys that a schema does
           not name may occur twice.
         * `strict`: if true, what cannot be enforced raises: `uniqueItems` of items without a finite list of values, and some
           keywords. If false, `report` names it.
@@ -417,6 +423,7 @@ class Compiler:
         import_paths: Sequence[str | PathLike[str]] = (),
         property_order: Literal["schema", "any"] = "schema",
         whitespace: Literal["flexible", "compact", "any"] = "flexible",
+        numbers: Literal["plain", "any"] = "plain",
         cancel: CancelToken | None = None,
     ) -> CompiledGrammar:
         """Compiles a grammar in Lark's language: its text, or a file as `os.PathLike`, beside which relative imports are
@@ -430,7 +437,7 @@ class Compiler:
           PythonIndenter does.
         * `import_paths`: the folders that imported grammars are looked for in, relative imports too; `common` is built
           in.
-        * `property_order` and `whitespace`: as for `compile_json_schema`, for the schemas in the grammar. Under
+        * `property_order`, `whitespace` and `numbers`: as for `compile_json_schema`, for the schemas in the grammar. Under
           "dynamic_complete", `%json {...}` in a rule stands for the texts of that JSON Schema, and `%json "call.json"`
           for those of the schema in that file, which is looked for in `import_paths`.
 
