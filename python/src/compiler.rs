@@ -140,6 +140,9 @@ impl Compiler {
     ///   brackets padded on both sides alike), "compact" (none) or "any" (all that JSON allows).
     /// * `max_whitespace`: with `whitespace` "any" or left out, at most so many characters at each place where JSON allows
     ///   white space, and none around the whole text.
+    /// * `numbers`: "plain" (as writers of JSON write them: an integer in digits alone, other numbers within the range of a
+    ///   float, with at most 17 digits if they have a fraction, and exponents as Python or JavaScript writes them) or "any"
+    ///   (all that the schema allows: `1.0` is an integer too).
     /// * `strict`: if true, a keyword that cannot be enforced raises; if false, `report` names it.
     /// * `documents`: a dict from URIs to other schemas, each given like `schema`; a `$ref` finds them by URI or by
     ///   their `$id`. If the schema is a file, a `$ref` finds files beside it by name. Files outside of its folder are
@@ -149,9 +152,9 @@ impl Compiler {
     /// checked.
     ///
     /// Raises SchemaError, with the JSON pointer of the fault, and OSError if the file cannot be read.
-    #[pyo3(signature = (schema, *, property_order=Text::new("schema"), whitespace=None, max_whitespace=None, strict=true, documents=None, cancel=None))]
+    #[pyo3(signature = (schema, *, property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), strict=true, documents=None, cancel=None))]
     #[pyo3(
-        text_signature = "($self, schema, *, property_order='schema', whitespace='flexible', max_whitespace=None, strict=True, documents=None, cancel=None)"
+        text_signature = "($self, schema, *, property_order='schema', whitespace='flexible', max_whitespace=None, numbers='plain', strict=True, documents=None, cancel=None)"
     )]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
     fn compile_json_schema(
@@ -160,13 +163,17 @@ impl Compiler {
         property_order: Text<OfCall>,
         whitespace: Option<Text<OfCall>>,
         max_whitespace: Option<Count>,
+        numbers: Text<OfCall>,
         strict: bool,
         documents: Option<&Bound<'_, PyDict>>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
         let py = schema.py();
-        let mut config =
-            schema::config(&property_order, schema::whitespace(whitespace.as_deref(), max_whitespace)?)?;
+        let mut config = schema::config(
+            &property_order,
+            schema::whitespace(whitespace.as_deref(), max_whitespace)?,
+            &numbers,
+        )?;
         config.strict = strict;
         let documents = schema::documents(py, documents)?;
         let schema = SchemaText::of(schema)?;
@@ -187,7 +194,7 @@ impl Compiler {
     ///
     /// * `tag`: JSON text, the path of a file as `os.PathLike`, a dict, or a model with `model_dump_json`, such as
     ///   xgrammar's own `StructuralTag`. The old forms, with `structures` or `tags` and `triggers`, are read too.
-    /// * `property_order`, `whitespace` and `max_whitespace`: as for `compile_json_schema`, for the schemas in it. A format
+    /// * `property_order`, `whitespace`, `max_whitespace` and `numbers`: as for `compile_json_schema`, for the schemas in it. A format
     ///   may say otherwise with `any_order` and `max_whitespace_cnt`. Around a schema's text there is no white space. Keys
     ///   that a schema does not name may occur twice.
     /// * `strict`: if true, what cannot be enforced raises: `uniqueItems` of items without a finite list of values, and some
@@ -197,9 +204,9 @@ impl Compiler {
     ///
     /// Raises GrammarError if the tag is wrong, SchemaError if a schema in it is; both with the JSON pointer of the place
     /// in the tag.
-    #[pyo3(signature = (tag, *, property_order=Text::new("schema"), whitespace=None, max_whitespace=None, strict=true, cancel=None))]
+    #[pyo3(signature = (tag, *, property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), strict=true, cancel=None))]
     #[pyo3(
-        text_signature = "($self, tag, *, property_order='schema', whitespace='flexible', max_whitespace=None, strict=True, cancel=None)"
+        text_signature = "($self, tag, *, property_order='schema', whitespace='flexible', max_whitespace=None, numbers='plain', strict=True, cancel=None)"
     )]
     fn compile_structural_tag(
         this: &Bound<'_, Compiler>,
@@ -207,11 +214,15 @@ impl Compiler {
         property_order: Text<OfCall>,
         whitespace: Option<Text<OfCall>>,
         max_whitespace: Option<Count>,
+        numbers: Text<OfCall>,
         strict: bool,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        let mut config =
-            schema::config(&property_order, schema::whitespace(whitespace.as_deref(), max_whitespace)?)?;
+        let mut config = schema::config(
+            &property_order,
+            schema::whitespace(whitespace.as_deref(), max_whitespace)?,
+            &numbers,
+        )?;
         config.strict = strict;
         let source = tag.0.source(|text| GrammarSource::structural_tag(text, config));
         let compiled = Compiler::compile_source(this, cancel, &source)?;
@@ -291,14 +302,14 @@ impl Compiler {
     ///   PythonIndenter does.
     /// * `import_paths`: the folders that imported grammars are looked for in, relative imports too; `common` is built
     ///   in.
-    /// * `property_order`, `whitespace` and `max_whitespace`: as for `compile_json_schema`, for the schemas in the grammar.
+    /// * `property_order`, `whitespace`, `max_whitespace` and `numbers`: as for `compile_json_schema`, for the schemas in the grammar.
     ///   Under "dynamic_complete", `%json {...}` in a rule stands for the texts of that JSON Schema, and `%json "call.json"`
     ///   for those of the schema in that file, which is looked for in `import_paths`.
     ///
     /// Raises GrammarError, with line, column and a hint, if the grammar is wrong or no text fits it.
-    #[pyo3(signature = (grammar, *, start=Text::new("start"), lexer=Text::new("contextual"), indentation=None, import_paths=Vec::new(), property_order=Text::new("schema"), whitespace=None, max_whitespace=None, cancel=None))]
+    #[pyo3(signature = (grammar, *, start=Text::new("start"), lexer=Text::new("contextual"), indentation=None, import_paths=Vec::new(), property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), cancel=None))]
     #[pyo3(
-        text_signature = "($self, grammar, *, start='start', lexer='contextual', indentation=None, import_paths=(), property_order='schema', whitespace='flexible', max_whitespace=None, cancel=None)"
+        text_signature = "($self, grammar, *, start='start', lexer='contextual', indentation=None, import_paths=(), property_order='schema', whitespace='flexible', max_whitespace=None, numbers='plain', cancel=None)"
     )]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
     fn compile_lark(
@@ -311,6 +322,7 @@ impl Compiler {
         property_order: Text<OfCall>,
         whitespace: Option<Text<OfCall>>,
         max_whitespace: Option<Count>,
+        numbers: Text<OfCall>,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
         let lexer = match &*lexer {
@@ -336,8 +348,11 @@ impl Compiler {
         options.start = start.0;
         options.lexer = lexer;
         options.indentation = indentation;
-        options.schemas =
-            schema::config(&property_order, schema::whitespace(whitespace.as_deref(), max_whitespace)?)?;
+        options.schemas = schema::config(
+            &property_order,
+            schema::whitespace(whitespace.as_deref(), max_whitespace)?,
+            &numbers,
+        )?;
         options.import_paths = import_paths.into_iter().map(|path| path.0).collect();
         Compiler::compile_source(this, cancel, &grammar.source(|text| GrammarSource::lark(text, options)))
     }

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::path::PathBuf;
 
-use maskwright::json_schema::{PropertyOrder, Report, SchemaConfig, SchemaDocuments, Whitespace};
+use maskwright::json_schema::{Numbers, PropertyOrder, Report, SchemaConfig, SchemaDocuments, Whitespace};
 use pyo3::exceptions::{PyBaseException, PyRecursionError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::type_object::PyTypeInfo;
@@ -166,7 +166,7 @@ pub(crate) fn warn(py: Python<'_>, report: &Report) -> PyResult<()> {
 }
 
 /// How a schema is read, by the names that Python has for it.
-pub(crate) fn config(property_order: &str, whitespace: Whitespace) -> PyResult<SchemaConfig> {
+pub(crate) fn config(property_order: &str, whitespace: Whitespace, numbers: &str) -> PyResult<SchemaConfig> {
     let property_order = match property_order {
         "schema" => PropertyOrder::Schema,
         "any" => PropertyOrder::Any,
@@ -176,7 +176,17 @@ pub(crate) fn config(property_order: &str, whitespace: Whitespace) -> PyResult<S
             )));
         }
     };
+    let numbers = match numbers {
+        "plain" => Numbers::Plain,
+        "any" => Numbers::Any,
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "numbers is {other:?}, expected \"plain\" or \"any\""
+            )));
+        }
+    };
     let mut config = SchemaConfig::default();
+    config.numbers = numbers;
     config.property_order = property_order;
     config.whitespace = whitespace;
     Ok(config)

@@ -56,8 +56,8 @@ def test_broken_schema(compiler):
 
 
 def test_options_are_checked(compiler, tokenizer):
-    for wrong in ({"property_order": "x"}, {"whitespace": "none"}):
-        with pytest.raises(ValueError):
+    for wrong in ({"property_order": "x"}, {"whitespace": "none"}, {"numbers": "all"}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
             compiler.compile_json_schema({}, **wrong)
     with pytest.raises(TypeError):
         compiler.compile_json_schema({}, "schema")
@@ -147,6 +147,24 @@ def test_max_whitespace(compiler):
         with pytest.raises(TypeError):
             compile(max_whitespace="1")
     assert not maskwright.Matcher(compiler.compile(list[int], max_whitespace=1)).accept_bytes(b"[1,  2")
+
+
+def test_numbers(compiler):
+    schema = {"type": "integer"}
+    tag = {"type": "structural_tag", "format": {"type": "json_schema", "json_schema": schema}}
+    lark = 'start: %json {"type": "integer"}'
+    compiled = {
+        "schema": lambda **options: compiler.compile_json_schema(schema, **options),
+        "tag": lambda **options: compiler.compile_structural_tag(tag, **options),
+        "lark": lambda **options: compiler.compile_lark(lark, lexer="dynamic_complete", **options),
+        "type": lambda **options: compiler.compile(int, **options),
+    }
+    for name, compile in compiled.items():
+        for options, expected in (({}, False), ({"numbers": "plain"}, False), ({"numbers": "any"}, True)):
+            grammar = compile(**options)
+            assert maskwright.Matcher(grammar).accept_bytes(b"5.0") is expected, (name, options)
+            assert maskwright.Matcher(grammar).accept_bytes(b"-0") is expected, (name, options)
+            assert maskwright.Matcher(grammar).accept_bytes(b"-12"), (name, options)
 
 
 def test_arguments_of_the_wrong_type(tokenizer, compiler):

@@ -44,10 +44,10 @@ def check(compiler, case):
     """Judges a case. Returns the masks of its texts."""
     if case.error is not None:
         with pytest.raises(maskwright.Error) as error:
-            compiler.compile_structural_tag(case.document, whitespace="any")
+            compiler.compile_structural_tag(case.document, whitespace="any", numbers="any")
         assert case.error in str(error.value), f"{error.value} does not say {case.error}"
         return []
-    grammar = compiler.compile_structural_tag(case.document, whitespace="any")
+    grammar = compiler.compile_structural_tag(case.document, whitespace="any", numbers="any")
     masks = []
     for text in case.texts:
         accepted, seen = read_text(grammar, text.ids())

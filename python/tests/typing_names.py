@@ -70,6 +70,7 @@ def grammars(compiler: Compiler, folder: Path) -> list[CompiledGrammar]:
         ),
         compiler.compile_json_schema(folder / "schema.json", documents={"urn:b": {"const": 1}}),
         compiler.compile_json_schema("true", whitespace="any", max_whitespace=2),
+        compiler.compile_json_schema("true", whitespace="any", numbers="any"),
         compiler.compile_json_schema(True, property_order="schema", whitespace="flexible"),
         compiler.compile_regex("a+", cancel=cancel),
         compiler.compile_gbnf('root ::= "a"', cancel=cancel),

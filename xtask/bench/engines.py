@@ -23,7 +23,7 @@ class Maskwright:
         self.mask = maskwright.allocate_token_bitmask(1, tokenizer.vocab_size)
 
     def compile(self, schema):
-        self.grammar = self.compiler.compile_json_schema(json.dumps(schema))
+        self.grammar = self.compiler.compile_json_schema(json.dumps(schema), numbers="any")
 
     def compile_lark(self, text, lexer, indentation):
         self.grammar = self.compiler.compile_lark(text, lexer=lexer, indentation=indentation)

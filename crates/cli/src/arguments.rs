@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use maskwright::json_schema::Numbers;
 use maskwright::lark::{Indentation, LexerKind};
 use maskwright_decode::SamplerConfig;
 
@@ -72,6 +73,9 @@ pub(crate) struct GrammarArguments {
     /// At most so many characters of white space at each place where JSON allows it, in place of flexible white space
     #[arg(long, value_name = "N", help_heading = "JSON Schema")]
     pub(crate) max_whitespace: Option<u32>,
+    /// Numbers in the JSON of a schema, also in structural tags and Lark grammars
+    #[arg(long, value_name = "HOW", default_value = "plain", help_heading = "JSON Schema")]
+    pub(crate) numbers: NumbersArgument,
     /// Leave out what of a schema or structural tag cannot be enforced, and list it, instead of failing
     #[arg(long, help_heading = "JSON Schema")]
     pub(crate) lenient: bool,
@@ -154,6 +158,25 @@ pub(crate) enum WhitespaceArgument {
     Flexible,
     /// Any amount, wherever JSON allows it
     Any,
+}
+
+/// How numbers are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NumbersArgument {
+    /// Integers in digits only, other numbers with at most 17 digits and exponents as Python or JavaScript writes them
+    #[default]
+    Plain,
+    /// In any way that the schema allows: 1.0 as an integer, 1E5
+    Any,
+}
+
+impl From<NumbersArgument> for Numbers {
+    fn from(argument: NumbersArgument) -> Numbers {
+        match argument {
+            NumbersArgument::Plain => Numbers::Plain,
+            NumbersArgument::Any => Numbers::Any,
+        }
+    }
 }
 
 /// Let a model write a text that the grammar allows

@@ -80,6 +80,7 @@ impl Source {
             }
             options.indentation = arguments.indentation.map(Into::into);
             options.schemas.whitespace = whitespace(arguments)?;
+            options.schemas.numbers = arguments.numbers.into();
             options.import_paths = arguments.import_path.clone();
             Some(Source::in_file(GrammarSource::lark(read_text(path)?, options), path))
         } else if let Some(name) = &arguments.builtin {
@@ -166,6 +167,7 @@ impl Source {
 fn schema_config(arguments: &GrammarArguments) -> anyhow::Result<SchemaConfig> {
     let mut config = SchemaConfig::default();
     config.whitespace = whitespace(arguments)?;
+    config.numbers = arguments.numbers.into();
     config.strict = !arguments.lenient;
     Ok(config)
 }

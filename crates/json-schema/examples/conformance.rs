@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use instances::written;
 use maskwright_automata::Fuel;
 use maskwright_json_schema::{
-    CompiledSchema, Documents, PropertyOrder, SchemaConfig, SchemaError, compile_with_documents,
+    CompiledSchema, Documents, Numbers, PropertyOrder, SchemaConfig, SchemaError, compile_with_documents,
 };
 use serde_json::{Value, json};
 use support::{Automata, Recogniser};
@@ -246,6 +246,7 @@ fn main() -> ExitCode {
     };
     let mut config = SchemaConfig::default();
     config.property_order = property_order;
+    config.numbers = Numbers::Any;
     config.strict = strict;
     config.limits.max_alternatives = limit.unwrap_or(config.limits.max_alternatives);
     let mut automata = Automata::default();

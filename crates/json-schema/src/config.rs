@@ -19,6 +19,8 @@ pub struct SchemaConfig {
     pub property_order: PropertyOrder,
     /// Which white space is written.
     pub whitespace: Whitespace,
+    /// How numbers are written.
+    pub numbers: Numbers,
     /// How the members of the outermost object are written.
     pub style: Style,
     /// Whether a keyword that is not enforced is an error (the default). Otherwise it is left out and the report lists it,
@@ -34,6 +36,7 @@ impl Default for SchemaConfig {
         SchemaConfig {
             property_order: PropertyOrder::default(),
             whitespace: Whitespace::default(),
+            numbers: Numbers::default(),
             style: Style::default(),
             strict: true,
             limits: SchemaLimits::default(),
@@ -70,6 +73,29 @@ pub enum Whitespace {
     /// At most so many characters wherever RFC 8259 allows white space, except around the whole text. [`u32::MAX`]
     /// stands for any number of them.
     AtMost(u32),
+}
+
+/// How numbers are written.
+///
+/// ```
+/// use maskwright_automata::Fuel;
+/// use maskwright_json_schema::{Numbers, SchemaConfig, compile_str};
+/// let mut config = SchemaConfig::default();
+/// assert_eq!(config.numbers, Numbers::Plain);
+/// config.numbers = Numbers::Any;
+/// assert!(compile_str(r#"{"type": "integer"}"#, &config, &Fuel::unlimited()).is_ok());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Numbers {
+    /// As writers of JSON write them, within the range of doubles; each value keeps a spelling. An integer has no fraction, no
+    /// exponent and no `-0`. Another number has at most 17 digits if it has a fraction, zeros at its end (`19.90`) among them,
+    /// and an exponent only where Python or JavaScript writes one (`1e-07`, `1e-7`, `1.5e+300`). A given value is
+    /// written in digits or as the schema has it. Only where no plain number is within the bounds, all spellings are allowed.
+    #[default]
+    Plain,
+    /// In any way that the schema allows: integers may end in `.0`, and numbers without a bound are any of RFC 8259.
+    Any,
 }
 
 /// How the members of the outermost object are written: as JSON, or as the elements in which a model writes the

@@ -68,6 +68,15 @@ impl Decimal {
             .try_fold(0u64, |sum, &digit| sum.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
     }
 
+    /// The closest double, as readers of JSON find it.
+    pub(crate) fn to_f64(&self) -> f64 {
+        let digits =
+            if self.is_zero() { "0" } else { std::str::from_utf8(&self.digits).expect("ASCII digits") };
+        let magnitude: f64 =
+            format!("{digits}e{}", self.exponent).parse().expect("it is written as Rust reads it");
+        if self.is_negative { -magnitude } else { magnitude }
+    }
+
     /// Whether this is a whole multiple of `divisor`.
     pub(crate) fn is_multiple_of(&self, divisor: &Multiple) -> bool {
         if self.is_zero() {

@@ -445,7 +445,7 @@ impl<'a> Graph<'a> {
                 Value::String(text) => words.push(text.as_str()),
                 Value::Number(number) => {
                     let value = Rc::new(self.decimal(number, place, keyword)?);
-                    numbers.push(NumberValue { value, text: number.as_str() });
+                    numbers.push(NumberValue { value, text: number.as_str(), is_integer: false });
                 }
                 Value::Array(items) => {
                     let prefix: Result<Vec<_>, _> =

@@ -16,8 +16,8 @@
 //! * Strings without a constraint, and keys of objects without declared properties, are spelled in any way
 //!   RFC 8259 allows, surrogates paired. Strings with a constraint, constants and other keys have the one
 //!   spelling of Python's `json.dumps(…, ensure_ascii=False)`. Lengths count code points.
-//! * Numbers without a constraint are any of RFC 8259; `integer`s have no exponent and, but in draft 4, may
-//!   end in `.0`. Numbers with a bound are in plain notation, without an exponent, or with one and a single digit that is not
+//! * Numbers are [plain](Numbers::Plain) unless [`Numbers::Any`] is asked for. With it, numbers without a constraint are any of
+//!   RFC 8259; `integer`s have no exponent and, but in draft 4, may end in `.0`. Numbers with a bound are in plain notation, without an exponent, or with one and a single digit that is not
 //!   zero before the point (`1e-06`). With `multipleOf`, also below `not`, they are in plain notation and
 //!   have no more decimals than it needs. Constants are written as in the schema or plainly, whole ones
 //!   (but in draft 4) also with `.0`.
@@ -70,6 +70,7 @@ mod decimal;
 mod distinct;
 mod document;
 mod documents;
+mod doubles;
 mod draft;
 mod empty;
 mod error;
@@ -92,6 +93,7 @@ mod number;
 mod object;
 mod object_meet;
 mod order;
+mod plain;
 mod productive;
 mod range;
 mod read;
@@ -111,7 +113,7 @@ use maskwright_automata::{Fuel, Regex};
 use maskwright_grammar::Grammar;
 use serde_json::Value;
 
-pub use config::{PropertyOrder, SchemaConfig, SchemaLimits, Style, Whitespace};
+pub use config::{Numbers, PropertyOrder, SchemaConfig, SchemaLimits, Style, Whitespace};
 pub use document::{parse_document, parse_json};
 pub use documents::Documents;
 pub use error::SchemaError;

@@ -5,20 +5,25 @@ use std::collections::BTreeMap;
 use maskwright_automata::{ByteSet, Regex};
 use maskwright_grammar::{ExprId, RuleId};
 
-use crate::decimal::{Decimal, Multiple};
+use crate::decimal::Multiple;
+use crate::doubles::apart_from_bounds;
 use crate::error::Kind;
 use crate::escape::{SPELLED_CHAR, quoted, spell};
 use crate::graph::PlaceId;
 use crate::lower::Lowering;
 use crate::multiples::{DEAD, Dfa, SYMBOLS};
-use crate::number::{NumberRange, NumberSet};
+use crate::number::{NumberRange, NumberSet, NumberValue};
+use crate::plain::{self, COUNTED, PLAIN_NUMBER};
 use crate::range::{Fraction, range_regex};
 use crate::scientific::scientific_regex;
 use crate::shape::{Shape, StringConstraint, StringSet};
-use crate::{SchemaError, formats, terminals};
+use crate::{Numbers, SchemaError, formats, terminals};
 
 /// How many values are told apart one by one.
 const MAX_VALUES: usize = 512;
+
+/// How many states it may take to count digits beside remainders. Each is a rule of the grammar.
+const MAX_COUNTED: usize = 2_048;
 
 /// How many digits a constant may take in plain notation to be written in it too.
 const MAX_PLAIN_DIGITS: usize = 40;
@@ -63,13 +68,23 @@ impl<'a> Lowering<'_, 'a> {
         Ok(terminals::quote(Regex::intersection(bodies)))
     }
 
-    /// A constant in plain notation, a whole one with `.0` as well where that is the same number.
-    fn spellings(&self, value: &Decimal) -> Vec<Vec<u8>> {
-        let Some(plain) = value.plain(MAX_PLAIN_DIGITS) else { return Vec::new() };
-        let mut words = vec![plain.clone().into_bytes()];
-        if value.is_integer() && self.graph.draft.has_fractional_integers() {
-            words.push((plain + ".0").into_bytes());
+    /// How a constant is written, at least in one way: as in the schema, and in digits. Where any spelling is allowed, a whole
+    /// one has `.0` as well where that is the same number; else one that must be an integer is in digits only.
+    fn spellings(&self, value: &NumberValue<'a>) -> Vec<Vec<u8>> {
+        let given = || value.text.as_bytes().to_vec();
+        let is_plain = self.graph.config.numbers == Numbers::Plain;
+        if is_plain && value.is_integer {
+            let digits = value.value.plain(self.graph.config.limits.max_digits);
+            return vec![digits.map_or_else(given, String::into_bytes)];
         }
+        let mut words = Vec::new();
+        if let Some(digits) = value.value.plain(MAX_PLAIN_DIGITS) {
+            words.push(digits.clone().into_bytes());
+            if !is_plain && value.value.is_integer() && self.graph.draft.has_fractional_integers() {
+                words.push((digits + ".0").into_bytes());
+            }
+        }
+        words.push(given());
         words
     }
 
@@ -94,9 +109,11 @@ impl<'a> Lowering<'_, 'a> {
         for set in &shape.numbers {
             let NumberSet::Values(values) = set else { return None };
             for value in values.iter() {
-                let words = self.spellings(&value.value);
+                // Beyond those digits it is not told which spellings are one value.
+                value.value.plain(MAX_PLAIN_DIGITS)?;
+                let words = self.spellings(value);
                 let first = words.first()?.clone();
-                spellings.entry(first).or_insert(words).push(value.text.into());
+                spellings.entry(first).or_default().extend(words);
             }
         }
         if spellings.len() > MAX_VALUES {
@@ -113,21 +130,17 @@ impl<'a> Lowering<'_, 'a> {
             match set {
                 NumberSet::Values(values) => {
                     self.graph.spend(place, values.len() as u64)?;
-                    for value in values.iter() {
-                        listed.push(value.text.into());
-                        listed.extend(self.spellings(&value.value));
-                    }
+                    listed.extend(values.iter().flat_map(|value| self.spellings(value)));
                 }
                 NumberSet::Range(range) => {
-                    let regex = self.range(range, place)?;
                     // Powers of ten are a matter of how many decimals there are, which `range` sees to.
-                    let is_plain = |multiple: &&Multiple| multiple.mantissa == 1 && multiple.exponent <= 0;
+                    let is_power = |multiple: &&Multiple| multiple.mantissa == 1 && multiple.exponent <= 0;
                     let divisors: Vec<Multiple> =
-                        range.multiples.iter().filter(|multiple| !is_plain(multiple)).copied().collect();
+                        range.multiples.iter().filter(|multiple| !is_power(multiple)).copied().collect();
                     if divisors.is_empty() && range.non_multiples.is_empty() {
-                        regexes.push(regex);
+                        regexes.push(self.range(range, place)?);
                     } else {
-                        members.push(self.multiples(&regex, &divisors, &range.non_multiples, place)?);
+                        members.push(self.multiples(range, &divisors, place)?);
                     }
                 }
             }
@@ -139,9 +152,38 @@ impl<'a> Lowering<'_, 'a> {
 
     /// The numbers between the bounds of a range, with as many decimals as its multiples may have.
     fn range(&mut self, range: &NumberRange, place: PlaceId) -> Result<Regex, SchemaError> {
+        let regex = match self.plain_range(range, place)? {
+            Some(plain) => plain,
+            None => self.spelled_range(range, place)?,
+        };
+        Ok(self.shortened(regex))
+    }
+
+    /// The [plain](crate::plain) numbers of a range; `None` if any spelling is allowed, it is all of them anyway, or there is no
+    /// such number.
+    fn plain_range(&mut self, range: &NumberRange, place: PlaceId) -> Result<Option<Regex>, SchemaError> {
+        if self.graph.config.numbers == Numbers::Any || range.is_integer {
+            return Ok(None);
+        }
+        let plain = if range.multiples.is_empty() {
+            let Some(range) = apart_from_bounds(range) else { return Ok(None) };
+            if let Some(plain) = plain::half_line(&range) {
+                return Ok(Some(plain));
+            }
+            self.spelled_range(&range, place)?
+        } else {
+            self.spelled_range(range, place)?
+        };
+        let plain = Regex::intersection([plain, PLAIN_NUMBER.clone()]);
+        Ok((!self.graph.is_empty_language(&plain, place)?).then_some(plain))
+    }
+
+    /// The numbers between the bounds in all spellings, but integers in plain ones if that is asked for.
+    fn spelled_range(&mut self, range: &NumberRange, place: PlaceId) -> Result<Regex, SchemaError> {
         let max_digits = self.graph.config.limits.max_digits;
         let n_decimals = range.multiples.iter().map(|multiple| (-multiple.exponent).max(0)).min();
         let fraction = match n_decimals {
+            _ if range.is_integer && self.graph.config.numbers == Numbers::Plain => Fraction::Integer,
             _ if range.is_integer && !self.graph.draft.has_fractional_integers() => Fraction::None,
             _ if range.is_integer => Fraction::Zero,
             Some(0) => Fraction::Zero,
@@ -153,42 +195,45 @@ impl<'a> Lowering<'_, 'a> {
             self.graph.error(place, Some(keyword), Kind::Limit { message })
         })?;
         let is_bounded = range.lower.is_some() || range.upper.is_some();
-        let regex = if is_bounded && fraction == Fraction::Any && range.non_multiples.is_empty() {
+        Ok(if is_bounded && fraction == Fraction::Any && range.non_multiples.is_empty() {
             Regex::union([regex, scientific_regex(range)])
         } else {
             regex
-        };
-        Ok(match self.graph.config.limits.max_number_digits {
-            None => regex,
-            Some(max) => Regex::intersection([regex, terminals::short_numbers(max)]),
         })
     }
 
-    /// What is in the language of `bounds` and a multiple of each of `divisors` and of none of
-    /// `denied`: a rule for each state of
-    /// the automaton.
+    /// Of numbers those without too many digits.
+    fn shortened(&self, regex: Regex) -> Regex {
+        match self.graph.config.limits.max_number_digits {
+            None => regex,
+            Some(max) => Regex::intersection([regex, terminals::short_numbers(max)]),
+        }
+    }
+
+    /// What is in a range and a multiple of each of `divisors`: a rule for each state of the automaton.
     fn multiples(
         &mut self,
-        bounds: &Regex,
+        range: &NumberRange,
         divisors: &[Multiple],
-        denied: &[Multiple],
         place: PlaceId,
     ) -> Result<ExprId, SchemaError> {
-        let max_states = self.graph.config.limits.max_remainders;
-        let too_many = || self.graph.too_many_remainders(place);
-        let mut dfa = Dfa::of_regex(bounds, max_states, self.graph.fuel)
-            .map_err(|kind| self.graph.error(place, Some("multipleOf"), kind))?
-            .ok_or_else(too_many)?;
-        for &divisor in divisors {
-            let multiples = Dfa::of_multiples(divisor, max_states).ok_or_else(too_many)?;
-            dfa = dfa.intersect(&multiples, max_states).ok_or_else(too_many)?;
-            self.graph.spend(place, (multiples.next.len() + dfa.next.len()) as u64)?;
+        let bounds = self.spelled_range(range, place)?;
+        let bounds = self.shortened(bounds);
+        let mut least = None;
+        if self.graph.config.numbers == Numbers::Plain && !range.is_integer {
+            let counted = Regex::intersection([bounds.clone(), COUNTED.clone()]);
+            let dfa = self.remainders(&counted, divisors, range, MAX_COUNTED, place)?;
+            least = dfa.map(|dfa| dfa.minimise()).filter(|(_, start)| *start != DEAD);
         }
-        for &divisor in denied {
-            dfa = dfa.without_multiples(divisor, max_states).ok_or_else(too_many)?;
-            self.graph.spend(place, dfa.next.len() as u64)?;
-        }
-        let (dfa, start) = dfa.minimise();
+        let (dfa, start) = match least {
+            Some(least) => least,
+            // Nothing is left, or it would take too many states to count digits: then they are not counted.
+            None => {
+                let max_states = self.graph.config.limits.max_remainders;
+                let dfa = self.remainders(&bounds, divisors, range, max_states, place)?;
+                dfa.ok_or_else(|| self.graph.too_many_remainders(place))?.minimise()
+            }
+        };
         if start == DEAD {
             return Ok(self.builder.never());
         }
@@ -213,5 +258,32 @@ impl<'a> Lowering<'_, 'a> {
             self.builder.define(rule, body);
         }
         Ok(self.builder.rule(rules[start as usize]))
+    }
+
+    /// The automaton of what is in `bounds`, a multiple of each of `divisors`, and of none that `range` denies; `None` if it has
+    /// more than `max_states` states.
+    fn remainders(
+        &self,
+        bounds: &Regex,
+        divisors: &[Multiple],
+        range: &NumberRange,
+        max_states: usize,
+        place: PlaceId,
+    ) -> Result<Option<Dfa>, SchemaError> {
+        let mut dfa = Dfa::of_regex(bounds, max_states, self.graph.fuel)
+            .map_err(|kind| self.graph.error(place, Some("multipleOf"), kind))?;
+        for &divisor in divisors {
+            let Some(known) = dfa else { return Ok(None) };
+            let Some(multiples) = Dfa::of_multiples(divisor, max_states) else { return Ok(None) };
+            dfa = known.intersect(&multiples, max_states);
+            let n_states = multiples.next.len() + dfa.as_ref().map_or(0, |dfa| dfa.next.len());
+            self.graph.spend(place, n_states as u64)?;
+        }
+        for &divisor in &range.non_multiples {
+            let Some(known) = dfa else { return Ok(None) };
+            dfa = known.without_multiples(divisor, max_states);
+            self.graph.spend(place, dfa.as_ref().map_or(max_states, |dfa| dfa.next.len()) as u64)?;
+        }
+        Ok(dfa)
     }
 }

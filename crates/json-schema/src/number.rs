@@ -19,6 +19,8 @@ pub(crate) enum NumberSet<'a> {
 pub(crate) struct NumberValue<'a> {
     pub(crate) value: Rc<Decimal>,
     pub(crate) text: &'a str,
+    /// Whether the schema asks for an integer besides.
+    pub(crate) is_integer: bool,
 }
 
 /// Numbers between bounds that are whole multiples of each of `multiples` and, if asked, integers.
@@ -46,11 +48,18 @@ impl<'a> NumberSet<'a> {
 
     /// The numbers in both; `None` if it is seen that there are none.
     pub(crate) fn intersect(&self, other: &NumberSet<'a>) -> Option<NumberSet<'a>> {
-        let keep = |values: &Rc<[NumberValue<'a>]>, holds: &dyn Fn(&NumberValue<'a>) -> bool| {
-            let kept: Vec<_> = values.iter().filter(|value| holds(value)).cloned().collect();
+        // The values that stay, each with whether it must be an integer then.
+        let keep = |values: &Rc<[NumberValue<'a>]>, holds: &dyn Fn(&NumberValue<'a>) -> Option<bool>| {
+            let mut is_same = true;
+            let mut kept = Vec::with_capacity(values.len());
+            for value in values.iter() {
+                let is_integer = holds(value);
+                is_same &= is_integer == Some(value.is_integer);
+                kept.extend(is_integer.map(|is_integer| NumberValue { is_integer, ..value.clone() }));
+            }
             match kept.len() {
                 0 => None,
-                n if n == values.len() => Some(NumberSet::Values(values.clone())),
+                _ if is_same => Some(NumberSet::Values(values.clone())),
                 _ => Some(NumberSet::Values(kept.into())),
             }
         };
@@ -58,12 +67,19 @@ impl<'a> NumberSet<'a> {
             (NumberSet::Range(left), NumberSet::Range(right)) => left.intersect(right).map(NumberSet::Range),
             (NumberSet::Range(range), NumberSet::Values(values))
             | (NumberSet::Values(values), NumberSet::Range(range)) => {
-                keep(values, &|value| range.contains(&value.value))
+                let is_integer = |value: &NumberValue<'a>| value.is_integer || range.is_integer;
+                keep(values, &|value| range.contains(&value.value).then(|| is_integer(value)))
             }
             (NumberSet::Values(left), NumberSet::Values(right)) => {
-                let mut sorted: Vec<&Decimal> = right.iter().map(|value| &*value.value).collect();
+                // Of equal values, those that must be integers come last.
+                let mut sorted: Vec<(&Decimal, bool)> =
+                    right.iter().map(|value| (&*value.value, value.is_integer)).collect();
                 sorted.sort_unstable();
-                keep(left, &|value| sorted.binary_search(&&*value.value).is_ok())
+                keep(left, &|value| {
+                    let first = sorted.partition_point(|known| *known.0 < *value.value);
+                    let known = sorted.get(first).filter(|known| *known.0 == *value.value)?;
+                    Some(value.is_integer || known.1)
+                })
             }
         }
     }

@@ -8,11 +8,14 @@
 use maskwright_automata::{ByteSet, Regex};
 
 use crate::number::{Bound, NumberRange};
+use crate::plain::PLAIN_INTEGER;
 use crate::terminals::{DIGIT, INTEGER, NUMBER, WHOLE_NUMBER, ZERO_FRACTION};
 
 /// What may follow the point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fraction {
+    /// There is no point, and no `-0`.
+    Integer,
     /// There is no point.
     None,
     /// At most `.0`.
@@ -42,6 +45,7 @@ pub(crate) fn range_regex(
 ) -> Result<Regex, &'static str> {
     if range.lower.is_none() && range.upper.is_none() {
         return Ok(match fraction {
+            Fraction::Integer => PLAIN_INTEGER.clone(),
             Fraction::None => WHOLE_NUMBER.clone(),
             Fraction::Zero => INTEGER.clone(),
             Fraction::Any => NUMBER.clone(),
@@ -63,6 +67,7 @@ pub(crate) fn range_regex(
     let lower = end(&range.lower, "minimum")?;
     let upper = end(&range.upper, "maximum")?;
     let zero = End { whole: vec![b'0'], fraction: Vec::new(), is_exclusive: false };
+    let one = End { whole: vec![b'1'], fraction: Vec::new(), is_exclusive: false };
     let is_zero = |end: &End| end.whole == b"0" && end.fraction.is_empty();
     let positive = match (&lower, &upper) {
         (_, Some((true, _))) => Regex::empty(),
@@ -74,9 +79,12 @@ pub(crate) fn range_regex(
         (lower, upper) => {
             let greatest = lower.as_ref().map(|lower| &lower.1);
             match upper {
-                Some((is_negative, upper)) if *is_negative || is_zero(upper) => {
+                Some((is_negative, upper))
+                    if *is_negative || is_zero(upper) && fraction != Fraction::Integer =>
+                {
                     magnitudes(upper, greatest, fraction)
                 }
+                _ if fraction == Fraction::Integer => magnitudes(&one, greatest, fraction),
                 _ => magnitudes(&zero, greatest, fraction),
             }
         }
@@ -92,7 +100,7 @@ fn up_to(n: u32) -> Regex {
 /// The texts, without a sign, of the numbers from `lower` to `upper`.
 pub(crate) fn magnitudes(lower: &End, upper: Option<&End>, fraction: Fraction) -> Regex {
     let limit = match fraction {
-        Fraction::None => return whole_magnitudes(lower, upper),
+        Fraction::Integer | Fraction::None => return whole_magnitudes(lower, upper),
         Fraction::Zero => return Regex::concat([whole_magnitudes(lower, upper), ZERO_FRACTION.clone()]),
         Fraction::UpTo(n) => Some(n),
         Fraction::Any => None,
@@ -375,7 +383,7 @@ mod tests {
         fn a_text_is_a_word_iff_its_number_is_in_the_range(
             (lower, upper) in (prop::option::of(close()), prop::option::of(close())),
             (lower_exclusive, upper_exclusive) in (any::<bool>(), any::<bool>()),
-            fraction in prop_oneof![Just(Fraction::None), Just(Fraction::Zero), (1..4u32).prop_map(Fraction::UpTo), Just(Fraction::Any)],
+            fraction in prop_oneof![Just(Fraction::Integer), Just(Fraction::None), Just(Fraction::Zero), (1..4u32).prop_map(Fraction::UpTo), Just(Fraction::Any)],
             texts in prop::collection::vec(close(), 8),
         ) {
             let range = NumberRange {
@@ -390,6 +398,7 @@ mod tests {
             for text in texts.iter().chain(&lower).chain(&upper) {
                 let decimals = text.split_once('.').map(|(_, decimals)| decimals);
                 let has_form = match fraction {
+                    Fraction::Integer => decimals.is_none() && text != "-0",
                     Fraction::None => decimals.is_none(),
                     Fraction::Zero => decimals.is_none_or(|decimals| decimals == "0"),
                     Fraction::UpTo(n) => decimals.is_none_or(|decimals| decimals.len() <= n as usize),

@@ -9,7 +9,8 @@ use std::sync::LazyLock;
 use maskwright_automata::{ByteSet, Node, Regex};
 
 use crate::escape::SPELLED_CHAR;
-use crate::{SchemaConfig, Whitespace};
+use crate::plain::{PLAIN_FROM_ZERO, PLAIN_INTEGER, PLAIN_NUMBER};
+use crate::{Numbers, SchemaConfig, Whitespace};
 
 /// Any JSON string with its quotes, in any spelling of RFC 8259 whose surrogates are paired.
 pub(crate) static STRING: LazyLock<Regex> = LazyLock::new(|| {
@@ -76,19 +77,22 @@ pub(crate) static FALSE: LazyLock<Regex> = LazyLock::new(|| Regex::literal(b"fal
 pub(crate) static BOOLEAN: LazyLock<Regex> =
     LazyLock::new(|| Regex::words([b"true".as_slice(), b"false".as_slice()]));
 
-static SIGN: LazyLock<Regex> = LazyLock::new(|| Regex::byte(b'-').optional());
+pub(crate) static SIGN: LazyLock<Regex> = LazyLock::new(|| Regex::byte(b'-').optional());
 
 /// Digits before the point: no leading zero.
-static WHOLE: LazyLock<Regex> = LazyLock::new(|| {
+pub(crate) static WHOLE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::union([Regex::byte(b'0'), Regex::concat([Regex::bytes(ByteSet::range(b'1', b'9')), DIGIT.star()])])
 });
 
 /// The terminals that most schemas have.
 pub(crate) fn usual(config: &SchemaConfig) -> Vec<Regex> {
     let Punctuation { object, array, comma, colon, .. } = Punctuation::of(config);
-    let values =
-        [&STRING, &CANONICAL_STRING, &COUNTED_STRING, &NUMBER, &INTEGER, &WHOLE_NUMBER, &BOOLEAN, &NULL];
-    let mut usual: Vec<Regex> = values.into_iter().map(|regex| Regex::clone(regex)).collect();
+    let values = [&STRING, &CANONICAL_STRING, &COUNTED_STRING, &BOOLEAN, &NULL];
+    let numbers = match config.numbers {
+        Numbers::Plain => [&PLAIN_NUMBER, &PLAIN_FROM_ZERO, &PLAIN_INTEGER],
+        Numbers::Any => [&NUMBER, &INTEGER, &WHOLE_NUMBER],
+    };
+    let mut usual: Vec<Regex> = values.into_iter().chain(numbers).map(|regex| Regex::clone(regex)).collect();
     for Brackets { open, pads, end } in [object, array] {
         usual.extend([open, end]);
         usual.extend(pads.into_iter().flat_map(|Pad { after_open, close }| [after_open, close]));

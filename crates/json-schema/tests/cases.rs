@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use maskwright_automata::Fuel;
-use maskwright_json_schema::{PropertyOrder, SchemaConfig, SchemaLimits, Status, Style, Whitespace, compile};
+use maskwright_json_schema::{
+    Numbers, PropertyOrder, SchemaConfig, SchemaLimits, Status, Style, Whitespace, compile,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use support::{Automata, Recogniser};
@@ -51,6 +53,9 @@ fn every_case_is_as_told() {
             let strict = case["lenient"] != true;
             let mut config = SchemaConfig::default();
             config.whitespace = whitespace;
+            if case["numbers"] == "any" {
+                config.numbers = Numbers::Any;
+            }
             if let Some(style) = case.get("style") {
                 config.style = Style::deserialize(style).unwrap();
             }

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use instances::written;
 use judge::{is_valid, orders, schemas, values};
 use maskwright_automata::Fuel;
-use maskwright_json_schema::{PropertyOrder, SchemaConfig, SchemaLimits, Status, compile};
+use maskwright_json_schema::{Numbers, PropertyOrder, SchemaConfig, SchemaLimits, Status, compile};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
@@ -53,6 +53,7 @@ fn what_is_not_strict_lets_every_valid_value_pass() {
             limits.max_alternatives = max_alternatives;
             let mut config = SchemaConfig::default();
             config.property_order = property_order;
+            config.numbers = Numbers::Any;
             config.strict = false;
             config.limits = limits;
             let compiled = match compile(&root, &config, &Fuel::new(1_000_000)) {

@@ -1,7 +1,8 @@
 //! Real schemas with valid and invalid instances (MaskBench), replayed on the compiled grammars.
 //!
 //! The data lies outside the project ([`maskwright_oracle::shared`]); without it, a made-up case stands in. Every twentieth
-//! schema is tried. Of all but two, exactly the valid instances are accepted, as all usual writers write them.
+//! schema is tried. Of all but two, exactly the valid instances are accepted, as all usual writers write them. Of every fortieth,
+//! the valid instances are accepted under the defaults too.
 
 mod instances;
 mod support;
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 
 use instances::{spellings, written};
 use maskwright_automata::Fuel;
-use maskwright_json_schema::{PropertyOrder, SchemaConfig, compile};
+use maskwright_json_schema::{Numbers, PropertyOrder, SchemaConfig, compile};
 use serde_json::Value;
 use support::{Automata, Recogniser};
 
@@ -22,21 +23,22 @@ const DECLINED: [&str; 2] = ["Github_hard---o12337.json", "JsonSchemaStore---clo
 /// What a line of the data looks like.
 const MADE_UP: &str = r#"{"id": "made-up", "schema": {"type": "object", "properties": {"id": {"type": "integer", "minimum": 1}, "tags": {"type": "array", "items": {"enum": ["a", "b"]}}}, "required": ["id"], "additionalProperties": false}, "tests": [{"valid": true, "data": {"id": 7, "tags": ["a"]}}, {"valid": true, "data": {"id": 1}}, {"valid": false, "data": {"id": 0}}, {"valid": false, "data": {"id": 1, "tags": ["c"]}}, {"valid": false, "data": {"tags": []}}]}"#;
 
+/// Every so many lines of the data; the made-up one without it.
+fn lines(every: usize) -> Vec<String> {
+    let Some(folder) = maskwright_oracle::shared("data/maskbench") else { return vec![MADE_UP.into()] };
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    let mut lines: Vec<String> = Vec::new();
+    for file in files {
+        lines.extend(std::fs::read_to_string(file).unwrap().lines().map(String::from));
+    }
+    lines.into_iter().step_by(every).collect()
+}
+
 #[test]
 fn invalid_instances_of_real_schemas_are_refused() {
-    let mut lines: Vec<String> = Vec::new();
-    match maskwright_oracle::shared("data/maskbench") {
-        Some(folder) => {
-            let mut files: Vec<PathBuf> =
-                std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
-            files.sort();
-            for file in files {
-                lines.extend(std::fs::read_to_string(file).unwrap().lines().map(String::from));
-            }
-            lines = lines.into_iter().step_by(EVERY).collect();
-        }
-        None => lines.push(MADE_UP.into()),
-    }
+    let lines = lines(EVERY);
     let mut automata = Automata::default();
     let (mut n_schemas, mut n_declined, mut n_instances) = (0, 0, 0);
     let mut refused = Vec::new();
@@ -46,6 +48,7 @@ fn invalid_instances_of_real_schemas_are_refused() {
         let fuel = Fuel::new(16_000_000);
         let mut config = SchemaConfig::default();
         config.property_order = PropertyOrder::Any;
+        config.numbers = Numbers::Any;
         let compiled = match compile(&case["schema"], &config, &fuel) {
             Ok(compiled) => compiled,
             Err(error) => {
@@ -72,5 +75,61 @@ fn invalid_instances_of_real_schemas_are_refused() {
         }
     }
     println!("{n_schemas} schemas, {n_declined} declined, {n_instances} instances");
+    assert!(refused.is_empty(), "valid, but refused:\n{}", refused.join("\n"));
+}
+
+/// The instance with `1` for `1.0`, and how many there were.
+fn with_whole_numbers(value: &Value, n_changed: &mut usize) -> Value {
+    match value {
+        Value::Number(number) => match number.as_str().strip_suffix(".0") {
+            Some(whole) => {
+                *n_changed += 1;
+                serde_json::from_str(whole).unwrap()
+            }
+            None => value.clone(),
+        },
+        Value::Array(items) => items.iter().map(|item| with_whole_numbers(item, n_changed)).collect(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| (name.clone(), with_whole_numbers(value, n_changed)))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+        _ => value.clone(),
+    }
+}
+
+#[test]
+fn valid_instances_pass_the_defaults_as_usual_writers_write_them() {
+    let every =
+        std::env::var("MASKBENCH_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(2 * EVERY);
+    let mut automata = Automata::default();
+    let (mut n_schemas, mut n_texts, mut n_whole) = (0, 0, 0);
+    let mut refused = Vec::new();
+    for line in lines(every) {
+        let case: Value = serde_json::from_str(&line).unwrap();
+        let mut config = SchemaConfig::default();
+        // The instances have their own order.
+        config.property_order = PropertyOrder::Any;
+        let Ok(compiled) = compile(&case["schema"], &config, &Fuel::new(16_000_000)) else { continue };
+        n_schemas += 1;
+        let mut recogniser = Recogniser::new(&compiled.grammar);
+        for test in case["tests"].as_array().unwrap().iter().filter(|test| test["valid"] == true) {
+            for text in spellings(&test["data"]) {
+                n_texts += 1;
+                if recogniser.read(&text, &mut automata).1 {
+                    continue;
+                }
+                let mut n_changed = 0;
+                let other = with_whole_numbers(&test["data"], &mut n_changed);
+                if n_changed > 0 && recogniser.read(&written(&other), &mut automata).1 {
+                    n_whole += 1;
+                } else {
+                    refused.push(format!("{}: {text}", case["id"]));
+                }
+            }
+        }
+    }
+    println!("{n_schemas} schemas, {n_texts} texts, {n_whole} of them with an integer as 1.0");
+    assert!(n_texts > 0 && n_whole * 100 <= n_texts, "{n_whole} texts with an integer as 1.0 of {n_texts}");
     assert!(refused.is_empty(), "valid, but refused:\n{}", refused.join("\n"));
 }

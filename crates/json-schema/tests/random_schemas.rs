@@ -11,7 +11,7 @@ mod support;
 use instances::written;
 use judge::{is_valid, orders, schemas, values};
 use maskwright_automata::Fuel;
-use maskwright_json_schema::{PropertyOrder, SchemaConfig, compile};
+use maskwright_json_schema::{Numbers, PropertyOrder, SchemaConfig, compile};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::{Automata, Recogniser};
@@ -35,6 +35,7 @@ proptest! {
         let property_order = if is_any_order { PropertyOrder::Any } else { PropertyOrder::Schema };
         let mut config = SchemaConfig::default();
         config.property_order = property_order;
+        config.numbers = Numbers::Any;
         let grammar = match compile(&root, &config, &Fuel::new(1_000_000)) {
             Ok(compiled) => Some(compiled.grammar),
             Err(error) if error.is_unsatisfiable() => None,

@@ -13,7 +13,7 @@ use elements::{Read, STYLES, Unread, elements, mark, read};
 use judge::{is_valid, orders, schemas, values};
 use maskwright_automata::Fuel;
 use maskwright_grammar::Grammar;
-use maskwright_json_schema::{PropertyOrder, SchemaConfig, Style, Whitespace, compile};
+use maskwright_json_schema::{Numbers, PropertyOrder, SchemaConfig, Style, Whitespace, compile};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::TestRunner;
@@ -30,6 +30,7 @@ fn grammar(root: &Value, style: Style, order: PropertyOrder) -> Result<Option<Gr
     let mut config = SchemaConfig::default();
     config.style = style;
     config.property_order = order;
+    config.numbers = Numbers::Any;
     config.whitespace = Whitespace::AtMost(u32::MAX);
     match compile(root, &config, &Fuel::new(1_000_000)) {
         Ok(compiled) => Ok(Some(compiled.grammar)),

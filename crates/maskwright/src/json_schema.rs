@@ -19,7 +19,8 @@ use serde_json::Value;
 use crate::Error;
 
 pub use maskwright_json_schema::{
-    PropertyOrder, Report, ReportEntry, SchemaConfig, SchemaLimits, Status, Style, Warning, Whitespace,
+    Numbers, PropertyOrder, Report, ReportEntry, SchemaConfig, SchemaLimits, Status, Style, Warning,
+    Whitespace,
 };
 
 /// The largest document that is read from a file, in bytes; the largest schemas in public use have a tenth of it.

@@ -8,7 +8,9 @@ use maskwright_automata::Fuel;
 use maskwright_error::ErrorKind;
 use maskwright_grammar::Grammar;
 use maskwright_infill::Relation;
-use maskwright_json_schema::{Documents, Report, SchemaConfig, SchemaError, Whitespace, parse_document};
+use maskwright_json_schema::{
+    Documents, Numbers, Report, SchemaConfig, SchemaError, Whitespace, parse_document,
+};
 use maskwright_lark::{LarkGrammar, LexerKind};
 use maskwright_syntax::regex::{self, Dialect};
 use maskwright_vocabulary::Vocabulary;
@@ -76,7 +78,7 @@ enum Notation {
 }
 
 /// What saved grammars begin with.
-const MAGIC: Magic = *b"mwgramm\x02";
+const MAGIC: Magic = *b"mwgramm\x03";
 
 /// A source, written down with all that it refers to.
 #[derive(Serialize, Deserialize)]
@@ -319,12 +321,15 @@ impl GrammarSource {
 
     /// Grammars over bytes of languages near that of this source, in which infilling finds texts faster or finds plainer ones.
     ///
-    /// A JSON Schema is also read without white space, whose texts are what people want, and with any, of which a chart is smaller than with a
+    /// A JSON Schema is also read without white space, whose texts are what people want, and with any and numbers in any spelling, of which a chart is smaller than with a
     /// limited amount. The rules of a contextual lexer are also read with any split of the text into terminals, which has all its texts.
     pub(crate) fn near(&self, fuel: &Fuel) -> Result<Vec<(Grammar, Relation)>, Error> {
         let spaced = |text: &str, config: &SchemaConfig, whitespace| {
             let mut config = *config;
             config.whitespace = whitespace;
+            if whitespace == Whitespace::Any {
+                config.numbers = Numbers::Any;
+            }
             Notation::JsonSchema { text: text.to_owned(), config }
         };
         let notations = match &self.notation {

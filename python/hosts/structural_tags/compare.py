@@ -92,8 +92,8 @@ class Comparison:
             f"{version('xgrammar')}. Both answer alike to {sum(self.agreed.values())} of them: {self.agreed['texts']} texts that "
             f"both accept or both refuse, and {self.agreed['errors']} tags in which both find an error. They differ in {different}.",
             "",
-            "White space in JSON is xgrammar's: any amount, which is `whitespace=\"any\"` here and not the default. In a text, ⟨…⟩ is "
-            "one token, of that spelling or with that id.",
+            "White space in JSON is xgrammar's: any amount, which is `whitespace=\"any\"` here and not the default. So are numbers: in "
+            "any spelling, which is `numbers=\"any\"`. In a text, ⟨…⟩ is one token, of that spelling or with that id.",
         ]
         for why, rows in self.rows.items():
             title, text = self.why[why]

@@ -69,6 +69,7 @@ class _Options(TypedDict, total=False):
     property_order: Literal["schema", "any"]
     whitespace: Literal["flexible", "compact", "any"]
     max_whitespace: int | None
+    numbers: Literal["plain", "any"]
     strict: bool
     documents: dict[str, _Schema] | None
     start: str
@@ -339,6 +340,7 @@ class Compiler:
         property_order: Literal["schema", "any"] = "schema",
         whitespace: Literal["flexible", "compact", "any"] = "flexible",
         max_whitespace: int | None = None,
+        numbers: Literal["plain", "any"] = "plain",
         strict: bool = True,
         documents: dict[str, _Schema] | None = None,
         cancel: CancelToken | None = None,
@@ -352,6 +354,9 @@ class Compiler:
           brackets padded on both sides alike), "compact" (none) or "any" (all that JSON allows).
         * `max_whitespace`: with `whitespace` "any" or left out, at most so many characters at each place where JSON allows
           white space, and none around the whole text.
+        * `numbers`: "plain" (as writers of JSON write them: an integer in digits alone, other numbers within the range of a
+          float, with at most 17 digits if they have a fraction, and exponents as Python or JavaScript writes them) or "any"
+          (all that the schema allows: `1.0` is an integer too).
         * `strict`: if true, a keyword that cannot be enforced raises; if false, `report` names it.
         * `documents`: a dict from URIs to other schemas, each given like `schema`; a `$ref` finds them by URI or by
           their `$id`. If the schema is a file, a `$ref` finds files beside it by name. Files outside of its folder are
@@ -369,6 +374,7 @@ class Compiler:
         property_order: Literal["schema", "any"] = "schema",
         whitespace: Literal["flexible", "compact", "any"] = "flexible",
         max_whitespace: int | None = None,
+        numbers: Literal["plain", "any"] = "plain",
         strict: bool = True,
         cancel: CancelToken | None = None,
     ) -> CompiledGrammar:
@@ -377,7 +383,7 @@ class Compiler:
 
         * `tag`: JSON text, the path of a file as `os.PathLike`, a dict, or a model with `model_dump_json`, such as
           xgrammar's own `StructuralTag`. The old forms, with `structures` or `tags` and `triggers`, are read too.
-        * `property_order`, `whitespace` and `max_whitespace`: as for `compile_json_schema`, for the schemas in it. A format
+        * `property_order`, `whitespace`, `max_whitespace` and `numbers`: as for `compile_json_schema`, for the schemas in it. A format
           may say otherwise with `any_order` and `max_whitespace_cnt`. Around a schema's text there is no white space. Keys
           that a schema does not name may occur twice.
         * `strict`: if true, what cannot be enforced raises: `uniqueItems` of items without a finite list of values, and some
@@ -423,6 +429,7 @@ class Compiler:
         property_order: Literal["schema", "any"] = "schema",
         whitespace: Literal["flexible", "compact", "any"] = "flexible",
         max_whitespace: int | None = None,
+        numbers: Literal["plain", "any"] = "plain",
         cancel: CancelToken | None = None,
     ) -> CompiledGrammar:
         """Compiles a grammar in Lark's language: its text, or a file as `os.PathLike`, beside which relative imports are
@@ -436,7 +443,7 @@ class Compiler:
           PythonIndenter does.
         * `import_paths`: the folders that imported grammars are looked for in, relative imports too; `common` is built
           in.
-        * `property_order`, `whitespace` and `max_whitespace`: as for `compile_json_schema`, for the schemas in the grammar.
+        * `property_order`, `whitespace`, `max_whitespace` and `numbers`: as for `compile_json_schema`, for the schemas in the grammar.
           Under "dynamic_complete", `%json {...}` in a rule stands for the texts of that JSON Schema, and `%json "call.json"`
           for those of the schema in that file, which is looked for in `import_paths`.
 

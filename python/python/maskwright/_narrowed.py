@@ -4,22 +4,32 @@
 * dates are from the year 1 on, without leap seconds, and without a time zone for `NaiveDatetime`;
 * the numbers in a duration have at most six digits;
 * a Decimal is finite and keeps its digits, places and bounds: as a number if it has bounds or places, else as a string if
-  it has a number of digits. With digits and bounds but no places it is a whole number;
-* a float that may not be infinite is at most 1e308, and none is so close to an exclusive bound that it is rounded to it;
+  it has a number of digits. With digits and bounds but no places it is a whole number. It is not zero if all its digits are
+  places;
+* a float that may not be infinite is within the range of floats, and none is so close to an exclusive bound that it is rounded
+  to it;
+* an Enum has no members that Pydantic does not find by a JSON value, such as tuples;
 * keys of a dict are integers if they are `int`, and match their pattern if they have one;
 * UUIDs have the version of their type, and formats that any string satisfies are left out, so that no warning is about them;
 * a URL with given schemes has one of them and a plain host name.
+
+In some places Pydantic's schema is narrower than its validator. There it is widened to what Pydantic itself writes: times and
+datetimes without a time zone, and durations with a sign or a fraction of a second.
 
 This module needs Pydantic, so it is imported only for a type that Pydantic knows.
 """
 
 from __future__ import annotations
 
+import decimal
 import math
 import re
+import sys
 from typing import Any
 
+from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import SchemaValidator, ValidationError, to_json
 
 #: A date with its days by month, and a time of day: for values without a time zone, which RFC 3339 cannot write.
 _DATE = (
@@ -31,8 +41,13 @@ _CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
 #: A label of a host name, without what only some resolvers take.
 _LABEL = r"[A-Za-z](?:[A-Za-z0-9]|-[A-Za-z0-9])*"
 #: Within the range of a float, so that it is not infinite.
-_FINITE = {"minimum": -1e308, "maximum": 1e308}
-
+_FINITE = {"minimum": -sys.float_info.max, "maximum": sys.float_info.max}
+#: A timedelta as Pydantic writes it, which RFC 3339 cannot if it is negative or has a fraction of a second.
+_COUNT = "[0-9]{1,6}"
+_TIMEDELTA = (
+    rf"^-?P(?=[0-9]|T[0-9])(?:{_COUNT}Y)?(?:{_COUNT}D)?"
+    rf"(?:T(?=[0-9])(?:{_COUNT}H)?(?:{_COUNT}M)?(?:{_COUNT}(?:\.[0-9]{{1,6}})?S)?)?$"
+)
 
 #: A Decimal as a string.
 _DECIMAL = {"type": "string", "pattern": r"^-?[0-9]+(\.[0-9]+)?$"}
@@ -53,18 +68,28 @@ class Narrowed(GenerateJsonSchema):
         return {**super().date_schema(schema), "pattern": "^(?!0000)"}
 
     def datetime_schema(self, schema: Any) -> Any:
-        if schema.get("tz_constraint") == "naive":
-            return {"type": "string", "pattern": f"^{_DATE}T{_CLOCK}$"}
-        return {**super().datetime_schema(schema), "pattern": "^(?!0000).{17}[0-5]"}
+        with_zone = {**super().datetime_schema(schema), "pattern": "^(?!0000).{17}[0-5]"}
+        return _zoned(schema, {"type": "string", "pattern": f"^{_DATE}T{_CLOCK}$"}, with_zone)
 
     def time_schema(self, schema: Any) -> Any:
-        if schema.get("tz_constraint") == "naive":
-            return {"type": "string", "pattern": f"^{_CLOCK}$"}
-        return {**super().time_schema(schema), "pattern": "^.{6}[0-5]"}
+        with_zone = {**super().time_schema(schema), "pattern": "^.{6}[0-5]"}
+        return _zoned(schema, {"type": "string", "pattern": f"^{_CLOCK}$"}, with_zone)
 
     def timedelta_schema(self, schema: Any) -> Any:
         made = super().timedelta_schema(schema)
-        return made if made["type"] != "string" else {**made, "pattern": "^(?!.*[0-9]{7})"}
+        if made["type"] != "string":
+            return made
+        return {"anyOf": [{**made, "pattern": "^(?!.*[0-9]{7})"}, {"type": "string", "pattern": _TIMEDELTA}]}
+
+    def enum_schema(self, schema: Any) -> Any:
+        made = super().enum_schema(schema)
+        validator = SchemaValidator(schema)
+        values = made["enum"] if "enum" in made else [made["const"]]
+        found = [value for value in values if _is_taken(validator, value)]
+        if not found:
+            raise PydanticInvalidForJsonSchema(f"no value of {schema['cls'].__name__} can be read from JSON")
+        made.pop("const", None)
+        return {**made, "enum": found}
 
     def float_schema(self, schema: Any) -> Any:
         made = super().float_schema(schema)
@@ -82,17 +107,24 @@ class Narrowed(GenerateJsonSchema):
         if digits is not None and places is None and not has_bounds:
             whole = f"[0-9]{{1,{digits}}}"
             return {"type": "string", "pattern": rf"^-?(?:{whole}|(?=[0-9.]{{3,{digits + 1}}}$)[0-9]+\.[0-9]+)$"}
-        bounds = {key: float(schema[key]) for key in ("gt", "ge", "lt", "le", "multiple_of") if schema.get(key) is not None}
+        bounds = {key: _inside(schema[key], key) for key in ("gt", "ge", "lt", "le") if schema.get(key) is not None}
+        if schema.get("multiple_of") is not None:
+            bounds["multiple_of"] = float(schema["multiple_of"])
         number = self.float_schema({"type": "float", "allow_inf_nan": False, **bounds})
         if places is None and not has_bounds:
             return {"anyOf": [number, _DECIMAL]}
+        # Several keywords may say the same, so each has a schema of its own.
+        parts: list[Any] = []
         if digits is not None:
-            places = places or 0
-            limit = 10 ** max(digits - places, 0) - 10.0**-places
-            number = {**number, "minimum": max(number["minimum"], -limit), "maximum": min(number["maximum"], limit)}
+            places = min(places or 0, digits)
+            limit = 10 ** (digits - places)
+            parts.append({"exclusiveMinimum": -limit, "exclusiveMaximum": limit})
+            if digits == places:
+                # The zero before the point is a digit too many where it is the only one.
+                parts.append({"not": {"const": 0}})
         if places is not None:
-            number.setdefault("multipleOf", 10.0**-places if places else 1)
-        return number
+            parts.append({"multipleOf": float(f"1e-{places}") if places else 1})
+        return {**number, "allOf": parts} if parts else number
 
     def dict_schema(self, schema: Any) -> Any:
         made = super().dict_schema(schema)
@@ -107,6 +139,31 @@ class Narrowed(GenerateJsonSchema):
         if not schemes:
             return made
         return {**made, "pattern": rf"^(?:{'|'.join(schemes)})://{_LABEL}(?:\.{_LABEL})*(?::[0-9]{{1,4}})?(?:[/?#]|$)"}
+
+
+def _zoned(schema: Any, without: dict[str, Any], with_zone: dict[str, Any]) -> dict[str, Any]:
+    """Those of the texts without and with a time zone that a core schema takes."""
+    constraint = schema.get("tz_constraint")
+    if constraint is None:
+        return {"anyOf": [with_zone, without]}
+    return without if constraint == "naive" else with_zone
+
+
+def _is_taken(validator: SchemaValidator, value: Any) -> bool:
+    try:
+        validator.validate_json(to_json(value))
+    except ValidationError:
+        return False
+    return True
+
+
+def _inside(bound: Any, key: str) -> float:
+    """The float closest to a bound of a Decimal, on the side that it allows."""
+    near = float(bound)
+    exact = decimal.Decimal(repr(near))
+    if key in ("gt", "ge"):
+        return math.nextafter(near, math.inf) if exact < bound else near
+    return math.nextafter(near, -math.inf) if exact > bound else near
 
 
 def _with_known_formats(schema: Any) -> Any:
