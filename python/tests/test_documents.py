@@ -35,6 +35,16 @@ def test_a_document_that_was_not_given(compiler):
     assert error.value.hint in str(error.value)
 
 
+def test_all_documents_that_were_not_given(compiler):
+    schema = {"properties": {"a": {"$ref": "a.json"}, "b": {"$ref": "b.json#/x"}}, "items": {"$ref": "a.json#/y"}}
+    with pytest.raises(maskwright.SchemaError, match=r'"b\.json" \(/properties/b\)') as error:
+        compiler.compile_json_schema(schema)
+    assert error.value.pointer == "/properties/a" and str(error.value).count("a.json") == 2
+    assert 'documents={"a.json": ..., "b.json": ...}, or strict=False' in error.value.hint
+    assert "--lenient" in error.value.hint
+    compiler.compile_json_schema(schema, strict=False)
+
+
 def test_a_document_that_is_not_json(compiler):
     with pytest.raises(maskwright.SchemaError, match="thing.json:1:2") as error:
         compiler.compile_json_schema({"$ref": "thing.json"}, documents={"thing.json": "{"})

@@ -174,6 +174,10 @@ fn references_to_other_files() {
             &["schema.json", "`$ref`", "--schema-dir"],
         );
     }
+    let path =
+        file(folder.path(), "two.json", br#"{"items": {"$ref": "x.json"}, "not": {"$ref": "y.json"}}"#);
+    let says = ["x.json", "\"y.json\" (/not)", "--schema-dir", "--lenient"];
+    refused(&["check", "--text", "2", "--json-schema", &path], &says);
     let path = schema("broken.json");
     let says = ["broken.json: the schema is not JSON", "line 1"];
     refused(&["check", "--text", "2", "--json-schema", &path, "--schema-dir", &common], &says);

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::SchemaError;
 use crate::graph::{Graph, PlaceId};
@@ -81,7 +81,8 @@ impl<'a> Graph<'a> {
         node: NodeId,
         place: PlaceId,
     ) -> Result<Shape<'a>, SchemaError> {
-        let mut rests: Vec<(Shape<'a>, Rc<Shape<'a>>)> = Vec::new();
+        // `None`: with all other values as well, it is too large.
+        let mut rests: Vec<(Shape<'a>, Option<Rc<Shape<'a>>>)> = Vec::new();
         let mut left = Shape::default();
         for part in known.alternatives() {
             let mut overlap = Shape::default();
@@ -96,24 +97,51 @@ impl<'a> Graph<'a> {
                 left.add(&part);
                 continue;
             }
+            if part.has_only_unique_arrays() && overlap.has_unique_arrays() {
+                overlap = overlap.with_any_items();
+            }
             let rest = match rests.iter().find(|(same, _)| *same == overlap) {
                 Some((_, rest)) => rest.clone(),
                 None => {
                     let rest = if overlap == *denied {
                         let rest = self.denial_node(node);
-                        self.shape(rest)?
+                        self.shape(rest)
                     } else {
-                        Rc::new(self.complement(&overlap, place)?)
+                        self.complement(&overlap, place).map(Rc::new)
                     };
-                    rests.push((overlap, rest.clone()));
+                    let rest = match rest {
+                        Err(error) if error.is_limit() && error.may_be_loosened() => None,
+                        rest => Some(rest?),
+                    };
+                    rests.push((overlap.clone(), rest.clone()));
                     rest
                 }
             };
-            let both = self.intersect(&part, &rest, place)?;
+            let both = match rest {
+                Some(rest) => self.intersect(&part, &rest, place)?,
+                None => self.subtract_each(part, &overlap, place)?,
+            };
             left.add(&self.without_empty(both, DISJOINT_DEPTH)?);
             self.check_alternatives(&left, place)?;
         }
         self.without_empty(left, DISJOINT_DEPTH)
+    }
+
+    /// The values of `part` that are in no alternative of `denied`, one after the other: a part says more than a complement
+    /// does, so more of the product is empty.
+    fn subtract_each(
+        &mut self,
+        part: Shape<'a>,
+        denied: &Shape<'a>,
+        place: PlaceId,
+    ) -> Result<Shape<'a>, SchemaError> {
+        let mut left = part;
+        for other in denied.alternatives() {
+            let rest = self.complement(&other, place)?;
+            let both = self.product(&left, &rest, place)?;
+            left = self.without_empty(both, DISJOINT_DEPTH)?;
+        }
+        Ok(left)
     }
 
     /// `if`, `then` and `else`.
@@ -149,6 +177,7 @@ impl<'a> Graph<'a> {
         keyword: &'static str,
         name: &'a str,
         needed: &'a Value,
+        declared: Option<&'a Map<String, Value>>,
         place: PlaceId,
     ) -> Result<Shape<'a>, SchemaError> {
         let absent = Rc::new(ObjectSet::with_property(name, NodeId::NEVER, false));
@@ -168,9 +197,57 @@ impl<'a> Graph<'a> {
                 let step = Step::Member(keyword, Cow::Borrowed(name));
                 let schema = self.schema_node(schema, place, step)?;
                 let schema = self.shape(schema)?;
+                if let Some(choice) = self.told_by_property(&schema, name, declared) {
+                    return Ok(choice);
+                }
                 self.intersect(&objects(present), &schema, place)?
             }
         };
         Ok(Shape { objects: std::iter::once(absent).chain(needed.objects).collect(), ..Shape::any() })
     }
+
+    /// What holds of an object if one with the property `name` must be of `schema`, which only says that another property
+    /// is one of few scalars: it is of `schema`, or the other property is something else and `name` is absent. Many such
+    /// dependencies on one property contradict each other for most of its values, so their product stays small. Only for a
+    /// `declared` property, whose place among the others does not change by it.
+    fn told_by_property(
+        &mut self,
+        schema: &Shape<'a>,
+        name: &'a str,
+        declared: Option<&'a Map<String, Value>>,
+    ) -> Option<Shape<'a>> {
+        let [set] = schema.objects.as_slice() else { return None };
+        let [property] = set.properties.as_slice() else { return None };
+        if !declared.is_some_and(|declared| declared.contains_key(property.name)) {
+            return None;
+        }
+        let has_more = *set.classes != [] || *set.witnesses != [] || set.min > 0 || set.max.is_some();
+        if has_more || set.additional != NodeId::ANY || property.is_required || property.name == name {
+            return None;
+        }
+        if !self.is_list_of_scalars(property.schema) {
+            return None;
+        }
+        let other = ObjectSet::with_property(property.name, self.denial_node(property.schema), true);
+        let mut absent = ObjectSet::with_property(name, NodeId::NEVER, false);
+        absent.properties.extend(other.properties);
+        Some(Shape { objects: vec![set.clone(), Rc::new(absent)], ..Shape::any() })
+    }
+
+    /// Whether a node is one schema that lists scalars, by its own keywords.
+    fn is_list_of_scalars(&self, node: NodeId) -> bool {
+        let [schema] = self.schemas_of(node)[..] else { return false };
+        let is_scalar = |value: &Value| !value.is_array() && !value.is_object();
+        let is_list = match (schema.get("enum"), schema.get("const")) {
+            (Some(Value::Array(values)), None) => values.iter().all(is_scalar),
+            (None, Some(value)) => is_scalar(value),
+            _ => false,
+        };
+        is_list && schema.as_object().into_iter().flatten().all(|(keyword, _)| !applies(keyword))
+    }
+}
+
+/// Whether a keyword applies schemas to the same value.
+fn applies(keyword: &str) -> bool {
+    matches!(keyword, "$ref" | "$dynamicRef" | "$recursiveRef" | "allOf" | "anyOf" | "oneOf" | "not" | "if")
 }

@@ -66,6 +66,11 @@ fn located(error: &serde_json::Error, text: &str, name: &str) -> SyntaxError {
         ),
         (_, "trailing comma") => (message.into(), Some("JSON has no comma after the last item or member")),
         (_, "recursion limit exceeded") => (message.into(), Some("values may be nested 127 deep")),
+        _ if text.starts_with('\u{feff}') => {
+            let hint = "the text begins with a byte order mark, which JSON does not have: remove it (in Python, read the \
+                 file with encoding=\"utf-8-sig\")";
+            ("a byte order mark before the value".into(), Some(hint))
+        }
         _ if is_like_a_path(text) => {
             let hint = "this looks like the name of a file: pass its content, or a pathlib.Path";
             (message.into(), Some(hint))

@@ -26,9 +26,26 @@ struct Inner {
     keyword: Option<&'static str>,
     kind: Kind,
     hint: Option<String>,
-    missing_document: Option<String>,
+    /// In the order of the schema's text; the error is at the first.
+    missing: Vec<MissingDocument>,
     /// Only within the compiler: no caller gets an error with one.
     blame: Option<Blame>,
+}
+
+/// A document that a reference leads to and that was not given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MissingDocument {
+    /// Where it would have been: a URI.
+    pub uri: String,
+    /// What the reference calls it: the reference without its fragment.
+    pub name: String,
+    /// The whole reference.
+    pub reference: String,
+    /// The JSON pointer of the first schema that refers to it.
+    pub pointer: String,
+    /// The keyword there that does.
+    pub keyword: &'static str,
 }
 
 /// The part of a schema that a pass fails for ([`crate::loose`]): the next pass leaves it out.
@@ -91,8 +108,8 @@ impl Kind {
 
 impl SchemaError {
     pub(crate) fn new(pointer: String, keyword: Option<&'static str>, kind: Kind) -> SchemaError {
-        let (hint, missing_document, blame) = (None, None, None);
-        SchemaError(Box::new(Inner { pointer, keyword, kind, hint, missing_document, blame }))
+        let (hint, missing, blame) = (None, Vec::new(), None);
+        SchemaError(Box::new(Inner { pointer, keyword, kind, hint, missing, blame }))
     }
 
     /// The text of a document is not JSON.
@@ -100,10 +117,22 @@ impl SchemaError {
         SchemaError::new(String::new(), None, Kind::Syntax(error))
     }
 
-    /// The same error for the lack of the document at `uri`, with what to do about it.
-    pub(crate) fn lacking(mut self, uri: String, hint: String) -> SchemaError {
-        self.0.missing_document = Some(uri);
-        self.0.hint = Some(hint);
+    /// Documents are missing, at least one; with what to do about it.
+    pub(crate) fn lacking(missing: Vec<MissingDocument>) -> SchemaError {
+        let first = &missing[0];
+        let reference = &first.reference;
+        let message =
+            format!("the reference \"{reference}\" leads out of the document, to one that was not given");
+        let kind = Kind::Unsupported { message };
+        let mut error = SchemaError::new(first.pointer.clone(), Some(first.keyword), kind);
+        error.0.hint = Some(hint_on_missing(&missing));
+        error.0.missing = missing;
+        error
+    }
+
+    /// The same error with what to do about it.
+    pub(crate) fn hinted(mut self, hint: impl Into<String>) -> SchemaError {
+        self.0.hint = Some(hint.into());
         self
     }
 
@@ -120,7 +149,7 @@ impl SchemaError {
     /// ```
     #[must_use]
     pub fn with_hint_on_missing(mut self, hint: impl Into<String>) -> SchemaError {
-        if self.0.missing_document.is_some() {
+        if !self.0.missing.is_empty() {
             self.0.hint = Some(hint.into());
         }
         self
@@ -133,6 +162,11 @@ impl SchemaError {
         // What is in another document has its address in front.
         if self.0.pointer.is_empty() || self.0.pointer.starts_with('/') {
             self.0.pointer.insert_str(0, outer);
+        }
+        for missing in &mut self.0.missing {
+            if missing.pointer.is_empty() || missing.pointer.starts_with('/') {
+                missing.pointer.insert_str(0, outer);
+            }
         }
         self
     }
@@ -161,12 +195,31 @@ impl SchemaError {
 
     /// What to do about it, where that is known.
     pub fn hint(&self) -> Option<&str> {
+        if let Kind::Fuel(FuelError::Exhausted { .. }) = self.0.kind {
+            return Some(HINT_ON_FUEL);
+        }
         self.0.hint.as_deref().or_else(|| self.syntax()?.hint())
     }
 
-    /// Where the document would have been that a reference needs and that was not given: a URI.
+    /// Where the document would have been that a reference needs and that was not given: a URI. The first of
+    /// [all](Self::missing_documents).
     pub fn missing_document(&self) -> Option<&str> {
-        self.0.missing_document.as_deref()
+        self.0.missing.first().map(|missing| missing.uri.as_str())
+    }
+
+    /// All documents that references need and that were not given, each once, in the order of the schema's text; at most
+    /// 100. Empty for any other error.
+    ///
+    /// ```
+    /// use maskwright_automata::Fuel;
+    /// use maskwright_json_schema::{SchemaConfig, compile_str};
+    /// let schema = r#"{"properties": {"a": {"$ref": "a.json"}, "b": {"$ref": "b.json#/x"}}}"#;
+    /// let error = compile_str(schema, &SchemaConfig::default(), &Fuel::unlimited()).unwrap_err();
+    /// let names: Vec<_> = error.missing_documents().iter().map(|missing| missing.name.as_str()).collect();
+    /// assert_eq!(names, ["a.json", "b.json"]);
+    /// ```
+    pub fn missing_documents(&self) -> &[MissingDocument] {
+        &self.0.missing
     }
 
     /// Whether the text of a document is not JSON.
@@ -247,7 +300,7 @@ impl SchemaError {
 
 impl fmt::Display for SchemaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { pointer, keyword, kind, hint, .. } = &*self.0;
+        let Inner { pointer, keyword, kind, hint, missing, .. } = &*self.0;
         match kind {
             Kind::Syntax(error) => {
                 let (line, column) = (error.line(), error.column());
@@ -255,7 +308,8 @@ impl fmt::Display for SchemaError {
                 writeln!(f, "the schema is not JSON: {message} at line {line} column {column}")?;
                 return f.write_str(error.frame());
             }
-            Kind::Fuel(error) => return error.fmt(f),
+            Kind::Fuel(FuelError::Cancelled) => return FuelError::Cancelled.fmt(f),
+            Kind::Fuel(error) => return write!(f, "{error}\nHelp: {HINT_ON_FUEL}"),
             _ => {}
         }
         match keyword {
@@ -282,11 +336,42 @@ impl fmt::Display for SchemaError {
             // Said above, without a place.
             Kind::Syntax(_) | Kind::Fuel(_) => {}
         }
+        for (i, other) in missing.iter().skip(1).take(MAX_TOLD).enumerate() {
+            let comma = if i == 0 { "\nMissing too: " } else { ", " };
+            write!(f, "{comma}\"{}\" ({})", other.name, other.pointer)?;
+        }
+        if missing.len() > MAX_TOLD + 1 {
+            write!(f, " and {} more", missing.len() - MAX_TOLD - 1)?;
+        }
         match hint {
             Some(hint) => write!(f, "\nHelp: {hint}"),
             None => Ok(()),
         }
     }
+}
+
+/// What to do if the schema is too much work.
+const HINT_ON_FUEL: &str = "say the same with fewer branches, shorter lists and smaller counts, or raise the compiler's limit \
+     `compile_fuel`";
+
+/// How many missing documents a message names besides the first.
+const MAX_TOLD: usize = 20;
+
+/// What to do about missing documents, for each way to call the compiler.
+fn hint_on_missing(missing: &[MissingDocument]) -> String {
+    /// How many names an example has.
+    const MAX_NAMES: usize = 3;
+    let mut names: Vec<String> =
+        missing.iter().take(MAX_NAMES).map(|missing| format!("\"{}\": ...", missing.name)).collect();
+    if missing.len() > MAX_NAMES {
+        names.push("...".into());
+    }
+    let (names, (them, they)) =
+        (names.join(", "), if missing.len() == 1 { ("it", "it says") } else { ("them", "they say") });
+    format!(
+        "give {them} too, or let pass what {they}\n  in Python: documents={{{names}}}, or strict=False\n  on the \
+         command line: --schema-dir FOLDER with {them} inside, or --lenient"
+    )
 }
 
 impl std::error::Error for SchemaError {}

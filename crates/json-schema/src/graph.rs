@@ -60,8 +60,8 @@ pub(crate) struct Graph<'a> {
     depth: usize,
     /// `None`: everything is enforced, or refused.
     pub(crate) loose: Option<Loose<'a>>,
-    /// The first contradiction met, for the message if nothing satisfies the schema.
-    pub(crate) conflict: Option<(PlaceId, &'static str, String)>,
+    /// The first contradictions met, for the message if nothing satisfies the schema.
+    pub(crate) conflicts: Vec<(PlaceId, &'static str, String)>,
 }
 
 struct Node<'a> {
@@ -132,7 +132,7 @@ impl<'a> Graph<'a> {
             matchers: FxHashMap::default(),
             depth: 0,
             loose: None,
-            conflict: None,
+            conflicts: Vec::new(),
         }
     }
 
@@ -330,6 +330,14 @@ impl<'a> Graph<'a> {
         self.schemas.iter().map(|(&(address, _), &node)| (address, self.place(node)))
     }
 
+    /// The schemas of the documents whose form was read, from where, with their places.
+    pub(crate) fn schemas_read(&self) -> impl Iterator<Item = (&'a Value, Side, PlaceId)> {
+        self.nodes.iter().filter_map(|node| match (&node.source, &node.state) {
+            (&Source::Schema(schema, side), State::Ready(_)) => Some((schema, side, node.place)),
+            _ => None,
+        })
+    }
+
     /// Where a node's schema stands.
     pub(crate) fn place(&self, node: NodeId) -> PlaceId {
         self.nodes[node.index()].place
@@ -406,7 +414,8 @@ impl<'a> Graph<'a> {
                     }
                 };
                 for &member in rest {
-                    let other = self.shape(member).map_err(|error| self.blame(error, member))?;
+                    let other = self.shape_within(&shape, member, place);
+                    let other = other.map_err(|error| self.blame(error, member))?;
                     let both = self.product(&shape, &other, place);
                     shape = Rc::new(both.map_err(|error| self.blame(error, member))?);
                 }
@@ -417,6 +426,25 @@ impl<'a> Graph<'a> {
                 Ok(Rc::new(self.complement(&shape, place)?))
             }
         }
+    }
+
+    /// The form of a node as far as it matters for values of `known`. Where all arrays of `known` have different items, it
+    /// does not matter whether those of a complement must, so `uniqueItems` has a complement there.
+    fn shape_within(
+        &mut self,
+        known: &Shape<'a>,
+        node: NodeId,
+        place: PlaceId,
+    ) -> Result<Rc<Shape<'a>>, SchemaError> {
+        if let Source::Complement(denied) = self.nodes[node.index()].source
+            && known.has_only_unique_arrays()
+        {
+            let shape = self.shape(denied)?;
+            if shape.has_unique_arrays() {
+                return Ok(Rc::new(self.complement(&shape.with_any_items(), place)?));
+            }
+        }
+        self.shape(node)
     }
 
     /// The form of exactly one value.

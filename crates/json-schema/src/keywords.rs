@@ -13,6 +13,7 @@ use crate::draft::Draft;
 use crate::error::Kind;
 use crate::formats;
 use crate::graph::{Graph, PlaceId, kind_of};
+use crate::suggest;
 
 /// The enforced keywords of one schema; absent ones are `None`.
 #[derive(Default)]
@@ -95,7 +96,7 @@ impl Types {
         Types(self.0 | other.0)
     }
 
-    fn of_name(name: &str) -> Option<Types> {
+    pub(crate) fn of_name(name: &str) -> Option<Types> {
         Some(match name {
             "null" => Types::NULL,
             "boolean" => Types::BOOLEAN,
@@ -389,7 +390,15 @@ impl<'a> Graph<'a> {
             }
             name => one(name),
         };
-        types.ok_or_else(|| self.malformed(place, "type", ALLOWED, value))
+        types.ok_or_else(|| {
+            let error = self.malformed(place, "type", ALLOWED, value);
+            let names = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+            let unknown = names.iter().filter_map(Value::as_str).find(|name| Types::of_name(name).is_none());
+            match unknown.and_then(suggest::hint_on_type) {
+                Some(hint) => error.hinted(hint),
+                None => error,
+            }
+        })
     }
 
     pub(crate) fn list(

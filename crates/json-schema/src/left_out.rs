@@ -240,7 +240,7 @@ impl<'a> Graph<'a> {
     }
 
     /// The members of a schema, but those that a `$ref` beside them puts out of effect.
-    fn members_that_count(
+    pub(crate) fn members_that_count(
         &self,
         schema: &'a Value,
     ) -> impl Iterator<Item = (&'a String, &'a Value)> + use<'a> {
@@ -285,7 +285,7 @@ fn push_schemas<'a>(keyword: &str, value: &'a Value, work: &mut Vec<&'a Value>) 
 }
 
 /// The types of which a keyword may refuse a value.
-fn constrained_by(keyword: &str) -> Types {
+pub(crate) fn constrained_by(keyword: &str) -> Types {
     match keyword {
         "pattern" | "format" | "minLength" | "maxLength" => Types::STRING,
         "multipleOf" | "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => {

@@ -62,6 +62,7 @@
 //! Compilation is linear in the document for usual schemas; multiplied-out combinations and everything else
 //! that can grow is paid for in `Fuel` and limited.
 
+mod affected;
 mod applicators;
 mod array;
 mod complement;
@@ -77,6 +78,7 @@ mod error;
 mod escape;
 mod formats;
 mod graph;
+mod innermost;
 mod intersect;
 mod json_value;
 mod keywords;
@@ -87,6 +89,7 @@ mod lower_array;
 mod lower_element;
 mod lower_object;
 mod lower_scalar;
+mod missing;
 mod multiples;
 mod notes;
 mod number;
@@ -116,7 +119,7 @@ use serde_json::Value;
 pub use config::{Numbers, PropertyOrder, SchemaConfig, SchemaLimits, Style, Whitespace};
 pub use document::{parse_document, parse_json};
 pub use documents::Documents;
-pub use error::SchemaError;
+pub use error::{MissingDocument, SchemaError};
 pub use report::{Report, ReportEntry, Status};
 pub use suggest::Warning;
 
@@ -155,7 +158,7 @@ pub fn compile(schema: &Value, config: &SchemaConfig, fuel: &Fuel) -> Result<Com
 ///
 /// # Errors
 /// As [`compile`]; a reference to a document that is not among them is one that is not enforced
-/// ([`SchemaError::missing_document`]).
+/// ([`SchemaError::missing_documents`] has all of them).
 ///
 /// ```
 /// use maskwright_automata::Fuel;
@@ -175,6 +178,9 @@ pub fn compile_with_documents(
     let mut graph = Graph::new(schema, documents, config, fuel);
     match grammar_of(&mut graph, schema) {
         Ok(grammar) => Ok(CompiledSchema { grammar, report: graph.into_report() }),
+        Err(error) if config.strict && error.missing_document().is_some() => {
+            Err(graph.with_all_missing(error))
+        }
         Err(error) if config.strict || !error.may_be_loosened() => Err(error),
         Err(_) => compile_loosely(graph, schema),
     }

@@ -31,21 +31,26 @@ pub(crate) fn lower(graph: &mut Graph<'_>, root: NodeId) -> Result<Grammar, Sche
     let mut lowering = Lowering::new(graph);
     let start = lowering.builder.declare("start");
     let body = lowering.root(root)?;
-    while let Some((form, node, rule)) = lowering.deferred.pop() {
-        let shape = lowering.graph.shape(node).map_err(|error| lowering.graph.blame(error, node))?;
-        let body = lowering.shape(form, node, &shape, 0)?;
-        lowering.builder.define(rule, body);
-    }
+    lowering.lower_deferred()?;
     lowering.builder.define(start, body);
     if let Some(watch) = lowering.watch {
         lowering.builder.set_watch(Arc::new(watch));
     }
-    let place = lowering.graph.place(root);
-    let grammar = lowering
-        .builder
-        .finish(start)
-        .expect("every declared rule is defined: active ones when they are done, deferred ones above");
-    if is_productive(&grammar, graph, place)? { Ok(grammar) } else { Err(graph.unsatisfiable(place)) }
+    let grammar = lowering.finish(start);
+    let place = graph.place(root);
+    if is_productive(&grammar, graph, place)? { Ok(grammar) } else { Err(graph.unsatisfiable(root)) }
+}
+
+/// Whether no text is a value of `node`.
+pub(crate) fn is_empty(graph: &mut Graph<'_>, node: NodeId) -> Result<bool, SchemaError> {
+    let mut lowering = Lowering::new(graph);
+    let start = lowering.builder.declare("start");
+    let body = lowering.node(Form::Json, node, 0)?;
+    lowering.lower_deferred()?;
+    lowering.builder.define(start, body);
+    let grammar = lowering.finish(start);
+    let place = graph.place(node);
+    Ok(!is_productive(&grammar, graph, place)?)
 }
 
 pub(crate) struct Lowering<'g, 'a> {
@@ -157,6 +162,22 @@ impl<'g, 'a> Lowering<'g, 'a> {
             deferred: Vec::new(),
             watch: None,
         }
+    }
+
+    /// Defines the rules of the schemas that were put off.
+    fn lower_deferred(&mut self) -> Result<(), SchemaError> {
+        while let Some((form, node, rule)) = self.deferred.pop() {
+            let shape = self.graph.shape(node).map_err(|error| self.graph.blame(error, node))?;
+            let body = self.shape(form, node, &shape, 0)?;
+            self.builder.define(rule, body);
+        }
+        Ok(())
+    }
+
+    fn finish(self, start: RuleId) -> Grammar {
+        self.builder.finish(start).expect(
+            "every declared rule is defined: active ones when they are done, deferred ones when put off",
+        )
     }
 
     pub(crate) fn symbols(&self, form: Form) -> Symbols {

@@ -8,6 +8,12 @@ use crate::graph::{Graph, PlaceId};
 use crate::report::{self, Entry, Place, Status};
 use crate::shape::Shape;
 
+/// How many times the limit on alternatives a product may have before the needless ones are dropped.
+const MAX_PRODUCT: usize = 2;
+
+/// How many contradictions are remembered.
+const MAX_CONFLICTS: usize = 16;
+
 impl<'a> Graph<'a> {
     /// Pays for work on the schema at `place`.
     pub(crate) fn spend(&self, place: PlaceId, units: u64) -> Result<(), SchemaError> {
@@ -21,8 +27,16 @@ impl<'a> Graph<'a> {
 
     /// Refuses a form with more alternatives than the limit.
     pub(crate) fn check_alternatives(&self, shape: &Shape<'a>, place: PlaceId) -> Result<(), SchemaError> {
-        let limit = self.config.limits.max_alternatives;
-        let n = shape.n_alternatives();
+        self.check_number(shape.n_alternatives(), self.config.limits.max_alternatives, place)
+    }
+
+    /// Refuses a product that is too large even if most of its alternatives are empty, or in others.
+    pub(crate) fn check_product(&self, shape: &Shape<'a>, place: PlaceId) -> Result<(), SchemaError> {
+        let limit = self.config.limits.max_alternatives.saturating_mul(MAX_PRODUCT);
+        self.check_number(shape.n_alternatives(), limit, place)
+    }
+
+    fn check_number(&self, n: usize, limit: usize, place: PlaceId) -> Result<(), SchemaError> {
         if n <= limit {
             return Ok(());
         }
@@ -75,15 +89,15 @@ impl<'a> Graph<'a> {
         Ok(())
     }
 
-    /// Remembers a contradiction, unless one is known already.
+    /// Remembers a contradiction, if few are known already.
     pub(crate) fn note_conflict(
         &mut self,
         place: PlaceId,
         keyword: &'static str,
         message: impl FnOnce() -> String,
     ) {
-        if self.conflict.is_none() {
-            self.conflict = Some((place, keyword, message()));
+        if self.conflicts.len() < MAX_CONFLICTS {
+            self.conflicts.push((place, keyword, message()));
         }
     }
 
@@ -100,22 +114,9 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The error for a schema without any text.
-    pub(crate) fn unsatisfiable(&self, root: PlaceId) -> SchemaError {
-        match &self.conflict {
-            Some((place, keyword, message)) => {
-                let message = format!("no value satisfies the schema: {message}");
-                self.error(*place, Some(keyword), Kind::Unsatisfiable { message })
-            }
-            None => {
-                let message = "no finite value satisfies it".into();
-                self.error(root, None, Kind::Unsatisfiable { message })
-            }
-        }
-    }
-
     /// The report of everything noted, in the order of the schema's text.
     pub(crate) fn into_report(mut self) -> report::Report {
+        self.report_affected();
         self.sort_entries();
         report::Report {
             unknown_formats: self

@@ -81,7 +81,7 @@ impl<'a> Graph<'a> {
         for (keyword, dependencies) in &keywords.dependencies {
             *at = Some(keyword);
             for (name, needed) in *dependencies {
-                let dependency = self.dependency(keyword, name, needed, place)?;
+                let dependency = self.dependency(keyword, name, needed, keywords.properties, place)?;
                 self.conjoin(&mut shape, Rc::new(dependency), place)?;
             }
         }

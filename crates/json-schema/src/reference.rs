@@ -15,9 +15,9 @@ use serde_json::{Map, Value};
 use crate::SchemaError;
 use crate::documents::Documents;
 use crate::draft::Draft;
-use crate::error::Kind;
+use crate::error::{Kind, MissingDocument};
 use crate::graph::{Graph, PlaceId, address, kind_of};
-use crate::report::Step;
+use crate::report::{self, Step};
 use crate::shape::NodeId;
 use crate::uri::{self, percent_decode};
 
@@ -220,15 +220,13 @@ impl<'a> Graph<'a> {
             self.resources.get_or_insert_with(|| Resources::new(root, self.documents, self.draft));
         let home = resources.homes.get(&address(holder)).cloned().unwrap_or_default();
         let Some((absolute, home)) = resources.resource(&home, uri, self.documents) else {
-            let message =
-                format!("the reference \"{reference}\" leads out of the document, to one that was not given");
-            let hint = format!(
-                "give that document too: as documents={{\"{uri}\": ...}} in Python, or in a folder with --schema-dir on the \
-                 command line"
-            );
-            let found = uri::resolve(&home.document, uri);
-            let error = self.error(place, Some(keyword), Kind::Unsupported { message });
-            return Err(error.lacking(found, hint));
+            return Err(SchemaError::lacking(vec![MissingDocument {
+                uri: uri::resolve(&home.document, uri),
+                name: uri.to_owned(),
+                reference: reference.to_owned(),
+                pointer: report::pointer(&self.places, place),
+                keyword,
+            }]));
         };
         let fragment = percent_decode(fragment);
         let target = if fragment.is_empty() {

@@ -100,6 +100,11 @@ impl Report {
     /// ```
     pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings: Vec<Warning> = Vec::new();
+        let is_at_root = |entry: &Entry<Box<str>>| matches!(self.places[entry.place].step, Step::Root);
+        let of_root = self.entries.iter().filter(|entry| is_at_root(entry));
+        let has_only_unknown = of_root.clone().all(|entry| entry.status == Status::Annotation);
+        let of_root: Option<Vec<&str>> =
+            has_only_unknown.then(|| of_root.map(|entry| &*entry.keyword).collect());
         // By the name of a keyword or format: the warning about it, if there is one.
         let mut known: HashMap<(&str, Option<&str>), Option<usize>> = HashMap::new();
         for entry in self.entries.iter().filter(|entry| entry.status == Status::Annotation) {
@@ -114,7 +119,8 @@ impl Report {
                 continue;
             }
             let (format, suggestion) = self.meant(entry);
-            let is_told = format.is_some() || suggestion.is_some();
+            let advice = suggest::advice(&entry.keyword, is_at_root(entry), of_root.as_deref());
+            let is_told = format.is_some() || suggestion.is_some() || advice.is_some();
             known.insert(name, is_told.then_some(warnings.len()));
             if is_told {
                 warnings.push(Warning {
@@ -122,6 +128,7 @@ impl Report {
                     keyword: entry.keyword.to_string(),
                     format: format.map(str::to_owned),
                     suggestion,
+                    advice,
                     n_places: 1,
                 });
             }

@@ -121,6 +121,25 @@ impl<'a> Shape<'a> {
         }
     }
 
+    /// Whether the items of some arrays must differ.
+    pub(crate) fn has_unique_arrays(&self) -> bool {
+        self.arrays.iter().any(|set| set.unique.is_some())
+    }
+
+    /// Whether the items of all arrays differ.
+    pub(crate) fn has_only_unique_arrays(&self) -> bool {
+        self.arrays.iter().all(|set| set.unique.is_some() || set.max.is_some_and(|max| max <= 1))
+    }
+
+    /// The same values, and arrays whose items need not differ.
+    pub(crate) fn with_any_items(&self) -> Shape<'a> {
+        let any = |set: &Rc<ArraySet>| match set.unique {
+            Some(_) => Rc::new(ArraySet { unique: None, ..ArraySet::clone(set) }),
+            None => set.clone(),
+        };
+        Shape { arrays: self.arrays.iter().map(any).collect(), ..self.clone() }
+    }
+
     /// How many alternatives there are.
     pub(crate) fn n_alternatives(&self) -> usize {
         usize::from(self.has_null)

@@ -71,6 +71,47 @@ const OF_OTHERS: &[&str] =
 /// Names of formats that people use for another, too far from it for a comparison.
 const OTHER_NAMES: &[(&str, &str)] = &[("url", "uri"), ("ip", "ipv4"), ("timestamp", "date-time")];
 
+/// The names of types.
+const TYPES: &[&str] = &["null", "boolean", "integer", "number", "string", "array", "object"];
+
+/// What other languages call the types.
+const OTHER_TYPES: &[(&str, &str)] = &[
+    ("any", "all seven, which is what a schema without `type` takes"),
+    ("bool", "\"boolean\""),
+    ("date", "\"string\" with `format`"),
+    ("datetime", "\"string\" with `format`"),
+    ("dict", "\"object\""),
+    ("double", "\"number\""),
+    ("enum", "the keyword `enum`"),
+    ("float", "\"number\""),
+    ("int", "\"integer\""),
+    ("list", "\"array\""),
+    ("map", "\"object\""),
+    ("nil", "\"null\""),
+    ("none", "\"null\""),
+    ("str", "\"string\""),
+    ("text", "\"string\""),
+    ("tuple", "\"array\" with `prefixItems`"),
+    ("undefined", "\"null\""),
+];
+
+/// Objects that are no schemas, by their `type`.
+const OTHER_OBJECTS: &[(&str, &str)] = &[
+    ("function", "this is a tool of an API: the schema of its arguments is what stands in its `parameters`"),
+    (
+        "json_object",
+        "this is the response format of an API for any JSON object: as a schema, {\"type\": \"object\"}",
+    ),
+    (
+        "json_schema",
+        "this is the response format of an API: the schema is what stands in `json_schema`, under `schema`",
+    ),
+    (
+        "structural_tag",
+        "this is a structural tag: compile_structural_tag in Python, --structural-tag on the command line",
+    ),
+];
+
 /// Something in a schema that has no effect and was probably meant to have one.
 ///
 /// `Display` gives one sentence.
@@ -85,6 +126,8 @@ pub struct Warning {
     pub format: Option<String>,
     /// What was probably meant.
     pub suggestion: Option<&'static str>,
+    /// How to say it, where that is no other name.
+    pub advice: Option<&'static str>,
     /// How many schemas have the same.
     pub n_places: usize,
 }
@@ -111,8 +154,43 @@ impl fmt::Display for Warning {
         match (self.suggestion, &self.format) {
             (Some(suggestion), Some(_)) => write!(f, ": did you mean \"{suggestion}\"?"),
             (Some(suggestion), None) => write!(f, ": did you mean `{suggestion}`?"),
-            (None, _) => Ok(()),
+            (None, _) => match self.advice {
+                Some(advice) => write!(f, ": {advice}"),
+                None => Ok(()),
+            },
         }
+    }
+}
+
+/// What was probably meant by an unknown type.
+pub(crate) fn hint_on_type(name: &str) -> Option<String> {
+    if let Some((_, hint)) = OTHER_OBJECTS.iter().find(|(other, _)| *other == name) {
+        return Some((*hint).to_owned());
+    }
+    let other = OTHER_TYPES.iter().find(|(other, _)| name.eq_ignore_ascii_case(other));
+    let meant = other.map(|(_, meant)| (*meant).to_owned());
+    let meant = meant.or_else(|| nearest(name, TYPES.iter().copied()).map(|known| format!("\"{known}\"")));
+    meant.map(|meant| format!("did you mean {meant}?"))
+}
+
+/// How to say what was meant by a keyword of another language, or by an object around the schema. `of_root`: the unknown
+/// keywords of the root, if it has none that is known.
+pub(crate) fn advice(name: &str, is_at_root: bool, of_root: Option<&[&str]>) -> Option<&'static str> {
+    let has = |name: &str| of_root.is_some_and(|names| names.contains(&name));
+    match name {
+        "nullable" => {
+            Some("it is OpenAPI's; JSON Schema lists the types, as in \"type\": [\"string\", \"null\"]")
+        }
+        "schema" if is_at_root && (has("name") || has("strict")) => {
+            Some("this looks like the object around a schema in a request; give what stands in `schema`")
+        }
+        "json_schema" if is_at_root && of_root.is_some() => {
+            Some("this looks like the response format of a request; give what stands in it under `schema`")
+        }
+        "parameters" | "input_schema" if is_at_root && has("name") => {
+            Some("this looks like a tool; the schema of its arguments is what stands there")
+        }
+        _ => None,
     }
 }
 

@@ -91,6 +91,38 @@ fn a_missing_document_says_how_to_give_it() {
     assert!(error.to_string().contains(hint));
 }
 
+#[test]
+fn all_missing_documents_are_named_once() {
+    let schema = r##"{
+        "properties": {"a": {"$ref": "a.json#/x"}, "b": {"$ref": "given.json"}},
+        "items": [{"$ref": "a.json"}, {"anyOf": [{"$ref": "#/$defs/used"}, {"$ref": "https://x.test/b#y"}]}],
+        "$defs": {"used": {"$ref": "c.json"}, "unused": {"$ref": "d.json"}}
+    }"##;
+    let given = r#"{"not": {"$ref": "sub/e.json"}}"#;
+    let error = among(schema, "", &[("given.json", given)]).unwrap_err();
+    let missing: Vec<_> = error
+        .missing_documents()
+        .iter()
+        .map(|missing| (missing.name.as_str(), missing.pointer.as_str()))
+        .collect();
+    let expected = [
+        ("a.json", "/properties/a"),
+        ("sub/e.json", "given.json#/not"),
+        ("c.json", "/$defs/used"),
+        ("https://x.test/b", "/items/1/anyOf/1"),
+    ];
+    assert_eq!(missing, expected);
+    assert_eq!((error.pointer(), error.keyword()), ("/properties/a", Some("$ref")));
+    let told = error.to_string();
+    for (name, pointer) in &expected[1..] {
+        assert!(told.contains(&format!("\"{name}\" ({pointer})")), "{told}");
+    }
+    let hint = error.hint().unwrap();
+    for way in ["documents={", "strict=False", "--schema-dir", "--lenient"] {
+        assert!(hint.contains(way), "{hint}");
+    }
+}
+
 /// The report came in the order in which the grammar needs the schemas: c, b, a.
 #[test]
 fn the_report_is_in_the_order_of_the_text() {

@@ -193,10 +193,15 @@ impl SchemaDocuments {
         fuel: &Fuel,
     ) -> Result<CompiledSchema, SchemaError> {
         compile_with_documents(schema, &self.known, config, fuel).map_err(|error| {
-            // If a document is missing because it could not be read, the hint says why.
-            match error.missing_document().and_then(|uri| self.broken.get(uri)) {
-                Some(why) => error.with_hint_on_missing(why),
-                None => error,
+            // If documents are missing because they could not be read, the hint says why.
+            let broken = error.missing_documents().iter().filter_map(|missing| self.broken.get(&missing.uri));
+            let why: Vec<&str> = broken.map(String::as_str).collect();
+            match why.as_slice() {
+                [] => error,
+                why => {
+                    let why = why.join("\n");
+                    error.with_hint_on_missing(why)
+                }
             }
         })
     }

@@ -1,0 +1,374 @@
+//! What the keywords around a part that is left out still enforce, for the report.
+//!
+//! A part that is left out counts as true ([`crate::loose`]). Most keywords above it still say what they say then: `allOf`,
+//! `properties` and `items` pass the loss on, and the report names the part itself. Others lose their effect with it:
+//!
+//! * below `not`, the part and all that holds together with it (`{"not": {"type": "string", "pattern": "(a)\\1"}}` refuses
+//!   nothing, so neither `type` nor `not` is enforced);
+//! * keywords that look at their schemas from both [sides](Side): `oneOf`, `if` with `then` and `else`, `contains` with its
+//!   counts; `anyOf`, if another branch may take the same values; and `unevaluated…` beside one of those.
+//!
+//! Invariant: if no keyword on the way from the root to a part that is left out is reported as not enforced, the grammar has
+//! exactly the texts of the schema without the part. What is reported is at least that much, by types: a keyword that was
+//! reported need not have lost its effect on all values.
+//!
+//! Runs once, on schemas of which something is left out. Linear in the schemas that were read.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::Value;
+
+use crate::graph::{Graph, PlaceId, address};
+use crate::keywords::Types;
+use crate::left_out::constrained_by;
+use crate::loose::Side;
+use crate::reference::{holds_schemas, holds_schemas_by_name};
+use crate::report::{self, Status, Step};
+
+/// A schema as it was read: its address, and from where.
+type Seen = (usize, Side);
+
+/// What a schema has lost.
+#[derive(Clone)]
+struct Loss<'a> {
+    /// The types of the values that it no longer refuses, or no longer takes.
+    types: Types,
+    /// Whether it is the loss of a part of such values.
+    is_deep: bool,
+    /// Whether the schema, seen from below, takes less than the schema without the part would.
+    deviates: bool,
+    /// The keyword that it came by, if it came by one only.
+    via: Option<&'a str>,
+    /// What is not enforced.
+    cause: Rc<str>,
+}
+
+/// A schema by one of whose keywords another is applied.
+#[derive(Clone, Copy)]
+struct Use<'a> {
+    holder: &'a Value,
+    side: Side,
+    keyword: &'a str,
+}
+
+/// Entries to change: of one schema by keyword, and of schemas with all that stands below them.
+#[derive(Default)]
+struct Marks<'a> {
+    keywords: FxHashMap<(PlaceId, &'a str), Rc<str>>,
+    trees: FxHashMap<PlaceId, Tree<'a>>,
+}
+
+/// The keywords of a schema and below it that constrain values of some types.
+struct Tree<'a> {
+    types: Types,
+    /// Whether keywords that say something of all types have lost their effect although `types` are not all.
+    has_general: bool,
+    /// The keyword below which entries stay as they are.
+    except: Option<&'a str>,
+    cause: Rc<str>,
+}
+
+impl<'a> Graph<'a> {
+    /// Reports as not enforced what has lost its effect because something else is not enforced.
+    pub(crate) fn report_affected(&mut self) {
+        let is_lost = |status: &Status| matches!(status, Status::NotEnforced { .. });
+        if self.loose.is_none() || !self.entries.iter().any(|entry| is_lost(&entry.status)) {
+            return;
+        }
+        let schemas: Vec<_> = self.schemas_read().collect();
+        let places: FxHashMap<usize, PlaceId> =
+            schemas.iter().map(|&(schema, _, place)| (address(schema), place)).collect();
+        let read: FxHashSet<Seen> =
+            schemas.iter().map(|&(schema, side, _)| (address(schema), side)).collect();
+        let mut uses: FxHashMap<Seen, Vec<Use<'a>>> = FxHashMap::default();
+        for &(holder, side, place) in &schemas {
+            for (keyword, schema, of) in self.applied(holder, side, place) {
+                uses.entry((address(schema), of)).or_default().push(Use { holder, side, keyword });
+            }
+        }
+        let by_place: FxHashMap<PlaceId, usize> =
+            places.iter().map(|(&schema, &place)| (place, schema)).collect();
+        let mut losses: FxHashMap<Seen, Loss<'a>> = FxHashMap::default();
+        let mut work: Vec<Seen> = Vec::new();
+        for entry in self.entries.iter().filter(|entry| is_lost(&entry.status)) {
+            let Some(&schema) = by_place.get(&entry.place) else { continue };
+            let cause: Rc<str> = self.cause(entry.place, &entry.keyword).into();
+            for side in [Side::Above, Side::Below] {
+                let seen = (schema, side);
+                let loss = Loss {
+                    types: constrained_by(&entry.keyword),
+                    is_deep: false,
+                    deviates: side == Side::Below,
+                    via: None,
+                    cause: cause.clone(),
+                };
+                if read.contains(&seen) && lose(&mut losses, seen, loss) {
+                    work.push(seen);
+                }
+            }
+        }
+        let mut marks = Marks::default();
+        while let Some(seen) = work.pop() {
+            let loss = losses[&seen].clone();
+            for used in uses.get(&seen).into_iter().flatten() {
+                let (at, passed) = (places[&address(used.holder)], self.pass(used, &loss));
+                marks.mark_use(used, at, seen.0, &loss, &places);
+                let holder = (address(used.holder), used.side);
+                if lose(&mut losses, holder, passed) {
+                    work.push(holder);
+                }
+            }
+        }
+        for (&(schema, side), loss) in &losses {
+            // What is seen from above as well is enforced there.
+            if loss.deviates && side == Side::Below && !read.contains(&(schema, Side::Above)) {
+                let except = loss.via.filter(|keyword| matches!(*keyword, "anyOf" | "oneOf"));
+                let (types, cause) = (loss.types, loss.cause.clone());
+                marks.add_tree(places[&schema], Tree { types, has_general: true, except, cause });
+            }
+        }
+        self.mark_entries(&marks);
+    }
+
+    /// What a holder loses by the loss of a schema that it applies.
+    fn pass(&self, used: &Use<'a>, loss: &Loss<'a>) -> Loss<'a> {
+        let inside = match used.keyword {
+            "properties"
+            | "patternProperties"
+            | "additionalProperties"
+            | "propertyNames"
+            | "unevaluatedProperties" => Some(Types::OBJECT),
+            "items" | "prefixItems" | "additionalItems" | "contains" | "unevaluatedItems" => {
+                Some(Types::ARRAY)
+            }
+            _ => None,
+        };
+        let deviates = used.side == Side::Below && (loss.deviates || looks_from_both_sides(used.keyword));
+        Loss {
+            types: inside.unwrap_or(loss.types),
+            is_deep: loss.is_deep || inside.is_some(),
+            // What negates a loss from below is reported, and so is true.
+            deviates: deviates && used.keyword != "not",
+            via: Some(used.keyword),
+            cause: loss.cause.clone(),
+        }
+    }
+
+    /// The schemas that `holder`, seen from `side`, applies: by which keyword, and from where they are seen.
+    fn applied(&mut self, holder: &'a Value, side: Side, place: PlaceId) -> Vec<(&'a str, &'a Value, Side)> {
+        let mut applied = Vec::new();
+        if self.is_left_out(holder) {
+            return applied;
+        }
+        let members: Vec<_> = self.members_that_count(holder).collect();
+        for (keyword, value) in members {
+            let is_lost = |loose: &crate::loose::Loose<'_>| loose.losses.has_all_of(address(holder), keyword);
+            if self.loose.as_ref().is_some_and(is_lost) {
+                continue;
+            }
+            let mut add = |schema, of| applied.push((keyword.as_str(), schema, of));
+            match (keyword.as_str(), value) {
+                ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
+                    let keyword = match keyword.as_str() {
+                        "$ref" => "$ref",
+                        "$dynamicRef" => "$dynamicRef",
+                        _ => "$recursiveRef",
+                    };
+                    if let Ok((_, target)) = self.resolve(reference, keyword, holder, place) {
+                        add(target, side);
+                    }
+                }
+                ("contentSchema" | "$defs" | "definitions", _) => {}
+                ("not", schema) => add(schema, side.other()),
+                (name, schema) if looks_from_both_sides(name) => {
+                    let schemas = match schema {
+                        Value::Array(schemas) => schemas.as_slice(),
+                        schema => std::slice::from_ref(schema),
+                    };
+                    for schema in schemas {
+                        add(schema, side);
+                        add(schema, side.other());
+                    }
+                }
+                (name, Value::Object(schemas)) if holds_schemas_by_name(name) => {
+                    schemas.values().for_each(|schema| add(schema, side));
+                }
+                (name, Value::Array(schemas)) if holds_schemas(name) => {
+                    schemas.iter().for_each(|schema| add(schema, side));
+                }
+                (name, schema) if holds_schemas(name) => add(schema, side),
+                _ => {}
+            }
+        }
+        applied
+    }
+
+    fn cause(&self, place: PlaceId, keyword: &str) -> String {
+        match report::pointer(&self.places, place).as_str() {
+            "" => format!("`{keyword}` at the root"),
+            pointer => format!("`{keyword}` at {pointer}"),
+        }
+    }
+
+    fn mark_entries(&mut self, marks: &Marks<'a>) {
+        let mut entries = std::mem::take(&mut self.entries);
+        for entry in &mut entries {
+            if !matches!(entry.status, Status::Enforced | Status::EnforcedBySession) {
+                continue;
+            }
+            let cause = marks
+                .keywords
+                .get(&(entry.place, &*entry.keyword))
+                .or_else(|| self.tree_of(marks, entry.place, &entry.keyword));
+            if let Some(cause) = cause {
+                let reason = format!("it has lost its effect, at least in part: {cause} is not enforced");
+                entry.status = Status::NotEnforced { reason: Cow::Owned(reason) };
+            }
+        }
+        self.entries = entries;
+    }
+
+    /// The cause why a keyword has lost its effect as a part of a marked tree.
+    fn tree_of<'m>(&self, marks: &'m Marks<'a>, mut place: PlaceId, keyword: &str) -> Option<&'m Rc<str>> {
+        let mut keyword: &str = keyword;
+        let mut is_below = false;
+        loop {
+            if let Some(tree) = marks.trees.get(&place)
+                && tree.has(keyword)
+                && !(is_below && tree.except == Some(keyword))
+            {
+                return Some(&tree.cause);
+            }
+            let above = &self.places[place];
+            keyword = match &above.step {
+                Step::Root | Step::Pointer(_) => return None,
+                Step::Keyword(keyword) | Step::Member(keyword, _) | Step::Item(keyword, _) => keyword,
+            };
+            (place, is_below) = (above.parent, true);
+        }
+    }
+}
+
+impl Tree<'_> {
+    fn has(&self, keyword: &str) -> bool {
+        let types = constrained_by(keyword);
+        self.types.has(types) && (types != Types::ALL || self.has_general || self.types == Types::ALL)
+    }
+}
+
+impl<'a> Marks<'a> {
+    /// Marks what the loss of a schema takes from the keyword that applies it, at `place`.
+    fn mark_use(
+        &mut self,
+        used: &Use<'a>,
+        place: PlaceId,
+        schema: usize,
+        loss: &Loss<'a>,
+        places: &FxHashMap<usize, PlaceId>,
+    ) {
+        let value = |keyword: &str| used.holder.get(keyword);
+        let branches = || value(used.keyword).and_then(Value::as_array).into_iter().flatten();
+        let others = || branches().filter(|branch| address(branch) != schema);
+        let marked: &[&'static str] = match used.keyword {
+            "not" if loss.deviates => &["not"],
+            "oneOf" => &["oneOf"],
+            "anyOf" if others().any(|branch| types_of(branch).has(loss.types)) => &["anyOf"],
+            "if" => &["if", "then", "else"],
+            "then" => &["then"],
+            "else" => &["else"],
+            "contains" => &["contains", "minContains", "maxContains"],
+            _ => &[],
+        };
+        if !marked.is_empty() && !matches!(used.keyword, "not" | "then" | "else") {
+            self.add(place, "unevaluatedProperties", &loss.cause);
+            self.add(place, "unevaluatedItems", &loss.cause);
+        }
+        marked.iter().for_each(|keyword| self.add(place, keyword, &loss.cause));
+        let (types, cause) = (loss.types, &loss.cause);
+        let mut add_tree = |schema: &Value, has_general| {
+            if let Some(&place) = places.get(&address(schema)) {
+                self.add_tree(place, Tree { types, has_general, except: None, cause: cause.clone() });
+            }
+        };
+        match used.keyword {
+            "if" => ["then", "else"].into_iter().filter_map(value).for_each(|schema| add_tree(schema, true)),
+            "anyOf" | "oneOf" if !loss.is_deep => others()
+                .filter(|branch| types_of(branch).has(types))
+                .for_each(|branch| add_tree(branch, false)),
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, place: PlaceId, keyword: &'a str, cause: &Rc<str>) {
+        self.keywords.entry((place, keyword)).or_insert_with(|| cause.clone());
+    }
+
+    fn add_tree(&mut self, place: PlaceId, tree: Tree<'a>) {
+        match self.trees.entry(place) {
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                entry.insert(tree);
+            }
+            std::collections::hash_map::Entry::Occupied(mut entry) => {
+                let known = entry.get_mut();
+                known.types = known.types.union(tree.types);
+                known.has_general |= tree.has_general;
+                known.except = known.except.filter(|_| known.except == tree.except);
+            }
+        }
+    }
+}
+
+/// Adds to what a schema has lost; whether that is news.
+fn lose<'a>(losses: &mut FxHashMap<Seen, Loss<'a>>, seen: Seen, loss: Loss<'a>) -> bool {
+    match losses.entry(seen) {
+        std::collections::hash_map::Entry::Vacant(entry) => {
+            entry.insert(loss);
+            true
+        }
+        std::collections::hash_map::Entry::Occupied(mut entry) => {
+            let known = entry.get_mut();
+            let types = known.types.union(loss.types);
+            let is_deep = known.is_deep && loss.is_deep;
+            let deviates = known.deviates || loss.deviates;
+            let via = known.via.filter(|_| known.via == loss.via);
+            let is_news =
+                (types, is_deep, deviates, via) != (known.types, known.is_deep, known.deviates, known.via);
+            (known.types, known.is_deep, known.deviates, known.via) = (types, is_deep, deviates, via);
+            is_news
+        }
+    }
+}
+
+/// Whether what a keyword says is computed from both sides of its schemas.
+fn looks_from_both_sides(keyword: &str) -> bool {
+    matches!(keyword, "oneOf" | "if" | "contains")
+}
+
+/// The types that a schema names, or all.
+fn types_of(schema: &Value) -> Types {
+    let of = |value: &Value| match value {
+        Value::Null => Types::NULL,
+        Value::Bool(_) => Types::BOOLEAN,
+        Value::Number(_) => Types::NUMBER.union(Types::INTEGER),
+        Value::String(_) => Types::STRING,
+        Value::Array(_) => Types::ARRAY,
+        Value::Object(_) => Types::OBJECT,
+    };
+    if let Some(value) = schema.get("const") {
+        return of(value);
+    }
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        return values.iter().fold(Types::NONE, |types, value| types.union(of(value)));
+    }
+    let name = |value: &Value| value.as_str().and_then(Types::of_name);
+    let types = match schema.get("type") {
+        Some(Value::Array(names)) => {
+            names.iter().map(name).try_fold(Types::NONE, |all, one| Some(all.union(one?)))
+        }
+        Some(value) => name(value),
+        None => None,
+    };
+    types.unwrap_or(Types::ALL)
+}

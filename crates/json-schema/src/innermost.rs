@@ -1,0 +1,147 @@
+//! Where a schema is empty: the innermost schema that no value satisfies, for the error.
+//!
+//! From the root on, the search goes to the first part that every value must satisfy and that is empty by itself: what a
+//! reference leads to, a member of `allOf`, a required property, an item that must be there. It runs once, for an error;
+//! each step compiles the parts of one schema, paid for in fuel.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashSet;
+use serde_json::Value;
+
+use crate::SchemaError;
+use crate::error::Kind;
+use crate::graph::{Graph, PlaceId, address};
+use crate::lower;
+use crate::report::{Status, Step};
+use crate::shape::NodeId;
+
+/// How many keywords a message names.
+const MAX_NAMED: usize = 6;
+
+impl<'a> Graph<'a> {
+    /// The error for a schema without any text: at the innermost part that is empty.
+    pub(crate) fn unsatisfiable(&mut self, root: NodeId) -> SchemaError {
+        // Where the search fails, all of the schema is empty.
+        let at = self.innermost_empty(root).unwrap_or_else(|_| self.place(root));
+        let conflict = self.conflicts.iter().find(|conflict| conflict.0 == at).or_else(|| {
+            let first = self.conflicts.first()?;
+            self.is_below(first.0, at).then_some(first)
+        });
+        match conflict {
+            Some((place, keyword, message)) => {
+                let message = format!("no value satisfies the schema: {message}");
+                self.error(*place, Some(keyword), Kind::Unsatisfiable { message })
+            }
+            None => {
+                let message = format!("no finite value satisfies it{}", self.of_keywords(at));
+                self.error(at, None, Kind::Unsatisfiable { message })
+            }
+        }
+    }
+
+    /// Whether one place is another or below it.
+    fn is_below(&self, mut place: PlaceId, above: PlaceId) -> bool {
+        loop {
+            match place == above || above == 0 {
+                true => return true,
+                false if matches!(self.places[place].step, Step::Root | Step::Pointer(_)) => return false,
+                false => place = self.places[place].parent,
+            }
+        }
+    }
+
+    /// The keywords of the schema at a place, if they are few.
+    fn of_keywords(&self, place: PlaceId) -> String {
+        let at = |entry: &&crate::report::Entry<Cow<'a, str>>| {
+            entry.place == place && entry.status == Status::Enforced
+        };
+        let mut names: Vec<String> = Vec::new();
+        for entry in self.entries.iter().filter(at) {
+            let name = format!("`{}`", entry.keyword);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        match names.as_slice() {
+            [] => String::new(),
+            [single] => format!(": {single} allows none"),
+            [names @ .., last] if names.len() < MAX_NAMED => {
+                format!(": {} and {last} together allow none", names.join(", "))
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn innermost_empty(&mut self, root: NodeId) -> Result<PlaceId, SchemaError> {
+        let Some(mut schema) = self.schemas_of(root).first().copied() else { return Ok(self.place(root)) };
+        let mut node = root;
+        let mut seen = FxHashSet::from_iter([address(schema)]);
+        loop {
+            let mut inner = None;
+            for (part, below) in self.needed(schema, node)? {
+                if seen.contains(&address(part)) {
+                    // It needs itself, so it is empty whatever else it says.
+                    return Ok(self.place(below));
+                }
+                if lower::is_empty(self, below)? {
+                    inner = Some((part, below));
+                    break;
+                }
+            }
+            let Some((part, below)) = inner else { return Ok(self.place(node)) };
+            seen.insert(address(part));
+            (schema, node) = (part, below);
+        }
+    }
+
+    /// The schemas of which each value of `schema` must have a value.
+    fn needed(&mut self, schema: &'a Value, node: NodeId) -> Result<Vec<(&'a Value, NodeId)>, SchemaError> {
+        let place = self.place(node);
+        let mut needed = Vec::new();
+        if self.is_left_out(schema) || !schema.is_object() {
+            return Ok(needed);
+        }
+        let n_entries = self.entries.len();
+        let keywords = self.read_keywords(schema, place)?;
+        self.entries.truncate(n_entries);
+        for &(keyword, reference) in &keywords.references {
+            let (target, value) = self.resolve(reference, keyword, schema, place)?;
+            needed.push((value, target));
+        }
+        for (i, part) in keywords.all_of.unwrap_or_default().iter().enumerate() {
+            needed.push((part, self.schema_node(part, place, Step::Item("allOf", i))?));
+        }
+        for (keyword, branches) in [("anyOf", keywords.any_of), ("oneOf", keywords.one_of)] {
+            if let Some([single]) = branches {
+                needed.push((single, self.schema_node(single, place, Step::Item(keyword, 0))?));
+            }
+        }
+        let shape = self.shape(node)?;
+        for (name, value) in keywords.properties.into_iter().flatten() {
+            let is_required = shape.objects.iter().all(|set| {
+                set.properties.iter().any(|property| property.name == name && property.is_required)
+            });
+            if is_required && !shape.objects.is_empty() {
+                let step = Step::Member("properties", Cow::Borrowed(name.as_str()));
+                needed.push((value, self.schema_node(value, place, step)?));
+            }
+        }
+        let Some(min) = shape.arrays.iter().map(|set| set.min).min() else { return Ok(needed) };
+        let (keyword, prefix) = match (keywords.prefix_items, keywords.items) {
+            (Some(prefix), _) => ("prefixItems", prefix),
+            (None, Some(Value::Array(prefix))) => ("items", prefix.as_slice()),
+            _ => ("prefixItems", &[][..]),
+        };
+        for (i, item) in prefix.iter().enumerate().filter(|(i, _)| (*i as u64) < min) {
+            needed.push((item, self.schema_node(item, place, Step::Item(keyword, i))?));
+        }
+        if let Some(rest) = keywords.items.filter(|rest| !rest.is_array() && min > prefix.len() as u64) {
+            needed.push((rest, self.schema_node(rest, place, Step::Keyword("items"))?));
+        }
+        if let Some(schema) = keywords.contains.filter(|_| keywords.min_contains != Some(0)) {
+            needed.push((schema, self.schema_node(schema, place, Step::Keyword("contains"))?));
+        }
+        Ok(needed)
+    }
+}

@@ -1,0 +1,95 @@
+//! Which documents a schema needs that were not given: all of them, for one error.
+//!
+//! A schema is read lazily and reading ends at the first reference that leads out, so the others are searched for only then.
+
+use rustc_hash::FxHashSet;
+use serde_json::Value;
+
+use crate::SchemaError;
+use crate::draft::Draft;
+use crate::error::MissingDocument;
+use crate::graph::{Graph, address};
+use crate::reference::{holds_schemas, holds_schemas_by_name};
+use crate::report;
+
+/// How many missing documents are named.
+const MAX_MISSING: usize = 100;
+
+impl<'a> Graph<'a> {
+    /// An error for all documents that are missing, in the order in which the schema's text first needs them, in place of
+    /// one that is about the first that was met. Linear in the schemas that references lead to, paid for in fuel; without
+    /// fuel, the error stays as it is.
+    pub(crate) fn with_all_missing(&mut self, error: SchemaError) -> SchemaError {
+        match self.missing_documents() {
+            Ok(missing) if !missing.is_empty() => SchemaError::lacking(missing),
+            _ => error,
+        }
+    }
+
+    fn missing_documents(&mut self) -> Result<Vec<MissingDocument>, SchemaError> {
+        let mut missing: Vec<MissingDocument> = Vec::new();
+        let mut seen = FxHashSet::default();
+        let mut work: Vec<(&'a Value, String)> = vec![(self.root, String::new())];
+        while let Some((schema, pointer)) = work.pop() {
+            if !schema.is_object() || !seen.insert(address(schema)) {
+                continue;
+            }
+            self.spend(0, 1)?;
+            let mut below = Vec::new();
+            let members: Vec<_> = self.members_that_count(schema).collect();
+            for (keyword, value) in members {
+                if self.latest_draft < Draft::that_brought(keyword) {
+                    continue;
+                }
+                let at = |step: &str| {
+                    format!("{pointer}/{keyword}/{}", step.replace('~', "~0").replace('/', "~1"))
+                };
+                match (keyword.as_str(), value) {
+                    ("$ref", Value::String(reference)) => {
+                        below.extend(self.follow(reference, "$ref", schema, &pointer, &mut missing));
+                    }
+                    ("$dynamicRef", Value::String(reference)) => {
+                        below.extend(self.follow(reference, "$dynamicRef", schema, &pointer, &mut missing));
+                    }
+                    ("$defs" | "definitions" | "contentSchema", _) => {}
+                    (name, Value::Object(schemas)) if holds_schemas_by_name(name) => {
+                        below.extend(schemas.iter().map(|(name, schema)| (schema, at(name))));
+                    }
+                    (name, Value::Array(schemas)) if holds_schemas(name) => {
+                        let items = schemas.iter().enumerate();
+                        below.extend(items.map(|(i, schema)| (schema, at(&i.to_string()))));
+                    }
+                    (name, schema) if holds_schemas(name) => {
+                        below.push((schema, format!("{pointer}/{keyword}")))
+                    }
+                    _ => {}
+                }
+            }
+            if missing.len() >= MAX_MISSING {
+                break;
+            }
+            work.extend(below.into_iter().rev());
+        }
+        Ok(missing)
+    }
+
+    /// The schema that a reference of `holder`, at `pointer`, leads to. If the document with it is missing, notes that.
+    fn follow(
+        &mut self,
+        reference: &'a str,
+        keyword: &'static str,
+        holder: &'a Value,
+        pointer: &str,
+        missing: &mut Vec<MissingDocument>,
+    ) -> Option<(&'a Value, String)> {
+        match self.resolve(reference, keyword, holder, 0) {
+            Ok((node, target)) => Some((target, report::pointer(&self.places, self.place(node)))),
+            Err(error) => {
+                let document = error.missing_documents().first().cloned();
+                let document = document.filter(|new| missing.iter().all(|known| known.uri != new.uri));
+                missing.extend(document.map(|new| MissingDocument { pointer: pointer.to_owned(), ..new }));
+                None
+            }
+        }
+    }
+}
