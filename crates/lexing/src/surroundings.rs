@@ -3,7 +3,8 @@
 //! A lexer knows where each token ends. Lark's Earley parser with `lexer="dynamic_complete"` does not: at a place `i` of a
 //! text, a terminal has the word that Python's `pattern.match(text, i)` finds there, which sees the whole text, and of every
 //! shorter prefix `u` of that word the match of `pattern.match(u)`, which sees `u` alone (Lark 1.3.1, `parsers/xearley.py`).
-//! So whether a word counts may depend on the text before it and after it.
+//! Of ignored terminals only the match in the text counts ([`Counting`]). So whether a word counts may depend on the text before
+//! it and after it.
 //!
 //! Both dependencies are regular, so finite automata hold them. [`Surroundings`] has three: what the patterns can tell apart of
 //! the text *before* a place; the *conditions* that words put on the text after them; and the *runs* of the patterns over
@@ -18,7 +19,10 @@
 //!
 //! Rejected: conditions as lookahead of the expressions themselves. What follows a word is a matter of the rules.
 
+mod chains;
 mod explore;
+
+pub use chains::Chains;
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -43,6 +47,15 @@ const NOTHING: u32 = 1;
 /// The number of the run that has no words.
 const DEAD: u32 = 0;
 
+/// Which words of a pattern count at a place of a text.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Counting {
+    /// The match there, and of each shorter prefix of that match, the match in the prefix alone: words that rules read.
+    Prefixes,
+    /// The match there only: ignored words.
+    Match,
+}
+
 /// A place between words: what the patterns see of the text before it, and the conditions on the text after it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Context(u32);
@@ -60,10 +73,10 @@ pub enum Words {
 ///
 /// ```
 /// use maskwright_automata::Fuel;
-/// use maskwright_lexing::{Flags, Surroundings, Words, parse_python};
+/// use maskwright_lexing::{Counting, Flags, Surroundings, Words, parse_python};
 /// let fuel = Fuel::unlimited();
 /// let keyword = parse_python(r"if\b", Flags::default(), &fuel)?;
-/// let mut surroundings = Surroundings::new(&[&keyword], &fuel)?;
+/// let mut surroundings = Surroundings::new(&[(&keyword, Counting::Prefixes)], &fuel)?;
 /// assert!(surroundings.own_words(0, &fuel)?.is_none(), "a letter may follow, or not");
 /// let start = surroundings.start();
 /// let keyword = Words::Looking(0);
@@ -130,7 +143,7 @@ impl Surroundings {
     ///
     /// # Errors
     /// A pattern matches the empty text, or looks ahead inside of a lookbehind; a limit or `fuel` is exceeded.
-    pub fn new(patterns: &[&Pattern], fuel: &Fuel) -> Result<Surroundings, LexError> {
+    pub fn new(patterns: &[(&Pattern, Counting)], fuel: &Fuel) -> Result<Surroundings, LexError> {
         explore::surroundings(patterns, fuel)
     }
 
@@ -302,16 +315,7 @@ impl Surroundings {
     /// The place after a byte; `None` if a condition is not met.
     fn after(&self, place: &Place, byte: u8) -> Option<Place> {
         let class = usize::from(self.classes[usize::from(byte)]);
-        let mut after = Vec::with_capacity(place.after.len());
-        for &condition in &place.after {
-            match self.conditions[condition as usize].next[class] {
-                ANYTHING => {}
-                NOTHING => return None,
-                condition => after.push(condition),
-            }
-        }
-        after.sort_unstable();
-        after.dedup();
+        let after = self.conditions_after(&place.after, byte)?;
         Some(Place { before: self.before[place.before as usize][class], after })
     }
 }
