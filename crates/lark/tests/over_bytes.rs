@@ -266,6 +266,59 @@ fn what_is_wrong_with_a_schema_is_said_where_it_stands() {
     }
 }
 
+/// By grammar, texts that are in its language, and texts that are not.
+#[test]
+fn ignored_words_end_where_their_match_ends() {
+    let cases: Vec<Value> =
+        serde_json::from_str(&std::fs::read_to_string(common::testdata().join("ignored_ends.json")).unwrap())
+            .unwrap();
+    let mut n_judged = 0;
+    for case in &cases {
+        let source = case["source"].as_str().unwrap();
+        let grammar = read(source).unwrap();
+        let oracle = Oracle::new(grammar.over_bytes.as_ref().unwrap());
+        for (key, is_word) in [("accepted", true), ("refused", false)] {
+            for text in case[key].as_array().unwrap() {
+                let text = text.as_str().unwrap();
+                assert_eq!(oracle.is_word(text.as_bytes()), is_word, "{text:?} of {source}");
+                n_judged += 1;
+            }
+        }
+    }
+    assert!(n_judged >= 60);
+}
+
+#[test]
+fn ignored_texts_that_need_no_context_stay_one_terminal() {
+    let n_terminals = |ignored: &str| {
+        let grammar = read(&format!("start: (\"a\" | B)+ \"c\"\nB: /b+/\n{ignored}")).unwrap();
+        grammar.over_bytes.unwrap().terminals().len()
+    };
+    let with_blanks = n_terminals("%ignore /[ \t]+/\n%ignore /\\n/");
+    assert_eq!(n_terminals("") + 1, with_blanks);
+    assert_eq!(n_terminals("%ignore /\\s+/\n%ignore /\\/\\*.*?\\*\\//s\n"), with_blanks);
+    let with_comments = n_terminals("%ignore /\\s+/\n%ignore /#[^\\n]*/\n");
+    assert_eq!(with_comments, with_blanks + 1, "a comment at the end of the text is another terminal");
+}
+
+#[test]
+fn tokens_by_name_may_follow_ignored_text() {
+    for source in [
+        "start: TEXT <[5]> \"b\"\nTEXT: /[a ]+/\n%ignore / +/",
+        "start: A <[5]> \"b\"\nA: /a(?!b)/\n%ignore \" \"",
+    ] {
+        let grammar = read(source).unwrap().over_bytes.unwrap();
+        let words = grammar.terminals().iter().filter_map(maskwright_automata::Regex::as_literal);
+        let token = words.into_iter().find(|word| word.first() == Some(&0xFF)).unwrap();
+        let oracle = Oracle::new(&grammar);
+        for (before, after) in [("a", "b"), ("a ", "b"), ("a", " b")] {
+            let text = [before.as_bytes(), &token, after.as_bytes()].concat();
+            assert!(oracle.is_word(&text), "{before:?} {after:?} of {source}");
+        }
+        assert!(!oracle.is_word(b"ab") && !oracle.is_word(&token));
+    }
+}
+
 #[test]
 fn hostile_surroundings_end_in_a_limit() {
     let long = |n: usize| format!("start: {} A B\nA: /a(?!b)/\nB: /[bc]/", "\"x\" ".repeat(n));
@@ -278,6 +331,8 @@ fn hostile_surroundings_end_in_a_limit() {
         "start: A+\nA: /(?:a|b)*?a(?!(?:a|b){18}c)/".to_owned(),
         "start: A+\nA: /(?<=a(?:a|b){18})b|a/".to_owned(),
         "start: A+ \"c\"\nA: /(?:(?!(?:a|b)*a(?:a|b){9}c).)+?b/".to_owned(),
+        "start: /[ab]/+\n%ignore /(?:a|b)*a(?:a|b){12}/".to_owned(),
+        "start: /[ab]/+\n%ignore /(?:a(?:a|b){14}c|a)/\n%ignore /b(?:a|b){14}c|b/".to_owned(),
     ];
     let config = LarkConfig { lexer: LexerKind::DynamicComplete, ..LarkConfig::default() };
     for source in hostile {
@@ -291,8 +346,12 @@ fn hostile_surroundings_end_in_a_limit() {
 #[test]
 fn fuel_ends_the_work_anywhere() {
     let config = LarkConfig { lexer: LexerKind::DynamicComplete, ..LarkConfig::default() };
-    let sources =
-        ["start: \"a\" b\nb: \"c\" start?", "start: A+ \"b\" \"c\"?\nA: /a(?!b)|(?<=a)b/\n%ignore \" \""];
+    let sources = [
+        "start: \"a\" b\nb: \"c\" start?",
+        "start: A+ \"b\" \"c\"?\nA: /a(?!b)|(?<=a)b/\n%ignore \" \"",
+        "start: \"a\"+ %json {}\n%ignore /#[^\\n]*/\n%ignore /\\s+/",
+        "start: \"a\"+ \" b\"\n%ignore /a?\\s+/",
+    ];
     for source in sources {
         let needed = Fuel::new(1 << 22);
         parse_lark(source, "test.lark", &config, &needed).unwrap();

@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use maskwright_automata::{Automaton, AutomatonLimits, Fuel, Regex, StateId};
+use maskwright_automata::{Automaton, AutomatonLimits, ByteSet, Fuel, Regex, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::elimination::{Edges, Graph, add_edge};
@@ -39,6 +39,9 @@ const MAX_CONTEXTS: usize = 1_024;
 
 /// The most pairs of a place in a pattern and a context that are followed from one context.
 const MAX_PAIRS: usize = 20_000;
+
+/// No text has this byte. A word that begins with it stands for tokens by name.
+const MARK: u8 = 0xFF;
 
 /// The number of the condition that every text meets.
 const ANYTHING: u32 = 0;
@@ -239,6 +242,11 @@ impl Surroundings {
         }
         let place = self.contexts[from.0 as usize].clone();
         let reading = match words {
+            Words::Plain(regex)
+                if let Some(word) = regex.as_literal().filter(|word| word.first() == Some(&MARK)) =>
+            {
+                self.read_token(&word, &place)?
+            }
             Words::Plain(regex) => {
                 let automaton = Automaton::new(regex, &AutomatonLimits::default(), fuel)?;
                 match automaton.start() {
@@ -255,6 +263,20 @@ impl Surroundings {
         let reading = Arc::new(reading);
         self.readings.insert((from, words.clone()), reading.clone());
         Ok(reading)
+    }
+
+    /// The word of tokens by name. Text after the tokens does not see them; to the text before them they are no character.
+    fn read_token(&mut self, word: &[u8], place: &Place) -> Result<Reading, LexError> {
+        let Some(after) = self.conditions_after(&place.after, MARK) else {
+            return Ok(Reading { states: Vec::new(), ends: Vec::new(), refuses: true });
+        };
+        let end = self.intern(Place { before: place.before, after })?;
+        let mut states: Vec<(Option<Context>, Edges)> = (1..=word.len())
+            .zip(word)
+            .map(|(next, &byte)| (None, vec![(next, ByteSet::singleton(byte))]))
+            .collect();
+        states.push((Some(end), Edges::new()));
+        Ok(Reading { states, ends: vec![end], refuses: false })
     }
 
     /// What `reader` reads from `start` on, where `place` is the context.
