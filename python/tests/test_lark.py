@@ -128,6 +128,7 @@ def test_python_indentation_takes_the_newline_that_rules_use(compiler):
         ("go", ValueError, ["'go'", "'newline'", "python"]),
         ({"new_line": "_NL"}, ValueError, ["new_line", "did you mean 'newline'", "tab_len"]),
         ({"newline": 1}, TypeError, ["newline", "1"]),
+        ({"newline": "\ud800"}, ValueError, ["newline", "surrogate"]),
         ({"open": "LPAR"}, TypeError, ["open", "list"]),
         ({"open": [None]}, TypeError, ["open", "None"]),
         ({"tab_len": 0}, ValueError, ["tab_len", "1 to 1000"]),

@@ -73,6 +73,8 @@ struct Read<'a> {
 enum Ignored {
     /// The same texts everywhere, and some more at the end of the text.
     Chains(Chains),
+    /// Words of this, or nothing.
+    Chain(Words),
     /// Any number of words of these.
     Words(Vec<Words>),
 }
@@ -139,7 +141,14 @@ fn read<'a>(
     if chains.is_none() {
         looking.extend(&ignored);
     }
-    let surroundings = observed(&looking)?;
+    let mut surroundings = observed(&looking)?;
+    let chain = if chains.is_none() {
+        let chain = surroundings.add_chain(n_looking..looking.len(), &next, fuel);
+        chain
+            .map_err(|error| Fault::caused(TOP, error.to_string(), error.is_cancelled(), error.is_limit()))?
+    } else {
+        None
+    };
     let words_of = |at: usize| {
         let own =
             surroundings.own_words(at as u32, fuel).map_err(|error| unreadable(error, looking[at].0))?;
@@ -159,9 +168,10 @@ fn read<'a>(
         let id = ignored.first().filter(|_| chains.is_none())?.0;
         Some(Looking { is_ignored: true, ..place(id) })
     });
-    let ignored = match chains {
-        Some(chains) => Ignored::Chains(chains),
-        None => Ignored::Words((n_looking..looking.len()).map(words_of).collect::<Result<_, _>>()?),
+    let ignored = match (chains, chain) {
+        (Some(chains), _) => Ignored::Chains(chains),
+        (None, Some(chain)) => Ignored::Chain(Words::Looking(chain)),
+        (None, None) => Ignored::Words((n_looking..looking.len()).map(words_of).collect::<Result<_, _>>()?),
     };
     Ok(Read { surroundings, languages, ignored, first })
 }
@@ -202,6 +212,10 @@ impl Symbols {
                     self.builder.optional(words)
                 });
                 (inside, last)
+            }
+            Ignored::Chain(words) => {
+                let words = self.terminal(words);
+                (self.builder.optional(words), self.builder.epsilon())
             }
             Ignored::Words(languages) => {
                 let (mut plain, mut words) = (Vec::new(), Vec::new());

@@ -301,6 +301,35 @@ fn ignored_texts_that_need_no_context_stay_one_terminal() {
     assert_eq!(with_comments, with_blanks + 1, "a comment at the end of the text is another terminal");
 }
 
+/// With `text`, blanks can be read by a rule or ignored, and what is ignored depends on the text after it.
+#[test]
+fn ignored_text_around_a_schema_ends_where_its_match_ends() {
+    for text in ["", "TEXT: /[ t]+/"] {
+        let rule = if text.is_empty() { "" } else { " | TEXT" };
+        let source = format!(
+            "start: \"x\" %json {{\"type\": [\"integer\", \"object\"]}} (\"y\"{rule})\n{text}\n%ignore /#[^\\n]*/\n%ignore /\\s+/"
+        );
+        let grammar = read(&source).unwrap();
+        let oracle = Oracle::new(grammar.over_bytes.as_ref().unwrap());
+        for text in ["x1y", "x 1#y\ny", "#\nx#x\n 1 #2\n#3\n y#", "x {\"a\": [1]}#\n\ty \n#"] {
+            assert!(oracle.is_word(text.as_bytes()), "{text:?} of {source}");
+        }
+        for text in ["x1#y", "x#1y", "#x1y", "x 1#\n# y", "x {}# y"] {
+            assert!(!oracle.is_word(text.as_bytes()), "{text:?} of {source}");
+        }
+        let has_text = !text.is_empty();
+        for (text, is_word) in [
+            ("x1 t", has_text),
+            ("x1 ", has_text),
+            ("x1#\n t", has_text),
+            ("x1t #\n", has_text),
+            ("x1#\n ", false),
+        ] {
+            assert_eq!(oracle.is_word(text.as_bytes()), is_word, "{text:?} of {source}");
+        }
+    }
+}
+
 #[test]
 fn tokens_by_name_may_follow_ignored_text() {
     for source in [

@@ -60,6 +60,8 @@ def names(indentation: object) -> tuple[list[str], str, str, list[str], list[str
 def _name(value: object, label: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{label} is {value!r}, expected the name of a terminal")
+    if any("\ud800" <= c <= "\udfff" for c in value):
+        raise ValueError(f"{label} is {value!r}, which has half of a surrogate pair")
     return value
 
 

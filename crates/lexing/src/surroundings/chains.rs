@@ -7,11 +7,12 @@
 //! texts are regular languages, one for those before another word and one for those at the end of the text.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use maskwright_automata::{Automaton, AutomatonLimits, ByteSet, Fuel, Regex, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{ANYTHING, DEAD, NOTHING, Surroundings};
+use super::{ANYTHING, DEAD, NOTHING, Run, Surroundings};
 use crate::LexError;
 use crate::elimination::{Edges, Graph, add_edge};
 
@@ -50,10 +51,8 @@ type Item = (u32, Vec<u32>);
 struct Machine {
     /// By state and class of bytes, where it leads.
     next: Vec<Vec<Option<usize>>>,
-    /// By state, whether a chain before another word may end there.
-    inside: Vec<bool>,
-    /// By state, whether a chain at the end of the text may end there.
-    at_end: Vec<bool>,
+    /// By state, the ways in which a chain may end there: conditions that must all be met.
+    ends: Vec<Vec<Vec<u32>>>,
 }
 
 impl Surroundings {
@@ -93,14 +92,19 @@ impl Surroundings {
         if starts.any(|other| *other != first) {
             return Ok(None);
         }
-        let Some(machine) = self.machine(&first, next, fuel)? else { return Ok(None) };
+        let Some(machine) = self.machine(&first, fuel)? else { return Ok(None) };
+        let Some(inside) = self.inside(&machine, next) else { return Ok(None) };
+        let holds_at_end = |&condition: &u32| self.conditions[condition as usize].holds_at_end;
+        let at_end: Vec<bool> =
+            machine.ends.iter().map(|ends| ends.iter().any(|its| its.iter().all(holds_at_end))).collect();
         if let Some(plain) = plain
-            && self.is_same(&machine, &machine.inside, plain, fuel)?
-            && self.is_same(&machine, &machine.at_end, plain, fuel)?
+            && self.is_same(&machine, &inside, plain, fuel)?
+            && self.is_same(&machine, &at_end, plain, fuel)?
         {
             return Ok(Some(Chains { inside: plain.clone(), last: Regex::empty() }));
         }
-        let made = self.chains_of(&machine, &first, next, fuel);
+        let last = (first.as_slice(), next);
+        let made = self.chains_of(&machine, &inside, &at_end, last, fuel);
         match made {
             Err(error) if error.is_limit() => {
                 // Too large an expression; without fuel, nothing else can be made either.
@@ -111,23 +115,102 @@ impl Surroundings {
         }
     }
 
+    /// One more pattern: any number of words of `patterns`, which count only as matches ([`Counting::Match`]), one after the
+    /// other. The text after it is empty or begins with a byte of `next`. Returned is its number; `None` if it is beyond the
+    /// limits, depends on the text before it, or ends under more than one condition at a time.
+    ///
+    /// # Errors
+    /// `fuel` is exceeded, or the caller cancelled.
+    ///
+    /// [`Counting::Match`]: crate::Counting::Match
+    pub fn add_chain(
+        &mut self,
+        patterns: Range<usize>,
+        next: &ByteSet,
+        fuel: &Fuel,
+    ) -> Result<Option<u32>, LexError> {
+        let mut starts = self.starts.iter().flatten().map(|starts| &starts[patterns.clone()]);
+        let first = starts.next().unwrap_or_default().to_vec();
+        if starts.any(|other| *other != first) {
+            return Ok(None);
+        }
+        let Some(machine) = self.machine(&first, fuel)? else { return Ok(None) };
+        let Some(ends) =
+            machine.ends.iter().map(|ends| self.one_end(ends, next)).collect::<Option<Vec<u32>>>()
+        else {
+            return Ok(None);
+        };
+        let start = self.runs.len() as u32;
+        let row = |row: &[Option<usize>]| {
+            row.iter().map(|to| to.map_or(DEAD, |to| start + 1 + to as u32)).collect()
+        };
+        // The start is a run of its own, so that the empty text is no chain.
+        self.runs.push(Run { ends: NOTHING, next: row(&machine.next[0]) });
+        self.runs.extend(machine.next.iter().zip(ends).map(|(its, ends)| Run { ends, next: row(its) }));
+        let mut pattern = 0;
+        for starts in self.starts.iter_mut().flatten() {
+            pattern = starts.len() as u32;
+            starts.push(start);
+        }
+        Ok(Some(pattern))
+    }
+
+    /// The one condition under which a chain ends: conditions that every text meets which may follow are left out.
+    fn one_end(&self, ends: &[Vec<u32>], next: &ByteSet) -> Option<u32> {
+        let is_open = |&condition: &u32| {
+            !self.conditions[condition as usize].holds_at_end
+                || self.verdict(condition, next) != Verdict::Always
+        };
+        let mut ends: Vec<Vec<u32>> =
+            ends.iter().map(|its| its.iter().copied().filter(is_open).collect()).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        match &ends[..] {
+            [] => Some(NOTHING),
+            [first, ..] if first.is_empty() => Some(ANYTHING),
+            [first] if first.len() == 1 => Some(first[0]),
+            _ => None,
+        }
+    }
+
+    /// By state, whether a chain may end there before a byte of `next`; `None` if that depends on more than the byte.
+    fn inside(&self, machine: &Machine, next: &ByteSet) -> Option<Vec<bool>> {
+        let verdict = |conditions: &Vec<u32>| {
+            let its = || conditions.iter().map(|&condition| self.verdict(condition, next));
+            if its().any(|verdict| verdict == Verdict::Never) {
+                Verdict::Never
+            } else if its().all(|verdict| verdict == Verdict::Always) {
+                Verdict::Always
+            } else {
+                Verdict::Depends
+            }
+        };
+        let is_inside = |ends: &Vec<Vec<u32>>| {
+            let verdicts: Vec<Verdict> = ends.iter().map(verdict).collect();
+            let is_inside = verdicts.contains(&Verdict::Always);
+            (is_inside || !verdicts.contains(&Verdict::Depends)).then_some(is_inside)
+        };
+        machine.ends.iter().map(is_inside).collect()
+    }
+
     fn chains_of(
         &self,
         machine: &Machine,
-        starts: &[u32],
-        next: &ByteSet,
+        inside: &[bool],
+        at_end: &[bool],
+        (starts, next): (&[u32], &ByteSet),
         fuel: &Fuel,
     ) -> Result<Option<Chains>, LexError> {
         // The start is a state of its own, so that the empty text is no chain.
         let mut graph = Graph::default();
         graph.add(false, self.edges(&machine.next[0], 1));
-        for (state, its) in machine.next.iter().enumerate() {
-            graph.add(machine.inside[state], self.edges(its, 1));
+        for (its, &is_inside) in machine.next.iter().zip(inside) {
+            graph.add(is_inside, self.edges(its, 1));
         }
         let inside = graph.into_regex(fuel)?;
         let last = self.last(starts, next, fuel)?;
         let all = Regex::union([inside.clone(), Regex::concat([inside.optional(), last.clone()])]);
-        let is_all = self.is_same(machine, &machine.at_end, &all, fuel)?;
+        let is_all = self.is_same(machine, at_end, &all, fuel)?;
         Ok(is_all.then_some(Chains { inside, last }))
     }
 
@@ -171,36 +254,15 @@ impl Surroundings {
         }
     }
 
-    /// The automaton of all chains; `None` if it is too large, or it depends on more than the first byte what may follow.
-    fn machine(&self, starts: &[u32], next: &ByteSet, fuel: &Fuel) -> Result<Option<Machine>, LexError> {
+    /// The automaton of all chains; `None` if it is too large.
+    fn machine(&self, starts: &[u32], fuel: &Fuel) -> Result<Option<Machine>, LexError> {
         let mut states: Vec<Vec<Item>> = vec![vec![(BETWEEN, Vec::new())]];
         let mut ids: FxHashMap<Vec<Item>, usize> = FxHashMap::from_iter([(states[0].clone(), 0)]);
         let bytes = self.representatives();
         let mut machine = Machine::default();
         while let Some(items) = states.get(machine.next.len()).cloned() {
-            let ends = || items.iter().filter(|item| item.0 == BETWEEN).map(|item| &item.1);
-            let verdicts: Vec<Verdict> = ends()
-                .map(|conditions| {
-                    let its = || conditions.iter().map(|&condition| self.verdict(condition, next));
-                    if its().any(|verdict| verdict == Verdict::Never) {
-                        Verdict::Never
-                    } else if its().all(|verdict| verdict == Verdict::Always) {
-                        Verdict::Always
-                    } else {
-                        Verdict::Depends
-                    }
-                })
-                .collect();
-            let is_inside = verdicts.contains(&Verdict::Always);
-            if !is_inside && verdicts.contains(&Verdict::Depends) {
-                return Ok(None);
-            }
-            machine.inside.push(is_inside);
-            machine
-                .at_end
-                .push(ends().any(|its| {
-                    its.iter().all(|&condition| self.conditions[condition as usize].holds_at_end)
-                }));
+            let ends = items.iter().filter(|item| item.0 == BETWEEN).map(|item| item.1.clone());
+            machine.ends.push(ends.collect());
             let mut row = Vec::with_capacity(bytes.len());
             for &byte in &bytes {
                 fuel.spend(1 + items.len() as u64)?;
