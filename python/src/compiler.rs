@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
 
 use maskwright::json_schema::Status;
-use maskwright::lark::{Indentation, LarkOptions, LexerKind};
+use maskwright::lark::{Indentation, LarkOptions, LexerKind, Tabs};
 use maskwright::{CompileOptions, Error, GrammarSource, Limits};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -20,6 +20,18 @@ use crate::interrupt;
 use crate::schema::{self, SchemaText, TagText};
 use crate::tokenizer::Tokenizer;
 use crate::work::detached;
+
+/// The names of the terminals that make indentation, as `compile_lark` takes them.
+fn names_of_indentation(indentation: &Bound<'_, PyAny>) -> PyResult<Indentation> {
+    type Names = (Vec<String>, String, String, Vec<String>, Vec<String>, u32);
+    let module = indentation.py().import("maskwright._indentation")?;
+    let names: Names = module.call_method1("names", (indentation,))?.extract()?;
+    let mut made = Indentation::python();
+    let tab_len;
+    (made.newline, made.indent, made.dedent, made.open, made.close, tab_len) = names;
+    made.tabs = Tabs::Spaces(tab_len);
+    Ok(made)
+}
 
 /// Ends compilations from another thread: give it to `compile_*` as `cancel`, and call `cancel()`.
 ///
@@ -298,8 +310,9 @@ impl Compiler {
     /// * `lexer`: "contextual" considers only the terminals that the parser can accept at that point, by maximal munch
     ///   and priorities. "basic" considers all terminals, like Lark's basic lexer. "dynamic_complete" uses no lexer:
     ///   the text is split in any way that the rules allow, as with Lark's Earley parser.
-    /// * `indentation`: "python" makes INDENT and DEDENT of the blanks after `_NL`, outside of brackets, as Lark's
-    ///   PythonIndenter does.
+    /// * `indentation`: "python" makes `_INDENT` and `_DEDENT` of the blanks after `_NEWLINE` (or `_NL`), outside of
+    ///   brackets, as Lark's PythonIndenter does. For other names: a dict with some of the keys "newline", "indent",
+    ///   "dedent", "open", "close" (lists of brackets) and "tab_len", or an instance of Lark's Indenter.
     /// * `import_paths`: the folders that imported grammars are looked for in, relative imports too; `common` is built
     ///   in.
     /// * `property_order`, `whitespace`, `max_whitespace` and `numbers`: as for `compile_json_schema`, for the schemas in the grammar.
@@ -317,7 +330,7 @@ impl Compiler {
         grammar: GrammarText,
         start: Text<OfGrammar>,
         lexer: Text<OfCall>,
-        indentation: Option<Text<OfCall>>,
+        indentation: Option<&Bound<'_, PyAny>>,
         import_paths: Vec<FilePath<OfGrammar>>,
         property_order: Text<OfCall>,
         whitespace: Option<Text<OfCall>>,
@@ -335,15 +348,7 @@ impl Compiler {
                 )));
             }
         };
-        let indentation = match indentation.as_deref() {
-            None => None,
-            Some("python") => Some(Indentation::python()),
-            Some(other) => {
-                return Err(PyValueError::new_err(format!(
-                    "indentation is {other:?}, expected \"python\" or None"
-                )));
-            }
-        };
+        let indentation = indentation.map(names_of_indentation).transpose()?;
         let mut options = LarkOptions::default();
         options.start = start.0;
         options.lexer = lexer;

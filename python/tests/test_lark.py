@@ -81,6 +81,83 @@ def test_indentation(compiler):
         compiler.compile_lark(LIST + "_NL: /\\n */\n", lexer="basic", indentation="python")
 
 
+NAMES = {"newline": "_NL", "indent": "_INDENT", "dedent": "_DEDENT"}
+
+
+class Indenter:
+    """What Lark's `Indenter` has."""
+
+    NL_type = "EOL"
+    OPEN_PAREN_types = ("LPAR",)
+    CLOSE_PAREN_types = ("RPAR",)
+    INDENT_type = "IN"
+    DEDENT_type = "OUT"
+    tab_len = 4
+
+
+@pytest.mark.parametrize(
+    ("names", "indentation"),
+    [
+        (NAMES, "python"),
+        (NAMES | {"newline": "_NEWLINE"}, "python"),
+        (NAMES, {}),
+        (NAMES | {"newline": "EOL"}, {"newline": "EOL"}),
+        ({"newline": "EOL", "indent": "IN", "dedent": "OUT"}, {"newline": "EOL", "indent": "IN", "dedent": "OUT", "tab_len": 4}),
+        ({"newline": "EOL", "indent": "IN", "dedent": "OUT"}, Indenter()),
+        ({"newline": "EOL", "indent": "IN", "dedent": "OUT"}, Indenter),
+    ],
+)
+@pytest.mark.parametrize("lexer", ["basic", "contextual"])
+def test_indentation_takes_other_names(compiler, names, indentation, lexer):
+    source = PROGRAM
+    for key, name in NAMES.items():
+        source = source.replace(name, names[key])
+    grammar = compiler.compile_lark(source, lexer=lexer, indentation=indentation)
+    assert accepts(grammar, "a:\n  b\n  c:\n    d(e)\nf\n") and accepts(grammar, "a:\n  d(\ne)\nf\n")
+    assert not accepts(grammar, "a:\nb\n") and not accepts(grammar, "a:\n    b\n  c\n")
+
+
+def test_python_indentation_takes_the_newline_that_rules_use(compiler):
+    source = PROGRAM + "_NEWLINE: /;\\n *%/\n"
+    assert accepts(compiler.compile_lark(source, lexer="basic", indentation="python"), "a:\n  b\nf\n")
+
+
+@pytest.mark.parametrize(
+    ("indentation", "error", "parts"),
+    [
+        ("go", ValueError, ["'go'", "'newline'", "python"]),
+        ({"new_line": "_NL"}, ValueError, ["new_line", "did you mean 'newline'", "tab_len"]),
+        ({"newline": 1}, TypeError, ["newline", "1"]),
+        ({"newline": "\ud800"}, ValueError, ["newline", "surrogate"]),
+        ({"open": "LPAR"}, TypeError, ["open", "list"]),
+        ({"open": [None]}, TypeError, ["open", "None"]),
+        ({"tab_len": 0}, ValueError, ["tab_len", "1 to 1000"]),
+        ({"tab_len": True}, TypeError, ["tab_len"]),
+        (3, TypeError, ["3", "Indenter"]),
+        (type("Half", (), {"NL_type": "A"})(), TypeError, ["lacks", "tab_len"]),
+        ({"newline": "EOL"}, maskwright.GrammarError, ["`EOL`", "`_NL`"]),
+        ({"indent": "IN"}, maskwright.GrammarError, ["`IN`", "the grammar declares `_INDENT`, `_DEDENT`"]),
+    ],
+)
+def test_wrong_names_of_indentation_are_said(compiler, indentation, error, parts):
+    with pytest.raises(error) as raised:
+        compiler.compile_lark(PROGRAM, lexer="basic", indentation=indentation)
+    assert all(part in str(raised.value) for part in parts), str(raised.value)
+
+
+def test_comments_run_to_the_end_of_their_line(compiler, tokenizer):
+    grammar = compiler.compile_lark('start: "a" "b"\n%ignore /;[^\\n]*/\n%ignore /\\s+/', lexer="dynamic_complete")
+    for text in ("a;\nb", ";x\nab;b", "a ;b\n\n;;\n b ;"):
+        assert accepts(grammar, text), text
+    for text in ("a;b", ";ab", "a;xb", "ab;\nb"):
+        assert not accepts(grammar, text), text
+    matcher = maskwright.Matcher(grammar)
+    for text in ("", "a", ";", "b", "\n", "b", ";"):
+        assert matcher.accept_bytes(text)
+        assert allowed(matcher, tokenizer.vocab_size) == brute_force(matcher, tokenizer.vocab_size)
+    assert matcher.is_accepting()
+
+
 def test_imports_come_from_the_import_paths_and_from_common(compiler, tmp_path):
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "words.lark").write_text("WORD: LETTER+\nLETTER: /[a-z]/\n%import .more.DIGIT\n")
@@ -113,8 +190,6 @@ def test_errors_have_their_place(compiler, grammar, parts):
 def test_arguments_are_checked(compiler):
     with pytest.raises(ValueError, match="basic"):
         compiler.compile_lark(LIST, lexer="earley")
-    with pytest.raises(ValueError, match="python"):
-        compiler.compile_lark(LIST, lexer="basic", indentation="go")
     with pytest.raises(maskwright.GrammarError, match="arithmetic, cpp, json, python, smiles, sql"):
         compiler.compile_builtin("cobol")
     with pytest.raises(TypeError):

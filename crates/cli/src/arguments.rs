@@ -4,10 +4,11 @@
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use maskwright::json_schema::Numbers;
-use maskwright::lark::{Indentation, LexerKind};
+use maskwright::lark::{Indentation, LexerKind, Tabs};
 use maskwright_decode::SamplerConfig;
 
 use crate::examples;
@@ -82,8 +83,10 @@ pub(crate) struct GrammarArguments {
     /// How a text is split into the tokens of a Lark grammar [default: contextual]
     #[arg(long, value_name = "HOW", help_heading = "Lark")]
     pub(crate) lexer: Option<LexerArgument>,
-    /// Make indentation part of a Lark grammar
-    #[arg(long, value_name = "OF", help_heading = "Lark")]
+    /// Make indentation part of a Lark grammar. `python`: the blanks after `_NEWLINE` (or `_NL`), outside of brackets, make
+    /// `_INDENT` and `_DEDENT`. For other names, JSON with some of the keys newline, indent, dedent, open, close (lists of
+    /// brackets) and tab_len
+    #[arg(long, value_name = "NAMES", help_heading = "Lark")]
     pub(crate) indentation: Option<IndentationArgument>,
     /// The start rule of a Lark grammar [default: start]
     #[arg(long, value_name = "RULE", help_heading = "Lark")]
@@ -134,18 +137,54 @@ impl From<LexerArgument> for LexerKind {
     }
 }
 
-/// What makes indentation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum IndentationArgument {
-    /// The blanks after `_NL`, outside of brackets, make `_INDENT` and `_DEDENT`
-    Python,
-}
+/// The names of the terminals that make indentation: `python`, or some of them in JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct IndentationArgument(pub(crate) Indentation);
 
-impl From<IndentationArgument> for Indentation {
-    fn from(argument: IndentationArgument) -> Indentation {
-        match argument {
-            IndentationArgument::Python => Indentation::python(),
+impl FromStr for IndentationArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<IndentationArgument, String> {
+        const KEYS: [&str; 6] = ["newline", "indent", "dedent", "open", "close", "tab_len"];
+        let mut names = Indentation::python();
+        if text == "python" {
+            return Ok(IndentationArgument(names));
         }
+        if !text.trim_start().starts_with('{') {
+            let example = r#"{"newline": "_NL", "indent": "_INDENT"}"#;
+            return Err(format!("expected `python`, or names in JSON such as {example}"));
+        }
+        let given: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(text).map_err(|error| error.to_string())?;
+        for (key, value) in given {
+            let name = || {
+                value
+                    .as_str()
+                    .map(str::to_owned)
+                    .ok_or_else(|| format!("{key} is {value}, expected the name of a terminal"))
+            };
+            let brackets = || {
+                let names = value
+                    .as_array()
+                    .and_then(|names| names.iter().map(|name| Some(name.as_str()?.to_owned())).collect());
+                names.ok_or_else(|| format!("{key} is {value}, expected a list of names of terminals"))
+            };
+            match key.as_str() {
+                "newline" => names.newline = vec![name()?],
+                "indent" => names.indent = name()?,
+                "dedent" => names.dedent = name()?,
+                "open" => names.open = brackets()?,
+                "close" => names.close = brackets()?,
+                "tab_len" => {
+                    let width = value.as_u64().filter(|width| (1..=1000).contains(width));
+                    let width =
+                        width.ok_or_else(|| format!("tab_len is {value}, expected 1 to 1000 spaces"))?;
+                    names.tabs = Tabs::Spaces(width as u32);
+                }
+                _ => return Err(format!("no key {key:?}, expected one of {}", KEYS.join(", "))),
+            }
+        }
+        Ok(IndentationArgument(names))
     }
 }
 

@@ -78,7 +78,7 @@ impl Source {
             if let Some(lexer) = arguments.lexer {
                 options.lexer = lexer.into();
             }
-            options.indentation = arguments.indentation.map(Into::into);
+            options.indentation = arguments.indentation.clone().map(|names| names.0);
             options.schemas.whitespace = whitespace(arguments)?;
             options.schemas.numbers = arguments.numbers.into();
             options.import_paths = arguments.import_path.clone();

@@ -60,6 +60,22 @@ fn lark_files_are_read_with_their_imports() {
     maskwright(&[&blocks[..], &["a:\n  b\n  c\nd\n"]].concat()).exits(0);
     maskwright(&[&blocks[..], &["a:\nb\n"]].concat()).exits(1);
     maskwright(&[&blocks[..], &["a:\n  b\n c\n"]].concat()).exits(1).says(&["the text:3:2", "expected ["]);
+
+    let named = file(
+        "named.lark",
+        "start: (EOL | line)*\nline: NAME \":\" EOL IN line+ OUT | NAME EOL\nNAME: /[a-z]+/\n\
+         EOL: /(\\r?\\n[\\t ]*)+/\n%declare IN OUT\n",
+    );
+    let indented = |names: &str| {
+        maskwright(&["check", "--lark", &named, "--indentation", names, "--text", "a:\n  b\n  c\nd\n"])
+    };
+    indented(r#"{"newline": "EOL", "indent": "IN", "dedent": "OUT", "tab_len": 4}"#).exits(0);
+    indented("python").exits(2).says(&["`_NEWLINE` or `_NL`", "`EOL`"]);
+    indented(r#"{"new": "EOL"}"#)
+        .exits(2)
+        .says(&["\"new\"", "newline, indent, dedent, open, close, tab_len"]);
+    indented(r#"{"open": "LPAR"}"#).exits(2).says(&["open is", "a list"]);
+    indented("go").exits(2).says(&["expected `python`", "JSON"]);
 }
 
 #[test]

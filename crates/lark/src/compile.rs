@@ -1,15 +1,14 @@
 //! The whole way from a source text to a lexed grammar: the passes in their order.
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{
-    ExprId, GrammarBuilder, Layout, LexedGrammar, RuleId, TerminalFacts, TerminalId, reduce,
-};
+use maskwright_grammar::{ExprId, GrammarBuilder, LexedGrammar, RuleId, TerminalFacts, TerminalId, reduce};
 use maskwright_lexing::{Flags, LarkTerminal, Pattern, TerminalSet, ignored_keywords, lark_order};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::config::{Indentation, LarkConfig, LarkGrammar, LexerKind};
+use crate::config::{LarkConfig, LarkGrammar, LexerKind};
 use crate::definitions::{Definitions, load};
 use crate::error::{Fault, LarkError};
+use crate::indentation::{layout, newline};
 use crate::over_bytes::over_bytes;
 use crate::rules::{RuleExpr, Rules, translate};
 use crate::source::{Sources, Span, TOP};
@@ -56,7 +55,12 @@ fn compile(sources: &mut Sources, config: &LarkConfig<'_>, fuel: &Fuel) -> Resul
         return Err(Fault::new(TOP, "indentation without a lexer")
             .with_hint("use the basic or contextual lexer: they make tokens of indentation"));
     }
-    let kept = kept_terminals(&rules, &definitions, start, config.indentation.as_ref());
+    let mut kept = kept_terminals(&rules, &definitions, start);
+    let newline =
+        config.indentation.as_ref().and_then(|indentation| newline(&indentation.newline, &rules, &kept));
+    if let Some(at) = newline {
+        kept[at] = true;
+    }
     let mut terminals = terminals(&rules.terminals, &kept, &definitions, fuel)?;
     let n_defined = terminals.terminals.len();
     let names: FxHashSet<&str> = definitions.ignored.iter().map(|(name, _)| name.as_str()).collect();
@@ -72,7 +76,10 @@ fn compile(sources: &mut Sources, config: &LarkConfig<'_>, fuel: &Fuel) -> Resul
     let defined = terminals[..n_defined].iter().enumerate();
     let ids: FxHashMap<&str, usize> = defined.map(|(id, terminal)| (terminal.name.as_str(), id)).collect();
     let indentation = match &config.indentation {
-        Some(indentation) => Some(layout(indentation, &ids, &rules.declared, terminals.len())?),
+        Some(indentation) => {
+            let newline = newline.and_then(|at| ids.get(rules.terminals[at].name.as_str()).copied());
+            Some(layout(indentation, newline, &ids, &terminals, &rules.declared)?)
+        }
         None => None,
     };
     let names: Vec<&str> = terminals
@@ -162,19 +169,13 @@ fn check_start(
     }
 }
 
-/// The terminals of the lexer: what is used, what is ignored, what makes indentation.
-fn kept_terminals(
-    rules: &Rules,
-    definitions: &Definitions,
-    start: usize,
-    indentation: Option<&Indentation>,
-) -> Vec<bool> {
+/// The terminals of the lexer: what is used and what is ignored.
+fn kept_terminals(rules: &Rules, definitions: &Definitions, start: usize) -> Vec<bool> {
     let mut kept = used_terminals(rules, start);
     let mut ids: FxHashMap<&str, usize> = FxHashMap::default();
     ids.extend(rules.terminals.iter().enumerate().map(|(at, terminal)| (terminal.name.as_str(), at)));
-    let always = indentation.map(|indentation| indentation.newline.as_str());
-    for name in definitions.ignored.iter().map(|(name, _)| name.as_str()).chain(always) {
-        if let Some(&at) = ids.get(name) {
+    for (name, _) in &definitions.ignored {
+        if let Some(&at) = ids.get(name.as_str()) {
             kept[at] = true;
         }
     }
@@ -283,42 +284,6 @@ fn add_token_sets(terminals: &mut Terminals, rules: &Rules, kept: &[bool]) -> Ve
         })
     });
     sets.collect()
-}
-
-fn layout(
-    indentation: &Indentation,
-    ids: &FxHashMap<&str, usize>,
-    declared: &[String],
-    n_terminals: usize,
-) -> Result<Layout, Fault> {
-    let lexed = |name: &str| ids.get(name).map(|&id| TerminalId::from_index(id));
-    let made = |name: &str| {
-        let at = declared.iter().position(|declared| declared == name).ok_or_else(|| {
-            Fault::new(TOP, format!("indentation needs the terminal `{name}`, which is not declared"))
-                .with_hint(format!("add `%declare {} {}`", indentation.indent, indentation.dedent))
-        })?;
-        Ok(TerminalId::from_index(n_terminals + at))
-    };
-    let newline = lexed(&indentation.newline).ok_or_else(|| {
-        Fault::new(
-            TOP,
-            format!("indentation needs the terminal `{}`, which is not defined", indentation.newline),
-        )
-        .suggesting(&indentation.newline, ids.keys().copied())
-    })?;
-    let brackets = |names: &[String]| {
-        let mut brackets: Vec<TerminalId> = names.iter().filter_map(|name| lexed(name)).collect();
-        brackets.sort_unstable();
-        brackets
-    };
-    Ok(Layout {
-        newline,
-        indent: made(&indentation.indent)?,
-        dedent: made(&indentation.dedent)?,
-        open: brackets(&indentation.open),
-        close: brackets(&indentation.close),
-        tabs: indentation.tabs,
-    })
 }
 
 /// Makes the grammar of the rules that the start rule leads to.

@@ -27,11 +27,9 @@ pub enum LexerKind {
     /// it can be split in any way into words of terminals, and of ignored terminals between them, that the rules derive. A
     /// word of a terminal is the match that Python's `re` finds for it at that place, where assertions (`\b`, `(?!...)`,
     /// `$`) see the whole text. As in Lark, every prefix of that match is tried too, as a text of its own, and what the
-    /// pattern matches there is also a word. A grammar whose assertions exceed the limits is refused.
+    /// pattern matches there is also a word. A word of an ignored terminal is the match alone: a comment `/;[^\n]*/` runs to
+    /// the end of its line. A grammar whose words depend on the text around them beyond the limits is refused.
     /// Priorities have no effect, indentation is refused. JSON Schemas in a grammar (`%json`) need it.
-    ///
-    /// (Lark takes of ignored text only what a pattern matches first, so with `%ignore /a+/` it refuses what needs some
-    /// of several `a`s; here any of its words may be ignored.)
     DynamicComplete,
 }
 
@@ -43,13 +41,14 @@ pub enum LexerKind {
 /// ```
 /// use maskwright_lark::{Indentation, Tabs};
 /// let python = Indentation::python();
-/// assert_eq!((python.newline.as_str(), python.tabs), ("_NL", Tabs::Spaces(8)));
+/// assert_eq!((python.newline, python.tabs), (vec!["_NEWLINE".to_owned(), "_NL".to_owned()], Tabs::Spaces(8)));
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Indentation {
-    /// The terminal of the end of a line and the blanks after it.
-    pub newline: String,
+    /// The terminal of the end of a line and the blanks after it: the first of these that the rules use, or else the first one
+    /// that the grammar defines.
+    pub newline: Vec<String>,
     /// The declared terminal of a block's start.
     pub indent: String,
     /// The declared terminal of a block's end.
@@ -63,15 +62,16 @@ pub struct Indentation {
 }
 
 impl Indentation {
-    /// Python's, by the names that grammars for Lark use: `_NL`, `_INDENT`, `_DEDENT`, and `(`, `[`, `{`.
+    /// Python's, by the names that grammars for Lark use: those of Lark's `PythonIndenter` (`_NEWLINE`, `_INDENT`, `_DEDENT`, and
+    /// the names that Lark gives to `(`, `[`, `{`), and the older `_NL`.
     pub fn python() -> Indentation {
-        let names = |names: [&str; 3]| names.map(str::to_owned).to_vec();
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         Indentation {
-            newline: "_NL".to_owned(),
+            newline: names(&["_NEWLINE", "_NL"]),
             indent: "_INDENT".to_owned(),
             dedent: "_DEDENT".to_owned(),
-            open: names(["LPAR", "LSQB", "LBRACE"]),
-            close: names(["RPAR", "RSQB", "RBRACE"]),
+            open: names(&["LPAR", "LSQB", "LBRACE"]),
+            close: names(&["RPAR", "RSQB", "RBRACE"]),
             tabs: Tabs::Spaces(8),
         }
     }

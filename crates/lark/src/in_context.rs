@@ -35,20 +35,36 @@ pub(crate) enum Unmade {
 pub(crate) const OTHER_LEXERS: &str =
     "leave the assertion out, or use the lexer \"contextual\" or \"basic\", which know where each token ends";
 
+/// A terminal whose words depend on the text around them.
+#[derive(Clone, Copy)]
+pub(crate) struct Looking<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) span: Span,
+    /// Whether that is because it is ignored, and must end where its pattern's match ends.
+    pub(crate) is_ignored: bool,
+}
+
 impl Unmade {
     /// The error, told of the `first` terminal that looks around itself, if there is one.
-    pub(crate) fn located(self, first: Option<(&str, Span)>) -> Fault {
+    pub(crate) fn located(self, first: Option<Looking<'_>>) -> Fault {
         let (message, is_cancelled, is_limit) = match self {
             Unmade::Lex(error) => (error.to_string(), error.is_cancelled(), error.is_limit()),
             Unmade::Limit(message) => (message, false, true),
         };
-        let Some((name, span)) = first else {
+        let Some(Looking { name, span, is_ignored }) = first else {
             return Fault::caused(TOP, message, is_cancelled, is_limit);
         };
+        let (what, hint) = if is_ignored {
+            let hint =
+                "use the lexer \"contextual\" or \"basic\", or a pattern of which no word begins another one";
+            ("is ignored as far as it matches, which the text after it decides", hint)
+        } else {
+            ("looks at the text around it", OTHER_LEXERS)
+        };
         let message = format!(
-            "`{name}` looks at the text around it, and the lexer \"dynamic_complete\" cannot keep track of that: {message}"
+            "`{name}` {what}, and the lexer \"dynamic_complete\" cannot keep track of that: {message}"
         );
-        Fault::caused(span, message, is_cancelled, is_limit).with_hint(OTHER_LEXERS)
+        Fault::caused(span, message, is_cancelled, is_limit).with_hint(hint)
     }
 }
 

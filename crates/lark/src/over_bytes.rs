@@ -1,18 +1,21 @@
 //! Grammars without a lexer: every terminal is the language of its words, and ignored text may stand around each.
 //!
-//! (The words of a terminal with assertions may depend on the text around it: see [`crate::in_context`].)
+//! The words of a terminal with assertions may depend on the text around it, and so do ignored words, which end only where the
+//! pattern's match ends: see [`crate::in_context`]. Where the first byte after an ignored text decides, and alike for all words
+//! of the rules, ignored texts are plain languages instead ([`Surroundings::chains`]): blanks and comments usually are.
 //!
 //! What Lark's Earley parser decides with `lexer="dynamic_complete"`, which tries every way to split a text. JSON Schemas
 //! are parts of such a grammar like any other rule.
 
-use maskwright_automata::{Fuel, FuelError, Node, Regex};
-use maskwright_grammar::{ExprId, Grammar, GrammarBuilder, LexedGrammar, Mark};
+use maskwright_automata::{ByteSet, Fuel, FuelError, Node, Regex};
+use maskwright_grammar::{ExprId, Grammar, GrammarBuilder, LexedGrammar, Mark, TerminalId};
 use maskwright_json_schema::{SchemaConfig, SchemaError, compile_str};
-use maskwright_lexing::{LarkTerminal, LexError, Pattern, Surroundings, Words};
+use maskwright_lexing::{Chains, Counting, LarkTerminal, LexError, Pattern, Surroundings, Words};
 use rustc_hash::FxHashMap;
 
 use crate::error::Fault;
-use crate::in_context::{OTHER_LEXERS, in_context};
+use crate::first_bytes::{first_bytes, terminals_in_use};
+use crate::in_context::{Looking, OTHER_LEXERS, in_context};
 use crate::rules::NestedSchema;
 use crate::source::{Span, TOP};
 
@@ -30,12 +33,12 @@ pub(crate) fn over_bytes(
     fuel: &Fuel,
 ) -> Result<Grammar, Fault> {
     let out_of_fuel = |error| Fault::fuel(TOP, error);
-    let (surroundings, languages) = looking(&lexed.terminals, spans, fuel)?;
-    let first = languages.iter().position(|words| matches!(words, Words::Looking(_)));
-    let first = first.map(|id| (lexed.terminals[id].name.as_str(), spans[id]));
+    let schemas: Vec<Grammar> =
+        schemas.iter().map(|schema| texts(schema, config, fuel)).collect::<Result<_, _>>()?;
+    let Read { surroundings, languages, ignored, first } = read(lexed, spans, &schemas, fuel)?;
     let mut symbols = Symbols::default();
     let start = symbols.builder.declare("start");
-    let ignored = symbols.ignored(lexed.ignored.iter().map(|id| &languages[id.index()]));
+    let (ignored, last) = symbols.ignored(ignored);
     let mut words: Vec<ExprId> = languages
         .into_iter()
         .map(|language| {
@@ -44,52 +47,133 @@ pub(crate) fn over_bytes(
         })
         .collect();
     words.resize(lexed.n_terminals() - schemas.len(), symbols.builder.never());
-    for schema in schemas {
-        let texts = texts(schema, config, fuel)?;
-        let value = symbols.embed(&texts, fuel).map_err(out_of_fuel)?;
+    for schema in &schemas {
+        let value = symbols.embed(schema, fuel).map_err(out_of_fuel)?;
         words.push(symbols.builder.seq(&[value, ignored]));
     }
     let rules = symbols.builder.embed(&lexed.rules, fuel, |_, terminal| words[terminal.index()]);
-    let body = symbols.builder.seq(&[ignored, rules.map_err(out_of_fuel)?]);
+    let body = symbols.builder.seq(&[ignored, rules.map_err(out_of_fuel)?, last]);
     symbols.builder.define(start, body);
     let grammar = symbols.builder.finish(start).expect("its rules are those of finished grammars");
     in_context(&grammar, &symbols.languages, surroundings, fuel).map_err(|unmade| unmade.located(first))
 }
 
-/// The words of `terminals`, and what those of them that may look around themselves demand of the texts around them.
-fn looking(
-    terminals: &[LarkTerminal],
+/// What terminals read.
+struct Read<'a> {
+    /// What words demand of the texts around them.
+    surroundings: Surroundings,
+    /// By terminal, the words that rules read; none for a terminal that no rule uses.
+    languages: Vec<Words>,
+    ignored: Ignored,
+    /// A terminal whose words depend on the text around them, for messages.
+    first: Option<Looking<'a>>,
+}
+
+/// What is ignored.
+enum Ignored {
+    /// The same texts everywhere, and some more at the end of the text.
+    Chains(Chains),
+    /// Words of this, or nothing.
+    Chain(Words),
+    /// Any number of words of these.
+    Words(Vec<Words>),
+}
+
+/// What `lexed` reads between and around the words of its rules, and these words.
+fn read<'a>(
+    lexed: &'a LexedGrammar<LarkTerminal>,
     spans: &[Span],
+    schemas: &[Grammar],
     fuel: &Fuel,
-) -> Result<(Surroundings, Vec<Words>), Fault> {
+) -> Result<Read<'a>, Fault> {
+    let terminals = &lexed.terminals;
+    let place = |id: usize| Looking { name: &terminals[id].name, span: spans[id], is_ignored: false };
     let unreadable = |error: LexError, id: usize| {
-        let (name, span) = (&terminals[id].name, spans[id]);
-        let message = format!("the words of `{name}`: {error}");
-        let fault = Fault::caused(span, message, error.is_cancelled(), error.is_limit());
+        let message = format!("the words of `{}`: {error}", terminals[id].name);
+        let fault = Fault::caused(spans[id], message, error.is_cancelled(), error.is_limit());
         if terminals[id].pattern.has_look() { fault.with_hint(OTHER_LEXERS) } else { fault }
     };
-    let looking: Vec<usize> = (0..terminals.len()).filter(|&id| terminals[id].pattern.has_look()).collect();
-    let patterns: Vec<&Pattern> = looking.iter().map(|&id| &terminals[id].pattern).collect();
-    let surroundings = Surroundings::new(&patterns, fuel).map_err(|error| {
-        // Where nothing looks around itself, only the fuel can run out, or the caller cancel.
-        match looking.get(error.terminal_id().map_or(0, |at| at as usize)) {
-            Some(&id) => unreadable(error, id),
-            None => Fault::caused(TOP, error.to_string(), error.is_cancelled(), error.is_limit()),
-        }
-    })?;
-    let words = |(id, terminal): (usize, &LarkTerminal)| {
-        let words = match looking.binary_search(&id) {
-            Err(_) => terminal.pattern.words(id as u32, fuel).map(Words::Plain),
-            Ok(at) => {
-                let at = at as u32;
-                let own = surroundings.own_words(at, fuel);
-                own.map(|own| own.map_or(Words::Looking(at), Words::Plain))
+    let observed = |ids: &[(usize, Counting)]| {
+        let patterns: Vec<(&Pattern, Counting)> =
+            ids.iter().map(|&(id, counting)| (&terminals[id].pattern, counting)).collect();
+        Surroundings::new(&patterns, fuel).map_err(|error| {
+            // Without patterns, only the fuel can run out, or the caller cancel.
+            match ids.get(error.terminal_id().map_or(0, |at| at as usize)) {
+                Some(&(id, _)) => unreadable(error, id),
+                None => Fault::caused(TOP, error.to_string(), error.is_cancelled(), error.is_limit()),
             }
-        };
-        words.map_err(|error| unreadable(error, id))
+        })
     };
-    let languages = terminals.iter().enumerate().map(words).collect::<Result<_, _>>()?;
-    Ok((surroundings, languages))
+    let in_use = terminals_in_use(&lexed.rules);
+    let in_use = |id: usize| in_use.contains(&TerminalId::from_index(id));
+    let mut next = ByteSet::EMPTY;
+    for terminal in (0..terminals.len()).filter(|&id| in_use(id)) {
+        next = next.union(&terminals[terminal].pattern.first_bytes());
+    }
+    for schema in schemas {
+        let first = first_bytes(schema, fuel);
+        next = next.union(&first.map_err(|error| {
+            Fault::caused(TOP, error.to_string(), error.is_cancelled(), error.is_limit())
+        })?);
+    }
+    let ignored: Vec<(usize, Counting)> =
+        lexed.ignored.iter().map(|id| (id.index(), Counting::Match)).collect();
+    let mut plain = Some(Vec::new());
+    for &(id, _) in &ignored {
+        if terminals[id].pattern.has_look() {
+            plain = None;
+        }
+        if let Some(plain) = &mut plain {
+            let words = terminals[id].pattern.words(id as u32, fuel);
+            plain.push(words.map_err(|error| unreadable(error, id))?);
+        }
+    }
+    let plain = plain.map(|words| Regex::union(words).plus());
+    let chains = observed(&ignored)?.chains(&next, plain.as_ref(), fuel);
+    let chains = chains
+        .map_err(|error| Fault::caused(TOP, error.to_string(), error.is_cancelled(), error.is_limit()))?;
+
+    let mut looking: Vec<(usize, Counting)> = (0..terminals.len())
+        .filter(|&id| in_use(id) && terminals[id].pattern.has_look())
+        .map(|id| (id, Counting::Prefixes))
+        .collect();
+    let n_looking = looking.len();
+    if chains.is_none() {
+        looking.extend(&ignored);
+    }
+    let mut surroundings = observed(&looking)?;
+    let chain = if chains.is_none() {
+        let chain = surroundings.add_chain(n_looking..looking.len(), &next, fuel);
+        chain
+            .map_err(|error| Fault::caused(TOP, error.to_string(), error.is_cancelled(), error.is_limit()))?
+    } else {
+        None
+    };
+    let words_of = |at: usize| {
+        let own =
+            surroundings.own_words(at as u32, fuel).map_err(|error| unreadable(error, looking[at].0))?;
+        Ok(own.map_or(Words::Looking(at as u32), Words::Plain))
+    };
+    let words = |id: usize| match looking[..n_looking].binary_search_by_key(&id, |&(id, _)| id) {
+        _ if !in_use(id) => Ok(Words::Plain(Regex::empty())),
+        Ok(at) => words_of(at),
+        Err(_) => {
+            let words = terminals[id].pattern.words(id as u32, fuel);
+            words.map(Words::Plain).map_err(|error| unreadable(error, id))
+        }
+    };
+    let languages: Vec<Words> = (0..terminals.len()).map(words).collect::<Result<_, _>>()?;
+    let first = languages.iter().position(|words| matches!(words, Words::Looking(_))).map(place);
+    let first = first.or_else(|| {
+        let id = ignored.first().filter(|_| chains.is_none())?.0;
+        Some(Looking { is_ignored: true, ..place(id) })
+    });
+    let ignored = match (chains, chain) {
+        (Some(chains), _) => Ignored::Chains(chains),
+        (None, Some(chain)) => Ignored::Chain(Words::Looking(chain)),
+        (None, None) => Ignored::Words((n_looking..looking.len()).map(words_of).collect::<Result<_, _>>()?),
+    };
+    Ok(Read { surroundings, languages, ignored, first })
 }
 
 /// A grammar whose terminals are names of languages.
@@ -119,23 +203,34 @@ impl Symbols {
         terminal
     }
 
-    /// Any number of ignored words.
-    fn ignored<'a>(&mut self, ignored: impl Iterator<Item = &'a Words>) -> ExprId {
-        let (mut plain, mut looking) = (Vec::new(), Vec::new());
-        for language in ignored {
-            match language {
-                Words::Plain(words) => plain.push(words.clone()),
-                Words::Looking(_) => looking.push(self.terminal(language.clone())),
+    /// Any number of ignored words, and what else is ignored at the end of the text.
+    fn ignored(&mut self, ignored: Ignored) -> (ExprId, ExprId) {
+        match ignored {
+            Ignored::Chains(Chains { inside, last }) => {
+                let [inside, last] = [inside, last].map(|words| {
+                    let words = self.terminal(Words::Plain(words));
+                    self.builder.optional(words)
+                });
+                (inside, last)
+            }
+            Ignored::Chain(words) => {
+                let words = self.terminal(words);
+                (self.builder.optional(words), self.builder.epsilon())
+            }
+            Ignored::Words(languages) => {
+                let (mut plain, mut words) = (Vec::new(), Vec::new());
+                for language in languages {
+                    match language {
+                        Words::Plain(regex) => plain.push(regex),
+                        Words::Looking(_) => words.push(self.terminal(language)),
+                    }
+                }
+                // One terminal for all that is ignored in a row: what follows a word is the same everywhere.
+                words.push(self.terminal(Words::Plain(Regex::union(plain).plus())));
+                let word = self.builder.alt(&words);
+                (self.builder.repeat(word, 0, None), self.builder.epsilon())
             }
         }
-        // One terminal for all that is ignored in a row: what follows a word is the same everywhere.
-        let plain = self.terminal(Words::Plain(Regex::union(plain).plus()));
-        if looking.is_empty() {
-            return self.builder.optional(plain);
-        }
-        looking.push(plain);
-        let ignored = self.builder.alt(&looking);
-        self.builder.repeat(ignored, 0, None)
     }
 
     fn embed(&mut self, grammar: &Grammar, fuel: &Fuel) -> Result<ExprId, FuelError> {

@@ -94,7 +94,12 @@ fn what_errors_look_like() {
         writeln!(rendered, "{}\n", refuse(source)).unwrap();
     }
     let config = LarkConfig { indentation: Some(Indentation::python()), ..LarkConfig::default() };
-    for source in ["start: _NL\n_NL: \"\\n\"\n", "start: _INDENT _DEDENT\n%declare _INDENT _DEDENT\n"] {
+    for source in [
+        "start: _NL\n_NL: \"\\n\"\n",
+        "start: _NL\n_NL: \"\\n\"\n%declare INDENT DEDENT\n",
+        "start: _INDENT _DEDENT\n%declare _INDENT _DEDENT\n",
+        "start: EOL LINES /\\n/\nEOL: /\\r?\\n/\nLINES: (\"\\n\" \" \"*)+\n%declare _INDENT _DEDENT\n",
+    ] {
         let error = parse_lark(source, "test.lark", &config, &Fuel::new(1 << 20)).unwrap_err();
         writeln!(rendered, "{error}\n").unwrap();
     }

@@ -1,6 +1,6 @@
 //! Grammars without a lexer against their definition: a text is in the language iff it splits, in any way, into words of
 //! terminals and of ignored ones that the rules derive. Which words a terminal has at a place of the text is what Lark asks of
-//! Python's `re` there, so that assertions see the text around a word.
+//! Python's `re` there, so that assertions see the text around a word. An ignored terminal has one word there at most: its match.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
@@ -61,8 +61,9 @@ impl Definition<'_> {
         let mut work = vec![at];
         while let Some(from) = work.pop() {
             for id in &self.grammar.lexed.ignored {
-                let words = (from + 1..=self.text.len()).filter(|&to| self.is_word(id.index(), from, to));
-                work.extend(words.filter(|&to| ends.insert(to)));
+                let pattern = &self.grammar.lexed.terminals[id.index()].pattern;
+                let end = find_prefix(pattern, self.text, from, &Fuel::unlimited()).unwrap();
+                work.extend(end.filter(|&to| ends.insert(to)));
             }
         }
         ends
@@ -156,6 +157,27 @@ fn expression() -> impl Strategy<Value = String> {
     })
 }
 
+/// Patterns that are ignored: whether their words can be cut short, go on, or see what stands around them.
+const IGNORED: &[&str] = &[
+    "\"z\"",
+    "/zy*/",
+    "/z+/",
+    "/z[^y]*/",
+    "/z+?y?/",
+    "/z|zy/",
+    "/zy|z/",
+    "/z.*?y/",
+    "/zx?y?/",
+    "/z+(?=x)/",
+    "/(?<=x)z+/",
+    "/z(?!x)|x/",
+    "/[yz]+/",
+    "/(?<![xz])z/",
+    "/z.*$/",
+    "A",
+    "B",
+];
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
@@ -163,9 +185,9 @@ proptest! {
     fn texts_are_those_of_the_definition(
         start in expression(),
         other in expression(),
-        ignored in prop::option::of(prop::sample::select(vec!["\"z\"", "/zy*/", "/z+/", "A"])),
+        ignored in prop::collection::vec(prop::sample::select(IGNORED.to_vec()), 0..3),
     ) {
-        let ignored = ignored.map_or_else(String::new, |ignored| format!("%ignore {ignored}\n"));
+        let ignored: String = ignored.iter().map(|ignored| format!("%ignore {ignored}\n")).collect();
         let source = format!("start: {start}\nother: \"y\" | {other}\nA: /x+/\nB: /(x|xy)+?y?/\n{ignored}");
         let Ok(grammar) = read(&source) else { return Err(TestCaseError::reject("not taken")) };
         let oracle = Oracle::new(grammar.over_bytes.as_ref().unwrap());
@@ -176,14 +198,16 @@ proptest! {
     }
 }
 
-/// Grammars, and the texts over x, y and z of at most four letters that Lark 1.3 accepts with `parser="earley",
+/// Grammars, and the texts over x, y and z of at most four letters that Lark 1.3.1 accepts with `parser="earley",
 /// lexer="dynamic_complete"`.
 #[test]
 fn texts_are_those_that_lark_accepts() {
-    let recorded = std::fs::read_to_string(common::testdata().join("dynamic_complete.json")).unwrap();
-    let recorded: Vec<Value> = serde_json::from_str(&recorded).unwrap();
-    assert!(recorded.len() >= 60);
-    for case in &recorded {
+    let recorded = ["dynamic_complete.json", "ignored_matches.json"].map(|name| {
+        let recorded = std::fs::read_to_string(common::testdata().join(name)).unwrap();
+        serde_json::from_str::<Vec<Value>>(&recorded).unwrap()
+    });
+    assert!(recorded.iter().all(|recorded| recorded.len() >= 60));
+    for case in recorded.iter().flatten() {
         let source = case["source"].as_str().unwrap();
         let accepted: BTreeSet<&str> =
             case["accepted"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
@@ -242,6 +266,88 @@ fn what_is_wrong_with_a_schema_is_said_where_it_stands() {
     }
 }
 
+/// By grammar, texts that are in its language, and texts that are not.
+#[test]
+fn ignored_words_end_where_their_match_ends() {
+    let cases: Vec<Value> =
+        serde_json::from_str(&std::fs::read_to_string(common::testdata().join("ignored_ends.json")).unwrap())
+            .unwrap();
+    let mut n_judged = 0;
+    for case in &cases {
+        let source = case["source"].as_str().unwrap();
+        let grammar = read(source).unwrap();
+        let oracle = Oracle::new(grammar.over_bytes.as_ref().unwrap());
+        for (key, is_word) in [("accepted", true), ("refused", false)] {
+            for text in case[key].as_array().unwrap() {
+                let text = text.as_str().unwrap();
+                assert_eq!(oracle.is_word(text.as_bytes()), is_word, "{text:?} of {source}");
+                n_judged += 1;
+            }
+        }
+    }
+    assert!(n_judged >= 60);
+}
+
+#[test]
+fn ignored_texts_that_need_no_context_stay_one_terminal() {
+    let n_terminals = |ignored: &str| {
+        let grammar = read(&format!("start: (\"a\" | B)+ \"c\"\nB: /b+/\n{ignored}")).unwrap();
+        grammar.over_bytes.unwrap().terminals().len()
+    };
+    let with_blanks = n_terminals("%ignore /[ \t]+/\n%ignore /\\n/");
+    assert_eq!(n_terminals("") + 1, with_blanks);
+    assert_eq!(n_terminals("%ignore /\\s+/\n%ignore /\\/\\*.*?\\*\\//s\n"), with_blanks);
+    let with_comments = n_terminals("%ignore /\\s+/\n%ignore /#[^\\n]*/\n");
+    assert_eq!(with_comments, with_blanks + 1, "a comment at the end of the text is another terminal");
+}
+
+/// With `text`, blanks can be read by a rule or ignored, and what is ignored depends on the text after it.
+#[test]
+fn ignored_text_around_a_schema_ends_where_its_match_ends() {
+    for text in ["", "TEXT: /[ t]+/"] {
+        let rule = if text.is_empty() { "" } else { " | TEXT" };
+        let source = format!(
+            "start: \"x\" %json {{\"type\": [\"integer\", \"object\"]}} (\"y\"{rule})\n{text}\n%ignore /#[^\\n]*/\n%ignore /\\s+/"
+        );
+        let grammar = read(&source).unwrap();
+        let oracle = Oracle::new(grammar.over_bytes.as_ref().unwrap());
+        for text in ["x1y", "x 1#y\ny", "#\nx#x\n 1 #2\n#3\n y#", "x {\"a\": [1]}#\n\ty \n#"] {
+            assert!(oracle.is_word(text.as_bytes()), "{text:?} of {source}");
+        }
+        for text in ["x1#y", "x#1y", "#x1y", "x 1#\n# y", "x {}# y"] {
+            assert!(!oracle.is_word(text.as_bytes()), "{text:?} of {source}");
+        }
+        let has_text = !text.is_empty();
+        for (text, is_word) in [
+            ("x1 t", has_text),
+            ("x1 ", has_text),
+            ("x1#\n t", has_text),
+            ("x1t #\n", has_text),
+            ("x1#\n ", false),
+        ] {
+            assert_eq!(oracle.is_word(text.as_bytes()), is_word, "{text:?} of {source}");
+        }
+    }
+}
+
+#[test]
+fn tokens_by_name_may_follow_ignored_text() {
+    for source in [
+        "start: TEXT <[5]> \"b\"\nTEXT: /[a ]+/\n%ignore / +/",
+        "start: A <[5]> \"b\"\nA: /a(?!b)/\n%ignore \" \"",
+    ] {
+        let grammar = read(source).unwrap().over_bytes.unwrap();
+        let words = grammar.terminals().iter().filter_map(maskwright_automata::Regex::as_literal);
+        let token = words.into_iter().find(|word| word.first() == Some(&0xFF)).unwrap();
+        let oracle = Oracle::new(&grammar);
+        for (before, after) in [("a", "b"), ("a ", "b"), ("a", " b")] {
+            let text = [before.as_bytes(), &token, after.as_bytes()].concat();
+            assert!(oracle.is_word(&text), "{before:?} {after:?} of {source}");
+        }
+        assert!(!oracle.is_word(b"ab") && !oracle.is_word(&token));
+    }
+}
+
 #[test]
 fn hostile_surroundings_end_in_a_limit() {
     let long = |n: usize| format!("start: {} A B\nA: /a(?!b)/\nB: /[bc]/", "\"x\" ".repeat(n));
@@ -254,6 +360,8 @@ fn hostile_surroundings_end_in_a_limit() {
         "start: A+\nA: /(?:a|b)*?a(?!(?:a|b){18}c)/".to_owned(),
         "start: A+\nA: /(?<=a(?:a|b){18})b|a/".to_owned(),
         "start: A+ \"c\"\nA: /(?:(?!(?:a|b)*a(?:a|b){9}c).)+?b/".to_owned(),
+        "start: /[ab]/+\n%ignore /(?:a|b)*a(?:a|b){12}/".to_owned(),
+        "start: /[ab]/+\n%ignore /(?:a(?:a|b){14}c|a)/\n%ignore /b(?:a|b){14}c|b/".to_owned(),
     ];
     let config = LarkConfig { lexer: LexerKind::DynamicComplete, ..LarkConfig::default() };
     for source in hostile {
@@ -267,8 +375,12 @@ fn hostile_surroundings_end_in_a_limit() {
 #[test]
 fn fuel_ends_the_work_anywhere() {
     let config = LarkConfig { lexer: LexerKind::DynamicComplete, ..LarkConfig::default() };
-    let sources =
-        ["start: \"a\" b\nb: \"c\" start?", "start: A+ \"b\" \"c\"?\nA: /a(?!b)|(?<=a)b/\n%ignore \" \""];
+    let sources = [
+        "start: \"a\" b\nb: \"c\" start?",
+        "start: A+ \"b\" \"c\"?\nA: /a(?!b)|(?<=a)b/\n%ignore \" \"",
+        "start: \"a\"+ %json {}\n%ignore /#[^\\n]*/\n%ignore /\\s+/",
+        "start: \"a\"+ \" b\"\n%ignore /a?\\s+/",
+    ];
     for source in sources {
         let needed = Fuel::new(1 << 22);
         parse_lark(source, "test.lark", &config, &needed).unwrap();

@@ -40,6 +40,6 @@ pub use lark::{LarkTerminal, ignored_keywords, lark_contextual_terminals, lark_o
 pub use lexer::{LexState, Lexer, LexerLimits};
 pub use pattern::{Pattern, PatternNode};
 pub use python::{Flags, literal_ignoring_case, parse_python};
-pub use surroundings::{Context, Surroundings, Words};
+pub use surroundings::{Chains, Context, Counting, Surroundings, Words};
 pub use terminal::{Accept, Choice, Discipline, Keyword, LexerTerminal, TerminalSet};
 pub use tokenize::{Token, tokenize};

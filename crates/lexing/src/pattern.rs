@@ -211,6 +211,37 @@ impl Pattern {
             }
     }
 
+    /// The bytes that a match can begin with, and maybe more: assertions are taken to hold. O(pattern).
+    ///
+    /// ```
+    /// use maskwright_automata::Fuel;
+    /// use maskwright_lexing::{Flags, parse_python};
+    /// let pattern = parse_python(r"(?!a)a?(b|\$)", Flags::default(), &Fuel::unlimited()).unwrap();
+    /// assert_eq!(pattern.first_bytes(), b"ab$".iter().copied().collect());
+    /// ```
+    pub fn first_bytes(&self) -> ByteSet {
+        match self.node() {
+            PatternNode::Empty | PatternNode::Look { .. } => ByteSet::EMPTY,
+            PatternNode::Bytes(set) => *set,
+            PatternNode::Class(ranges) => {
+                let first = |c: char| c.encode_utf8(&mut [0; 4]).as_bytes()[0];
+                ranges.iter().fold(ByteSet::EMPTY, |set, &(low, high)| {
+                    set.union(&ByteSet::range(first(low), first(high)))
+                })
+            }
+            PatternNode::Literal(bytes) => ByteSet::singleton(bytes[0]),
+            PatternNode::Concat(parts) => {
+                let n_first = parts.iter().take_while(|part| part.min_width() == 0).count() + 1;
+                parts.iter().take(n_first).fold(ByteSet::EMPTY, |set, part| set.union(&part.first_bytes()))
+            }
+            PatternNode::Alternation(parts) => {
+                parts.iter().fold(ByteSet::EMPTY, |set, part| set.union(&part.first_bytes()))
+            }
+            PatternNode::Repeat { max: Some(0), .. } => ByteSet::EMPTY,
+            PatternNode::Repeat { inner, .. } => inner.first_bytes(),
+        }
+    }
+
     /// The outermost level of the pattern.
     pub fn node(&self) -> &PatternNode {
         &self.0.node

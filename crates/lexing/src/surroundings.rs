@@ -3,7 +3,8 @@
 //! A lexer knows where each token ends. Lark's Earley parser with `lexer="dynamic_complete"` does not: at a place `i` of a
 //! text, a terminal has the word that Python's `pattern.match(text, i)` finds there, which sees the whole text, and of every
 //! shorter prefix `u` of that word the match of `pattern.match(u)`, which sees `u` alone (Lark 1.3.1, `parsers/xearley.py`).
-//! So whether a word counts may depend on the text before it and after it.
+//! Of ignored terminals only the match in the text counts ([`Counting`]). So whether a word counts may depend on the text before
+//! it and after it.
 //!
 //! Both dependencies are regular, so finite automata hold them. [`Surroundings`] has three: what the patterns can tell apart of
 //! the text *before* a place; the *conditions* that words put on the text after them; and the *runs* of the patterns over
@@ -18,13 +19,16 @@
 //!
 //! Rejected: conditions as lookahead of the expressions themselves. What follows a word is a matter of the rules.
 
+mod chains;
 mod explore;
+
+pub use chains::Chains;
 
 use std::collections::VecDeque;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use maskwright_automata::{Automaton, AutomatonLimits, Fuel, Regex, StateId};
+use maskwright_automata::{Automaton, AutomatonLimits, ByteSet, Fuel, Regex, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::elimination::{Edges, Graph, add_edge};
@@ -36,12 +40,24 @@ const MAX_CONTEXTS: usize = 1_024;
 /// The most pairs of a place in a pattern and a context that are followed from one context.
 const MAX_PAIRS: usize = 20_000;
 
+/// No text has this byte. A word that begins with it stands for tokens by name.
+const MARK: u8 = 0xFF;
+
 /// The number of the condition that every text meets.
 const ANYTHING: u32 = 0;
 /// The number of the condition that no text meets.
 const NOTHING: u32 = 1;
 /// The number of the run that has no words.
 const DEAD: u32 = 0;
+
+/// Which words of a pattern count at a place of a text.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Counting {
+    /// The match there, and of each shorter prefix of that match, the match in the prefix alone: words that rules read.
+    Prefixes,
+    /// The match there only: ignored words.
+    Match,
+}
 
 /// A place between words: what the patterns see of the text before it, and the conditions on the text after it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -60,10 +76,10 @@ pub enum Words {
 ///
 /// ```
 /// use maskwright_automata::Fuel;
-/// use maskwright_lexing::{Flags, Surroundings, Words, parse_python};
+/// use maskwright_lexing::{Counting, Flags, Surroundings, Words, parse_python};
 /// let fuel = Fuel::unlimited();
 /// let keyword = parse_python(r"if\b", Flags::default(), &fuel)?;
-/// let mut surroundings = Surroundings::new(&[&keyword], &fuel)?;
+/// let mut surroundings = Surroundings::new(&[(&keyword, Counting::Prefixes)], &fuel)?;
 /// assert!(surroundings.own_words(0, &fuel)?.is_none(), "a letter may follow, or not");
 /// let start = surroundings.start();
 /// let keyword = Words::Looking(0);
@@ -130,7 +146,7 @@ impl Surroundings {
     ///
     /// # Errors
     /// A pattern matches the empty text, or looks ahead inside of a lookbehind; a limit or `fuel` is exceeded.
-    pub fn new(patterns: &[&Pattern], fuel: &Fuel) -> Result<Surroundings, LexError> {
+    pub fn new(patterns: &[(&Pattern, Counting)], fuel: &Fuel) -> Result<Surroundings, LexError> {
         explore::surroundings(patterns, fuel)
     }
 
@@ -226,6 +242,11 @@ impl Surroundings {
         }
         let place = self.contexts[from.0 as usize].clone();
         let reading = match words {
+            Words::Plain(regex)
+                if let Some(word) = regex.as_literal().filter(|word| word.first() == Some(&MARK)) =>
+            {
+                self.read_token(&word, &place)?
+            }
             Words::Plain(regex) => {
                 let automaton = Automaton::new(regex, &AutomatonLimits::default(), fuel)?;
                 match automaton.start() {
@@ -242,6 +263,20 @@ impl Surroundings {
         let reading = Arc::new(reading);
         self.readings.insert((from, words.clone()), reading.clone());
         Ok(reading)
+    }
+
+    /// The word of tokens by name. Text after the tokens does not see them; to the text before them they are no character.
+    fn read_token(&mut self, word: &[u8], place: &Place) -> Result<Reading, LexError> {
+        let Some(after) = self.conditions_after(&place.after, MARK) else {
+            return Ok(Reading { states: Vec::new(), ends: Vec::new(), refuses: true });
+        };
+        let end = self.intern(Place { before: place.before, after })?;
+        let mut states: Vec<(Option<Context>, Edges)> = (1..=word.len())
+            .zip(word)
+            .map(|(next, &byte)| (None, vec![(next, ByteSet::singleton(byte))]))
+            .collect();
+        states.push((Some(end), Edges::new()));
+        Ok(Reading { states, ends: vec![end], refuses: false })
     }
 
     /// What `reader` reads from `start` on, where `place` is the context.
@@ -302,16 +337,7 @@ impl Surroundings {
     /// The place after a byte; `None` if a condition is not met.
     fn after(&self, place: &Place, byte: u8) -> Option<Place> {
         let class = usize::from(self.classes[usize::from(byte)]);
-        let mut after = Vec::with_capacity(place.after.len());
-        for &condition in &place.after {
-            match self.conditions[condition as usize].next[class] {
-                ANYTHING => {}
-                NOTHING => return None,
-                condition => after.push(condition),
-            }
-        }
-        after.sort_unstable();
-        after.dedup();
+        let after = self.conditions_after(&place.after, byte)?;
         Some(Place { before: self.before[place.before as usize][class], after })
     }
 }

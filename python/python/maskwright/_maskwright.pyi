@@ -63,6 +63,34 @@ class _Limits(TypedDict, total=False):
     infill_work: int
 
 @type_check_only
+class _IndentationNames(TypedDict, total=False):
+    """Names of terminals; "open" and "close" are brackets, and "tab_len" is the width of a tab."""
+
+    newline: str
+    indent: str
+    dedent: str
+    open: Sequence[str]
+    close: Sequence[str]
+    tab_len: int
+
+@type_check_only
+class _Indenter(Protocol):
+    """A `lark.indenter.Indenter`."""
+
+    @property
+    def NL_type(self) -> str: ...
+    @property
+    def OPEN_PAREN_types(self) -> Sequence[str]: ...
+    @property
+    def CLOSE_PAREN_types(self) -> Sequence[str]: ...
+    @property
+    def INDENT_type(self) -> str: ...
+    @property
+    def DEDENT_type(self) -> str: ...
+    @property
+    def tab_len(self) -> int: ...
+
+@type_check_only
 class _Options(TypedDict, total=False):
     """The options of `compile_json_schema` and `compile_lark`."""
 
@@ -74,7 +102,7 @@ class _Options(TypedDict, total=False):
     documents: dict[str, _Schema] | None
     start: str
     lexer: Literal["contextual", "basic", "dynamic_complete"]
-    indentation: Literal["python"] | None
+    indentation: Literal["python"] | _IndentationNames | _Indenter | None
     import_paths: Sequence[str | PathLike[str]]
 
 # A type, as `schema_from` takes it. `Literal[...]` is a `_SpecialForm` for mypy and a `type` for pyright.
@@ -424,7 +452,7 @@ class Compiler:
         *,
         start: str = "start",
         lexer: Literal["contextual", "basic", "dynamic_complete"] = "contextual",
-        indentation: Literal["python"] | None = None,
+        indentation: Literal["python"] | _IndentationNames | _Indenter | None = None,
         import_paths: Sequence[str | PathLike[str]] = (),
         property_order: Literal["schema", "any"] = "schema",
         whitespace: Literal["flexible", "compact", "any"] = "flexible",
@@ -439,8 +467,9 @@ class Compiler:
         * `lexer`: "contextual" considers only the terminals that the parser can accept at that point, by maximal munch
           and priorities. "basic" considers all terminals, like Lark's basic lexer. "dynamic_complete" uses no lexer:
           the text is split in any way that the rules allow, as with Lark's Earley parser.
-        * `indentation`: "python" makes INDENT and DEDENT of the blanks after `_NL`, outside of brackets, as Lark's
-          PythonIndenter does.
+        * `indentation`: "python" makes `_INDENT` and `_DEDENT` of the blanks after `_NEWLINE` (or `_NL`), outside of
+          brackets, as Lark's PythonIndenter does. For other names: a dict with some of the keys "newline", "indent",
+          "dedent", "open", "close" (lists of brackets) and "tab_len", or an instance of Lark's Indenter.
         * `import_paths`: the folders that imported grammars are looked for in, relative imports too; `common` is built
           in.
         * `property_order`, `whitespace`, `max_whitespace` and `numbers`: as for `compile_json_schema`, for the schemas in the grammar.

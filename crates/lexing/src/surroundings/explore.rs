@@ -2,7 +2,7 @@
 //!
 //! All patterns are terminals of one lexer, in which none competes with another ([`Choice::Each`]); one more, which reads any
 //! characters, is there to see what stands before a place. A pattern's run is two states of that lexer: *whole*, which began in
-//! the text, and *alone*, which began at the start of a text of its own. A condition is a set of [`Claim`]s, one of which must
+//! the text, and *alone*, which began at the start of a text of its own, if prefixes of the match count. A condition is a set of [`Claim`]s, one of which must
 //! hold. Subset construction follows them.
 
 use std::hash::Hash;
@@ -10,7 +10,7 @@ use std::hash::Hash;
 use maskwright_automata::Fuel;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{ANYTHING, Condition, Context, DEAD, NOTHING, Place, Run, Surroundings};
+use super::{ANYTHING, Condition, Context, Counting, DEAD, NOTHING, Place, Run, Surroundings};
 use crate::merge::{classes, representatives};
 use crate::{Choice, Discipline, Fate, LexError, LexState, Lexer, LexerLimits, LexerTerminal, Pattern};
 
@@ -51,9 +51,9 @@ struct Explorer<'a> {
 /// A run: `whole` and `alone`.
 type RunKey = (LexState, Option<LexState>);
 
-pub(super) fn surroundings(patterns: &[&Pattern], fuel: &Fuel) -> Result<Surroundings, LexError> {
+pub(super) fn surroundings(patterns: &[(&Pattern, Counting)], fuel: &Fuel) -> Result<Surroundings, LexError> {
     let mut terminals: Vec<LexerTerminal> =
-        (0u32..).zip(patterns).map(|(id, &pattern)| LexerTerminal::new(id, pattern.clone())).collect();
+        (0u32..).zip(patterns).map(|(id, &(pattern, _))| LexerTerminal::new(id, pattern.clone())).collect();
     let any = terminals.len() as u32;
     // It tells continuations from other bytes, so those of one class are alike in this too.
     let char = Pattern::char_class(&[('\0', char::MAX)]);
@@ -63,7 +63,7 @@ pub(super) fn surroundings(patterns: &[&Pattern], fuel: &Fuel) -> Result<Surroun
     let mut explorer =
         Explorer { lexer, any, fuel, conditions: vec![Vec::new(); 2], condition_ids: FxHashMap::default() };
     let (states, before) = explorer.before()?;
-    let (starts, runs) = explorer.runs(&states)?;
+    let (starts, runs) = explorer.runs(&states, patterns)?;
     let conditions = explorer.conditions()?;
 
     let outputs: Vec<bool> = conditions.iter().map(|condition| condition.holds_at_end).collect();
@@ -168,7 +168,11 @@ impl Explorer<'_> {
 
     /// The runs of all patterns, and by state of what stands before, if that is whole characters, where they begin.
     #[allow(clippy::type_complexity, reason = "two lists that are used once")]
-    fn runs(&mut self, befores: &[Option<LexState>]) -> Result<(Vec<Option<Vec<u32>>>, Vec<Run>), LexError> {
+    fn runs(
+        &mut self,
+        befores: &[Option<LexState>],
+        patterns: &[(&Pattern, Counting)],
+    ) -> Result<(Vec<Option<Vec<u32>>>, Vec<Run>), LexError> {
         let mut keys: Vec<RunKey> = Vec::new();
         // The first one is dead.
         let mut ids: FxHashMap<RunKey, u32> = FxHashMap::default();
@@ -179,8 +183,13 @@ impl Explorer<'_> {
             })
         };
         let start = self.lexer.start();
-        let alone: Vec<LexState> =
-            (0..self.any).map(|terminal| self.begin(start, terminal)).collect::<Result<_, _>>()?;
+        let alone: Vec<Option<LexState>> = (0..self.any)
+            .zip(patterns)
+            .map(|(terminal, &(_, counting))| match counting {
+                Counting::Prefixes => self.begin(start, terminal).map(Some),
+                Counting::Match => Ok(None),
+            })
+            .collect::<Result<_, _>>()?;
         let mut starts = Vec::new();
         for (state, &before) in befores.iter().enumerate() {
             let Some(before) = before.filter(|&before| state == 0 || !self.lexer.accepts(before).is_empty())
@@ -192,7 +201,7 @@ impl Explorer<'_> {
             for (terminal, &alone) in (0u32..).zip(&alone) {
                 self.fuel.spend(1)?;
                 let whole = self.begin(before, terminal)?;
-                its.push(number(&mut keys, (whole, Some(alone))));
+                its.push(number(&mut keys, (whole, alone)));
             }
             starts.push(Some(its));
         }

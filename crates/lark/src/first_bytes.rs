@@ -1,0 +1,82 @@
+//! The bytes with which texts can begin: what may stand after an ignored text.
+
+use maskwright_automata::{Automaton, AutomatonLimits, ByteSet, Fuel};
+use maskwright_grammar::{Expr, ExprId, Grammar, Seen, TerminalId};
+use maskwright_lexing::LexError;
+use rustc_hash::FxHashSet;
+
+/// The terminals of `grammar` that its rules use.
+pub(crate) fn terminals_in_use(grammar: &Grammar) -> FxHashSet<TerminalId> {
+    let pool = grammar.pool();
+    let mut seen = Seen::new();
+    let mut used = FxHashSet::default();
+    for rule in grammar.rules() {
+        for id in pool.post_order(grammar.body(rule), &mut seen) {
+            if let &Expr::Terminal(terminal) = pool.get(id) {
+                used.insert(terminal);
+            }
+        }
+    }
+    used
+}
+
+/// The bytes with which texts of `grammar` can begin, and maybe more. Only terminals that texts may begin with are looked at.
+pub(crate) fn first_bytes(grammar: &Grammar, fuel: &Fuel) -> Result<ByteSet, LexError> {
+    let pool = grammar.pool();
+    let may_be_empty = empty(grammar, fuel)?;
+    let mut first = ByteSet::EMPTY;
+    let mut seen: FxHashSet<ExprId> = FxHashSet::default();
+    let mut work = vec![grammar.body(grammar.start())];
+    while let Some(id) = work.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        fuel.spend(1)?;
+        match pool.get(id) {
+            Expr::Terminal(terminal) => {
+                let words = &grammar.terminals()[terminal.index()];
+                let automaton = Automaton::new(words, &AutomatonLimits::default(), fuel)?;
+                if let Some(start) = automaton.start() {
+                    first = first.union(&automaton.next_bytes(start)?);
+                }
+            }
+            &Expr::Rule(rule) => work.push(grammar.body(rule)),
+            &Expr::Seq(head, tail) => {
+                work.push(head);
+                work.extend(may_be_empty[head.index()].then_some(tail));
+            }
+            // A list in any order begins with any of its parts; with its separators too, if parts can be empty.
+            _ => work.extend(pool.children(id)),
+        }
+    }
+    Ok(first)
+}
+
+/// By expression, whether it has the empty text. Lists in any order count as if they had.
+fn empty(grammar: &Grammar, fuel: &Fuel) -> Result<Vec<bool>, LexError> {
+    let pool = grammar.pool();
+    let mut empty = vec![false; pool.len()];
+    let mut seen = Seen::new();
+    let order: Vec<ExprId> =
+        grammar.rules().flat_map(|rule| pool.post_order(grammar.body(rule), &mut seen)).collect();
+    loop {
+        let mut has_grown = false;
+        for &id in &order {
+            fuel.spend(1)?;
+            let now = match pool.get(id) {
+                Expr::Never => false,
+                Expr::Epsilon | Expr::Shuffle(_) => true,
+                Expr::Terminal(terminal) => grammar.terminals()[terminal.index()].is_nullable(),
+                &Expr::Rule(rule) => empty[grammar.body(rule).index()],
+                &Expr::Seq(head, tail) => empty[head.index()] && empty[tail.index()],
+                Expr::Alt(parts) => parts.iter().any(|part| empty[part.index()]),
+                &Expr::Repeat { inner, min, .. } => min == 0 || empty[inner.index()],
+            };
+            has_grown |= now && !empty[id.index()];
+            empty[id.index()] |= now;
+        }
+        if !has_grown {
+            return Ok(empty);
+        }
+    }
+}
