@@ -45,7 +45,7 @@ DEEPSEEK = [f"<｜tool▁{name}｜>" for name in ["calls▁begin", "call▁begin
 SPECIAL = ["<think>", "</think>", *DEEPSEEK, "<|mask|>", "<|pad|>", "</s>"]
 
 
-@pytest.mark.parametrize("name", ["diffusion.md", "json-schema.md", "pydantic.md", "reasoning-models.md", "structural-tags.md"])
+@pytest.mark.parametrize("name", ["diffusion.md", "json-schema.md", "pydantic.md", "reasoning-models.md", "regex.md", "structural-tags.md"])
 def test_guides_run(name, tmp_path):
     """The examples of a guide, one after the other, in a folder of their own with a `tokenizer.json`."""
     write_tokenizer(tmp_path / "tokenizer.json", [bytes([byte]) for byte in range(256)], SPECIAL)
