@@ -90,3 +90,10 @@ def test_strings_with_names_of_special_tokens():
         warnings.simplefilter("error")
         compiler.compile_gbnf('root ::= "a" <end>')
         compiler.compile_regex("<end>")
+
+
+def test_a_long_chain_of_optional_rules(compiler):
+    """The first byte was a LimitError: each of the thousand places was told apart."""
+    grammar = compiler.compile_gbnf("root ::= " + "x? " * 1000 + '\nx ::= "(" x? ")"')
+    assert accepts(grammar, "((()))()" * 20) and accepts(grammar, "") and not accepts(grammar, "())")
+    assert accepts(grammar, "()" * 1000) and not accepts(grammar, "()" * 1001)

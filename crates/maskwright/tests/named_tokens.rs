@@ -204,6 +204,12 @@ fn tokens_of_any_name() {
 /// `"<end_of_turn>"` in a public grammar compiled in silence and could never end with that token.
 #[test]
 fn strings_that_spell_special_tokens_are_warned_about() {
+    let bytes = (0u8..=255).map(|byte| vec![byte]);
+    let named = ["</think>", "<|sep|>", "<think>"].map(|token| token.as_bytes().to_vec());
+    let tokenizer =
+        Tokenizer::from_tokens_with_special(bytes.chain(named).collect(), &[], &[256, 257]).unwrap();
+    let compiler = Compiler::new(&tokenizer);
+    let compile = |source: GrammarSource| compiler.compile(&source, &CompileOptions::default());
     let gbnf =
         compile(GrammarSource::gbnf("# \"</think>\"\nroot ::= [<] \"a\" |\n  \"a\\x3c/think>b\" | </think>"))
             .unwrap();
@@ -216,8 +222,10 @@ fn strings_that_spell_special_tokens_are_warned_about() {
         "{told}"
     );
     for lexer in LEXERS {
-        let compiled =
-            lark("start: \"</think>\" A // \"<|sep|>\"\nA: \"b\" \"<|sep|>\"i? /<.sep.>/?", lexer).unwrap();
+        let mut options = LarkOptions::default();
+        options.lexer = lexer;
+        let text = "start: \"</think>\" A // \"<|sep|>\"\nA: \"b\" \"<|sep|>\"i? /<.sep.>/?";
+        let compiled = compile(GrammarSource::lark(text, options)).unwrap();
         let places: Vec<(usize, usize)> =
             compiled.warnings().iter().map(|warning| (warning.line, warning.column)).collect();
         assert_eq!(places, [(1, 8), (2, 8)]);
