@@ -73,6 +73,23 @@ pub(crate) fn text<B: PyTypeInfo>(given: &Bound<'_, PyString>) -> PyResult<Strin
     Err(error)
 }
 
+/// A regular expression as `str`.
+pub(crate) struct PatternText(pub(crate) String);
+
+impl<'py> FromPyObject<'_, 'py> for PatternText {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<PatternText> {
+        if object.is_instance(&object.py().import("re")?.getattr("Pattern")?)? {
+            return Err(PyTypeError::new_err(
+                "expected a pattern as str, not re.Pattern: call compile(pattern), which reads it as Python does, flags \
+                 included",
+            ));
+        }
+        object.extract().map(|pattern: Text<OfGrammar>| PatternText(pattern.0))
+    }
+}
+
 /// A text given as `str` or `bytes`, as bytes.
 pub(crate) struct TextBytes<B>(pub(crate) Vec<u8>, PhantomData<fn() -> B>);
 

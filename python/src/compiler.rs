@@ -13,9 +13,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::arguments::{
-    Count, FilePath, GrammarText, OfCall, OfGrammar, Reduced, Text, file_bytes, os_error,
+    Count, FilePath, GrammarText, OfCall, OfGrammar, PatternText, Reduced, Text, file_bytes, os_error,
 };
-use crate::errors::OrRaise;
+use crate::errors::{GrammarWarning, OrRaise};
 use crate::interrupt;
 use crate::schema::{self, SchemaText, TagText};
 use crate::tokenizer::Tokenizer;
@@ -246,23 +246,40 @@ impl Compiler {
 
     /// Compiles a regular expression. It has to match the whole text.
     ///
-    /// `dialect`: "rust" (that of Rust's `regex` crate), "ecma" (JavaScript's, as in JSON Schemas) or "python" (that of
-    /// `re`). Look-ahead is in the last two. In "ecma", `\A`, `\z` and `\Z` are anchors too, though JavaScript has none of them.
+    /// Without a `dialect`, the syntax is that of Rust's `regex` crate, and `\d`, `\w`, `\s`, `\b` and their negations are of
+    /// ASCII. With `unicode=True`, or after `(?u)` in the pattern, they are of Unicode: `\d` is then any decimal digit, also `٣`.
+    ///
+    /// `dialect`: "rust" (what the `regex` crate means, which is Unicode), "ecma" (JavaScript's, as in JSON Schemas) or "python"
+    /// (that of `re`). Look-ahead and look-behind are in the last two. In "ecma", `\A`, `\z` and `\Z` are anchors too, though
+    /// JavaScript has none of them. For a compiled `re.Pattern`, call `compile`.
     ///
     /// Raises GrammarError, with the place, if the pattern is wrong, matches nothing, or is not regular.
-    #[pyo3(signature = (pattern, *, dialect=Text::new("rust"), cancel=None))]
-    #[pyo3(text_signature = "($self, pattern, *, dialect='rust', cancel=None)")]
+    #[pyo3(signature = (pattern, *, dialect=None, unicode=false, cancel=None))]
     fn compile_regex(
         this: &Bound<'_, Compiler>,
-        pattern: Text<OfGrammar>,
-        dialect: Text<OfCall>,
+        pattern: PatternText,
+        dialect: Option<Text<OfCall>>,
+        unicode: bool,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        let source = match &*dialect {
-            "rust" => GrammarSource::regex(pattern.0),
-            "ecma" => GrammarSource::ecma_regex(pattern.0),
-            "python" => GrammarSource::python_regex(pattern.0),
-            other => {
+        let source = match dialect.as_deref() {
+            Some(dialect @ ("rust" | "python")) if unicode => {
+                return Err(PyValueError::new_err(format!(
+                    "unicode=True with dialect={dialect:?}: its \\d, \\w, \\s and \\b are of Unicode already; leave unicode away"
+                )));
+            }
+            Some("ecma") if unicode => {
+                return Err(PyValueError::new_err(
+                    "unicode=True with dialect=\"ecma\": JavaScript's \\d, \\w and \\b are of ASCII; leave dialect away, or \
+                     write \\p{Nd} for \\d and [\\p{L}\\p{N}_] for \\w",
+                ));
+            }
+            None if unicode => GrammarSource::rust_regex(pattern.0),
+            None => GrammarSource::regex(pattern.0),
+            Some("rust") => GrammarSource::rust_regex(pattern.0),
+            Some("ecma") => GrammarSource::ecma_regex(pattern.0),
+            Some("python") => GrammarSource::python_regex(pattern.0),
+            Some(other) => {
                 return Err(PyValueError::new_err(format!(
                     "dialect is {other:?}, expected \"rust\", \"ecma\" or \"python\""
                 )));
@@ -272,6 +289,9 @@ impl Compiler {
     }
 
     /// Compiles a grammar in GBNF, llama.cpp's notation: its text, or a file as `os.PathLike`. The start rule is `root`.
+    ///
+    /// A string that has the name of a special token matches the text of that name alone: warns (GrammarWarning). The token
+    /// is written without quotes, `<think>`, or `<[TOOL_CALLS]>` if its name has no angle brackets.
     ///
     /// Raises GrammarError, with the place, if the grammar is wrong or no text fits it.
     #[pyo3(signature = (grammar, *, cancel=None))]
@@ -318,6 +338,8 @@ impl Compiler {
     /// * `property_order`, `whitespace`, `max_whitespace` and `numbers`: as for `compile_json_schema`, for the schemas in the grammar.
     ///   Under "dynamic_complete", `%json {...}` in a rule stands for the texts of that JSON Schema, and `%json "call.json"`
     ///   for those of the schema in that file, which is looked for in `import_paths`.
+    ///
+    /// Warns (GrammarWarning) as `compile_gbnf` does.
     ///
     /// Raises GrammarError, with line, column and a hint, if the grammar is wrong or no text fits it.
     #[pyo3(signature = (grammar, *, start=Text::new("start"), lexer=Text::new("contextual"), indentation=None, import_paths=Vec::new(), property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), cancel=None))]
@@ -458,7 +480,12 @@ impl Compiler {
         source: &GrammarSource,
     ) -> PyResult<CompiledGrammar> {
         let compiler = &this.get().compiler;
-        Compiler::run(this, cancel, |options| compiler.compile(source, options))
+        let compiled = Compiler::run(this, cancel, |options| compiler.compile(source, options))?;
+        let warnings = detached(this.py(), || compiled.grammar.warnings())?;
+        for warning in warnings {
+            crate::errors::warn::<GrammarWarning>(this.py(), &warning.to_string())?;
+        }
+        Ok(compiled)
     }
 
     /// Compiles without the interpreter, so that `cancel` and signals end it.

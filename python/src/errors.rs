@@ -1,11 +1,13 @@
 //! Errors of the library as Python exceptions.
 
 use std::any::Any;
+use std::ffi::CString;
 
 use maskwright::ErrorKind;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
+use pyo3::type_object::PyTypeInfo;
 
 create_exception!(
     maskwright,
@@ -59,6 +61,12 @@ create_exception!(
     SchemaWarning,
     PyUserWarning,
     "A JSON Schema has a keyword that is probably misspelt, or an unknown format, which is not checked."
+);
+create_exception!(
+    maskwright,
+    GrammarWarning,
+    PyUserWarning,
+    "A grammar has a string with the name of a special token, which the string never matches."
 );
 create_exception!(
     maskwright,
@@ -130,4 +138,15 @@ impl<T, E: Into<maskwright::Error>> OrRaise<T> for Result<T, E> {
     fn or_raise(self) -> PyResult<T> {
         self.map_err(|error| Python::attach(|py| exception(py, &error.into())))
     }
+}
+
+/// Warns at the line that called the package.
+///
+/// # Errors
+/// The warning, where warnings are errors.
+pub(crate) fn warn<W: PyTypeInfo>(py: Python<'_>, message: &str) -> PyResult<()> {
+    // A source may have NUL, which no message can.
+    let message = CString::new(message.replace('\0', "\u{fffd}"))
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    PyErr::warn(py, &py.get_type::<W>(), &message, 1)
 }

@@ -63,8 +63,8 @@ mod _maskwright {
     use crate::compiler::{CancelToken, CompiledGrammar, Compiler, ReportEntry};
     #[pymodule_export]
     use crate::errors::{
-        BatchError, CancelledError, Error, GrammarError, InternalError, LimitError, SchemaError,
-        SchemaWarning, TokenizerError,
+        BatchError, CancelledError, Error, GrammarError, GrammarWarning, InternalError, LimitError,
+        SchemaError, SchemaWarning, TokenizerError,
     };
     #[pymodule_export]
     use crate::infill::{Canvas, Hole, Template};

@@ -1,6 +1,5 @@
 //! JSON Schemas, their documents and structural tags as arguments, and what is warned about.
 
-use std::ffi::CString;
 use std::path::PathBuf;
 
 use maskwright::json_schema::{Numbers, PropertyOrder, Report, SchemaConfig, SchemaDocuments, Whitespace};
@@ -10,7 +9,7 @@ use pyo3::type_object::PyTypeInfo;
 use pyo3::types::{PyDict, PyList, PyString, PyType};
 
 use crate::arguments::{self, Count, GrammarText, OfGrammar, OfSchema, Text};
-use crate::errors::{OrRaise, SchemaError, SchemaWarning};
+use crate::errors::{self, OrRaise, SchemaError, SchemaWarning};
 use crate::work::detached;
 
 /// A schema as JSON text.
@@ -157,10 +156,7 @@ pub(crate) fn documents(py: Python<'_>, given: Option<&Bound<'_, PyDict>>) -> Py
 /// The warning, where warnings are errors.
 pub(crate) fn warn(py: Python<'_>, report: &Report) -> PyResult<()> {
     for warning in report.warnings() {
-        // The text of a schema may have NUL, which no message can.
-        let message = CString::new(warning.to_string().replace('\0', "\u{fffd}"))
-            .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        PyErr::warn(py, &py.get_type::<SchemaWarning>(), &message, 1)?;
+        errors::warn::<SchemaWarning>(py, &warning.to_string())?;
     }
     Ok(())
 }

@@ -141,6 +141,7 @@ def types(compiler: Compiler, folder: Path) -> list[CompiledGrammar]:
         compiler.compile_choice(Color),
         compiler.compile_choice(Literal["a", "b"]),
         compiler.compile_regex("(?=a).", dialect="ecma"),
+        compiler.compile_regex(r"\w", unicode=True),
     ]
 
 
@@ -309,6 +310,7 @@ def errors(compiler: Compiler) -> dict[str, str | int | None]:
         maskwright.BatchError,
     )
     assert isinstance(found, kinds) and issubclass(maskwright.SchemaWarning, UserWarning)
+    assert issubclass(maskwright.GrammarWarning, UserWarning)
     line: int | None = found.line
     pointer: str | None = found.pointer
     return {

@@ -49,7 +49,8 @@ pub(crate) struct GrammarArguments {
     /// itself: what begins with `{`
     #[arg(long, value_name = "FILE|-|JSON", group = "grammar", help_heading = GRAMMAR)]
     pub(crate) structural_tag: Option<JsonArgument>,
-    /// A regular expression (syntax of Rust's regex crate) that the whole text matches
+    /// A regular expression that the whole text matches. Syntax of Rust's regex crate, but \d, \w, \s and \b are of ASCII:
+    /// see --unicode and --dialect
     #[arg(long, value_name = "PATTERN", group = "grammar", help_heading = GRAMMAR, allow_hyphen_values = true)]
     pub(crate) regex: Option<String>,
     /// A GBNF grammar (llama.cpp's notation, start rule `root`)
@@ -64,6 +65,12 @@ pub(crate) struct GrammarArguments {
     /// One of these texts
     #[arg(long, value_name = "TEXT", num_args = 1.., group = "grammar", help_heading = GRAMMAR)]
     pub(crate) choice: Option<Vec<String>>,
+    /// What a regular expression means: in Rust's regex crate, in JavaScript, or in Python's re
+    #[arg(long, value_name = "OF", help_heading = "Regular expressions")]
+    pub(crate) dialect: Option<DialectArgument>,
+    /// Let \d, \w, \s and \b be of Unicode, as (?u) in front of the expression does
+    #[arg(long, help_heading = "Regular expressions")]
+    pub(crate) unicode: bool,
     /// A folder of other schemas (*.json), which references find by their $id or by file name. Besides these, only files
     /// in the folder of the schema itself are read, by the file names in its references
     #[arg(long, value_name = "DIR", help_heading = "JSON Schema")]
@@ -113,6 +120,17 @@ impl From<OsString> for JsonArgument {
             _ => JsonArgument::File(argument.into()),
         }
     }
+}
+
+/// What a regular expression means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DialectArgument {
+    /// Rust's regex crate: \d, \w, \s and \b are of Unicode; no look-around
+    Rust,
+    /// JavaScript with the flag u, as in JSON Schemas
+    Ecma,
+    /// Python's re: \d, \w, \s and \b are of Unicode
+    Python,
 }
 
 /// How a text is split into tokens.

@@ -10,7 +10,7 @@ use maskwright::json_schema::{Report, SchemaConfig, SchemaDocuments, Status, Whi
 use maskwright::lark::LarkOptions;
 use maskwright::{CancelToken, CompileOptions, CompiledGrammar, Compiler, GrammarSource, Tokenizer};
 
-use crate::arguments::{GrammarArguments, JsonArgument, WhitespaceArgument};
+use crate::arguments::{DialectArgument, GrammarArguments, JsonArgument, WhitespaceArgument};
 use crate::input;
 use crate::lr::NamedTable;
 use crate::outcome::{note, warning};
@@ -46,6 +46,9 @@ impl fmt::Display for Origin {
 impl Source {
     /// Reads the grammar that the user named; `None` if there is none.
     pub(crate) fn read(arguments: &GrammarArguments) -> anyhow::Result<Option<Source>> {
+        if (arguments.dialect.is_some() || arguments.unicode) && arguments.regex.is_none() {
+            bail!("--dialect and --unicode go with --regex PATTERN");
+        }
         let is_for_lark = arguments.lexer.is_some()
             || arguments.start.is_some()
             || arguments.indentation.is_some()
@@ -86,7 +89,21 @@ impl Source {
         } else if let Some(name) = &arguments.builtin {
             Some(Source::of_argument(GrammarSource::builtin(name)))
         } else if let Some(pattern) = &arguments.regex {
-            Some(Source::of_argument(GrammarSource::regex(pattern)))
+            let source = match arguments.dialect {
+                Some(DialectArgument::Ecma) if arguments.unicode => bail!(
+                    "--unicode with --dialect ecma: JavaScript's \\d, \\w and \\b are of ASCII; leave --dialect away, or write \
+                     \\p{{Nd}} for \\d and [\\p{{L}}\\p{{N}}_] for \\w"
+                ),
+                Some(_) if arguments.unicode => bail!(
+                    "--unicode with --dialect: \\d, \\w, \\s and \\b are of Unicode in this dialect already; leave --unicode away"
+                ),
+                None if arguments.unicode => GrammarSource::rust_regex(pattern),
+                None => GrammarSource::regex(pattern),
+                Some(DialectArgument::Rust) => GrammarSource::rust_regex(pattern),
+                Some(DialectArgument::Ecma) => GrammarSource::ecma_regex(pattern),
+                Some(DialectArgument::Python) => GrammarSource::python_regex(pattern),
+            };
+            Some(Source::of_argument(source))
         } else {
             arguments.choice.clone().map(|choices| Source::of_argument(GrammarSource::choice(choices)))
         })
@@ -123,6 +140,9 @@ impl Source {
         let compiled = compiled.map_err(|error| self.origin.name(error))?;
         if let Some(report) = compiled.report() {
             tell(&self.origin, report);
+        }
+        for told in compiled.warnings() {
+            warning(format_args!("{}:{told}", self.origin));
         }
         Ok(compiled)
     }

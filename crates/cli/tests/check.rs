@@ -16,6 +16,26 @@ fn members_and_strangers_of_each_notation() {
     maskwright(&["check", "--text", "maybe", "--choice", "yes", "no"]).exits(1).says(&["yes", "no"]);
 }
 
+/// Newcomers got Arabic digits from a date pattern.
+#[test]
+fn classes_of_regular_expressions_are_of_ascii() {
+    let check = |more: &[&str], text: &str| maskwright(&[&["check", "--text", text], more].concat());
+    check(&["--regex", r"\d{2}"], "19").exits(0);
+    check(&["--regex", r"\d{2}"], "१९").exits(1);
+    check(&["--regex", r"\d{2}", "--unicode"], "१९").exits(0);
+    check(&["--regex", r"(?u)\d{2}"], "१९").exits(0);
+    check(&["--regex", r"\d{2}", "--dialect", "rust"], "१९").exits(0);
+    check(&["--regex", r"\d{2}", "--dialect", "ecma"], "१९").exits(1);
+    check(&["--regex", r"\d{2}(?<=19)\Z", "--dialect", "python"], "19").exits(0);
+    check(&["--regex", "a", "--dialect", "ecma", "--unicode"], "a")
+        .exits(2)
+        .says(&["--unicode with", r"\p{Nd}"]);
+    check(&["--regex", "a", "--dialect", "python", "--unicode"], "a")
+        .exits(2)
+        .says(&["leave --unicode away"]);
+    check(&["--grammar", "sql", "--unicode"], "a").exits(2).says(&["go with --regex"]);
+}
+
 #[test]
 fn a_stranger_is_told_where_it_leaves_the_language() {
     let folder = tempfile::tempdir().unwrap();

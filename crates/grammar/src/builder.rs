@@ -6,7 +6,7 @@ use maskwright_automata::{Node, Regex};
 use rustc_hash::FxHashMap;
 
 use crate::{
-    ExprId, ExprPool, GrammarError, Mark, RuleId, ShuffleList, TerminalId, TokenSet, Watch, Watched,
+    Expr, ExprId, ExprPool, GrammarError, Mark, RuleId, ShuffleList, TerminalId, TokenSet, Watch, Watched,
 };
 
 /// A context-free grammar over terminals that are regular languages. See [`GrammarBuilder`].
@@ -176,8 +176,23 @@ impl GrammarBuilder {
     }
 
     /// All of `parts`, one after the other; the empty word if there are none.
+    ///
+    /// `x? x? x?` becomes `x{0,3}`: which of the parts are left out would be told apart while reading, and makes no difference.
     pub fn seq(&mut self, parts: &[ExprId]) -> ExprId {
-        self.pool.seq(parts)
+        let mut merged = Vec::with_capacity(parts.len());
+        for run in parts.chunk_by(|first, second| first == second) {
+            match self.pool.get(run[0]) {
+                Expr::Alt(members)
+                    if run.len() > 2 && members.len() == 2 && members.contains(&ExprPool::EPSILON) =>
+                {
+                    let inner = if members[0] == ExprPool::EPSILON { members[1] } else { members[0] };
+                    let max = u32::try_from(run.len()).expect("an expression has fewer parts than ids");
+                    merged.push(self.pool.repeat(inner, 0, Some(max)));
+                }
+                _ => merged.extend_from_slice(run),
+            }
+        }
+        self.pool.seq(&merged)
     }
 
     /// Any of `parts`; never if there are none.

@@ -52,6 +52,105 @@ impl TokenSet {
         TokenSet { items: vec![TokenItem::Ids(first, last)], is_negated: false }
     }
 
+    /// The set that a grammar's text writes so, from `<` to `>`.
+    ///
+    /// `<[3]>`, `<[1,3-5]>` and `<[^1,3-5]>` are ids, `<[*]>` any token. With anything else in the brackets it is the token
+    /// of that name, brackets included: `<[TOOL_CALLS]>`. `<name>` is the token whose name is all of `<name>`, and a name in
+    /// double quotes, with the escapes of JSON, is any name: `<"[7]">`.
+    ///
+    /// # Errors
+    /// What is wrong, and what to do about it.
+    ///
+    /// ```
+    /// use maskwright_grammar::TokenSet;
+    /// assert_eq!(TokenSet::of_written("<[3,7-9]>"), Ok(TokenSet::ids(3, 3).and(TokenSet::ids(7, 9))));
+    /// assert_eq!(TokenSet::of_written("<think>"), Ok(TokenSet::named("<think>")));
+    /// assert_eq!(TokenSet::of_written("<[TOOL_CALLS]>"), Ok(TokenSet::named("[TOOL_CALLS]")));
+    /// assert_eq!(TokenSet::of_written(r#"<"a b">"#), Ok(TokenSet::named("a b")));
+    /// assert!(TokenSet::of_written("<[9-7]>").is_err());
+    /// ```
+    pub fn of_written(written: &str) -> Result<TokenSet, (String, String)> {
+        const IDS: &str = "ids are written <[128010]>, <[128000-128255]>, <[1,3-5]>, <[^1,3-5]> or <[*]>";
+        let inside =
+            written.strip_prefix('<').and_then(|inside| inside.strip_suffix('>')).unwrap_or_default();
+        if let Some(name) = inside.strip_prefix('"') {
+            return match unquoted(name) {
+                Some(name) if !name.is_empty() => Ok(TokenSet::named(name)),
+                _ => Err((
+                    format!("`{written}` names no token"),
+                    "a name in quotes ends with a quote and has JSON's escapes".to_owned(),
+                )),
+            };
+        }
+        let Some(ids) = inside.strip_prefix('[').and_then(|ids| ids.strip_suffix(']')) else {
+            return Ok(TokenSet::named(written));
+        };
+        if ids == "*" {
+            return Ok(TokenSet::any());
+        }
+        let is_name = ids.chars().any(|c| !c.is_ascii_digit() && !"^,-".contains(c));
+        if is_name {
+            return Ok(TokenSet::named(format!("[{ids}]")));
+        }
+        let (is_negated, ids) = ids.strip_prefix('^').map_or((false, ids), |ids| (true, ids));
+        let mut set = TokenSet { items: Vec::new(), is_negated: false };
+        for range in ids.split(',') {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let (Ok(first), Ok(last)) = (first.parse(), last.parse()) else {
+                return Err((format!("`{range}` in `{written}` is no range of token ids"), IDS.to_owned()));
+            };
+            if first > last {
+                let message = format!("the range {first}-{last} of token ids is backwards");
+                return Err((message, format!("write {last}-{first}")));
+            }
+            set = set.and(TokenSet::ids(first, last));
+        }
+        Ok(if is_negated { set.all_others() } else { set })
+    }
+
+    /// How a grammar's text writes the token called `name`, for [`of_written`](TokenSet::of_written).
+    ///
+    /// ```
+    /// use maskwright_grammar::TokenSet;
+    /// assert_eq!(["<s>", "[INST]", "[7]", "a b"].map(TokenSet::written), ["<s>", "<[INST]>", r#"<"[7]">"#, r#"<"a b">"#]);
+    /// ```
+    pub fn written(name: &str) -> String {
+        let is_plain = |name: &str| !name.contains(|c: char| c.is_whitespace() || c == '>' || c == '<');
+        let candidates = [name.to_owned(), format!("<{name}>")];
+        for written in candidates {
+            let inside = written.strip_prefix('<').and_then(|inside| inside.strip_suffix('>'));
+            let is_readable = inside.is_some_and(|inside| !inside.is_empty() && is_plain(inside));
+            if is_readable && TokenSet::of_written(&written) == Ok(TokenSet::named(name)) {
+                return written;
+            }
+        }
+        let escaped: String = name
+            .chars()
+            .map(|c| match c {
+                '"' | '\\' => format!("\\{c}"),
+                c if c.is_control() => format!("\\u{:04x}", u32::from(c)),
+                c => c.to_string(),
+            })
+            .collect();
+        format!("<\"{escaped}\">")
+    }
+
+    /// Where a [set](TokenSet::of_written) that `text` begins with ends: after its `>`. `None` if it begins with none.
+    pub fn end_of_written(text: &str) -> Option<usize> {
+        let inside = text.strip_prefix('<')?;
+        if let Some(quoted) = inside.strip_prefix('"') {
+            let mut is_escaped = false;
+            let quote = quoted.find(|c| {
+                let ends = (c == '"' || c == '\n') && !is_escaped;
+                is_escaped = c == '\\' && !is_escaped;
+                ends
+            })?;
+            return quoted[quote..].starts_with("\">").then_some(quote + 4);
+        }
+        let end = inside.find(|c: char| c == '>' || c == '<' || c.is_whitespace())?;
+        (end > 0 && inside[end..].starts_with('>')).then_some(end + 2)
+    }
+
     /// Any token. Tokens that end a text are not among them, nor are ids without a token.
     pub fn any() -> TokenSet {
         TokenSet { items: Vec::new(), is_negated: true }
@@ -153,6 +252,34 @@ impl TokenSet {
         }
         Some(TokenSet { items, is_negated })
     }
+}
+
+/// The text that JSON's string `quoted` stands for, without its first quote; `None` if it is none.
+fn unquoted(quoted: &str) -> Option<String> {
+    let body = quoted.strip_suffix('"')?;
+    let mut text = String::new();
+    let mut chars = body.chars();
+    while let Some(c) = chars.next() {
+        text.push(match c {
+            '"' => return None,
+            '\\' => match chars.next()? {
+                c @ ('"' | '\\' | '/') => c,
+                'n' => '\n',
+                't' => '\t',
+                'r' => '\r',
+                'b' => '\x08',
+                'f' => '\x0C',
+                'u' => {
+                    let digits: String = chars.by_ref().take(4).collect();
+                    let is_code = digits.len() == 4 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+                    char::from_u32(u32::from_str_radix(&digits, 16).ok().filter(|_| is_code)?)?
+                }
+                _ => return None,
+            },
+            c => c,
+        });
+    }
+    Some(text)
 }
 
 impl fmt::Display for TokenSet {

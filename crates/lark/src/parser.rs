@@ -29,34 +29,9 @@ pub(crate) fn parse(text: &str, source: u32, fuel: &Fuel) -> Result<Vec<Statemen
     Ok(statements)
 }
 
-/// The set of tokens that is written `<name>`, `<[1,3-5]>`, `<[^1,3-5]>` or `<[*]>`, as in llguidance.
+/// The set of tokens that is written `<name>`, `<[1,3-5]>`, `<[^1,3-5]>` or `<[*]>`, as in llguidance, or `<"any name">`.
 fn token_set(written: &str, span: Span) -> Result<TokenSet, Fault> {
-    let ids = written.strip_prefix("<[").and_then(|ids| ids.strip_suffix("]>"));
-    let Some(ids) = ids else { return Ok(TokenSet::named(written)) };
-    if ids == "*" {
-        return Ok(TokenSet::any());
-    }
-    let (is_negated, ids) = ids.strip_prefix('^').map_or((false, ids), |ids| (true, ids));
-    let mut set: Option<TokenSet> = None;
-    for range in ids.split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let id = |id: &str| id.bytes().all(|byte| byte.is_ascii_digit()).then(|| id.parse().ok()).flatten();
-        let (Some(first), Some(last)) = (id(first), id(last)) else {
-            return Err(Fault::new(span, format!("`{range}` in `{written}` is no range of token ids"))
-                .with_hint("ids are written <[128010]>, <[128000-128255]>, <[1,3-5]>, <[^1,3-5]> or <[*]>"));
-        };
-        if first > last {
-            return Err(Fault::new(span, format!("the range {first}-{last} of token ids is backwards"))
-                .with_hint(format!("write {last}-{first}")));
-        }
-        let ids = TokenSet::ids(first, last);
-        set = Some(match set {
-            Some(set) => set.and(ids),
-            None => ids,
-        });
-    }
-    let set = set.expect("a text has at least one part");
-    Ok(if is_negated { set.all_others() } else { set })
+    TokenSet::of_written(written).map_err(|(message, hint)| Fault::new(span, message).with_hint(hint))
 }
 
 struct Parser<'t, 's> {

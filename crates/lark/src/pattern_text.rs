@@ -90,7 +90,7 @@ fn escape(text: &str) -> String {
 ///
 /// A quote loses one backslash even where an escaped backslash stands before it: `\\"` gives `\"`, as in
 /// Lark.
-fn unescape(body: &str) -> Result<String, String> {
+pub(crate) fn unescape(body: &str) -> Result<String, String> {
     let mut value = String::with_capacity(body.len());
     let mut rest = body.chars();
     let mut is_after_backslashes = false;

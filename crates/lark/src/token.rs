@@ -3,6 +3,8 @@
 //! A newline ends a statement, unless the next line that is not blank starts with `|`: then both are one
 //! [`Token::Or`]. Comments (`//` and `#`) and a backslash before a newline are blanks. Linear time.
 
+use maskwright_grammar::TokenSet;
+
 use crate::error::Fault;
 use crate::source::{MAX_SOURCE, Span};
 
@@ -248,16 +250,15 @@ impl<'s> Scanner<'s> {
 
     fn special(&mut self) -> Result<Token<'s>, Fault> {
         let start = self.at;
-        self.at += 1;
-        self.at += self.run(|c| !matches!(c, '<' | '>') && !c.is_whitespace());
-        let is_closed = self.rest().starts_with('>') && self.at > start + 1;
-        self.at += usize::from(is_closed);
-        if is_closed {
+        if let Some(length) = TokenSet::end_of_written(self.rest()) {
+            self.at += length;
             return Ok(Token::Special(&self.text[start..self.at]));
         }
-        Err(self
-            .fault(start, "`<` without a token of the vocabulary")
-            .with_hint("a token is written <name>, or <[128010]> by its id, without spaces"))
+        self.at +=
+            1 + self.rest()[1..].find(|c: char| matches!(c, '<' | '>') || c.is_whitespace()).unwrap_or(0);
+        Err(self.fault(start, "`<` without a token of the vocabulary").with_hint(
+            "a token is written <name> or <[128010]> by its id, without spaces, or <\"any name\">",
+        ))
     }
 
     /// The schema behind `%json`, which begins at `start`.

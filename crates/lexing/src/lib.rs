@@ -11,10 +11,12 @@
 //!   same for a lexer that is told at each place which terminals compete.
 //! * [`Pattern::words`]: the words of one pattern as a language, for whoever has no lexer.
 //! * [`Surroundings`]: the words of patterns with assertions, where no lexer says what stands around them.
+//! * [`BoundedWords`]: what a lookbehind can look for, as sequences of sets of characters.
 //! * [`Guards`]: what must not follow a match, in few states.
 //! * [`tokenize()`]: a whole text, by the definition.
 
 mod backtrack;
+mod bounded;
 mod characters;
 mod elimination;
 mod error;
@@ -34,6 +36,7 @@ mod terminal;
 mod tokenize;
 
 pub use backtrack::find_prefix;
+pub use bounded::{BoundedWord, BoundedWords, EDGE, MAX_CELLS, Sides};
 pub use error::{LexError, PatternError};
 pub use guards::{Fate, Guards};
 pub use lark::{LarkTerminal, ignored_keywords, lark_contextual_terminals, lark_order, lark_terminals};

@@ -107,8 +107,34 @@ const ATOMS: &[&str] = &[
     "-",
 ];
 
-const LOOKBEHINDS: &[&str] =
-    &["a", "ab", "[ab]", r"\w", "a|b", "(?:ab|ba)", r"\\", "^", "(?<!b)a", ".{2}", "é", ""];
+const LOOKBEHINDS: &[&str] = &[
+    "a",
+    "ab",
+    "[ab]",
+    r"\w",
+    "a|b",
+    "(?:ab|ba)",
+    r"\\",
+    "^",
+    "(?<!b)a",
+    ".{2}",
+    "é",
+    "",
+    r"\bab",
+    r"a\b",
+    r"\Ba\B|b\b",
+    "^ab",
+    "$",
+    "a$",
+    r"\n$|b\Z",
+    "a(?=b)",
+    "a(?!b)",
+    "(?=ab).|b",
+    "a{3}",
+    "(?<=a|k)b{2}",
+    "(?<!^|k.)bb",
+    r"\s\S\w",
+];
 
 fn expression(random: &mut Random, depth: usize, n_groups: &mut usize) -> String {
     let inner = |random: &mut Random, n_groups: &mut usize| expression(random, depth - 1, n_groups);
@@ -214,7 +240,11 @@ fn expressions_mean_what_python_says() {
                 continue;
             }
         };
-        assert_ne!(answer, "error", "{shown}");
+        if answer == "error" {
+            // Python asks for one length of all alternatives of a lookbehind.
+            assert!(case.source.contains("(?<=") || case.source.contains("(?<!"), "{shown}");
+            continue;
+        }
         let mut fields = answer.split(' ');
         let mut number = || fields.next().unwrap().parse::<u64>().ok();
         assert_eq!((Some(pattern.min_width()), pattern.max_width()), (number(), number()), "{shown}");
@@ -223,8 +253,7 @@ fn expressions_mean_what_python_says() {
         let lexer = match made {
             Ok(lexer) => Some(lexer),
             Err(error) => {
-                let is_gap = error.to_string().contains("looks ahead inside of a lookbehind");
-                assert!(is_gap || pattern.min_width() == 0, "{shown}: {error}");
+                assert!(pattern.min_width() == 0, "{shown}: {error}");
                 None
             }
         };

@@ -150,7 +150,11 @@ fn limits_are_errors_and_leave_the_lexer_usable() {
         assert!(new(source, limits, &fuel()).unwrap_err().is_limit());
     }
     assert!(new("a{1000}", limits, &Fuel::new(100)).unwrap_err().is_limit());
-    assert_eq!(new("(?<=(?=a))a", limits, &fuel()).unwrap_err().terminal_id(), Some(7));
+    let letter = Pattern::literal(b"a");
+    let inside_out = Pattern::concat([letter.look_ahead(false).look_behind(false), letter]);
+    let terminal = [LexerTerminal::new(7, inside_out)];
+    let error = Lexer::new(&terminal, Discipline::LeftmostFirst, limits, &fuel()).unwrap_err();
+    assert_eq!(error.terminal_id(), Some(7));
     let few = LexerLimits { max_states: 20, ..limits };
     let lexer = new("[ab]*a[ab]{10}", few, &fuel()).unwrap();
     let text: Vec<u8> = (0..200u32).map(|index| b"ab"[(index.count_ones() % 2) as usize]).collect();

@@ -11,7 +11,7 @@ use maskwright_lark::LexerKind;
 use maskwright_vocabulary::Vocabulary;
 
 use crate::source::Parsed;
-use crate::{CompileOptions, Error, GrammarSource, Limits};
+use crate::{CompileOptions, Error, GrammarSource, GrammarWarning, Limits};
 
 /// A grammar ready for use over one vocabulary; shared by sessions and threads.
 ///
@@ -61,6 +61,12 @@ impl CompiledGrammar {
     /// What of a JSON Schema, or of a structural tag, is enforced, keyword by keyword; `None` for other sources.
     pub fn report(&self) -> Option<&Report> {
         self.report.as_ref()
+    }
+
+    /// What in a grammar in GBNF or Lark's language probably means something else than its author thinks: strings that have
+    /// the name of a special token. Reads the source again, in linear time.
+    pub fn warnings(&self) -> Vec<GrammarWarning> {
+        self.source.warnings(self.vocabulary())
     }
 
     /// The vocabulary that masks are over.

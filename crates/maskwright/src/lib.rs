@@ -46,6 +46,7 @@ pub mod lark;
 mod limits;
 mod named_tokens;
 mod source;
+mod special_text;
 
 pub use compiled::CompiledGrammar;
 pub use compiler::{CompileOptions, Compiler};
@@ -58,6 +59,7 @@ pub use maskwright_vocabulary::{
     Mask, TokenId, Tokenizer, TokenizerOptions, Vocabulary, mask_contains, mask_words,
 };
 pub use source::GrammarSource;
+pub use special_text::GrammarWarning;
 
 /// The parts of templates and canvases.
 pub mod infill {

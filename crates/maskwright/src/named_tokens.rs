@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use maskwright_automata::Fuel;
-use maskwright_error::{ErrorKind, Place};
+use maskwright_error::{ErrorKind, Place, nearest_name};
 use maskwright_grammar::{TokenItem, TokenSet};
 use maskwright_syntax::SyntaxError;
 use maskwright_vocabulary::Vocabulary;
@@ -45,8 +45,26 @@ pub(crate) fn in_rules(error: Error, text: &str, name: &str, vocabulary: &Vocabu
         })
     };
     let lacking = written(text).find(|(_, set)| is_lacking(set, vocabulary) && is_meant(set));
-    let Some((span, _)) = lacking else { return error };
-    SyntaxError::new(text, name, span, error.to_string(), error.hint()).into()
+    let Some((span, set)) = lacking else { return error };
+    let hint = set.items().iter().find_map(|item| match item {
+        TokenItem::Name(name) => meant(name, vocabulary),
+        TokenItem::Ids(..) => None,
+    });
+    SyntaxError::new(text, name, span, error.to_string(), hint.as_deref().or(error.hint())).into()
+}
+
+/// What to write in place of the token `name`, which the vocabulary lacks.
+fn meant(name: &str, vocabulary: &Vocabulary) -> Option<String> {
+    let inside = name.strip_prefix('<').and_then(|inside| inside.strip_suffix('>')).unwrap_or(name);
+    let without_signs = vocabulary.names().map(|(_, known)| known).find(|&known| known == inside);
+    let nearest = || nearest_name(name, vocabulary.names().map(|(_, known)| known)).map(|(_, known)| known);
+    let known = without_signs.or_else(nearest)?;
+    let written = TokenSet::written(known);
+    Some(if written == known {
+        format!("did you mean `{known}`?")
+    } else {
+        format!("did you mean `{known}`? It is written {written}")
+    })
 }
 
 /// The tokens that the rules name, outside of strings: `<name>`, or `<[1,3-5]>` with the greatest id alone.
@@ -59,18 +77,12 @@ fn written(text: &str) -> impl Iterator<Item = (Range<usize>, TokenSet)> + '_ {
         if before.contains('#') || before.contains("//") {
             return None;
         }
-        let end = start + text[start..].find(|c: char| c == '>' || c.is_whitespace())? + 1;
-        let token =
-            text.get(start..end).filter(|token| n_quotes.is_multiple_of(2) && token.ends_with('>'))?;
-        let ids = token.strip_prefix("<[").and_then(|ids| ids.strip_suffix("]>"));
-        let set = match ids {
-            Some(ids) => {
-                let ids = ids.split(|c: char| !c.is_ascii_digit()).filter_map(|id| id.parse().ok());
-                let last = ids.max()?;
-                TokenSet::ids(last, last)
-            }
-            None => TokenSet::named(token),
-        };
-        Some((start..end, set))
+        let end = start + TokenSet::end_of_written(&text[start..]).filter(|_| n_quotes.is_multiple_of(2))?;
+        let set = TokenSet::of_written(&text[start..end]).ok()?;
+        let last = set.items().iter().filter_map(|item| match item {
+            TokenItem::Ids(_, last) => Some(*last),
+            TokenItem::Name(_) => None,
+        });
+        Some((start..end, last.max().map_or_else(|| set.clone(), |last| TokenSet::ids(last, last))))
     })
 }

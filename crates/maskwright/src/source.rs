@@ -11,7 +11,9 @@ use maskwright_infill::Relation;
 use maskwright_json_schema::{
     Documents, Numbers, Report, SchemaConfig, SchemaError, Whitespace, parse_document,
 };
+use maskwright_lark::lark_strings;
 use maskwright_lark::{LarkGrammar, LexerKind};
+use maskwright_syntax::gbnf_literals;
 use maskwright_syntax::regex::{self, Dialect};
 use maskwright_vocabulary::Vocabulary;
 use maskwright_vocabulary::saved::{self, Magic, Refused};
@@ -19,7 +21,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::json_schema::SchemaDocuments;
 use crate::lark::{Imports, LarkOptions};
-use crate::{CompileOptions, Error, Limits, lark, named_tokens};
+use crate::special_text::spelled;
+use crate::{CompileOptions, Error, GrammarWarning, Limits, lark, named_tokens};
 
 /// What a GBNF grammar without a file is called in messages.
 const NAMELESS: &str = "grammar.gbnf";
@@ -99,8 +102,28 @@ pub enum Parsed {
 }
 
 impl GrammarSource {
-    /// The texts that the whole of `pattern` matches, in the dialect of Rust's `regex` crate.
+    /// The texts that the whole of `pattern` matches, in the syntax of Rust's `regex` crate.
+    ///
+    /// `\d`, `\w`, `\s`, `\b` and their negations are of ASCII, unless the pattern says `(?u)`; all else is of Unicode, `.` and
+    /// `\p{L}` for example.
+    ///
+    /// ```
+    /// use maskwright::{Compiler, GrammarSource, Tokenizer};
+    /// let tokenizer = Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?;
+    /// let reads = |source: GrammarSource, text: &str| -> Result<bool, maskwright::Error> {
+    ///     let grammar = Compiler::new(&tokenizer).compile(&source, &Default::default())?;
+    ///     Ok(maskwright::Matcher::new(&grammar).accept_bytes(text.as_bytes())?)
+    /// };
+    /// assert!(!reads(GrammarSource::regex(r"\d"), "٣")?);
+    /// assert!(reads(GrammarSource::regex(r"(?u)\d"), "٣")? && reads(GrammarSource::rust_regex(r"\d"), "٣")?);
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
     pub fn regex(pattern: impl Into<String>) -> GrammarSource {
+        Notation::Regex { pattern: pattern.into(), dialect: Dialect::RustAscii }.into()
+    }
+
+    /// The texts that the whole of `pattern` matches, as Rust's `regex` crate means it: `\d`, `\w`, `\s` and `\b` are of Unicode.
+    pub fn rust_regex(pattern: impl Into<String>) -> GrammarSource {
         Notation::Regex { pattern: pattern.into(), dialect: Dialect::Rust }.into()
     }
 
@@ -375,6 +398,23 @@ impl GrammarSource {
             _ => return error,
         };
         error.in_file(file)
+    }
+
+    /// What in the source probably means something else than its author thinks, for the tokens of `vocabulary`.
+    pub(crate) fn warnings(&self, vocabulary: &Vocabulary) -> Vec<GrammarWarning> {
+        match &self.notation {
+            Notation::Gbnf(text) => spelled(gbnf_literals(text), text, None, vocabulary),
+            Notation::Lark { text, .. } => {
+                let mut warnings = spelled(lark_strings(text), text, None, vocabulary);
+                let imports = self.imports.iter().flat_map(|imports| imports.values());
+                for imported in imports.filter(|imported| imported.name.ends_with(".lark")) {
+                    let path = Some(Path::new(&imported.name));
+                    warnings.extend(spelled(lark_strings(&imported.text), &imported.text, path, vocabulary));
+                }
+                warnings
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Approximate memory, in bytes.

@@ -131,13 +131,110 @@ fn errors_say_what_is_wrong() {
     assert!(
         message(lark("start: <[5-3]>", LexerKind::Basic)).contains("the range 5-3 of token ids is backwards")
     );
-    assert!(message(lark("start: <[x]>", LexerKind::Basic)).contains("no range of token ids"));
+    assert!(message(lark("start: <[1-]>", LexerKind::Basic)).contains("no range of token ids"));
+    assert!(message(lark("start: <[x]>", LexerKind::Basic)).contains("no token named `[x]`"));
+    assert!(message(compile(GrammarSource::gbnf("root ::= !<[^1]>"))).contains("`!` before a set"));
     assert!(message(lark("start: < think>", LexerKind::Basic)).contains("without spaces"));
     let error = compile(GrammarSource::gbnf("root ::= \"<x>\" |\n  <thunk>")).err().unwrap();
     assert!(error.to_string().contains("did you mean"), "{error}");
     assert_eq!((error.line(), error.column()), (Some(2), Some(3)), "{error}");
     let error = lark("start: \"a\"\n  | <[3,9]> \"<[9]>\"", LexerKind::Contextual).err().unwrap();
     assert_eq!((error.line(), error.column()), (Some(2), Some(5)), "{error}");
+}
+
+/// Mistral's tokens have no angle brackets in their names, and could be named by id alone.
+#[test]
+fn tokens_of_any_name() {
+    let names = ["a", "[TOOL_CALLS]", "[7]", "a \"b\"", "pad", "<s>", "[/INST]", "</s>", "[5-3]"];
+    let tokens = names.map(|token| token.as_bytes().to_vec());
+    let tokenizer =
+        Tokenizer::from_tokens_with_special(tokens.to_vec(), &[7], &[1, 2, 3, 4, 5, 6, 8]).unwrap();
+    let compiler = Compiler::new(&tokenizer);
+    let compile = |source: GrammarSource| compiler.compile(&source, &CompileOptions::default());
+    for (written, id) in [
+        ("<[TOOL_CALLS]>", 1),
+        ("<[/INST]>", 6),
+        ("<\"[TOOL_CALLS]\">", 1),
+        ("<\"[7]\">", 2),
+        ("<[2]>", 2),
+        ("<[2-2]>", 2),
+        ("<\"a \\\"b\\\"\">", 3),
+        ("<\"pad\">", 4),
+        ("<\"\\u0070ad\">", 4),
+        ("<s>", 5),
+        ("<\"[5-3]\">", 8),
+    ] {
+        let mut sources = vec![GrammarSource::gbnf(format!("root ::= \"a\" {written} # <x>\n"))];
+        for lexer in LEXERS {
+            let mut options = LarkOptions::default();
+            options.lexer = lexer;
+            sources.push(GrammarSource::lark(format!("start: \"a\" {written} // <x>"), options));
+        }
+        for source in sources {
+            let compiled = compile(source).unwrap_or_else(|error| panic!("{written}: {error}"));
+            for other in 0..9 {
+                let mut matcher = Matcher::new(&compiled);
+                assert!(matcher.accept_token(TokenId(0)).unwrap());
+                assert_eq!(matcher.accept_token(TokenId(other)).unwrap(), other == id, "{written}: {other}");
+            }
+            let again =
+                compiler.deserialize(&compiled.serialize().unwrap(), &CompileOptions::default()).unwrap();
+            assert!(Matcher::new(&again).accept_token(TokenId(0)).unwrap());
+        }
+    }
+    let others = compile(GrammarSource::gbnf("root ::= !<[TOOL_CALLS]>")).unwrap();
+    assert!(!Matcher::new(&others).accept_token(TokenId(1)).unwrap());
+    assert!(Matcher::new(&others).accept_token(TokenId(2)).unwrap());
+    for (source, hint) in [
+        ("root ::= <[TOOL_CALL]>", "did you mean `[TOOL_CALLS]`? It is written <[TOOL_CALLS]>"),
+        ("root ::= <pad>", "did you mean `pad`? It is written <\"pad\">"),
+        ("root ::= <\"[TOOL_CALLZ]\">", "did you mean `[TOOL_CALLS]`? It is written <[TOOL_CALLS]>"),
+    ] {
+        let error = compile(GrammarSource::gbnf(source)).err().unwrap();
+        assert_eq!((error.hint(), error.column()), (Some(hint), Some(10)), "{error}");
+    }
+    for source in
+        ["root ::= <\"\">", "root ::= <\"a>", "root ::= <\"a\\q\">", "root ::= <[]>", "root ::= <\"a"]
+    {
+        let error = compile(GrammarSource::gbnf(source)).err().unwrap();
+        assert_eq!(error.column(), Some(10), "{source}: {error}");
+    }
+}
+
+/// `"<end_of_turn>"` in a public grammar compiled in silence and could never end with that token.
+#[test]
+fn strings_that_spell_special_tokens_are_warned_about() {
+    let bytes = (0u8..=255).map(|byte| vec![byte]);
+    let named = ["</think>", "<|sep|>", "<think>"].map(|token| token.as_bytes().to_vec());
+    let tokenizer =
+        Tokenizer::from_tokens_with_special(bytes.chain(named).collect(), &[], &[256, 257]).unwrap();
+    let compiler = Compiler::new(&tokenizer);
+    let compile = |source: GrammarSource| compiler.compile(&source, &CompileOptions::default());
+    let gbnf =
+        compile(GrammarSource::gbnf("# \"</think>\"\nroot ::= [<] \"a\" |\n  \"a\\x3c/think>b\" | </think>"))
+            .unwrap();
+    let [warning] = &gbnf.warnings()[..] else { panic!("{:?}", gbnf.warnings()) };
+    assert_eq!((warning.line, warning.column), (3, 3));
+    let told = warning.to_string();
+    assert!(
+        told.starts_with("3:3: the string \"a\\x3c/think>b\" has the name")
+            && told.contains("write </think>"),
+        "{told}"
+    );
+    for lexer in LEXERS {
+        let mut options = LarkOptions::default();
+        options.lexer = lexer;
+        let text = "start: \"</think>\" A // \"<|sep|>\"\nA: \"b\" \"<|sep|>\"i? /<.sep.>/?";
+        let compiled = compile(GrammarSource::lark(text, options)).unwrap();
+        let places: Vec<(usize, usize)> =
+            compiled.warnings().iter().map(|warning| (warning.line, warning.column)).collect();
+        assert_eq!(places, [(1, 8), (2, 8)]);
+    }
+    // `<think>` is text as well, so a string matches it.
+    for source in ["root ::= \"<think>\"", "root ::= </think> \"a\"", "root ::= \"/think\""] {
+        assert_eq!(compile(GrammarSource::gbnf(source)).unwrap().warnings(), []);
+    }
+    assert_eq!(compile(GrammarSource::regex("(?:</think>)?a")).unwrap().warnings(), []);
 }
 
 /// Saved grammars name tokens, not ids: they can be compiled for another vocabulary.

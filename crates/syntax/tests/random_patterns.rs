@@ -10,6 +10,7 @@ mod common;
 
 use common::{Random, matches};
 use maskwright_automata::Fuel;
+use maskwright_lexing::{Flags, find_prefix, parse_python};
 use maskwright_syntax::regex::{Dialect, parse, parse_search};
 
 /// Enough for small patterns; the naive matcher takes long on what needs more.
@@ -135,6 +136,66 @@ fn ecma_dialect() {
     });
     eprintln!("{n_taken} patterns taken");
     assert!(n_taken > 700);
+}
+
+/// Look-behind of several characters, with assertions inside and around, in repetitions and beside look-ahead.
+const BEHINDS: &[&str] = &[
+    "a",
+    "b",
+    "-",
+    ".",
+    r"\w",
+    "[^a]",
+    "",
+    "^",
+    "$",
+    r"\b",
+    "(?<=ab)",
+    "(?<!ab)",
+    "(?<!b[a-])",
+    "(?<=a|b-)",
+    "(?<!a|ba|-ba)",
+    r"(?<=\ba.)",
+    r"(?<!\Bb|a)",
+    "(?<=^a)",
+    "(?<!^a|^.b)",
+    r"(?<=a\b)",
+    r"(?<!b\B)",
+    "(?<=(?<!b)a.)",
+    "(?<=(?<=ab)[^a])",
+    "(?<![ab]{2})",
+    "(?<=a(?=b))",
+    "(?<!-(?!ba))",
+    "(?<=a(?=b).)",
+];
+
+#[test]
+fn look_behind_in_ecma() {
+    let groups = ["(", "(?:", "(?=", "(?!", "(?<=", "(?<!"];
+    let n_taken = compare(Dialect::Ecma, 600, BEHINDS, &groups, |pattern| {
+        let engine = fancy_regex::Regex::new(pattern).ok()?;
+        Some(Box::new(move |text| text.is_ascii().then(|| engine.is_match(text).ok()).flatten()))
+    });
+    eprintln!("{n_taken} patterns taken");
+    assert!(n_taken > 250);
+}
+
+/// The definition of an ordered pattern says what Python's `re.fullmatch` and `re.search` find.
+#[test]
+fn look_behind_in_python() {
+    let groups = ["(", "(?:", "(?=", "(?!", "(?<=", "(?<!"];
+    let n_taken = compare(Dialect::Python, 600, BEHINDS, &groups, |pattern| {
+        // What is matched whole comes with Rust's anchors, which are Python's but for `$`.
+        let whole = pattern.strip_prefix("^(?:").and_then(|rest| rest.strip_suffix(")$"));
+        let source = whole.map_or(format!("(?s:.*?)(?:{pattern})"), |whole| format!(r"(?:{whole})\Z"));
+        let ordered = parse_python(&source, Flags::default(), &Fuel::new(FUEL)).ok()?;
+        Some(Box::new(move |text| {
+            let found = find_prefix(&ordered, text.as_bytes(), 0, &Fuel::new(FUEL / 16)).ok()?;
+            Some(found.is_some())
+        }))
+    });
+    eprintln!("{n_taken} patterns taken");
+    assert!(n_taken > 250);
 }
 
 #[test]

@@ -13,8 +13,8 @@ use std::collections::HashMap;
 use common::{Matcher, matches, testdata};
 use maskwright_automata::Fuel;
 use maskwright_grammar::{Expr, ExprId, Grammar};
-use maskwright_syntax::parse_gbnf;
 use maskwright_syntax::regex::{Dialect, parse};
+use maskwright_syntax::{gbnf_literals, parse_gbnf};
 
 #[test]
 fn regexes() {
@@ -25,6 +25,7 @@ fn regexes() {
         let pattern = case["pattern"].as_str().unwrap();
         let dialect = match case["dialect"].as_str().unwrap() {
             "rust" => Dialect::Rust,
+            "ascii" => Dialect::RustAscii,
             "ecma" => Dialect::Ecma,
             "python" => Dialect::Python,
             other => panic!("no dialect {other}"),
@@ -41,6 +42,17 @@ fn regexes() {
             }
         }
     }
+}
+
+/// The escapes of xgrammar's EBNF, which servers' clients send.
+#[test]
+fn escapes_of_control_characters() {
+    let escapes = r"\f\v\0\a\e\b\'\?";
+    let literals = gbnf_literals(&format!("root ::= \"{escapes}\" [{escapes}]"));
+    assert_eq!(literals, [(9..27, "\x0C\x0B\0\x07\x1B\x08'?".to_owned())]);
+    let parsed = |source: &str| format!("{:?}", parse_gbnf(source, "test", &Fuel::new(1 << 20)).unwrap());
+    let class = parsed(&format!("root ::= [^{escapes}]"));
+    assert_eq!(class, parsed(r"root ::= [^\x0C\x0B\x00\x07\x1B\x08\x27\x3F]"));
 }
 
 #[test]

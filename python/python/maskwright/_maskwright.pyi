@@ -156,6 +156,9 @@ class LimitError(Error):
 class SchemaWarning(UserWarning):
     """A JSON Schema has a keyword that is probably misspelt, or an unknown format, which is not checked."""
 
+class GrammarWarning(UserWarning):
+    """A grammar has a string with the name of a special token, which the string never matches."""
+
 class BatchError(Error):
     """Some rows of a batch of masks failed. `errors` is a dict from row to exception. These rows allow no token; all others are filled."""
     errors: dict[int, Exception]
@@ -423,7 +426,12 @@ class Compiler:
         in the tag.
         """
     def compile_regex(
-        self, pattern: str, *, dialect: Literal["rust", "ecma", "python"] = "rust", cancel: CancelToken | None = None
+        self,
+        pattern: str,
+        *,
+        dialect: Literal["rust", "ecma", "python"] | None = None,
+        unicode: bool = False,
+        cancel: CancelToken | None = None,
     ) -> CompiledGrammar:
         r"""Compiles a regular expression. It has to match the whole text.
 

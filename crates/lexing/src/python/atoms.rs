@@ -3,8 +3,9 @@
 use regex_syntax::hir::ClassUnicode;
 
 use super::{Kind, MAX_DEPTH, Parser, literal, of_class};
+use crate::bounded::without_look_ahead;
 use crate::characters;
-use crate::{Pattern, PatternError};
+use crate::{Pattern, PatternError, PatternNode};
 
 /// What an escape stands for, inside a set and outside.
 pub(super) enum Escaped {
@@ -197,8 +198,15 @@ impl<'a> Parser<'a> {
         if ahead {
             return Ok(Some(inner.look_ahead(negated)));
         }
-        if inner.max_width() != Some(inner.min_width()) {
-            return Err(PatternError::at(start, "what is looked for behind must have one fixed length"));
+        if inner.max_width().is_none() {
+            return Err(PatternError::at(
+                start,
+                "what a lookbehind looks for must have a greatest length: write {0,9} or so in place of * or +",
+            ));
+        }
+        if inner.any_node(|node| matches!(node, PatternNode::Look { ahead: true, .. })) {
+            let same = without_look_ahead(&inner, negated, self.fuel);
+            return same.map(Some).map_err(|message| PatternError::at(start, message));
         }
         Ok(Some(inner.look_behind(negated)))
     }

@@ -43,6 +43,38 @@ fn anchors_are_assertions() {
     assert_eq!(matched(r"\ba\Ba\b.", "", "aa-"), Some(3));
 }
 
+/// Python's `re` has one length for all alternatives of a lookbehind; here each has its own, and assertions may be inside.
+#[test]
+fn lookbehinds_of_any_bounded_length() {
+    for (source, text, end) in [
+        ("(?:==|!=|===)(?<====)x", "===x", Some(4)),
+        ("(?:===|==|!=)(?<====)x", "===x", Some(4)),
+        ("(?:===|==|!=)(?<====)x", "!=x", None),
+        ("[=!~]+(?<!==|!=|~=)x", "!~x", Some(3)),
+        ("[=!~]+(?<!==|!=|~=)x", "!~=x", None),
+        ("[ab]+(?<=ab|b|abb)c", "bc", Some(2)),
+        ("[ab]+(?<=ab|aab)c", "bbc", None),
+        ("[ab]+(?<=^ab?)c", "abc", Some(3)),
+        ("[ab]+(?<=^ab?)c", "aabc", None),
+        (r"[ab-]+(?<=\bb{1,2})c", "a-bbc", Some(5)),
+        (r"[ab-]+(?<=\bb{1,2})c", "abbc", None),
+        (r"a(?<=a\b)-", "a-", Some(2)),
+        (r"a(?<!a\b).", "a-", None),
+        (r"a(?<!a$).", "ab", Some(2)),
+        (r"(?s)a(?<!a$).", "a\n", None),
+        (r"(?s)a(?<!a$)..", "a\nb", Some(3)),
+        ("a(?<=a(?=bc))b", "abc", Some(2)),
+        ("a(?<=a(?!bc))b", "abc", None),
+        ("(?<!a)b", "b", Some(1)),
+        ("(?<=(?<!a)b|)b", "b", Some(1)),
+    ] {
+        assert_eq!(matched(source, "", text), end, "{source} on {text:?}");
+    }
+    let many = format!("a(?<=(?:{})\\b)", vec!["(?:aa|ab|bcb)"; 9].concat());
+    let error = parse_python(&many, Flags::default(), &Fuel::new(10_000_000)).unwrap_err();
+    assert!(error.message().contains("too many variants"), "{error}");
+}
+
 #[test]
 fn errors_have_their_place() {
     for (source, offset, message) in [
@@ -64,7 +96,11 @@ fn errors_have_their_place() {
         ("(?P<n>a)(?P<n>b)", 12, "two groups have the name \"n\""),
         ("(a)?(?(1)b|c)", 6, "conditionals are not supported: what they match is not regular"),
         ("(?>a)", 2, "atomic groups are not supported"),
-        ("(?<=a|bc)", 0, "what is looked for behind must have one fixed length"),
+        (
+            "a(?<=ba*)",
+            1,
+            "what a lookbehind looks for must have a greatest length: write {0,9} or so in place of * or +",
+        ),
         ("a(?i)b", 3, "flags for the whole pattern must be at its start"),
         ("(?q)", 2, "q is not a flag; flags are imsxau"),
         (r"é\", 2, "the pattern ends after a backslash"),

@@ -16,7 +16,7 @@ pub(super) enum Token<'a> {
     Define,
     /// A literal, a class or `.`.
     Language(Regex),
-    /// `<name>`, `<[id]>`, or one of these after `!`.
+    /// `<name>`, `<[id]>`, `<"name">`, or one of these after `!`.
     Tokens(TokenSet),
     /// `|`.
     Bar,
@@ -104,6 +104,13 @@ impl<'a> Lexer<'a> {
                 Token::Newline
             }
             '|' => Token::Bar,
+            '(' if self.rest().starts_with('=') => {
+                let message = "look-ahead `(= ...)` is of xgrammar's notation and not supported: a rule knows what follows it";
+                return Err(Fault::unsupported(start..self.at + 1, message).with_hint(
+                    "leave it away where the text that follows is in the grammar; what ends free text is said by a \
+                     structural tag (\"any_text\", \"triggered_tags\")",
+                ));
+            }
             '(' => Token::Open,
             ')' => Token::Close,
             '*' => Token::Repeat(0, None),
@@ -120,7 +127,13 @@ impl<'a> Lexer<'a> {
             '<' => Token::Tokens(self.tokens(start)?),
             '!' if self.rest().starts_with('<') => {
                 self.at += 1;
-                Token::Tokens(self.tokens(start)?.all_others())
+                let set = self.tokens(start)?;
+                if set.is_negated() {
+                    let message = "`!` before a set that says already which tokens it has not";
+                    return Err(Fault::new(start..self.at, message)
+                        .with_hint("write <[5]> for what is not in <[^5]>; nothing is not in <[*]>"));
+                }
+                Token::Tokens(set.all_others())
             }
             _ if is_name(next) => {
                 let length = self.rest().find(|c| !is_name(c)).unwrap_or(self.rest().len());
@@ -139,26 +152,16 @@ impl<'a> Lexer<'a> {
         Ok((token, start..self.at))
     }
 
-    /// `<name>` or `<[id]>`, after its `<`.
+    /// A set of tokens, after its `<`.
     fn tokens(&mut self, start: usize) -> Result<TokenSet, Fault> {
-        let rest = self.rest();
-        let end =
-            rest.find(|c: char| c == '>' || c.is_whitespace()).filter(|&end| rest[end..].starts_with('>'));
-        let Some(end) = end.filter(|&end| end > 0) else {
-            let message = "a token is `<name>` or `<[id]>`, without spaces";
+        let open = self.at - 1;
+        let Some(length) = TokenSet::end_of_written(&self.source[open..]) else {
+            let message = "a token is `<name>` or `<[id]>`, without spaces, or `<\"any name\">`";
             return Err(Fault::new(start..self.at, message));
         };
-        self.at += end + 1;
-        let id = rest[..end].strip_prefix('[').and_then(|id| id.strip_suffix(']'));
-        let Some(id) = id else { return Ok(TokenSet::named(&self.source[self.at - end - 2..self.at])) };
-        let digits = id.bytes().all(|byte| byte.is_ascii_digit());
-        match id.parse() {
-            Ok(id) if digits => Ok(TokenSet::ids(id, id)),
-            _ => {
-                let message = format!("`{id}` is no token id, which is a whole number such as `<[1000]>`");
-                Err(Fault::new(start..self.at, message))
-            }
-        }
+        self.at = open + length;
+        TokenSet::of_written(&self.source[open..self.at])
+            .map_err(|(message, hint)| Fault::new(start..self.at, message).with_hint(hint))
     }
 
     /// `{m}`, `{m,}` or `{m,n}`, behind its `{`.
@@ -205,7 +208,7 @@ impl<'a> Lexer<'a> {
     fn literal(&mut self, start: usize) -> Result<Regex, Fault> {
         let mut text = String::new();
         loop {
-            match self.char(start, "unclosed literal, `\"` is missing")? {
+            match self.char(start, false, "unclosed literal, `\"` is missing")? {
                 Char::Bare('"') => return Ok(Regex::literal(text)),
                 Char::Bare(char) | Char::Escaped(char) => text.push(char),
             }
@@ -220,14 +223,14 @@ impl<'a> Lexer<'a> {
         let mut ranges: Vec<(char, char)> = Vec::new();
         loop {
             let item_start = self.at;
-            let low = match self.char(start, UNCLOSED)? {
+            let low = match self.char(start, true, UNCLOSED)? {
                 Char::Bare(']') => break,
                 Char::Bare(low) | Char::Escaped(low) => low,
             };
             let mut high = low;
             if self.rest().starts_with('-') && !self.rest().starts_with("-]") {
                 self.at += 1;
-                let (Char::Bare(end) | Char::Escaped(end)) = self.char(start, UNCLOSED)?;
+                let (Char::Bare(end) | Char::Escaped(end)) = self.char(start, true, UNCLOSED)?;
                 high = end;
             }
             if high < low {
@@ -240,7 +243,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// One character of a literal or class that began at `start`.
-    fn char(&mut self, start: usize, unclosed: &str) -> Result<Char, Fault> {
+    fn char(&mut self, start: usize, is_class: bool, unclosed: &str) -> Result<Char, Fault> {
         let at = self.at;
         let rest = self.rest();
         let next = rest.chars().next().filter(|next| !matches!(next, '\n' | '\r'));
@@ -259,13 +262,24 @@ impl<'a> Lexer<'a> {
             'r' => return Ok(Char::Escaped('\r')),
             // What llama.cpp allows, and `-` and `^`, which grammars escape in classes.
             '\\' | '"' | '[' | ']' | '-' | '^' => return Ok(Char::Escaped(letter)),
+            // What xgrammar's notation has as well.
+            'f' => return Ok(Char::Escaped('\x0C')),
+            'v' => return Ok(Char::Escaped('\x0B')),
+            '0' => return Ok(Char::Escaped('\0')),
+            'a' => return Ok(Char::Escaped('\x07')),
+            'e' => return Ok(Char::Escaped('\x1B')),
+            'b' => return Ok(Char::Escaped('\x08')),
+            '\'' | '?' => return Ok(Char::Escaped(letter)),
+            '$' | '.' | '*' | '+' | '(' | ')' | '{' | '}' | '|' | '/' if is_class => {
+                return Ok(Char::Escaped(letter));
+            }
             'x' => 2,
             'u' => 4,
             'U' => 8,
             _ => {
                 let message = format!(
-                    "unknown escape `\\{}`; allowed are \\n \\t \\r \\\\ \\\" \\[ \\] \\- \\^ \\xHH \\uHHHH and \
-                     \\UHHHHHHHH",
+                    "unknown escape `\\{}`; allowed are \\n \\t \\r \\f \\v \\a \\b \\e \\0 \\\\ \\\" \\' \\? \\[ \\] \\- \\^ \\xHH \\uHHHH \
+                     and \\UHHHHHHHH",
                     letter.escape_debug()
                 );
                 return Err(Fault::new(at..self.at, message));

@@ -4,8 +4,9 @@
 //! line ends inside parentheses or next to `|`. `root` is the start. Items are `"literal"`, `[class]`, `.`,
 //! names and groups, with `*`, `+`, `?`, `{m}`, `{m,}`, `{m,n}`. Classes and `.` are over Unicode scalar
 //! values. `<[1000]>` and `<think>` are one token of the vocabulary, by its id or name, and `!<think>` is any other one
-//! ([`TokenSet`](maskwright_grammar::TokenSet)). A line may begin with `|`, which llama.cpp does not allow. The reference is
-//! llama.cpp's `grammars/README.md` and its parser `src/llama-grammar.cpp`.
+//! ([`TokenSet::of_written`](maskwright_grammar::TokenSet::of_written)). A line may begin with `|`, which llama.cpp does not allow. The reference is
+//! llama.cpp's `grammars/README.md` and its parser `src/llama-grammar.cpp`. Further escapes are those of xgrammar's EBNF:
+//! `\f \v \0 \a \e \b \' \?`, and punctuation in classes.
 //!
 //! What stands next to each other without a rule between is one terminal: a run of literals and classes with
 //! their repetitions becomes one `Regex`, so that the engine sees few and long terminals.
@@ -52,7 +53,12 @@ pub fn parse_gbnf(source: &str, source_name: &str, fuel: &Fuel) -> Result<Gramma
 }
 
 fn parse(source: &str, fuel: &Fuel) -> Result<Grammar, Fault> {
+    let is_defined = |name: &str| {
+        source.match_indices(name).any(|(at, _)| source[at + name.len()..].trim_start().starts_with("::="))
+    };
     let mut parser = Parser {
+        source,
+        macros: MACROS.into_iter().filter(|(name, _)| !is_defined(name)).collect(),
         lexer: Lexer::new(source),
         fuel,
         builder: GrammarBuilder::new(),
@@ -103,6 +109,9 @@ struct Name {
 }
 
 struct Parser<'a> {
+    source: &'a str,
+    /// Those of [`MACROS`] that are no rules here.
+    macros: Vec<(&'static str, &'static str)>,
     lexer: Lexer<'a>,
     fuel: &'a Fuel,
     builder: GrammarBuilder,
@@ -239,10 +248,18 @@ impl<'a> Parser<'a> {
     }
 
     fn item(&mut self) -> Result<Item, Fault> {
+        let source = self.source;
         let (token, span) = self.lexer.next()?;
         self.spend(&span)?;
         match token {
             Token::Name(name) => {
+                let is_called = || source[span.end..].trim_start_matches([' ', '\t']).starts_with('(');
+                if let Some((_, remedy)) =
+                    self.macros.iter().find(|(known, _)| *known == name).filter(|_| is_called())
+                {
+                    let message = format!("`{name}(...)` is of xgrammar's notation and not supported");
+                    return Err(Fault::unsupported(span, message).with_hint(*remedy));
+                }
                 let rule = self.named(name, span);
                 Ok(Item::Expr(self.builder.rule(rule)))
             }
@@ -268,6 +285,43 @@ impl<'a> Parser<'a> {
             token => Err(unexpected(&token, span, "an item")),
         }
     }
+}
+
+/// What xgrammar's notation writes like calls, and what to write here.
+const MACROS: [(&str, &str); 5] = [
+    (
+        "TagDispatch",
+        "a structural tag says where tags are read in free text: compile one with \"triggered_tags\"",
+    ),
+    (
+        "TokenTagDispatch",
+        "a structural tag says where tags are read in free text: compile one with \"token_triggered_tags\"",
+    ),
+    ("Token", "a token is written <[1000]> by its id, or <name>"),
+    ("ExcludeToken", "any token but one is written !<[1000]> or !<name>"),
+    ("Regex", "write the pattern as rules, or compile it as a regular expression"),
+];
+
+/// The places (bytes) of a grammar's literals and what they stand for, up to the first place that can't be read.
+///
+/// ```
+/// use maskwright_syntax::gbnf_literals;
+/// assert_eq!(gbnf_literals(r#"root ::= "a\x62" [c]"#), [(9..16, "ab".to_owned())]);
+/// ```
+pub fn gbnf_literals(source: &str) -> Vec<(Range<usize>, String)> {
+    let mut lexer = Lexer::new(source);
+    let mut found = Vec::new();
+    while let Ok((token, span)) = lexer.next() {
+        match token {
+            Token::End => break,
+            Token::Language(regex) if source[span.start..].starts_with('"') => {
+                let text = regex.as_literal().and_then(|text| String::from_utf8(text).ok());
+                found.extend(text.map(|text| (span, text)));
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 fn unexpected(token: &Token<'_>, span: Range<usize>, wanted: &str) -> Fault {

@@ -25,6 +25,7 @@ pub(crate) fn parse(pattern: &str, sets: &mut Sets, fuel: &Fuel) -> Result<Patte
         text: pattern,
         at: 0,
         depth: 0,
+        n_behinds: 0,
         flags: Flags::default(),
         sets,
         classes: Classes::default(),
@@ -55,6 +56,8 @@ pub(super) struct Parser<'a> {
     pub(super) at: usize,
     pub(super) flags: Flags,
     depth: usize,
+    /// How many look-behinds are around what is read.
+    n_behinds: usize,
     sets: &'a mut Sets,
     classes: Classes,
     fuel: &'a Fuel,
@@ -134,9 +137,13 @@ impl<'a> Parser<'a> {
                 self.spend(1)?;
                 parts.push(self.term()?);
             }
-            branches.push(Pattern::concat(parts));
+            let is_kept = self.n_behinds > 0;
+            branches.push(if is_kept { Pattern::kept_concat(parts) } else { Pattern::concat(parts) });
             if !self.eat("|") {
-                return Ok(Pattern::alternation(branches));
+                return Ok(match is_kept {
+                    true => Pattern::kept_alternation(branches),
+                    false => Pattern::alternation(branches),
+                });
             }
         }
     }
@@ -156,7 +163,7 @@ impl<'a> Parser<'a> {
         if self.quantifier()?.is_some() {
             return Err(Fault::new(self.span(after), "nothing to repeat: a quantifier follows a quantifier"));
         }
-        Ok(atom.repeat(min, max, span))
+        Ok(if self.n_behinds > 0 { atom.kept_repeat(min, max, span) } else { atom.repeat(min, max, span) })
     }
 
     /// A quantifier, if one comes next. A `{` that starts none is literal.
@@ -259,7 +266,10 @@ impl<'a> Parser<'a> {
         }
         let flags = self.flags;
         let kind = self.group_kind(start)?;
+        let is_behind = matches!(kind, Group::Behind { .. });
+        self.n_behinds += usize::from(is_behind);
         let inner = self.alternation()?;
+        self.n_behinds -= usize::from(is_behind);
         if !self.eat(")") {
             return Err(Fault::new(start..start + 1, "unclosed group, `)` is missing"));
         }
@@ -268,7 +278,7 @@ impl<'a> Parser<'a> {
         Ok(match kind {
             Group::Plain => inner,
             Group::Ahead { is_negative } => Pattern::Ahead { inner: Box::new(inner), is_negative },
-            Group::Behind { is_negative } => self.behind(&inner, is_negative, self.span(start))?,
+            Group::Behind { is_negative } => self.behind(inner, is_negative, self.span(start)),
         })
     }
 
@@ -332,14 +342,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Look-behind. One character back is a condition on the left neighbour; more is not supported.
-    fn behind(&mut self, inner: &Pattern, is_negative: bool, span: Range<usize>) -> Result<Pattern, Fault> {
-        let Pattern::Char(_, set) = inner else {
-            let message = "look-behind is supported only for one character or class, such as `(?<=[a-z])`";
-            return Err(Fault::unsupported(span, message));
-        };
+    /// Look-behind. One character back is a condition on the left neighbour.
+    fn behind(&mut self, inner: Pattern, is_negative: bool, span: Range<usize>) -> Pattern {
+        let Pattern::Char(_, set) = &inner else { return self.sets.behind(inner, is_negative, span) };
         let set = self.sets.id(ClassUnicode::clone(set));
-        Ok(Pattern::Beside(if is_negative { Beside::NotAfter(set) } else { Beside::After(set) }))
+        Pattern::Beside(if is_negative { Beside::NotAfter(set) } else { Beside::After(set) })
     }
 
     /// What `\` at `start` begins, outside of a class.

@@ -7,6 +7,9 @@
 //! with the right kind of character, and `^` keeps all or nothing by the left neighbour. Text in front of an
 //! assertion is told apart by its last character. The result for the left edge is the pattern's language.
 //!
+//! Where look-behind asks for more than one character, left neighbours are not enough: the texts before a place are told
+//! apart by [`Contexts`](super::behind::Contexts) then, and all that is said here of left neighbours holds of contexts.
+//!
 //! A bounded repetition around assertions is unrolled; an unbounded one is a fixed point, solved in
 //! [`repeat`](super::repeat). Where an expression would grow too large, an error says so.
 //!
@@ -15,12 +18,14 @@
 use std::ops::Range;
 
 use maskwright_automata::{Fuel, Node, Regex};
+use regex_syntax::hir::ClassUnicode;
 
+use super::behind::Contexts;
 use super::neighbour::{Mask, Neighbours, nonempty};
-use super::pattern::{Pattern, Sets};
+use super::pattern::{BehindId, Pattern, Sets};
 use crate::error::Fault;
 
-/// The texts that may follow a place, by its left neighbour (index 0: the edge of the text).
+/// The texts that may follow a place, by its left neighbour (index 0: the edge of the text), or by its context.
 pub(crate) type Rest = Vec<Regex>;
 
 /// The largest expressions that one step of resolving assertions may make, together, in nodes; parts that
@@ -47,8 +52,9 @@ pub(crate) fn lower(
         let message = "the pattern's assertions tell too many kinds of characters apart, more than the limit";
         return Err(Fault::limit(whole, message));
     };
-    let lowering = Lowering { neighbours, fuel, whole };
-    let end = vec![Regex::epsilon(); lowering.neighbours.len()];
+    let contexts = Contexts::new(pattern, sets, &neighbours, fuel)?;
+    let end = vec![Regex::epsilon(); contexts.len()];
+    let lowering = Lowering { neighbours, contexts, fuel, whole };
     Ok(lowering.lower(pattern, &end)?.swap_remove(0))
 }
 
@@ -56,6 +62,8 @@ pub(crate) fn lower(
 pub(crate) struct Lowering<'a> {
     /// The kinds of characters that its conditions tell apart.
     pub(crate) neighbours: Neighbours,
+    /// The kinds of texts before a place that they tell apart.
+    pub(crate) contexts: Contexts,
     pub(crate) fuel: &'a Fuel,
     /// Where the pattern is (bytes), for errors that concern all of it.
     pub(crate) whole: Range<usize>,
@@ -68,12 +76,17 @@ impl Lowering<'_> {
     pub(crate) fn lower(&self, pattern: &Pattern, rest: &Rest) -> Result<Rest, Fault> {
         self.fuel.spend(rest.len() as u64).map_err(|error| Fault::fuel(self.whole.clone(), error))?;
         let lowered = match pattern {
+            Pattern::Char(regex, class) if self.contexts.look_back() => {
+                self.char_in_context(class, regex, rest)
+            }
+            Pattern::Plain(regex) if self.contexts.look_back() => self.words_in_context(regex, rest)?,
             Pattern::Char(regex, _) | Pattern::Plain(regex) => self.then(regex, rest),
             Pattern::Beside(condition) => {
-                let keep =
-                    |(left, regex)| self.neighbours.starting(regex, self.neighbours.rights(*condition, left));
+                let rights = |context| self.neighbours.rights(*condition, self.contexts.neighbour(context));
+                let keep = |(context, regex)| self.neighbours.starting(regex, rights(context));
                 rest.iter().enumerate().map(keep).collect()
             }
+            Pattern::Behind { id, is_negative } => self.behind(*id, *is_negative, rest),
             Pattern::Ahead { inner, is_negative } => {
                 let ahead = self.lower(inner, &vec![Regex::any_text(); rest.len()])?;
                 rest.iter().zip(&ahead).map(|(rest, ahead)| look(rest, ahead, *is_negative)).collect()
@@ -118,6 +131,91 @@ impl Lowering<'_> {
         };
         self.check_size(&lowered)?;
         Ok(lowered)
+    }
+
+    /// The texts of `rest` where a look-behind holds, or doesn't.
+    fn behind(&self, id: BehindId, is_negative: bool, rest: &Rest) -> Rest {
+        let keep = |(context, rest): (usize, &Regex)| {
+            if let Some(mask) = self.contexts.rights(id, context) {
+                let all = self.neighbours.all();
+                return self.neighbours.starting(rest, if is_negative { all & !mask } else { mask });
+            }
+            let ahead = self.contexts.afters(id, context).map(|after| self.neighbours.beginning(after));
+            look(rest, &Regex::union(ahead), is_negative)
+        };
+        rest.iter().enumerate().map(keep).collect()
+    }
+
+    /// A character of `class`, which is `regex`, then `rest`, by context.
+    fn char_in_context(&self, class: &ClassUnicode, regex: &Regex, rest: &Rest) -> Rest {
+        let cells = self.neighbours.cells_of(class);
+        let at = |context| {
+            let groups = groups(rest.iter().enumerate()).into_iter().filter_map(|(group, inner)| {
+                let mask = cells & self.contexts.cells_into(context, &group);
+                let part = match mask {
+                    0 => return None,
+                    _ if mask == cells => regex.clone(),
+                    _ => self.neighbours.part_of(class, mask),
+                };
+                Some(follow(&part, inner))
+            });
+            Regex::union(groups)
+        };
+        (0..rest.len()).map(at).collect()
+    }
+
+    /// A word of `language`, then `rest`, by context.
+    fn words_in_context(&self, language: &Regex, rest: &Rest) -> Result<Rest, Fault> {
+        let groups = groups(rest.iter().enumerate());
+        if let [(_, inner)] = &groups[..] {
+            return Ok(vec![follow(language, inner); rest.len()]);
+        }
+        let words: Option<Vec<&[u8]>> = match language.node() {
+            Node::Literal(word) => Some(vec![word]),
+            Node::Words(words) => Some(words.iter().map(|word| &word[..]).collect()),
+            _ => None,
+        };
+        let mut lowered = Vec::with_capacity(rest.len());
+        for context in 0..rest.len() {
+            let mut parts = Vec::new();
+            for (group, inner) in &groups {
+                let words = match &words {
+                    Some(words) => {
+                        let ends_there = |word: &&&[u8]| self.contexts.after(context, word, &self.neighbours);
+                        let words =
+                            words.iter().filter(|word| ends_there(word).is_some_and(|end| group[end]));
+                        Regex::words(words.map(|&word| Box::<[u8]>::from(word)))
+                    }
+                    None => self.leading(language, context, group)?,
+                };
+                if *words.node() != Node::Empty {
+                    parts.push(follow(&words, inner));
+                }
+            }
+            lowered.push(Regex::union(parts));
+        }
+        Ok(lowered)
+    }
+
+    /// The words of `language` that lead from `context` into `group`.
+    pub(crate) fn leading(&self, language: &Regex, context: usize, group: &[bool]) -> Result<Regex, Fault> {
+        let any = Regex::any_text();
+        let texts = self.contexts.leading(context, group, &self.neighbours, self.fuel);
+        let texts = texts.map_err(|error| Fault::fuel(self.whole.clone(), error))?;
+        self.check_size(std::slice::from_ref(&texts))?;
+        Ok(match () {
+            () if texts == any || *language.node() == Node::Empty => language.clone(),
+            () if *texts.node() == Node::Empty => texts,
+            () if *language == any => texts,
+            () if *language == Regex::epsilon() => {
+                if group[context] {
+                    Regex::epsilon()
+                } else {
+                    Regex::empty()
+                }
+            }
+            () => Regex::intersection([language.clone(), texts]),
+        })
     }
 
     /// Pays for expressions that were just made; an error if they have grown too large.
@@ -169,6 +267,20 @@ impl Lowering<'_> {
         };
         rest.iter().map(at).collect()
     }
+}
+
+/// The contexts after which the same may follow.
+fn groups<'r>(rest: impl ExactSizeIterator<Item = (usize, &'r Regex)>) -> Vec<(Vec<bool>, &'r Regex)> {
+    let n_contexts = rest.len();
+    let mut groups: Vec<(Vec<bool>, &Regex)> = Vec::new();
+    for (context, regex) in rest {
+        let known = groups.iter().position(|(_, known)| *known == regex).unwrap_or_else(|| {
+            groups.push((vec![false; n_contexts], regex));
+            groups.len() - 1
+        });
+        groups[known].0[context] = true;
+    }
+    groups
 }
 
 /// `first`, then `second`.

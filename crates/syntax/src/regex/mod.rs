@@ -1,4 +1,4 @@
-//! Regular expressions: three dialects, one exact translation.
+//! Regular expressions: dialects, one exact translation.
 //!
 //! A pattern is parsed to a small tree of plain languages and assertions (`Pattern`; the Rust dialect through
 //! `regex-syntax`, Python's through
@@ -9,6 +9,8 @@
 //!
 //! Backreferences are not regular and never supported.
 
+mod ascii;
+mod behind;
 mod ecma;
 mod ecma_class;
 mod lower;
@@ -39,6 +41,9 @@ pub enum Dialect {
     /// Python's `re` for `str` patterns, flags such as `(?i)` in front included. Its `$` also holds before a line feed
     /// that ends the text, and a text that is matched whole has no such place.
     Python,
+    /// [`Rust`](Dialect::Rust)'s syntax, but `\d`, `\w`, `\s`, `\b` and what negates them are of ASCII unless the flag `u` is
+    /// in force: `(?u)\w+`. What a pattern means where no dialect is named.
+    RustAscii,
 }
 
 /// The language of the texts that the whole pattern matches, as if anchored at both ends.
@@ -46,7 +51,7 @@ pub enum Dialect {
 /// Takes time in the length of the pattern, `fuel` one unit per node.
 ///
 /// # Errors
-/// If the pattern is malformed, uses what has no exact translation (backreferences, most look-behind,
+/// If the pattern is malformed, uses what has no exact translation (backreferences, look-behind of unbounded width,
 /// look-ahead inside an unbounded repetition but for the usual forms), or reaches a limit.
 ///
 /// ```
@@ -87,7 +92,8 @@ fn build(pattern: &str, dialect: Dialect, is_search: bool, fuel: &Fuel) -> Resul
     fuel.spend(pattern.len() as u64).map_err(|error| Fault::fuel(whole.clone(), error))?;
     let mut sets = Sets::default();
     let mut parsed = match dialect {
-        Dialect::Rust => rust::parse(pattern, &mut sets, fuel)?,
+        Dialect::Rust => rust::parse(pattern, false, &mut sets, fuel)?,
+        Dialect::RustAscii => rust::parse(pattern, true, &mut sets, fuel)?,
         Dialect::Ecma => ecma::parse(pattern, &mut sets, fuel)?,
         Dialect::Python => python::parse(pattern, &mut sets, fuel)?,
     };

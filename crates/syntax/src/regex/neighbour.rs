@@ -9,10 +9,10 @@ use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 use super::pattern::{Beside, SetId, Sets, class_regex};
 
 /// A set of neighbours: bit 0 for the edge, bit `i + 1` for cell `i`.
-pub(crate) type Mask = u32;
+pub(crate) type Mask = maskwright_lexing::Sides;
 /// The edge of the text, as a [`Mask`].
-pub(crate) const EDGE: Mask = 1;
-/// The most cells; each condition can double them.
+pub(crate) const EDGE: Mask = maskwright_lexing::EDGE;
+/// The most cells where no look-behind names characters; each condition can double them.
 const MAX_CELLS: usize = 16;
 /// How many nodes of an expression are looked at for its first or last bytes before all are assumed.
 const MAX_VISITS: usize = 2_000;
@@ -25,10 +25,11 @@ pub(crate) struct Neighbours {
 
 #[derive(Debug)]
 struct Cell {
+    class: ClassUnicode,
     /// One character of the cell.
     regex: Regex,
-    /// Bit `i`: the cell is inside set `i`.
-    sets: u32,
+    /// By set, whether the cell is inside of it.
+    sets: Vec<bool>,
     /// The first and the last bytes of its characters.
     first: ByteSet,
     last: ByteSet,
@@ -38,18 +39,20 @@ impl Neighbours {
     /// The cells of `sets`; `None` if there are too many.
     pub(crate) fn new(sets: &Sets) -> Option<Neighbours> {
         let all = ClassUnicode::new([ClassUnicodeRange::new('\0', char::MAX)]);
-        let mut cells: Vec<(ClassUnicode, u32)> = vec![(all, 0)];
-        for (idx, set) in sets.iter().enumerate() {
+        let max_cells = if sets.behinds().is_empty() { MAX_CELLS } else { maskwright_lexing::MAX_CELLS };
+        let mut cells: Vec<(ClassUnicode, Vec<bool>)> = vec![(all, Vec::new())];
+        for set in sets.iter() {
             let mut split = Vec::with_capacity(cells.len() * 2);
             for (class, members) in cells {
                 let (mut inside, mut outside) = (class.clone(), class);
                 inside.intersect(set);
                 outside.difference(set);
-                split.extend([(inside, members | 1 << idx), (outside, members)]);
+                let with = |is_inside| members.iter().copied().chain([is_inside]).collect();
+                split.extend([(inside, with(true)), (outside, with(false))]);
             }
             split.retain(|(class, _)| !class.ranges().is_empty());
             cells = split;
-            if cells.len() > MAX_CELLS {
+            if cells.len() > max_cells {
                 return None;
             }
         }
@@ -57,7 +60,7 @@ impl Neighbours {
             .into_iter()
             .map(|(class, sets)| {
                 let (first, last) = outer_bytes(&class);
-                Cell { regex: class_regex(&class), sets, first, last }
+                Cell { regex: class_regex(&class), class, sets, first, last }
             })
             .collect();
         Some(Neighbours { cells })
@@ -81,7 +84,7 @@ impl Neighbours {
 
     /// Whether `condition` holds between two neighbours.
     pub(crate) fn holds(&self, condition: Beside, left: usize, right: usize) -> bool {
-        let has = |side: usize, set: SetId| side > 0 && self.cells[side - 1].sets >> set.0 & 1 != 0;
+        let has = |side: usize, set: SetId| side > 0 && self.cells[side - 1].sets[set.0];
         match condition {
             Beside::Start => left == 0,
             Beside::End => right == 0,
@@ -98,13 +101,55 @@ impl Neighbours {
         }
     }
 
+    /// All neighbours.
+    pub(crate) fn all(&self) -> Mask {
+        self.all_cells() | EDGE
+    }
+
+    /// The cells that have characters of `class`.
+    pub(crate) fn cells_of(&self, class: &ClassUnicode) -> Mask {
+        let cells =
+            self.cells.iter().enumerate().filter(|(_, cell)| !common(&cell.class, class).ranges().is_empty());
+        cells.fold(0, |mask, (idx, _)| mask | 1 << (idx + 1))
+    }
+
+    /// The characters of `class` that are in cells of `mask`.
+    pub(crate) fn part_of(&self, class: &ClassUnicode, mask: Mask) -> Regex {
+        let mut chars = ClassUnicode::empty();
+        for (_, cell) in self.cells.iter().enumerate().filter(|(idx, _)| mask >> (idx + 1) & 1 != 0) {
+            chars.union(&common(&cell.class, class));
+        }
+        class_regex(&chars)
+    }
+
+    /// The neighbour that `char` is.
+    pub(crate) fn of_char(&self, char: char) -> usize {
+        let has = |cell: &Cell| {
+            let ranges = cell.class.ranges();
+            let next = ranges.partition_point(|range| range.end() < char);
+            ranges.get(next).is_some_and(|range| range.start() <= char)
+        };
+        self.cells.iter().position(has).map_or(0, |idx| idx + 1)
+    }
+
     /// One character of the cells of `mask`.
-    fn char_of(&self, mask: Mask) -> Regex {
+    pub(crate) fn char_of(&self, mask: Mask) -> Regex {
         if mask & self.all_cells() == self.all_cells() {
             return Regex::any_char();
         }
         let cells = self.cells.iter().enumerate().filter(|(idx, _)| mask >> (idx + 1) & 1 != 0);
         Regex::union(cells.map(|(_, cell)| cell.regex.clone()))
+    }
+
+    /// The texts that begin with neighbours of these sets, the nearest first.
+    pub(crate) fn beginning(&self, sides: &[Mask]) -> Regex {
+        let (mut texts, mut may_end) = (Regex::any_text(), true);
+        for &mask in sides.iter().rev() {
+            may_end &= mask & EDGE != 0;
+            let more = Regex::concat([self.char_of(mask), texts]);
+            texts = if may_end { Regex::union([Regex::epsilon(), more]) } else { more };
+        }
+        texts
     }
 
     /// The words of `regex` that have a neighbour of `allowed` at their left inner side: that start with a
@@ -151,6 +196,12 @@ impl Neighbours {
         let texts = Regex::union([edge, texts(self.char_of(allowed))]);
         if *regex == Regex::any_text() { texts } else { Regex::intersection([regex.clone(), texts]) }
     }
+}
+
+fn common(first: &ClassUnicode, second: &ClassUnicode) -> ClassUnicode {
+    let mut common = first.clone();
+    common.intersect(second);
+    common
 }
 
 /// The words of `regex` but the empty one.

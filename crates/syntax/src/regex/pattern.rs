@@ -19,6 +19,13 @@ pub(crate) enum Pattern {
     Plain(Regex),
     /// A condition on the characters beside a place.
     Beside(Beside),
+    /// A condition on more than one character before a place.
+    Behind {
+        /// What the text before ends with.
+        id: BehindId,
+        /// Whether it must not.
+        is_negative: bool,
+    },
     /// A condition on the text that follows a place.
     Ahead {
         /// What the following text begins with.
@@ -77,23 +84,66 @@ pub(crate) enum Beside {
     Closing(SetId),
 }
 
-/// The sets of characters that a pattern's conditions name.
+/// Names a look-behind in [`Sets`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct BehindId(pub(crate) usize);
+
+/// What a look-behind looks for.
+#[derive(Clone, Debug)]
+pub(crate) struct Behind {
+    /// Every character of it is a [`Pattern::Char`] of its own.
+    pub(crate) inner: Pattern,
+    /// Where it is written (bytes), for messages.
+    pub(crate) span: Range<usize>,
+}
+
+/// The sets of characters that a pattern's conditions name, and its look-behinds.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Sets(Vec<ClassUnicode>);
+pub(crate) struct Sets {
+    sets: Vec<ClassUnicode>,
+    /// Those inside of others come first.
+    behinds: Vec<Behind>,
+}
 
 impl Sets {
     /// The id of `set`.
     pub(crate) fn id(&mut self, set: ClassUnicode) -> SetId {
-        let idx = self.0.iter().position(|known| *known == set).unwrap_or_else(|| {
-            self.0.push(set);
-            self.0.len() - 1
+        let idx = self.sets.iter().position(|known| *known == set).unwrap_or_else(|| {
+            self.sets.push(set);
+            self.sets.len() - 1
         });
         SetId(idx)
     }
 
     /// The sets, by id.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &ClassUnicode> {
-        self.0.iter()
+        self.sets.iter()
+    }
+
+    /// The condition that the text before ends with `inner`, or doesn't, written at `span`.
+    pub(crate) fn behind(&mut self, inner: Pattern, is_negative: bool, span: Range<usize>) -> Pattern {
+        self.add_classes(&inner);
+        self.behinds.push(Behind { inner, span });
+        Pattern::Behind { id: BehindId(self.behinds.len() - 1), is_negative }
+    }
+
+    /// The look-behinds, by id.
+    pub(crate) fn behinds(&self) -> &[Behind] {
+        &self.behinds
+    }
+
+    /// Recurses on the nesting of the pattern, which its parser limits.
+    fn add_classes(&mut self, pattern: &Pattern) {
+        match pattern {
+            Pattern::Char(_, class) => {
+                self.id(ClassUnicode::clone(class));
+            }
+            Pattern::Concat(parts) | Pattern::Alternation(parts) => {
+                parts.iter().for_each(|part| self.add_classes(part));
+            }
+            Pattern::Repeat { inner, .. } | Pattern::Ahead { inner, .. } => self.add_classes(inner),
+            Pattern::Plain(_) | Pattern::Beside(_) | Pattern::Behind { .. } => {}
+        }
     }
 }
 
@@ -208,6 +258,31 @@ impl Pattern {
         }
     }
 
+    /// One after the other, each kept as it is, as look-behinds need it.
+    pub(crate) fn kept_concat(mut parts: Vec<Pattern>) -> Pattern {
+        match parts.len() {
+            0 => Pattern::epsilon(),
+            1 => parts.swap_remove(0),
+            _ => Pattern::Concat(parts),
+        }
+    }
+
+    /// Any of them, each kept as it is unless all are single characters, as look-behinds need it.
+    pub(crate) fn kept_alternation(parts: Vec<Pattern>) -> Pattern {
+        if parts.len() == 1 || parts.iter().all(|part| matches!(part, Pattern::Char(..))) {
+            return Pattern::alternation(parts);
+        }
+        Pattern::Alternation(parts)
+    }
+
+    /// Copies of what is kept as it is.
+    pub(crate) fn kept_repeat(self, min: u32, max: Option<u32>, span: Range<usize>) -> Pattern {
+        if (min, max) == (1, Some(1)) {
+            return self;
+        }
+        Pattern::Repeat { inner: Box::new(self), min, max, span }
+    }
+
     /// At least `min` and at most `max` copies, `min <= max`, written at `span`.
     pub(crate) fn repeat(self, min: u32, max: Option<u32>, span: Range<usize>) -> Pattern {
         if let Some(regex) = self.as_plain() {
@@ -227,11 +302,11 @@ impl Pattern {
     }
 
     /// Whether any character can be consumed (may say yes where none can).
-    fn can_consume(&self) -> bool {
+    pub(crate) fn can_consume(&self) -> bool {
         match self {
             Pattern::Char(..) => true,
             Pattern::Plain(regex) => *regex != Regex::epsilon(),
-            Pattern::Beside(_) | Pattern::Ahead { .. } => false,
+            Pattern::Beside(_) | Pattern::Behind { .. } | Pattern::Ahead { .. } => false,
             Pattern::Concat(parts) | Pattern::Alternation(parts) => parts.iter().any(Pattern::can_consume),
             Pattern::Repeat { inner, .. } => inner.can_consume(),
         }
@@ -240,7 +315,7 @@ impl Pattern {
     /// Whether a condition on the following text occurs.
     pub(crate) fn has_ahead(&self) -> bool {
         match self {
-            Pattern::Char(..) | Pattern::Plain(_) | Pattern::Beside(_) => false,
+            Pattern::Char(..) | Pattern::Plain(_) | Pattern::Beside(_) | Pattern::Behind { .. } => false,
             Pattern::Ahead { .. } => true,
             Pattern::Concat(parts) | Pattern::Alternation(parts) => parts.iter().any(Pattern::has_ahead),
             Pattern::Repeat { inner, .. } => inner.has_ahead(),

@@ -17,7 +17,7 @@ pub(crate) fn parse(pattern: &str, sets: &mut Sets, fuel: &Fuel) -> Result<Patte
     let whole = 0..pattern.len();
     let ordered =
         parse_python(pattern, Flags::default(), fuel).map_err(|error| fault(&error, whole.clone()))?;
-    Translation { classes: Classes::default(), sets, fuel, whole }.translate(&ordered)
+    Translation { classes: Classes::default(), sets, fuel, whole, n_behinds: 0 }.translate(&ordered)
 }
 
 fn fault(error: &PatternError, whole: Range<usize>) -> Fault {
@@ -33,6 +33,8 @@ struct Translation<'a> {
     sets: &'a mut Sets,
     fuel: &'a Fuel,
     whole: Range<usize>,
+    /// How many look-behinds are around what is read.
+    n_behinds: usize,
 }
 
 impl Translation<'_> {
@@ -45,15 +47,30 @@ impl Translation<'_> {
             PatternNode::Class(ranges) => self.class(ranges)?,
             PatternNode::Literal(word) => match single(word) {
                 Some(char) => self.class(&[(char, char)])?,
+                None if self.n_behinds > 0 => {
+                    let chars = std::str::from_utf8(word).unwrap_or_default().chars();
+                    let chars = chars.map(|char| self.class(&[(char, char)]));
+                    Pattern::kept_concat(chars.collect::<Result<_, _>>()?)
+                }
                 None => Pattern::Plain(Regex::literal(word)),
             },
+            PatternNode::Concat(parts) if self.n_behinds > 0 => Pattern::kept_concat(self.all(parts)?),
             PatternNode::Concat(parts) => Pattern::concat(self.all(parts)?),
+            PatternNode::Alternation(parts) if self.n_behinds > 0 => {
+                Pattern::kept_alternation(self.all(parts)?)
+            }
             PatternNode::Alternation(parts) => Pattern::alternation(self.all(parts)?),
             PatternNode::Repeat { inner, min, max, .. } => {
-                self.translate(inner)?.repeat(*min, *max, self.whole.clone())
+                let (inner, whole) = (self.translate(inner)?, self.whole.clone());
+                if self.n_behinds > 0 {
+                    return Ok(inner.kept_repeat(*min, *max, whole));
+                }
+                inner.repeat(*min, *max, whole)
             }
             PatternNode::Look { ahead, negated, inner } => {
+                self.n_behinds += usize::from(!ahead);
                 let inner = self.translate(inner)?;
+                self.n_behinds -= usize::from(!ahead);
                 self.look(inner, *ahead, *negated)?
             }
         })
@@ -79,8 +96,7 @@ impl Translation<'_> {
             if ahead {
                 return Ok(Pattern::Ahead { inner: Box::new(inner), is_negative: negated });
             }
-            let message = "look-behind is supported only for one character or class, such as `(?<=[a-z])`";
-            return Err(Fault::unsupported(self.whole.clone(), message));
+            return Ok(self.sets.behind(inner, negated, self.whole.clone()));
         };
         let is_any = class.ranges() == [ClassUnicodeRange::new('\0', char::MAX)];
         let set = self.sets.id(ClassUnicode::clone(class));

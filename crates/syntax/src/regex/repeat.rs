@@ -12,7 +12,7 @@ use std::ops::Range;
 use maskwright_automata::{Node, Regex};
 
 use super::lower::{Lowering, Rest, follow, union};
-use super::neighbour::{first_bytes, nonempty};
+use super::neighbour::{EDGE, Mask, first_bytes, nonempty};
 use super::pattern::Pattern;
 use crate::error::Fault;
 
@@ -35,7 +35,7 @@ impl Lowering<'_> {
     /// The star of a body that only looks at neighbours.
     fn star_beside(&self, inner: &Pattern, rest: &Rest, span: &Range<usize>) -> Result<Rest, Fault> {
         let n = self.neighbours.len();
-        if n > MAX_NEIGHBOURS {
+        if !self.contexts.look_back() && n > MAX_NEIGHBOURS {
             let message = format!(
                 "the pattern tells {} kinds of characters apart, more than the limit of {} around an unbounded \
                  repetition with an assertion inside",
@@ -44,7 +44,20 @@ impl Lowering<'_> {
             );
             return Err(Fault::limit(span.clone(), message));
         }
-        let body = self.matrix(inner, span)?;
+        let Some(rights) = self.contexts.right_classes(inner, &self.neighbours) else {
+            let message = "look-behind that looks ahead inside is not supported in an unbounded repetition";
+            return Err(Fault::unsupported(span.clone(), message));
+        };
+        if rights.len() * self.contexts.len() > MAX_BOUNDARIES {
+            let message = format!(
+                "the look-behinds tell {} texts before a place apart, and {} characters after it, together more than the \
+                 limit of {MAX_BOUNDARIES} around an unbounded repetition with an assertion inside",
+                self.contexts.len(),
+                rights.len()
+            );
+            return Err(Fault::limit(span.clone(), message));
+        }
+        let body = self.matrix(inner, &rights, span)?;
         let star = self.plus(body)?;
         let mut lowered = rest.clone();
         for (left, lowered) in lowered.iter_mut().enumerate() {
@@ -52,13 +65,14 @@ impl Lowering<'_> {
             for (after, following) in rest.iter().enumerate() {
                 // By the words of the star from here to a place with `after` on its left, and the right
                 // neighbours that these words need there.
-                let mut groups: Vec<(Regex, u32)> = Vec::new();
-                for right in 0..n {
+                let mut groups: Vec<(Regex, Mask)> = Vec::new();
+                for (right, &mask) in rights.iter().enumerate() {
+                    let firsts = 0..rights.len();
                     let words =
-                        Regex::union((0..n).map(|first| star.get((left, first), (after, right)).clone()));
+                        Regex::union(firsts.map(|first| star.get((left, first), (after, right)).clone()));
                     match groups.iter_mut().find(|(known, _)| *known == words) {
-                        Some((_, rights)) => *rights |= 1 << right,
-                        None => groups.push((words, 1 << right)),
+                        Some((_, rights)) => *rights |= mask,
+                        None => groups.push((words, mask)),
                     }
                 }
                 for (words, rights) in groups {
@@ -74,18 +88,28 @@ impl Lowering<'_> {
     }
 
     /// The words that `pattern` matches between two boundaries.
-    fn matrix(&self, pattern: &Pattern, span: &Range<usize>) -> Result<Matrix, Fault> {
-        let n = self.neighbours.len();
-        self.fuel.spend((n * n) as u64).map_err(|error| Fault::fuel(span.clone(), error))?;
+    fn matrix(&self, pattern: &Pattern, rights: &[Mask], span: &Range<usize>) -> Result<Matrix, Fault> {
+        let n = (self.contexts.len(), rights.len());
+        self.fuel.spend((n.0 * n.1) as u64).map_err(|error| Fault::fuel(span.clone(), error))?;
+        let where_holds = |holds: &dyn Fn(usize) -> Mask| {
+            // The neighbours of one class are alike.
+            Matrix::diagonal(n, |(left, right)| {
+                if holds(left) & rights[right] != 0 { Regex::epsilon() } else { Regex::empty() }
+            })
+        };
         let matrix = match pattern {
-            Pattern::Char(regex, _) | Pattern::Plain(regex) => self.plain_matrix(regex),
-            Pattern::Beside(condition) => Matrix::diagonal(n, |(left, right)| {
-                if self.neighbours.holds(*condition, left, right) { Regex::epsilon() } else { Regex::empty() }
+            Pattern::Char(regex, _) | Pattern::Plain(regex) => self.plain_matrix(regex, rights)?,
+            Pattern::Beside(condition) => {
+                where_holds(&|left| self.neighbours.rights(*condition, self.contexts.neighbour(left)))
+            }
+            Pattern::Behind { id, is_negative } => where_holds(&|left| {
+                let mask = self.contexts.rights(*id, left).unwrap_or(0);
+                if *is_negative { !mask } else { mask }
             }),
             Pattern::Concat(parts) => {
                 let mut product = Matrix::one(n);
                 for part in parts {
-                    product = product.times(&self.matrix(part, span)?);
+                    product = product.times(&self.matrix(part, rights, span)?);
                     self.check_size(&product.entries)?;
                 }
                 product
@@ -93,12 +117,12 @@ impl Lowering<'_> {
             Pattern::Alternation(parts) => {
                 let mut sum = Matrix::diagonal(n, |_| Regex::empty());
                 for part in parts {
-                    sum = sum.or(&self.matrix(part, span)?);
+                    sum = sum.or(&self.matrix(part, rights, span)?);
                 }
                 sum
             }
             Pattern::Repeat { inner, min, max, span } => {
-                let inner = self.matrix(inner, span)?;
+                let inner = self.matrix(inner, rights, span)?;
                 let n_more = max.map_or(*min, |max| max);
                 if n_more > MAX_NESTED_COPIES {
                     let message = format!(
@@ -129,22 +153,34 @@ impl Lowering<'_> {
         Ok(matrix)
     }
 
-    /// A plain language between boundaries: a word needs its own first and last characters there.
-    fn plain_matrix(&self, regex: &Regex) -> Matrix {
-        let n = self.neighbours.len();
+    /// A plain language between boundaries: a word needs its own first character on the right of where it begins, and leads
+    /// to the context where it ends.
+    fn plain_matrix(&self, regex: &Regex, rights: &[Mask]) -> Result<Matrix, Fault> {
+        let n = (self.contexts.len(), rights.len());
         let words = nonempty(regex);
         let mut matrix =
             Matrix::diagonal(n, |_| if regex.is_nullable() { Regex::epsilon() } else { Regex::empty() });
-        for first in 1..n {
-            let starting = self.neighbours.starting(&words, 1 << first);
-            for last in 1..n {
-                let between = self.neighbours.ending(&starting, 1 << last);
-                for (left, right) in (0..n).flat_map(|left| (0..n).map(move |right| (left, right))) {
-                    matrix.add((left, first), (last, right), between.clone());
+        for (first, &mask) in rights.iter().enumerate() {
+            let starting = self.neighbours.starting(&words, mask & !EDGE);
+            if *starting.node() == Node::Empty {
+                continue;
+            }
+            for last in 0..n.0 {
+                if !self.contexts.look_back() {
+                    if last > 0 {
+                        let between = self.neighbours.ending(&starting, 1 << last);
+                        matrix.add_everywhere(first, last, &between);
+                    }
+                    continue;
+                }
+                let only: Vec<bool> = (0..n.0).map(|context| context == last).collect();
+                for left in 0..n.0 {
+                    let between = self.leading(&starting, left, &only)?;
+                    (0..n.1).for_each(|right| matrix.add((left, first), (last, right), between.clone()));
                 }
             }
         }
-        matrix
+        Ok(matrix)
     }
 
     /// One or more of `matrix`, by Kleene's algorithm.
@@ -181,8 +217,11 @@ impl Lowering<'_> {
         let Pattern::Concat(parts) = inner else { return Ok(None) };
         let Some((Pattern::Char(char, _), aheads)) = parts.split_last() else { return Ok(None) };
         let any = Regex::any_text();
-        let inside = &rest[1];
+        let inside = &rest[rest.len() - 1];
         if rest[1..].iter().any(|other| other != inside) {
+            return Ok(None);
+        }
+        if self.contexts.look_back() && rest[0] != *inside {
             return Ok(None);
         }
         let mut bad = Vec::new();
@@ -190,10 +229,14 @@ impl Lowering<'_> {
             let Pattern::Ahead { inner, is_negative } = ahead else { return Ok(None) };
             let found = self.lower(inner, &vec![any.clone(); rest.len()])?;
             // At the first copy the left neighbour is another; that copy is lowered apart, below.
-            if found[1..].iter().any(|other| *other != found[1]) {
+            let last = &found[found.len() - 1];
+            if found[1..].iter().any(|other| other != last) {
                 return Ok(None);
             }
-            bad.push(if *is_negative { found[1].clone() } else { found[1].complement() });
+            if self.contexts.look_back() && found[0] != *last {
+                return Ok(None);
+            }
+            bad.push(if *is_negative { last.clone() } else { last.complement() });
         }
         let bad = Regex::union(bad);
         let texts = Regex::concat([char.star(), inside.clone()]);
@@ -216,7 +259,7 @@ impl Lowering<'_> {
         let inside = vec![solved; rest.len()];
         let at_edge = union(rest, &self.lower(inner, &inside)?);
         let mut lowered = inside;
-        if rest[0] != rest[1] || at_edge[0] != at_edge[1] {
+        if !self.contexts.look_back() && (rest[0] != rest[1] || at_edge[0] != at_edge[1]) {
             lowered[0] = at_edge[0].clone();
         }
         Ok(Some(lowered))
@@ -225,6 +268,9 @@ impl Lowering<'_> {
 
 /// The most neighbours for which a matrix is starred: it has their fourth power of entries.
 const MAX_NEIGHBOURS: usize = 5;
+
+/// The most pairs of a context and a class of right neighbours for which a matrix is starred: it has their square of entries.
+const MAX_BOUNDARIES: usize = 40;
 
 /// How often a bounded repetition inside a starred matrix is multiplied out.
 const MAX_NESTED_COPIES: u32 = 64;
@@ -243,36 +289,36 @@ fn without_prefix(regex: &Regex, word: &[u8]) -> Option<Regex> {
     }
 }
 
-/// What stands on the left and on the right of a place.
+/// What stands on the left and on the right of a place: a context, and a class of neighbours.
 type Boundary = (usize, usize);
 
 /// A language for each pair of boundaries.
 #[derive(Clone)]
 struct Matrix {
-    /// How many neighbours there are; there are n² boundaries.
-    n: usize,
+    /// How many contexts and classes of right neighbours there are.
+    n: (usize, usize),
     entries: Vec<Regex>,
 }
 
 impl Matrix {
-    fn diagonal(n: usize, entry: impl Fn(Boundary) -> Regex) -> Matrix {
-        let mut matrix = Matrix { n, entries: vec![Regex::empty(); n * n * n * n] };
+    fn diagonal(n: (usize, usize), entry: impl Fn(Boundary) -> Regex) -> Matrix {
+        let mut matrix = Matrix { n, entries: vec![Regex::empty(); (n.0 * n.1).pow(2)] };
         for at in matrix.boundaries() {
             matrix.add(at, at, entry(at));
         }
         matrix
     }
 
-    fn one(n: usize) -> Matrix {
+    fn one(n: (usize, usize)) -> Matrix {
         Matrix::diagonal(n, |_| Regex::epsilon())
     }
 
     fn boundaries(&self) -> Vec<Boundary> {
-        (0..self.n * self.n).map(|idx| (idx / self.n, idx % self.n)).collect()
+        (0..self.n.0 * self.n.1).map(|idx| (idx / self.n.1, idx % self.n.1)).collect()
     }
 
     fn index(&self, from: Boundary, to: Boundary) -> usize {
-        ((from.0 * self.n + from.1) * self.n + to.0) * self.n + to.1
+        ((from.0 * self.n.1 + from.1) * self.n.0 + to.0) * self.n.1 + to.1
     }
 
     fn get(&self, from: Boundary, to: Boundary) -> &Regex {
@@ -283,6 +329,13 @@ impl Matrix {
         let idx = self.index(from, to);
         if *words.node() != Node::Empty {
             self.entries[idx] = Regex::union([self.entries[idx].clone(), words]);
+        }
+    }
+
+    /// `words` begin with `first` on their right, whatever is on their left, and end with `last` on the left, whatever follows.
+    fn add_everywhere(&mut self, first: usize, last: usize, words: &Regex) {
+        for (left, right) in self.boundaries() {
+            self.add((left, first), (last, right), words.clone());
         }
     }
 

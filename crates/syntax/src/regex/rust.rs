@@ -1,4 +1,4 @@
-//! The Rust dialect: from `regex-syntax`'s high-level representation to [`Pattern`].
+//! Rust's syntax: from `regex-syntax`'s high-level representation to [`Pattern`].
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -9,6 +9,7 @@ use regex_syntax::ast::{self, Ast, ClassSetItem};
 use regex_syntax::hir::translate::Translator;
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look};
 
+use super::ascii::to_ascii;
 use super::pattern::{Beside, Classes, Pattern, SetId, Sets};
 use crate::MAX_DEPTH;
 use crate::error::Fault;
@@ -17,10 +18,11 @@ use crate::error::Fault;
 /// out of reach of `Fuel`.
 const MAX_NAMED: usize = 2_000;
 
-/// Parses `pattern` as the crate `regex` does by default.
-pub(crate) fn parse(pattern: &str, sets: &mut Sets, fuel: &Fuel) -> Result<Pattern, Fault> {
+/// Parses `pattern` as the crate `regex` does by default; with `is_ascii`, `\d`, `\w`, `\s` and `\b` are those of ASCII where
+/// no flag `u` says otherwise.
+pub(crate) fn parse(pattern: &str, is_ascii: bool, sets: &mut Sets, fuel: &Fuel) -> Result<Pattern, Fault> {
     let whole = 0..pattern.len();
-    let ast = ParserBuilder::new()
+    let mut ast = ParserBuilder::new()
         .nest_limit(MAX_DEPTH as u32)
         .build()
         .parse(pattern)
@@ -30,6 +32,9 @@ pub(crate) fn parse(pattern: &str, sets: &mut Sets, fuel: &Fuel) -> Result<Patte
         let message =
             format!("the pattern names {n_named} Unicode classes, more than the limit of {MAX_NAMED}");
         return Err(Fault::limit(whole, message));
+    }
+    if is_ascii {
+        to_ascii(&mut ast, pattern).map_err(|error| fault(&error, whole.clone()))?;
     }
     let hir =
         Translator::new().translate(pattern, &ast).map_err(|error| fault(&error.into(), whole.clone()))?;
@@ -167,7 +172,12 @@ impl Translation<'_> {
 
 /// The characters of one class in `regex-syntax`'s notation, such as `\w` or `\p{Greek}`.
 pub(crate) fn named_class(class: &str) -> Option<ClassUnicode> {
-    match regex_syntax::parse(class).ok()?.into_kind() {
+    class_of(regex_syntax::parse(class).ok()?)
+}
+
+/// The characters of which `hir` is one.
+pub(super) fn class_of(hir: Hir) -> Option<ClassUnicode> {
+    match hir.into_kind() {
         HirKind::Class(Class::Unicode(class)) => Some(class),
         HirKind::Class(Class::Bytes(class)) => class.to_unicode_class(),
         HirKind::Literal(literal) => {

@@ -1,0 +1,25 @@
+//! The strings of a grammar's text, for what looks at them before or after the grammar is compiled.
+
+use std::ops::Range;
+
+use crate::pattern_text::unescape;
+use crate::token::{Token, tokens};
+
+/// The places (bytes) of the strings in a grammar's text, of rules and of terminals, and what they stand for. None if the
+/// text is not made of the language's tokens. Linear time.
+///
+/// ```
+/// use maskwright_lark::lark_strings;
+/// let found = lark_strings("start: \"a\\n\" B // \"c\"\nB: /\"/ \"d\"i\n");
+/// assert_eq!(found, [(7..12, "a\n".to_owned()), (29..33, "d".to_owned())]);
+/// ```
+pub fn lark_strings(text: &str) -> Vec<(Range<usize>, String)> {
+    let strings = tokens(text, 0).unwrap_or_default().into_iter().filter_map(|(token, span)| match token {
+        Token::String { body, .. } => {
+            let value = unescape(body).ok()?.replace("\\\\", "\\");
+            Some((span.start as usize..span.end as usize, value))
+        }
+        _ => None,
+    });
+    strings.collect()
+}

@@ -1,0 +1,93 @@
+//! Strings of a grammar that spell special tokens.
+//!
+//! A string matches text, and the model's special tokens are not text: where a grammar ends in `"<end_of_turn>"`, the model
+//! has to write these characters with other tokens, and the token of that name never matches. Who writes such a string
+//! mostly means the token, so compilers tell of it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use maskwright_grammar::TokenSet;
+use maskwright_vocabulary::Vocabulary;
+
+/// How many bytes of strings are looked at; far more than people write.
+const MAX_BYTES: usize = 1 << 22;
+
+/// What in a grammar probably means something else than its author thinks.
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let tokens = ["a", "<end>", "<", "end", ">"].map(|token| token.as_bytes().to_vec());
+/// let tokenizer = Tokenizer::from_tokens_with_special(tokens.to_vec(), &[], &[1])?;
+/// let grammar = Compiler::new(&tokenizer).compile(&GrammarSource::gbnf(r#"root ::= "a<end>""#), &CompileOptions::default())?;
+/// let [warning] = &grammar.warnings()[..] else { panic!("one string spells a token") };
+/// assert_eq!((warning.line, warning.column), (1, 10));
+/// assert!(warning.message.contains("<end>"));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct GrammarWarning {
+    /// What is wrong, and what to do about it.
+    pub message: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// The file, if it is one that the grammar imports.
+    pub path: Option<PathBuf>,
+}
+
+impl fmt::Display for GrammarWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.path {
+            write!(f, "{}:", path.display())?;
+        }
+        write!(f, "{}:{}: {}", self.line, self.column, self.message)
+    }
+}
+
+/// The beginning of a long string.
+fn shortened(string: &str) -> Cow<'_, str> {
+    match string.char_indices().nth(60) {
+        Some((at, _)) => format!("{}...", &string[..at]).into(),
+        None => string.into(),
+    }
+}
+
+/// Warns of the `strings` of `text`, given with their places in bytes, that have the name of a special token of `vocabulary`.
+pub(crate) fn spelled(
+    strings: Vec<(Range<usize>, String)>,
+    text: &str,
+    path: Option<&Path>,
+    vocabulary: &Vocabulary,
+) -> Vec<GrammarWarning> {
+    let names: Vec<&str> = vocabulary.names().map(|(_, name)| name).filter(|name| !name.is_empty()).collect();
+    let (mut warnings, mut n_bytes) = (Vec::new(), 0);
+    // Lines are counted once, from string to string.
+    let (mut line, mut counted) = (1, 0);
+    for (span, string) in strings {
+        n_bytes += string.len();
+        if n_bytes > MAX_BYTES {
+            break;
+        }
+        let mut found: Vec<&str> = names.iter().copied().filter(|name| string.contains(name)).collect();
+        found.sort_unstable_by_key(|name| (std::cmp::Reverse(name.len()), *name));
+        found.dedup();
+        let Some(&name) = found.first() else { continue };
+        line += text[counted..span.start].matches('\n').count();
+        counted = span.start;
+        let column = text[..span.start].rsplit('\n').next().map_or(0, |before| before.chars().count()) + 1;
+        let written = TokenSet::written(name);
+        let spells = if string == name { "is" } else { "has" };
+        let message = format!(
+            "the string {} {spells} the name of the special token {name:?}, which a string never matches, only the text of that \
+             name; write {written} without quotes for the token, or compile with special_tokens_in_text for both",
+            shortened(&text[span])
+        );
+        warnings.push(GrammarWarning { message, line, column, path: path.map(Path::to_owned) });
+    }
+    warnings
+}
