@@ -12,6 +12,7 @@
 //! * [`Pattern::words`]: the words of one pattern as a language, for whoever has no lexer.
 //! * [`Surroundings`]: the words of patterns with assertions, where no lexer says what stands around them.
 //! * [`Guards`]: what must not follow a match, in few states.
+//! * [`terminals_within`]: the terminals for texts that some bytes spell.
 //! * [`tokenize()`]: a whole text, by the definition.
 
 mod backtrack;
@@ -32,6 +33,7 @@ mod states;
 mod surroundings;
 mod terminal;
 mod tokenize;
+mod within;
 
 pub use backtrack::find_prefix;
 pub use error::{LexError, PatternError};
@@ -43,3 +45,4 @@ pub use python::{Flags, literal_ignoring_case, parse_python};
 pub use surroundings::{Context, Surroundings, Words};
 pub use terminal::{Accept, Choice, Discipline, Keyword, LexerTerminal, TerminalSet};
 pub use tokenize::{Token, tokenize};
+pub use within::terminals_within;

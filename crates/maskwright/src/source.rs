@@ -97,6 +97,21 @@ pub enum Parsed {
 }
 
 impl GrammarSource {
+    /// What kind of source it is: "regex", "gbnf", "choice", "json_schema", "lark", "structural_tag", "built" (by hand), or
+    /// the name of a built-in grammar.
+    pub fn kind(&self) -> &str {
+        match &self.notation {
+            Notation::Regex { .. } => "regex",
+            Notation::Gbnf(_) => "gbnf",
+            Notation::Choice(_) => "choice",
+            Notation::JsonSchema { .. } => "json_schema",
+            Notation::Lark { .. } => "lark",
+            Notation::Builtin(name) => name,
+            Notation::StructuralTag { .. } => "structural_tag",
+            Notation::Built(_) => "built",
+        }
+    }
+
     /// The texts that the whole of `pattern` matches, in the dialect of Rust's `regex` crate.
     pub fn regex(pattern: impl Into<String>) -> GrammarSource {
         Notation::Regex { pattern: pattern.into(), dialect: Dialect::Rust }.into()
