@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use maskwright::GrammarSource;
+use maskwright::{GrammarSource, TokenId};
 use pyo3::exceptions::{PyOSError, PyOverflowError, PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
 use pyo3::type_object::PyTypeInfo;
@@ -42,7 +42,10 @@ impl<'py, B: PyTypeInfo> FromPyObject<'_, 'py> for Text<B> {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Text<B>> {
-        text::<B>(&*object.cast::<PyString>()?).map(|text| Text(text, PhantomData))
+        match object.cast::<PyString>() {
+            Ok(given) => text::<B>(&given).map(|text| Text(text, PhantomData)),
+            Err(_) => Err(wrong_type(&object, "a str")),
+        }
     }
 }
 
@@ -102,10 +105,7 @@ impl<'py, B: PyTypeInfo> FromPyObject<'_, 'py> for TextBytes<B> {
         }
         match object.cast::<PyBytes>() {
             Ok(bytes) => Ok(TextBytes(bytes.as_bytes().to_vec(), PhantomData)),
-            Err(_) => Err(PyTypeError::new_err(format!(
-                "expected a text as str or bytes, not {}",
-                object.get_type().name()?
-            ))),
+            Err(_) => Err(wrong_type(&object, "a text as str or bytes")),
         }
     }
 }
@@ -121,6 +121,9 @@ impl<'py, B: PyTypeInfo> FromPyObject<'_, 'py> for FilePath<B> {
             Ok(path) => Ok(FilePath(path, PhantomData)),
             Err(error) if error.is_instance_of::<PyUnicodeEncodeError>(object.py()) => {
                 Err(PyErr::new::<B, _>(format!("{} is no file's path", object.repr()?)))
+            }
+            Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => {
+                Err(wrong_type(&object, "a file's path as str, bytes or os.PathLike"))
             }
             Err(error) => Err(error),
         }
@@ -196,7 +199,7 @@ impl<'py> FromPyObject<'_, 'py> for GrammarText {
     }
 }
 
-/// An `int` of at most 64 bits, such as a token id. The callee checks its range.
+/// An `int` within 64 bits and a sign, such as a token id. The callee checks its range.
 #[derive(Clone, Copy)]
 pub(crate) struct Int(pub(crate) i64);
 
@@ -204,8 +207,8 @@ impl<'py> FromPyObject<'_, 'py> for Int {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Int> {
-        let overflow = "expected an integer of at most 64 bits";
-        object.extract().map(Int).map_err(|error| unless_overflow(object, error, overflow))
+        let range = "an integer from -2**63 to 2**63 - 1";
+        object.extract().map(Int).map_err(|error| wrong_number(object, error, range))
     }
 }
 
@@ -217,16 +220,40 @@ impl<'py> FromPyObject<'_, 'py> for Count {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Count> {
-        let overflow = "expected an integer of at least 0 and at most 64 bits";
-        object.extract().map(Count).map_err(|error| unless_overflow(object, error, overflow))
+        let range = "an integer of at least 0 and at most 2**64 - 1";
+        object.extract().map(Count).map_err(|error| wrong_number(object, error, range))
     }
 }
 
-/// The error of a conversion; `message` if the number is beyond its type.
-fn unless_overflow(object: Borrowed<'_, '_, PyAny>, error: PyErr, message: &str) -> PyErr {
-    match error.is_instance_of::<PyOverflowError>(object.py()) {
-        true => errors::Error::new_err(format!("{message}, not {}", shown(object))),
-        false => error,
+/// The error of a conversion to a number that is `expected`: ValueError for a number beyond that.
+fn wrong_number(object: Borrowed<'_, '_, PyAny>, error: PyErr, expected: &str) -> PyErr {
+    let py = object.py();
+    if error.is_instance_of::<PyOverflowError>(py) {
+        errors::Error::new_err(format!("expected {expected}, not {}", shown(object)))
+    } else if error.is_instance_of::<PyTypeError>(py) {
+        wrong_type(&object, "an integer")
+    } else {
+        error
+    }
+}
+
+/// TypeError for an argument of another type than was `expected`.
+pub(crate) fn wrong_type(given: &Bound<'_, PyAny>, expected: &str) -> PyErr {
+    wrong_type_but(given, expected, "")
+}
+
+/// The same, with what to do instead: it follows a colon, if there is something.
+pub(crate) fn wrong_type_but(given: &Bound<'_, PyAny>, expected: &str, instead: &str) -> PyErr {
+    let kind = given.get_type();
+    let name = match given.cast::<PyType>() {
+        Ok(class) => class.name().map(|name| format!("the class {name}")),
+        Err(_) if given.is_none() => Ok("None".to_owned()),
+        Err(_) => kind.fully_qualified_name().map(|name| name.to_string()),
+    };
+    match name {
+        Ok(name) if instead.is_empty() => PyTypeError::new_err(format!("expected {expected}, not {name}")),
+        Ok(name) => PyTypeError::new_err(format!("expected {expected}, not {name}: {instead}")),
+        Err(error) => error,
     }
 }
 
@@ -239,6 +266,20 @@ fn shown(object: Borrowed<'_, '_, PyAny>) -> String {
 
 /// What `__reduce__` gives: what makes an object again, and what it is called with.
 pub(crate) type Reduced<'py, A> = PyResult<(Bound<'py, PyAny>, A)>;
+
+/// A token that must be in a vocabulary of `n_vocab` tokens.
+///
+/// # Errors
+/// ValueError with the id as it was given, if it is not.
+pub(crate) fn known_token(Int(id): Int, n_vocab: usize) -> PyResult<TokenId> {
+    match u32::try_from(id) {
+        Ok(id) if (id as usize) < n_vocab => Ok(TokenId(id)),
+        _ => Err(errors::Error::new_err(format!(
+            "token {id} is not in the vocabulary: its ids are from 0 to {}",
+            n_vocab as i64 - 1
+        ))),
+    }
+}
 
 /// Ids of tokens, of which all must be in some vocabulary.
 ///

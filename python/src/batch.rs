@@ -19,7 +19,7 @@ use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arguments::Int;
+use crate::arguments::{Count, Int};
 use crate::errors::BatchError;
 use crate::matcher::Matcher;
 use crate::work::detached;
@@ -57,17 +57,17 @@ pub(crate) fn fill_next_token_bitmask_batch(
     matchers: Vec<Py<Matcher>>,
     mask: &Bound<'_, PyAny>,
     rows: Option<Vec<Int>>,
-    stride: Option<usize>,
+    stride: Option<Count>,
 ) -> PyResult<()> {
     let matchers: Vec<&Matcher> = matchers.iter().map(Py::get).collect();
     let rows = row_indices(rows, matchers.len())?;
     let n_needed = rows.iter().max().map_or(0, |last| last + 1);
     let failed = if mask.is_exact_instance_of::<pyo3::types::PyInt>() {
-        let stride = stride.ok_or_else(|| {
+        let Count(stride) = stride.ok_or_else(|| {
             PyTypeError::new_err("a mask given as a pointer needs its stride, the bytes from row to row")
         })?;
         let n_words = matchers.iter().map(|matcher| mask_words(matcher.n_vocab())).max().unwrap_or(0);
-        let all = raw_rows::rows(mask.extract()?, stride, n_needed, n_words)?;
+        let all = raw_rows::rows(mask.extract::<Count>()?.0, stride, n_needed, n_words)?;
         let jobs = jobs(&matchers, &rows, all);
         detached(py, || fill(jobs))?
     } else if stride.is_some() {

@@ -11,7 +11,7 @@ use numpy::{
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::arguments::Int;
+use crate::arguments::{Count, Int};
 
 /// A mask for each of `batch` sequences: an int32 array of shape (batch, ceil(vocab_size / 32)), all zero.
 ///
@@ -19,9 +19,10 @@ use crate::arguments::Int;
 #[pyfunction]
 pub(crate) fn allocate_token_bitmask(
     py: Python<'_>,
-    batch: usize,
-    vocab_size: usize,
+    batch: Count,
+    vocab_size: Count,
 ) -> PyResult<Bound<'_, PyAny>> {
+    let (Count(batch), Count(vocab_size)) = (batch, vocab_size);
     // Through numpy's own function, which raises MemoryError for absurd sizes.
     let numpy = py.import("numpy")?;
     numpy.call_method1("zeros", ((batch, mask_words(vocab_size)), "int32"))

@@ -10,10 +10,11 @@ use maskwright::lark::{Indentation, LarkOptions, LexerKind, Tabs};
 use maskwright::{CompileOptions, Error, GrammarSource, Limits};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::arguments::{
-    Count, FilePath, GrammarText, OfCall, OfGrammar, PatternText, Reduced, Text, file_bytes, os_error,
+    Count, FilePath, GrammarText, OfCall, OfGrammar, PatternText, Reduced, Text, file_bytes, is_path,
+    os_error, wrong_type_but,
 };
 use crate::errors::{GrammarWarning, OrRaise};
 use crate::interrupt;
@@ -63,11 +64,19 @@ impl CancelToken {
 /// Compiles grammars for one tokenizer, and owns the caches that they share. It can be used from many threads.
 /// Compiling releases the interpreter, and Ctrl-C ends it.
 ///
-/// * `limits`: a dict with any of `compile_fuel` (work units of one compilation), `max_threads` (parses of an
-///   ambiguous text that are followed at once), `memory_bytes` (of all grammars and shared caches together),
-///   `row_cache_bytes` (of the shared caches), `machine_bytes` (of one grammar's tables) and `infill_work` (work units of one
-///   question to a Template or Canvas). Memory beyond a limit is freed by dropping what can be made again, of the grammars
-///   used longest ago first.
+/// * `limits`: a dict with any of these. Work units and sizes are the same on every machine.
+///
+///   * `compile_fuel`: work units of one compilation.
+///   * `max_threads`: parses of an ambiguous text that are followed at once; `max_calls`: rules that one byte of it may begin.
+///   * `budget_items`: work units of one search for the least number of tokens; beyond it the answer is an upper bound.
+///   * `max_states`, `max_residue_size` and `liveness_fuel`: the states of one terminal (a pattern, for example), the work units
+///     of one step in it, and those of one search for a word of it.
+///   * `infill_work`: work units of one question to a Template or Canvas; `max_positions`: the positions of a Canvas, or the fixed
+///     pieces and tokens of a Template.
+///   * `memory_bytes`: of all grammars and shared caches together; `row_cache_bytes` and `automaton_bytes`: of the shared caches;
+///     `machine_bytes`: of one grammar's tables. Memory beyond a limit is freed by dropping what can be made again, of the
+///     grammars used longest ago first.
+///
 /// * `threads`: the most threads that a batch of masks uses; by default one per core.
 /// * `rows`: a file that `save_rows` wrote. The compiler starts with the tables in it instead of building them, and
 ///   raises what `load_rows` raises.
@@ -87,11 +96,12 @@ impl Compiler {
     #[new]
     #[pyo3(signature = (tokenizer, limits=None, threads=None, *, rows=None))]
     fn new(
-        tokenizer: &Bound<'_, Tokenizer>,
+        tokenizer: &Bound<'_, PyAny>,
         limits: Option<&Bound<'_, PyDict>>,
         threads: Option<Count>,
         rows: Option<FilePath<OfCall>>,
     ) -> PyResult<Compiler> {
+        let tokenizer = own_tokenizer(tokenizer)?;
         let limits = match limits {
             Some(given) => LimitCounts::read(given)?,
             None => LimitCounts::default(),
@@ -510,6 +520,23 @@ impl Compiler {
     }
 }
 
+/// The names of the limits.
+const LIMITS: [&str; 13] = [
+    "compile_fuel",
+    "max_threads",
+    "max_calls",
+    "budget_items",
+    "max_states",
+    "max_residue_size",
+    "liveness_fuel",
+    "infill_work",
+    "max_positions",
+    "memory_bytes",
+    "row_cache_bytes",
+    "automaton_bytes",
+    "machine_bytes",
+];
+
 /// Limits as Python gives them.
 #[derive(Default)]
 struct LimitCounts(Vec<(String, usize)>);
@@ -520,11 +547,16 @@ impl LimitCounts {
         for (name, value) in given {
             let name: Text<OfCall> = name.extract()?;
             let Count(count) = value.extract()?;
+            let is_narrow = *name == *"max_states";
+            if is_narrow && u32::try_from(count).is_err() {
+                let given = &*name;
+                return Err(PyValueError::new_err(format!("{given} is {count}, expected at most 2**32 - 1")));
+            }
             if !LimitCounts::set(&mut Limits::default(), &name, count) {
                 return Err(PyTypeError::new_err(format!(
-                    "no limit is named {:?}, expected compile_fuel, max_threads, row_cache_bytes, machine_bytes, memory_bytes or \
-                     infill_work",
-                    &*name
+                    "no limit is named {:?}, expected one of {}",
+                    &*name,
+                    LIMITS.join(", ")
                 )));
             }
             counts.0.push((name.0, count));
@@ -545,10 +577,17 @@ impl LimitCounts {
         match name {
             "compile_fuel" => limits.compile_fuel = count as u64,
             "max_threads" => limits.max_threads = count,
+            "max_calls" => limits.max_calls = count,
+            "budget_items" => limits.budget_items = count as u64,
             "row_cache_bytes" => limits.row_cache_bytes = count,
+            "automaton_bytes" => limits.automaton_bytes = count,
             "machine_bytes" => limits.machine_bytes = count,
             "memory_bytes" => limits.memory_bytes = count,
+            "max_states" => limits.max_states = u32::try_from(count).unwrap_or(u32::MAX),
+            "max_residue_size" => limits.max_residue_size = count as u64,
+            "liveness_fuel" => limits.liveness_fuel = count as u64,
             "infill_work" => limits.infill_work = count as u64,
+            "max_positions" => limits.max_positions = count,
             _ => return false,
         }
         true
@@ -630,8 +669,52 @@ impl CompiledGrammar {
     }
 
     fn __repr__(&self) -> String {
-        format!("CompiledGrammar(vocab_size={})", self.own_tokenizer().n_vocab())
+        let (kind, n_vocab) = (self.grammar.kind(), self.own_tokenizer().n_vocab());
+        format!("CompiledGrammar(kind={kind:?}, vocab_size={n_vocab})")
     }
+}
+
+/// The grammar that an argument is.
+///
+/// # Errors
+/// TypeError, which says how to make one, for anything else.
+pub(crate) fn compiled_grammar<'a, 'py>(
+    given: &'a Bound<'py, PyAny>,
+) -> PyResult<&'a Bound<'py, CompiledGrammar>> {
+    given.cast::<CompiledGrammar>().map_err(|_| {
+        let instead = if given.is_instance_of::<Compiler>() {
+            "its compile methods make one, for example compile_json_schema"
+        } else if given.is_instance_of::<PyDict>() {
+            "Compiler(tokenizer).compile(schema) makes one of a JSON Schema"
+        } else if given.is_instance_of::<PyString>() {
+            "Compiler(tokenizer) makes one of a text by compile_json_schema, compile_regex, compile_gbnf or compile_lark"
+        } else if given.is_instance_of::<Tokenizer>() {
+            "Compiler(tokenizer) is the first step, its compile methods make one"
+        } else {
+            "Compiler(tokenizer).compile(source) makes one of a type, a JSON Schema, a pattern or a file"
+        };
+        wrong_type_but(given, "a CompiledGrammar", instead)
+    })
+}
+
+/// The tokenizer that an argument is.
+///
+/// # Errors
+/// TypeError, which says how to make one, for anything else.
+fn own_tokenizer<'a, 'py>(given: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Tokenizer>> {
+    if let Ok(tokenizer) = given.cast::<Tokenizer>() {
+        return Ok(tokenizer);
+    }
+    let instead = if given.is_instance_of::<PyString>() || is_path(given)? {
+        "Tokenizer.from_file reads a tokenizer.json, Tokenizer.from_gguf a GGUF file"
+    } else if given.hasattr("_mergeable_ranks")? {
+        "Tokenizer.from_tiktoken makes one of an Encoding of tiktoken"
+    } else if given.hasattr("backend_tokenizer")? || given.hasattr("to_str")? {
+        "Tokenizer.from_hf makes one of a tokenizer of transformers or tokenizers"
+    } else {
+        "Tokenizer.from_file, from_hf, from_tiktoken, from_gguf and from_tokens make one"
+    };
+    Err(wrong_type_but(given, "a Tokenizer", instead))
 }
 
 impl CompiledGrammar {

@@ -6,9 +6,9 @@ use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
-use crate::arguments::{Int, OfCall, TextBytes, vocabulary_ids};
+use crate::arguments::{Int, OfCall, TextBytes, known_token, vocabulary_ids};
 use crate::bitmask;
-use crate::compiler::CompiledGrammar;
+use crate::compiler::{CompiledGrammar, compiled_grammar};
 use crate::errors::OrRaise;
 use crate::matcher::{token_id, token_ids};
 use crate::work::{Guarded, detached, with, work_on};
@@ -95,7 +95,8 @@ pub(crate) struct Template {
 #[pymethods]
 impl Template {
     #[new]
-    fn new(grammar: &Bound<'_, CompiledGrammar>, parts: Vec<Bound<'_, PyAny>>) -> PyResult<Template> {
+    fn new(grammar: &Bound<'_, PyAny>, parts: Vec<Bound<'_, PyAny>>) -> PyResult<Template> {
+        let grammar = compiled_grammar(grammar)?;
         let parts = parts.iter().map(part).collect::<PyResult<Vec<Part>>>()?;
         let n_holes = parts.iter().filter(|part| matches!(part, Part::Hole(_))).count();
         let infiller = infiller(grammar)?;
@@ -104,7 +105,16 @@ impl Template {
         Ok(Template { template, n_holes, n_vocab: infiller.vocabulary().n_vocab() })
     }
 
+    /// Whether the holes that are not fixed can be filled: "possible" (a text that fills them is known), "impossible", or "open" if
+    /// neither was found out within the limit on work.
+    #[getter]
+    fn status(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(status_name(work_on(py, &self.template, |template| template.status())?.or_raise()?))
+    }
+
     /// Whether the holes that are not fixed can be filled.
+    ///
+    /// Raises LimitError if that was not found out within the limit on work.
     fn is_possible(&self, py: Python<'_>) -> PyResult<bool> {
         work_on(py, &self.template, |template| template.is_possible())?.or_raise()
     }
@@ -150,7 +160,8 @@ impl Template {
         let hole = index(hole, self.n_holes, "hole", "template")?;
         let mut mask = bitmask::borrow(mask)?;
         let words = bitmask::row(&mut mask, row)?;
-        let prefix = token_ids(prefix_ids);
+        let known = prefix_ids.into_iter().map(|id| known_token(id, self.n_vocab));
+        let prefix = known.collect::<PyResult<Vec<TokenId>>>()?;
         fill(py, &self.template, words, self.n_vocab, |template, words| {
             template.fill_next_token_bitmask(hole, &prefix, words)
         })
@@ -205,17 +216,19 @@ impl Canvas {
     #[new]
     #[pyo3(signature = (grammar, positions, *, padding_id=None, mask_id=None))]
     fn new(
-        grammar: &Bound<'_, CompiledGrammar>,
+        grammar: &Bound<'_, PyAny>,
         positions: Vec<Option<Int>>,
         padding_id: Option<Int>,
         mask_id: Option<Int>,
     ) -> PyResult<Canvas> {
-        let positions: Vec<Option<TokenId>> = positions.into_iter().map(|id| id.map(token_id)).collect();
-        let config = CanvasConfig::with_padding(padding_id.map(token_id)).and_mask(mask_id.map(token_id));
+        let grammar = compiled_grammar(grammar)?;
+        let n_vocab = grammar.get().own_tokenizer().n_vocab();
+        let known = |id: Option<Int>| id.map(|id| known_token(id, n_vocab)).transpose();
+        let positions: Vec<Option<TokenId>> = positions.into_iter().map(known).collect::<PyResult<_>>()?;
+        let config = CanvasConfig::with_padding(known(padding_id)?).and_mask(known(mask_id)?);
         let infiller = infiller(grammar)?;
         let made = detached(grammar.py(), || maskwright::Canvas::new(&infiller, &positions, config))?;
         let canvas = Guarded::new(made.or_raise()?);
-        let n_vocab = infiller.vocabulary().n_vocab();
         Ok(Canvas { canvas, grammar: grammar.clone().unbind(), n_positions: positions.len(), n_vocab })
     }
 
@@ -223,11 +236,7 @@ impl Canvas {
     /// neither was found out within the limit on work.
     #[getter]
     fn status(&self, py: Python<'_>) -> PyResult<&'static str> {
-        Ok(match work_on(py, &self.canvas, |canvas| canvas.status())?.or_raise()? {
-            CanvasStatus::Possible => "possible",
-            CanvasStatus::Impossible => "impossible",
-            CanvasStatus::Open => "open",
-        })
+        Ok(status_name(work_on(py, &self.canvas, |canvas| canvas.status())?.or_raise()?))
     }
 
     /// Whether the masked positions can be filled.
@@ -338,6 +347,14 @@ impl Canvas {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let n_masked = with(py, &self.canvas, |canvas| canvas.n_masked())?;
         Ok(format!("Canvas(positions={}, masked={n_masked})", self.n_positions))
+    }
+}
+
+fn status_name(status: CanvasStatus) -> &'static str {
+    match status {
+        CanvasStatus::Possible => "possible",
+        CanvasStatus::Impossible => "impossible",
+        CanvasStatus::Open => "open",
     }
 }
 

@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyList};
 
 use crate::arguments::{Count, Int, OfCall, Reduced, Text, TextBytes, vocabulary_ids};
 use crate::bitmask;
-use crate::compiler::CompiledGrammar;
+use crate::compiler::{CompiledGrammar, compiled_grammar};
 use crate::errors::OrRaise;
 use crate::search::{self, Hypothesis};
 use crate::work::{Guarded, caught, detached, renew, with, work_on};
@@ -22,7 +22,9 @@ use crate::work::{Guarded, caught, detached, renew, with, work_on};
 ///
 /// A token of `stop_token_ids` is refused until the text may end, and ends it then, as the tokenizer's own
 /// end-of-sequence tokens do. Stop tokens that are text cannot be used within the text; the first matcher of a grammar
-/// with such a set takes longer to make, and so do its first masks.
+/// with such a set takes longer to make, and so do its first masks. If no other tokens spell the bytes of such a stop token, a
+/// token is allowed only if the tokens that are left can complete the text. Raises ValueError if they can write no text of the
+/// grammar, LimitError if that was not found out within the limits on work.
 ///
 /// A refused token, or a call that raises, leaves the state unchanged. LimitError is raised if a text is too
 /// ambiguous to continue. Calls from several threads run one after another. Matchers of one grammar can be used in
@@ -51,10 +53,11 @@ impl Matcher {
     #[new]
     #[pyo3(signature = (grammar, max_tokens=None, stop_token_ids=None))]
     fn new(
-        grammar: &Bound<'_, CompiledGrammar>,
+        grammar: &Bound<'_, PyAny>,
         max_tokens: Option<Int>,
         stop_token_ids: Option<Vec<Int>>,
     ) -> PyResult<Matcher> {
+        let grammar = compiled_grammar(grammar)?;
         let compiled = grammar.get();
         let stop_token_ids = vocabulary_ids(stop_token_ids.unwrap_or_default())?;
         let max_tokens = max_tokens.map(|Int(limit)| limit);
@@ -113,10 +116,10 @@ impl Matcher {
     /// "exact" if the last mask has all allowed tokens, "bound" if some may be missing. Every token of a bound is
     /// safe to take.
     ///
-    /// A mask can be a bound in two cases. Under `max_tokens`: the search could not decide whether some token leaves
+    /// A mask can be a bound in these cases. Under `max_tokens`: the search could not decide whether some token leaves
     /// enough room to finish the text, because it reached a limit on work or the grammar uses the contextual lexer.
-    /// With or without `max_tokens`: items or keys must differ, and the search could not decide whether the text can
-    /// still be finished.
+    /// With or without `max_tokens`: items or keys must differ, or a stop token is text that no other tokens spell, and the
+    /// search could not decide whether the text can still be finished.
     #[getter]
     fn mask_status(&self, py: Python<'_>) -> PyResult<&'static str> {
         let status = self.look(py, |matcher| Ok(matcher.mask_status()))?;
@@ -339,8 +342,10 @@ impl Matcher {
     ///
     /// A matcher with `max_tokens` finds whole texts within it; without it, texts are cut off at 256 tokens.
     ///
+    /// Logits that are NaN count as minus infinity, plus infinity as the largest finite number.
+    ///
     /// Raises what `logits_fn` raises, and ValueError for options or logits that are wrong.
-    #[pyo3(signature = (logits_fn, prompt_ids, *, strategy=Text::new("beam"), tries=None, temperature=1.0, seed=0))]
+    #[pyo3(signature = (logits_fn, prompt_ids, *, strategy=Text::new("beam"), tries=None, temperature=1.0, seed=Count(0)))]
     #[pyo3(
         text_signature = "($self, logits_fn, prompt_ids, *, strategy='beam', tries=None, temperature=1.0, seed=0)"
     )]
@@ -353,14 +358,14 @@ impl Matcher {
         strategy: Text<OfCall>,
         tries: Option<Count>,
         temperature: f32,
-        seed: u64,
+        seed: Count,
     ) -> PyResult<Vec<Hypothesis>> {
         let tries = match tries.map(|Count(tries)| NonZero::new(tries)) {
             Some(None) => return Err(PyValueError::new_err("tries is 0, expected at least 1 (or None)")),
             Some(tries) => tries,
             None => None,
         };
-        let options = search::Options { strategy: strategy.0, tries, temperature, seed };
+        let options = search::Options { strategy: strategy.0, tries, temperature, seed: seed.0 as u64 };
         let prompt_ids = vocabulary_ids(prompt_ids)?;
         let session = self.look(py, |matcher| Ok(matcher.fork()))?;
         let tokenizer = self.grammar.get().own_tokenizer();
@@ -389,7 +394,7 @@ impl Matcher {
     #[staticmethod]
     #[pyo3(signature = (grammar, max_tokens, steps, stop_token_ids=None))]
     fn _replay(
-        grammar: &Bound<'_, CompiledGrammar>,
+        grammar: &Bound<'_, PyAny>,
         max_tokens: Option<Int>,
         steps: Vec<Bound<'_, PyAny>>,
         stop_token_ids: Option<Vec<Int>>,

@@ -7,7 +7,10 @@ use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyString, PyType};
 
-use crate::arguments::{Count, FilePath, Int, OfTokenizer, Reduced, Text, TextBytes, vocabulary_ids};
+use crate::arguments::{
+    Count, FilePath, Int, OfTokenizer, Reduced, Text, TextBytes, is_path, vocabulary_ids, wrong_type,
+    wrong_type_but,
+};
 use crate::errors::{LimitError, OrRaise, TokenizerError};
 use crate::work::detached;
 
@@ -65,6 +68,15 @@ impl Tokenizer {
         vocab_size: Option<Count>,
     ) -> PyResult<Tokenizer> {
         let mut options = options(eos_token_ids, vocab_size)?;
+        if tokenizer.is_instance_of::<PyString>() || is_path(tokenizer)? {
+            let name = tokenizer.str()?;
+            let instead = format!(
+                "load it with transformers.AutoTokenizer.from_pretrained({0:?}), or read a tokenizer.json with \
+                 Tokenizer.from_file",
+                name.to_string_lossy()
+            );
+            return Err(wrong_type_but(tokenizer, "a tokenizer", &instead));
+        }
         if let Some(model) = model {
             add_options_of(model, &mut options)?;
         }
@@ -73,10 +85,16 @@ impl Tokenizer {
         }
         let backend = tokenizer.getattr_opt("backend_tokenizer")?.unwrap_or_else(|| tokenizer.clone());
         let Some(to_str) = backend.getattr_opt("to_str")? else {
-            return Err(PyTypeError::new_err(format!(
-                "expected a fast tokenizer of transformers or a tokenizers.Tokenizer, not {}",
-                tokenizer.get_type().name()?
-            )));
+            let instead = match tokenizer.hasattr("_mergeable_ranks")? {
+                true => "Tokenizer.from_tiktoken takes an Encoding of tiktoken",
+                false if tokenizer.is_instance_of::<Tokenizer>() => "it is a Tokenizer already",
+                false if tokenizer.hasattr("convert_tokens_to_ids")? => {
+                    "slow tokenizers cannot be read; load it with use_fast=True"
+                }
+                false => "",
+            };
+            let expected = "a fast tokenizer of transformers or a tokenizers.Tokenizer";
+            return Err(wrong_type_but(tokenizer, expected, instead));
         };
         let json: Text<OfTokenizer> = to_str.call0()?.extract()?;
         detached(py, || maskwright::Tokenizer::from_json(json.0.as_bytes(), &options))?
@@ -139,7 +157,7 @@ impl Tokenizer {
     fn from_tokens(
         _class: &Bound<'_, PyType>,
         py: Python<'_>,
-        tokens: Vec<Vec<u8>>,
+        tokens: Vec<TokenBytes>,
         eos_token_ids: Option<Vec<Int>>,
         special_token_ids: Option<Vec<Int>>,
         eos: Option<Vec<Int>>,
@@ -148,6 +166,7 @@ impl Tokenizer {
             return Err(PyTypeError::new_err("expected the ids that end a text, once, as eos_token_ids"));
         };
         let (eos, special) = (vocabulary_ids(eos)?, vocabulary_ids(special_token_ids.unwrap_or_default())?);
+        let tokens = tokens.into_iter().map(|token| token.0).collect();
         let made = detached(py, || maskwright::Tokenizer::from_tokens_with_special(tokens, &eos, &special))?;
         made.or_raise().map(Tokenizer)
     }
@@ -240,6 +259,20 @@ impl Tokenizer {
 
     fn __repr__(&self) -> String {
         format!("Tokenizer(vocab_size={}, eos_token_ids={:?})", self.0.n_vocab(), self.0.eos_token_ids())
+    }
+}
+
+/// The bytes of a token.
+struct TokenBytes(Vec<u8>);
+
+impl<'py> FromPyObject<'_, 'py> for TokenBytes {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<TokenBytes> {
+        if object.is_instance_of::<PyString>() {
+            return Err(wrong_type_but(&object, "each token as bytes", "write b\"a\", or \"a\".encode()"));
+        }
+        object.extract().map(TokenBytes).map_err(|_| wrong_type(&object, "each token as bytes"))
     }
 }
 

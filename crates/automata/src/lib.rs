@@ -31,6 +31,7 @@ mod table;
 mod text;
 mod utf8;
 mod utf8_rest;
+mod within;
 
 pub use automaton::{Automaton, AutomatonLimits, StateId};
 pub use byte_set::ByteSet;

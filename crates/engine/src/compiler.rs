@@ -5,8 +5,7 @@ use std::sync::Arc;
 use maskwright_automata::{Automaton, AutomatonStore, CountedUnits, Fuel, FuelError, Node, Regex, StateId};
 use maskwright_grammar::{Grammar, Layout, LexedGrammar, Network, TerminalFacts, TerminalId, Watch, reduce};
 use maskwright_lexing::{
-    Choice, Discipline, LarkTerminal, Lexer, LexerLimits, TerminalSet, lark_contextual_terminals,
-    lark_terminals,
+    LarkTerminal, TerminalSet, lark_contextual_terminals, lark_terminals, terminals_within,
 };
 use maskwright_vocabulary::Vocabulary;
 use parking_lot::Mutex;
@@ -22,6 +21,7 @@ use crate::named_tokens::NamedTokens;
 use crate::rows::{
     KnownRow, MAX_RESIDUE, MAX_TREE, OncePerKey, ReadRow, Rows, SavedError, SavedRows, Writer,
 };
+use crate::spelled::Spelled;
 use crate::watched::DoubtfulTokens;
 use crate::{EngineError, Error, Limits, Options};
 
@@ -68,6 +68,8 @@ pub(crate) struct Shared {
     pub(crate) memory: Arc<Memory>,
     /// The same for vocabularies with more tokens that end a text, by these; the last one used is the last.
     by_stops: ByStops<Arc<Shared>>,
+    /// What texts can be made of, if stop tokens leave less than the vocabulary has.
+    pub(crate) spelled: Option<Spelled>,
     /// What budgets share; made when a first budget is asked for.
     spelling: Mutex<Option<Arc<Mutex<Spelling>>>>,
 }
@@ -97,6 +99,7 @@ impl Compiler {
             doubtful: Arc::new(OncePerKey::new(MAX_DOUBTFUL_BYTES)),
             memory: Arc::default(),
             by_stops: ByStops::default(),
+            spelled: None,
             spelling: Mutex::default(),
         }))
     }
@@ -121,17 +124,24 @@ impl Compiler {
     ///
     /// # Errors
     /// If the grammar's language is empty, a limit is reached, or the work is cancelled through `fuel`.
-    pub fn compile(&self, mut grammar: Grammar, fuel: &Fuel) -> Result<Arc<EngineGrammar>, Error> {
+    pub fn compile(&self, grammar: Grammar, fuel: &Fuel) -> Result<Arc<EngineGrammar>, Error> {
+        Ok(self.compile_over_bytes(grammar, fuel)?)
+    }
+
+    pub(crate) fn compile_over_bytes(
+        &self,
+        mut grammar: Grammar,
+        fuel: &Fuel,
+    ) -> Result<Arc<EngineGrammar>, EngineError> {
         let (named, limits);
         let names_tokens = grammar.terminals().iter().any(Regex::is_marked);
         let source = names_tokens.then(|| Source::OverBytes(Box::new(grammar.clone())));
         (grammar, limits) = grammar.without_token_limits();
+        if let Some(spelled) = &self.0.spelled {
+            grammar = grammar.within(&spelled.bytes);
+        }
         (grammar, named) = NamedTokens::over_bytes(grammar, self.vocabulary(), fuel)?;
-        let facts: Vec<TerminalFacts> = grammar
-            .terminals()
-            .iter()
-            .map(|regex| self.0.facts(regex, fuel))
-            .collect::<Result<_, EngineError>>()?;
+        let facts = self.0.all_facts(grammar.terminals(), fuel)?;
         let grammar = reduce(grammar, |terminal: TerminalId| facts[terminal.index()], fuel)?;
         let mut network = Network::new(grammar, fuel)?;
         network.limit_tokens(limits);
@@ -252,27 +262,18 @@ impl Compiler {
             is_contextual,
         });
         let (grammar, layout, named) = NamedTokens::with_lexer(grammar, layout, self.vocabulary(), fuel)?;
-        // A terminal that the lexer never finds, or that matches nothing by itself, has no token.
-        let (terminals, discipline, choice) = if is_contextual {
-            let terminals = lark_contextual_terminals(&grammar.terminals, &ignored(&grammar), fuel)?;
-            (terminals, Discipline::LongestMatch, Choice::Each)
+        let mut made = if is_contextual {
+            lark_contextual_terminals(&grammar.terminals, &ignored(&grammar), fuel)?
         } else {
-            let terminals = lark_terminals(&grammar.terminals, &ignored(&grammar), fuel)?;
-            (terminals, Discipline::LeftmostFirst, Choice::Best)
+            lark_terminals(&grammar.terminals, &ignored(&grammar), fuel)?
         };
-        let lexer = Lexer::new(&terminals, discipline, LexerLimits::default(), fuel)?;
-        let found = lexer.possible(choice)?;
+        if let Some(spelled) = &self.0.spelled {
+            made = terminals_within(&made, &spelled.bytes);
+        }
         let LexedGrammar { rules, terminals, declared, ignored } = grammar;
-        let is_made = |terminal: TerminalId| {
-            layout.as_ref().is_some_and(|layout| terminal == layout.indent || terminal == layout.dedent)
-        };
-        let facts = |terminal: TerminalId| TerminalFacts {
-            is_nullable: false,
-            has_proper_words: found.contains(terminal.index() as u32) || is_made(terminal),
-        };
-        let network = Network::new(reduce(rules, facts, fuel)?, fuel)?;
         let names = terminals.into_iter().map(|terminal| terminal.name).chain(declared).collect();
-        let tables = Arc::new(LexedTables::new(lexer, names, ignored, layout, is_contextual)?);
+        let tables = Arc::new(LexedTables::new(made, names, ignored, layout, is_contextual, fuel)?);
+        let network = Network::new(reduce(rules, tables.facts()?, fuel)?, fuel)?;
         let machine = Machine::new_lexed(self.0.clone(), network, tables.clone())?;
         Ok(EngineGrammar::new(self.0.clone(), Some(tables), named.zip(source), machine))
     }
@@ -401,6 +402,15 @@ impl Compiler {
 }
 
 impl Shared {
+    /// [`facts`](Shared::facts) by terminal.
+    pub(crate) fn all_facts(
+        &self,
+        terminals: &[Regex],
+        fuel: &Fuel,
+    ) -> Result<Vec<TerminalFacts>, EngineError> {
+        terminals.iter().map(|regex| self.facts(regex, fuel)).collect()
+    }
+
     /// What the grammar passes must know of a terminal. Only intersection and complement can hide that a
     /// language is empty; then its automaton is made now.
     fn facts(&self, regex: &Regex, fuel: &Fuel) -> Result<TerminalFacts, EngineError> {
@@ -442,6 +452,7 @@ impl Shared {
             let rows = Rows::new(vocabulary.clone(), self.options, self.limits.row_cache_bytes);
             (Arc::new(rows), Arc::new(OncePerKey::new(MAX_DOUBTFUL_BYTES)))
         };
+        let spelled = Spelled::after_stops(&self.vocabulary, &vocabulary, stops).or(self.spelled.clone());
         let shared = Shared {
             vocabulary,
             limits: self.limits.clone(),
@@ -452,9 +463,27 @@ impl Shared {
             doubtful,
             memory: self.memory.clone(),
             by_stops: ByStops::default(),
+            spelled,
             spelling: Mutex::default(),
         };
         Ok(self.by_stops.keep(stops, Arc::new(shared)))
+    }
+
+    /// The same for texts of fewer bytes.
+    pub(crate) fn with_spelled(&self, spelled: Spelled) -> Arc<Shared> {
+        Arc::new(Shared {
+            vocabulary: self.vocabulary.clone(),
+            limits: self.limits.clone(),
+            options: self.options,
+            automata: self.automata.clone(),
+            units: self.units.clone(),
+            rows: self.rows.clone(),
+            doubtful: self.doubtful.clone(),
+            memory: self.memory.clone(),
+            by_stops: ByStops::default(),
+            spelled: Some(spelled),
+            spelling: Mutex::default(),
+        })
     }
 
     /// Approximate memory of the shared caches, in bytes.

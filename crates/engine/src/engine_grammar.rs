@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use maskwright_automata::Fuel;
+use maskwright_automata::{Fuel, Regex};
 use maskwright_grammar::{Grammar, Layout, LexedGrammar};
 use maskwright_lexing::LarkTerminal;
 use maskwright_vocabulary::{TokenId, Vocabulary};
@@ -16,7 +16,8 @@ use crate::machine::Machine;
 use crate::memory::Counted;
 use crate::named_tokens::{NamedTokens, Readings};
 use crate::shared_machine::SharedMachine;
-use crate::{Compiler, EngineError, Error};
+use crate::spelled::Spelled;
+use crate::{Compiler, EngineError, Error, Matcher};
 
 /// A grammar ready to serve masks over one vocabulary; shared by its sessions and by threads.
 pub struct EngineGrammar {
@@ -34,6 +35,7 @@ pub struct EngineGrammar {
     beside: Mutex<Counted>,
     /// By the compiler's clock.
     last_use: AtomicU64,
+    must_spell: bool,
 }
 
 /// What a grammar that names tokens was compiled from.
@@ -47,10 +49,11 @@ impl EngineGrammar {
     /// end, and ends it then. The grammar itself if all of them end a text in any case.
     ///
     /// Takes no time to speak of if it was asked for before, or if neither `stops` match as text nor the grammar names tokens.
-    /// Tokens that match as text cannot be used in the text, so new rows are made, and a trie.
+    /// Tokens that match as text cannot be used in the text, so new rows are made, and a trie. If other tokens cannot spell
+    /// such a token either, only the texts count that they spell: no mask leads where none of them can come.
     ///
     /// # Errors
-    /// If an id is not in range, or nothing is left of the grammar's texts.
+    /// If an id is not in range, nothing is left of the grammar's texts, or a limit on work kept that from being found out.
     ///
     /// ```
     /// # use maskwright_automata::{Fuel, Regex};
@@ -82,23 +85,83 @@ impl EngineGrammar {
             return Ok(known);
         }
         let shared = self.shared.with_stops(&stops)?;
+        let spelled = shared.spelled.clone();
+        let grammar = self.over(shared.clone()).and_then(EngineGrammar::with_some_text);
+        let grammar = match (grammar, spelled) {
+            (Err(error), Some(spelled)) if error.is_undecided() && !spelled.rare.is_empty() => {
+                // Fewer texts, about which all is known.
+                let bound = self.over(shared.with_spelled(spelled.without_rare()));
+                bound.map_err(|_| error)
+            }
+            (grammar, _) => grammar,
+        };
+        let grammar = grammar.map_err(|error| match error.is_without_text() && shared.spelled.is_some() {
+            true => EngineError::stops_leave_no_text(vocabulary, &stops),
+            false => error,
+        })?;
+        Ok(self.by_stops.keep(&stops, grammar))
+    }
+
+    /// The same grammar with another compiler's vocabulary, which differs in what ends a text.
+    fn over(&self, shared: Arc<Shared>) -> Result<Arc<EngineGrammar>, EngineError> {
         let fuel = Fuel::new(shared.limits.compile_fuel);
         let compiler = Compiler::of(shared.clone());
-        let grammar = match &self.source {
-            Some(Source::OverBytes(grammar)) => compiler.compile((**grammar).clone(), &fuel)?,
+        match &self.source {
+            Some(Source::OverBytes(grammar)) => {
+                return compiler.compile_over_bytes((**grammar).clone(), &fuel);
+            }
             Some(Source::WithLexer { grammar, layout, is_contextual }) => {
-                compiler.compile_tokens((**grammar).clone(), layout.clone(), *is_contextual, &fuel)?
+                return compiler.compile_tokens((**grammar).clone(), layout.clone(), *is_contextual, &fuel);
             }
-            None => {
-                let network = self.machine().lock().parser.network.clone();
-                let machine = match &self.lexed {
-                    Some(tables) => Machine::new_lexed(shared.clone(), network, tables.clone())?,
-                    None => Machine::new(shared.clone(), network)?,
-                };
-                EngineGrammar::new(shared, self.lexed.clone(), None, machine)
+            None => {}
+        }
+        let mut network = self.machine().lock().parser.network.clone();
+        let mut lexed = self.lexed.clone();
+        if let Some(Spelled { bytes, .. }) = &shared.spelled {
+            match &mut lexed {
+                Some(tables) => {
+                    *tables = Arc::new(tables.within(bytes, &fuel)?);
+                    let terminals = network.terminals().to_vec();
+                    network = network.with_terminals(terminals, tables.facts()?, &fuel)?;
+                }
+                None => {
+                    let terminals: Vec<Regex> =
+                        network.terminals().iter().map(|regex| regex.within(bytes)).collect();
+                    let facts = shared.all_facts(&terminals, &fuel)?;
+                    network = network.with_terminals(terminals, |id| facts[id.index()], &fuel)?;
+                }
             }
+        }
+        let machine = match &lexed {
+            Some(tables) => Machine::new_lexed(shared.clone(), network, tables.clone())?,
+            None => Machine::new(shared.clone(), network)?,
         };
-        Ok(self.by_stops.keep(&stops, grammar))
+        Ok(EngineGrammar::new(shared, lexed, None, machine))
+    }
+
+    /// The grammar, if it has a text that the tokens spell.
+    ///
+    /// # Errors
+    /// If it has none, or a limit kept that from being found out.
+    fn with_some_text(self: Arc<EngineGrammar>) -> Result<Arc<EngineGrammar>, EngineError> {
+        if self.must_spell && Matcher::new(&self).has_completion()? != Some(true) {
+            // The search for completions under the contextual lexer does not find all there are.
+            return Err(match self.lexed.as_ref().is_some_and(|tables| tables.is_contextual) {
+                true => EngineError::undecided(),
+                false => EngineError::cannot_be_spelled(),
+            });
+        }
+        Ok(self)
+    }
+
+    /// Whether some text of the grammar cannot be spelled, so that whether a text can be completed is a question of its own.
+    pub(crate) fn must_spell(&self) -> bool {
+        self.must_spell
+    }
+
+    /// Whether texts of the grammar are left out because nothing was found out about them.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.shared.spelled.as_ref().is_some_and(|spelled| spelled.is_bound)
     }
 
     pub(crate) fn new(
@@ -107,8 +170,13 @@ impl EngineGrammar {
         named: Option<(NamedTokens, Source)>,
         machine: Machine,
     ) -> Arc<EngineGrammar> {
-        let machine = Mutex::new(Arc::new(SharedMachine::new(machine)));
         let (named, source) = named.unzip();
+        let must_spell = shared.spelled.as_ref().is_some_and(|Spelled { rare, .. }| match &lexed {
+            _ if rare.is_empty() => false,
+            Some(tables) => tables.may_read(rare),
+            None => machine.parser.network.terminals().iter().any(|terminal| terminal.may_read(rare)),
+        });
+        let machine = Mutex::new(Arc::new(SharedMachine::new(machine)));
         let beside = Mutex::new(Counted::new(shared.clone()));
         let last_use = AtomicU64::new(shared.memory.now());
         let grammar = Arc::new(EngineGrammar {
@@ -120,6 +188,7 @@ impl EngineGrammar {
             by_stops: ByStops::default(),
             beside,
             last_use,
+            must_spell,
         });
         grammar.shared.memory.add(&grammar);
         grammar.shared.keep_within_limit();
@@ -162,10 +231,13 @@ impl EngineGrammar {
         &self.shared.vocabulary
     }
 
-    /// How `token` can be read.
+    /// How `token` can be read; in no way, if it is not in the vocabulary.
     pub(crate) fn readings(&self, token: TokenId) -> Readings<'_> {
-        let text = self.vocabulary().text(token).filter(|_| token.index() < self.vocabulary().n_vocab());
-        Readings { text, symbol: self.named().and_then(|named| named.symbol(token)) }
+        if token.index() >= self.vocabulary().n_vocab() {
+            return Readings { text: None, symbol: None };
+        }
+        let symbol = self.named().and_then(|named| named.symbol(token));
+        Readings { text: self.vocabulary().text(token), symbol }
     }
 
     /// The tokens that the grammar names.

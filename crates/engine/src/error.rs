@@ -7,6 +7,7 @@ use maskwright_automata::{Automaton, AutomatonError, FuelError, StateId};
 use maskwright_error::{Error, ErrorKind, Place};
 use maskwright_grammar::GrammarError;
 use maskwright_lexing::LexError;
+use maskwright_vocabulary::{TokenId, Vocabulary};
 
 use crate::budget::MANY;
 
@@ -51,6 +52,10 @@ enum Kind {
     BudgetOrders,
     TooManyTokens,
     CannotBeSpelled,
+    Undecided,
+    StopsLeaveNoText {
+        stops: String,
+    },
     UnknownToken {
         name: String,
         meant: Option<String>,
@@ -106,6 +111,9 @@ impl Search {
 
 /// How many characters of a terminal's expression are shown.
 const MAX_SHOWN: usize = 60;
+
+/// How many stop tokens are shown.
+const MAX_STOPS_SHOWN: usize = 8;
 
 impl EngineError {
     /// `terminal` is its expression, of which the beginning is shown.
@@ -210,6 +218,39 @@ impl EngineError {
         EngineError(Kind::CannotBeSpelled)
     }
 
+    /// Whether a text can be completed was not found out.
+    pub(crate) fn undecided() -> EngineError {
+        EngineError(Kind::Undecided)
+    }
+
+    /// Whether the error is that something was not found out, within the limits on work.
+    pub(crate) fn is_undecided(&self) -> bool {
+        self.is_limit() && !matches!(self.0, Kind::TooManyTokens)
+    }
+
+    /// Whether the error is that there is no text at all.
+    pub(crate) fn is_without_text(&self) -> bool {
+        match &self.0 {
+            Kind::Grammar(error) => error.is_unproductive(),
+            kind => matches!(kind, Kind::NoText | Kind::CannotBeSpelled),
+        }
+    }
+
+    /// No text of the grammar can be written without `stops`.
+    pub(crate) fn stops_leave_no_text(vocabulary: &Vocabulary, stops: &[u32]) -> EngineError {
+        let shown = |&stop: &u32| match vocabulary.token_bytes(TokenId(stop)) {
+            Some(bytes) => format!("{stop} ({:?})", String::from_utf8_lossy(bytes)),
+            None => stop.to_string(),
+        };
+        let mut stops: Vec<String> = stops.iter().map(shown).collect();
+        let n_more = stops.len().saturating_sub(MAX_STOPS_SHOWN);
+        if n_more > 0 {
+            stops.truncate(MAX_STOPS_SHOWN);
+            stops.push(format!("{n_more} more"));
+        }
+        EngineError(Kind::StopsLeaveNoText { stops: stops.join(", ") })
+    }
+
     pub(crate) fn mask_too_short(given: usize, needed: usize) -> EngineError {
         EngineError(Kind::MaskTooShort { given, needed })
     }
@@ -262,6 +303,7 @@ impl EngineError {
             | Kind::BudgetSearch { .. }
             | Kind::BudgetOrders
             | Kind::TooManyTokens
+            | Kind::Undecided
             | Kind::LexedLimit { .. }
             | Kind::TooManyNamedTokens { .. }
             | Kind::WatchSearch { .. } => true,
@@ -276,6 +318,7 @@ impl EngineError {
             | Kind::UnknownToken { .. }
             | Kind::NoSuchIds { .. }
             | Kind::NoSuchStop { .. }
+            | Kind::StopsLeaveNoText { .. }
             | Kind::CannotBeSpelled => false,
         }
     }
@@ -347,6 +390,14 @@ impl fmt::Display for EngineError {
             Kind::CannotBeSpelled => {
                 write!(f, "the vocabulary's tokens spell no completion of the text")
             }
+            Kind::Undecided => {
+                write!(f, "whether the stop tokens leave a text of the grammar was not found out within the limits on work")
+            }
+            Kind::StopsLeaveNoText { stops } => write!(
+                f,
+                "the stop tokens leave no text of the grammar: stop tokens cannot be used within the text, and every text \
+                 needs bytes that no other tokens spell; the stop tokens are {stops}"
+            ),
             Kind::MaskTooShort { given, needed } => {
                 write!(f, "the mask has {given} words of 32 bits, the vocabulary needs {needed}")
             }

@@ -69,9 +69,7 @@ impl Matcher {
                 Some(symbol) => {
                     let config_after = self.ask(|machine| machine.step_all(config, &symbol_text(symbol)))?;
                     match config_after {
-                        Some(_) => {
-                            "the text could not be completed within the tokens that are left".to_owned()
-                        }
+                        Some(_) => self.cannot_be_completed().to_owned(),
                         None => {
                             let expected = self.expected_at(config)?.join(" or ");
                             format!("it cannot come here, expected {expected}")
@@ -112,10 +110,18 @@ impl Matcher {
             ));
         }
         let reason = match self.fork().accept_unbudgeted(token)? {
-            true => "the text could not be completed within the tokens that are left",
+            true => self.cannot_be_completed(),
             false => "with it no text is left whose items and keys all differ",
         };
         Ok(format!("{shown} is refused: {reason}"))
+    }
+
+    /// Why a token is refused that the grammar allows.
+    fn cannot_be_completed(&self) -> &'static str {
+        match self.max_tokens() {
+            Some(_) => "the text could not be completed within the tokens that are left",
+            None => "no tokens but stop tokens spell what would complete the text",
+        }
     }
 }
 

@@ -117,7 +117,7 @@ impl Matcher {
                 after.accept_bytes(text)?;
             }
         }
-        if self.max_tokens().is_some() {
+        if self.counts_tokens() {
             // The tokenizer's segmentation may take more tokens than are left.
             tokens.truncate(self.validate_tokens(&tokens)?);
         }

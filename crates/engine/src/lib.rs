@@ -33,6 +33,7 @@ mod named_tokens;
 mod parser;
 mod rows;
 mod shared_machine;
+mod spelled;
 mod stack;
 mod watched;
 mod watched_search;

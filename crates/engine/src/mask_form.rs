@@ -86,7 +86,7 @@ impl MaskForm {
         }
     }
 
-    /// Whether the token is in the set.
+    /// Whether the token is in the set; no token beyond its words is.
     pub(crate) fn contains(&self, TokenId(token): TokenId) -> bool {
         match self {
             MaskForm::Sparse(tokens) => tokens.binary_search(&token).is_ok(),
@@ -199,7 +199,7 @@ fn clear_all(words: &mut [u32], tokens: &[u32]) {
 }
 
 fn is_set(words: &[u32], token: u32) -> bool {
-    words[token as usize / 32] >> (token % 32) & 1 != 0
+    words.get(token as usize / 32).is_some_and(|word| word >> (token % 32) & 1 != 0)
 }
 
 /// A mask under construction: (`packed` without `removed`) and `tokens`.

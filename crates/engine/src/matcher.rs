@@ -22,6 +22,9 @@ use crate::shared_machine::SharedMachine;
 use crate::watched::Place;
 use crate::{EngineError, EngineGrammar, Error, MaskStatus};
 
+/// As many tokens as count as any number: limits on tokens know no greater one.
+const ANY_NUMBER: u32 = u32::MAX - 1;
+
 /// The state of one sequence under a grammar: which tokens may come next, and what was accepted.
 ///
 /// Holds a configuration id and a shared history, so cloning ([`fork`](Matcher::fork)) and rolling back cost
@@ -58,6 +61,8 @@ pub struct Matcher {
     is_broken: AtomicBool,
     /// The most tokens of the whole text, EOS included.
     max_tokens: Option<usize>,
+    /// Whether a token is allowed only if tokens can complete the text, however many.
+    must_spell: bool,
     history: Option<Arc<Step>>,
 }
 
@@ -115,6 +120,7 @@ impl Clone for Matcher {
             mask_status: self.mask_status,
             is_broken: AtomicBool::new(self.is_broken()),
             max_tokens: self.max_tokens,
+            must_spell: self.must_spell,
             history: self.history.clone(),
         }
     }
@@ -184,6 +190,7 @@ impl Matcher {
             mask_status: MaskStatus::Exact,
             is_broken: AtomicBool::new(false),
             max_tokens: None,
+            must_spell: grammar.must_spell(),
             history: None,
         }
     }
@@ -218,8 +225,13 @@ impl Matcher {
         if self.grammar.vocabulary().eos_token_ids().is_empty() && form.len() == 0 && self.is_accepting() {
             return Ok(self.fill_after_end(words));
         }
-        self.mask_status = status;
+        self.mask_status = self.status_of(status);
         Ok(self.write(&form, words))
+    }
+
+    /// The status of a mask that is this for the texts of the session.
+    fn status_of(&self, status: MaskStatus) -> MaskStatus {
+        if self.grammar.is_bound() { MaskStatus::Bound } else { status }
     }
 
     /// Writes the tokens of `form`, also those that its symbols stand for; whether some token is not among them.
@@ -242,7 +254,7 @@ impl Matcher {
     /// As [`fill_mask`](Matcher::fill_mask).
     pub fn try_fill_mask(&mut self, words: &mut [u32]) -> Option<Result<bool, Error>> {
         let has_eos = !self.grammar.vocabulary().eos_token_ids().is_empty();
-        if self.max_tokens.is_some() || self.state.is_terminated || !has_eos {
+        if self.counts_tokens() || self.state.is_terminated || !has_eos {
             return None;
         }
         let (form, status) = match self.ask_known(|machine| machine.mask_at(&self.state))? {
@@ -252,7 +264,7 @@ impl Matcher {
         if let Err(error) = self.check_width(words) {
             return Some(Err(error.into()));
         }
-        self.mask_status = status;
+        self.mask_status = self.status_of(status);
         Some(Ok(self.write(&form, words)))
     }
 
@@ -320,7 +332,7 @@ impl Matcher {
     /// # Errors
     /// As [`accept_token`](Matcher::accept_token).
     pub fn try_accept_token(&mut self, token: TokenId) -> Option<Result<bool, Error>> {
-        if self.max_tokens.is_some() {
+        if self.counts_tokens() {
             return None;
         }
         let readings = self.grammar.readings(token);
@@ -525,22 +537,48 @@ impl Matcher {
         self.max_tokens = Some(limit);
     }
 
-    /// How many tokens may still come after `state`, EOS included.
+    /// Whether what completes the text is asked for at each token.
+    pub(crate) fn counts_tokens(&self) -> bool {
+        self.max_tokens.is_some() || self.must_spell
+    }
+
+    /// How many tokens may still come after `state`, EOS included; [`ANY_NUMBER`] or more are as many as one likes.
     fn tokens_left(&self, state: &State) -> Option<u32> {
-        let left = self.max_tokens?.saturating_sub(state.n_tokens);
-        Some(u32::try_from(left).unwrap_or(u32::MAX - 1))
+        let Some(limit) = self.max_tokens else { return self.must_spell.then_some(ANY_NUMBER) };
+        Some(u32::try_from(limit.saturating_sub(state.n_tokens)).unwrap_or(ANY_NUMBER))
     }
 
     /// Whether the text can be completed within the limit from `state`; `None` if that is not known.
     fn fits(&self, state: &State) -> Result<Option<bool>, EngineError> {
-        let Some(limit) = self.max_tokens else { return Ok(Some(true)) };
-        let Some(left) = limit.checked_sub(state.n_tokens) else { return Ok(Some(false)) };
-        self.ask(|machine| machine.fits(state, u32::try_from(left).unwrap_or(u32::MAX - 1)))
+        if self.max_tokens.is_some_and(|limit| limit < state.n_tokens) {
+            return Ok(Some(false));
+        }
+        match self.tokens_left(state) {
+            Some(left) => self.ask(|machine| machine.fits(state, left)),
+            None => Ok(Some(true)),
+        }
     }
 
-    /// Accepts a token without a look at the limit.
+    /// Whether tokens can complete the text, however many; `None` if too many are needed to be counted.
+    ///
+    /// # Errors
+    /// If a limit kept that from being found out.
+    pub(crate) fn has_completion(&self) -> Result<Option<bool>, EngineError> {
+        if self.ask(|machine| machine.fits(&self.state, ANY_NUMBER))? == Some(true) {
+            return Ok(Some(true));
+        }
+        let (least, _) = self.ask(|machine| machine.least_at(&self.state))?;
+        Ok(match least {
+            u32::MAX => Some(false),
+            ANY_NUMBER => None,
+            _ => Some(true),
+        })
+    }
+
+    /// Accepts a token without a look at what completes the text.
     pub(crate) fn accept_unbudgeted(&mut self, token: TokenId) -> Result<bool, Error> {
         self.max_tokens = None;
+        self.must_spell = false;
         self.accept_token(token)
     }
 
@@ -565,7 +603,11 @@ impl Matcher {
         let next = self.ask(|machine| machine.after_readings(state, &readings))?;
         let Some(mut next) = next else { return Ok(None) };
         next.n_tokens += 1;
-        let fits = match self.fits(&next)? {
+        let fits = match self.fits(&next) {
+            Err(error) if error.is_budget_search() => None,
+            fits => fits?,
+        };
+        let fits = match fits {
             Some(fits) => fits,
             // The mask was searched for with more patience if no token was left otherwise.
             None => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use maskwright_automata::{Node, Regex};
+use maskwright_automata::{ByteSet, Node, Regex};
 use rustc_hash::FxHashMap;
 
 use crate::{
@@ -34,6 +34,13 @@ impl Grammar {
         let body = builder.terminal(regex);
         builder.define(start, body);
         builder.finish(start).expect("its one rule is defined")
+    }
+
+    /// The grammar of the texts whose bytes are all in `bytes`. [Sets of tokens](crate::TokenSet) and limits stay.
+    #[must_use]
+    pub fn within(mut self, bytes: &ByteSet) -> Grammar {
+        self.terminals.iter_mut().for_each(|terminal| *terminal = terminal.within(bytes));
+        self
     }
 
     /// The grammar's texts whatever its [watch](Grammar::watched) says.

@@ -16,10 +16,11 @@
 use maskwright_automata::{Fuel, Regex};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::builder::Rule;
 use crate::left_recursion::{eliminate, topological_ranks};
 use crate::{
-    Expr, ExprId, ExprPool, GrammarError, ListLeft, Offer, ReducedGrammar, RuleId, Seen, Shuffle,
-    ShuffleList, ShufflePhase, TerminalId, Watched,
+    Expr, ExprId, ExprPool, Grammar, GrammarError, ListLeft, Offer, ReducedGrammar, RuleId, Seen, Shuffle,
+    ShuffleList, ShufflePhase, TerminalFacts, TerminalId, Watched, reduce,
 };
 
 /// A grammar symbol.
@@ -109,6 +110,32 @@ impl Network {
         eliminate(&mut network, fuel)?;
         network.find_stars();
         network.ranks = topological_ranks(&mut network, fuel)?;
+        Ok(network)
+    }
+
+    /// The network of the texts that are left where terminals have fewer words: `terminals` are their languages now, and
+    /// `facts` what [`reduce`] must know of them. Takes the time of [`reduce`] and [`Network::new`].
+    ///
+    /// # Errors
+    /// If no text is left, or `fuel` runs out.
+    pub fn with_terminals(
+        &self,
+        terminals: Vec<Regex>,
+        facts: impl Fn(TerminalId) -> TerminalFacts,
+        fuel: &Fuel,
+    ) -> Result<Network, GrammarError> {
+        let rules = self.names.iter().zip(&self.bodies);
+        let grammar = Grammar {
+            pool: self.pool.clone(),
+            terminals,
+            rules: rules.map(|(name, &body)| Rule { name: name.clone(), body }).collect(),
+            start: self.start,
+            watched: self.watched.clone(),
+        };
+        let mut network = Network::new(reduce(grammar, facts, fuel)?, fuel)?;
+        network.token_limits.clone_from(&self.token_limits);
+        // Rules keep their ids, and what one absorbed it absorbs with fewer words too.
+        network.stars.extend(&self.stars);
         Ok(network)
     }
 

@@ -55,7 +55,7 @@ impl CanvasConfig {
     }
 }
 
-/// What is known of a canvas.
+/// What is known of a canvas or template.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CanvasStatus {
     /// It can be filled: a text is known that fills it.

@@ -17,10 +17,12 @@ use crate::{Error, InfillError};
 /// What infilling may spend, in work units and sizes that are the same on every machine.
 ///
 /// ```
-/// let limits = maskwright_infill::InfillLimits { max_positions: 512, ..Default::default() };
+/// let mut limits = maskwright_infill::InfillLimits::default();
+/// limits.max_positions = 512;
 /// assert!(limits.work > 0);
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct InfillLimits {
     /// Work units (about one chart entry or one visited node of the token trie each) of the first question about a canvas or template, and of an
     /// exact mask. Questions about one token take at most a third of that each, and are left open then.

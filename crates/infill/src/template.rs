@@ -7,6 +7,7 @@ use maskwright_automata::Fuel;
 use maskwright_engine::{MaskStatus, Taken, written};
 use maskwright_vocabulary::{TokenId, mask_insert, mask_words};
 
+use crate::canvas::CanvasStatus;
 use crate::near::Witness;
 use crate::question::{Place, Question};
 use crate::reader::Relation;
@@ -260,6 +261,22 @@ impl Template {
         self.witness = Some(witness);
         self.parts[index] = Filled::Fixed(tokens.to_vec());
         Ok(true)
+    }
+
+    /// Whether the open holes can be filled, as far as that is found out within the limit on work.
+    ///
+    /// # Errors
+    /// If a session of the grammar fails, other than by a limit.
+    pub fn status(&mut self) -> Result<CanvasStatus, Error> {
+        let (question, _) = self.question(None);
+        Ok(match self.solver.answer(&question, self.witness.as_ref())? {
+            Answer::Yes(witness) => {
+                self.witness = Some(witness);
+                CanvasStatus::Possible
+            }
+            Answer::No => CanvasStatus::Impossible,
+            Answer::Open => CanvasStatus::Open,
+        })
     }
 
     /// The whole text with the open holes filled in some way; `None` if that is impossible. A token that the grammar names by its

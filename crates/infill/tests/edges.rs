@@ -114,7 +114,8 @@ fn long_canvases() {
         assert_eq!(canvas.fill_bitmask(2_000, &mut mask, true).unwrap(), MaskStatus::Exact);
         assert_eq!(mask, [0b1], "a digit within a number");
     }
-    let limits = InfillLimits { max_positions: 7, ..InfillLimits::default() };
+    let mut limits = InfillLimits::default();
+    limits.max_positions = 7;
     let grammar = maskwright_grammar::Grammar::from_regex(maskwright_automata::Regex::literal("1").star());
     let infiller = Infiller::new(&grammar, vocabulary(&[b"1"]), limits, &Fuel::unlimited()).unwrap();
     let error = Canvas::new(&infiller, &[None; 8], CanvasConfig::default()).unwrap_err();
@@ -124,7 +125,8 @@ fn long_canvases() {
 #[test]
 fn the_work_of_a_call_is_limited() {
     for infiller in json(&[b"1", b"[", b"]"]) {
-        let limits = InfillLimits { work: 2, ..infiller.limits().clone() };
+        let mut limits = infiller.limits().clone();
+        limits.work = 2;
         let grammar =
             maskwright_grammar::Grammar::from_regex(maskwright_automata::Regex::literal("1").star());
         let infiller = Infiller::new(&grammar, vocabulary(&[b"1"]), limits, &Fuel::unlimited()).unwrap();

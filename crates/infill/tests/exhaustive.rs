@@ -37,7 +37,8 @@ fn cases() -> ProptestConfig {
 }
 
 fn infiller(grammar: &Grammar, vocabulary: &Arc<Vocabulary>, collapse_regular: bool) -> Option<Infiller> {
-    let limits = InfillLimits { collapse_regular, ..InfillLimits::default() };
+    let mut limits = InfillLimits::default();
+    limits.collapse_regular = collapse_regular;
     match Infiller::new(grammar, vocabulary.clone(), limits, &Fuel::unlimited()) {
         Ok(infiller) => Some(infiller),
         Err(error) => {

@@ -13,6 +13,7 @@
 //! * [`Surroundings`]: the words of patterns with assertions, where no lexer says what stands around them.
 //! * [`BoundedWords`]: what a lookbehind can look for, as sequences of sets of characters.
 //! * [`Guards`]: what must not follow a match, in few states.
+//! * [`terminals_within`]: the terminals for texts that some bytes spell.
 //! * [`tokenize()`]: a whole text, by the definition.
 
 mod backtrack;
@@ -34,6 +35,7 @@ mod states;
 mod surroundings;
 mod terminal;
 mod tokenize;
+mod within;
 
 pub use backtrack::find_prefix;
 pub use bounded::{BoundedWord, BoundedWords, EDGE, MAX_CELLS, Sides};
@@ -46,3 +48,4 @@ pub use python::{Flags, literal_ignoring_case, parse_python};
 pub use surroundings::{Chains, Context, Counting, Surroundings, Words};
 pub use terminal::{Accept, Choice, Discipline, Keyword, LexerTerminal, TerminalSet};
 pub use tokenize::{Token, tokenize};
+pub use within::terminals_within;

@@ -4,33 +4,31 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use maskwright_engine::EngineGrammar;
-use maskwright_infill::{Form, Infiller, Relation};
+use maskwright_engine::{EngineGrammar, Matcher};
+use maskwright_infill::{Canvas, CanvasConfig, Form, Infiller, Part, Relation, Template};
 use maskwright_json_schema::Report;
 use maskwright_lark::LexerKind;
-use maskwright_vocabulary::Vocabulary;
+use maskwright_vocabulary::{TokenId, Vocabulary};
 
 use crate::source::Parsed;
 use crate::{CompileOptions, Error, GrammarSource, GrammarWarning, Limits};
 
 /// A grammar ready for use over one vocabulary; shared by sessions and threads.
 ///
-/// [`Matcher::new`](crate::Matcher::new) takes it as it is ([`Deref`] gives the part for sessions);
-/// [`Template`](crate::Template) and [`Canvas`](crate::Canvas) take its [`infiller`](CompiledGrammar::infiller), which is
-/// made when first asked for.
+/// A [`matcher`](CompiledGrammar::matcher) follows one sequence, a [`template`](CompiledGrammar::template) or
+/// [`canvas`](CompiledGrammar::canvas) fills in a text of which parts are known. What takes a grammar for sessions takes this
+/// as it is ([`Deref`]).
 ///
 /// Rejected: keeping the parsed grammar for the infiller. Most grammars are never infilled, and a copy of each would
 /// be part of every compilation; reading the source again takes as long as the first time, once.
 ///
 /// ```
-/// use maskwright::infill::CanvasConfig;
-/// use maskwright::{Canvas, CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
 /// let tokens = ["a", "b", "ab", "</s>"].map(|token| token.as_bytes().to_vec());
 /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[3])?);
 /// let grammar = compiler.compile(&GrammarSource::regex("(ab)+"), &CompileOptions::default())?;
-/// assert_eq!(Matcher::new(&grammar).mask()?.len(), 2);
-/// let infiller = grammar.infiller(&CompileOptions::default())?;
-/// let mut canvas = Canvas::new(&infiller, &[None, Some(TokenId(0)), None], CanvasConfig::default())?;
+/// assert_eq!(grammar.matcher().mask()?.len(), 2);
+/// let mut canvas = grammar.canvas(&[None, Some(TokenId(0)), None])?;
 /// assert_eq!(canvas.complete()?, Some(vec![TokenId(2), TokenId(0), TokenId(1)]));
 /// # Ok::<(), maskwright::Error>(())
 /// ```
@@ -56,6 +54,55 @@ impl CompiledGrammar {
         let report_bytes = report.as_ref().map_or(0, Report::memory_usage);
         sessions.count_beside(size_of::<CompiledGrammar>() + source.memory_usage() + report_bytes);
         CompiledGrammar { sessions, source, is_lexed, report, infiller: Mutex::default(), limits }
+    }
+
+    /// A session at the beginning of a text; [`Matcher::with_max_tokens`] makes one with a limit,
+    /// [`EngineGrammar::with_stop_tokens`] lets more tokens end the text.
+    ///
+    /// ```
+    /// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
+    /// let tokens = ["yes", "no", "</s>"].map(|token| token.as_bytes().to_vec());
+    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[2])?);
+    /// let grammar = compiler.compile(&GrammarSource::choice(["no"]), &CompileOptions::default())?;
+    /// let mut matcher = grammar.matcher();
+    /// assert!(!matcher.accept_token(TokenId(0))? && matcher.accept_token(TokenId(1))?);
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn matcher(&self) -> Matcher {
+        Matcher::new(&self.sessions)
+    }
+
+    /// A template: pieces of text and holes that together form one text of the grammar.
+    ///
+    /// # Errors
+    /// As [`infiller`](CompiledGrammar::infiller) with the default options, and [`Template::new`].
+    ///
+    /// ```
+    /// use maskwright::infill::{Hole, Part};
+    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+    /// let tokens = ["1", "+", "</s>"].map(|token| token.as_bytes().to_vec());
+    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[2])?);
+    /// let sum = compiler.compile(&GrammarSource::regex(r"1(\+1)*"), &CompileOptions::default())?;
+    /// let mut template = sum.template(vec![Part::Hole(Hole::Exactly(2)), Part::Text(b"1".to_vec())])?;
+    /// assert_eq!(template.complete()?.as_deref(), Some(&b"1+1"[..]));
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn template(&self, parts: Vec<Part>) -> Result<Template, Error> {
+        Template::new(&self.infiller(&CompileOptions::default())?, parts)
+    }
+
+    /// A canvas: positions of one token each, known or masked (`None`). [`Canvas::new`] takes what stands for padding and
+    /// masked positions as well.
+    ///
+    /// # Errors
+    /// As [`infiller`](CompiledGrammar::infiller) with the default options, and [`Canvas::new`].
+    pub fn canvas(&self, positions: &[Option<TokenId>]) -> Result<Canvas, Error> {
+        Canvas::new(&self.infiller(&CompileOptions::default())?, positions, CanvasConfig::default())
+    }
+
+    /// What kind of source it was compiled from, as [`GrammarSource::kind`] says.
+    pub fn kind(&self) -> &str {
+        self.source.kind()
     }
 
     /// What of a JSON Schema, or of a structural tag, is enforced, keyword by keyword; `None` for other sources.
@@ -165,6 +212,10 @@ impl Deref for CompiledGrammar {
 
 impl fmt::Debug for CompiledGrammar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CompiledGrammar").field("is_lexed", &self.is_lexed()).finish_non_exhaustive()
+        f.debug_struct("CompiledGrammar")
+            .field("kind", &self.kind())
+            .field("n_vocab", &self.vocabulary().n_vocab())
+            .field("is_lexed", &self.is_lexed())
+            .finish_non_exhaustive()
     }
 }

@@ -63,7 +63,7 @@ pub use special_text::GrammarWarning;
 
 /// The parts of templates and canvases.
 pub mod infill {
-    pub use maskwright_infill::{CanvasConfig, CanvasStatus, Hole, Infiller, Part, Verdict};
+    pub use maskwright_infill::{CanvasConfig, CanvasStatus, Hole, InfillLimits, Infiller, Part, Verdict};
 }
 
 /// Grammars built by hand, rule by rule, and the types that stand for them.

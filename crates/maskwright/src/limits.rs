@@ -97,11 +97,10 @@ impl Limits {
     }
 
     pub(crate) fn infill(&self) -> InfillLimits {
-        InfillLimits {
-            work: self.infill_work,
-            automaton: self.automaton(),
-            max_positions: self.max_positions,
-            ..InfillLimits::default()
-        }
+        let mut limits = InfillLimits::default();
+        limits.work = self.infill_work;
+        limits.automaton = self.automaton();
+        limits.max_positions = self.max_positions;
+        limits
     }
 }

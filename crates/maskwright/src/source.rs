@@ -102,6 +102,21 @@ pub enum Parsed {
 }
 
 impl GrammarSource {
+    /// What kind of source it is: "regex", "gbnf", "choice", "json_schema", "lark", "structural_tag", "built" (by hand), or
+    /// the name of a built-in grammar.
+    pub fn kind(&self) -> &str {
+        match &self.notation {
+            Notation::Regex { .. } => "regex",
+            Notation::Gbnf(_) => "gbnf",
+            Notation::Choice(_) => "choice",
+            Notation::JsonSchema { .. } => "json_schema",
+            Notation::Lark { .. } => "lark",
+            Notation::Builtin(name) => name,
+            Notation::StructuralTag { .. } => "structural_tag",
+            Notation::Built(_) => "built",
+        }
+    }
+
     /// The texts that the whole of `pattern` matches, in the syntax of Rust's `regex` crate.
     ///
     /// `\d`, `\w`, `\s`, `\b` and their negations are of ASCII, unless the pattern says `(?u)`; all else is of Unicode, `.` and

@@ -1,5 +1,7 @@
 //! Packed sets of token ids: 32 to a word, least significant bit first.
 
+use std::fmt;
+
 use crate::TokenId;
 
 /// How many 32-bit words a mask over `n_vocab` tokens takes.
@@ -34,11 +36,27 @@ pub fn mask_insert(words: &mut [u32], token: TokenId) {
 /// mask.insert(TokenId(33));
 /// assert!(mask.contains(TokenId(33)));
 /// assert_eq!(mask.words(), &[0, 2, 0, 0]);
+/// assert_eq!(format!("{mask:?}"), "Mask(1 of 100 tokens: 33)");
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Mask {
     words: Vec<u32>,
     n_vocab: usize,
+}
+
+/// How many tokens the debug form of a mask lists.
+const MAX_SHOWN: usize = 8;
+
+impl fmt::Debug for Mask {
+    /// How many tokens there are, and the first few.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let n_tokens = self.len();
+        write!(f, "Mask({n_tokens} of {} tokens", self.n_vocab)?;
+        for (index, token) in self.iter().take(MAX_SHOWN).enumerate() {
+            write!(f, "{} {}", if index == 0 { ":" } else { "," }, token.0)?;
+        }
+        f.write_str(if n_tokens > MAX_SHOWN { ", …)" } else { ")" })
+    }
 }
 
 impl Mask {

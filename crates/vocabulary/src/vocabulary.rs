@@ -18,6 +18,18 @@ impl TokenId {
     }
 }
 
+impl From<u32> for TokenId {
+    fn from(id: u32) -> TokenId {
+        TokenId(id)
+    }
+}
+
+impl From<TokenId> for u32 {
+    fn from(token: TokenId) -> u32 {
+        token.0
+    }
+}
+
 /// A model's tokens: their bytes, which of them end a text, and the trie of all of them. Immutable.
 ///
 /// An id without bytes (a special token, a hole in the ids, a row of padded logits, a token of empty text)

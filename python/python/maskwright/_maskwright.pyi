@@ -57,10 +57,17 @@ class _Model(Protocol):
 class _Limits(TypedDict, total=False):
     compile_fuel: int
     max_threads: int
-    row_cache_bytes: int
-    machine_bytes: int
-    memory_bytes: int
+    max_calls: int
+    budget_items: int
+    max_states: int
+    max_residue_size: int
+    liveness_fuel: int
     infill_work: int
+    max_positions: int
+    memory_bytes: int
+    row_cache_bytes: int
+    automaton_bytes: int
+    machine_bytes: int
 
 @type_check_only
 class _IndentationNames(TypedDict, total=False):
@@ -801,6 +808,8 @@ class Template:
     def __new__(
         cls, grammar: CompiledGrammar, parts: Sequence[bytes | str | Sequence[int] | Hole]
     ) -> Template: ...
+    @property
+    def status(self) -> Literal["possible", "impossible", "open"]: ...
     def is_possible(self) -> bool:
         """Whether the holes that are not fixed can be filled."""
     def why_impossible(self) -> str | None:

@@ -53,9 +53,11 @@ mod viability;
 
 use std::sync::Arc;
 
-use maskwright_automata::ByteSet;
-use maskwright_grammar::{Layout, Network, TerminalId, blanks_after};
-use maskwright_lexing::{Lexer, TerminalSet};
+use maskwright_automata::{ByteSet, Fuel};
+use maskwright_grammar::{Layout, Network, TerminalFacts, TerminalId, blanks_after};
+use maskwright_lexing::{
+    Choice, Discipline, Lexer, LexerLimits, LexerTerminal, TerminalSet, terminals_within,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
@@ -82,6 +84,8 @@ use viability::{Adjacency, Viability, needed};
 /// What a lexed grammar has beside its rules; not changed by reading.
 pub(crate) struct LexedTables {
     pub(crate) lexer: Arc<Lexer>,
+    /// What the lexer was made from.
+    terminals: Vec<LexerTerminal>,
     pub(crate) n_terminals: usize,
     /// By terminal id, the declared ones included.
     pub(crate) names: Vec<String>,
@@ -97,24 +101,73 @@ pub(crate) struct LexedTables {
 }
 
 impl LexedTables {
-    /// `names` are those of all terminals, the declared ones included.
+    /// `terminals` are the lexer's, in its order; `names` are those of all terminals, the declared ones included. Makes all
+    /// states of the lexer.
     ///
     /// # Errors
-    /// If a limit of the lexer is reached.
+    /// If a limit of the lexer is reached, or the work is cancelled through `fuel`.
     pub(crate) fn new(
-        lexer: Lexer,
+        terminals: Vec<LexerTerminal>,
         names: Vec<String>,
         ignored: Vec<TerminalId>,
         layout: Option<Layout>,
         is_contextual: bool,
+        fuel: &Fuel,
     ) -> Result<LexedTables, EngineError> {
+        let discipline = match is_contextual {
+            true => Discipline::LongestMatch,
+            false => Discipline::LeftmostFirst,
+        };
+        let lexer = Lexer::new(&terminals, discipline, LexerLimits::default(), fuel)?;
         let (lexer, n_terminals) = (Arc::new(lexer), names.len());
         let mut hidden: Bits = vec![0; Adjacency::n_words(n_terminals)].into();
         for terminal in layout.iter().flat_map(|layout| [layout.newline, layout.indent, layout.dedent]) {
             insert(&mut hidden, terminal.index());
         }
         let rivals = if is_contextual { lexer.rivals()?.into() } else { Arc::default() };
-        Ok(LexedTables { lexer, n_terminals, names, ignored, layout, hidden, is_contextual, rivals })
+        Ok(LexedTables {
+            lexer,
+            terminals,
+            n_terminals,
+            names,
+            ignored,
+            layout,
+            hidden,
+            is_contextual,
+            rivals,
+        })
+    }
+
+    /// The same for texts whose bytes are all in `bytes`.
+    ///
+    /// # Errors
+    /// As [`new`](LexedTables::new).
+    pub(crate) fn within(&self, bytes: &ByteSet, fuel: &Fuel) -> Result<LexedTables, EngineError> {
+        let terminals = terminals_within(&self.terminals, bytes);
+        let (names, ignored, layout) = (self.names.clone(), self.ignored.clone(), self.layout.clone());
+        LexedTables::new(terminals, names, ignored, layout, self.is_contextual, fuel)
+    }
+
+    /// Whether some token of the lexer may have one of `bytes`: no wrong no.
+    pub(crate) fn may_read(&self, bytes: &ByteSet) -> bool {
+        self.terminals.iter().any(|terminal| terminal.pattern.may_read(bytes))
+    }
+
+    /// What the grammar passes must know of the terminals: which the lexer finds at all.
+    ///
+    /// # Errors
+    /// If a limit of the lexer is reached.
+    pub(crate) fn facts(&self) -> Result<impl Fn(TerminalId) -> TerminalFacts + use<>, EngineError> {
+        // A terminal that the lexer never finds, or that matches nothing by itself, has no token.
+        let found = self.lexer.possible(if self.is_contextual { Choice::Each } else { Choice::Best })?;
+        // Indentation is made of line ends.
+        let made = self.layout.as_ref().filter(|layout| found.contains(layout.newline.index() as u32));
+        let made = made.map(|layout| [layout.indent, layout.dedent]);
+        Ok(move |terminal: TerminalId| TerminalFacts {
+            is_nullable: false,
+            has_proper_words: found.contains(terminal.index() as u32)
+                || made.is_some_and(|made| made.contains(&terminal)),
+        })
     }
 }
 

@@ -140,7 +140,9 @@ pub(crate) fn infiller(
     vocabulary: &Arc<Vocabulary>,
     (merge_alike, narrow_first, search_first): Options,
 ) -> Option<Infiller> {
-    let limits = InfillLimits { merge_alike, narrow_first, search_first, ..InfillLimits::default() };
+    let mut limits = InfillLimits::default();
+    (limits.merge_alike, limits.narrow_first, limits.search_first) =
+        (merge_alike, narrow_first, search_first);
     match Infiller::lexed(
         &subject.grammar,
         subject.layout.as_ref(),

@@ -169,6 +169,6 @@ class _Kind:
 def _set_bits(words: npt.NDArray[np.int32], ids: Sequence[int], value: bool) -> None:
     bits = words.view(np.uint32)
     for token in ids:
-        if token // 32 < len(bits):
+        if 0 <= token // 32 < len(bits):
             bit = np.uint32(1 << token % 32)
             bits[token // 32] = bits[token // 32] | bit if value else bits[token // 32] & ~bit

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +27,10 @@ from maskwright.integrations._rows import Refusal, Rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+
+#: The least share of a model's scores that its tokenizer has tokens for; padding is a few hundred.
+_LEAST_SHARE = 0.9
 
 
 class Call(NamedTuple):
@@ -55,6 +60,7 @@ class Session:
         self._max_tokens = max_tokens
         self._rows: Rows | None = None
         self._key: object = None
+        self._is_warned = False
 
     def reset(self) -> None:
         """The next step begins a new generation."""
@@ -68,6 +74,7 @@ class Session:
         # If this call raises, the next one begins anew.
         rows, self._rows = self._rows, None
         if rows is None or not self._goes_on(rows, ids, call):
+            self._check_width(width)
             prompts = as_array(ids)
             limits = [] if self._max_tokens is None else [self._max_tokens]
             if call.max_length is not None:
@@ -82,12 +89,42 @@ class Session:
         self._rows, self._key = rows, call.key
         return mask
 
+    def _check_width(self, width: int) -> None:
+        """Whether the grammars can be for a model with scores of `width` tokens: a model may have some more than its tokenizer.
+
+        Raises ValueError if one cannot be. Warns once if one has far fewer tokens.
+        """
+        sizes = [grammar.tokenizer.vocab_size for grammar in self._grammars]
+        if max(sizes) > width:
+            raise ValueError(
+                f"the grammar was compiled for a tokenizer of {max(sizes)} tokens, but the model gives scores to {width}: "
+                "compile the grammar for this model's tokenizer"
+            )
+        if min(sizes) < _LEAST_SHARE * width and not self._is_warned:
+            self._is_warned = True
+            warnings.warn(
+                f"the grammar was compiled for a tokenizer of {min(sizes)} tokens, but the model gives scores to {width}: is it the "
+                "tokenizer of another model? The others are never allowed; compile the grammar for this model's tokenizer, and "
+                "give Tokenizer its vocab_size if the model has so many more scores",
+                stacklevel=_levels_to_host(),
+            )
+
     def _goes_on(self, rows: Rows, ids: Any, call: Call) -> bool:
         """Whether a step is one of the generation of `rows`."""
         if call.key is not None or self._key is not None:
             return call.key is self._key
         # The host may start another prompt at any time, also one that begins with the text so far.
         return int(ids.shape[1]) <= rows.width + 1 and rows.continues(as_array(ids))
+
+
+def _levels_to_host() -> int:
+    """The `stacklevel` of a warning in the caller about the first line outside of this package."""
+    frame: FrameType | None = sys._getframe(1)
+    levels = 1
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("maskwright."):
+        frame = frame.f_back
+        levels += 1
+    return levels
 
 
 def _refused(refusal: Refusal) -> ValueError:

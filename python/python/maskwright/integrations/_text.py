@@ -154,13 +154,9 @@ class Text:
 def first_matcher(grammar: CompiledGrammar, limit: int | None, stop_token_ids: Sequence[int] | None) -> Matcher:
     """A matcher for a text of at most `limit` tokens that ends with one of `stop_token_ids`, or as any does.
 
-    Raises ValueError if there is none: with the least number, if every text is longer.
+    Raises ValueError if there is none: with the least number, if every text is longer; with the stop tokens, if these leave none.
     """
-    matcher = Matcher(grammar, limit, stop_token_ids)
-    if stop_token_ids and limit is None:
-        # A text may need a token that is to end it.
-        matcher.tokens_to_finish()
-    return matcher
+    return Matcher(grammar, limit, stop_token_ids)
 
 
 class Batch:

@@ -64,24 +64,32 @@ class LogitsProcessor:
         except Exception as error:
             self.error = error
             # The exception is printed and otherwise lost: let the text end, rather than go on without the grammar.
-            scores[:] = -np.inf
-            scores[self._grammar.tokenizer.eos_token_ids] = 0
+            ends = self._ends(len(scores))
+            if ends:
+                scores[:] = -np.inf
+                scores[ends] = 0
             raise
         return masked
 
+    def _ends(self, width: int) -> list[int]:
+        """The tokens that end a text: the model's own if the grammar's are not among its scores."""
+        ends = [id for id in self._grammar.tokenizer.eos_token_ids if id < width]
+        loop = None if ends else running_call("llama_cpp.llama", "generate", self._is_of)
+        return [loop["self"].token_eos()] if loop is not None and "self" in loop else ends
+
+    def _is_of(self, local: Mapping[str, Any]) -> bool:
+        """Whether a running call of the host uses this processor."""
+        return any(processor is self for processor in local.get("logits_processor") or ())
+
     def _call(self, ids: npt.NDArray[np.intc]) -> tuple[npt.NDArray[np.intc], Call]:
         """The tokens before the one that is to be chosen, and what the running completion says."""
-
-        def has_this(local: Mapping[str, Any]) -> bool:
-            return any(processor is self for processor in local.get("logits_processor") or ())
-
         module = "llama_cpp.llama"
-        loop = running_call(module, "generate", has_this)
+        loop = running_call(module, "generate", self._is_of)
         if loop is None:
             return ids, Call()
         # With a draft model, the tokens after `sample_idx` are drafts.
         ids = ids[: loop["sample_idx"] + 1]
-        completion = running_call(module, "_create_completion", has_this)
+        completion = running_call(module, "_create_completion", self._is_of)
         max_length = None if completion is None else len(completion["prompt_tokens"]) + completion["max_tokens"]
         # The list that `generate` makes of its prompt and keeps.
         return ids, Call(key=loop["tokens"], max_length=max_length)

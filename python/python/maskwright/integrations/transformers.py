@@ -44,7 +44,8 @@ class LogitsProcessor:
     In a loop of your own, a text goes on as long as each call has the rows of the last one and up to one more token;
     anything else begins anew, and so does the call after `reset()`.
 
-    Raises ValueError if a row has a token that was not allowed.
+    Raises ValueError if a row has a token that was not allowed, or if a grammar was compiled for a tokenizer of more tokens
+    than there are scores; warns if it has far fewer.
     """
 
     #: `generate_batch` gives a processor the tokens of many requests in one row, without saying whose they are.

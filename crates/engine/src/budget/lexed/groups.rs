@@ -99,8 +99,19 @@ impl LexedBudget {
         self.left = parser.shared.limits.budget_items;
         // As long as all groups fit by their upper bounds: the highest of these.
         let mut highest = Some(self.eos_cost);
+        let mut is_given_up = false;
         for (next, tokens) in list.iter() {
-            let fits = self.fits_in_what_is_left(lexed, parser, *next, limit)?;
+            let fits = match is_given_up {
+                // Another search would be given up too, after as long.
+                true => self.known_upper(lexed, *next).filter(|upper| *upper <= limit).map(|_| true),
+                false => match self.fits_in_what_is_left(lexed, parser, *next, limit) {
+                    Err(error) if error.is_budget_search() => {
+                        is_given_up = true;
+                        None
+                    }
+                    fits => fits?,
+                },
+            };
             if fits.is_none() || lexed.tables.is_contextual && fits == Some(false) {
                 status = MaskStatus::Bound;
             }

@@ -1,0 +1,127 @@
+//! The words of an expression that some bytes spell.
+//!
+//! For grammars over a vocabulary that lacks some bytes. Structural, so linear in the expression, and an expression that
+//! has only such words comes out as it is. Nothing is intersected but complements.
+
+use crate::{ByteSet, Node, Regex};
+
+/// The byte around descriptions that stand for words which are not known yet (see [`Regex::is_marked`]).
+const MARK: u8 = 0xFF;
+
+impl Regex {
+    /// The words of this language whose bytes are all in `bytes`. What stands between two bytes 0xFF is no text and stays.
+    ///
+    /// ```
+    /// use maskwright_automata::{ByteSet, Regex};
+    /// let list = Regex::concat([Regex::byte(b'a'), Regex::words(["b", "\n"]).star()]);
+    /// let within = list.within(&ByteSet::range(b'a', b'z'));
+    /// assert_eq!(within, Regex::concat([Regex::byte(b'a'), Regex::byte(b'b').star()]));
+    /// assert_eq!(list.within(&ByteSet::range(b'b', b'z')), Regex::empty());
+    /// ```
+    #[must_use]
+    pub fn within(&self, bytes: &ByteSet) -> Regex {
+        let all = |parts: &[Regex]| parts.iter().map(|part| part.within(bytes)).collect::<Vec<_>>();
+        match self.node() {
+            Node::Empty | Node::Epsilon => self.clone(),
+            Node::Bytes(set) if set.is_subset(bytes) => self.clone(),
+            Node::Bytes(set) => Regex::bytes(set.intersection(bytes)),
+            Node::Literal(word) if is_spelled(word, bytes) => self.clone(),
+            Node::Literal(_) => Regex::empty(),
+            Node::Words(words) if words.iter().all(|word| is_spelled(word, bytes)) => self.clone(),
+            Node::Words(words) => Regex::words(words.iter().filter(|word| is_spelled(word, bytes)).cloned()),
+            Node::Concat(parts) => Regex::concat(all(parts)),
+            Node::Union(parts) => Regex::union(all(parts)),
+            Node::Intersection(parts) => Regex::intersection(all(parts)),
+            // Complements have no such words taken away from them: what they leave out they leave out all the same.
+            Node::Complement(_) if *bytes == ByteSet::FULL => self.clone(),
+            Node::Complement(_) => Regex::intersection([self.clone(), Regex::bytes(*bytes).star()]),
+            Node::Repeat { inner, min, max } => inner.within(bytes).repeat(*min, *max),
+        }
+    }
+
+    /// Whether some word may have one of `bytes`: no wrong no, but yes for every complement.
+    pub fn may_read(&self, bytes: &ByteSet) -> bool {
+        match self.node() {
+            Node::Empty | Node::Epsilon => false,
+            Node::Bytes(set) => set.intersects(bytes),
+            Node::Literal(word) => word.iter().any(|&byte| bytes.contains(byte)),
+            Node::Words(words) => words.iter().flatten().any(|&byte| bytes.contains(byte)),
+            Node::Concat(parts) | Node::Union(parts) => parts.iter().any(|part| part.may_read(bytes)),
+            Node::Intersection(parts) => parts.iter().all(|part| part.may_read(bytes)),
+            Node::Complement(_) => true,
+            Node::Repeat { inner, .. } => inner.may_read(bytes),
+        }
+    }
+}
+
+/// Whether all text in a word is of some bytes. Texts and descriptions take turns.
+fn is_spelled(word: &[u8], bytes: &ByteSet) -> bool {
+    let mut texts = word.split(|&byte| byte == MARK).step_by(2);
+    texts.all(|text| text.iter().all(|&byte| bytes.contains(byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Automaton, AutomatonLimits, Fuel};
+
+    fn expressions() -> impl Strategy<Value = Regex> {
+        let leaf = prop_oneof![
+            prop::collection::vec(0u8..3, 0..3).prop_map(|word| Regex::literal(letters(&word))),
+            prop::collection::vec(0u8..3, 1..3)
+                .prop_map(|set| Regex::bytes(letters(&set).into_iter().collect())),
+            prop::collection::vec(prop::collection::vec(0u8..3, 0..3), 1..4)
+                .prop_map(|words| Regex::words(words.iter().map(|word| letters(word)))),
+        ];
+        leaf.prop_recursive(3, 16, 3, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 1..3).prop_map(Regex::concat),
+                prop::collection::vec(inner.clone(), 1..3).prop_map(Regex::union),
+                prop::collection::vec(inner.clone(), 1..3).prop_map(Regex::intersection),
+                inner.clone().prop_map(|inner| inner.complement()),
+                (inner, 0u32..3, 0u32..3).prop_map(|(inner, min, more)| inner.repeat(min, Some(min + more))),
+            ]
+        })
+    }
+
+    fn letters(word: &[u8]) -> Vec<u8> {
+        word.iter().map(|letter| b"abc"[usize::from(*letter)]).collect()
+    }
+
+    fn matches(regex: &Regex, word: &[u8]) -> bool {
+        let automaton = Automaton::new(regex, &AutomatonLimits::default(), &Fuel::unlimited()).unwrap();
+        let mut state = automaton.start();
+        for &byte in word {
+            state = state.and_then(|state| automaton.step(state, byte).unwrap());
+        }
+        state.is_some_and(|state| automaton.is_accepting(state))
+    }
+
+    proptest! {
+        /// A word is left iff the bytes spell it, and no byte is read that `may_read` denies.
+        #[test]
+        fn words_are_left_that_bytes_spell(regex in expressions(), keep in prop::collection::vec(0u8..3, 0..3)) {
+            let bytes: ByteSet = letters(&keep).into_iter().collect();
+            let within = regex.within(&bytes);
+            let mut words = vec![Vec::new()];
+            for _ in 0..4 {
+                let longer: Vec<Vec<u8>> = words
+                    .iter()
+                    .flat_map(|word| b"abc".map(|letter| [word.as_slice(), &[letter]].concat()))
+                    .collect();
+                words.extend(longer);
+                words.sort();
+                words.dedup();
+            }
+            for word in words {
+                let is_spelled = word.iter().all(|&byte| bytes.contains(byte));
+                prop_assert_eq!(matches(&within, &word), is_spelled && matches(&regex, &word), "{:?}", word);
+                if matches(&regex, &word) && !regex.may_read(&bytes) {
+                    prop_assert!(!word.iter().any(|&byte| bytes.contains(byte)));
+                }
+            }
+        }
+    }
+}
