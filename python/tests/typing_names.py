@@ -76,7 +76,10 @@ def grammars(compiler: Compiler, folder: Path) -> list[CompiledGrammar]:
         compiler.compile_gbnf('root ::= "a"', cancel=cancel),
         compiler.compile_choice(["a", "aa"], cancel=cancel),
         compiler.compile_lark('start: "a"'),
-        compiler.compile_lark('start: "a"', indentation={"newline": "A", "open": ["B"], "tab_len": 4}),
+        compiler.compile_lark(
+            'start: "a" EOL _INDENT _DEDENT\nEOL: /\\n */\n%declare _INDENT _DEDENT',
+            indentation={"newline": "EOL", "open": ["LPAR"], "tab_len": 4},
+        ),
         compiler.compile_structural_tag(
             {"format": {"type": "any_text"}},
             property_order="any",
