@@ -184,30 +184,36 @@ impl Compiler {
     /// * `tag`: JSON text, the path of a file as `os.PathLike`, a dict, or a model with `model_dump_json`, such as
     ///   xgrammar's own `StructuralTag`. The old forms, with `structures` or `tags` and `triggers`, are read too.
     /// * `property_order` and `whitespace`: as for `compile_json_schema`, for the schemas in it. A format may say otherwise
-    ///   with `any_order` and `max_whitespace_cnt`. Around a schema's text there is no white space. Keys that a schema does
-    ///   not name may occur twice.
-    /// * `strict`: if true, what cannot be enforced raises: `uniqueItems` of items without a finite list of values, and some
-    ///   keywords. If false, `report` names it.
+    ///   with `any_order` and `max_whitespace_cnt`. Around a schema's text there is no white space.
+    /// * `strict`: if true, what cannot be enforced raises: some keywords, and `uniqueItems` in a schema that other text of the tag
+    ///   could be mistaken for, if its items have no finite list of values. If false, `report` names it. In such a schema, keys
+    ///   that it does not name may occur twice, which `report` says.
+    /// * `special_tokens_in_text`: if true, `begin`, `end`, triggers, separators, `const_string` and quoted strings of grammars
+    ///   match the special tokens whose names are in them, as well as text. Servers write tags so. A token that ends texts is
+    ///   only read as the end: a string at the end of the text that is its name, or ends with it, is complete with this token.
     ///
     /// Warns (SchemaWarning) as `compile_json_schema` does.
     ///
     /// Raises GrammarError if the tag is wrong, SchemaError if a schema in it is; both with the JSON pointer of the place
     /// in the tag.
-    #[pyo3(signature = (tag, *, property_order=Text::new("schema"), whitespace=Text::new("flexible"), strict=true, cancel=None))]
+    #[pyo3(signature = (tag, *, property_order=Text::new("schema"), whitespace=Text::new("flexible"), strict=true, special_tokens_in_text=false, cancel=None))]
     #[pyo3(
-        text_signature = "($self, tag, *, property_order='schema', whitespace='flexible', strict=True, cancel=None)"
+        text_signature = "($self, tag, *, property_order='schema', whitespace='flexible', strict=True, special_tokens_in_text=False, cancel=None)"
     )]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
     fn compile_structural_tag(
         this: &Bound<'_, Compiler>,
         tag: TagText,
         property_order: Text<OfCall>,
         whitespace: Text<OfCall>,
         strict: bool,
+        special_tokens_in_text: bool,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
         let mut config = schema::config(&property_order, &whitespace)?;
         config.strict = strict;
         let source = tag.0.source(|text| GrammarSource::structural_tag(text, config));
+        let source = source.special_tokens_in_text(special_tokens_in_text);
         let compiled = Compiler::compile_source(this, cancel, &source)?;
         if let Some(report) = compiled.grammar.report() {
             schema::warn(this.py(), report)?;
@@ -244,14 +250,20 @@ impl Compiler {
 
     /// Compiles a grammar in GBNF, llama.cpp's notation: its text, or a file as `os.PathLike`. The start rule is `root`.
     ///
+    /// `special_tokens_in_text`: if true, quoted strings match the special tokens whose names are in them, as well as text. A
+    /// token that ends texts is only read as the end, where its name ends the text.
+    ///
     /// Raises GrammarError, with the place, if the grammar is wrong or no text fits it.
-    #[pyo3(signature = (grammar, *, cancel=None))]
+    #[pyo3(signature = (grammar, *, special_tokens_in_text=false, cancel=None))]
+    #[pyo3(text_signature = "($self, grammar, *, special_tokens_in_text=False, cancel=None)")]
     fn compile_gbnf(
         this: &Bound<'_, Compiler>,
         grammar: GrammarText,
+        special_tokens_in_text: bool,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        Compiler::compile_source(this, cancel, &grammar.source(GrammarSource::gbnf))
+        let source = grammar.source(GrammarSource::gbnf).special_tokens_in_text(special_tokens_in_text);
+        Compiler::compile_source(this, cancel, &source)
     }
 
     /// Compiles choices: the text is exactly one of them.
@@ -288,11 +300,14 @@ impl Compiler {
     /// * `property_order` and `whitespace`: as for `compile_json_schema`, for the schemas in the grammar. Under
     ///   "dynamic_complete", `%json {...}` in a rule stands for the texts of that JSON Schema, and `%json "call.json"`
     ///   for those of the schema in that file, which is looked for in `import_paths`.
+    /// * `special_tokens_in_text`: if true, strings in rules match the special tokens whose names are in them, as well as text; a
+    ///   terminal that is one string does too. A token that ends texts is only read as the end. With a lexer, its name must be a
+    ///   string of its own for that, and indentation off.
     ///
     /// Raises GrammarError, with line, column and a hint, if the grammar is wrong or no text fits it.
-    #[pyo3(signature = (grammar, *, start=Text::new("start"), lexer=Text::new("contextual"), indentation=None, import_paths=Vec::new(), property_order=Text::new("schema"), whitespace=Text::new("flexible"), cancel=None))]
+    #[pyo3(signature = (grammar, *, start=Text::new("start"), lexer=Text::new("contextual"), indentation=None, import_paths=Vec::new(), property_order=Text::new("schema"), whitespace=Text::new("flexible"), special_tokens_in_text=false, cancel=None))]
     #[pyo3(
-        text_signature = "($self, grammar, *, start='start', lexer='contextual', indentation=None, import_paths=(), property_order='schema', whitespace='flexible', cancel=None)"
+        text_signature = "($self, grammar, *, start='start', lexer='contextual', indentation=None, import_paths=(), property_order='schema', whitespace='flexible', special_tokens_in_text=False, cancel=None)"
     )]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
     fn compile_lark(
@@ -304,6 +319,7 @@ impl Compiler {
         import_paths: Vec<FilePath<OfGrammar>>,
         property_order: Text<OfCall>,
         whitespace: Text<OfCall>,
+        special_tokens_in_text: bool,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
         let lexer = match &*lexer {
@@ -331,7 +347,8 @@ impl Compiler {
         options.indentation = indentation;
         options.schemas = schema::config(&property_order, &whitespace)?;
         options.import_paths = import_paths.into_iter().map(|path| path.0).collect();
-        Compiler::compile_source(this, cancel, &grammar.source(|text| GrammarSource::lark(text, options)))
+        let source = grammar.source(|text| GrammarSource::lark(text, options));
+        Compiler::compile_source(this, cancel, &source.special_tokens_in_text(special_tokens_in_text))
     }
 
     /// Compiles a built-in grammar: "arithmetic", "cpp", "json", "python", "smiles" or "sql". The one for Python

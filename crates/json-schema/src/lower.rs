@@ -26,8 +26,8 @@ use crate::terminals::{self, Punctuation};
 /// How deep schemas are followed before they are put off.
 const MAX_NESTING: usize = 64;
 
-/// The grammar of the texts of `root`.
-pub(crate) fn lower(graph: &mut Graph<'_>, root: NodeId) -> Result<Grammar, SchemaError> {
+/// The grammar of the texts of `root`, and its watch.
+pub(crate) fn lower(graph: &mut Graph<'_>, root: NodeId) -> Result<(Grammar, Option<Distinct>), SchemaError> {
     let mut lowering = Lowering::new(graph);
     let start = lowering.builder.declare("start");
     let body = lowering.root(root)?;
@@ -37,7 +37,8 @@ pub(crate) fn lower(graph: &mut Graph<'_>, root: NodeId) -> Result<Grammar, Sche
         lowering.builder.define(rule, body);
     }
     lowering.builder.define(start, body);
-    if let Some(watch) = lowering.watch {
+    let watch = lowering.watch;
+    if let Some(watch) = watch {
         lowering.builder.set_watch(Arc::new(watch));
     }
     let place = lowering.graph.place(root);
@@ -45,7 +46,11 @@ pub(crate) fn lower(graph: &mut Graph<'_>, root: NodeId) -> Result<Grammar, Sche
         .builder
         .finish(start)
         .expect("every declared rule is defined: active ones when they are done, deferred ones above");
-    if is_productive(&grammar, graph, place)? { Ok(grammar) } else { Err(graph.unsatisfiable(place)) }
+    if is_productive(&grammar, graph, place)? {
+        Ok((grammar, watch))
+    } else {
+        Err(graph.unsatisfiable(place))
+    }
 }
 
 pub(crate) struct Lowering<'g, 'a> {
@@ -343,6 +348,11 @@ impl<'g, 'a> Lowering<'g, 'a> {
             empty: self.symbols(Form::Json).empty_array,
             comma: self.builder.marked_terminal(regexes.comma, Mark::Separates),
         }
+    }
+
+    /// The bracket that opens an object with keys that sessions watch.
+    pub(crate) fn distinct_open_object(&mut self) -> ExprId {
+        self.builder.marked_terminal(Punctuation::of(self.graph.config).open_object, Mark::Holds)
     }
 
     /// The colon behind keys that sessions watch, since none may occur twice.

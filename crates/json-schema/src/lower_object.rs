@@ -43,6 +43,8 @@ struct Others {
     once: Vec<ShuffleItem>,
     /// All others, by the set of witnesses that one is taken for.
     members: Vec<ExprId>,
+    /// What opens the object.
+    open: ExprId,
     /// What separates the members of the object.
     comma: ExprId,
 }
@@ -75,14 +77,14 @@ impl<'a> Lowering<'_, 'a> {
         place: PlaceId,
         depth: usize,
     ) -> Result<ExprId, SchemaError> {
-        let Symbols { open_object, close_object, empty_object, .. } = self.symbols(form);
+        let Symbols { close_object, empty_object, .. } = self.symbols(form);
         let mut named = Vec::with_capacity(set.properties.len());
         for property in set.properties.iter().filter(|property| property.schema != NodeId::NEVER) {
             self.graph.spend(place, 1)?;
             let expr = self.named(form, property, place, depth)?;
             named.push(ShuffleItem { expr, is_required: property.is_required });
         }
-        let Others { once, members: others, comma } = self.others(form, set, place, depth)?;
+        let Others { once, members: others, open, comma } = self.others(form, set, place, depth)?;
         named.extend(once);
         let min = self.count(set.min, place, "minProperties")?;
         let max = set.max.and_then(|max| u32::try_from(max).ok());
@@ -104,7 +106,7 @@ impl<'a> Lowering<'_, 'a> {
                 members.push(empty_object);
             }
             let inside = self.builder.shuffle(list(min.max(1)));
-            members.push(self.builder.seq(&[open_object, inside, close_object]));
+            members.push(self.builder.seq(&[open, inside, close_object]));
         }
         Ok(self.builder.alt(&members))
     }
@@ -117,7 +119,7 @@ impl<'a> Lowering<'_, 'a> {
         place: PlaceId,
         depth: usize,
     ) -> Result<ExprId, SchemaError> {
-        let Symbols { open_object, close_object, empty_object, .. } = self.symbols(form);
+        let Symbols { close_object, empty_object, .. } = self.symbols(form);
         let named: Vec<_> =
             set.properties.iter().filter(|property| property.schema != NodeId::NEVER).collect();
         // Counting ends where the number of members says nothing more.
@@ -163,7 +165,7 @@ impl<'a> Lowering<'_, 'a> {
             }
             (from_here, after) = (here, then);
         }
-        let full = self.builder.seq(&[open_object, from_here[0], close_object]);
+        let full = self.builder.seq(&[others.open, from_here[0], close_object]);
         let may_be_empty = n_required == 0 && set.min == 0 && set.witnesses.is_empty();
         Ok(if may_be_empty { self.builder.alt(&[empty_object, full]) } else { full })
     }
@@ -233,7 +235,8 @@ impl<'a> Lowering<'_, 'a> {
             && pairs.iter().any(|keyed| !keyed.is_empty())
             && are_seen
             && (are_many || n_witnesses == 0 && set.min == 0);
-        let Symbols { comma, colon, .. } = self.symbols(form);
+        let Symbols { open_object, comma, colon, .. } = self.symbols(form);
+        let open = if is_watched { self.distinct_open_object() } else { open_object };
         let mut once = Vec::new();
         for (keys, schema) in few {
             for key in self.graph.words(&keys, place)? {
@@ -255,7 +258,7 @@ impl<'a> Lowering<'_, 'a> {
             }
             members.push(self.builder.alt(&ways));
         }
-        Ok(Others { once, members, comma })
+        Ok(Others { once, members, open, comma })
     }
 
     /// The keys of the members of a class, or of no class, that are not named and are in all of `keys`.
@@ -354,7 +357,7 @@ impl<'a> Lowering<'_, 'a> {
         max: Option<u64>,
         place: PlaceId,
     ) -> Result<(ExprId, ExprId), SchemaError> {
-        let Others { once, members: pairs, comma } = others;
+        let Others { once, members: pairs, comma, .. } = others;
         let comma = *comma;
         let all = pairs.len() as u32 - 1;
         if all == 0 {

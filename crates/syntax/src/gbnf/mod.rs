@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{Grammar, GrammarBuilder, Item, RuleId};
+use maskwright_grammar::{Grammar, GrammarBuilder, Item, RuleId, SpecialNames};
 
 use self::lexer::{Lexer, Token};
 use crate::error::Fault;
@@ -44,16 +44,39 @@ const MAX_REPEATS: usize = 8;
 /// assert_eq!(grammar.name(grammar.start()), "root");
 /// ```
 pub fn parse_gbnf(source: &str, source_name: &str, fuel: &Fuel) -> Result<Grammar, SyntaxError> {
+    parse_gbnf_with_names(source, source_name, &SpecialNames::default(), fuel)
+}
+
+/// The same, with quoted strings that are also read with the tokens of the names in `special`.
+///
+/// # Errors
+/// As [`parse_gbnf`]; and if names overlap in a string in too many ways.
+///
+/// ```
+/// use maskwright_automata::Fuel;
+/// use maskwright_grammar::{SpecialNames, TokenSet};
+/// use maskwright_syntax::parse_gbnf_with_names;
+/// let names = SpecialNames::new(["<end_of_turn>"]);
+/// let source = "root ::= [a-z]+ \"<end_of_turn>\"";
+/// let grammar = parse_gbnf_with_names(source, "turn.gbnf", &names, &Fuel::unlimited()).unwrap();
+/// assert_eq!(grammar.token_sets(), [TokenSet::spelled("<end_of_turn>")]);
+/// ```
+pub fn parse_gbnf_with_names(
+    source: &str,
+    source_name: &str,
+    special: &SpecialNames,
+    fuel: &Fuel,
+) -> Result<Grammar, SyntaxError> {
     if source.len() > MAX_SOURCE {
         let message = format!("the grammar has {} bytes, more than the limit of {MAX_SOURCE}", source.len());
         return Err(Fault::limit(0..0, message).place("", source_name));
     }
-    parse(source, fuel).map_err(|fault| fault.place(source, source_name))
+    parse(source, special, fuel).map_err(|fault| fault.place(source, source_name))
 }
 
-fn parse(source: &str, fuel: &Fuel) -> Result<Grammar, Fault> {
+fn parse(source: &str, special: &SpecialNames, fuel: &Fuel) -> Result<Grammar, Fault> {
     let mut parser = Parser {
-        lexer: Lexer::new(source),
+        lexer: Lexer::new(source, special),
         fuel,
         builder: GrammarBuilder::new(),
         names: HashMap::new(),
