@@ -217,19 +217,23 @@ impl Compiler {
     /// * `tag`: JSON text, the path of a file as `os.PathLike`, a dict, or a model with `model_dump_json`, such as
     ///   xgrammar's own `StructuralTag`. The old forms, with `structures` or `tags` and `triggers`, are read too.
     /// * `property_order`, `whitespace`, `max_whitespace` and `numbers`: as for `compile_json_schema`, for the schemas in it. A format
-    ///   may say otherwise with `any_order` and `max_whitespace_cnt`. Around a schema's text there is no white space. Keys
-    ///   that a schema does not name may occur twice.
-    /// * `strict`: if true, what cannot be enforced raises: `uniqueItems` of items without a finite list of values, and some
-    ///   keywords. If false, `report` names it.
+    ///   may say otherwise with `any_order` and `max_whitespace_cnt`. Around a schema's text there is no white space.
+    /// * `strict`: if true, what cannot be enforced raises: some keywords, and `uniqueItems` in a schema that other text of the tag
+    ///   could be mistaken for, if its items have no finite list of values. If false, `report` names it. In such a schema, keys
+    ///   that it does not name may occur twice, which `report` says.
+    /// * `special_tokens_in_text`: if true, `begin`, `end`, triggers, separators, `const_string` and quoted strings of grammars
+    ///   match the special tokens whose names are in them, as well as text. Servers write tags so. A token that ends texts is
+    ///   only read as the end: a string at the end of the text that is its name, or ends with it, is complete with this token.
     ///
     /// Warns (SchemaWarning) as `compile_json_schema` does.
     ///
     /// Raises GrammarError if the tag is wrong, SchemaError if a schema in it is; both with the JSON pointer of the place
     /// in the tag.
-    #[pyo3(signature = (tag, *, property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), strict=true, cancel=None))]
+    #[pyo3(signature = (tag, *, property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), strict=true, special_tokens_in_text=false, cancel=None))]
     #[pyo3(
-        text_signature = "($self, tag, *, property_order='schema', whitespace='flexible', max_whitespace=None, numbers='plain', strict=True, cancel=None)"
+        text_signature = "($self, tag, *, property_order='schema', whitespace='flexible', max_whitespace=None, numbers='plain', strict=True, special_tokens_in_text=False, cancel=None)"
     )]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
     fn compile_structural_tag(
         this: &Bound<'_, Compiler>,
         tag: TagText,
@@ -238,6 +242,7 @@ impl Compiler {
         max_whitespace: Option<Count>,
         numbers: Text<OfCall>,
         strict: bool,
+        special_tokens_in_text: bool,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
         let mut config = schema::config(
@@ -247,6 +252,7 @@ impl Compiler {
         )?;
         config.strict = strict;
         let source = tag.0.source(|text| GrammarSource::structural_tag(text, config));
+        let source = source.special_tokens_in_text(special_tokens_in_text);
         let compiled = Compiler::compile_source(this, cancel, &source)?;
         if let Some(report) = compiled.grammar.report() {
             schema::warn(this.py(), report)?;
@@ -303,14 +309,20 @@ impl Compiler {
     /// A string that has the name of a special token matches the text of that name alone: warns (GrammarWarning). The token
     /// is written without quotes, `<think>`, or `<[TOOL_CALLS]>` if its name has no angle brackets.
     ///
+    /// `special_tokens_in_text`: if true, quoted strings match the special tokens whose names are in them, as well as text. A
+    /// token that ends texts is only read as the end, where its name ends the text.
+    ///
     /// Raises GrammarError, with the place, if the grammar is wrong or no text fits it.
-    #[pyo3(signature = (grammar, *, cancel=None))]
+    #[pyo3(signature = (grammar, *, special_tokens_in_text=false, cancel=None))]
+    #[pyo3(text_signature = "($self, grammar, *, special_tokens_in_text=False, cancel=None)")]
     fn compile_gbnf(
         this: &Bound<'_, Compiler>,
         grammar: GrammarText,
+        special_tokens_in_text: bool,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
-        Compiler::compile_source(this, cancel, &grammar.source(GrammarSource::gbnf))
+        let source = grammar.source(GrammarSource::gbnf).special_tokens_in_text(special_tokens_in_text);
+        Compiler::compile_source(this, cancel, &source)
     }
 
     /// Compiles choices: the text is exactly one of them.
@@ -348,13 +360,16 @@ impl Compiler {
     /// * `property_order`, `whitespace`, `max_whitespace` and `numbers`: as for `compile_json_schema`, for the schemas in the grammar.
     ///   Under "dynamic_complete", `%json {...}` in a rule stands for the texts of that JSON Schema, and `%json "call.json"`
     ///   for those of the schema in that file, which is looked for in `import_paths`.
+    /// * `special_tokens_in_text`: if true, strings in rules match the special tokens whose names are in them, as well as text; a
+    ///   terminal that is one string does too. A token that ends texts is only read as the end. With a lexer, its name must be a
+    ///   string of its own for that, and indentation off.
     ///
     /// Warns (GrammarWarning) as `compile_gbnf` does.
     ///
     /// Raises GrammarError, with line, column and a hint, if the grammar is wrong or no text fits it.
-    #[pyo3(signature = (grammar, *, start=Text::new("start"), lexer=Text::new("contextual"), indentation=None, import_paths=Vec::new(), property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), cancel=None))]
+    #[pyo3(signature = (grammar, *, start=Text::new("start"), lexer=Text::new("contextual"), indentation=None, import_paths=Vec::new(), property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), special_tokens_in_text=false, cancel=None))]
     #[pyo3(
-        text_signature = "($self, grammar, *, start='start', lexer='contextual', indentation=None, import_paths=(), property_order='schema', whitespace='flexible', max_whitespace=None, numbers='plain', cancel=None)"
+        text_signature = "($self, grammar, *, start='start', lexer='contextual', indentation=None, import_paths=(), property_order='schema', whitespace='flexible', max_whitespace=None, numbers='plain', special_tokens_in_text=False, cancel=None)"
     )]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
     fn compile_lark(
@@ -368,6 +383,7 @@ impl Compiler {
         whitespace: Option<Text<OfCall>>,
         max_whitespace: Option<Count>,
         numbers: Text<OfCall>,
+        special_tokens_in_text: bool,
         cancel: Option<&Bound<'_, CancelToken>>,
     ) -> PyResult<CompiledGrammar> {
         let lexer = match &*lexer {
@@ -391,7 +407,8 @@ impl Compiler {
             &numbers,
         )?;
         options.import_paths = import_paths.into_iter().map(|path| path.0).collect();
-        Compiler::compile_source(this, cancel, &grammar.source(|text| GrammarSource::lark(text, options)))
+        let source = grammar.source(|text| GrammarSource::lark(text, options));
+        Compiler::compile_source(this, cancel, &source.special_tokens_in_text(special_tokens_in_text))
     }
 
     /// Compiles a built-in grammar: "arithmetic", "cpp", "json", "python", "smiles" or "sql". The one for Python

@@ -67,11 +67,11 @@ def test_errors_say_where(compiler, tag, error, pointer, hint):
 
 def test_what_is_not_enforced_is_in_the_report(compiler):
     schema = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
-    tag = {"format": {"type": "json_schema", "json_schema": schema}}
+    tag = {"format": {"type": "or", "elements": [{"type": "json_schema", "json_schema": schema}, {"type": "any_text"}]}}
     with pytest.raises(maskwright.GrammarError, match="uniqueItems"):
         compiler.compile_structural_tag(tag)
     [entry] = [entry for entry in compiler.compile_structural_tag(tag, strict=False).report if entry.keyword == "uniqueItems"]
-    assert (entry.pointer, entry.status) == ("/format/json_schema", "not enforced")
+    assert (entry.pointer, entry.status) == ("/format/elements/0/json_schema", "not enforced")
 
 
 def test_options_are_for_the_schemas(compiler):

@@ -87,6 +87,9 @@ pub(crate) struct GrammarArguments {
     /// Leave out what of a schema or structural tag cannot be enforced, and list it, instead of failing
     #[arg(long, help_heading = "JSON Schema")]
     pub(crate) lenient: bool,
+    /// Match the special tokens whose names are in strings of a structural tag, GBNF or Lark grammar, as well as their text
+    #[arg(long, help_heading = "Structural tags, GBNF and Lark")]
+    pub(crate) special_tokens_in_text: bool,
     /// How a text is split into the tokens of a Lark grammar [default: contextual]
     #[arg(long, value_name = "HOW", help_heading = "Lark")]
     pub(crate) lexer: Option<LexerArgument>,

@@ -56,6 +56,12 @@ impl Source {
         if is_for_lark && arguments.lark.is_none() {
             bail!("--lexer, --indentation, --start and --import-path go with --lark FILE");
         }
+        let is_special = arguments.special_tokens_in_text;
+        let has_strings =
+            arguments.structural_tag.is_some() || arguments.gbnf.is_some() || arguments.lark.is_some();
+        if is_special && !has_strings {
+            bail!("--special-tokens-in-text goes with --structural-tag, --gbnf or --lark");
+        }
         if !arguments.schema_dir.is_empty() && arguments.json_schema.is_none() {
             bail!("--schema-dir goes with --json-schema FILE");
         }
@@ -70,9 +76,11 @@ impl Source {
         } else if let Some(tag) = &arguments.structural_tag {
             let (origin, text) = read_json(tag, "structural tag")?;
             let source = GrammarSource::structural_tag(text, schema_config(arguments)?);
+            let source = source.special_tokens_in_text(is_special);
             Some(Source { source: origin.of(source), origin, schema: None })
         } else if let Some(path) = &arguments.gbnf {
-            Some(Source::in_file(GrammarSource::gbnf(read_text(path)?), path))
+            let source = GrammarSource::gbnf(read_text(path)?).special_tokens_in_text(is_special);
+            Some(Source::in_file(source, path))
         } else if let Some(path) = &arguments.lark {
             let mut options = LarkOptions::default();
             if let Some(start) = &arguments.start {
@@ -85,7 +93,8 @@ impl Source {
             options.schemas.whitespace = whitespace(arguments)?;
             options.schemas.numbers = arguments.numbers.into();
             options.import_paths = arguments.import_path.clone();
-            Some(Source::in_file(GrammarSource::lark(read_text(path)?, options), path))
+            let source = GrammarSource::lark(read_text(path)?, options).special_tokens_in_text(is_special);
+            Some(Source::in_file(source, path))
         } else if let Some(name) = &arguments.builtin {
             Some(Source::of_argument(GrammarSource::builtin(name)))
         } else if let Some(pattern) = &arguments.regex {

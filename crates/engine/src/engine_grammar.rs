@@ -245,6 +245,12 @@ impl EngineGrammar {
         self.named.as_ref()
     }
 
+    /// Whether strings of the grammar name tokens that end texts, so that it depends on the text which of them may end it.
+    #[doc(hidden)]
+    pub fn has_named_ends(&self) -> bool {
+        self.named().is_some_and(|named| named.ends().is_some())
+    }
+
     /// What the grammar has beside its rules, if it is lexed.
     pub(crate) fn lexed_tables(&self) -> Option<&LexedTables> {
         self.lexed.as_deref()

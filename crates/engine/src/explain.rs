@@ -5,6 +5,7 @@ use maskwright_vocabulary::{TokenId, symbol_text};
 
 use crate::configuration::ConfigId;
 use crate::machine::Machine;
+use crate::matcher::written;
 use crate::named_tokens::NamedTokens;
 use crate::{EngineError, Error, Matcher};
 
@@ -52,6 +53,17 @@ impl Matcher {
             } else if is_allowed {
                 format!("token {id} (end of text) is allowed: the text is complete")
             } else {
+                let ends = self.end_tokens(config)?;
+                if !ends.contains(&id) {
+                    let ends: Vec<String> = ends
+                        .iter()
+                        .map(|&end| String::from_utf8_lossy(&written(vocabulary, TokenId(end))).into_owned())
+                        .collect();
+                    let ends = ends.join(" or ");
+                    return Ok(format!(
+                        "token {id} (end of text) is refused: the text ends with {ends} here"
+                    ));
+                }
                 format!("token {id} (end of text) is refused: no token is left")
             });
         }

@@ -77,12 +77,17 @@ impl Matcher {
         let forced = self.forced()?;
         if forced.is_empty() {
             let config = self.state.config;
+            let ends = self.grammar().named().and_then(|named| named.ends());
             let is_end = !self.is_terminated()
                 && self.ask(|machine| {
-                    Ok(machine.is_accepting(config) && machine.next_bytes(config)?.is_empty())
+                    let is_over = match ends {
+                        None => machine.next_bytes(config)?.is_empty(),
+                        Some(ends) => ends.are_all(machine, config)?,
+                    };
+                    Ok(machine.is_accepting(config) && is_over)
                 })?;
-            let eos = vocabulary.eos_token_ids().first().filter(|_| is_end);
-            return Ok(eos.map(|&id| TokenId(id)).into_iter().collect());
+            let eos = if is_end { self.end_tokens(config)?.first().copied() } else { None };
+            return Ok(eos.map(TokenId).into_iter().collect());
         }
         let mut tokens = Vec::new();
         let mut after = self.fork();

@@ -225,8 +225,9 @@ impl Matcher {
         if self.grammar.vocabulary().eos_token_ids().is_empty() && form.len() == 0 && self.is_accepting() {
             return Ok(self.fill_after_end(words));
         }
+        let ends = if self.names_ends_in(&form) { Some(self.end_tokens(self.state.config)?) } else { None };
         self.mask_status = self.status_of(status);
-        Ok(self.write(&form, words))
+        Ok(self.write(&form, ends.as_deref(), words))
     }
 
     /// The status of a mask that is this for the texts of the session.
@@ -234,12 +235,31 @@ impl Matcher {
         if self.grammar.is_bound() { MaskStatus::Bound } else { status }
     }
 
-    /// Writes the tokens of `form`, also those that its symbols stand for; whether some token is not among them.
-    fn write(&self, form: &MaskForm, words: &mut [u32]) -> bool {
+    /// Whether the text may end after `form`, and which tokens end it depends on the text.
+    fn names_ends_in(&self, form: &MaskForm) -> bool {
+        self.grammar.has_named_ends()
+            && self.grammar.vocabulary().eos_token_ids().iter().any(|&id| form.contains(TokenId(id)))
+    }
+
+    /// The tokens that may end a text at `config`, where it may end, ascending.
+    pub(crate) fn end_tokens(&self, config: ConfigId) -> Result<Vec<u32>, EngineError> {
+        match self.grammar.named().and_then(|named| named.ends()) {
+            None => Ok(self.grammar.vocabulary().eos_token_ids().to_vec()),
+            Some(ends) => self.ask(|machine| ends.at(machine, config)),
+        }
+    }
+
+    /// Writes the tokens of `form`, also those that its symbols stand for; whether some token is not among them. If `ends` are
+    /// given, no other tokens end the text.
+    fn write(&self, form: &MaskForm, ends: Option<&[u32]>, words: &mut [u32]) -> bool {
         let vocabulary = self.grammar.vocabulary();
         let (words, rest) = words.split_at_mut(mask_words(vocabulary.n_vocab()));
         rest.fill(0);
         form.write(words);
+        if let Some(ends) = ends {
+            let others = vocabulary.eos_token_ids().iter().filter(|id| !ends.contains(id));
+            others.for_each(|&id| words[id as usize / 32] &= !(1 << (id % 32)));
+        }
         let Some(named) = self.grammar.named() else { return !form.is_full(vocabulary.n_vocab()) };
         named.add_tokens(vocabulary, words, |symbol| form.contains(symbol));
         let n_tokens: u32 = words.iter().map(|word| word.count_ones()).sum();
@@ -264,8 +284,11 @@ impl Matcher {
         if let Err(error) = self.check_width(words) {
             return Some(Err(error.into()));
         }
+        if self.names_ends_in(&form) {
+            return None;
+        }
         self.mask_status = self.status_of(status);
-        Some(Ok(self.write(&form, words)))
+        Some(Ok(self.write(&form, None, words)))
     }
 
     fn check_width(&self, words: &[u32]) -> Result<(), EngineError> {
@@ -337,6 +360,9 @@ impl Matcher {
         }
         let readings = self.grammar.readings(token);
         let is_eos = self.grammar.vocabulary().is_eos(token);
+        if is_eos && self.grammar.has_named_ends() {
+            return None;
+        }
         let state = &self.state;
         let next = self.ask_known(|machine| {
             if state.is_terminated {
@@ -594,7 +620,8 @@ impl Matcher {
         }
         // Where a token can be part of the text and can end it, it ends it.
         let is_end = self.grammar.vocabulary().is_eos(token)
-            && self.ask(|machine| Ok(machine.is_accepting(state.config)))?;
+            && self.ask(|machine| Ok(machine.is_accepting(state.config)))?
+            && self.end_tokens(state.config)?.contains(&token.0);
         if is_end {
             let has_room = self.max_tokens.is_none_or(|limit| state.n_tokens < limit);
             return Ok(has_room.then(|| state.ended()));
@@ -713,7 +740,7 @@ impl Machine {
             None => None,
         };
         let after = match (as_text, by_id) {
-            // A grammar with a watch is a JSON Schema's, and names no tokens.
+            // No token is read by its id where the watch reads what is in the text: it is in a JSON Schema then.
             (Some(as_text), Some(by_id)) => {
                 let config = self.union(as_text.config, by_id.config)?;
                 Some(State { config, ..as_text })

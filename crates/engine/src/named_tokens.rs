@@ -8,13 +8,18 @@
 //!
 //! A token may be read both ways: as its bytes, and as the symbol of its class. A session then follows both readings.
 //!
+//! A string may [spell](TokenSet::spelled) a token that ends texts. Such a token is no part of the text: where it could be read and
+//! the text be over, the text is complete, and may end with this token alone. To tell where, the grammar gets a symbol after
+//! each text for each token that may end it ([`Ends`]). Sessions never read these symbols, they ask which of them could be read. So
+//! limits on tokens count the end once, as they do without such strings.
+//!
 //! Rejected: a text of its own for each token instead of each class. `any_tokens` over 150,000 tokens would be as many words,
 //! and every vocabulary's trie would be twice as large.
 
 use maskwright_automata::{ByteSet, Fuel, Regex};
 use maskwright_error::{Error, nearest_name};
 use maskwright_grammar::{
-    ExprId, Grammar, GrammarBuilder, Layout, LexedGrammar, TerminalId, TokenItem, TokenSet,
+    ExprId, ExprPool, Grammar, GrammarBuilder, Halves, Layout, LexedGrammar, TerminalId, TokenItem, TokenSet,
 };
 use maskwright_lexing::{Flags, LarkTerminal, Pattern, PatternNode};
 use maskwright_vocabulary::{
@@ -23,6 +28,8 @@ use maskwright_vocabulary::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
+use crate::configuration::ConfigId;
+use crate::machine::Machine;
 use crate::mask_form::MaskForm;
 use crate::matcher::written;
 
@@ -71,6 +78,89 @@ pub(crate) struct Readings<'a> {
 pub struct NamedTokens {
     /// By symbol.
     classes: Vec<Class>,
+    /// Which tokens may end a text, if that depends on the text.
+    ends: Option<Ends>,
+}
+
+/// The tokens that end texts, where strings of the grammar spell some of them. Their symbols follow those of the classes.
+#[derive(Clone, Debug)]
+pub(crate) struct Ends {
+    /// Can be read where any of them may end the text.
+    any: u8,
+    /// Each set of them that a string spells, with the symbol that can be read where these may end the text.
+    spelled: Vec<(Vec<TokenId>, u8)>,
+}
+
+impl Ends {
+    /// The ends that `sets` spell; `None` if they spell none.
+    fn new(
+        sets: &[TokenSet],
+        vocabulary: &Vocabulary,
+        n_classes: usize,
+    ) -> Result<Option<Ends>, EngineError> {
+        let mut all: Vec<Vec<TokenId>> = Vec::new();
+        for set in sets.iter().filter(|set| set.is_spelled()) {
+            let ends = Ends::spelled_by(set, vocabulary)?;
+            if !ends.is_empty() && !all.contains(&ends) {
+                all.push(ends);
+            }
+        }
+        if all.is_empty() {
+            return Ok(None);
+        }
+        let symbol = |at: usize| {
+            let symbol = u8::try_from(n_classes + at);
+            symbol.map_err(|_| EngineError::too_many_named_tokens(N_SYMBOLS))
+        };
+        let spelled = all.into_iter().enumerate().map(|(at, ends)| Ok((ends, symbol(1 + at)?)));
+        Ok(Some(Ends { any: symbol(0)?, spelled: spelled.collect::<Result<_, EngineError>>()? }))
+    }
+
+    /// The tokens that `set` names and that end texts.
+    fn spelled_by(set: &TokenSet, vocabulary: &Vocabulary) -> Result<Vec<TokenId>, EngineError> {
+        let mut tokens = tokens_of(set, vocabulary)?;
+        tokens.retain(|&token| vocabulary.is_eos(token));
+        Ok(tokens)
+    }
+
+    /// The symbol of the ends that `set` spells, if it does.
+    fn symbol(&self, set: &TokenSet, vocabulary: &Vocabulary) -> Result<Option<u8>, EngineError> {
+        if !set.is_spelled() {
+            return Ok(None);
+        }
+        let ends = Ends::spelled_by(set, vocabulary)?;
+        Ok(self.spelled.iter().find(|(known, _)| *known == ends).map(|&(_, symbol)| symbol))
+    }
+
+    /// The tokens that may end a text at `config`, where it may end, ascending.
+    pub(crate) fn at(&self, machine: &mut Machine, config: ConfigId) -> Result<Vec<u32>, EngineError> {
+        let mut can_come =
+            |symbol: u8| machine.step_all(config, &symbol_text(symbol)).map(|after| after.is_some());
+        if can_come(self.any)? {
+            return Ok(machine.parser.shared.vocabulary.eos_token_ids().to_vec());
+        }
+        let mut ends = Vec::new();
+        for (tokens, symbol) in &self.spelled {
+            if can_come(*symbol)? {
+                ends.extend(tokens.iter().map(|token| token.0));
+            }
+        }
+        ends.sort_unstable();
+        ends.dedup();
+        Ok(ends)
+    }
+
+    /// Whether nothing but an end can come at `config`.
+    pub(crate) fn are_all(&self, machine: &mut Machine, config: ConfigId) -> Result<bool, EngineError> {
+        let [mark, _] = symbol_text(0);
+        if machine.next_bytes(config)?.iter().any(|byte| byte != mark) {
+            return Ok(false);
+        }
+        match machine.step_all(config, &[mark])? {
+            None => Ok(true),
+            Some(after) => Ok(machine.next_bytes(after)?.iter().all(|symbol| symbol >= self.any)),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -112,10 +202,24 @@ impl NamedTokens {
             return Ok((grammar, None));
         }
         let named = NamedTokens::new(&mut sets, vocabulary, fuel)?;
+        let (mut named, symbols) = named;
         let regexes: FxHashMap<&TokenSet, Regex> =
-            sets.iter().zip(&named.1).map(|(set, symbols)| (set, of_symbols(symbols))).collect();
-        let grammar = grammar.with_tokens::<EngineError>(|set| Ok(regexes[set].clone()))?;
-        Ok((grammar, Some(named.0)))
+            sets.iter().zip(&symbols).map(|(set, symbols)| (set, of_symbols(symbols))).collect();
+        named.ends = Ends::new(&sets, vocabulary, named.classes.len())?;
+        let grammar = match &named.ends {
+            None => grammar.with_tokens::<EngineError>(|set| Ok(regexes[set].clone()))?,
+            Some(ends) => {
+                let after = of_symbol(ends.any).optional();
+                let halves = |set: &TokenSet| {
+                    let plain = regexes[set].clone();
+                    let last = ends.symbol(set, vocabulary)?;
+                    let last = last.map_or_else(Regex::empty, |symbol| of_symbol(symbol).optional());
+                    Ok::<_, EngineError>(Halves { plain, last })
+                };
+                grammar.with_ends(halves, after, fuel)?
+            }
+        };
+        Ok((grammar, Some(named)))
     }
 
     /// The same for a grammar with a lexer: each class becomes a terminal of the lexer, and a set any of its classes.
@@ -140,22 +244,48 @@ impl NamedTokens {
     ) -> Result<ResolvedLexed, EngineError> {
         let by_terminal: Vec<Option<TokenSet>> = grammar.terminals.iter().map(set_of).collect();
         let mut sets: Vec<TokenSet> = by_terminal.iter().flatten().cloned().collect();
+        grammar.terminals.iter().for_each(|terminal| spelled_in(&terminal.pattern, &mut sets));
         if sets.is_empty() {
             return Ok((grammar, layout, None));
         }
-        let (named, symbols) = NamedTokens::new(&mut sets, vocabulary, fuel)?;
+        let (mut named, symbols) = NamedTokens::new(&mut sets, vocabulary, fuel)?;
+        // Indentation ends its blocks at the end of the text alone, so no token is read there.
+        if layout.is_none() {
+            named.ends = Ends::new(&sets, vocabulary, named.classes.len())?;
+        }
+        let symbols_of = |set: &TokenSet| {
+            let at = sets.iter().position(|known| known == set);
+            at.map(|at| symbols[at]).unwrap_or(ByteSet::EMPTY)
+        };
         let LexedGrammar { rules, terminals, declared, ignored } = grammar;
         let n_old = terminals.len();
         let mut new_ids: Vec<Option<usize>> = Vec::with_capacity(n_old + declared.len());
         let mut kept: Vec<LarkTerminal> = Vec::new();
+        // By terminal that is kept, the symbol of the ends that it is the name of.
+        let mut ending: Vec<Option<u8>> = Vec::new();
         for (terminal, set) in terminals.into_iter().zip(&by_terminal) {
             new_ids.push(set.is_none().then_some(kept.len()));
-            kept.extend(set.is_none().then_some(terminal));
+            if set.is_some() {
+                continue;
+            }
+            ending.push(match (&named.ends, spelled_whole(&terminal.pattern)) {
+                (Some(ends), Some(set)) => ends.symbol(&set, vocabulary)?,
+                _ => None,
+            });
+            let pattern = with_symbols(&terminal.pattern, &symbols_of).unwrap_or(terminal.pattern);
+            kept.push(LarkTerminal { pattern, ..terminal });
         }
         let first_class = kept.len();
-        for (symbol, class) in named.classes.iter().enumerate() {
+        let ends = named.ends.iter().flat_map(|ends| {
+            let name =
+                |tokens: &[TokenId]| String::from_utf8_lossy(&written(vocabulary, tokens[0])).into_owned();
+            let spelled = ends.spelled.iter().map(move |(tokens, _)| name(tokens));
+            std::iter::once("end of text".to_owned()).chain(spelled)
+        });
+        let ends: Vec<String> = ends.collect();
+        for (symbol, name) in named.classes.iter().map(|class| &class.name).chain(&ends).enumerate() {
             kept.push(LarkTerminal {
-                name: class.name.clone(),
+                name: name.clone(),
                 pattern: Pattern::literal(&symbol_text(symbol as u8)),
                 source_length: 0,
                 string: None,
@@ -174,16 +304,26 @@ impl NamedTokens {
         builder.embed(&rules, fuel, |builder, terminal| match new_ids[terminal.index()] {
             Some(id) => exprs[id],
             None => {
-                let set = by_terminal[terminal.index()].as_ref();
-                let at = sets.iter().position(|known| Some(known) == set);
-                let symbols = at.map(|at| symbols[at]).unwrap_or(ByteSet::EMPTY);
+                let symbols = by_terminal[terminal.index()].as_ref().map_or(ByteSet::EMPTY, symbols_of);
                 let classes: Vec<ExprId> =
                     symbols.iter().map(|symbol| exprs[first_class + usize::from(symbol)]).collect();
                 builder.alt(&classes)
             }
         })?;
+        let last: Vec<ExprId> = ending
+            .into_iter()
+            .map(|symbol| match symbol {
+                Some(symbol) => builder.optional(exprs[first_class + usize::from(symbol)]),
+                None => ExprPool::NEVER,
+            })
+            .collect();
+        let after =
+            named.ends.as_ref().map(|ends| builder.optional(exprs[first_class + usize::from(ends.any)]));
         // The builder had no rule before, so rules keep their ids.
-        let rules = builder.finish(rules.start())?;
+        let mut rules = builder.finish(rules.start())?;
+        if let Some(after) = after {
+            rules = rules.with_last_words(&last, after, fuel)?;
+        }
         let new_id = |terminal: TerminalId| new_ids[terminal.index()].map(TerminalId::from_index);
         let ignored = ignored.into_iter().filter_map(new_id).collect();
         let layout = layout.map(|layout| Layout {
@@ -199,7 +339,14 @@ impl NamedTokens {
 
     /// Whether a terminal of the grammar is a set of tokens.
     pub(crate) fn are_in(grammar: &LexedGrammar<LarkTerminal>) -> bool {
-        grammar.terminals.iter().any(|terminal| set_of(terminal).is_some())
+        let mut sets = Vec::new();
+        grammar.terminals.iter().for_each(|terminal| spelled_in(&terminal.pattern, &mut sets));
+        !sets.is_empty() || grammar.terminals.iter().any(|terminal| set_of(terminal).is_some())
+    }
+
+    /// Which tokens may end a text, if that depends on the text.
+    pub(crate) fn ends(&self) -> Option<&Ends> {
+        self.ends.as_ref()
     }
 
     /// The classes, and by set its symbols. `sets` loses those that are there twice.
@@ -217,7 +364,10 @@ impl NamedTokens {
         let mut parts = Parts::new(&others, vocabulary.n_vocab());
         let mut named = Vec::with_capacity(sets.len());
         for set in &*sets {
-            let tokens = tokens_of(set, vocabulary)?;
+            let mut tokens = tokens_of(set, vocabulary)?;
+            if set.is_spelled() {
+                tokens.retain(|&token| !vocabulary.is_eos(token));
+            }
             fuel.spend(1 + tokens.len() as u64 / 4)?;
             parts.split(&tokens);
             if parts.n_parts() > N_SYMBOLS + 2 {
@@ -266,7 +416,7 @@ impl NamedTokens {
             let (first, n_tokens) = (TokenId(tokens[0]), tokens.len());
             Class { name, tokens: MaskForm::of_sorted(tokens, vocabulary.n_words()), first, n_tokens }
         });
-        Ok((NamedTokens { classes: classes.collect() }, of_set))
+        Ok((NamedTokens { classes: classes.collect(), ends: None }, of_set))
     }
 
     /// The symbol of the class that has `token`.
@@ -319,6 +469,54 @@ fn set_of(terminal: &LarkTerminal) -> Option<TokenSet> {
         PatternNode::Literal(word) => TokenSet::of_word(word),
         _ => None,
     }
+}
+
+/// Adds the sets that strings in `pattern` spell.
+fn spelled_in(pattern: &Pattern, sets: &mut Vec<TokenSet>) {
+    match pattern.node() {
+        PatternNode::Literal(word) => {
+            sets.extend(TokenSet::of_word(word).filter(TokenSet::is_spelled));
+        }
+        PatternNode::Concat(parts) | PatternNode::Alternation(parts) => {
+            parts.iter().for_each(|part| spelled_in(part, sets));
+        }
+        _ => {}
+    }
+}
+
+/// The set that a string spells which is its name and nothing else.
+fn spelled_whole(pattern: &Pattern) -> Option<TokenSet> {
+    let PatternNode::Alternation(parts) = pattern.node() else { return None };
+    let mut sets = parts.iter().filter_map(|part| match part.node() {
+        PatternNode::Literal(word) => TokenSet::of_word(word),
+        _ => None,
+    });
+    sets.find(TokenSet::is_spelled)
+}
+
+/// The pattern with its symbols in place of each set that a string spells; `None` if there is none.
+fn with_symbols(pattern: &Pattern, symbols_of: &impl Fn(&TokenSet) -> ByteSet) -> Option<Pattern> {
+    let all = |parts: &[Pattern]| -> Option<Vec<Pattern>> {
+        let new: Vec<Option<Pattern>> = parts.iter().map(|part| with_symbols(part, symbols_of)).collect();
+        let has_changed = new.iter().any(Option::is_some);
+        let parts = new.into_iter().zip(parts).map(|(new, old)| new.unwrap_or_else(|| old.clone()));
+        has_changed.then(|| parts.collect())
+    };
+    match pattern.node() {
+        PatternNode::Literal(word) => {
+            let set = TokenSet::of_word(word).filter(TokenSet::is_spelled)?;
+            let [mark, _] = symbol_text(0);
+            Some(Pattern::concat([Pattern::literal(&[mark]), Pattern::bytes(symbols_of(&set))]))
+        }
+        PatternNode::Concat(parts) => all(parts).map(Pattern::concat),
+        PatternNode::Alternation(parts) => all(parts).map(Pattern::alternation),
+        _ => None,
+    }
+}
+
+/// The text of a symbol.
+fn of_symbol(symbol: u8) -> Regex {
+    Regex::literal(symbol_text(symbol))
 }
 
 /// The texts of `symbols`.

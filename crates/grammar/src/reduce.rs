@@ -114,15 +114,20 @@ pub fn reduce(
 }
 
 /// What can be reached from the start.
-struct Reachable {
+pub(crate) struct Reachable {
     /// The expressions, each after those below it.
-    exprs: Vec<ExprId>,
+    pub(crate) exprs: Vec<ExprId>,
     /// The rules, callees first where recursion allows, each with the part of `exprs` that no rule met
     /// before it has.
-    order: Vec<(RuleId, std::ops::Range<usize>)>,
+    pub(crate) order: Vec<(RuleId, std::ops::Range<usize>)>,
 }
 
-fn reachable(pool: &ExprPool, rules: &[Rule], start: RuleId, fuel: &Fuel) -> Result<Reachable, GrammarError> {
+pub(crate) fn reachable(
+    pool: &ExprPool,
+    rules: &[Rule],
+    start: RuleId,
+    fuel: &Fuel,
+) -> Result<Reachable, GrammarError> {
     let mut seen_rules = Seen::new();
     let mut seen = Seen::new();
     let mut found = Reachable { exprs: Vec::new(), order: Vec::new() };
@@ -147,13 +152,13 @@ fn reachable(pool: &ExprPool, rules: &[Rule], start: RuleId, fuel: &Fuel) -> Res
 }
 
 /// A property of expressions and rules.
-struct Property {
-    exprs: Vec<bool>,
-    rules: Vec<bool>,
+pub(crate) struct Property {
+    pub(crate) exprs: Vec<bool>,
+    pub(crate) rules: Vec<bool>,
 }
 
 /// The least property that `of` describes from an expression's children and the rules.
-fn fixpoint(
+pub(crate) fn fixpoint(
     pool: &ExprPool,
     rules: &[Rule],
     exprs: &[ExprId],

@@ -30,6 +30,7 @@ const MARK: u8 = 0xFF;
 pub struct TokenSet {
     items: Vec<TokenItem>,
     is_negated: bool,
+    is_spelled: bool,
 }
 
 /// Some tokens of a [`TokenSet`].
@@ -44,12 +45,18 @@ pub enum TokenItem {
 impl TokenSet {
     /// The token that the tokenizer writes as `name`.
     pub fn named(name: impl Into<String>) -> TokenSet {
-        TokenSet { items: vec![TokenItem::Name(name.into())], is_negated: false }
+        TokenSet { items: vec![TokenItem::Name(name.into())], is_negated: false, is_spelled: false }
+    }
+
+    /// The token that the tokenizer writes as `name`, where a string spells it ([`SpecialNames`](crate::SpecialNames)). If the
+    /// token ends texts, it is read only where it ends this one, and nothing comes after it.
+    pub fn spelled(name: impl Into<String>) -> TokenSet {
+        TokenSet { is_spelled: true, ..TokenSet::named(name) }
     }
 
     /// The tokens with an id from `first` to `last`, both included.
     pub fn ids(first: u32, last: u32) -> TokenSet {
-        TokenSet { items: vec![TokenItem::Ids(first, last)], is_negated: false }
+        TokenSet { items: vec![TokenItem::Ids(first, last)], is_negated: false, is_spelled: false }
     }
 
     /// The set that a grammar's text writes so, from `<` to `>`.
@@ -153,7 +160,7 @@ impl TokenSet {
 
     /// Any token. Tokens that end a text are not among them, nor are ids without a token.
     pub fn any() -> TokenSet {
-        TokenSet { items: Vec::new(), is_negated: true }
+        TokenSet { items: Vec::new(), is_negated: true, is_spelled: false }
     }
 
     /// The tokens of both sets.
@@ -189,6 +196,11 @@ impl TokenSet {
         self.is_negated
     }
 
+    /// Whether a string [spells](TokenSet::spelled) the token.
+    pub fn is_spelled(&self) -> bool {
+        self.is_spelled
+    }
+
     /// The word that stands for the set until it is [resolved](resolve), as an expression.
     pub fn regex(&self) -> Regex {
         Regex::literal(self.word())
@@ -196,7 +208,12 @@ impl TokenSet {
 
     /// The word that stands for the set.
     pub fn word(&self) -> Vec<u8> {
-        let mut word = vec![MARK, if self.is_negated { b'!' } else { b'=' }];
+        let kind = match (self.is_negated, self.is_spelled) {
+            (true, _) => b'!',
+            (false, true) => b'~',
+            (false, false) => b'=',
+        };
+        let mut word = vec![MARK, kind];
         for item in &self.items {
             let text = match item {
                 TokenItem::Name(name) => format!("n{}:{name}", name.len()),
@@ -231,9 +248,10 @@ impl TokenSet {
 
     /// The set that `word`, without the marks around it, stands for.
     fn read(word: &[u8]) -> Option<TokenSet> {
-        let (is_negated, mut rest) = match std::str::from_utf8(word).ok()?.split_at_checked(1)? {
-            ("!", rest) => (true, rest),
-            ("=", rest) => (false, rest),
+        let (is_negated, is_spelled, mut rest) = match std::str::from_utf8(word).ok()?.split_at_checked(1)? {
+            ("!", rest) => (true, false, rest),
+            ("~", rest) => (false, true, rest),
+            ("=", rest) => (false, false, rest),
             _ => return None,
         };
         let mut items = Vec::new();
@@ -250,7 +268,7 @@ impl TokenSet {
                 rest = after;
             }
         }
-        Some(TokenSet { items, is_negated })
+        Some(TokenSet { items, is_negated, is_spelled })
     }
 }
 
@@ -393,6 +411,96 @@ pub fn resolve<E>(
     }
 }
 
+/// The words of an expression over tokens: plain ones, and those that end the text.
+#[derive(Clone, Debug)]
+pub struct Halves {
+    /// The plain words.
+    pub plain: Regex,
+    /// The words after which the text has ended.
+    pub last: Regex,
+}
+
+impl Halves {
+    /// Plain words only.
+    pub fn plain(plain: Regex) -> Halves {
+        Halves { plain, last: Regex::empty() }
+    }
+
+    /// One after the other: what ends the text comes last.
+    fn concat(parts: &[Halves]) -> Halves {
+        let plain = |parts: &[Halves]| Regex::concat(parts.iter().map(|part| part.plain.clone()));
+        let ending =
+            parts.iter().enumerate().rev().filter(|(_, part)| !matches!(part.last.node(), Node::Empty));
+        let can_be_last = |at: usize| parts[at + 1..].iter().all(|part| part.plain.is_nullable());
+        let last = ending
+            .filter(|(at, _)| can_be_last(*at))
+            .map(|(at, part)| Regex::concat([plain(&parts[..at]), part.last.clone()]));
+        Halves { last: Regex::union(last.collect::<Vec<_>>()), plain: plain(parts) }
+    }
+}
+
+/// What `resolved` makes of the sets of tokens in `regex`, in halves; the sets under an intersection or complement have
+/// no last words. Linear in the regex but for repeated copies of what ends the text.
+///
+/// # Errors
+/// Those of `resolved`.
+pub fn halves<E>(
+    regex: &Regex,
+    resolved: &mut impl FnMut(&TokenSet) -> Result<Halves, E>,
+) -> Result<Halves, E> {
+    if !regex.is_marked() {
+        return Ok(Halves::plain(regex.clone()));
+    }
+    let word = |word: &[u8], resolved: &mut dyn FnMut(&TokenSet) -> Result<Halves, E>| {
+        let parts = word.split(|&byte| byte == MARK).enumerate().map(|(index, part)| {
+            match (index % 2 == 1).then(|| TokenSet::read(part)).flatten() {
+                Some(set) => resolved(&set),
+                None => Ok(Halves::plain(Regex::literal(part))),
+            }
+        });
+        Ok(Halves::concat(&parts.collect::<Result<Vec<_>, E>>()?))
+    };
+    let union = |parts: Vec<Halves>| {
+        let (plain, last): (Vec<Regex>, Vec<Regex>) =
+            parts.into_iter().map(|part| (part.plain, part.last)).unzip();
+        Halves { plain: Regex::union(plain), last: Regex::union(last) }
+    };
+    match regex.node() {
+        Node::Empty | Node::Epsilon | Node::Bytes(_) => Ok(Halves::plain(regex.clone())),
+        Node::Literal(bytes) => word(bytes, resolved),
+        Node::Words(words) => {
+            let (marked, plain): (Vec<_>, Vec<_>) = words.iter().partition(|text| text.contains(&MARK));
+            let mut parts = vec![Halves::plain(Regex::words(plain.into_iter().cloned()))];
+            for text in marked {
+                parts.push(word(text, resolved)?);
+            }
+            Ok(union(parts))
+        }
+        Node::Concat(parts) => {
+            let parts = parts.iter().map(|part| halves(part, resolved));
+            Ok(Halves::concat(&parts.collect::<Result<Vec<_>, E>>()?))
+        }
+        Node::Union(parts) => {
+            let parts = parts.iter().map(|part| halves(part, resolved));
+            Ok(union(parts.collect::<Result<Vec<_>, E>>()?))
+        }
+        Node::Repeat { inner, min, max } => {
+            let Halves { plain, last } = halves(inner, resolved)?;
+            let least = if plain.is_nullable() { 0 } else { min.saturating_sub(1) };
+            let most = max.map(|max| max.saturating_sub(1));
+            let last = match (last.node(), max) {
+                (Node::Empty, _) | (_, Some(0)) => Regex::empty(),
+                _ => Regex::concat([plain.repeat(least, most), last]),
+            };
+            Ok(Halves { plain: plain.repeat(*min, *max), last })
+        }
+        Node::Intersection(_) | Node::Complement(_) => {
+            let plain = resolve(regex, &mut |set| Ok(resolved(set)?.plain))?;
+            Ok(Halves::plain(plain.unwrap_or_else(|| regex.clone())))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -404,6 +512,7 @@ mod tests {
             TokenSet::ids(0, 4_000_000).and(TokenSet::named("é")),
             TokenSet::any(),
             TokenSet::named("n2:").and(TokenSet::ids(7, 7)).all_others(),
+            TokenSet::spelled("<|end|>"),
         ];
         let parts = sets.iter().flat_map(|set| [Regex::literal("text"), set.regex()]);
         let joined = Regex::concat(parts);
@@ -416,7 +525,7 @@ mod tests {
             });
             assert_eq!(found, sets);
             let replaced = replaced.unwrap().unwrap();
-            assert!(format!("{replaced:?}").contains("\"text!text!text!text!\""), "{replaced:?}");
+            assert!(format!("{replaced:?}").contains("\"text!text!text!text!text!\""), "{replaced:?}");
             assert_eq!(resolve::<()>(&replaced, &mut |_| unreachable!()), Ok(None));
         }
     }

@@ -8,7 +8,8 @@
 //! the engine stays ignorant of syntax, and of grammars without a watch nothing changes.
 //!
 //! **What a front end owes.** For all texts of the language of the grammar alone, what the watch reads out of
-//! a text depends on the text alone, not on its derivation. From a text that is not [at
+//! a text depends on the text alone, not on its derivation. (So a schema within a larger text is watched only where all readings
+//! agree on where it begins: `maskwright_tags`.) From a text that is not [at
 //! risk](Watching::is_at_risk) and goes on by the grammar, some completion satisfies the condition. Where a text is not
 //! at risk and goes on by a token that reads into no terminal that [parts](Mark::parts), the same is true of the text behind
 //! it, unless the token is [doubtful](Watch::doubt); and that text is not at risk either, unless the token may
@@ -40,6 +41,8 @@ pub enum Mark {
     /// As [`Mark::Parts`], where refusals are foreseen by [risk](Watching::is_at_risk) and [doubt](Watch::doubt), so that tokens
     /// need not be listed by whether they read into the terminal.
     Names,
+    /// An object opens in which some terminals are marked.
+    Holds,
 }
 
 impl Mark {

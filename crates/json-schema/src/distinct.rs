@@ -1,7 +1,8 @@
 //! The watch over what must differ: the keys of an object, and the items of arrays that ask for it.
 //!
 //! Neither is context-free. Keys that are not named in the schema have a marked colon in the grammar; `uniqueItems` over
-//! an open domain has marked brackets and commas. This watch reads the text as JSON, keeps the keys before marked colons,
+//! an open domain has marked brackets and commas. From the outermost marked bracket on until it is closed, this watch reads the
+//! text as JSON; what is around that, which need be no JSON, it passes over. It keeps the keys before marked colons,
 //! and from the opening bracket of the outermost marked array on the values that its items have. It refuses the
 //! colon behind a key, and the comma or bracket behind an item, that was there before.
 //!
@@ -25,11 +26,22 @@ use crate::lower_object::FEW_KEYS;
 
 /// The watch of a schema.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Distinct {
+pub struct Distinct {
     /// Whether some arrays are watched.
     pub(crate) has_arrays: bool,
     /// Whether some objects have few keys that are not named, so that their commas and colons are marked as parting.
     pub(crate) has_few_keys: bool,
+}
+
+impl Distinct {
+    /// The watch of a grammar that has the schemas of both as parts.
+    #[must_use]
+    pub fn and(self, other: Distinct) -> Distinct {
+        Distinct {
+            has_arrays: self.has_arrays || other.has_arrays,
+            has_few_keys: self.has_few_keys || other.has_few_keys,
+        }
+    }
 }
 
 impl Watch for Distinct {
@@ -468,6 +480,9 @@ impl Watching for Reader {
         if self.ignores(byte) {
             return false;
         }
+        if self.levels.is_empty() && !marks.contains(Mark::Opens) && !marks.contains(Mark::Holds) {
+            return false;
+        }
         match (self.string, byte) {
             (StringPhase::Inside, b'"') => self.string = StringPhase::Outside,
             (StringPhase::Inside, b'\\') => self.string = StringPhase::Escaped,
@@ -507,6 +522,9 @@ impl Watching for Reader {
     }
 
     fn ignores(&self, byte: u8) -> bool {
+        if self.levels.is_empty() {
+            return !matches!(byte, b'[' | b'{');
+        }
         match self.string {
             StringPhase::Outside => match byte {
                 b' ' | b'\t' | b'\n' | b'\r' => true,
@@ -567,6 +585,7 @@ mod tests {
         for &byte in text.as_bytes() {
             let mark = match byte {
                 b'[' => Some(Mark::Opens),
+                b'{' => Some(Mark::Holds),
                 b':' => Some(Mark::Names),
                 _ => None,
             };

@@ -117,6 +117,8 @@ use maskwright_grammar::Grammar;
 use serde_json::Value;
 
 pub use config::{Numbers, PropertyOrder, SchemaConfig, SchemaLimits, Style, Whitespace};
+#[doc(hidden)]
+pub use distinct::Distinct;
 pub use document::{parse_document, parse_json};
 pub use documents::Documents;
 pub use error::{MissingDocument, SchemaError};
@@ -143,6 +145,9 @@ pub struct CompiledSchema {
     pub grammar: Grammar,
     /// What became of each keyword.
     pub report: Report,
+    /// The grammar's watch, for those who make the schema a part of a larger grammar.
+    #[doc(hidden)]
+    pub watch: Option<Distinct>,
 }
 
 /// Compiles a schema. Linear in the document for usual schemas; all work is paid for in `fuel`.
@@ -177,7 +182,7 @@ pub fn compile_with_documents(
 ) -> Result<CompiledSchema, SchemaError> {
     let mut graph = Graph::new(schema, documents, config, fuel);
     match grammar_of(&mut graph, schema) {
-        Ok(grammar) => Ok(CompiledSchema { grammar, report: graph.into_report() }),
+        Ok((grammar, watch)) => Ok(CompiledSchema { grammar, report: graph.into_report(), watch }),
         Err(error) if config.strict && error.missing_document().is_some() => {
             Err(graph.with_all_missing(error))
         }
@@ -192,7 +197,9 @@ fn compile_loosely<'a>(mut graph: Graph<'a>, schema: &'a Value) -> Result<Compil
     loop {
         graph = graph.next_pass(losses);
         let mut error = match grammar_of(&mut graph, schema) {
-            Ok(grammar) => return Ok(CompiledSchema { grammar, report: graph.into_report() }),
+            Ok((grammar, watch)) => {
+                return Ok(CompiledSchema { grammar, report: graph.into_report(), watch });
+            }
             Err(error) => error,
         };
         // What is returned has no blame: it is about this pass alone.
@@ -203,7 +210,10 @@ fn compile_loosely<'a>(mut graph: Graph<'a>, schema: &'a Value) -> Result<Compil
     }
 }
 
-fn grammar_of<'a>(graph: &mut Graph<'a>, schema: &'a Value) -> Result<Grammar, SchemaError> {
+fn grammar_of<'a>(
+    graph: &mut Graph<'a>,
+    schema: &'a Value,
+) -> Result<(Grammar, Option<Distinct>), SchemaError> {
     let root = graph.schema_node(schema, 0, Step::Root)?;
     lower::lower(graph, root)
 }

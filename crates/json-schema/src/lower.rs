@@ -26,19 +26,20 @@ use crate::terminals::{self, Brackets, Pad, Punctuation};
 /// How deep schemas are followed before they are put off.
 const MAX_NESTING: usize = 64;
 
-/// The grammar of the texts of `root`.
-pub(crate) fn lower(graph: &mut Graph<'_>, root: NodeId) -> Result<Grammar, SchemaError> {
+/// The grammar of the texts of `root`, and its watch.
+pub(crate) fn lower(graph: &mut Graph<'_>, root: NodeId) -> Result<(Grammar, Option<Distinct>), SchemaError> {
     let mut lowering = Lowering::new(graph);
     let start = lowering.builder.declare("start");
     let body = lowering.root(root)?;
     lowering.lower_deferred()?;
     lowering.builder.define(start, body);
-    if let Some(watch) = lowering.watch {
+    let watch = lowering.watch;
+    if let Some(watch) = watch {
         lowering.builder.set_watch(Arc::new(watch));
     }
     let grammar = lowering.finish(start);
     let place = graph.place(root);
-    if is_productive(&grammar, graph, place)? { Ok(grammar) } else { Err(graph.unsatisfiable(root)) }
+    if is_productive(&grammar, graph, place)? { Ok((grammar, watch)) } else { Err(graph.unsatisfiable(root)) }
 }
 
 /// Whether no text is a value of `node`.
@@ -366,6 +367,11 @@ impl<'g, 'a> Lowering<'g, 'a> {
         });
         let ways = self.builder.alt(&ways);
         self.builder.seq(&[open, ways])
+    }
+
+    /// The bracket that opens an object with keys that sessions watch.
+    pub(crate) fn distinct_open_object(&mut self) -> ExprId {
+        self.builder.marked_terminal(Punctuation::of(self.graph.config).object.open, Mark::Holds)
     }
 
     /// The colon behind keys that sessions watch, since none may occur twice.

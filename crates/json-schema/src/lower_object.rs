@@ -41,6 +41,8 @@ pub(crate) const FEW_KEYS: u64 = 64;
 struct List {
     members: ExprId,
     may_be_empty: bool,
+    /// Whether sessions watch its keys.
+    is_watched: bool,
 }
 
 /// Members that are not named.
@@ -49,6 +51,8 @@ struct Others {
     once: Vec<ShuffleItem>,
     /// All others, by the set of witnesses that one is taken for.
     members: Vec<ExprId>,
+    /// Whether sessions watch their keys.
+    is_watched: bool,
     /// What separates the members of the object.
     comma: ExprId,
 }
@@ -76,7 +80,10 @@ impl<'a> Lowering<'_, 'a> {
         }
         let members: Vec<ExprId> = lists.iter().map(|list| list.members).collect();
         let members = self.builder.alt(&members);
-        let brackets = self.symbols(form).object;
+        let mut brackets = self.symbols(form).object;
+        if lists.iter().any(|list| list.is_watched) {
+            brackets.open = self.distinct_open_object();
+        }
         Ok(self.in_brackets(brackets, members, lists.iter().any(|list| list.may_be_empty)))
     }
 
@@ -94,7 +101,7 @@ impl<'a> Lowering<'_, 'a> {
             let expr = self.named(form, property, place, depth)?;
             named.push(ShuffleItem { expr, is_required: property.is_required });
         }
-        let Others { once, members: others, comma } = self.others(form, set, place, depth)?;
+        let Others { once, members: others, is_watched, comma } = self.others(form, set, place, depth)?;
         named.extend(once);
         let min = self.count(set.min, place, "minProperties")?;
         let max = set.max.and_then(|max| u32::try_from(max).ok());
@@ -116,7 +123,7 @@ impl<'a> Lowering<'_, 'a> {
             may_be_empty |= min == 0 && items.iter().all(|item| !item.is_required);
             lists.push(self.builder.shuffle(list(min.max(1))));
         }
-        Ok(List { members: self.builder.alt(&lists), may_be_empty })
+        Ok(List { members: self.builder.alt(&lists), may_be_empty, is_watched })
     }
 
     /// The members of an object whose witnesses are members that are not named.
@@ -173,7 +180,7 @@ impl<'a> Lowering<'_, 'a> {
             (from_here, after) = (here, then);
         }
         let may_be_empty = n_required == 0 && set.min == 0 && set.witnesses.is_empty();
-        Ok(List { members: from_here[0], may_be_empty })
+        Ok(List { members: from_here[0], may_be_empty, is_watched: others.is_watched })
     }
 
     /// The members whose keys are not named, by the witnesses that they are taken for.
@@ -263,7 +270,7 @@ impl<'a> Lowering<'_, 'a> {
             }
             members.push(self.builder.alt(&ways));
         }
-        Ok(Others { once, members, comma })
+        Ok(Others { once, members, is_watched, comma })
     }
 
     /// The keys of the members of a class, or of no class, that are not named and are in all of `keys`.
@@ -362,7 +369,7 @@ impl<'a> Lowering<'_, 'a> {
         max: Option<u64>,
         place: PlaceId,
     ) -> Result<(ExprId, ExprId), SchemaError> {
-        let Others { once, members: pairs, comma } = others;
+        let Others { once, members: pairs, comma, .. } = others;
         let comma = *comma;
         let all = pairs.len() as u32 - 1;
         if all == 0 {

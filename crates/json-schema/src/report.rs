@@ -143,10 +143,10 @@ impl Report {
         self.entries.push(Entry { place, keyword: keyword.into(), status });
     }
 
-    /// Adds the entries of the report of a schema that stands at `pointer` in a larger document. No session keeps what
-    /// its grammar's watch says: `unwatched` is the reason why such keywords are not enforced.
+    /// Adds the entries of the report of a schema that stands at `pointer` in a larger document. If no session keeps what
+    /// its grammar's watch says, `unwatched` is the reason why such keywords are not enforced.
     #[doc(hidden)]
-    pub fn embed(&mut self, pointer: &str, inner: Report, unwatched: &'static str) {
+    pub fn embed(&mut self, pointer: &str, inner: Report, unwatched: Option<&'static str>) {
         let offset = self.places.len();
         self.places.extend(inner.places.into_iter().map(|Place { parent, step }| {
             let step = match step {
@@ -160,9 +160,9 @@ impl Report {
             Place { parent: offset + parent, step }
         }));
         self.entries.extend(inner.entries.into_iter().map(|Entry { place, keyword, status }| {
-            let status = match status {
-                Status::EnforcedBySession => Status::NotEnforced { reason: unwatched.into() },
-                status => status,
+            let status = match (status, unwatched) {
+                (Status::EnforcedBySession, Some(why)) => Status::NotEnforced { reason: why.into() },
+                (status, _) => status,
             };
             Entry { place: offset + place, keyword, status }
         }));

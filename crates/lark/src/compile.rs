@@ -1,7 +1,10 @@
 //! The whole way from a source text to a lexed grammar: the passes in their order.
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{ExprId, GrammarBuilder, LexedGrammar, RuleId, TerminalFacts, TerminalId, reduce};
+use maskwright_grammar::{
+    ExprId, GrammarBuilder, LexedGrammar, RuleId, SpecialNames, SpelledPiece, TerminalFacts, TerminalId,
+    TokenSet, reduce,
+};
 use maskwright_lexing::{Flags, LarkTerminal, Pattern, TerminalSet, ignored_keywords, lark_order};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -61,7 +64,7 @@ fn compile(sources: &mut Sources, config: &LarkConfig<'_>, fuel: &Fuel) -> Resul
     if let Some(at) = newline {
         kept[at] = true;
     }
-    let mut terminals = terminals(&rules.terminals, &kept, &definitions, fuel)?;
+    let mut terminals = terminals(&rules.terminals, &kept, &definitions, &config.special, fuel)?;
     let n_defined = terminals.terminals.len();
     let names: FxHashSet<&str> = definitions.ignored.iter().map(|(name, _)| name.as_str()).collect();
     let mut ignored: Vec<usize> =
@@ -193,9 +196,11 @@ fn terminals(
     texts: &[NamedText],
     kept: &[bool],
     definitions: &Definitions,
+    special: &SpecialNames,
     fuel: &Fuel,
 ) -> Result<Terminals, Fault> {
     let mut terminals = Vec::new();
+    let mut more = Vec::new();
     let mut regexps = Vec::new();
     let mut spans = Vec::new();
     let mut all = texts.iter().zip(kept).filter_map(|(text, &is_kept)| is_kept.then_some(text));
@@ -206,13 +211,19 @@ fn terminals(
     }
     for text in texts.iter().zip(kept).filter_map(|(text, &is_kept)| is_kept.then_some(text)) {
         terminals.push(terminal(text, definitions, fuel)?);
+        more.push(spelled(text, special)?);
         regexps.push(text.text.to_regexp());
         spans.push(text.span);
     }
     let order = lark_order(&terminals);
     let regexps = order.iter().map(|&at| std::mem::take(&mut regexps[at])).collect();
     let spans = order.iter().map(|&at| spans[at]).collect();
-    let mut terminals: Vec<Option<LarkTerminal>> = terminals.into_iter().map(Some).collect();
+    // What is read with special tokens does not change the order.
+    let with_more = terminals.into_iter().zip(more).map(|(terminal, more)| match more {
+        Some(more) => LarkTerminal { pattern: Pattern::alternation([terminal.pattern, more]), ..terminal },
+        None => terminal,
+    });
+    let mut terminals: Vec<Option<LarkTerminal>> = with_more.map(Some).collect();
     let terminals = order.into_iter().filter_map(|at| terminals[at].take()).collect();
     Ok(Terminals { terminals, regexps, spans })
 }
@@ -238,6 +249,29 @@ fn terminal(text: &NamedText, definitions: &Definitions, fuel: &Fuel) -> Result<
         flags: Flags::from_letters(&text.text.flags).expect("a pattern with other flags was not read"),
         priority: text.priority,
     })
+}
+
+/// The readings of a string with special tokens, and perhaps as text; `None` if no names are in it, or it is no string.
+fn spelled(text: &NamedText, special: &SpecialNames) -> Result<Option<Pattern>, Fault> {
+    if !text.text.is_string || special.is_empty() {
+        return Ok(None);
+    }
+    let parts = special.parts(&text.text.value);
+    let parts = parts.map_err(|error| Fault::limit(text.span, error.to_string()))?;
+    if parts.iter().all(|readings| readings.len() == 1) {
+        return Ok(None);
+    }
+    let piece = |piece: &SpelledPiece<'_>| match piece {
+        SpelledPiece::Text(text) => Pattern::literal(text.as_bytes()),
+        SpelledPiece::Token(name) => Pattern::literal(&TokenSet::spelled(*name).word()),
+    };
+    let is_whole = parts.len() == 1;
+    let parts = parts.iter().map(|readings| {
+        // Of a name alone, its text is a reading already.
+        let readings = readings.iter().skip(usize::from(is_whole));
+        Pattern::alternation(readings.map(|reading| Pattern::concat(reading.iter().map(piece))))
+    });
+    Ok(Some(Pattern::concat(parts)))
 }
 
 /// Splits each ignored string that can also be the keyword of a regular expression (see [`ignored_keywords`]) into two

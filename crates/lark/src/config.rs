@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use maskwright_grammar::{Grammar, Layout, LexedGrammar, Tabs};
+use maskwright_grammar::{Grammar, Layout, LexedGrammar, SpecialNames, Tabs};
 use maskwright_json_schema::SchemaConfig;
 use maskwright_lexing::LarkTerminal;
 use serde::{Deserialize, Serialize};
@@ -95,6 +95,9 @@ pub struct LarkConfig<'a> {
     /// How the JSON Schemas in the grammar are read. Strictly in any case; but keys that a schema does not name may occur twice, since
     /// it takes a session over JSON alone to see to that, and then count twice for `minProperties` and `maxProperties`.
     pub schemas: SchemaConfig,
+    /// Names of special tokens. A string in a rule, or one that a terminal consists of, is also read with the tokens of the names
+    /// in it; it stays one token of the lexer. Strings within terminals that have more parts, and patterns, are text alone.
+    pub special: SpecialNames,
     /// Finds the grammars and schemas that are imported, before the built-in ones; files are the caller's to read.
     pub resolver: Option<&'a Resolver<'a>>,
 }
@@ -106,6 +109,7 @@ impl Default for LarkConfig<'_> {
             lexer: LexerKind::default(),
             indentation: None,
             schemas: SchemaConfig::default(),
+            special: SpecialNames::default(),
             resolver: None,
         }
     }
@@ -118,6 +122,7 @@ impl fmt::Debug for LarkConfig<'_> {
             .field("lexer", &self.lexer)
             .field("indentation", &self.indentation)
             .field("schemas", &self.schemas)
+            .field("special", &self.special)
             .field("has_resolver", &self.resolver.is_some())
             .finish()
     }

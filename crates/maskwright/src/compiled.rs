@@ -11,7 +11,7 @@ use maskwright_lark::LexerKind;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
 use crate::source::Parsed;
-use crate::{CompileOptions, Error, GrammarSource, GrammarWarning, Limits};
+use crate::{CompileOptions, Error, GrammarSource, GrammarWarning, Limits, lark};
 
 /// A grammar ready for use over one vocabulary; shared by sessions and threads.
 ///
@@ -125,7 +125,8 @@ impl CompiledGrammar {
     /// same one, which is cheap to clone and shares what it learns.
     ///
     /// # Errors
-    /// If a rule of a grammar with indentation leaves a block or bracket open, or if a limit is reached.
+    /// If a rule of a grammar with indentation leaves a block or bracket open, strings of the grammar name tokens that end texts
+    /// ([`GrammarSource::special_tokens_in_text`]), or a limit is reached.
     ///
     /// ```
     /// use maskwright::infill::{Hole, Part};
@@ -148,8 +149,15 @@ impl CompiledGrammar {
         // Made without the lock: `options` may have a token whose watch calls foreign code.
         let fuel = options.fuel(self.limits.compile_fuel);
         let limits = self.limits.infill();
-        let parsed = self.source.read(&fuel)?.0;
-        let near = self.source.near(&options.fuel(self.limits.compile_fuel))?;
+        if self.sessions.has_named_ends() {
+            let message =
+                "infilling cannot tell which token ends a text, and strings of this grammar name such tokens";
+            let hint =
+                "compile it without special_tokens_in_text, or without the names of tokens that end texts";
+            return Err(lark::with_hint(message, hint));
+        }
+        let parsed = self.source.read(Some(self.vocabulary()), &fuel)?.0;
+        let near = self.source.near(self.vocabulary(), &options.fuel(self.limits.compile_fuel))?;
         let near = near.iter().map(|(grammar, relation)| (Form::OverBytes(grammar), *relation));
         // In the order in which they are asked.
         let forms: Vec<(Form<'_>, Relation)> = match &parsed {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use maskwright_automata::Fuel;
 use maskwright_error::{ErrorKind, Place};
+use maskwright_grammar::SpecialNames;
 use maskwright_json_schema::SchemaConfig;
 use maskwright_lark::{ImportRequest, ImportedGrammar, LarkConfig, LarkGrammar, builtin, parse_lark};
 use maskwright_syntax::nearest_name;
@@ -66,12 +67,13 @@ impl Default for LarkOptions {
 pub(crate) type Imports = BTreeMap<(Option<String>, String), ImportedGrammar>;
 
 /// Reads a grammar in Lark's language, and says what it imports. What it imports is in `imports`, if there are any, else in
-/// files.
+/// files. Strings are also read with the tokens of the names in `special`.
 pub(crate) fn parse(
     source: &str,
     file: Option<&Path>,
     options: &LarkOptions,
     imports: Option<&Imports>,
+    special: &SpecialNames,
     fuel: &Fuel,
 ) -> Result<(LarkGrammar, Imports), Error> {
     let name = file.map_or(NAMELESS.into(), Path::to_string_lossy);
@@ -90,6 +92,7 @@ pub(crate) fn parse(
         lexer: options.lexer,
         indentation: options.indentation.clone(),
         schemas: options.schemas,
+        special: special.clone(),
         resolver: Some(&resolver),
     };
     let grammar = parse_lark(source, &name, &config, fuel).map_err(|error| {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_error::ErrorKind;
-use maskwright_grammar::Grammar;
+use maskwright_grammar::{Grammar, SpecialNames};
 use maskwright_infill::Relation;
 use maskwright_json_schema::{
     Documents, Numbers, Report, SchemaConfig, SchemaError, Whitespace, parse_document,
@@ -52,6 +52,8 @@ pub struct GrammarSource {
     /// What the files have that the source refers to, so that none is read; `None` if that is not known yet. Of a schema
     /// that is in `documents`, and this is empty.
     imports: Option<Arc<Imports>>,
+    /// Whether strings are also read with the special tokens whose names are in them.
+    has_special_tokens: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -90,6 +92,7 @@ struct SavedSource {
     file: Option<PathBuf>,
     documents: Documents,
     imports: Imports,
+    has_special_tokens: bool,
 }
 
 /// A source as its front end reads it.
@@ -230,9 +233,10 @@ impl GrammarSource {
     /// arguments by a JSON Schema. Both envelopes are read, and the old form with `structures` and `triggers`.
     ///
     /// `config` is for the JSON Schemas in it. Formats may say otherwise (`style`, `any_order`, `max_whitespace_cnt`), and
-    /// there is no white space around them. Keys that a schema does not name may occur twice. What cannot be enforced
-    /// (`uniqueItems` of items without a finite list of values) is an error, or with
-    /// [`strict`](SchemaConfig::strict) off an entry of the [report](crate::CompiledGrammar::report).
+    /// there is no white space around them. Sessions watch `uniqueItems`, and that no key occurs twice, in schemas that cannot be
+    /// mistaken for other text of the tag, such as one after a `begin`. In others, keys that a schema does not name may occur twice.
+    /// What cannot be enforced is an error, or with [`strict`](SchemaConfig::strict) off an entry of the
+    /// [report](crate::CompiledGrammar::report).
     ///
     /// ```
     /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, Tokenizer};
@@ -270,7 +274,33 @@ impl GrammarSource {
         self
     }
 
-    /// The grammar alone, without a vocabulary: to print it, or to [embed](crate::grammar::GrammarBuilder) it in a larger
+    /// Whether names of special tokens in strings are read as these tokens, beside their text. By default they are text alone.
+    ///
+    /// Servers write the marks of a model's format as strings (`"begin": "<|channel|>analysis<|message|>"`), and the model writes
+    /// special tokens, which never match as text. With this option a string holds both. It is for the strings of a structural tag
+    /// (`begin`, `end`, triggers, separators, `const_string`), of GBNF, and of Lark's rules; patterns, schemas and free text
+    /// stay text. A token that ends texts is read only as the end: where a string at the end of the text names it, the text is
+    /// complete, and ends with that token alone. Under a lexer of Lark, the string has to be the name and nothing else for that.
+    /// Other sources have no such strings.
+    ///
+    /// ```
+    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
+    /// let tokens = ["<|call|>", "h", "i", "</s>"].map(|token| token.as_bytes().to_vec());
+    /// let compiler = Compiler::new(&Tokenizer::from_tokens_with_special(tokens.to_vec(), &[0, 3], &[0])?);
+    /// let source = GrammarSource::gbnf(r#"root ::= "hi<|call|>""#).special_tokens_in_text(true);
+    /// let compiled = compiler.compile(&source, &CompileOptions::default())?;
+    /// let mut matcher = Matcher::new(&compiled);
+    /// assert_eq!(matcher.accept_tokens(&[1, 2, 3].map(TokenId))?, 2, "</s> is not the end that is named");
+    /// assert!(matcher.accept_token(TokenId(0))? && matcher.is_terminated());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    #[must_use]
+    pub fn special_tokens_in_text(mut self, are_read: bool) -> GrammarSource {
+        self.has_special_tokens = are_read;
+        self
+    }
+
+    /// The grammar alone, without a vocabulary, so that strings are text alone: to print it, or to [embed](crate::grammar::GrammarBuilder) it in a larger
     /// one. The work is limited by [`Limits::compile_fuel`] at its default.
     ///
     /// # Errors
@@ -284,11 +314,11 @@ impl GrammarSource {
     /// # Ok::<(), maskwright::Error>(())
     /// ```
     pub fn grammar(&self, options: &CompileOptions) -> Result<Grammar, Error> {
-        self.grammar_within(&options.fuel(Limits::default().compile_fuel))
+        self.grammar_within(None, &options.fuel(Limits::default().compile_fuel))
     }
 
-    pub(crate) fn grammar_within(&self, fuel: &Fuel) -> Result<Grammar, Error> {
-        match self.read(fuel)?.0 {
+    fn grammar_within(&self, vocabulary: Option<&Vocabulary>, fuel: &Fuel) -> Result<Grammar, Error> {
+        match self.read(vocabulary, fuel)?.0 {
             Parsed::OverBytes(grammar, _) => Ok(*grammar),
             Parsed::Lark(grammar) => grammar.over_bytes.ok_or_else(|| {
                 let message =
@@ -303,12 +333,20 @@ impl GrammarSource {
     /// The source as its front end reads it, for `maskwright debug` and experiments.
     #[doc(hidden)]
     pub fn parse(&self, options: &CompileOptions) -> Result<Parsed, Error> {
-        Ok(self.read(&options.fuel(Limits::default().compile_fuel))?.0)
+        Ok(self.read(None, &options.fuel(Limits::default().compile_fuel))?.0)
     }
 
     /// Reads the source, and the files that it refers to. Returned with it is the same source with all that was read, which
-    /// reads no file.
-    pub(crate) fn read(&self, fuel: &Fuel) -> Result<(Parsed, GrammarSource), Error> {
+    /// reads no file. The names of special tokens are those of `vocabulary`.
+    pub(crate) fn read(
+        &self,
+        vocabulary: Option<&Vocabulary>,
+        fuel: &Fuel,
+    ) -> Result<(Parsed, GrammarSource), Error> {
+        let special = match vocabulary.filter(|_| self.has_special_tokens) {
+            Some(vocabulary) => SpecialNames::new(vocabulary.names().map(|(_, name)| name)),
+            None => SpecialNames::default(),
+        };
         let (mut documents, mut imports) = (SchemaDocuments::default(), Imports::new());
         let file = self.file.as_deref();
         let over_bytes = |grammar| Parsed::OverBytes(Box::new(grammar), None);
@@ -320,7 +358,7 @@ impl GrammarSource {
             }
             Notation::Gbnf(text) => {
                 let name = file.map_or(NAMELESS.into(), Path::to_string_lossy);
-                let grammar = maskwright_syntax::parse_gbnf(text, &name, fuel);
+                let grammar = maskwright_syntax::parse_gbnf_with_names(text, &name, &special, fuel);
                 over_bytes(grammar.map_err(|error| Error::from(error).in_file(file))?)
             }
             // There is no text with a place.
@@ -341,27 +379,34 @@ impl GrammarSource {
             }
             Notation::Lark { text, options } => {
                 let grammar;
-                (grammar, imports) = lark::parse(text, file, options, self.imports.as_deref(), fuel)?;
+                (grammar, imports) =
+                    lark::parse(text, file, options, self.imports.as_deref(), &special, fuel)?;
                 Parsed::Lark(Box::new(grammar))
             }
             Notation::Builtin(name) => Parsed::Lark(Box::new(lark::parse_builtin(name, fuel)?)),
             Notation::StructuralTag { text, config } => {
                 let name = file.map_or("structural tag".into(), Path::to_string_lossy);
-                let compiled = maskwright_tags::compile_str(text, &name, config, fuel);
+                let compiled = maskwright_tags::compile_str(text, &name, config, &special, fuel);
                 let compiled = compiled.map_err(|error| Error::from(error).in_file(file))?;
                 Parsed::OverBytes(Box::new(compiled.grammar), Some(compiled.report))
             }
             Notation::Built(grammar) => over_bytes((**grammar).clone()),
         };
         let (notation, file) = (self.notation.clone(), self.file.clone());
-        Ok((parsed, GrammarSource { notation, file, documents, imports: Some(Arc::new(imports)) }))
+        let has_special_tokens = self.has_special_tokens;
+        let imports = Some(Arc::new(imports));
+        Ok((parsed, GrammarSource { notation, file, documents, imports, has_special_tokens }))
     }
 
     /// Grammars over bytes of languages near that of this source, in which infilling finds texts faster or finds plainer ones.
     ///
     /// A JSON Schema is also read without white space, whose texts are what people want, and with any and numbers in any spelling, of which a chart is smaller than with a
     /// limited amount. The rules of a contextual lexer are also read with any split of the text into terminals, which has all its texts.
-    pub(crate) fn near(&self, fuel: &Fuel) -> Result<Vec<(Grammar, Relation)>, Error> {
+    pub(crate) fn near(
+        &self,
+        vocabulary: &Vocabulary,
+        fuel: &Fuel,
+    ) -> Result<Vec<(Grammar, Relation)>, Error> {
         let spaced = |text: &str, config: &SchemaConfig, whitespace| {
             let mut config = *config;
             config.whitespace = whitespace;
@@ -390,7 +435,7 @@ impl GrammarSource {
         };
         let mut near = Vec::new();
         for (notation, relation) in notations {
-            match (GrammarSource { notation, ..self.clone() }).grammar_within(fuel) {
+            match (GrammarSource { notation, ..self.clone() }).grammar_within(Some(vocabulary), fuel) {
                 Ok(grammar) => near.push((grammar, relation)),
                 Err(error) if error.is_cancelled() => return Err(error),
                 // Patterns that look around them have no such form.
@@ -418,6 +463,8 @@ impl GrammarSource {
     /// What in the source probably means something else than its author thinks, for the tokens of `vocabulary`.
     pub(crate) fn warnings(&self, vocabulary: &Vocabulary) -> Vec<GrammarWarning> {
         match &self.notation {
+            // Their strings are read with the tokens.
+            _ if self.has_special_tokens => Vec::new(),
             Notation::Gbnf(text) => spelled(gbnf_literals(text), text, None, vocabulary),
             Notation::Lark { text, .. } => {
                 let mut warnings = spelled(lark_strings(text), text, None, vocabulary);
@@ -463,6 +510,7 @@ impl GrammarSource {
             file: self.file.clone(),
             documents: self.documents.known().clone(),
             imports: self.imports.as_deref().cloned().unwrap_or_default(),
+            has_special_tokens: self.has_special_tokens,
         };
         saved::write(&MAGIC, &saved).ok_or_else(|| {
             let message = "a grammar that was built by hand cannot be saved: it has no text";
@@ -477,8 +525,9 @@ impl GrammarSource {
     pub(crate) fn deserialize(bytes: &[u8]) -> Result<GrammarSource, Error> {
         let refused = |refused: Refused| Error::message(ErrorKind::Grammar, refused.reason("saved grammars"));
         let saved: SavedSource = saved::read(&MAGIC, bytes).map_err(refused)?;
-        let SavedSource { notation, file, documents, imports } = saved;
-        Ok(GrammarSource { notation, file, documents: documents.into(), imports: Some(Arc::new(imports)) })
+        let SavedSource { notation, file, documents, imports, has_special_tokens } = saved;
+        let (documents, imports) = (documents.into(), Some(Arc::new(imports)));
+        Ok(GrammarSource { notation, file, documents, imports, has_special_tokens })
     }
 
     /// Whether the rules were written by a person, and may be regular where a terminal would be faster.
@@ -489,7 +538,13 @@ impl GrammarSource {
 
 impl From<Notation> for GrammarSource {
     fn from(notation: Notation) -> GrammarSource {
-        GrammarSource { notation, file: None, documents: SchemaDocuments::default(), imports: None }
+        GrammarSource {
+            notation,
+            file: None,
+            documents: SchemaDocuments::default(),
+            imports: None,
+            has_special_tokens: false,
+        }
     }
 }
 

@@ -13,7 +13,7 @@ pub mod regex;
 
 pub use choice::choice;
 pub use error::SyntaxError;
-pub use gbnf::{gbnf_literals, parse_gbnf};
+pub use gbnf::{gbnf_literals, parse_gbnf, parse_gbnf_with_names};
 pub use maskwright_error::nearest_name;
 
 /// How deeply groups may nest in any source; parsers recurse on nesting.

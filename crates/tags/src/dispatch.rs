@@ -1,11 +1,14 @@
 //! Free text and what triggers in it begin: `triggered_tags`, `dispatch`, and the same over tokens.
+//!
+//! A trigger may be spelled with special tokens. Free text has none, so it ends at the first of them. The text before that token
+//! holds no trigger and no excluded string ([`Spelled`]).
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Debug;
 use std::hash::Hash;
 
-use maskwright_automata::Regex;
-use maskwright_grammar::{ExprId, Item};
+use maskwright_automata::{ByteSet, Regex};
+use maskwright_grammar::{ExprId, Item, TokenSet};
 
 use crate::TagError;
 use crate::format::{Begin, Dispatch, Format, How, Tag, Token, TokenDispatch, TokenTriggered, Triggered};
@@ -14,6 +17,33 @@ use crate::needles::{Plan, Trigger, check_length, plan};
 
 /// What may come after a trigger; by trigger.
 type Calls = Vec<Item>;
+
+/// Begins of tags in which a token stands before their trigger is over.
+struct Spelled<'a> {
+    /// The text before the token, a proper prefix of a trigger.
+    text: &'a str,
+    /// Longer texts before the same token, where both are whole triggers with it: the longer trigger counts.
+    longer: Vec<&'a str>,
+    /// The token.
+    token: TokenSet,
+    /// What may come after the token.
+    rest: Item,
+}
+
+impl Spelled<'_> {
+    /// The free text before the token, where `free` has no trigger in it.
+    fn after(&self, free: &Regex) -> Regex {
+        let any = Regex::bytes(ByteSet::FULL).star();
+        let ending = |words: &[&str]| {
+            Regex::concat([any.clone(), Regex::words(words.iter().map(|word| word.as_bytes()))])
+        };
+        let mut after = free.clone();
+        if !self.text.is_empty() {
+            after = Regex::intersection([after, ending(&[self.text])]);
+        }
+        if self.longer.is_empty() { after } else { after.difference(&ending(&self.longer)) }
+    }
+}
 
 impl Lowering<'_> {
     pub(crate) fn triggered(
@@ -31,6 +61,7 @@ impl Lowering<'_> {
         self.check_needles(&format.at, &excludes)?;
         let plan = plan(&triggers, &excludes, self.fuel)?;
         let mut calls: Vec<Vec<Item>> = vec![Vec::new(); triggers.len()];
+        let mut begins = Vec::new();
         for tag in &triggered.tags {
             let begin = match &tag.begin {
                 Begin::Text(text) => *text,
@@ -42,15 +73,17 @@ impl Lowering<'_> {
             };
             self.spend(&tag.begin_at, (begin.len() + triggers.len()) as u64)?;
             let trigger = only_trigger(tag, begin, &triggers)?;
-            let rest = self.literal(&tag.begin_at, &begin[triggers[trigger].0.len()..])?;
+            let rest = self.string(&tag.begin_at, &begin[triggers[trigger].0.len()..])?;
             let call = self.rest_of_tag(tag, Item::epsilon())?;
-            calls[trigger].push(self.seq([rest, call]));
+            calls[trigger].push(self.seq([rest, call.clone()]));
+            begins.push((trigger, begin, tag.begin_at.as_str(), call));
         }
         let calls = self.calls(&triggers, calls)?;
+        let spelled = self.spelled(&triggers, &plan, begins)?;
         let How { at_least_one, stop_after_first } = triggered.how;
         let after = match at_least_one && stop_after_first {
             true => after,
-            false => self.after_free_text(plan, &triggers, &calls, !stop_after_first, after),
+            false => self.after_free_text(plan, &triggers, (&calls, &spelled), !stop_after_first, after),
         };
         if !at_least_one {
             return Ok(after);
@@ -59,7 +92,11 @@ impl Lowering<'_> {
             let trigger = Item::Regular(Regex::literal(text));
             self.seq([trigger, call])
         });
-        let first = first.collect();
+        let mut first: Vec<Item> = first.collect();
+        for Spelled { text, token, rest, .. } in spelled {
+            let begun = Item::Regular(Regex::concat([Regex::literal(text), token.regex()]));
+            first.push(self.seq([begun, rest]));
+        }
         let first = self.alt(first);
         Ok(self.seq([first, after]))
     }
@@ -80,7 +117,54 @@ impl Lowering<'_> {
         let excludes = &dispatch.excludes;
         self.check_needles(&format.at, excludes)?;
         let plan = plan(&triggers, excludes, self.fuel)?;
-        Ok(self.after_free_text(plan, &triggers, &calls, dispatch.is_loop, after))
+        let begins = triggers.iter().zip(&calls).enumerate();
+        let begins = begins.map(|(trigger, (&(text, at), call))| (trigger, text, at, call.clone())).collect();
+        let spelled = self.spelled(&triggers, &plan, begins)?;
+        Ok(self.after_free_text(plan, &triggers, (&calls, &spelled), dispatch.is_loop, after))
+    }
+
+    /// The ways to begin in which a special token stands before the trigger is over. A begin is the number of its trigger, its
+    /// text and JSON pointer, and what comes after it.
+    fn spelled<'a>(
+        &mut self,
+        triggers: &[Trigger<'_>],
+        plan: &Plan<'_>,
+        begins: Vec<(usize, &'a str, &str, Item)>,
+    ) -> Result<Vec<Spelled<'a>>, TagError> {
+        if self.special.is_empty() {
+            return Ok(Vec::new());
+        }
+        let reached: HashSet<usize> =
+            plan.groups.iter().flat_map(|group| group.triggers.iter().copied()).collect();
+        let mut rests: BTreeMap<(&'a str, &'a str), Vec<Item>> = BTreeMap::new();
+        for (trigger, begin, at, call) in begins.into_iter().filter(|(trigger, ..)| reached.contains(trigger))
+        {
+            let found = self.special.found_in(begin);
+            for token in found.into_iter().filter(|token| token.start < triggers[trigger].0.len()) {
+                let rest = self.string(at, &begin[token.end..])?;
+                let rest = self.seq([rest, call.clone()]);
+                rests.entry((&begin[..token.start], &begin[token])).or_default().push(rest);
+            }
+        }
+        let is_trigger = |(text, name): (&str, &str)| {
+            let found = triggers
+                .iter()
+                .enumerate()
+                .find(|(_, (trigger, _))| trigger.strip_prefix(text).is_some_and(|rest| rest == name));
+            found.is_some_and(|(trigger, _)| reached.contains(&trigger))
+        };
+        let whole: Vec<(&'a str, &'a str)> = rests.keys().copied().filter(|&key| is_trigger(key)).collect();
+        let spelled = rests.into_iter().map(|((text, name), rests)| {
+            let longer = whole.iter().filter(|(longer, same)| {
+                whole.contains(&(text, name))
+                    && *same == name
+                    && longer.len() > text.len()
+                    && longer.ends_with(text)
+            });
+            let longer = longer.map(|&(longer, _)| longer).collect();
+            Spelled { text, longer, token: TokenSet::spelled(name), rest: self.alt(rests) }
+        });
+        Ok(spelled.collect())
     }
 
     /// Refuses a trigger that is there twice.
@@ -109,12 +193,16 @@ impl Lowering<'_> {
         &mut self,
         plan: Plan<'_>,
         triggers: &[Trigger<'_>],
-        calls: &[Item],
+        (calls, spelled): (&[Item], &[Spelled<'_>]),
         is_loop: bool,
         after: Item,
     ) -> Item {
         self.looping("text", is_loop, after, |lowering, after, again| {
-            let mut ways = vec![lowering.seq([Item::Regular(plan.free), after])];
+            let mut ways = vec![lowering.seq([Item::Regular(plan.free.clone()), after])];
+            for begun in spelled {
+                let head = Regex::concat([begun.after(&plan.free), begun.token.regex()]);
+                ways.push(lowering.seq([Item::Regular(head), begun.rest.clone(), again.clone()]));
+            }
             for group in plan.groups {
                 let begun = group.triggers.iter().map(|&trigger| {
                     let rest = Regex::literal(&triggers[trigger].0[group.prefix.len()..]);
@@ -226,7 +314,7 @@ impl Lowering<'_> {
     ) -> Result<Item, TagError> {
         self.spend(&format.at, 1 + (triggers.len() + excludes.len()) as u64)?;
         let others = triggers.iter().map(|(token, _)| *token).chain(excludes.iter().copied());
-        let others = Item::Regular(ends.all_but(others).regex().star());
+        let others = Item::Regular(ends.all_but(others, self.special).regex().star());
         Ok(self.looping("tokens", is_loop, after, |lowering, after, again| {
             let last = lowering.seq([others.clone(), after]);
             vec![last, lowering.seq([others, begun.clone(), again])]

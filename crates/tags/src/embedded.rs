@@ -2,7 +2,7 @@
 
 use maskwright_grammar::{Expr, Grammar, Item, Mark};
 use maskwright_json_schema::{PropertyOrder, Status, Whitespace, compile};
-use maskwright_syntax::parse_gbnf;
+use maskwright_syntax::parse_gbnf_with_names;
 use maskwright_syntax::regex::{self, Dialect};
 
 use crate::TagError;
@@ -10,7 +10,11 @@ use crate::format::Schema;
 use crate::lower::Lowering;
 
 /// Why what a session would have to remember is not enforced.
-const UNWATCHED: &str = "inside of a larger text no rules enforce it";
+const UNWATCHED: &str = "sessions watch a schema only where no other text of the tag can stand in its place";
+
+/// The same of the keys of objects.
+const REPEATED_KEYS: &str = "a key that the schema does not name may occur twice: sessions watch a schema only where no other text of the tag can \
+     stand in its place";
 
 /// Why strings are not kept out of the values of a schema.
 const UNEXCLUDED: &str = "strings cannot be kept out of the names and values of a schema";
@@ -24,7 +28,7 @@ impl Lowering<'_> {
 
     /// The texts of a grammar in xgrammar's notation.
     pub(crate) fn grammar(&mut self, at: &str, text: &str) -> Result<Item, TagError> {
-        let grammar = parse_gbnf(text, "grammar", self.fuel)
+        let grammar = parse_gbnf_with_names(text, "grammar", self.special, self.fuel)
             .map_err(|error| TagError::syntax(format!("{at}/grammar"), error))?;
         self.embed(at, &grammar)
     }
@@ -54,16 +58,27 @@ impl Lowering<'_> {
         }
         let compiled = compile(&schema.schema, &config, self.fuel);
         let compiled = compiled.map_err(|error| TagError::schema(at, error))?;
-        // Keys that no schema names may occur twice then, as everyone is told (`crate`).
-        let must_differ = compiled.grammar.watched().is_some_and(|watched| watched.has(Mark::Opens));
-        if must_differ && self.config.strict {
+        let has = |mark| compiled.grammar.watched().is_some_and(|watched| watched.has(mark));
+        if self.anchored.contains(at) {
+            if let Some(watch) = compiled.watch {
+                self.watch = Some(self.watch.unwrap_or_default().and(watch));
+            }
+            self.report.embed(at, compiled.report, None);
+            return self.embed(at, &compiled.grammar);
+        }
+        if has(Mark::Opens) && self.config.strict {
             let entry = compiled.report.entries().find(|entry| *entry.status == Status::EnforcedBySession);
             let pointer = entry.map_or(String::new(), |entry| entry.pointer);
             return Err(TagError::unsupported(format!("{at}{pointer}"), "uniqueItems", UNWATCHED).with_hint(
-                "leave it out, give the items a finite list of values, or generate the JSON on its own",
+                "let the schema stand after a string that free text around it cannot hold, as in a `tag` with a `begin` and an \
+                 `end`; leave the keyword out, or give the items a finite list of values",
             ));
         }
-        self.report.embed(at, compiled.report, UNWATCHED);
+        self.report.embed(at, compiled.report, Some(UNWATCHED));
+        if has(Mark::Holds) {
+            let status = Status::NotEnforced { reason: REPEATED_KEYS.into() };
+            self.report.add(at, "additionalProperties", status);
+        }
         self.embed(at, &compiled.grammar.without_watch())
     }
 
@@ -72,7 +87,11 @@ impl Lowering<'_> {
             return Ok(Item::Regular(grammar.terminals()[only.index()].clone()));
         }
         let start = self.builder.embed(grammar, self.fuel, |builder, terminal| {
-            builder.terminal(grammar.terminals()[terminal.index()].clone())
+            let regex = grammar.terminals()[terminal.index()].clone();
+            match grammar.watched().and_then(|watched| watched.mark(terminal)) {
+                Some(mark) => builder.marked_terminal(regex, mark),
+                None => builder.terminal(regex),
+            }
         });
         start.map(Item::Expr).map_err(|error| TagError::fuel(at, error))
     }

@@ -15,11 +15,11 @@ use maskwright_syntax::{SyntaxError, nearest_name};
 /// use maskwright_automata::Fuel;
 /// use maskwright_tags::compile_str;
 /// let tag = r#"{"type": "structural_tag", "format": {"type": "const_sting", "value": "yes"}}"#;
-/// let error = compile_str(tag, "tag", &Default::default(), &Fuel::unlimited()).unwrap_err();
+/// let error = compile_str(tag, "tag", &Default::default(), &Default::default(), &Fuel::unlimited()).unwrap_err();
 /// assert_eq!(error.pointer(), "/format/type");
 /// assert_eq!(error.hint(), Some("did you mean `const_string`?"));
 /// let tag = r#"{"format": {"type": "grammar", "grammar": "root ::= word"}}"#;
-/// let error = compile_str(tag, "tag", &Default::default(), &Fuel::unlimited()).unwrap_err();
+/// let error = compile_str(tag, "tag", &Default::default(), &Default::default(), &Fuel::unlimited()).unwrap_err();
 /// assert_eq!((error.pointer(), error.line(), error.column()), ("/format/grammar", Some(1), Some(10)));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,9 @@
 //! texts here, with these differences:
 //!
 //! * Nothing is ignored. An unknown field, and what cannot be enforced, is an error, or with `strict: false` an entry of the
-//!   report: `uniqueItems` in a schema where rules cannot express it. Only keys that a schema does not name may occur
-//!   twice, and count twice for `minProperties`.
+//!   report. Sessions watch `uniqueItems`, and that no key occurs twice, in schemas that all readings of a text have at the same place
+//!   (`anchors`): after the `begin` of a tag, for example. Elsewhere `uniqueItems` is not enforced where rules cannot express it, and
+//!   keys that a schema does not name may occur twice (and count twice for `minProperties`), which the report says.
 //! * `max_tokens` of `any_text` counts the tokens that begin in the text, as xgrammar does; but a character that the last
 //!   of them has begun is completed ([`at_most_tokens`](maskwright_grammar::at_most_tokens)).
 //! * A trigger that has another trigger or an excluded string in it is an error: it is ambiguous, or never reached.
@@ -20,10 +21,14 @@
 //!
 //! document → envelope → `Format` (typed, with JSON pointers) → [`Grammar`].
 //!
+//! Strings of a tag and of the grammars in it are text. With the [`SpecialNames`] of a vocabulary they are also read with the tokens
+//! of these names, as xgrammar reads them and servers mean them. Schemas, patterns and free text stay text.
+//!
 //! Free text is exact, see `needles`. Tokens are named in the grammar and looked up by the engine
 //! ([`TokenSet`]). Compilation is linear in the document for usual tags; everything else that
 //! can grow is paid for in [`Fuel`] and limited.
 
+mod anchors;
 mod dispatch;
 mod embedded;
 mod envelope;
@@ -34,13 +39,16 @@ mod lower;
 mod needles;
 mod read;
 
+use std::collections::HashSet;
+
 use maskwright_automata::Fuel;
-use maskwright_grammar::{Grammar, TokenSet};
+use maskwright_grammar::{Grammar, SpecialNames, TokenSet};
 use maskwright_json_schema::{Report, SchemaConfig, parse_json};
 use serde_json::Value;
 
 pub use error::TagError;
 
+use crate::anchors::anchored;
 use crate::read::Reader;
 
 /// A structural tag as a grammar, and what of it is enforced.
@@ -52,7 +60,7 @@ use crate::read::Reader;
 ///     {"type": "tag", "begin": "<think>", "content": {"type": "any_text"}, "end": "</think>"},
 ///     {"type": "json_schema", "json_schema": {"type": "integer"}}
 /// ]}}"#;
-/// let compiled = compile_str(tag, "tag", &Default::default(), &Fuel::unlimited()).unwrap();
+/// let compiled = compile_str(tag, "tag", &Default::default(), &Default::default(), &Fuel::unlimited()).unwrap();
 /// assert!(compiled.report.is_complete());
 /// assert!(compiled.grammar.rules().len() > 0);
 /// ```
@@ -66,14 +74,23 @@ pub struct CompiledTag {
 }
 
 /// Compiles a structural tag. `config` is for the JSON Schemas in it, as far as their formats do not say otherwise, and says
-/// whether something may be left unenforced. Linear in the document for usual tags; all work is paid for in `fuel`.
+/// whether something may be left unenforced. Strings are also read with the tokens of the names in `special`; without names they are
+/// text alone. Linear in the document for usual tags; all work is paid for in `fuel`.
 ///
 /// # Errors
 /// If the tag or a schema, pattern or grammar in it is wrong, something in it is not enforced (and `config` is strict), a
 /// limit is reached, or the work is cancelled; with the JSON pointer of the place.
-pub fn compile(tag: &Value, config: &SchemaConfig, fuel: &Fuel) -> Result<CompiledTag, TagError> {
-    let format = envelope::read(tag, &mut Reader::new(fuel))?;
-    let (grammar, report) = lower::lower(&format, config, fuel)?;
+pub fn compile(
+    tag: &Value,
+    config: &SchemaConfig,
+    special: &SpecialNames,
+    fuel: &Fuel,
+) -> Result<CompiledTag, TagError> {
+    let mut reader = Reader::new(fuel);
+    let format = envelope::read(tag, &mut reader)?;
+    // Where terminals have a limit on tokens, masks do not look at a watch as well.
+    let anchored = if reader.has_token_limits { HashSet::new() } else { anchored(&format, special) };
+    let (grammar, report) = lower::lower(&format, config, special, anchored, fuel)?;
     Ok(CompiledTag { grammar, report })
 }
 
@@ -105,7 +122,8 @@ pub fn compile_str(
     tag: &str,
     name: &str,
     config: &SchemaConfig,
+    special: &SpecialNames,
     fuel: &Fuel,
 ) -> Result<CompiledTag, TagError> {
-    compile(&parse_json(tag, name).map_err(TagError::not_json)?, config, fuel)
+    compile(&parse_json(tag, name).map_err(TagError::not_json)?, config, special, fuel)
 }

@@ -4,18 +4,25 @@
 //! terminal. For the same reason what comes after a format is handed down to it (`after`): the end of a tag becomes part
 //! of the free text's terminal, which then ends in few places instead of everywhere.
 //!
+//! Strings of a tag are read as text and, where they hold names of special tokens, with these tokens ([`Lowering::string`]).
+//! Strings that free text does not have are text alone: special tokens are not read in free text.
+//!
 //! Free text with triggers is a rule: free text and then `after`; or free text, a trigger, what comes after the trigger,
 //! and the rule again. So lists of calls of any length take no stack.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use maskwright_automata::{Fuel, Regex};
-use maskwright_grammar::{Grammar, GrammarBuilder, Item, TokenSet, at_most_tokens};
-use maskwright_json_schema::{Report, SchemaConfig};
+use maskwright_grammar::{Grammar, GrammarBuilder, Item, SpecialNames, TokenSet, at_most_tokens};
+use maskwright_json_schema::{Distinct, Report, SchemaConfig};
 
 use crate::TagError;
 use crate::format::{AnyText, Begin, End, Format, How, Kind, Separated, Tag, Token};
 use crate::needles::{check_length, free_text};
 
-/// The grammar of `format`, and what of it is enforced.
+/// The grammar of `format`, and what of it is enforced. Strings are also read with the tokens of the names in `special`, and sessions
+/// watch the schemas at the JSON pointers `anchored`.
 ///
 /// # Errors
 /// If a schema, pattern or grammar in it is wrong, triggers are ambiguous, something cannot be enforced and `config` is
@@ -23,14 +30,20 @@ use crate::needles::{check_length, free_text};
 pub(crate) fn lower(
     format: &Format<'_>,
     config: &SchemaConfig,
+    special: &SpecialNames,
+    anchored: HashSet<String>,
     fuel: &Fuel,
 ) -> Result<(Grammar, Report), TagError> {
     let builder = GrammarBuilder::new();
-    let mut lowering = Lowering { builder, config, report: Report::default(), fuel };
+    let report = Report::default();
+    let mut lowering = Lowering { builder, config, special, anchored, watch: None, report, fuel };
     let start = lowering.builder.declare("start");
     let text = lowering.format(format, Ends::None, Item::epsilon())?;
     let body = text.into_expr(&mut lowering.builder);
     lowering.builder.define(start, body);
+    if let Some(watch) = lowering.watch {
+        lowering.builder.set_watch(Arc::new(watch));
+    }
     let grammar = lowering.builder.finish(start).expect("every rule is defined where it is declared");
     Ok((grammar, lowering.report))
 }
@@ -38,6 +51,11 @@ pub(crate) fn lower(
 pub(crate) struct Lowering<'f> {
     pub(crate) builder: GrammarBuilder,
     pub(crate) config: &'f SchemaConfig,
+    pub(crate) special: &'f SpecialNames,
+    /// The JSON pointers of the schemas that sessions watch.
+    pub(crate) anchored: HashSet<String>,
+    /// The watch of these.
+    pub(crate) watch: Option<Distinct>,
     pub(crate) report: Report,
     pub(crate) fuel: &'f Fuel,
 }
@@ -67,11 +85,22 @@ impl<'e> Ends<'e> {
         excludes.iter().copied().chain(texts.iter().copied().filter(|text| !text.is_empty())).collect()
     }
 
-    /// Every token but `excludes` and the one that ends the tag.
-    pub(crate) fn all_but<'t>(self, excludes: impl IntoIterator<Item = Token<'t>>) -> TokenSet {
+    /// Every token but `excludes` and those that end the tag: a name in `special` may be one of its ends.
+    pub(crate) fn all_but<'t>(
+        self,
+        excludes: impl IntoIterator<Item = Token<'t>>,
+        special: &SpecialNames,
+    ) -> TokenSet {
         let sets = excludes.into_iter().map(Token::set);
-        let end = if let Ends::Token(token) = self { Some(token.set()) } else { None };
-        sets.chain(end).reduce(TokenSet::and).map_or_else(TokenSet::any, TokenSet::all_others)
+        let ends: Vec<TokenSet> = match self {
+            Ends::None => Vec::new(),
+            Ends::Token(token) => vec![token.set()],
+            Ends::Texts(texts) => {
+                let names = texts.iter().filter(|text| special.contains(text));
+                names.map(|name| TokenSet::named(*name)).collect()
+            }
+        };
+        sets.chain(ends).reduce(TokenSet::and).map_or_else(TokenSet::any, TokenSet::all_others)
     }
 }
 
@@ -105,7 +134,7 @@ impl Lowering<'_> {
             Kind::Dispatch(dispatch) => return self.dispatch(format, dispatch, ends, after),
             Kind::TokenTriggered(triggered) => return self.token_triggered(format, triggered, ends, after),
             Kind::TokenDispatch(dispatch) => return self.token_dispatch(format, dispatch, ends, after),
-            Kind::Text(text) => self.literal(&format.at, text)?,
+            Kind::Text(text) => self.string(&format.at, text)?,
             Kind::Pattern(pattern) => self.pattern(&format.at, pattern)?,
             Kind::Grammar(grammar) => self.grammar(&format.at, grammar)?,
             Kind::Schema(schema) => self.schema(schema)?,
@@ -122,16 +151,18 @@ impl Lowering<'_> {
             Kind::Separated(separated) => self.separated(&format.at, separated)?,
             Kind::Token(token) => Item::Expr(self.builder.tokens(&token.set())),
             Kind::Tokens { excludes, min, max } => {
-                let set = ends.all_but(excludes.iter().copied());
+                let set = ends.all_but(excludes.iter().copied(), self.special);
                 Item::Expr(self.builder.tokens(&set)).repeat(*min, *max, &mut self.builder)
             }
         };
         Ok(self.seq([text, after]))
     }
 
-    pub(crate) fn literal(&self, at: &str, text: &str) -> Result<Item, TagError> {
+    /// A string of the tag: its text, and its readings with special tokens.
+    pub(crate) fn string(&self, at: &str, text: &str) -> Result<Item, TagError> {
         self.spend(at, text.len() as u64)?;
-        Ok(Item::Regular(Regex::literal(text)))
+        let regex = self.special.regex(text);
+        regex.map(Item::Regular).map_err(|error| TagError::limit(at, error.to_string()))
     }
 
     /// Pays for strings that free text does not have, and checks them.
@@ -161,7 +192,7 @@ impl Lowering<'_> {
 
     fn tag(&mut self, tag: &Tag<'_>, after: Item) -> Result<Item, TagError> {
         let begin = match &tag.begin {
-            Begin::Text(text) => self.literal(&tag.begin_at, text)?,
+            Begin::Text(text) => self.string(&tag.begin_at, text)?,
             Begin::Token(token) => Item::Expr(self.builder.tokens(&token.set())),
         };
         let rest = self.rest_of_tag(tag, after)?;
@@ -179,8 +210,9 @@ impl Lowering<'_> {
                     return Err(TagError::malformed(&tag.end_at, message)
                         .with_hint("give a string that ends it, or `excludes` for the content"));
                 }
-                self.spend(&tag.end_at, texts.iter().map(|text| text.len() as u64).sum())?;
-                Item::Regular(Regex::words(texts.iter().map(|text| text.as_bytes())))
+                let texts = texts.iter().map(|text| self.string(&tag.end_at, text));
+                let texts = texts.collect::<Result<_, _>>()?;
+                self.alt(texts)
             }
         };
         let after = self.seq([end, after]);
@@ -195,7 +227,7 @@ impl Lowering<'_> {
         let some = match stop_after_first {
             true => one,
             false => {
-                let separator = self.literal(at, separated.separator)?;
+                let separator = self.string(at, separated.separator)?;
                 let more = self.seq([separator, one.clone()]).repeat(0, None, &mut self.builder);
                 self.seq([one, more])
             }

@@ -62,11 +62,13 @@ pub(crate) struct Reader<'a, 'f> {
     depth: usize,
     /// The tokens that were read, each with its JSON pointer.
     pub(crate) tokens: Vec<(Token<'a>, String)>,
+    /// Whether some free text has a limit on tokens.
+    pub(crate) has_token_limits: bool,
 }
 
 impl<'a, 'f> Reader<'a, 'f> {
     pub(crate) fn new(fuel: &'f Fuel) -> Reader<'a, 'f> {
-        Reader { fuel, depth: 0, tokens: Vec::new() }
+        Reader { fuel, depth: 0, tokens: Vec::new(), has_token_limits: false }
     }
 
     pub(crate) fn spend(&self, at: &str) -> Result<(), TagError> {
@@ -116,9 +118,11 @@ impl<'a, 'f> Reader<'a, 'f> {
             "any_text" => {
                 let known = ["type", "excludes", "max_tokens", "max_chars"];
                 let fields = Fields::new(value, at, "`any_text`", &known)?;
+                let max_tokens = fields.limit("max_tokens")?;
+                self.has_token_limits |= max_tokens.is_some();
                 Kind::AnyText(AnyText {
                     excludes: fields.texts("excludes")?,
-                    max_tokens: fields.limit("max_tokens")?,
+                    max_tokens,
                     max_chars: fields.limit("max_chars")?,
                 })
             }

@@ -8,6 +8,7 @@ mod support;
 use std::collections::BTreeMap;
 
 use maskwright_automata::Fuel;
+use maskwright_grammar::SpecialNames;
 use maskwright_json_schema::{SchemaConfig, Status, Whitespace};
 use maskwright_tags::{CompiledTag, TagError, compile_str};
 use serde_json::{Value, json};
@@ -31,7 +32,13 @@ fn every_case_is_as_told() {
         if case["whitespace"] == "any" {
             config.whitespace = Whitespace::Any;
         }
-        let compiled = compile_str(&document.to_string(), "tag", &config, &Fuel::new(1_000_000));
+        let compiled = compile_str(
+            &document.to_string(),
+            "tag",
+            &config,
+            &SpecialNames::default(),
+            &Fuel::new(1_000_000),
+        );
         let found = match (compiled, &case["error"]) {
             (Ok(compiled), Value::Null) => judge(&compiled, &case, &session),
             (Ok(_), _) => vec!["no error".to_owned()],
@@ -93,12 +100,16 @@ fn is_told(error: &TagError, told: &Value) -> bool {
 fn a_wrong_outcome_is_noticed() {
     let session = Session::new(&[]);
     let tag = r#"{"format": {"type": "const_string", "value": "a"}}"#;
-    let compiled = compile_str(tag, "tag", &SchemaConfig::default(), &Fuel::unlimited()).unwrap();
+    let compiled =
+        compile_str(tag, "tag", &SchemaConfig::default(), &SpecialNames::default(), &Fuel::unlimited())
+            .unwrap();
     for case in [json!({"yes": ["b"]}), json!({"no": ["a"]}), json!({"report": ["/format x"]})] {
         assert_eq!(judge(&compiled, &case, &session).len(), 1, "{case}");
     }
     assert_eq!(judge(&compiled, &json!({"yes": ["a"], "no": ["", "ab"], "report": []}), &session), [""; 0]);
-    let error = compile_str("{}", "tag", &SchemaConfig::default(), &Fuel::unlimited()).unwrap_err();
+    let error =
+        compile_str("{}", "tag", &SchemaConfig::default(), &SpecialNames::default(), &Fuel::unlimited())
+            .unwrap_err();
     assert!(is_told(&error, &json!({"pointer": "", "says": "`format`"})));
     for told in [
         json!({"pointer": "/format", "says": "`format`"}),

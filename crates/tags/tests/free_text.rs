@@ -8,6 +8,7 @@ mod support;
 use std::cell::Cell;
 
 use maskwright_automata::Fuel;
+use maskwright_grammar::SpecialNames;
 use maskwright_json_schema::SchemaConfig;
 use maskwright_tags::compile;
 use proptest::prelude::*;
@@ -77,7 +78,12 @@ fn free_text_is_what_searching_says() {
             true => json!({"type": "any_text", "excludes": excludes}),
             false => json!({"type": "dispatch", "rules": rules, "excludes": excludes, "loop": is_loop}),
         };
-        let compiled = compile(&json!({"format": format}), &SchemaConfig::default(), &Fuel::new(1_000_000));
+        let compiled = compile(
+            &json!({"format": format}),
+            &SchemaConfig::default(),
+            &SpecialNames::default(),
+            &Fuel::new(1_000_000),
+        );
         let is_ambiguous = triggers.iter().any(|trigger| {
             let inside = trigger.char_indices().flat_map(|(at, _)| {
                 triggers

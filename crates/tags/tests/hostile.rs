@@ -5,6 +5,7 @@
 mod support;
 
 use maskwright_automata::{CancelToken, Fuel};
+use maskwright_grammar::SpecialNames;
 use maskwright_json_schema::SchemaConfig;
 use maskwright_tags::{CompiledTag, TagError, compile, compile_str};
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use support::Session;
 const FUEL: u64 = 16_000_000;
 
 fn compiled(format: &Value) -> Result<CompiledTag, TagError> {
-    compile(&json!({"format": format}), &SchemaConfig::default(), &Fuel::new(FUEL))
+    compile(&json!({"format": format}), &SchemaConfig::default(), &SpecialNames::default(), &Fuel::new(FUEL))
 }
 
 fn accepts(format: &Value, text: &str) -> bool {
@@ -34,7 +35,9 @@ fn deep_nesting_is_refused() {
     assert!(error.is_limit() && error.pointer().matches("/content").count() == 100, "{error}");
     let text = r#"{"type":"star","content":"#.repeat(10_000) + "1" + &"}".repeat(10_000);
     let text = format!(r#"{{"format":{text}}}"#);
-    let error = compile_str(&text, "tag", &SchemaConfig::default(), &Fuel::new(FUEL)).unwrap_err();
+    let error =
+        compile_str(&text, "tag", &SchemaConfig::default(), &SpecialNames::default(), &Fuel::new(FUEL))
+            .unwrap_err();
     assert!(error.is_syntax() && error.to_string().contains("recursion limit exceeded at line 1"), "{error}");
 }
 
@@ -117,10 +120,11 @@ fn work_is_limited_and_can_be_cancelled() {
     let schema = json!({"type": "json_schema", "json_schema": {"type": "object", "properties": {"a": {"type": "string"}}}});
     let document = json!({"format": {"type": "sequence", "elements": vec![schema; 100]}});
     let config = SchemaConfig::default();
-    let error = compile(&document, &config, &Fuel::new(500)).unwrap_err();
+    let error = compile(&document, &config, &SpecialNames::default(), &Fuel::new(500)).unwrap_err();
     assert!(error.is_limit() && error.pointer().starts_with("/format/elements/"), "{error}");
     let token = CancelToken::new();
     token.cancel();
-    let error = compile(&document, &config, &Fuel::unlimited().with_cancel(token)).unwrap_err();
+    let error = compile(&document, &config, &SpecialNames::default(), &Fuel::unlimited().with_cancel(token))
+        .unwrap_err();
     assert!(error.is_cancelled(), "{error}");
 }

@@ -111,6 +111,7 @@ class _Options(TypedDict, total=False):
     lexer: Literal["contextual", "basic", "dynamic_complete"]
     indentation: Literal["python"] | _IndentationNames | _Indenter | None
     import_paths: Sequence[str | PathLike[str]]
+    special_tokens_in_text: bool
 
 # A type, as `schema_from` takes it. `Literal[...]` is a `_SpecialForm` for mypy and a `type` for pyright.
 _Type: TypeAlias = type[Any] | UnionType | _SpecialForm | Callable[..., Any] | _TypeAdapter | None
@@ -414,6 +415,7 @@ class Compiler:
         max_whitespace: int | None = None,
         numbers: Literal["plain", "any"] = "plain",
         strict: bool = True,
+        special_tokens_in_text: bool = False,
         cancel: CancelToken | None = None,
     ) -> CompiledGrammar:
         """Compiles a structural tag, in the JSON of xgrammar: free text, reasoning between tags, calls of tools with arguments
@@ -422,10 +424,13 @@ class Compiler:
         * `tag`: JSON text, the path of a file as `os.PathLike`, a dict, or a model with `model_dump_json`, such as
           xgrammar's own `StructuralTag`. The old forms, with `structures` or `tags` and `triggers`, are read too.
         * `property_order`, `whitespace`, `max_whitespace` and `numbers`: as for `compile_json_schema`, for the schemas in it. A format
-          may say otherwise with `any_order` and `max_whitespace_cnt`. Around a schema's text there is no white space. Keys
-          that a schema does not name may occur twice.
-        * `strict`: if true, what cannot be enforced raises: `uniqueItems` of items without a finite list of values, and some
-          keywords. If false, `report` names it.
+          may say otherwise with `any_order` and `max_whitespace_cnt`. Around a schema's text there is no white space.
+        * `strict`: if true, what cannot be enforced raises: some keywords, and `uniqueItems` in a schema that other text of the tag
+          could be mistaken for, if its items have no finite list of values. If false, `report` names it. In such a schema, keys
+          that it does not name may occur twice, which `report` says.
+        * `special_tokens_in_text`: if true, `begin`, `end`, triggers, separators, `const_string` and quoted strings of grammars
+          match the special tokens whose names are in them, as well as text. Servers write tags so. A token that ends texts is
+          only read as the end: a string at the end of the text that is its name, or ends with it, is complete with this token.
 
         Warns (SchemaWarning) as `compile_json_schema` does.
 
@@ -447,8 +452,17 @@ class Compiler:
 
         Raises GrammarError, with the place, if the pattern is wrong, matches nothing, or is not regular.
         """
-    def compile_gbnf(self, grammar: str | PathLike[str], *, cancel: CancelToken | None = None) -> CompiledGrammar:
+    def compile_gbnf(
+        self,
+        grammar: str | PathLike[str],
+        *,
+        special_tokens_in_text: bool = False,
+        cancel: CancelToken | None = None,
+    ) -> CompiledGrammar:
         """Compiles a grammar in GBNF, llama.cpp's notation: its text, or a file as `os.PathLike`. The start rule is `root`.
+
+        `special_tokens_in_text`: if true, quoted strings match the special tokens whose names are in them, as well as text. A
+        token that ends texts is only read as the end, where its name ends the text.
 
         Raises GrammarError, with the place, if the grammar is wrong or no text fits it.
         """
@@ -473,6 +487,7 @@ class Compiler:
         whitespace: Literal["flexible", "compact", "any"] = "flexible",
         max_whitespace: int | None = None,
         numbers: Literal["plain", "any"] = "plain",
+        special_tokens_in_text: bool = False,
         cancel: CancelToken | None = None,
     ) -> CompiledGrammar:
         """Compiles a grammar in Lark's language: its text, or a file as `os.PathLike`, beside which relative imports are
@@ -490,6 +505,9 @@ class Compiler:
         * `property_order`, `whitespace`, `max_whitespace` and `numbers`: as for `compile_json_schema`, for the schemas in the grammar.
           Under "dynamic_complete", `%json {...}` in a rule stands for the texts of that JSON Schema, and `%json "call.json"`
           for those of the schema in that file, which is looked for in `import_paths`.
+        * `special_tokens_in_text`: if true, strings in rules match the special tokens whose names are in them, as well as text; a
+          terminal that is one string does too. A token that ends texts is only read as the end. With a lexer, its name must be a
+          string of its own for that, and indentation off.
 
         Raises GrammarError, with line, column and a hint, if the grammar is wrong or no text fits it.
         """

@@ -283,7 +283,7 @@ impl Machine {
             match watched.mark(terminal) {
                 Some(Mark::Begins) => return regex.rests_but(KEPT_BITS, is_token, &apart),
                 Some(Mark::Opens | Mark::Parts | Mark::Separates) => return None,
-                None | Some(Mark::Names) => {}
+                None | Some(Mark::Names | Mark::Holds) => {}
             }
         }
         match regex.rests(is_token) {

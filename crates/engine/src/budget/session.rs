@@ -137,7 +137,7 @@ impl Matcher {
     }
 
     /// A completion of the text of as many tokens as [`tokens_to_finish`](Matcher::tokens_to_finish) says, or of fewer if
-    /// that is an upper bound; an end-of-sequence token last (the least id; none if the vocabulary has none).
+    /// that is an upper bound; an end-of-sequence token last (the least id that may end this text; none if the vocabulary has none).
     ///
     /// # Errors
     /// As [`tokens_to_finish`](Matcher::tokens_to_finish).
@@ -167,7 +167,7 @@ impl Matcher {
                 left -= 1;
             }
         }
-        tokens.extend(vocabulary.eos_token_ids().first().map(|&id| TokenId(id)));
+        tokens.extend(matcher.end_tokens(matcher.state.config)?.first().map(|&id| TokenId(id)));
         Ok(tokens)
     }
 }

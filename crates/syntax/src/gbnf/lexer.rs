@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use maskwright_automata::Regex;
-use maskwright_grammar::TokenSet;
+use maskwright_grammar::{SpecialNames, TokenSet};
 
 use crate::error::Fault;
 
@@ -54,13 +54,15 @@ impl Token<'_> {
 #[derive(Clone)]
 pub(super) struct Lexer<'a> {
     source: &'a str,
+    /// The names of special tokens that literals are also read with.
+    special: &'a SpecialNames,
     at: usize,
     ahead: Option<(Token<'a>, Range<usize>)>,
 }
 
 impl<'a> Lexer<'a> {
-    pub(super) fn new(source: &'a str) -> Lexer<'a> {
-        Lexer { source, at: 0, ahead: None }
+    pub(super) fn new(source: &'a str, special: &'a SpecialNames) -> Lexer<'a> {
+        Lexer { source, special, at: 0, ahead: None }
     }
 
     /// The next token, which stays the next.
@@ -209,7 +211,10 @@ impl<'a> Lexer<'a> {
         let mut text = String::new();
         loop {
             match self.char(start, false, "unclosed literal, `\"` is missing")? {
-                Char::Bare('"') => return Ok(Regex::literal(text)),
+                Char::Bare('"') => {
+                    let regex = self.special.regex(&text);
+                    return regex.map_err(|error| Fault::limit(start..self.at, error.to_string()));
+                }
                 Char::Bare(char) | Char::Escaped(char) => text.push(char),
             }
         }

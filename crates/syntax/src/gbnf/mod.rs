@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{Grammar, GrammarBuilder, Item, RuleId};
+use maskwright_grammar::{Grammar, GrammarBuilder, Item, RuleId, SpecialNames};
 
 use self::lexer::{Lexer, Token};
 use crate::error::Fault;
@@ -45,21 +45,44 @@ const MAX_REPEATS: usize = 8;
 /// assert_eq!(grammar.name(grammar.start()), "root");
 /// ```
 pub fn parse_gbnf(source: &str, source_name: &str, fuel: &Fuel) -> Result<Grammar, SyntaxError> {
+    parse_gbnf_with_names(source, source_name, &SpecialNames::default(), fuel)
+}
+
+/// The same, with quoted strings that are also read with the tokens of the names in `special`.
+///
+/// # Errors
+/// As [`parse_gbnf`]; and if names overlap in a string in too many ways.
+///
+/// ```
+/// use maskwright_automata::Fuel;
+/// use maskwright_grammar::{SpecialNames, TokenSet};
+/// use maskwright_syntax::parse_gbnf_with_names;
+/// let names = SpecialNames::new(["<end_of_turn>"]);
+/// let source = "root ::= [a-z]+ \"<end_of_turn>\"";
+/// let grammar = parse_gbnf_with_names(source, "turn.gbnf", &names, &Fuel::unlimited()).unwrap();
+/// assert_eq!(grammar.token_sets(), [TokenSet::spelled("<end_of_turn>")]);
+/// ```
+pub fn parse_gbnf_with_names(
+    source: &str,
+    source_name: &str,
+    special: &SpecialNames,
+    fuel: &Fuel,
+) -> Result<Grammar, SyntaxError> {
     if source.len() > MAX_SOURCE {
         let message = format!("the grammar has {} bytes, more than the limit of {MAX_SOURCE}", source.len());
         return Err(Fault::limit(0..0, message).place("", source_name));
     }
-    parse(source, fuel).map_err(|fault| fault.place(source, source_name))
+    parse(source, special, fuel).map_err(|fault| fault.place(source, source_name))
 }
 
-fn parse(source: &str, fuel: &Fuel) -> Result<Grammar, Fault> {
+fn parse(source: &str, special: &SpecialNames, fuel: &Fuel) -> Result<Grammar, Fault> {
     let is_defined = |name: &str| {
         source.match_indices(name).any(|(at, _)| source[at + name.len()..].trim_start().starts_with("::="))
     };
     let mut parser = Parser {
         source,
         macros: MACROS.into_iter().filter(|(name, _)| !is_defined(name)).collect(),
-        lexer: Lexer::new(source),
+        lexer: Lexer::new(source, special),
         fuel,
         builder: GrammarBuilder::new(),
         names: HashMap::new(),
@@ -309,7 +332,8 @@ const MACROS: [(&str, &str); 5] = [
 /// assert_eq!(gbnf_literals(r#"root ::= "a\x62" [c]"#), [(9..16, "ab".to_owned())]);
 /// ```
 pub fn gbnf_literals(source: &str) -> Vec<(Range<usize>, String)> {
-    let mut lexer = Lexer::new(source);
+    let special = SpecialNames::default();
+    let mut lexer = Lexer::new(source, &special);
     let mut found = Vec::new();
     while let Ok((token, span)) = lexer.next() {
         match token {

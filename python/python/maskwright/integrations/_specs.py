@@ -102,7 +102,8 @@ class Grammars:
 
 
 def compile_spec(compiler: Compiler, spec: Spec, cancel: CancelToken | None = None) -> CompiledGrammar:
-    """Compiles a spec. Keywords that cannot be enforced are left to the report.
+    """Compiles a spec. Keywords that cannot be enforced are left to the report. Strings of grammars and structural tags may name
+    special tokens, as servers write them.
 
     Raises maskwright.Error, which says where the spec is wrong.
     """
@@ -119,10 +120,12 @@ def compile_spec(compiler: Compiler, spec: Spec, cancel: CancelToken | None = No
             raise GrammarError(f"the choices are {spec.text[:200]}, expected a JSON list of strings")
         return compiler.compile_choice(choices, cancel=cancel)
     if spec.kind == "structural_tag":
-        return compiler.compile_structural_tag(spec.text, whitespace=spec.whitespace, strict=False, cancel=cancel)
+        return compiler.compile_structural_tag(
+            spec.text, whitespace=spec.whitespace, strict=False, special_tokens_in_text=True, cancel=cancel
+        )
     if is_gbnf(spec.text):
-        return compiler.compile_gbnf(spec.text, cancel=cancel)
-    return compiler.compile_lark(spec.text, whitespace=spec.whitespace, cancel=cancel)
+        return compiler.compile_gbnf(spec.text, special_tokens_in_text=True, cancel=cancel)
+    return compiler.compile_lark(spec.text, whitespace=spec.whitespace, special_tokens_in_text=True, cancel=cancel)
 
 
 def is_gbnf(grammar: str) -> bool:

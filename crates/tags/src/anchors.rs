@@ -1,0 +1,398 @@
+//! Which schemas of a tag begin where every reading of the text agrees that they do.
+//!
+//! A session that watches a schema (no key twice, all items different) reads the schema's part of the text itself
+//! ([`Watch`](maskwright_grammar::Watch)). It can where all readings agree on where the schema begins: otherwise it would refuse a text
+//! that some other reading allows. Such a schema is *anchored*. All others are not watched, which is reported or refused.
+//!
+//! The analysis is one walk over the formats. It knows of each place whether all readings of the text are there
+//! ([`Known::Here`]), or all are once the string or token is read with which the next part begins ([`Known::Begun`]). Parts are told apart
+//! by these strings and tokens, of which none may begin another ([`Leads`]). Free text is told apart from what ends it and from its
+//! triggers, since it holds none of them. Whatever is not told apart so is unknown, which is safe. Linear in the document, but
+//! for what sorting takes.
+
+use std::collections::HashSet;
+
+use maskwright_grammar::SpecialNames;
+use maskwright_json_schema::Style;
+
+use crate::format::{Begin, End, Format, How, Kind, Schema, Tag, Token};
+
+/// What is known of the readings of a text at a place of a format.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Known {
+    /// Other readings may be elsewhere.
+    Nothing,
+    /// All are after the string or token with which the next part begins, once that is read.
+    Begun,
+    /// All are here.
+    Here,
+}
+
+/// With what a part of a text may begin.
+#[derive(Clone, Default, Debug)]
+struct Leads<'a> {
+    texts: Vec<&'a str>,
+    tokens: Vec<Token<'a>>,
+    /// Whether it may begin with something else, which nothing tells apart.
+    is_open: bool,
+    /// Whether it may be empty.
+    can_be_empty: bool,
+    /// Whether free text of the nearest tag has none of these strings, and `any_tokens` of it none of these tokens.
+    are_excluded: bool,
+}
+
+impl<'a> Leads<'a> {
+    /// The end of the text.
+    fn end() -> Leads<'a> {
+        Leads { are_excluded: true, ..Leads::default() }
+    }
+
+    fn open(can_be_empty: bool) -> Leads<'a> {
+        Leads { is_open: true, can_be_empty, ..Leads::default() }
+    }
+
+    fn text(text: &'a str) -> Leads<'a> {
+        match text {
+            "" => Leads { can_be_empty: true, ..Leads::default() },
+            _ => Leads { texts: vec![text], ..Leads::default() },
+        }
+    }
+
+    fn token(token: Token<'a>) -> Leads<'a> {
+        Leads { tokens: vec![token], ..Leads::default() }
+    }
+
+    /// Those of either part.
+    fn or(mut self, other: &Leads<'a>) -> Leads<'a> {
+        self.texts.extend_from_slice(&other.texts);
+        self.tokens.extend_from_slice(&other.tokens);
+        Leads {
+            is_open: self.is_open || other.is_open,
+            can_be_empty: self.can_be_empty || other.can_be_empty,
+            are_excluded: false,
+            ..self
+        }
+    }
+
+    /// Those of a part and, if that may be empty, of what comes after it.
+    fn then(self, after: &Leads<'a>) -> Leads<'a> {
+        match (self.can_be_empty, self.texts.is_empty() && self.tokens.is_empty() && !self.is_open) {
+            (false, _) => self,
+            (true, true) => after.clone(),
+            (true, false) => {
+                let can_be_empty = after.can_be_empty;
+                Leads { can_be_empty, ..self.or(after) }
+            }
+        }
+    }
+
+    /// Whether nothing at all can come.
+    fn is_end(&self) -> bool {
+        self.texts.is_empty() && self.tokens.is_empty() && !self.is_open
+    }
+
+    /// Whether what begins can be told by its lead: none is the beginning of another, or another one again.
+    fn are_distinct(&self) -> bool {
+        if self.is_open {
+            return false;
+        }
+        let is_name = |token: &Token<'_>| matches!(token, Token::Name(_));
+        let names = self.tokens.iter().filter(|token| is_name(token)).count();
+        if names > 0 && names < self.tokens.len()
+            || names == 0 && !self.tokens.is_empty() && !self.texts.is_empty()
+        {
+            // Whether a name is the token of an id is not known here.
+            return false;
+        }
+        let mut ids: Vec<u32> = Vec::new();
+        let mut texts = self.texts.clone();
+        for token in &self.tokens {
+            match token {
+                Token::Name(name) => texts.push(name),
+                Token::Id(id) => ids.push(*id),
+            }
+        }
+        ids.sort_unstable();
+        texts.sort_unstable();
+        // Between a string and one that it begins, only such strings are sorted in.
+        texts.windows(2).all(|pair| !pair[1].starts_with(pair[0]))
+            && ids.windows(2).all(|pair| pair[0] != pair[1])
+    }
+}
+
+/// The JSON pointers of the anchored schemas of a document. Its strings are also read with the tokens of names in `special`.
+pub(crate) fn anchored(format: &Format<'_>, special: &SpecialNames) -> HashSet<String> {
+    let mut anchors = Anchors { special, found: Vec::new() };
+    anchors.visit(format, Known::Here, &Leads::end());
+    anchors.found.into_iter().collect()
+}
+
+struct Anchors<'s> {
+    special: &'s SpecialNames,
+    found: Vec<String>,
+}
+
+impl Anchors<'_> {
+    /// Finds the anchored schemas of `format`, where `known` is known before it and `after` comes after it. Returned is what is
+    /// known after it.
+    fn visit<'a>(&mut self, format: &Format<'a>, known: Known, after: &Leads<'a>) -> Known {
+        // What nothing follows can end anywhere.
+        let at_end = if after.is_end() { Known::Begun } else { Known::Nothing };
+        match &format.kind {
+            _ if known == Known::Nothing => Known::Nothing,
+            Kind::Text("") => known,
+            Kind::Text(_) | Kind::Token(_) => Known::Here,
+            Kind::Tokens { min: 1, max: Some(1), .. } if known == Known::Here => Known::Here,
+            Kind::Tokens { .. } if after.are_excluded && after.texts.is_empty() => Known::Begun,
+            Kind::AnyText(_) if after.are_excluded && after.tokens.is_empty() => Known::Begun,
+            Kind::Pattern(_) | Kind::Grammar(_) | Kind::Tokens { .. } | Kind::AnyText(_) => at_end,
+            Kind::Schema(schema) => self.schema(schema, known, after).max(at_end),
+            Kind::Sequence(parts) => self.sequence(parts, known, after),
+            Kind::Choice(parts) => match &parts[..] {
+                [only] => self.visit(only, known, after),
+                _ => {
+                    let leads = parts.iter().map(leads_of).reduce(|leads, other| leads.or(&other));
+                    let leads = leads.unwrap_or_default();
+                    if leads.can_be_empty || !leads.are_distinct() {
+                        return at_end;
+                    }
+                    self.each(parts.iter(), |anchors, part| anchors.visit(part, Known::Begun, after))
+                }
+            },
+            Kind::Repeat { max: Some(0), .. } => known,
+            Kind::Repeat { min: 1, max: Some(1), content } => self.visit(content, known, after),
+            Kind::Repeat { content, .. } => {
+                let again = leads_of(content).or(after);
+                match !again.can_be_empty && again.are_distinct() {
+                    true => {
+                        let n_found = self.found.len();
+                        let end = self.visit(content, Known::Begun, &again);
+                        self.kept_if(end > Known::Nothing, n_found, Known::Begun)
+                    }
+                    false => at_end,
+                }
+            }
+            Kind::Tag(tag) => self.tag(tag, known, after),
+            Kind::Separated(separated) => {
+                let begins = begins_of(&separated.tags);
+                let How { at_least_one, stop_after_first } = separated.how;
+                let between = match (stop_after_first, separated.separator) {
+                    (true, _) => after.clone(),
+                    (false, "") => begins.clone().or(after),
+                    (false, separator) => Leads::text(separator).or(after),
+                };
+                let first = if at_least_one { begins } else { begins.or(after) };
+                if !first.are_distinct() || !between.are_distinct() || first.can_be_empty {
+                    return at_end;
+                }
+                let n_found = self.found.len();
+                let tags = separated.tags.iter();
+                let end = self.each(tags, |anchors, tag| anchors.tag(tag, Known::Begun, &between));
+                self.kept_if(end > Known::Nothing, n_found, Known::Begun)
+            }
+            Kind::Triggered(triggered) => {
+                let begins = begins_of(&triggered.tags);
+                let How { at_least_one, stop_after_first } = triggered.how;
+                let has_free_text = !(at_least_one && stop_after_first);
+                let can_be_told =
+                    !has_free_text || known == Known::Here && after.are_excluded && after.tokens.is_empty();
+                if !can_be_told || !begins.are_distinct() || !self.are_told_by_tokens(&begins.texts) {
+                    return at_end;
+                }
+                let inner = if stop_after_first { after.clone() } else { Leads::open(true) };
+                let n_found = self.found.len();
+                let tags = triggered.tags.iter();
+                let end = self.each(tags, |anchors, tag| anchors.tag(tag, Known::Begun, &inner));
+                let is_kept = if stop_after_first { end > Known::Nothing } else { end == Known::Here };
+                self.kept_if(is_kept, n_found, Known::Begun)
+            }
+            Kind::Dispatch(dispatch) => {
+                let patterns = dispatch.rules.iter().map(|(pattern, _, _)| *pattern).collect();
+                let patterns = Leads { texts: patterns, ..Leads::default() };
+                let can_be_told = known == Known::Here && after.is_end();
+                if !can_be_told || !patterns.are_distinct() || !self.are_told_by_tokens(&patterns.texts) {
+                    return at_end;
+                }
+                self.after_triggers(
+                    dispatch.rules.iter().map(|(_, _, content)| content),
+                    dispatch.is_loop,
+                    after,
+                )
+            }
+            Kind::TokenTriggered(triggered) => {
+                let begins = begins_of(&triggered.tags);
+                let How { at_least_one, stop_after_first } = triggered.how;
+                let has_others = !(at_least_one && stop_after_first);
+                let can_be_told =
+                    !has_others || known == Known::Here && after.are_excluded && after.texts.is_empty();
+                if !can_be_told || !begins.are_distinct() {
+                    return at_end;
+                }
+                let inner = if stop_after_first { after.clone() } else { Leads::open(true) };
+                let n_found = self.found.len();
+                let tags = triggered.tags.iter();
+                let end = self.each(tags, |anchors, tag| anchors.tag(tag, Known::Begun, &inner));
+                let is_kept = if stop_after_first { end > Known::Nothing } else { end == Known::Here };
+                self.kept_if(is_kept, n_found, Known::Begun)
+            }
+            Kind::TokenDispatch(dispatch) => {
+                let tokens = dispatch.rules.iter().map(|(token, _, _)| *token).collect();
+                let tokens = Leads { tokens, ..Leads::default() };
+                if known != Known::Here || !after.is_end() || !tokens.are_distinct() {
+                    return at_end;
+                }
+                self.after_triggers(
+                    dispatch.rules.iter().map(|(_, _, content)| content),
+                    dispatch.is_loop,
+                    after,
+                )
+            }
+        }
+    }
+
+    /// What comes after triggers, which are told apart; free text or other tokens may come after it if `is_loop`.
+    fn after_triggers<'f, 'a: 'f>(
+        &mut self,
+        contents: impl Iterator<Item = &'f Format<'a>>,
+        is_loop: bool,
+        after: &Leads<'a>,
+    ) -> Known {
+        let inner = if is_loop { Leads::open(true) } else { after.clone() };
+        let n_found = self.found.len();
+        let end = self.each(contents, |anchors, content| anchors.visit(content, Known::Here, &inner));
+        self.kept_if(end == Known::Here || !is_loop && end > Known::Nothing, n_found, Known::Begun)
+    }
+
+    /// The least that is known after each of some parts.
+    fn each<T>(
+        &mut self,
+        parts: impl Iterator<Item = T>,
+        mut visit: impl FnMut(&mut Self, T) -> Known,
+    ) -> Known {
+        parts.map(|part| visit(self, part)).min().unwrap_or(Known::Nothing)
+    }
+
+    /// `known` if that holds; if not, nothing found from `n_found` on is anchored.
+    fn kept_if(&mut self, holds: bool, n_found: usize, known: Known) -> Known {
+        if holds {
+            return known;
+        }
+        self.found.truncate(n_found);
+        Known::Nothing
+    }
+
+    fn schema(&mut self, schema: &Schema<'_>, known: Known, after: &Leads<'_>) -> Known {
+        if schema.style != Style::Json {
+            return Known::Nothing;
+        }
+        if known == Known::Here {
+            self.found.push(schema.at.clone());
+        }
+        // A number or a word may go on, all other values have an end of their own.
+        let goes_on = |text: &str| {
+            text.starts_with(|first: char| first.is_ascii_alphanumeric() || matches!(first, '.' | '+' | '-'))
+        };
+        let is_told = !after.is_open && !after.texts.iter().any(|text| goes_on(text));
+        if known == Known::Here && is_told { Known::Begun } else { Known::Nothing }
+    }
+
+    fn sequence<'a>(&mut self, parts: &[Format<'a>], known: Known, after: &Leads<'a>) -> Known {
+        // What comes after each part, from the last on.
+        let mut later = vec![after.clone()];
+        for part in parts.iter().skip(1).rev() {
+            let next = leads_of(part).then(&later[later.len() - 1]);
+            later.push(next);
+        }
+        parts
+            .iter()
+            .zip(later.iter().rev())
+            .fold(known, |known, (part, after)| self.visit(part, known, after))
+    }
+
+    fn tag<'a>(&mut self, tag: &Tag<'a>, known: Known, after: &Leads<'a>) -> Known {
+        let begun = match &tag.begin {
+            Begin::Text("") => known,
+            _ if known == Known::Nothing => Known::Nothing,
+            _ => Known::Here,
+        };
+        let mut ends = match &tag.end {
+            End::Texts(texts) => {
+                let texts = texts.iter().map(|text| Leads::text(text)).reduce(|ends, other| ends.or(&other));
+                texts.unwrap_or_default()
+            }
+            End::Token(token) => Leads::token(*token),
+        };
+        ends.are_excluded = true;
+        if ends.texts.is_empty() && ends.tokens.is_empty() {
+            let after = Leads { are_excluded: after.is_end(), ..after.clone() };
+            return self.visit(&tag.content, begun, &after);
+        }
+        if ends.can_be_empty || !ends.are_distinct() {
+            self.visit(&tag.content, begun, &Leads::open(true));
+            return Known::Nothing;
+        }
+        match self.visit(&tag.content, begun, &ends) {
+            Known::Nothing => Known::Nothing,
+            Known::Begun | Known::Here => Known::Here,
+        }
+    }
+
+    /// Whether a token tells begins apart as their text does: none has it after more text than another one.
+    fn are_told_by_tokens(&self, begins: &[&str]) -> bool {
+        let mut before: Vec<(&str, &str)> = Vec::new();
+        for begin in begins {
+            let found = self.special.found_in(begin);
+            before.extend(found.into_iter().map(|name| (&begin[name.clone()], &begin[..name.start])));
+        }
+        before.sort_unstable();
+        before.dedup();
+        before.chunk_by(|one, other| one.0 == other.0).all(|same| {
+            same.len() == 1
+                || same.iter().all(|(_, text)| {
+                    let is_end = |(_, other): &(&str, &str)| other != text && other.ends_with(*text);
+                    !same.iter().any(is_end)
+                })
+        })
+    }
+}
+
+/// With what the tags begin.
+fn begins_of<'a>(tags: &[Tag<'a>]) -> Leads<'a> {
+    let begins = tags.iter().map(|tag| match &tag.begin {
+        Begin::Text("") => Leads::open(false),
+        Begin::Text(text) => Leads::text(text),
+        Begin::Token(token) => Leads::token(*token),
+    });
+    begins.reduce(|begins, other| begins.or(&other)).unwrap_or_default()
+}
+
+/// With what a format begins.
+fn leads_of<'a>(format: &Format<'a>) -> Leads<'a> {
+    match &format.kind {
+        Kind::Text(text) => Leads::text(text),
+        Kind::Token(token) => Leads::token(*token),
+        Kind::Sequence(parts) => {
+            let nothing = Leads { can_be_empty: true, ..Leads::default() };
+            parts.iter().rev().fold(nothing, |after, part| match leads_of(part) {
+                leads if leads.can_be_empty => leads.then(&after),
+                leads => leads,
+            })
+        }
+        Kind::Choice(parts) => {
+            parts.iter().map(leads_of).reduce(|leads, other| leads.or(&other)).unwrap_or_default()
+        }
+        Kind::Repeat { min, content, .. } => {
+            let leads = leads_of(content);
+            Leads { can_be_empty: leads.can_be_empty || *min == 0, ..leads }
+        }
+        Kind::Tag(tag) => begins_of(std::slice::from_ref(tag)),
+        Kind::Separated(separated) => {
+            let begins = begins_of(&separated.tags);
+            Leads { can_be_empty: !separated.how.at_least_one, ..begins }
+        }
+        Kind::Triggered(triggered) if triggered.how.at_least_one => begins_of(&triggered.tags),
+        Kind::TokenTriggered(triggered) if triggered.how.at_least_one => begins_of(&triggered.tags),
+        Kind::Schema(_) => Leads::open(false),
+        _ => Leads::open(true),
+    }
+}
