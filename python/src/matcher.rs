@@ -119,7 +119,9 @@ impl Matcher {
     /// A mask can be a bound in these cases. Under `max_tokens`: the search could not decide whether some token leaves
     /// enough room to finish the text, because it reached a limit on work or the grammar uses the contextual lexer.
     /// With or without `max_tokens`: items or keys must differ, or a stop token is text that no other tokens spell, and the
-    /// search could not decide whether the text can still be finished.
+    /// search could not decide whether the text can still be finished. In a
+    /// Lark grammar with a lexer: the search could not decide whether the lexer leaves a way to finish the text; such a token is
+    /// refused by `accept_token` too.
     #[getter]
     fn mask_status(&self, py: Python<'_>) -> PyResult<&'static str> {
         let status = self.look(py, |matcher| Ok(matcher.mask_status()))?;

@@ -100,16 +100,11 @@ fn follow(trie: &Trie, word: &[u8], mut found: impl FnMut(&[TokenId])) -> Option
 }
 
 impl Machine {
-    /// The mask of `config`.
+    /// The mask of `config`, of a grammar that is not lexed.
     ///
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn mask(&mut self, config: ConfigId) -> Result<Arc<MaskForm>, EngineError> {
-        if let Some((lexed, parser)) = self.lexed_mut() {
-            let mask = lexed.mask(parser, config);
-            self.trim();
-            return mask;
-        }
         if !self.parser.shared.options.use_memo {
             self.parser.begin_work()?;
             return Ok(Arc::new(self.compute_mask(config)?));

@@ -761,11 +761,25 @@ impl Machine {
         Ok(State { config: self.begin_token(state.config)?, within: state.config, ..state })
     }
 
+    /// The mask of `config`, and whether it is exact: it always is, unless the grammar is lexed.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn mask_with_status(&mut self, config: ConfigId) -> Result<MaskWithin, EngineError> {
+        let Some((lexed, parser)) = self.lexed_mut() else {
+            return Ok((self.mask(config)?, MaskStatus::Exact));
+        };
+        let mask = lexed.mask(parser, config);
+        self.trim();
+        let mask = mask?;
+        Ok((mask.form, if mask.is_exact { MaskStatus::Exact } else { MaskStatus::Bound }))
+    }
+
     /// The mask of a state without a limit on tokens.
     fn mask_at(&mut self, state: &State) -> Result<MaskWithin, EngineError> {
         match &state.watching {
             Some(watching) => self.watched_mask(state.config, watching),
-            None => Ok((self.mask(state.config)?, MaskStatus::Exact)),
+            None => self.mask_with_status(state.config),
         }
     }
 
@@ -787,6 +801,11 @@ impl Machine {
             self.trim();
             let watching = Some(place.watching);
             return Ok((n_viable, State { config: place.config, watching, ..state.clone() }));
+        }
+        if let Some((lexed, parser)) = self.lexed_mut() {
+            let (n_viable, config) = lexed.advance(parser, state.config, bytes)?;
+            self.trim();
+            return Ok((n_viable, State { config, ..state.clone() }));
         }
         let mut config = state.config;
         for (position, &byte) in bytes.iter().enumerate() {

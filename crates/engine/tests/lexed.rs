@@ -10,7 +10,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
-use maskwright_engine::{Compiler, EngineGrammar, ErrorKind, Layout, Limits, Matcher, Options};
+use maskwright_engine::{Compiler, EngineGrammar, ErrorKind, Layout, Limits, MaskStatus, Matcher, Options};
 use maskwright_grammar::{ExprId, GrammarBuilder, LexedGrammar, RuleId, Tabs, TerminalId};
 use maskwright_lexing::{Flags, LarkTerminal, Pattern, ignored_keywords, parse_python};
 use maskwright_oracle::LexedOracle;
@@ -524,8 +524,8 @@ fn what_needs_an_ignored_token_has_no_completion() {
     assert!(words_of(&grammar(terminals, &[], &[2], &[Alt(vec![nested, Terminal(1)])]), b"ab .", 4) > 0);
 }
 
-/// A token is allowed for what can follow its end. What may follow its first bytes takes a search that ends at a limit:
-/// there are as many ways to go on as texts of `a` and `b`, and all but one need two tokens side by side that cannot stand so.
+/// There are as many ways to go on as texts of `a` and `b`, and all but one need two tokens side by side that cannot stand so.
+/// What can be read is found for all stacks at once.
 #[test]
 fn a_token_is_accepted_whatever_may_follow_a_part_of_it() {
     let terminals = vec![
@@ -558,11 +558,64 @@ fn a_token_is_accepted_whatever_may_follow_a_part_of_it() {
         let mut matcher = Matcher::new(&compiled.unwrap());
         let allowed: Vec<TokenId> = matcher.mask().unwrap().iter().collect();
         assert_eq!(allowed, [TokenId(0)], "{lexing:?}, rows: {use_rows}");
-        assert!(matcher.fork().accept_bytes(b"a").unwrap_err().is_limit(), "or the test is none");
+        assert_eq!(matcher.mask_status(), MaskStatus::Exact);
+        for length in 1..=path.len() {
+            assert!(matcher.fork().accept_bytes(&path[..length]).unwrap(), "{lexing:?}, {length} letters");
+        }
+        assert!(!matcher.fork().accept_bytes(b"ba").unwrap());
         assert!(!matcher.accept_token(TokenId(2)).unwrap());
         assert!(matcher.fork().accept_bytes(path).unwrap());
         assert!(matcher.accept_token(TokenId(0)).unwrap());
         assert!(matcher.accept_token(TokenId(1)).unwrap() && matcher.is_accepting());
+    }
+}
+
+/// In each nested part `N` would have to be read where `K` wins, or two `P` side by side that are one. So no text begins with
+/// `a`, which no search can tell: `N` might win where it is read among fewer terminals, and parts nest without end.
+#[test]
+fn what_cannot_be_decided_is_refused_and_said() {
+    let terminals = vec![
+        string("a"),
+        string("c"),
+        string("!"),
+        regexp("y", 0),
+        string("y"),
+        regexp("p+", 0),
+        string("b"),
+    ];
+    let nested = |letter| {
+        let first = Seq(vec![Terminal(letter), Rule(1), Terminal(3)]);
+        Alt(vec![first, Seq(vec![Terminal(letter), Rule(1), Terminal(4), Terminal(5), Terminal(5)])])
+    };
+    let word = Seq(vec![Terminal(2), Terminal(2)]);
+    let rules = [Alt(vec![word, nested(0)]), Alt(vec![nested(0), nested(6), Terminal(1)])];
+    let grammar = grammar(terminals, &[], &[], &rules);
+    let tokens = ["a", "!", "ab", "!!", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+    let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[4], None).unwrap().shared();
+    for (lexing, use_rows) in [(Basic, true), (Basic, false), (Contextual, true), (Contextual, false)] {
+        let options = Options { use_rows, ..Options::default() };
+        let compiler = Compiler::with_options(vocabulary.clone(), Limits::default(), options);
+        let (grammar, fuel) = (grammar.clone(), Fuel::unlimited());
+        let (compiled, status) = match lexing {
+            Basic => (compiler.compile_lexed(grammar, None, &fuel), MaskStatus::Exact),
+            Contextual => (compiler.compile_contextual(grammar, None, &fuel), MaskStatus::Bound),
+        };
+        let compiled = compiled.unwrap();
+        let mut matcher = Matcher::new(&compiled);
+        let allowed: Vec<TokenId> = matcher.mask().unwrap().iter().collect();
+        assert_eq!(allowed, [TokenId(1), TokenId(3)], "{lexing:?}, rows: {use_rows}");
+        assert_eq!(matcher.mask_status(), status, "{lexing:?}, rows: {use_rows}");
+        for text in [&b"a"[..], b"ab", b"acy"] {
+            assert!(!matcher.fork().accept_bytes(text).unwrap(), "{lexing:?}, rows: {use_rows}");
+            assert_eq!(matcher.validate_bytes(text).unwrap(), 0);
+        }
+        assert!(!matcher.accept_token(TokenId(0)).unwrap());
+        assert!(matcher.forced_bytes().unwrap().is_empty() || lexing == Basic);
+        let mut limited = Matcher::with_max_tokens(&compiled, Some(3)).unwrap();
+        let allowed: Vec<TokenId> = limited.mask().unwrap().iter().collect();
+        assert_eq!(allowed, [TokenId(1), TokenId(3)], "{lexing:?}, rows: {use_rows}");
+        assert_eq!(limited.mask_status(), status);
+        assert!(matcher.accept_bytes(b"!!").unwrap() && matcher.is_accepting());
     }
 }
 

@@ -4,7 +4,9 @@
 
 use maskwright::infill::{Hole, Part};
 use maskwright::lark::{Indentation, LarkOptions, LexerKind, builtin_names};
-use maskwright::{CompileOptions, Compiler, ErrorKind, GrammarSource, Matcher, Template, TokenId, Tokenizer};
+use maskwright::{
+    CompileOptions, Compiler, ErrorKind, GrammarSource, MaskStatus, Matcher, Template, TokenId, Tokenizer,
+};
 
 fn compiler() -> Compiler {
     let mut tokens: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
@@ -206,5 +208,56 @@ fn every_built_in_grammar_compiles() {
     for name in builtin_names() {
         let grammar = compiler.compile(&GrammarSource::builtin(name), &CompileOptions::default()).unwrap();
         assert!(!Matcher::new(&grammar).mask().unwrap().is_empty(), "{name}");
+    }
+}
+
+/// A grammar of usual size in which tokens often cannot be followed by all that the rules allow there. Searches for a
+/// completion went ever deeper until they were given up, so that masks failed.
+#[test]
+fn an_operator_ladder_with_objects_without_separators_has_masks() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/lark");
+    let source = std::fs::read_to_string(format!("{folder}/settings.lark")).unwrap();
+    let text = std::fs::read_to_string(format!("{folder}/settings.txt")).unwrap();
+    let letters = b"a0{}[]()=,\n\" .*?:-/+$>i";
+    let mut tokens: Vec<Vec<u8>> = letters.iter().map(|&letter| vec![letter]).collect();
+    for _ in 0..2 {
+        let longer = |token: &Vec<u8>| letters.map(|letter| [token.as_slice(), &[letter]].concat());
+        let longer: Vec<Vec<u8>> = tokens.iter().flat_map(longer).collect();
+        tokens.extend(longer);
+    }
+    tokens.sort_unstable();
+    tokens.dedup();
+    let n_tokens = tokens.len();
+    tokens.push(Vec::new());
+    let compiler = Compiler::new(&Tokenizer::from_tokens(tokens, &[n_tokens as u32]).unwrap());
+    for lexer in [LexerKind::Contextual, LexerKind::Basic] {
+        let mut options = LarkOptions::default();
+        options.lexer = lexer;
+        let source = GrammarSource::lark(&source, options);
+        let grammar = compiler.compile(&source, &CompileOptions::default()).unwrap();
+        assert!(Matcher::new(&grammar).accept_bytes(text.as_bytes()).unwrap(), "{lexer:?}");
+        let mut matcher = Matcher::new(&grammar);
+        let (mut n_judged, mut n_allowed) = (0, 0);
+        for (position, byte) in text.bytes().enumerate() {
+            if position % 11 == 0 {
+                let mask = matcher.mask().unwrap();
+                assert_eq!(
+                    matcher.mask_status(),
+                    MaskStatus::Exact,
+                    "{lexer:?} after {:?}",
+                    &text[..position]
+                );
+                for token in (position % 101..n_tokens).step_by(101) {
+                    let token = TokenId(token as u32);
+                    let is_allowed = matcher.fork().accept_token(token).unwrap();
+                    assert_eq!(mask.contains(token), is_allowed, "{lexer:?} after {:?}", &text[..position]);
+                    n_judged += 1;
+                    n_allowed += usize::from(is_allowed);
+                }
+            }
+            assert!(matcher.accept_bytes(&[byte]).unwrap(), "{lexer:?} after {:?}", &text[..position]);
+        }
+        assert!(matcher.is_accepting());
+        assert!(n_judged > 1_000 && n_allowed > 50, "{n_allowed} of {n_judged}");
     }
 }

@@ -651,10 +651,11 @@ class Matcher:
         """"exact" if the last mask has all allowed tokens, "bound" if some may be missing. Every token of a bound is
         safe to take.
 
-        A mask can be a bound in two cases. Under `max_tokens`: the search could not decide whether some token leaves
+        A mask can be a bound in three cases. Under `max_tokens`: the search could not decide whether some token leaves
         enough room to finish the text, because it reached a limit on work or the grammar uses the contextual lexer.
         With or without `max_tokens`: items or keys must differ, and the search could not decide whether the text can
-        still be finished.
+        still be finished. And in a Lark grammar with a lexer: the search could not decide whether the lexer leaves a way
+        to finish the text; such a token is refused by `accept_token` too.
         """
     def accept_token(self, id: int) -> bool:
         """Accepts a token if it is allowed, and returns whether it is."""

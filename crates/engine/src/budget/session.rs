@@ -33,10 +33,11 @@ pub enum TokenCountStatus {
 pub enum MaskStatus {
     /// It has just those.
     Exact,
-    /// All of its tokens are allowed; others may be too. Two kinds of masks can be bounds. Under a limit on tokens, the search
+    /// All of its tokens are allowed; others may be too. Three kinds of masks can be bounds. Under a limit on tokens, the search
     /// could not decide whether some token leaves enough room to finish the text: it reached a limit on work, or the grammar
-    /// has the contextual lexer, for which only upper bounds are known. And where items or keys must differ, the search could
-    /// not decide whether some token leaves a way to finish the text.
+    /// has the contextual lexer, for which only upper bounds are known. Where items or keys must differ, the search could
+    /// not decide whether some token leaves a way to finish the text. And under a lexer it could not decide whether tokens can
+    /// stand side by side as the rules still need; such a token is refused by [`Matcher::accept_token`] too.
     Bound,
 }
 
@@ -380,7 +381,7 @@ impl Machine {
         if self.lexed().is_some() {
             let mask =
                 self.with_lexed_budget(|budget, lexed, parser| budget.mask(lexed, parser, config, n_left))?;
-            return mask.map_or_else(|| self.mask(config).map(exact), Ok);
+            return mask.map_or_else(|| self.mask_with_status(config), Ok);
         }
         if self.is_far(config, None, n_left) {
             return self.mask(config).map(exact);

@@ -4,44 +4,30 @@
 //! main scope, or in that of what can still come ([`scope`](mod@super::scope)). Where tokens cannot stand side by side, or
 //! only a doubtful terminal goes on ([`competition`](super::competition)), it depends on the stack, and a search decides.
 
-use std::collections::VecDeque;
+use maskwright_grammar::{ExprId, TerminalId};
 
-use maskwright_grammar::TerminalId;
-use rustc_hash::FxHashSet;
-
+use super::best_first::{Found, Goal};
 use super::bits::{contains, intersects_outside, is_subset, ones};
-use super::hypotheses::{HypothesisId, Outcome};
 use super::layout::LayoutId;
+use super::pushdown::Pushdown;
 use super::{Lexed, LexedThread, Places};
 use crate::EngineError;
 use crate::configuration::ConfigId;
 use crate::parser::Parser;
-
-/// The most places that one search for a completion visits.
-const MAX_SEARCH: usize = 20_000;
-/// The most threads of the parser, and frames on top of their stacks, that one search goes through. Where a rule can
-/// always go on, they grow with the distance.
-const MAX_SEARCH_THREADS: usize = 1_000_000;
-
-/// The limit that a search for a completion has reached.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct GivenUp {
-    what: &'static str,
-    limit: usize,
-}
+use crate::stack::NodeId;
 
 impl Lexed {
-    /// Whether some completion of the text goes on from `thread`.
+    /// Whether some completion of the text goes on from `thread`; `None` if a search for one was given up.
     ///
     /// # Errors
-    /// If that depends on the stack, and the search for a completion reaches its limit.
+    /// If a limit of the lexer or the parser is reached.
     pub(super) fn is_viable(
         &mut self,
         parser: &mut Parser,
         thread: LexedThread,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<Option<bool>, EngineError> {
         match self.is_viable_at_once(parser, thread)? {
-            Some(is_viable) => Ok(is_viable),
+            Some(is_viable) => Ok(Some(is_viable)),
             None => self.search(parser, thread),
         }
     }
@@ -129,7 +115,7 @@ impl Lexed {
 
     /// Where a newline and some width can lead: deeper, to the same block, or to one around it. Linear in the blocks, when
     /// first asked.
-    fn after_any_newline(
+    pub(super) fn after_any_newline(
         &mut self,
         parser: &mut Parser,
         config: ConfigId,
@@ -164,115 +150,117 @@ impl Lexed {
         Ok(places)
     }
 
-    /// Looks for a completion token by token, as far as ends of tokens are not good or not known to be.
-    fn search(&mut self, parser: &mut Parser, root: LexedThread) -> Result<bool, EngineError> {
-        let known = match self.searched.get(&root) {
-            Some(&known) => known,
-            None => {
-                let found = self.look_for_completion(parser, root)?;
-                self.searched.insert(root, found);
-                self.memo_bytes += 24;
-                found
-            }
-        };
-        known.map_err(|GivenUp { what, limit }| EngineError::lexed_limit(what, limit))
+    /// The answer of a search, which is kept.
+    fn search(&mut self, parser: &mut Parser, thread: LexedThread) -> Result<Option<bool>, EngineError> {
+        if let Some(&known) = self.searched.get(&thread) {
+            return Ok(known);
+        }
+        let found = self.look_for_completion(parser, thread)?;
+        self.searched.insert(thread, found);
+        self.memo_bytes += 24;
+        Ok(found)
     }
 
-    /// The same, not kept; given up where a limit on searches is reached.
+    /// Asks the cheaper searches first; only the last one makes configurations, which stay.
     fn look_for_completion(
         &mut self,
         parser: &mut Parser,
-        root: LexedThread,
-    ) -> Result<Result<bool, GivenUp>, EngineError> {
-        let mut seen = FxHashSet::from_iter([root]);
-        let mut work = VecDeque::from([root]);
-        let mut is_oldest = false;
-        let mut n_threads = 0;
-        // The oldest place and the latest in turn: short completions are found where depth has no end, and
-        // long ones where there are many ways.
-        while let Some(thread) = if is_oldest { work.pop_front() } else { work.pop_back() } {
-            is_oldest = !is_oldest;
-            for (terminal, hypothesis) in self.token_ends(thread)? {
-                for (config, layout) in self.after_any_token(parser, thread, terminal)? {
-                    let hypothesis = self.exact(parser, hypothesis, config, layout)?;
-                    let next = LexedThread { hypothesis, parser: config, layout };
-                    let threads = parser.configs.threads(config).iter();
-                    n_threads += threads.map(|own| 1 + parser.stacks.frames(own.node).len()).sum::<usize>();
-                    match self.is_viable_at_once(parser, next)? {
-                        Some(true) => return Ok(Ok(true)),
-                        Some(false) => {}
-                        None if seen.insert(next) => work.push_back(next),
-                        None => {}
-                    }
-                }
+        thread: LexedThread,
+    ) -> Result<Option<bool>, EngineError> {
+        let has_layout = self.tables.layout.is_some();
+        let is_contextual = self.tables.is_contextual;
+        if !has_layout {
+            match self.ask_pushdown(parser, thread, false)? {
+                Some(true) => return Ok(Some(true)),
+                Some(false) if !is_contextual => return Ok(Some(false)),
+                _ => {}
             }
-            if n_threads > MAX_SEARCH_THREADS {
-                return Ok(Err(GivenUp {
-                    what: "readings to look for a completion of, where tokens cannot stand side by side",
-                    limit: MAX_SEARCH_THREADS,
-                }));
-            }
-            if seen.len() > MAX_SEARCH {
-                return Ok(Err(GivenUp {
-                    what: "places to look for a completion in, where tokens cannot stand side by side",
-                    limit: MAX_SEARCH,
-                }));
+            if is_contextual && self.ask_pushdown(parser, thread, true)? == Some(false) {
+                return Ok(Some(false));
             }
         }
-        Ok(Ok(false))
-    }
-
-    /// The ends of the next token that is not ignored which are not good, or not known to be.
-    fn token_ends(&mut self, thread: LexedThread) -> Result<Vec<(TerminalId, HypothesisId)>, EngineError> {
-        let nested = self.layouts.get(thread.layout).depth > 0;
-        let tables = self.tables.clone();
-        let newline = tables.layout.as_ref().map(|layout| layout.newline);
-        let is_ignored = |terminal: TerminalId| {
-            tables.ignored.contains(&terminal) || (nested && newline == Some(terminal))
-        };
-        let mut seen = FxHashSet::from_iter([thread.hypothesis]);
-        let mut work = vec![thread.hypothesis];
-        let mut ends = Vec::new();
-        while let Some(id) = work.pop() {
-            for class in 0..self.hypotheses.n_classes() {
-                for index in self.hypotheses.step_class(id, class)? {
-                    let outcome = self.hypotheses.outcome(index);
-                    if !self.hypotheses.is_for(&outcome, nested) {
-                        continue;
-                    }
-                    let Outcome { terminal, next, .. } = outcome;
-                    match terminal.filter(|&terminal| !is_ignored(terminal)) {
-                        None if seen.insert(next) => work.push(next),
-                        None => {}
-                        // Behind a good end too, if the rules cannot be finished there without doubtful terminals.
-                        Some(terminal)
-                            if !self.scopes[self.main].is_complete
-                                || !self.scopes[self.main].viability.is_good(terminal.index(), next) =>
-                        {
-                            ends.push((terminal, next));
-                        }
-                        Some(_) => {}
-                    }
+        match self.search_best_first(parser, &[thread], Goal::Known)? {
+            Found::Path(path) => {
+                for visit in path {
+                    self.searched.insert(visit.thread, Some(true));
+                    self.memo_bytes += 24;
                 }
+                Ok(Some(true))
             }
+            Found::Nothing => Ok(Some(false)),
+            Found::GivenUp => Ok(None),
         }
-        ends.sort_unstable();
-        ends.dedup();
-        Ok(ends)
     }
 
-    fn after_any_token(
+    fn ask_pushdown(
         &mut self,
         parser: &mut Parser,
         thread: LexedThread,
-        terminal: TerminalId,
-    ) -> Result<Vec<(ConfigId, LayoutId)>, EngineError> {
-        let is_newline = self.tables.layout.as_ref().is_some_and(|layout| layout.newline == terminal);
-        if is_newline {
-            return Ok(self.after_any_newline(parser, thread.parser, thread.layout, terminal)?.to_vec());
+        is_free: bool,
+    ) -> Result<Option<bool>, EngineError> {
+        let place = usize::from(is_free);
+        let mut pushdown = std::mem::replace(&mut self.pushdowns[place], Pushdown::new(is_free));
+        let answer = pushdown.decide(self, parser, thread);
+        self.pushdowns[place] = pushdown;
+        answer
+    }
+
+    /// Whether the main scope has all that can come.
+    pub(super) fn is_main_complete(&self) -> bool {
+        self.scopes[self.main].is_complete
+    }
+
+    /// Whether the rest of a rule has a sentence within the main scope.
+    pub(super) fn is_productive(&mut self, parser: &mut Parser, state: ExprId) -> bool {
+        self.scopes[self.main].is_productive(parser, state)
+    }
+
+    /// The same of a state and what some stack of a node returns to.
+    pub(super) fn finishes(&mut self, parser: &mut Parser, state: ExprId, node: NodeId) -> bool {
+        let scope = &mut self.scopes[self.main];
+        scope.is_productive(parser, state) && scope.can_finish(parser, node)
+    }
+
+    /// The fewest terminals that the rest of a text can have by the rules; [`u32::MAX`] if it has none.
+    pub(crate) fn fewest_terminals(&mut self, parser: &mut Parser, config: ConfigId) -> u32 {
+        let mut least = u32::MAX;
+        for index in 0..self.configs.threads(config).len() {
+            let place = self.configs.threads(config)[index].parser;
+            least = least.min(self.distances.of_config(parser, place));
         }
-        let layout = self.layouts.with_line(thread.layout, None);
-        let after = self.after_token(parser, thread.parser, layout, terminal, None)?;
-        Ok(after.into_iter().collect())
+        least
+    }
+
+    /// Some text that completes one of `config`, found by real readings: its bytes, those preferred where others are alike.
+    /// `None` if none is found.
+    ///
+    /// # Errors
+    /// If a limit of the lexer or the parser is reached.
+    pub(crate) fn completing_text(
+        &mut self,
+        parser: &mut Parser,
+        config: ConfigId,
+        prefers: &dyn Fn(u8) -> bool,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
+        if self.tables.layout.is_some() {
+            return Ok(None);
+        }
+        let roots = self.configs.threads(config).to_vec();
+        let Found::Path(path) = self.search_best_first(parser, &roots, Goal::End)? else { return Ok(None) };
+        let mut text = Vec::new();
+        let mut hypothesis = None;
+        for visit in path {
+            if let (Some(before), Some((_, terminal, next))) = (hypothesis, visit.from) {
+                let Some(more) = self.text_to(before, Some((terminal, next)), prefers)? else {
+                    return Ok(None);
+                };
+                text.extend(more);
+            }
+            hypothesis = Some(visit.thread.hypothesis);
+        }
+        let Some(last) = hypothesis else { return Ok(None) };
+        let Some(more) = self.text_to(last, None, prefers)? else { return Ok(None) };
+        text.extend(more);
+        Ok(Some(text))
     }
 }

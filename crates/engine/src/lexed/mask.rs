@@ -13,6 +13,9 @@
 //! Under the contextual discipline a class that only free readings allow is left open likewise
 //! ([`contexts`](super::contexts)): its tokens are read byte by byte.
 //!
+//! Where no completion after a token is known and a search for one was given up, the token is left out, and the mask says that it
+//! is a bound.
+//!
 //! The naive twin (`Options::use_rows` off) walks the whole token trie with the whole configuration.
 
 use std::ops::Range;
@@ -27,6 +30,7 @@ use super::hypotheses::HypothesisId;
 use super::layout::LayoutId;
 use super::readings::{Context, Readings};
 use super::row::{End, LexedRow, SequenceTree};
+use super::stepping::Settled;
 use super::viability::Adjacency;
 use super::{Lexed, LexedThread};
 use crate::EngineError;
@@ -38,6 +42,14 @@ use crate::stack::NodeId;
 
 /// Bytes that sets of readings may take before they are dropped; rows do not need them once they are made.
 const MAX_READINGS_BYTES: usize = 32 << 20;
+
+/// The tokens that are allowed.
+#[derive(Clone)]
+pub(crate) struct LexedMask {
+    pub(crate) form: Arc<MaskForm>,
+    /// Whether no other token is.
+    pub(crate) is_exact: bool,
+}
 
 /// What a row says to one thread of the parser, seen down to the horizon.
 pub(super) struct Judgement {
@@ -81,16 +93,13 @@ impl Lexed {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn mask(
-        &mut self,
-        parser: &mut Parser,
-        config: ConfigId,
-    ) -> Result<Arc<MaskForm>, EngineError> {
+    pub(crate) fn mask(&mut self, parser: &mut Parser, config: ConfigId) -> Result<LexedMask, EngineError> {
         if let Some(known) = self.masks.get(&config) {
             return Ok(known.clone());
         }
         parser.begin_work()?;
-        let mut form = Arc::new(self.compute_mask(parser, config)?);
+        let (form, is_exact) = self.compute_mask(parser, config)?;
+        let mut form = Arc::new(form);
         if parser.shared.options.use_memo {
             if let Some(known) = self.forms.get(&form) {
                 form = known.clone();
@@ -99,12 +108,17 @@ impl Lexed {
                 self.forms.insert(form.clone());
             }
             self.memo_bytes += 32;
-            self.masks.insert(config, form.clone());
+            self.masks.insert(config, LexedMask { form: form.clone(), is_exact });
         }
-        Ok(form)
+        Ok(LexedMask { form, is_exact })
     }
 
-    fn compute_mask(&mut self, parser: &mut Parser, config: ConfigId) -> Result<MaskForm, EngineError> {
+    /// The mask, and whether it is exact.
+    fn compute_mask(
+        &mut self,
+        parser: &mut Parser,
+        config: ConfigId,
+    ) -> Result<(MaskForm, bool), EngineError> {
         hooks::reach("lexed mask");
         let vocabulary = parser.shared.vocabulary.clone();
         let mut mask = MaskBuilder::new(vocabulary.n_words());
@@ -113,32 +127,38 @@ impl Lexed {
             mask.insert_all(&eos);
         }
         if !parser.shared.options.use_rows {
-            self.walk(parser, config, &mut mask)?;
-            return Ok(mask.finish());
+            let is_exact = self.walk(parser, config, &mut mask)?;
+            return Ok((mask.finish(), is_exact));
         }
+        let mut is_exact = true;
         for index in 0..self.configs.threads(config).len() {
             let thread = self.configs.threads(config)[index];
-            self.add_thread(parser, config, thread, &mut mask)?;
+            is_exact &= self.add_thread(parser, config, thread, &mut mask)?;
         }
-        Ok(mask.finish())
+        Ok((mask.finish(), is_exact))
     }
 
-    /// Adds the tokens that some reading of `config` goes on with, byte by byte.
+    /// Adds the tokens that some reading of `config` goes on with, byte by byte; whether those are all.
     fn walk(
         &mut self,
         parser: &mut Parser,
         config: ConfigId,
         mask: &mut MaskBuilder,
-    ) -> Result<(), EngineError> {
+    ) -> Result<bool, EngineError> {
         let vocabulary = parser.shared.vocabulary.clone();
+        let mut is_exact = true;
         let trie = vocabulary.trie();
         let mut stack = vec![(Trie::ROOT, config)];
         while let Some((node, config)) = stack.pop() {
             for (byte, child) in trie.children(node) {
                 if let Some(next) = self.step_loosely(parser, config, byte)? {
                     let tokens = trie.tokens(child);
-                    if !tokens.is_empty() && self.settle(parser, next)?.is_some() {
-                        mask.insert_all(tokens);
+                    if !tokens.is_empty() {
+                        match self.settle(parser, next)? {
+                            Settled::Viable(_) => mask.insert_all(tokens),
+                            Settled::Dead => {}
+                            Settled::Undecided => is_exact = false,
+                        }
                     }
                     if trie.n_children(child) > 0 {
                         stack.push((child, next));
@@ -146,17 +166,17 @@ impl Lexed {
                 }
             }
         }
-        Ok(())
+        Ok(is_exact)
     }
 
-    /// Adds the tokens that `thread`, which is one of `config`, goes on with.
+    /// Adds the tokens that `thread`, which is one of `config`, goes on with; whether those are all.
     fn add_thread(
         &mut self,
         parser: &mut Parser,
         config: ConfigId,
         thread: LexedThread,
         mask: &mut MaskBuilder,
-    ) -> Result<(), EngineError> {
+    ) -> Result<bool, EngineError> {
         let row = self.row(parser, thread.hypothesis)?;
         let mut found = Found::nothing(&row);
         // What the parser can read but not finish, or not without doubtful terminals.
@@ -223,10 +243,11 @@ impl Lexed {
         open.retain(|&class| !found.is_allowed[class as usize]);
         open.sort_unstable();
         open.dedup();
+        let mut is_exact = true;
         for class in open {
-            self.add_one_by_one(parser, config, &row.classes[class as usize], mask)?;
+            is_exact &= self.add_one_by_one(parser, config, &row.classes[class as usize], mask)?;
         }
-        Ok(())
+        Ok(is_exact)
     }
 
     /// Whether what is found with the stacks of `node` cut off holds for them as they are.
@@ -290,22 +311,25 @@ impl Lexed {
         self.judge(parser, depends, 0..depends.nodes.len(), thread, false, found)
     }
 
-    /// Adds those of `tokens` that `config` goes on with. That takes searches.
+    /// Adds those of `tokens` that `config` goes on with; whether those are all. That takes searches.
     fn add_one_by_one(
         &mut self,
         parser: &mut Parser,
         config: ConfigId,
         tokens: &MaskForm,
         mask: &mut MaskBuilder,
-    ) -> Result<(), EngineError> {
+    ) -> Result<bool, EngineError> {
         let vocabulary = parser.shared.vocabulary.clone();
+        let mut is_exact = true;
         for token in tokens.tokens() {
             let bytes = vocabulary.text(token).unwrap_or_default();
-            if self.step_all(parser, config, bytes)?.is_some() {
-                mask.insert_all(&[token]);
+            match self.settle_all(parser, config, bytes)? {
+                Settled::Viable(_) => mask.insert_all(&[token]),
+                Settled::Dead => {}
+                Settled::Undecided => is_exact = false,
             }
         }
-        Ok(())
+        Ok(is_exact)
     }
 
     /// Whether a thread at the end of a token has a completion, where that is said at once of all hypotheses that read

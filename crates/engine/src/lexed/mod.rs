@@ -27,21 +27,26 @@
 //! **Invariant (correct prefix).** Every configuration that a session is in has a thread with a completion, and no
 //! thread that is known to have none: [`viability`] decides it when the thread is made, from what the lexer can still
 //! read and what the parser can; where that takes a search, it is made at the end of what is read at once ([`stepping`]).
+//! A search may be given up; then the text is refused as well, and masks say so.
 //!
 //! Rejected: one set of threads for lexer and parser readings together (their product is followed byte by
 //! byte, and nothing is shared between stacks); tables of terminal pairs that fit together (wrong where munch
 //! looks further than one token, `1..2`).
 
 mod answers;
+mod best_first;
 pub(crate) mod bits;
 mod competition;
 mod completion;
 mod contexts;
+mod distance;
 mod horizon;
 mod hypotheses;
 mod layout;
 mod mask;
+mod next_tokens;
 mod parts;
+mod pushdown;
 mod reach;
 mod readings;
 mod row;
@@ -64,22 +69,29 @@ use crate::EngineError;
 use crate::configuration::{ConfigId, Configurations};
 use crate::mask_form::MaskForm;
 use crate::parser::Parser;
+use best_first::Patience;
 use bits::{Bits, contains, insert, remove};
 use competition::{Prepared, prepare};
-use completion::GivenUp;
 use contexts::SetId;
+use distance::Distances;
 use horizon::Horizon;
 pub(crate) use hypotheses::HypothesisId;
 use hypotheses::{Hypotheses, Outcome};
 use layout::{LayoutId, LayoutState, Layouts};
-use mask::{Judgement, JudgementKey};
+use mask::{Judgement, JudgementKey, LexedMask};
+use next_tokens::NextTokens;
+use pushdown::Pushdown;
 use reach::Reach;
 pub(crate) use readings::Blanks;
 use readings::Readings;
 use row::LexedRow;
 use scope::{Restriction, Scope};
+pub(crate) use stepping::Settled;
 pub(crate) use tokens::{Point, Read};
 use viability::{Adjacency, Viability, needed};
+
+/// The most answers of searches that are kept when others are dropped.
+const MAX_PROVEN: usize = 1 << 20;
 
 /// What a lexed grammar has beside its rules; not changed by reading.
 pub(crate) struct LexedTables {
@@ -212,12 +224,17 @@ pub(crate) struct Lexed {
     newlines: FxHashMap<(ConfigId, LayoutId), (Places, bool)>,
     /// Whether the text may end at a configuration of the parser with so many blocks, and whether that met a hole.
     closings: FxHashMap<(ConfigId, u32), (bool, bool)>,
-    /// What searches have found.
-    searched: FxHashMap<LexedThread, Result<bool, GivenUp>>,
+    /// What searches have found; `None` of those that were given up.
+    searched: FxHashMap<LexedThread, Option<bool>>,
+    next_tokens: NextTokens,
+    /// By strict readings, and by free ones.
+    pushdowns: [Pushdown; 2],
+    distances: Distances,
+    patience: Patience,
     /// Configurations with a thread whose completion only a search finds, and what is left of them; unknown where no
     /// search was made yet.
-    unsettled: FxHashMap<ConfigId, Option<Option<ConfigId>>>,
-    masks: FxHashMap<ConfigId, Arc<MaskForm>>,
+    unsettled: FxHashMap<ConfigId, Option<Settled>>,
+    masks: FxHashMap<ConfigId, LexedMask>,
     /// The masks of `masks`, each once.
     forms: FxHashSet<Arc<MaskForm>>,
     judgements: FxHashMap<JudgementKey, Arc<Judgement>>,
@@ -249,6 +266,7 @@ impl Lexed {
         let first = hypotheses.start()?;
         let reach = Reach::new(tables.n_terminals, n_words);
         let readings = Readings::new(&tables);
+        let distances = distances(&tables);
         let mut lexed = Lexed {
             tables,
             hypotheses,
@@ -268,6 +286,10 @@ impl Lexed {
             newlines: FxHashMap::default(),
             closings: FxHashMap::default(),
             searched: FxHashMap::default(),
+            next_tokens: NextTokens::default(),
+            pushdowns: [false, true].map(Pushdown::new),
+            distances,
+            patience: Patience::default(),
             unsettled: FxHashMap::default(),
             masks: FxHashMap::default(),
             forms: FxHashSet::default(),
@@ -282,8 +304,10 @@ impl Lexed {
         };
         let hypothesis = lexed.exact(parser, first, parser.start(), LayoutId::START)?;
         let thread = LexedThread { hypothesis, parser: parser.start(), layout: LayoutId::START };
-        if !lexed.is_viable(parser, thread)? {
-            return Err(EngineError::no_text());
+        match lexed.is_viable(parser, thread)? {
+            Some(true) => {}
+            Some(false) => return Err(EngineError::no_text()),
+            None => return Err(best_first::limit()),
         }
         lexed.start = lexed.intern(parser, &mut vec![thread])?.unwrap_or(ConfigId(0));
         Ok(lexed)
@@ -294,7 +318,7 @@ impl Lexed {
         self.start
     }
 
-    /// The bytes that can come next.
+    /// The bytes that can come next, and those of which that could not be decided.
     pub(crate) fn next_bytes(
         &mut self,
         parser: &mut Parser,
@@ -306,12 +330,43 @@ impl Lexed {
         parser.begin_work()?;
         let mut bytes = ByteSet::EMPTY;
         for byte in 0..=255 {
-            if self.step(parser, config, byte)?.is_some() {
+            let next = match self.step_loosely(parser, config, byte)? {
+                Some(next) => self.settle(parser, next)?,
+                None => Settled::Dead,
+            };
+            if next != Settled::Dead {
                 bytes.insert(byte);
             }
         }
         self.configs.set_next_bytes(config, bytes);
         Ok(bytes)
+    }
+
+    /// How many of `bytes` can come next, as far as that is known, and the configuration after them.
+    ///
+    /// # Errors
+    /// If a limit of the lexer or the parser is reached.
+    pub(crate) fn advance(
+        &mut self,
+        parser: &mut Parser,
+        config: ConfigId,
+        bytes: &[u8],
+    ) -> Result<(usize, ConfigId), EngineError> {
+        let (mut known, mut last) = ((0, config), config);
+        for (index, &byte) in bytes.iter().enumerate() {
+            let Some(next) = self.step_loosely(parser, last, byte)? else { break };
+            last = next;
+            match self.settle(parser, next)? {
+                Settled::Viable(settled) => {
+                    last = settled;
+                    known = (index + 1, settled);
+                }
+                Settled::Dead => break,
+                // What follows may prove it.
+                Settled::Undecided => {}
+            }
+        }
+        Ok(known)
     }
 
     /// The configuration of the readings of both.
@@ -510,7 +565,12 @@ impl Lexed {
         self.scopes.iter_mut().for_each(Scope::clear_memo);
         self.newlines = FxHashMap::default();
         self.closings = FxHashMap::default();
-        self.searched = FxHashMap::default();
+        // What a mask has allowed stays proven.
+        let keeps_proven = self.searched.len() <= MAX_PROVEN;
+        self.searched.retain(|_, found| keeps_proven && *found == Some(true));
+        self.next_tokens = NextTokens::default();
+        self.pushdowns = [false, true].map(Pushdown::new);
+        self.distances.clear_nodes();
         self.unsettled = FxHashMap::default();
         self.masks = FxHashMap::default();
         self.forms = FxHashSet::default();
@@ -544,6 +604,9 @@ impl Lexed {
             + self.readings.memory_usage()
             + self.row_bytes
             + self.horizon.memory_usage()
+            + self.next_tokens.memory_usage()
+            + self.pushdowns.iter().map(Pushdown::memory_usage).sum::<usize>()
+            + self.distances.memory_usage()
     }
 
     /// The names of the terminals that the next token may be of, for messages.
@@ -559,6 +622,19 @@ impl Lexed {
         }
         Ok(names)
     }
+}
+
+/// Distances in the rules of a grammar.
+fn distances(tables: &LexedTables) -> Distances {
+    let n_words = Adjacency::n_words(tables.n_terminals);
+    let [mut free, mut ignored]: [Bits; 2] = [(); 2].map(|()| vec![0; n_words].into());
+    for terminal in tables.layout.iter().flat_map(|layout| [layout.indent, layout.dedent]) {
+        insert(&mut free, terminal.index());
+    }
+    for terminal in &tables.ignored {
+        insert(&mut ignored, terminal.index());
+    }
+    Distances::new(free, ignored)
 }
 
 /// The rules restricted to a set of terminals, and those that indentation makes.

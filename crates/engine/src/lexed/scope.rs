@@ -84,8 +84,16 @@ impl Scope {
         Ok((self.viability.reads(hypotheses, hypothesis, regime)?, readable))
     }
 
+    /// Whether the rest of a rule has a sentence within the scope.
+    pub(super) fn is_productive(&mut self, parser: &mut Parser, state: ExprId) -> bool {
+        self.is_everything || self.rules.is_productive(&mut parser.network, state)
+    }
+
     /// Whether some stack of `node` can be finished. Nodes have no cycles.
-    fn can_finish(&mut self, parser: &mut Parser, node: NodeId) -> bool {
+    pub(super) fn can_finish(&mut self, parser: &mut Parser, node: NodeId) -> bool {
+        if self.is_everything {
+            return true;
+        }
         let mut work = vec![node];
         while let Some(&top) = work.last() {
             if self.nodes.get(top.0).is_some() {
@@ -389,7 +397,7 @@ fn has_sentence(network: &Network, id: ExprId, terminals: &[u64], rules: &[bool]
 
 /// The expressions that can be come to through kept ones, by rule: parts before wholes, callees first where
 /// recursion allows.
-fn expressions(network: &Network, keeps: &dyn Fn(ExprId) -> bool) -> Vec<(RuleId, Vec<ExprId>)> {
+pub(super) fn expressions(network: &Network, keeps: &dyn Fn(ExprId) -> bool) -> Vec<(RuleId, Vec<ExprId>)> {
     let (mut seen, mut seen_rules) = (Seen::new(), Seen::new());
     let mut found = Vec::new();
     let mut rules: Vec<(RuleId, Option<Vec<ExprId>>)> = vec![(network.start(), None)];

@@ -49,7 +49,7 @@ impl Lexed {
                 let outcome = self.hypotheses.outcome(outcome);
                 if self.hypotheses.is_for(&outcome, is_nested)
                     && let Some(next) = self.after(parser, thread, outcome, last)?
-                    && self.is_viable(parser, next)?
+                    && self.is_viable(parser, next)? != Some(false)
                 {
                     origins.push(Origin { ended: outcome.terminal, thread: next });
                 }

@@ -6,7 +6,9 @@
 //! the ends of tokens too, so that what it allows is accepted, however hard it is to say what may follow a part of it.
 //!
 //! Where a search is given up, its thread is kept if another one has a completion: the text has one then, and masks judge
-//! the ends of tokens anew.
+//! the ends of tokens anew. If no thread is known to have one, the text is *undecided*: it is refused, and a mask without
+//! it says that it is a bound. Reading on is no way in: of a longer text that is read at once only its end is asked, so a
+//! whole text of the language is always accepted.
 //!
 //! Rejected: a search for each thread at each byte. A mask then allowed tokens (`"ab"`, which has a short completion) that
 //! could not be accepted for a byte within (`"a"`, a reading of which has none as far as one looks).
@@ -20,11 +22,32 @@ use crate::parser::Parser;
 /// Of bytes read at once, searches are made after so many, so that dead threads do not pile up.
 const MAX_LOOSE: usize = 64;
 
+/// What is left of a configuration whose threads were looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Settled {
+    /// The threads that have a completion, one at least, and those of which that is not known.
+    Viable(ConfigId),
+    /// No thread has a completion.
+    Dead,
+    /// No thread is known to have a completion, but searches were given up.
+    Undecided,
+}
+
+impl Settled {
+    /// The configuration, if the text is known to have a completion.
+    pub(crate) fn viable(self) -> Option<ConfigId> {
+        match self {
+            Settled::Viable(config) => Some(config),
+            Settled::Dead | Settled::Undecided => None,
+        }
+    }
+}
+
 impl Lexed {
-    /// The configuration after one more byte; `None` if no word of the language goes on so.
+    /// The configuration after one more byte; `None` if no word of the language is known to go on so.
     ///
     /// # Errors
-    /// If a limit is reached: of searches, if none of the threads is known to have a completion.
+    /// If a limit of the lexer or the parser is reached.
     pub(crate) fn step(
         &mut self,
         parser: &mut Parser,
@@ -32,33 +55,45 @@ impl Lexed {
         byte: u8,
     ) -> Result<Option<ConfigId>, EngineError> {
         match self.step_loosely(parser, config, byte)? {
-            Some(next) => self.settle(parser, next),
+            Some(next) => Ok(self.settle(parser, next)?.viable()),
             None => Ok(None),
         }
     }
 
-    /// The configuration after `bytes`; `None` if no word of the language goes on so.
+    /// The configuration after `bytes`; `None` if no word of the language is known to go on so.
     ///
     /// # Errors
-    /// As those of [`step`](Lexed::step) with the last byte.
+    /// If a limit of the lexer or the parser is reached.
     pub(crate) fn step_all(
+        &mut self,
+        parser: &mut Parser,
+        config: ConfigId,
+        bytes: &[u8],
+    ) -> Result<Option<ConfigId>, EngineError> {
+        Ok(self.settle_all(parser, config, bytes)?.viable())
+    }
+
+    /// What is left after `bytes`.
+    ///
+    /// # Errors
+    /// If a limit of the lexer or the parser is reached.
+    pub(super) fn settle_all(
         &mut self,
         parser: &mut Parser,
         mut config: ConfigId,
         bytes: &[u8],
-    ) -> Result<Option<ConfigId>, EngineError> {
+    ) -> Result<Settled, EngineError> {
         for (index, &byte) in bytes.iter().enumerate() {
             match self.step_loosely(parser, config, byte)? {
                 Some(next) => config = next,
-                None => return Ok(None),
+                None => return Ok(Settled::Dead),
             }
             if (index + 1) % MAX_LOOSE == 0 {
-                match self.settle(parser, config) {
-                    Ok(Some(settled)) => config = settled,
-                    Ok(None) => return Ok(None),
+                match self.settle(parser, config)? {
+                    Settled::Viable(settled) => config = settled,
+                    Settled::Dead => return Ok(Settled::Dead),
                     // There may be one further on.
-                    Err(error) if error.is_limit() => {}
-                    Err(error) => return Err(error),
+                    Settled::Undecided => {}
                 }
             }
         }
@@ -66,7 +101,7 @@ impl Lexed {
     }
 
     /// The threads after one more byte but those that are known to have no completion.
-    pub(super) fn step_loosely(
+    pub(crate) fn step_loosely(
         &mut self,
         parser: &mut Parser,
         config: ConfigId,
@@ -107,42 +142,35 @@ impl Lexed {
         Ok(next)
     }
 
-    /// The threads of a configuration but those that have no completion; `None` if none is left.
+    /// The threads of a configuration but those that have no completion.
     ///
     /// # Errors
-    /// If a search is given up, and no thread is known to have a completion.
-    pub(super) fn settle(
-        &mut self,
-        parser: &mut Parser,
-        config: ConfigId,
-    ) -> Result<Option<ConfigId>, EngineError> {
+    /// If a limit of the lexer or the parser is reached.
+    pub(crate) fn settle(&mut self, parser: &mut Parser, config: ConfigId) -> Result<Settled, EngineError> {
         match self.unsettled.get(&config) {
-            None => return Ok(Some(config)),
+            None => return Ok(Settled::Viable(config)),
             Some(&Some(known)) => return Ok(known),
             Some(None) => {}
         }
         parser.begin_work()?;
         let mut left: Vec<LexedThread> = Vec::new();
-        let (mut has_completion, mut failure) = (false, None);
+        let (mut has_completion, mut is_open) = (false, false);
         for index in 0..self.configs.threads(config).len() {
             let thread = self.configs.threads(config)[index];
-            match self.is_viable(parser, thread) {
-                Ok(true) => {
-                    has_completion = true;
-                    left.push(thread);
-                }
-                Ok(false) => {}
-                Err(error) if error.is_limit() => {
-                    failure = Some(error);
-                    left.push(thread);
-                }
-                Err(error) => return Err(error),
+            let is_viable = self.is_viable(parser, thread)?;
+            has_completion |= is_viable == Some(true);
+            is_open |= is_viable.is_none();
+            if is_viable != Some(false) {
+                left.push(thread);
             }
         }
-        if let Some(failure) = failure.filter(|_| !has_completion) {
-            return Err(failure);
-        }
-        let settled = self.intern(parser, &mut left)?;
+        let settled = if has_completion {
+            self.intern(parser, &mut left)?.map_or(Settled::Dead, Settled::Viable)
+        } else if is_open {
+            Settled::Undecided
+        } else {
+            Settled::Dead
+        };
         self.unsettled.insert(config, Some(settled));
         Ok(settled)
     }

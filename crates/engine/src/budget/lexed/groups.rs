@@ -12,10 +12,11 @@ use rustc_hash::FxHashMap;
 
 use super::LexedBudget;
 use super::search::Least;
+use super::witness::Witness;
 use crate::EngineError;
 use crate::budget::{MaskStatus, MaskWithin};
 use crate::configuration::ConfigId;
-use crate::lexed::Lexed;
+use crate::lexed::{Lexed, Settled};
 use crate::mask_form::{MaskBuilder, MaskForm};
 use crate::parser::Parser;
 
@@ -25,6 +26,8 @@ const MAX_ESCALATION: u64 = 256;
 /// The tokens of a mask.
 pub(super) struct Groups {
     list: Arc<[(ConfigId, MaskForm)]>,
+    /// Whether it has all tokens that some text goes on with: no search for one was given up.
+    pub(super) is_exact: bool,
     /// With more tokens left than this all are allowed.
     highest: u32,
     /// The mask that was made last, and the number of tokens left that it was made for.
@@ -37,13 +40,20 @@ impl Groups {
         let n_words = vocabulary.n_words();
         let mut groups: FxHashMap<ConfigId, MaskBuilder> = FxHashMap::default();
         let trie = vocabulary.trie();
+        let mut is_exact = true;
         let mut stack = vec![(Trie::ROOT, config)];
         while let Some((node, config)) = stack.pop() {
             for (byte, child) in trie.children(node) {
-                let Some(next) = lexed.step(parser, config, byte)? else { continue };
+                let Some(next) = lexed.step_loosely(parser, config, byte)? else { continue };
                 if !trie.tokens(child).is_empty() {
-                    let group = groups.entry(next).or_insert_with(|| MaskBuilder::new(n_words));
-                    group.insert_all(trie.tokens(child));
+                    match lexed.settle(parser, next)? {
+                        Settled::Viable(next) => {
+                            let group = groups.entry(next).or_insert_with(|| MaskBuilder::new(n_words));
+                            group.insert_all(trie.tokens(child));
+                        }
+                        Settled::Dead => continue,
+                        Settled::Undecided => is_exact = false,
+                    }
                 }
                 if trie.n_children(child) > 0 {
                     stack.push((child, next));
@@ -53,7 +63,7 @@ impl Groups {
         let mut list: Vec<(ConfigId, MaskForm)> =
             groups.into_iter().map(|(config, tokens)| (config, tokens.finish())).collect();
         list.sort_unstable_by_key(|&(config, _)| config);
-        Ok(Groups { list: list.into(), highest: u32::MAX, last: None })
+        Ok(Groups { list: list.into(), is_exact, highest: u32::MAX, last: None })
     }
 
     fn memory_usage(&self) -> usize {
@@ -73,11 +83,8 @@ impl LexedBudget {
         config: ConfigId,
         n_left: u32,
     ) -> Result<Option<MaskWithin>, EngineError> {
-        if !self.groups.contains_key(&config) {
-            let groups = Groups::new(lexed, parser, config)?;
-            self.group_bytes += groups.memory_usage();
-            self.groups.insert(config, groups);
-        }
+        self.tokens_of(lexed, parser, config)?;
+        let is_exact = self.groups.get(&config).is_none_or(|groups| groups.is_exact);
         let list = match self.groups.get(&config) {
             Some(groups) if n_left > groups.highest => return Ok(None),
             Some(Groups { last: Some((made_for, mask)), .. }) if *made_for == n_left => {
@@ -90,7 +97,7 @@ impl LexedBudget {
         let vocabulary = parser.shared.vocabulary.clone();
         let mut mask = MaskBuilder::new(vocabulary.n_words());
         let mut is_empty = true;
-        let mut status = MaskStatus::Exact;
+        let mut status = if is_exact { MaskStatus::Exact } else { MaskStatus::Bound };
         if lexed.configs.is_accepting(config) && n_left >= self.eos_cost {
             let eos: Vec<TokenId> = vocabulary.eos_token_ids().iter().map(|&id| TokenId(id)).collect();
             mask.insert_all(&eos);
@@ -140,6 +147,26 @@ impl LexedBudget {
         Ok(highest.is_none().then_some(mask))
     }
 
+    /// The tokens of a configuration's mask by the configuration after them.
+    ///
+    /// # Errors
+    /// If a limit of the lexer or the parser is reached.
+    pub(super) fn tokens_of(
+        &mut self,
+        lexed: &mut Lexed,
+        parser: &mut Parser,
+        config: ConfigId,
+    ) -> Result<Arc<[(ConfigId, MaskForm)]>, EngineError> {
+        if let Some(known) = self.groups.get(&config) {
+            return Ok(known.list.clone());
+        }
+        let groups = Groups::new(lexed, parser, config)?;
+        let list = groups.list.clone();
+        self.group_bytes += groups.memory_usage();
+        self.groups.insert(config, groups);
+        Ok(list)
+    }
+
     /// What is known of the upper bound of a configuration.
     fn known_upper(&self, lexed: &Lexed, config: ConfigId) -> Option<u32> {
         if lexed.configs.is_accepting(config) {
@@ -181,6 +208,16 @@ impl LexedBudget {
                 }
             }
             factor *= 4;
+        }
+        if lexed.tables.is_contextual {
+            for &(_, index) in &order {
+                let (config, tokens) = &list[index];
+                if let Witness::Of(found) = self.witness(lexed, parser, *config)?
+                    && found.saturating_add(self.eos_cost) <= limit
+                {
+                    return Ok(tokens);
+                }
+            }
         }
         Err(given_up)
     }

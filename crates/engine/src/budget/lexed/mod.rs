@@ -37,6 +37,7 @@ mod runs;
 mod search;
 mod summaries;
 mod walks;
+mod witness;
 
 use std::sync::Arc;
 
@@ -55,6 +56,7 @@ use groups::Groups;
 use runs::Runs;
 use search::{Search, floor};
 use summaries::Parts;
+use witness::Witness;
 
 /// Items that the search for one upper bound may take.
 const MAX_UPPER_ITEMS: u64 = 400_000;
@@ -82,6 +84,8 @@ pub(crate) struct LexedBudget {
     upper: Search,
     groups: FxHashMap<ConfigId, Groups>,
     group_bytes: usize,
+    /// Where real readings were found to lead to no completion, as far as was looked.
+    unwitnessed: FxHashMap<ConfigId, Witness>,
     /// Items that the next exact search may take: fewer after searches that were given up, more after others.
     patience: u64,
     /// Items that exact searches may take in the present call, together.
@@ -104,6 +108,7 @@ impl LexedBudget {
             upper: Search::new(true),
             groups: FxHashMap::default(),
             group_bytes: 0,
+            unwitnessed: FxHashMap::default(),
             patience: parser.shared.limits.budget_items,
             left: 0,
             next_look: LOOK_EVERY,
@@ -125,6 +130,7 @@ impl LexedBudget {
             self.upper.configs = FxHashMap::default();
             self.groups = FxHashMap::default();
             self.group_bytes = 0;
+            self.unwitnessed = FxHashMap::default();
         }
     }
 
@@ -146,7 +152,7 @@ impl LexedBudget {
     }
 
     fn answer_bytes(&self) -> usize {
-        (self.exact.configs.len() + self.upper.configs.len()) * 16 + self.group_bytes
+        (self.exact.configs.len() + self.upper.configs.len() + self.unwitnessed.len()) * 16 + self.group_bytes
     }
 
     /// Approximate memory, in bytes.
@@ -242,7 +248,7 @@ impl LexedBudget {
     }
 
     /// The least number of tokens, EOS included, that complete the text; [`NEVER`] if no tokens spell the
-    /// rest of any.
+    /// rest of any, which is never said where a search was given up.
     ///
     /// # Errors
     /// If a limit is reached before any completion is found.
@@ -255,11 +261,23 @@ impl LexedBudget {
         if lexed.configs.is_accepting(config) {
             return Ok((self.eos_cost, TokenCountStatus::Exact));
         }
-        let upper = self.upper_within(lexed, parser, config, MAX_BOUND)?;
-        let better = upper.map_or(MAX_BOUND, |upper| upper - 1);
-        match self.exact_within(lexed, parser, config, better, self.patience)? {
-            Ok(exact) => Ok((exact.or(upper).unwrap_or(NEVER), TokenCountStatus::Exact)),
-            Err(error) => Ok((upper.ok_or(error)?, TokenCountStatus::Upper)),
+        let upper = match self.upper_within(lexed, parser, config, MAX_BOUND) {
+            Err(error) if error.is_budget_search() => None,
+            upper => upper?,
+        };
+        let better = upper.map_or(MAX_BOUND, |upper| upper.saturating_sub(1));
+        let exact = self.exact_within(lexed, parser, config, better, self.patience)?;
+        let error = match (exact, upper) {
+            (Ok(Some(least)), _) | (Ok(None), Some(least)) => return Ok((least, TokenCountStatus::Exact)),
+            (Ok(None), None) if !lexed.tables.is_contextual => return Ok((NEVER, TokenCountStatus::Exact)),
+            (Err(_), Some(least)) => return Ok((least, TokenCountStatus::Upper)),
+            (Ok(None), None) => EngineError::budget_search(self.patience),
+            (Err(error), None) => error,
+        };
+        match self.witness(lexed, parser, config)? {
+            Witness::Of(found) => Ok((found + self.eos_cost, TokenCountStatus::Upper)),
+            Witness::Nothing => Ok((NEVER, TokenCountStatus::Exact)),
+            Witness::GivenUp => Err(error),
         }
     }
 

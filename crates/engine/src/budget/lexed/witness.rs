@@ -1,0 +1,149 @@
+//! Completions found by real readings, where the searches over strict ones find none.
+//!
+//! Under the contextual discipline the searches of budgets read tokens ahead among more terminals than compete there
+//! ([`crate::lexed`]). What they find is so, but they may miss texts: in `start: A A B` with `A: "x"` and `B: "xx"` no `A`
+//! wins before another. So before a text is said to have no completion, one is looked for that the lexer really reads: a
+//! short text first, whatever tokens spell it; and where the vocabulary cannot spell that, token by token.
+//!
+//! What is found is kept for each place on the way, as upper bounds: a session that was told of a completion can take it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+
+use super::LexedBudget;
+use super::search::Least;
+use crate::EngineError;
+use crate::configuration::ConfigId;
+use crate::lexed::Lexed;
+use crate::parser::Parser;
+
+/// The most tokens that one search token by token tries, masks of all places together.
+const MAX_TRIED: usize = 1_000_000;
+/// The most places that such a search visits.
+const MAX_PLACES: usize = 5_000;
+
+/// What a search for a completion has found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Witness {
+    /// One of so many tokens, EOS not included.
+    Of(u32),
+    /// That the vocabulary's tokens spell none.
+    Nothing,
+    /// None, before a limit was reached.
+    GivenUp,
+}
+
+impl LexedBudget {
+    /// A completion that real readings find.
+    ///
+    /// # Errors
+    /// If a limit of the lexer or the parser is reached.
+    pub(super) fn witness(
+        &mut self,
+        lexed: &mut Lexed,
+        parser: &mut Parser,
+        config: ConfigId,
+    ) -> Result<Witness, EngineError> {
+        if let Some(known) = self.upper.configs.get(&config).and_then(|known| known.known()) {
+            return Ok(Witness::Of(known));
+        }
+        if let Some(&known) = self.unwitnessed.get(&config) {
+            return Ok(known);
+        }
+        let found = match self.way_of_text(lexed, parser, config)? {
+            Some(way) => Ok(way),
+            None => self.way_of_tokens(lexed, parser, config)?,
+        };
+        let way = match found {
+            Ok(way) => way,
+            Err(nothing) => {
+                self.unwitnessed.insert(config, nothing);
+                return Ok(nothing);
+            }
+        };
+        let n_tokens = way.len() as u32 - 1;
+        for (position, config) in way.into_iter().enumerate() {
+            let rest = n_tokens - position as u32;
+            let known = self.upper.configs.entry(config).or_insert(Least::Exactly(rest));
+            if known.known().is_none_or(|known| known > rest) {
+                *known = Least::Exactly(rest);
+            }
+        }
+        Ok(Witness::Of(n_tokens))
+    }
+
+    /// The configurations between the tokens of a text that completes one of `config`.
+    fn way_of_text(
+        &mut self,
+        lexed: &mut Lexed,
+        parser: &mut Parser,
+        config: ConfigId,
+    ) -> Result<Option<Vec<ConfigId>>, EngineError> {
+        let vocabulary = parser.shared.vocabulary.clone();
+        let spells = |byte: u8| vocabulary.fewest_tokens(&[byte])[0].is_some();
+        let Some(text) = lexed.completing_text(parser, config, &spells)? else { return Ok(None) };
+        let fewest = vocabulary.fewest_tokens(&text);
+        let (mut way, mut position) = (vec![config], 0);
+        let mut last = config;
+        while position < text.len() {
+            let Some(left) = fewest[position] else { return Ok(None) };
+            let next = (position + 1..=text.len()).find(|&end| {
+                fewest[end].is_some_and(|after| after + 1 == left)
+                    && vocabulary.fewest_tokens(&text[position..end])[0] == Some(1)
+            });
+            let Some(end) = next else { return Ok(None) };
+            match lexed.step_all(parser, last, &text[position..end])? {
+                Some(next) => last = next,
+                None => return Ok(None),
+            }
+            way.push(last);
+            position = end;
+        }
+        Ok(lexed.configs.is_accepting(last).then_some(way))
+    }
+
+    /// The same of tokens tried one after the other, those first that leave the least to be read; or why there is none.
+    fn way_of_tokens(
+        &mut self,
+        lexed: &mut Lexed,
+        parser: &mut Parser,
+        config: ConfigId,
+    ) -> Result<Result<Vec<ConfigId>, Witness>, EngineError> {
+        let per_place = parser.shared.vocabulary.n_words() * 32;
+        let max_places = (MAX_TRIED / per_place.max(1)).clamp(1, MAX_PLACES);
+        // By configuration, the one before it.
+        let mut before: FxHashMap<ConfigId, ConfigId> = FxHashMap::from_iter([(config, config)]);
+        let mut heap = BinaryHeap::from([Reverse((0u32, 0u32, config))]);
+        let mut n_places = 0;
+        let mut is_exact = true;
+        while let Some(Reverse((_, n_tokens, place))) = heap.pop() {
+            if lexed.configs.is_accepting(place) {
+                let mut way = vec![place];
+                let mut at = place;
+                while at != config {
+                    at = before[&at];
+                    way.push(at);
+                }
+                way.reverse();
+                return Ok(Ok(way));
+            }
+            n_places += 1;
+            if n_places > max_places {
+                return Ok(Err(Witness::GivenUp));
+            }
+            let tokens = self.tokens_of(lexed, parser, place)?;
+            is_exact &= self.groups.get(&place).is_some_and(|groups| groups.is_exact);
+            for &(next, _) in tokens.iter() {
+                if before.contains_key(&next) {
+                    continue;
+                }
+                before.insert(next, place);
+                let least = lexed.fewest_terminals(parser, next);
+                heap.push(Reverse(((n_tokens + 1).saturating_add(least), n_tokens + 1, next)));
+            }
+        }
+        Ok(Err(if is_exact { Witness::Nothing } else { Witness::GivenUp }))
+    }
+}

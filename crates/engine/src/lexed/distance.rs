@@ -1,0 +1,170 @@
+//! The fewest terminals that the rest of a text can have, whatever its lexer says: a lower bound that leads a search for a
+//! completion (A*, Hart, Nilsson and Raphael 1968).
+//!
+//! A fixpoint over the expressions of the rules, made once per grammar; and by stack node, when asked for.
+
+use maskwright_grammar::{Expr, ExprId, Network, Seen};
+use rustc_hash::FxHashMap;
+
+use super::bits::{Bits, contains};
+use super::scope::expressions;
+use crate::configuration::ConfigId;
+use crate::parser::Parser;
+use crate::stack::{Frame, NodeId};
+
+/// Of what has no sentence.
+pub(super) const NEVER: u32 = u32::MAX;
+
+/// The fewest terminals of expressions and of what stacks return to.
+#[derive(Default)]
+pub(super) struct Distances {
+    /// Whether those of the rules are known.
+    is_made: bool,
+    /// The terminals that are no text, and cost nothing.
+    free: Bits,
+    /// The terminals that the parser never gets.
+    ignored: Bits,
+    rules: Vec<u32>,
+    /// By expression; one more than the number, 0 where it is unknown.
+    states: Vec<u32>,
+    nodes: FxHashMap<NodeId, u32>,
+}
+
+impl Distances {
+    /// Nothing is known yet. Terminals of `free` cost nothing, those of `ignored` cannot be had.
+    pub(super) fn new(free: Bits, ignored: Bits) -> Distances {
+        Distances { free, ignored, ..Distances::default() }
+    }
+
+    /// The fewest terminals of a text's rest in a configuration; [`NEVER`] if it has none.
+    pub(super) fn of_config(&mut self, parser: &mut Parser, config: ConfigId) -> u32 {
+        if parser.configs.is_accepting(config) {
+            return 0;
+        }
+        let mut least = NEVER;
+        for index in 0..parser.configs.threads(config).len() {
+            let thread = parser.configs.threads(config)[index];
+            if contains(&self.ignored, thread.terminal.index()) {
+                continue;
+            }
+            let own = u32::from(!contains(&self.free, thread.terminal.index()));
+            let rest = self.of_state(&mut parser.network, thread.next);
+            let rest = own.saturating_add(rest).saturating_add(self.of_node(parser, thread.node));
+            least = least.min(rest);
+        }
+        least
+    }
+
+    /// The fewest terminals that the stacks of a node still need. Nodes have no cycles.
+    fn of_node(&mut self, parser: &mut Parser, node: NodeId) -> u32 {
+        let mut work = vec![node];
+        while let Some(&top) = work.last() {
+            if self.nodes.contains_key(&top) {
+                work.pop();
+                continue;
+            }
+            let n_open = work.len();
+            let mut least = NEVER;
+            for index in 0..parser.stacks.frames(top).len() {
+                let frame = parser.stacks.frames(top)[index];
+                if frame == Frame::BOTTOM || frame == Frame::HOLE {
+                    least = 0;
+                    continue;
+                }
+                match self.nodes.get(&frame.parent) {
+                    Some(&below) => {
+                        let here = self.of_state(&mut parser.network, frame.ret);
+                        least = least.min(here.saturating_add(below));
+                    }
+                    None => work.push(frame.parent),
+                }
+            }
+            if work.len() == n_open {
+                self.nodes.insert(top, least);
+                work.pop();
+            }
+        }
+        self.nodes.get(&node).copied().unwrap_or(0)
+    }
+
+    fn of_state(&mut self, network: &mut Network, state: ExprId) -> u32 {
+        if !self.is_made {
+            self.make(network);
+        }
+        if self.states.len() < network.pool().len() {
+            self.states.resize(network.pool().len(), 0);
+        }
+        if self.states[state.index()] == 0 {
+            let mut seen = Seen::new();
+            for id in network.pool().post_order(state, &mut seen) {
+                if self.states[id.index()] == 0 {
+                    self.states[id.index()] = self.least(network, id).saturating_add(1);
+                }
+            }
+        }
+        match self.states[state.index()] {
+            u32::MAX => NEVER,
+            known => known - 1,
+        }
+    }
+
+    fn make(&mut self, network: &Network) {
+        self.is_made = true;
+        self.rules = vec![NEVER; network.n_rules()];
+        self.states = vec![u32::MAX; network.pool().len()];
+        let order = expressions(network, &|_| true);
+        let mut has_changed = true;
+        while has_changed {
+            has_changed = false;
+            for (rule, part) in &order {
+                for &id in part {
+                    let least = self.least(network, id).saturating_add(1);
+                    has_changed |= least < self.states[id.index()];
+                    self.states[id.index()] = least;
+                }
+                self.rules[rule.index()] = match self.states[network.body(*rule).index()] {
+                    u32::MAX => NEVER,
+                    known => known - 1,
+                };
+            }
+        }
+        // What no rule has is found when it is asked for.
+        let mut is_known = vec![false; self.states.len()];
+        order.iter().flat_map(|(_, part)| part).for_each(|id| is_known[id.index()] = true);
+        for (state, is_known) in self.states.iter_mut().zip(is_known) {
+            *state = if is_known { *state } else { 0 };
+        }
+    }
+
+    /// The fewest of an expression by those of its parts.
+    fn least(&self, network: &Network, id: ExprId) -> u32 {
+        let known = |id: ExprId| match self.states[id.index()] {
+            0 | u32::MAX => NEVER,
+            known => known - 1,
+        };
+        match network.pool().get(id) {
+            Expr::Never => NEVER,
+            Expr::Epsilon => 0,
+            Expr::Terminal(terminal) if contains(&self.ignored, terminal.index()) => NEVER,
+            Expr::Terminal(terminal) => u32::from(!contains(&self.free, terminal.index())),
+            Expr::Rule(rule) if network.is_rule_nullable(*rule) => 0,
+            Expr::Rule(rule) => self.rules[rule.index()],
+            Expr::Seq(head, tail) => known(*head).saturating_add(known(*tail)),
+            Expr::Alt(parts) => parts.iter().map(|&part| known(part)).min().unwrap_or(NEVER),
+            Expr::Repeat { min: 0, .. } => 0,
+            Expr::Repeat { inner, min, .. } => known(*inner).saturating_mul(*min),
+            // No lexed grammar has one.
+            Expr::Shuffle(_) => 0,
+        }
+    }
+
+    /// Drops what is known of stacks.
+    pub(super) fn clear_nodes(&mut self) {
+        self.nodes = FxHashMap::default();
+    }
+
+    /// Approximate memory, in bytes.
+    pub(super) fn memory_usage(&self) -> usize {
+        (self.states.capacity() + self.rules.capacity()) * 4 + self.nodes.capacity() * 9
+    }
+}

@@ -1,0 +1,276 @@
+//! Whether some completion goes on from a thread, decided for all stacks at once.
+//!
+//! Lexer and rules together are a pushdown system: the control state is a hypothesis at the end of a token, the stack that of the
+//! parser. What a rule does to the control state does not depend on the stack below it, so it is found once, as a
+//! *summary*: from a state of the rules and a hypothesis, the hypotheses in which the rest of the rule can end. There are finitely
+//! many, so the search ends however deep rules nest (Bouajjani, Esparza and Maler 1997; Reps, Horwitz and Sagiv 1995).
+//!
+//! Behind a good end of a token ([`viability`](super::viability)) whatever the rules still need can be spelled. That is a control
+//! state of its own ([`Spot::Good`]), which a rule without doubtful terminals keeps.
+//!
+//! **Exactness.** Where all terminals always compete, hypotheses do not depend on the rules, and the answer is exact. Under the
+//! contextual discipline it is asked twice: strict readings prove a completion, and free ones refute all
+//! ([`contexts`](super::contexts)); what is between the two is open. Widths of lines are no control state, so grammars with
+//! indentation are not asked.
+//!
+//! Takes time in the states of the rules times the square of the hypotheses that bad ends lead to, once for a grammar; summaries
+//! are kept.
+
+use maskwright_grammar::{ExprId, ExprPool, Symbol};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::hypotheses::HypothesisId;
+use super::{Lexed, LexedThread};
+use crate::EngineError;
+use crate::parser::Parser;
+use crate::stack::{Frame, NodeId};
+
+/// The most items that one question may add; fewer after questions that were given up.
+const MAX_ITEMS: usize = 200_000;
+/// At least so many may be added.
+const MIN_ITEMS: usize = 5_000;
+/// Above so many items that are kept all are dropped before the next question.
+const MAX_KEPT: usize = 2_000_000;
+
+/// Where a reading stands between two tokens.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Spot {
+    /// Behind a good end.
+    Good,
+    At(HypothesisId),
+}
+
+/// What the rest of a rule does from a hypothesis on.
+#[derive(Default)]
+struct Summary {
+    /// Where it can end; distinct.
+    exits: Vec<Spot>,
+    /// The summaries that go on behind it, each with the state there.
+    callers: Vec<(u32, ExprId)>,
+    /// Whether it can end behind a good end.
+    is_good: bool,
+}
+
+/// All summaries of one grammar, of one kind of readings.
+#[derive(Default)]
+pub(super) struct Pushdown {
+    /// Whether tokens ahead are read freely.
+    is_free: bool,
+    max_items: usize,
+    ids: FxHashMap<(ExprId, HypothesisId), u32>,
+    summaries: Vec<Summary>,
+    seen: FxHashSet<(u32, ExprId, Spot)>,
+    work: Vec<(u32, ExprId, Spot)>,
+}
+
+impl Pushdown {
+    /// No summaries yet.
+    pub(super) fn new(is_free: bool) -> Pushdown {
+        Pushdown { is_free, max_items: MAX_ITEMS, ..Pushdown::default() }
+    }
+
+    /// Whether some reading goes on from `thread` to the end of a text, by readings of this kind; `None` if that takes too long.
+    ///
+    /// # Errors
+    /// If a limit of the lexer is reached.
+    pub(super) fn decide(
+        &mut self,
+        lexed: &mut Lexed,
+        parser: &mut Parser,
+        thread: LexedThread,
+    ) -> Result<Option<bool>, EngineError> {
+        if self.seen.len() > MAX_KEPT {
+            *self = Pushdown { max_items: self.max_items, ..Pushdown::new(self.is_free) };
+        }
+        let answer = self.search(lexed, parser, thread)?;
+        self.max_items = match answer {
+            Some(_) => (2 * self.max_items).min(MAX_ITEMS),
+            None => (self.max_items / 2).max(MIN_ITEMS),
+        };
+        Ok(answer)
+    }
+
+    fn search(
+        &mut self,
+        lexed: &mut Lexed,
+        parser: &mut Parser,
+        thread: LexedThread,
+    ) -> Result<Option<bool>, EngineError> {
+        let last_item = self.seen.len() + self.max_items;
+        let mut root = thread.hypothesis;
+        if self.is_free {
+            root = lexed.hypotheses.free_ahead(root)?;
+        }
+        let ends = lexed.next_tokens(root, false)?;
+        let is_complete = lexed.is_main_complete();
+        let mut seen: FxHashSet<(ExprId, NodeId, Spot)> = FxHashSet::default();
+        let mut places = Vec::new();
+        for index in 0..parser.configs.threads(thread.parser).len() {
+            let own = parser.configs.threads(thread.parser)[index];
+            let first = ends.partition_point(|end| end.terminal < own.terminal);
+            for end in ends[first..].iter().take_while(|end| end.terminal == own.terminal) {
+                let spot = Spot::At(end.next);
+                if !(end.is_good && is_complete) && seen.insert((own.next, own.node, spot)) {
+                    places.push((own.next, own.node, spot));
+                }
+                if end.is_good && seen.insert((own.next, own.node, Spot::Good)) {
+                    places.push((own.next, own.node, Spot::Good));
+                }
+            }
+        }
+        while let Some((state, node, spot)) = places.pop() {
+            let exits = match spot {
+                Spot::Good if lexed.finishes(parser, state, node) => return Ok(Some(true)),
+                Spot::Good => continue,
+                Spot::At(_) if state == ExprPool::EPSILON => vec![spot],
+                Spot::At(hypothesis) => {
+                    let summary = self.summary(state, hypothesis);
+                    let can_finish = lexed.finishes(parser, ExprPool::EPSILON, node);
+                    if !self.solve(lexed, parser, (summary, can_finish), last_item)? {
+                        return Ok(None);
+                    }
+                    if can_finish && self.summaries[summary as usize].is_good {
+                        return Ok(Some(true));
+                    }
+                    self.summaries[summary as usize].exits.clone()
+                }
+            };
+            for exit in exits {
+                for index in 0..parser.stacks.frames(node).len() {
+                    let frame = parser.stacks.frames(node)[index];
+                    match (frame, exit) {
+                        (Frame::HOLE, _) => return Ok(None),
+                        (Frame::BOTTOM, Spot::Good) => return Ok(Some(true)),
+                        (Frame::BOTTOM, Spot::At(hypothesis)) => {
+                            if lexed.may_end(hypothesis, false)? {
+                                return Ok(Some(true));
+                            }
+                        }
+                        (Frame { ret, parent }, _) => {
+                            if seen.insert((ret, parent, exit)) {
+                                places.push((ret, parent, exit));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        Ok(Some(false))
+    }
+
+    fn summary(&mut self, state: ExprId, hypothesis: HypothesisId) -> u32 {
+        let fresh = self.summaries.len() as u32;
+        let id = *self.ids.entry((state, hypothesis)).or_insert(fresh);
+        if id == fresh {
+            self.summaries.push(Summary::default());
+            self.push(id, state, Spot::At(hypothesis));
+        }
+        id
+    }
+
+    fn push(&mut self, summary: u32, state: ExprId, spot: Spot) {
+        if self.seen.insert((summary, state, spot)) {
+            self.work.push((summary, state, spot));
+        }
+    }
+
+    /// Finds all exits of a summary, or, if that `is_enough`, that it can end behind a good end; `false` if that takes too long.
+    fn solve(
+        &mut self,
+        lexed: &mut Lexed,
+        parser: &mut Parser,
+        (summary, is_enough): (u32, bool),
+        last_item: usize,
+    ) -> Result<bool, EngineError> {
+        let is_complete = lexed.is_main_complete();
+        while !(is_enough && self.summaries[summary as usize].is_good)
+            && let Some(&(id, state, spot)) = self.work.last()
+        {
+            if self.seen.len() > last_item {
+                return Ok(false);
+            }
+            // Where the scope is complete, what a good end does not lead to nothing else does.
+            if is_complete && self.summaries[id as usize].is_good {
+                self.work.pop();
+            } else {
+                self.take(lexed, parser, id, (state, spot), is_complete)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Goes on from an item, the last of those that are due, by all moves of the rules.
+    fn take(
+        &mut self,
+        lexed: &mut Lexed,
+        parser: &mut Parser,
+        id: u32,
+        (state, spot): (ExprId, Spot),
+        is_complete: bool,
+    ) -> Result<(), EngineError> {
+        let hypothesis = match spot {
+            Spot::At(hypothesis) => hypothesis,
+            Spot::Good => {
+                self.work.pop();
+                if lexed.is_productive(parser, state) {
+                    self.leave(id, Spot::Good);
+                }
+                return Ok(());
+            }
+        };
+        let ends = lexed.next_tokens(hypothesis, false)?;
+        self.work.pop();
+        if parser.network.is_nullable(state) {
+            self.leave(id, spot);
+        }
+        for index in parser.network.moves(state) {
+            let step = parser.network.move_at(index);
+            match step.symbol {
+                Symbol::Terminal(terminal) => {
+                    let first = ends.partition_point(|end| end.terminal < terminal);
+                    for end in ends[first..].iter().take_while(|end| end.terminal == terminal) {
+                        if !(end.is_good && is_complete) {
+                            self.push(id, step.next, Spot::At(end.next));
+                        }
+                        if end.is_good {
+                            self.push(id, step.next, Spot::Good);
+                        }
+                    }
+                }
+                Symbol::Rule(rule) => {
+                    let body = parser.network.body(rule);
+                    let callee = self.summary(body, hypothesis);
+                    let caller = (id, step.next);
+                    if !self.summaries[callee as usize].callers.contains(&caller) {
+                        self.summaries[callee as usize].callers.push(caller);
+                        for exit in self.summaries[callee as usize].exits.clone() {
+                            self.push(id, step.next, exit);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds an exit and tells the callers.
+    fn leave(&mut self, id: u32, spot: Spot) {
+        let summary = &mut self.summaries[id as usize];
+        if summary.exits.contains(&spot) {
+            return;
+        }
+        summary.exits.push(spot);
+        summary.is_good |= spot == Spot::Good;
+        for (caller, next) in summary.callers.clone() {
+            self.push(caller, next, spot);
+        }
+    }
+
+    /// Approximate memory, in bytes.
+    pub(super) fn memory_usage(&self) -> usize {
+        self.seen.capacity() * 24
+            + self.summaries.len() * 96
+            + self.ids.capacity() * 16
+            + self.work.capacity() * 16
+    }
+}
