@@ -37,10 +37,7 @@ fn usage() {
             ["check", "--json-schema", "{}", "--text", "1", "--max-whitespace", "2", "--whitespace", kind];
         refused(&schema, &["--max-whitespace goes with --whitespace any"]);
     }
-    refused(
-        &["check", "--json-schema", "{}", "--text", "1", "--max-whitespace", "-1"],
-        &["--max-whitespace"],
-    );
+    refused(&["check", "--json-schema", "{}", "--text", "1", "--max-whitespace=-1"], &["--max-whitespace"]);
 }
 
 #[test]

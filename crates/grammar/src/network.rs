@@ -124,11 +124,16 @@ impl Network {
         facts: impl Fn(TerminalId) -> TerminalFacts,
         fuel: &Fuel,
     ) -> Result<Network, GrammarError> {
-        let rules = self.names.iter().zip(&self.bodies);
+        let mut pool = self.pool.clone();
+        // Without left recursion a body may lack the empty word, which its rule keeps: no terminal is needed for it.
+        let mut body = |body: ExprId, is_nullable: bool| if is_nullable { pool.optional(body) } else { body };
+        let bodies: Vec<ExprId> =
+            self.bodies.iter().zip(&self.rule_nullable).map(|(&own, &empty)| body(own, empty)).collect();
+        let rules = self.names.iter().zip(bodies);
         let grammar = Grammar {
-            pool: self.pool.clone(),
+            rules: rules.map(|(name, body)| Rule { name: name.clone(), body }).collect(),
+            pool,
             terminals,
-            rules: rules.map(|(name, &body)| Rule { name: name.clone(), body }).collect(),
             start: self.start,
             watched: self.watched.clone(),
         };

@@ -100,7 +100,7 @@ impl TokenSet {
             return Ok(TokenSet::named(format!("[{ids}]")));
         }
         let (is_negated, ids) = ids.strip_prefix('^').map_or((false, ids), |ids| (true, ids));
-        let mut set = TokenSet { items: Vec::new(), is_negated: false };
+        let mut set = TokenSet { items: Vec::new(), is_negated: false, is_spelled: false };
         for range in ids.split(',') {
             let (first, last) = range.split_once('-').unwrap_or((range, range));
             let (Ok(first), Ok(last)) = (first.parse(), last.parse()) else {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use instances::spellings;
 use maskwright_automata::Fuel;
 use maskwright_grammar::Grammar;
-use maskwright_json_schema::{PropertyOrder, SchemaConfig, compile};
+use maskwright_json_schema::{Numbers, PropertyOrder, SchemaConfig, compile};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
@@ -24,6 +24,7 @@ fn cases() -> u32 {
 fn grammar(schema: &Value, property_order: PropertyOrder) -> Grammar {
     let mut config = SchemaConfig::default();
     config.property_order = property_order;
+    config.numbers = Numbers::Any;
     compile(schema, &config, &Fuel::new(10_000_000)).unwrap().grammar
 }
 

@@ -280,6 +280,10 @@ pub(crate) fn without_look_ahead(
         let after = Pattern::alternation(alternatives(after, false, &class)).look_ahead(negated);
         if negated { Pattern::alternation([before, after]) } else { Pattern::concat([before, after]) }
     };
+    if conditions.is_empty() && !negated {
+        // Nothing is before or after it that would do; it has no width all the same.
+        return Ok(Pattern::never().look_behind(false));
+    }
     let conditions = conditions.into_iter().map(condition);
     Ok(if negated { Pattern::concat(conditions) } else { Pattern::alternation(conditions) })
 }
