@@ -102,7 +102,7 @@ def test_a_grammar_for_another_tokenizer_is_noticed(tokenizer, compiler):
                 call(width)
 
 
-def test_llama_cpp_ends_the_text_where_the_grammar_is_anothers(compiler):
+def test_llama_cpp_ends_the_text_of_a_grammar_for_another_tokenizer(compiler):
     """There is no end of the grammar's among the scores, and none is written beyond them."""
     processor = llama_cpp.LogitsProcessor(compiler.compile_choice(["yes"]))
     scores = np.zeros(100, dtype=np.single)

@@ -5,18 +5,19 @@
 //! ([`Matcher::make_rows`]), and a search for a word before the step that needs it. So sessions of one grammar work at the same
 //! time. ARCHITECTURE.md ("Locks") says at what they still take turns.
 
+mod masks;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use maskwright_grammar::Watching;
-use maskwright_vocabulary::{Mask, TokenId, Vocabulary, mask_words, symbol_text};
+use maskwright_vocabulary::{TokenId, Vocabulary, symbol_text};
 
 use crate::budget::MaskWithin;
 use crate::configuration::ConfigId;
 use crate::machine::Machine;
-use crate::mask_form::MaskForm;
 use crate::named_tokens::Readings;
 use crate::shared_machine::SharedMachine;
 use crate::watched::Place;
@@ -198,141 +199,6 @@ impl Matcher {
     /// The grammar.
     pub fn grammar(&self) -> &Arc<EngineGrammar> {
         &self.grammar
-    }
-
-    /// Writes the mask over `words`, packed 32 tokens to a word; extra words are cleared. Returns whether
-    /// some token is *not* allowed.
-    ///
-    /// After the end of the text the end-of-sequence tokens are allowed: something for a sampler to take, though
-    /// [`accept_token`](Matcher::accept_token) refuses it. If there are none, the text has ended where it is complete and
-    /// nothing can follow, and then all tokens are allowed.
-    ///
-    /// # Errors
-    /// If `words` is too short, or a limit is reached; then `words` is unchanged.
-    pub fn fill_mask(&mut self, words: &mut [u32]) -> Result<bool, Error> {
-        self.check_width(words)?;
-        if self.state.is_terminated {
-            self.check()?;
-            return Ok(self.fill_after_end(words));
-        }
-        let (form, status) = match self.tokens_left(&self.state) {
-            Some(left) => {
-                self.make_rows(self.state.config)?;
-                self.ask(|machine| machine.mask_within(&self.state, left))?
-            }
-            None => self.unlimited_mask()?,
-        };
-        if self.grammar.vocabulary().eos_token_ids().is_empty() && form.len() == 0 && self.is_accepting() {
-            return Ok(self.fill_after_end(words));
-        }
-        let ends = if self.names_ends_in(&form) { Some(self.end_tokens(self.state.config)?) } else { None };
-        self.mask_status = self.status_of(status);
-        Ok(self.write(&form, ends.as_deref(), words))
-    }
-
-    /// The status of a mask that is this for the texts of the session.
-    fn status_of(&self, status: MaskStatus) -> MaskStatus {
-        if self.grammar.is_bound() { MaskStatus::Bound } else { status }
-    }
-
-    /// Whether the text may end after `form`, and which tokens end it depends on the text.
-    fn names_ends_in(&self, form: &MaskForm) -> bool {
-        self.grammar.has_named_ends()
-            && self.grammar.vocabulary().eos_token_ids().iter().any(|&id| form.contains(TokenId(id)))
-    }
-
-    /// The tokens that may end a text at `config`, where it may end, ascending.
-    pub(crate) fn end_tokens(&self, config: ConfigId) -> Result<Vec<u32>, EngineError> {
-        match self.grammar.named().and_then(|named| named.ends()) {
-            None => Ok(self.grammar.vocabulary().eos_token_ids().to_vec()),
-            Some(ends) => self.ask(|machine| ends.at(machine, config)),
-        }
-    }
-
-    /// Writes the tokens of `form`, also those that its symbols stand for; whether some token is not among them. If `ends` are
-    /// given, no other tokens end the text.
-    fn write(&self, form: &MaskForm, ends: Option<&[u32]>, words: &mut [u32]) -> bool {
-        let vocabulary = self.grammar.vocabulary();
-        let (words, rest) = words.split_at_mut(mask_words(vocabulary.n_vocab()));
-        rest.fill(0);
-        form.write(words);
-        if let Some(ends) = ends {
-            let others = vocabulary.eos_token_ids().iter().filter(|id| !ends.contains(id));
-            others.for_each(|&id| words[id as usize / 32] &= !(1 << (id % 32)));
-        }
-        let Some(named) = self.grammar.named() else { return !form.is_full(vocabulary.n_vocab()) };
-        named.add_tokens(vocabulary, words, |symbol| form.contains(symbol));
-        let n_tokens: u32 = words.iter().map(|word| word.count_ones()).sum();
-        (n_tokens as usize) < vocabulary.n_vocab()
-    }
-
-    /// [`fill_mask`](Matcher::fill_mask) without waiting or working: `None`, with `words` as it was, if the mask is not known
-    /// yet, another thread is using the grammar's tables, or the session needs a closer look (a limit on tokens, the end of
-    /// the text).
-    ///
-    /// # Errors
-    /// As [`fill_mask`](Matcher::fill_mask).
-    pub fn try_fill_mask(&mut self, words: &mut [u32]) -> Option<Result<bool, Error>> {
-        let has_eos = !self.grammar.vocabulary().eos_token_ids().is_empty();
-        if self.counts_tokens() || self.state.is_terminated || !has_eos {
-            return None;
-        }
-        let (form, status) = match self.ask_known(|machine| machine.mask_at(&self.state))? {
-            Ok(mask) => mask,
-            Err(error) => return Some(Err(error.into())),
-        };
-        if let Err(error) = self.check_width(words) {
-            return Some(Err(error.into()));
-        }
-        if self.names_ends_in(&form) {
-            return None;
-        }
-        self.mask_status = self.status_of(status);
-        Some(Ok(self.write(&form, None, words)))
-    }
-
-    fn check_width(&self, words: &[u32]) -> Result<(), EngineError> {
-        let needed = mask_words(self.grammar.vocabulary().n_vocab());
-        match words.len() < needed {
-            true => Err(EngineError::mask_too_short(words.len(), needed)),
-            false => Ok(()),
-        }
-    }
-
-    fn fill_after_end(&mut self, words: &mut [u32]) -> bool {
-        let vocabulary = self.grammar.vocabulary();
-        let (n_vocab, eos) = (vocabulary.n_vocab(), vocabulary.eos_token_ids());
-        words.fill(0);
-        match eos {
-            [] => (0..n_vocab).for_each(|token| words[token / 32] |= 1 << (token % 32)),
-            _ => eos.iter().for_each(|&token| words[token as usize / 32] |= 1 << (token % 32)),
-        }
-        self.mask_status = MaskStatus::Exact;
-        !eos.is_empty() && eos.len() < n_vocab
-    }
-
-    /// The mask without a limit on tokens.
-    fn unlimited_mask(&self) -> Result<MaskWithin, EngineError> {
-        if let Some(known) = self.ask_known(|machine| machine.mask_at(&self.state)) {
-            return known;
-        }
-        self.make_rows(self.state.config)?;
-        self.ask(|machine| machine.mask_at(&self.state))
-    }
-
-    /// Whether the last mask had all tokens that are allowed.
-    pub fn mask_status(&self) -> MaskStatus {
-        self.mask_status
-    }
-
-    /// The mask.
-    ///
-    /// # Errors
-    /// As [`fill_mask`](Matcher::fill_mask).
-    pub fn mask(&mut self) -> Result<Mask, Error> {
-        let mut mask = Mask::new(self.grammar.vocabulary().n_vocab());
-        self.fill_mask(mask.words_mut())?;
-        Ok(mask)
     }
 
     /// Accepts a token, if it is allowed.
