@@ -209,7 +209,7 @@ def test_errors_have_their_places_as_attributes(compiler, tmp_path):
     imported = raised(compiler.compile_lark, "%import names.NAME\nstart: NAME\n", import_paths=[tmp_path])
     assert (imported.path, imported.line) == (str(tmp_path / "names.lark"), 1)
     keyword = raised(compiler.compile_json_schema, {"properties": {"a/b": {"type": "text"}}})
-    assert attributes(keyword) == ("/properties/a~1b", "type", None, None, None, None)
+    assert attributes(keyword) == ("/properties/a~1b", "type", None, None, None, 'did you mean "string"?')
     assert attributes(raised(compiler.compile_choice, [])) == (None,) * 6
     missing = raised(maskwright.Tokenizer.from_file, tmp_path / "tokenizer.json")
     assert attributes(missing) == (None, None, None, None, str(tmp_path / "tokenizer.json"), None)

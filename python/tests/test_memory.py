@@ -5,7 +5,7 @@ import gc
 import maskwright
 
 TOKENIZER = maskwright.Tokenizer.from_tiktoken("gpt2")
-TEXT = '{"a": [1, "x"], "b": "some text", "c": -2.5e3}'
+TEXT = '{"a": [1, "x"], "b": "some text", "c": -2.5e+30}'
 
 
 def schema(number):

@@ -15,7 +15,7 @@ def accepts(grammar, text):
 
 @pytest.fixture(scope="module")
 def compiler():
-    return maskwright.Compiler(maskwright.Tokenizer.from_tokens([bytes([byte]) for byte in range(256)]))
+    return maskwright.Compiler(maskwright.Tokenizer.from_tokens([*(bytes([byte]) for byte in range(256)), b"</s>"], eos_token_ids=[256]))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_look_behind_of_terminals_sees_what_is_before_them(compiler, lexer):
 
 def test_strings_with_names_of_special_tokens():
     tokens = [b"a", b"<end>", *(bytes([byte]) for byte in range(256))]
-    compiler = maskwright.Compiler(maskwright.Tokenizer.from_tokens(tokens, special_token_ids=[1]))
+    compiler = maskwright.Compiler(maskwright.Tokenizer.from_tokens([*tokens, b"</s>"], eos_token_ids=[len(tokens)], special_token_ids=[1]))
     with pytest.warns(maskwright.GrammarWarning, match=r"1:10: .*write <end> without quotes") as told:
         grammar = compiler.compile_gbnf('root ::= "a<end>"')
     assert told[0].filename == __file__ and accepts(grammar, "a<end>")

@@ -134,7 +134,7 @@ def test_the_typed_program_runs(tmp_path, tokenizer, tokenizer_file):
     grammars = typing_names.grammars(compiler, tmp_path)
     reports = [typing_names.report(grammar) for grammar in grammars]
     assert "/ type" not in reports[0] and reports[-1] == []
-    assert len(typing_names.types(compiler, tmp_path)) == 19
+    assert len(typing_names.types(compiler, tmp_path)) == 20
     grammar = compiler.compile_regex("aaa*")
     typing_names.masks(grammar, tokenizer)
     scores = typing_names.np.zeros((2, tokenizer.vocab_size), dtype=typing_names.np.float32)

@@ -30,7 +30,7 @@ def test_unknown_formats_are_not_checked(compiler):
 def test_extensions_and_annotations_are_not_warned_about(compiler):
     schema = {
         "title": "t", "default": 1, "deprecated": True, "examples": [], "$comment": "c", "readOnly": True,
-        "x-order": 1, "markdownDescription": "m", "example": 1, "nullable": True, "id": "i", "divisibleBy": 2,
+        "x-order": 1, "markdownDescription": "m", "example": 1, "id": "i", "divisibleBy": 2,
         "contentEncoding": "base64", "format": "email",
     }  # fmt: skip
     with warnings.catch_warnings():
@@ -38,7 +38,7 @@ def test_extensions_and_annotations_are_not_warned_about(compiler):
         report = compiler.compile_json_schema(schema).report
     found = {entry.keyword: entry.status for entry in report}
     assert found == {
-        "x-order": "annotation", "markdownDescription": "annotation", "example": "annotation", "nullable": "annotation",
+        "x-order": "annotation", "markdownDescription": "annotation", "example": "annotation",
         "id": "annotation", "divisibleBy": "annotation", "contentEncoding": "annotation", "format": "enforced",
     }  # fmt: skip
 

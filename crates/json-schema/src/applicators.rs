@@ -221,7 +221,8 @@ impl<'a> Graph<'a> {
         if !declared.is_some_and(|declared| declared.contains_key(property.name)) {
             return None;
         }
-        let has_more = *set.classes != [] || *set.witnesses != [] || set.min > 0 || set.max.is_some();
+        let has_more =
+            !set.classes.is_empty() || !set.witnesses.is_empty() || set.min > 0 || set.max.is_some();
         if has_more || set.additional != NodeId::ANY || property.is_required || property.name == name {
             return None;
         }

@@ -211,9 +211,9 @@ mod tests {
             let Ok(exponent) = written.parse::<i32>() else { return false };
             let sign = if exponent < 0 { '-' } else { '+' };
             let is_python =
-                (exponent < -4 || exponent >= 16) && written == format!("{sign}{:02}", exponent.abs());
+                !(-4..16).contains(&exponent) && written == format!("{sign}{:02}", exponent.abs());
             let is_javascript =
-                (exponent < -6 || exponent >= 21) && written == format!("{sign}{}", exponent.abs());
+                !(-6..21).contains(&exponent) && written == format!("{sign}{}", exponent.abs());
             let is_normal = whole.len() == 1 && whole != "0" && !fraction.ends_with('0');
             if !is_normal || !(is_python || is_javascript) {
                 return false;
@@ -285,7 +285,7 @@ mod tests {
         match exponent {
             -4..16 => format!("{double:?}"),
             _ if double == 0.0 => format!("{sign}0.0"),
-            0.. => format!("{sign}{mantissa}e+{exponent:02}"),
+            16.. => format!("{sign}{mantissa}e+{exponent:02}"),
             _ => format!("{sign}{mantissa}e-{:02}", -exponent),
         }
     }
@@ -297,7 +297,7 @@ mod tests {
         match exponent {
             _ if double == 0.0 => "0".into(),
             -6..21 => format!("{double}"),
-            0.. => format!("{sign}{mantissa}e+{exponent}"),
+            21.. => format!("{sign}{mantissa}e+{exponent}"),
             _ => format!("{sign}{mantissa}e-{}", -exponent),
         }
     }

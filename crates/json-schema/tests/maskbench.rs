@@ -27,11 +27,11 @@ const MADE_UP: &str = r#"{"id": "made-up", "schema": {"type": "object", "propert
 fn lines(every: usize) -> Vec<String> {
     let Some(folder) = maskwright_oracle::shared("data/maskbench") else { return vec![MADE_UP.into()] };
     let mut files: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+        std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("an entry").path()).collect();
     files.sort();
     let mut lines: Vec<String> = Vec::new();
     for file in files {
-        lines.extend(std::fs::read_to_string(file).unwrap().lines().map(String::from));
+        lines.extend(std::fs::read_to_string(file).expect("a file of text").lines().map(String::from));
     }
     lines.into_iter().step_by(every).collect()
 }
@@ -84,7 +84,7 @@ fn with_whole_numbers(value: &Value, n_changed: &mut usize) -> Value {
         Value::Number(number) => match number.as_str().strip_suffix(".0") {
             Some(whole) => {
                 *n_changed += 1;
-                serde_json::from_str(whole).unwrap()
+                serde_json::from_str(whole).expect("digits alone")
             }
             None => value.clone(),
         },

@@ -295,7 +295,7 @@ fn alternatives(list: &[Sides], is_before: bool, class: &impl Fn(Sides) -> Patte
         if list[n_chars..].iter().any(|sides| sides & EDGE == 0) {
             break;
         }
-        if list[..n_chars].iter().any(|&sides| sides == EDGE) {
+        if list[..n_chars].contains(&EDGE) {
             continue;
         }
         let mut parts: Vec<Pattern> = list[..n_chars].iter().map(|&sides| class(sides)).collect();

@@ -126,8 +126,15 @@ impl Machine {
         // In the order in which the number of tokens was found.
         for bounds in [TokenCountStatus::Upper, TokenCountStatus::Exact] {
             let mut patience = Patience::new(MAX_TRIED_BY_MASK, MAX_TRIED_BY_MASK);
-            if let Some(way) = self.way(place, n_left, bounds, &mut patience)? {
-                return Ok(way);
+            match self.way(place, n_left, bounds, &mut patience)? {
+                Some(way) if way.is_empty() => {
+                    // By an upper bound that the exact search has not come to, a safe completion fits.
+                    let Some(admitted) = self.admitted(place)? else { return Ok(Vec::new()) };
+                    let safe = self.upper_profile(Ways::Safe, admitted)?;
+                    return Ok(safe.tokens_within(n_left, MAX_CANDIDATES).into_iter().take(1).collect());
+                }
+                Some(way) => return Ok(way),
+                None => {}
             }
         }
         Ok(Vec::new())

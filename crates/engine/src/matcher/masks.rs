@@ -39,7 +39,26 @@ impl Matcher {
         }
         let ends = if self.names_ends_in(&form) { Some(self.end_tokens(self.state.config)?) } else { None };
         self.mask_status = self.status_of(status);
-        Ok(self.write(&form, ends.as_deref(), words))
+        let is_refused = self.write(&form, ends.as_deref(), words);
+        let limits_parts =
+            self.grammar.must_spell() && self.ask(|machine| Ok(machine.parser.network.has_token_limits()))?;
+        if limits_parts { self.without_dead_ends(words) } else { Ok(is_refused) }
+    }
+
+    /// Takes the tokens out of a mask that no text can follow. That a part of the text has few tokens, and which texts these
+    /// spell, is known of each token by itself only; a grammar and stop tokens that make it matter are rare.
+    fn without_dead_ends(&self, words: &mut [u32]) -> Result<bool, Error> {
+        let vocabulary = self.grammar.vocabulary();
+        let mut is_refused = false;
+        for id in 0..vocabulary.n_vocab() {
+            let bit = 1 << (id % 32);
+            let token = TokenId(id as u32);
+            if words[id / 32] & bit != 0 && self.validate_tokens(&[token])? == 0 {
+                words[id / 32] &= !bit;
+            }
+            is_refused |= words[id / 32] & bit == 0;
+        }
+        Ok(is_refused)
     }
 
     /// The status of a mask that is this for the texts of the session.

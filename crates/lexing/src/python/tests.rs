@@ -70,7 +70,7 @@ fn lookbehinds_of_any_bounded_length() {
     ] {
         assert_eq!(matched(source, "", text), end, "{source} on {text:?}");
     }
-    let many = format!("a(?<=(?:{})\\b)", vec!["(?:aa|ab|bcb)"; 9].concat());
+    let many = format!("a(?<=(?:{})\\b)", ["(?:aa|ab|bcb)"; 9].concat());
     let error = parse_python(&many, Flags::default(), &Fuel::new(10_000_000)).unwrap_err();
     assert!(error.message().contains("too many variants"), "{error}");
 }

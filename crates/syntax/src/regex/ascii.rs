@@ -7,6 +7,8 @@
 //!
 //! Linear in the tree and in the classes that it names. Recursion is on nesting, which the parser limits.
 
+#![allow(clippy::result_large_err, reason = "the error is the parser's own, and made once at most")]
+
 use regex_syntax::Error;
 use regex_syntax::ast::{
     Assertion, AssertionKind, Ast, ClassBracketed, ClassPerl, ClassPerlKind, ClassSet, ClassSetBinaryOpKind,
