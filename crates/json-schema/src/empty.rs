@@ -17,10 +17,7 @@ use crate::shape::{NodeId, Shape, StringConstraint, StringSet};
 use crate::words::{self, Size};
 
 /// How many sets of objects are compared with each other.
-const MAX_ABSORBED: usize = 2048;
-
-/// How many comparisons of sets of objects cost one unit of work.
-const COMPARED: u64 = 4;
+const MAX_ABSORBED: usize = 1024;
 
 /// The least number of alternatives at which empty ones are searched for.
 const MANY_ALTERNATIVES: usize = 16;
@@ -37,25 +34,18 @@ impl<'a> Graph<'a> {
         right: &Shape<'a>,
         place: PlaceId,
     ) -> Result<Shape<'a>, SchemaError> {
-        let mut both = self.intersect(left, right, place)?;
+        let both = self.intersect(left, right, place)?;
         let n = both.n_alternatives();
-        if n <= left.n_alternatives().max(right.n_alternatives()) {
+        if n < MANY_ALTERNATIVES || n <= left.n_alternatives().max(right.n_alternatives()) {
             return Ok(both);
         }
-        if n >= MANY_ALTERNATIVES {
-            both = self.drop_empty(both, PRODUCT_DEPTH)?;
-        }
-        if both.n_alternatives() > self.config.limits.max_alternatives {
-            self.absorb_objects(&mut both.objects)?;
-            self.check_alternatives(&both, place)?;
-        }
-        Ok(both)
+        self.drop_empty(both, PRODUCT_DEPTH)
     }
 
     /// The form without the alternatives that are seen to be empty, or in another one.
     pub(crate) fn without_empty(&mut self, shape: Shape<'a>, depth: usize) -> Result<Shape<'a>, SchemaError> {
         let mut shape = self.drop_empty(shape, depth)?;
-        self.absorb_objects(&mut shape.objects)?;
+        self.absorb_objects(&mut shape.objects);
         Ok(shape)
     }
 
@@ -77,13 +67,12 @@ impl<'a> Graph<'a> {
 
     /// Drops objects that are seen to be in another set of the list: what products of complements make are
     /// mostly those.
-    fn absorb_objects(&self, objects: &mut Vec<Rc<ObjectSet<'a>>>) -> Result<(), SchemaError> {
+    fn absorb_objects(&self, objects: &mut Vec<Rc<ObjectSet<'a>>>) {
         if objects.len() < 2 || objects.len() > MAX_ABSORBED {
-            return Ok(());
+            return;
         }
         let mut kept: Vec<Rc<ObjectSet<'a>>> = Vec::with_capacity(objects.len());
         for set in objects.drain(..) {
-            self.spend(0, 1 + kept.len() as u64 / COMPARED)?;
             if kept.iter().any(|known| self.is_seen_within(&set, known)) {
                 continue;
             }
@@ -91,7 +80,6 @@ impl<'a> Graph<'a> {
             kept.push(set);
         }
         *objects = kept;
-        Ok(())
     }
 
     /// Whether each object of `inner` is seen to be in `outer`.

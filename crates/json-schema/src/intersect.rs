@@ -48,7 +48,7 @@ impl<'a> Graph<'a> {
         }
         // Only a product is refused: a long list of constants, for one, costs what it is long.
         if shape.n_alternatives() > left.n_alternatives().max(right.n_alternatives()) {
-            self.check_product(&shape, place)?;
+            self.check_alternatives(&shape, place)?;
         }
         Ok(shape)
     }

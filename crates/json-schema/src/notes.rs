@@ -8,9 +8,6 @@ use crate::graph::{Graph, PlaceId};
 use crate::report::{self, Entry, Place, Status};
 use crate::shape::Shape;
 
-/// How many times the limit on alternatives a product may have before the needless ones are dropped.
-const MAX_PRODUCT: usize = 2;
-
 /// How many contradictions are remembered.
 const MAX_CONFLICTS: usize = 16;
 
@@ -27,16 +24,8 @@ impl<'a> Graph<'a> {
 
     /// Refuses a form with more alternatives than the limit.
     pub(crate) fn check_alternatives(&self, shape: &Shape<'a>, place: PlaceId) -> Result<(), SchemaError> {
-        self.check_number(shape.n_alternatives(), self.config.limits.max_alternatives, place)
-    }
-
-    /// Refuses a product that is too large even if most of its alternatives are empty, or in others.
-    pub(crate) fn check_product(&self, shape: &Shape<'a>, place: PlaceId) -> Result<(), SchemaError> {
-        let limit = self.config.limits.max_alternatives.saturating_mul(MAX_PRODUCT);
-        self.check_number(shape.n_alternatives(), limit, place)
-    }
-
-    fn check_number(&self, n: usize, limit: usize, place: PlaceId) -> Result<(), SchemaError> {
+        let limit = self.config.limits.max_alternatives;
+        let n = shape.n_alternatives();
         if n <= limit {
             return Ok(());
         }

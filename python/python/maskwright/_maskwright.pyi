@@ -329,11 +329,19 @@ class Compiler:
     """Compiles grammars for one tokenizer, and owns the caches that they share. It can be used from many threads.
     Compiling releases the interpreter, and Ctrl-C ends it.
 
-    * `limits`: a dict with any of `compile_fuel` (work units of one compilation), `max_threads` (parses of an
-      ambiguous text that are followed at once), `memory_bytes` (of all grammars and shared caches together),
-      `row_cache_bytes` (of the shared caches), `machine_bytes` (of one grammar's tables) and `infill_work` (work units of one
-      question to a Template or Canvas). Memory beyond a limit is freed by dropping what can be made again, of the grammars
-      used longest ago first.
+    * `limits`: a dict with any of these. Work units and sizes are the same on every machine.
+
+      * `compile_fuel`: work units of one compilation.
+      * `max_threads`: parses of an ambiguous text that are followed at once; `max_calls`: rules that one byte of it may begin.
+      * `budget_items`: work units of one search for the least number of tokens; beyond it the answer is an upper bound.
+      * `max_states`, `max_residue_size` and `liveness_fuel`: the states of one terminal (a pattern, for example), the work units
+        of one step in it, and those of one search for a word of it.
+      * `infill_work`: work units of one question to a Template or Canvas; `max_positions`: the positions of a Canvas, or the fixed
+        pieces and tokens of a Template.
+      * `memory_bytes`: of all grammars and shared caches together; `row_cache_bytes` and `automaton_bytes`: of the shared caches;
+        `machine_bytes`: of one grammar's tables. Memory beyond a limit is freed by dropping what can be made again, of the
+        grammars used longest ago first.
+
     * `threads`: the most threads that a batch of masks uses; by default one per core.
     * `rows`: a file that `save_rows` wrote. The compiler starts with the tables in it instead of building them, and
       raises what `load_rows` raises.
@@ -447,8 +455,12 @@ class Compiler:
     ) -> CompiledGrammar:
         r"""Compiles a regular expression. It has to match the whole text.
 
-        `dialect`: "rust" (that of Rust's `regex` crate), "ecma" (JavaScript's, as in JSON Schemas) or "python" (that of
-        `re`). Look-ahead is in the last two. In "ecma", `\A`, `\z` and `\Z` are anchors too, though JavaScript has none of them.
+        Without a `dialect`, the syntax is that of Rust's `regex` crate, and `\d`, `\w`, `\s`, `\b` and their negations are of
+        ASCII. With `unicode=True`, or after `(?u)` in the pattern, they are of Unicode: `\d` is then any decimal digit, also `٣`.
+
+        `dialect`: "rust" (what the `regex` crate means, which is Unicode), "ecma" (JavaScript's, as in JSON Schemas) or "python"
+        (that of `re`). Look-ahead and look-behind are in the last two. In "ecma", `\A`, `\z` and `\Z` are anchors too, though
+        JavaScript has none of them. For a compiled `re.Pattern`, call `compile`.
 
         Raises GrammarError, with the place, if the pattern is wrong, matches nothing, or is not regular.
         """
@@ -460,6 +472,9 @@ class Compiler:
         cancel: CancelToken | None = None,
     ) -> CompiledGrammar:
         """Compiles a grammar in GBNF, llama.cpp's notation: its text, or a file as `os.PathLike`. The start rule is `root`.
+
+        A string that has the name of a special token matches the text of that name alone: warns (GrammarWarning). The token
+        is written without quotes, `<think>`, or `<[TOOL_CALLS]>` if its name has no angle brackets.
 
         `special_tokens_in_text`: if true, quoted strings match the special tokens whose names are in them, as well as text. A
         token that ends texts is only read as the end, where its name ends the text.
@@ -508,6 +523,8 @@ class Compiler:
         * `special_tokens_in_text`: if true, strings in rules match the special tokens whose names are in them, as well as text; a
           terminal that is one string does too. A token that ends texts is only read as the end. With a lexer, its name must be a
           string of its own for that, and indentation off.
+
+        Warns (GrammarWarning) as `compile_gbnf` does.
 
         Raises GrammarError, with line, column and a hint, if the grammar is wrong or no text fits it.
         """
@@ -610,7 +627,9 @@ class Matcher:
 
     A token of `stop_token_ids` is refused until the text may end, and ends it then, as the tokenizer's own
     end-of-sequence tokens do. Stop tokens that are text cannot be used within the text; the first matcher of a grammar
-    with such a set takes longer to make, and so do its first masks.
+    with such a set takes longer to make, and so do its first masks. If no other tokens spell the bytes of such a stop token, a
+    token is allowed only if the tokens that are left can complete the text. Raises ValueError if they can write no text of the
+    grammar, LimitError if that was not found out within the limits on work.
 
     A refused token, or a call that raises, leaves the state unchanged. LimitError is raised if a text is too
     ambiguous to continue. Calls from several threads run one after another. Matchers of one grammar can be used in
@@ -651,11 +670,12 @@ class Matcher:
         """"exact" if the last mask has all allowed tokens, "bound" if some may be missing. Every token of a bound is
         safe to take.
 
-        A mask can be a bound in three cases. Under `max_tokens`: the search could not decide whether some token leaves
+        A mask can be a bound in these cases. Under `max_tokens`: the search could not decide whether some token leaves
         enough room to finish the text, because it reached a limit on work or the grammar uses the contextual lexer.
-        With or without `max_tokens`: items or keys must differ, and the search could not decide whether the text can
-        still be finished. And in a Lark grammar with a lexer: the search could not decide whether the lexer leaves a way
-        to finish the text; such a token is refused by `accept_token` too.
+        With or without `max_tokens`: items or keys must differ, or a stop token is text that no other tokens spell, and the
+        search could not decide whether the text can still be finished. In a
+        Lark grammar with a lexer: the search could not decide whether the lexer leaves a way to finish the text; such a token is
+        refused by `accept_token` too.
         """
     def accept_token(self, id: int) -> bool:
         """Accepts a token if it is allowed, and returns whether it is."""
@@ -753,6 +773,8 @@ class Matcher:
 
         A matcher with `max_tokens` finds whole texts within it; without it, texts are cut off at 256 tokens.
 
+        Logits that are NaN count as minus infinity, plus infinity as the largest finite number.
+
         Raises what `logits_fn` raises, and ValueError for options or logits that are wrong.
         """
     def fill_draft_tree(
@@ -828,9 +850,15 @@ class Template:
         cls, grammar: CompiledGrammar, parts: Sequence[bytes | str | Sequence[int] | Hole]
     ) -> Template: ...
     @property
-    def status(self) -> Literal["possible", "impossible", "open"]: ...
+    def status(self) -> Literal["possible", "impossible", "open"]:
+        """Whether the holes that are not fixed can be filled: "possible" (a text that fills them is known), "impossible", or "open" if
+        neither was found out within the limit on work.
+        """
     def is_possible(self) -> bool:
-        """Whether the holes that are not fixed can be filled."""
+        """Whether the holes that are not fixed can be filled.
+
+        Raises LimitError if that was not found out within the limit on work.
+        """
     def why_impossible(self) -> str | None:
         """Says in words why the holes that are not fixed cannot be filled; None if they can."""
     def complete(self) -> bytes:
