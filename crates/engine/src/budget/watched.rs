@@ -121,7 +121,10 @@ impl Machine {
         if self.is_safe_within(place, n_left, TokenCountStatus::Exact)? {
             let Some(admitted) = self.admitted(place)? else { return Ok(Vec::new()) };
             let (safe, _) = self.bounded_mask(Ways::Safe, admitted, n_left)?;
-            return Ok(safe.first(self.parser.shared.vocabulary.n_words()).into_iter().collect());
+            // Nothing is in it if the search for that mask was given up.
+            if let Some(first) = safe.first(self.parser.shared.vocabulary.n_words()) {
+                return Ok(vec![first]);
+            }
         }
         // In the order in which the number of tokens was found.
         for bounds in [TokenCountStatus::Upper, TokenCountStatus::Exact] {
@@ -131,13 +134,16 @@ impl Machine {
                     // By an upper bound that the exact search has not come to, a safe completion fits.
                     let Some(admitted) = self.admitted(place)? else { return Ok(Vec::new()) };
                     let safe = self.upper_profile(Ways::Safe, admitted)?;
-                    return Ok(safe.tokens_within(n_left, MAX_CANDIDATES).into_iter().take(1).collect());
+                    if let Some(first) = safe.tokens_within(n_left, MAX_CANDIDATES).into_iter().next() {
+                        return Ok(vec![first]);
+                    }
                 }
                 Some(way) => return Ok(way),
                 None => {}
             }
         }
-        Ok(Vec::new())
+        let (mask, _) = self.mask_of_watched(place, n_left, false)?;
+        Ok(mask.first(self.parser.shared.vocabulary.n_words()).into_iter().collect())
     }
 
     /// Whether at most `n_left` tokens complete the text at `place`; `None` if the search was given up.
