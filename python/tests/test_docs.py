@@ -64,3 +64,22 @@ def test_guides_run(name, tmp_path):
     finally:
         os.chdir(before)
     assert failed == 0
+
+
+def test_python_of_the_readme_runs():
+    """The blocks of README, one after the other, but for that of a program that has a model."""
+    text = (GUIDES.parents[1] / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    own = [block for block in blocks if "model.generate" not in block]
+    assert len(own) == len(blocks) - 1 >= 4
+    names = {}
+    for block in own:
+        exec(block, names)
+    written = tokenizer_text(names["tokenizer"], names["grammar"])
+    assert re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", written)
+    assert names["template"].complete().startswith(b'{"a') and names["canvas"].status == "possible"
+
+
+def tokenizer_text(tokenizer, grammar):
+    """A text of the grammar; what README's first block printed is random."""
+    return tokenizer.decode(maskwright.Matcher(grammar).finish()).decode()
