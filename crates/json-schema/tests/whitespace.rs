@@ -21,10 +21,10 @@ fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(500)
 }
 
-fn grammar(schema: &Value, property_order: PropertyOrder) -> Grammar {
+fn grammar(schema: &Value, property_order: PropertyOrder, numbers: Numbers) -> Grammar {
     let mut config = SchemaConfig::default();
     config.property_order = property_order;
-    config.numbers = Numbers::Any;
+    config.numbers = numbers;
     compile(schema, &config, &Fuel::new(10_000_000)).unwrap().grammar
 }
 
@@ -224,7 +224,7 @@ fn white_space_is_flexible_iff_the_plain_reader_says_so() {
         let mut automata = Automata::default();
         for schema in schemas(&value) {
             for order in [PropertyOrder::Schema, PropertyOrder::Any] {
-                let grammar = grammar(&schema, order);
+                let grammar = grammar(&schema, order, Numbers::Any);
                 let mut recogniser = Recogniser::new(&grammar);
                 for text in &texts {
                     let is_flexible = is_flexible(text);
@@ -273,6 +273,7 @@ fn values_may_be_written_as_usual_writers_do() {
             let grammar = grammar(
                 &case["schema"],
                 if is_any_order { PropertyOrder::Any } else { PropertyOrder::Schema },
+                if case["numbers"] == "any" { Numbers::Any } else { Numbers::Plain },
             );
             let mut recogniser = Recogniser::new(&grammar);
             for text in case["yes"].as_array().into_iter().flatten().map(|text| text.as_str().unwrap()) {
