@@ -120,11 +120,16 @@ impl Machine {
     pub(crate) fn watched_steps(&mut self, place: &Place, n_left: u32) -> Result<Vec<TokenId>, EngineError> {
         if self.is_safe_within(place, n_left, TokenCountStatus::Exact)? {
             let Some(admitted) = self.admitted(place)? else { return Ok(Vec::new()) };
-            let (safe, _) = self.bounded_mask(Ways::Safe, admitted, n_left)?;
+            // Along a shortest one: with tokens to spare, another item could begin, which must differ from all before it.
+            let (least, _) = self.least_by(TokenCountStatus::Exact, Ways::Safe, place.config, n_left)?;
+            let (safe, _) = self.bounded_mask(Ways::Safe, admitted, least.min(n_left))?;
             // Nothing is in it if the search for that mask was given up.
             if let Some(first) = safe.first(self.parser.shared.vocabulary.n_words()) {
                 return Ok(vec![first]);
             }
+        }
+        if let Some(way) = self.found_way(place, n_left)? {
+            return Ok(way);
         }
         // In the order in which the number of tokens was found.
         for bounds in [TokenCountStatus::Upper, TokenCountStatus::Exact] {
@@ -144,6 +149,25 @@ impl Machine {
         }
         let (mask, _) = self.mask_of_watched(place, n_left, false)?;
         Ok(mask.first(self.parser.shared.vocabulary.n_words()).into_iter().collect())
+    }
+
+    /// One of the ways that were found before, the one that told the number of tokens among them, if it fits here too. A search for
+    /// it anew may be given up, since more is known by then and it takes another course.
+    fn found_way(&mut self, place: &Place, n_left: u32) -> Result<Option<Vec<TokenId>>, EngineError> {
+        let vocabulary = self.parser.shared.vocabulary.clone();
+        for (path, start) in self.found_ways.get(&place.config).cloned().unwrap_or_default() {
+            let way = &path[start..];
+            let left = n_left.checked_sub(way.len() as u32).filter(|_| !way.is_empty());
+            let Some(left) = left else { continue };
+            let bytes: Vec<u8> =
+                way.iter().flat_map(|&token| vocabulary.text(token).unwrap_or_default()).copied().collect();
+            if let Some(end) = self.watched_run(place, &bytes)?
+                && self.is_safe_within(&end, left, TokenCountStatus::Upper)?
+            {
+                return Ok(Some(way.to_vec()));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether at most `n_left` tokens complete the text at `place`; `None` if the search was given up.
