@@ -114,7 +114,7 @@ impl Network {
     }
 
     /// The network of the texts that are left where terminals have fewer words: `terminals` are their languages now, and
-    /// `facts` what [`reduce`] must know of them. Takes the time of [`reduce`] and [`Network::new`].
+    /// `facts` what [`reduce`](fn@reduce) must know of them. Takes the time of [`reduce`](fn@reduce) and [`Network::new`].
     ///
     /// # Errors
     /// If no text is left, or `fuel` runs out.

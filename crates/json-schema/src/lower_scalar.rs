@@ -159,7 +159,7 @@ impl<'a> Lowering<'_, 'a> {
         Ok(self.shortened(regex))
     }
 
-    /// The [plain](crate::plain) numbers of a range; `None` if any spelling is allowed, it is all of them anyway, or there is no
+    /// The plain numbers of a range (`plain.rs`); `None` if any spelling is allowed, it is all of them anyway, or there is no
     /// such number.
     fn plain_range(&mut self, range: &NumberRange, place: PlaceId) -> Result<Option<Regex>, SchemaError> {
         if self.graph.config.numbers == Numbers::Any || range.is_integer {

@@ -8,7 +8,7 @@
 //! assertion is told apart by its last character. The result for the left edge is the pattern's language.
 //!
 //! Where look-behind asks for more than one character, left neighbours are not enough: the texts before a place are told
-//! apart by [`Contexts`](super::behind::Contexts) then, and all that is said here of left neighbours holds of contexts.
+//! apart by `Contexts` (`behind.rs`) then, and all that is said here of left neighbours holds of contexts.
 //!
 //! A bounded repetition around assertions is unrolled; an unbounded one is a fixed point, solved in
 //! [`repeat`](super::repeat). Where an expression would grow too large, an error says so.
