@@ -13,7 +13,7 @@ impl Regex {
     ///
     /// ```
     /// use maskwright_automata::{ByteSet, Regex};
-    /// let list = Regex::concat([Regex::byte(b'a'), Regex::words(["b", "\n"]).star()]);
+    /// let list = Regex::concat([Regex::byte(b'a'), Regex::words([b"b".as_slice(), b"\n"]).star()]);
     /// let within = list.within(&ByteSet::range(b'a', b'z'));
     /// assert_eq!(within, Regex::concat([Regex::byte(b'a'), Regex::byte(b'b').star()]));
     /// assert_eq!(list.within(&ByteSet::range(b'b', b'z')), Regex::empty());
