@@ -153,7 +153,7 @@ fn cases() -> Vec<Case> {
         case(
             "map",
             Source::Schema(r#"{"type": "object", "additionalProperties": {"type": "number"}}"#.to_owned()),
-            r#"{"temperature": 21.5, "humidity": 0.43, "pressure": 1013.25, "tempo": 120, "temper": 1e-3}"#,
+            r#"{"temperature": 21.5, "humidity": 0.43, "pressure": 1013.25, "tempo": 120, "temper": 1e-7}"#,
         ),
         case("tools", Source::Schema(format!(r#"{{"anyOf": [{}]}}"#, tools.join(", "))), call),
         case("enum", Source::Schema(format!(r#"{{"enum": [{}]}}"#, words.join(", "))), &chosen),

@@ -128,7 +128,7 @@ impl Machine {
                 return Ok(vec![first]);
             }
         }
-        if let Some(way) = self.found_way(place, n_left)? {
+        if let Some(way) = self.found_way(place, n_left, TokenCountStatus::Upper)? {
             return Ok(way);
         }
         // In the order in which the number of tokens was found.
@@ -151,18 +151,22 @@ impl Machine {
         Ok(mask.first(self.parser.shared.vocabulary.n_words()).into_iter().collect())
     }
 
-    /// One of the ways that were found before, the one that told the number of tokens among them, if it fits here too. A search for
-    /// it anew may be given up, since more is known by then and it takes another course.
-    fn found_way(&mut self, place: &Place, n_left: u32) -> Result<Option<Vec<TokenId>>, EngineError> {
+    /// A way found before that also fits here, the one that gave the number of tokens among them. A new search for it may be
+    /// given up, since more is known by then and it takes another course.
+    fn found_way(
+        &mut self,
+        place: &Place,
+        n_left: u32,
+        bounds: TokenCountStatus,
+    ) -> Result<Option<Vec<TokenId>>, EngineError> {
         let vocabulary = self.parser.shared.vocabulary.clone();
         for (path, start) in self.found_ways.get(&place.config).cloned().unwrap_or_default() {
             let way = &path[start..];
-            let left = n_left.checked_sub(way.len() as u32).filter(|_| !way.is_empty());
-            let Some(left) = left else { continue };
-            let bytes: Vec<u8> =
-                way.iter().flat_map(|&token| vocabulary.text(token).unwrap_or_default()).copied().collect();
+            let Some(left) = n_left.checked_sub(way.len() as u32) else { continue };
+            let bytes = way.iter().flat_map(|&token| vocabulary.text(token).unwrap_or_default());
+            let bytes: Vec<u8> = bytes.copied().collect();
             if let Some(end) = self.watched_run(place, &bytes)?
-                && self.is_safe_within(&end, left, TokenCountStatus::Upper)?
+                && self.is_safe_within(&end, left, bounds)?
             {
                 return Ok(Some(way.to_vec()));
             }
@@ -375,17 +379,8 @@ impl Machine {
                 return Ok(false);
             }
         }
-        let vocabulary = self.parser.shared.vocabulary.clone();
-        for (path, start) in self.found_ways.get(&place.config).cloned().unwrap_or_default() {
-            let way = &path[start..];
-            let Some(left) = n_left.checked_sub(way.len() as u32) else { continue };
-            let bytes = way.iter().flat_map(|&token| vocabulary.text(token).unwrap_or_default());
-            let bytes: Vec<u8> = bytes.copied().collect();
-            if let Some(end) = self.watched_run(place, &bytes)?
-                && self.is_safe_within(&end, left, TokenCountStatus::Exact)?
-            {
-                return Ok(true);
-            }
+        if self.found_way(place, n_left, TokenCountStatus::Exact)?.is_some() {
+            return Ok(true);
         }
         // Few completions are looked at where the limit is near, and mostly one is among them. Those that upper bounds tell
         // of are found faster.
