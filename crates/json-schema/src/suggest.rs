@@ -102,10 +102,7 @@ const OTHER_OBJECTS: &[(&str, &str)] = &[
         "json_object",
         "this is the response format of an API for any JSON object: as a schema, {\"type\": \"object\"}",
     ),
-    (
-        "json_schema",
-        "this is the response format of an API: the schema is in `json_schema`, under `schema`",
-    ),
+    ("json_schema", "this is the response format of an API: the schema is in `json_schema`, under `schema`"),
     (
         "structural_tag",
         "this is a structural tag: compile_structural_tag in Python, --structural-tag on the command line",
@@ -187,9 +184,9 @@ pub(crate) fn advice(name: &str, is_at_root: bool, of_root: Option<&[&str]>) -> 
         "json_schema" if is_at_root && of_root.is_some() => {
             Some("this looks like the response format of a request; give the value of `schema` in it")
         }
-        "parameters" | "input_schema" if is_at_root && has("name") => {
-            Some("this looks like a tool; give the value of this keyword, which is the schema of its arguments")
-        }
+        "parameters" | "input_schema" if is_at_root && has("name") => Some(
+            "this looks like a tool; give the value of this keyword, which is the schema of its arguments",
+        ),
         _ => None,
     }
 }
