@@ -102,7 +102,10 @@ const OTHER_OBJECTS: &[(&str, &str)] = &[
         "json_object",
         "this is the response format of an API for any JSON object: as a schema, {\"type\": \"object\"}",
     ),
-    ("json_schema", "this is the response format of an API: the schema is in `json_schema`, under `schema`"),
+    (
+        "json_schema",
+        "this is the response format of an API: the schema is what stands in `json_schema`, under `schema`",
+    ),
     (
         "structural_tag",
         "this is a structural tag: compile_structural_tag in Python, --structural-tag on the command line",
