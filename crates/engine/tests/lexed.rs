@@ -570,8 +570,8 @@ fn a_token_is_accepted_whatever_may_follow_a_part_of_it() {
     }
 }
 
-/// In each nested part, `N` would have to be read where `K` wins, or two adjacent `P` that are read as one. So no text begins
-/// with `a`. No search can decide that: `N` might win among fewer terminals, and parts nest without end.
+/// Each nested part needs the pattern `y` where the string `y` wins, or two adjacent `p+`, which are read as one. So no text
+/// begins with `a`. No search can decide that: the pattern might win among fewer terminals, and parts nest without end.
 #[test]
 fn what_cannot_be_decided_is_refused_and_said() {
     let terminals = vec![

@@ -180,7 +180,7 @@ impl BoundedWord {
         BoundedWord { before: word.into_iter().rev().chain(before).collect(), word: Vec::new(), after }
     }
 
-    /// Conditions of which at least one holds wherever this condition doesn't.
+    /// Conditions, at least one of which holds wherever this condition doesn't.
     fn failures(&self, all: Sides) -> Vec<BoundedWord> {
         let at = |index: usize, sides: Sides| {
             let mut list = vec![all; index];

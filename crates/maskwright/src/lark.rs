@@ -67,7 +67,7 @@ impl Default for LarkOptions {
 pub(crate) type Imports = BTreeMap<(Option<String>, String), ImportedGrammar>;
 
 /// Reads a grammar in Lark's language, and returns its imports too. Reads imports from `imports` if given, otherwise from
-/// files. Strings are also read with the special tokens that they name, of those in `special`.
+/// files. Strings also match the special tokens in `special` that they name.
 pub(crate) fn parse(
     source: &str,
     file: Option<&Path>,

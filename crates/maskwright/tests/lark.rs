@@ -212,7 +212,7 @@ fn every_built_in_grammar_compiles() {
 }
 
 /// A grammar of ordinary size in which tokens often cannot be followed by everything that the rules allow. A search for a
-/// completion that goes ever deeper is given up here, and then masks fail.
+/// completion that handles each stack separately goes ever deeper here until it is given up, so that masks fail.
 #[test]
 fn an_operator_ladder_with_objects_without_separators_has_masks() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/lark");

@@ -121,7 +121,7 @@ impl<'a> Leads<'a> {
     }
 }
 
-/// The JSON pointers of the anchored schemas of a document. Its strings also match the tokens that they name, of those in `special`.
+/// The JSON pointers of the anchored schemas of a document, whose strings also match the tokens in `special` that they name.
 pub(crate) fn anchored(format: &Format<'_>, special: &SpecialNames) -> HashSet<String> {
     let mut anchors = Anchors { special, found: Vec::new() };
     anchors.visit(format, Known::Here, &Leads::end());

@@ -74,8 +74,8 @@ pub struct CompiledTag {
 }
 
 /// Compiles a structural tag. `config` is for the JSON Schemas in it, as far as their formats do not say otherwise, and says
-/// whether something may be left unenforced. Strings also match the special tokens that they name, of those in `special`. Linear
-/// in the document for usual tags; all work spends `fuel`.
+/// whether something may be left unenforced. Strings also match the tokens in `special` that they name. Linear in the document
+/// for usual tags; all work spends `fuel`.
 ///
 /// # Errors
 /// If the tag or a schema, pattern or grammar in it is wrong, something in it is not enforced (and `config` is strict), a

@@ -21,8 +21,8 @@ use crate::TagError;
 use crate::format::{AnyText, Begin, End, Format, How, Kind, Separated, Tag, Token};
 use crate::needles::{check_length, free_text};
 
-/// The grammar of `format`, and the report on what is enforced. Strings also match the tokens that they name, of those in
-/// `special`, and sessions watch the schemas at the JSON pointers `anchored`.
+/// The grammar of `format`, and the report on what is enforced. Strings also match the tokens in `special` that they name, and
+/// sessions watch the schemas at the JSON pointers `anchored`.
 ///
 /// # Errors
 /// If a schema, pattern or grammar in it is wrong, triggers are ambiguous, something cannot be enforced and `config` is

@@ -138,7 +138,8 @@ impl Matcher {
     }
 
     /// A completion of the text of as many tokens as [`tokens_to_finish`](Matcher::tokens_to_finish) says, or of fewer if
-    /// that is an upper bound; an end-of-sequence token last (the least id that may end this text; none if the vocabulary has none).
+    /// that is an upper bound. The last token is the end-of-sequence token with the least id that may end this text, if the
+    /// vocabulary has one.
     ///
     /// # Errors
     /// As [`tokens_to_finish`](Matcher::tokens_to_finish).

@@ -145,7 +145,7 @@ impl Surroundings {
         let row = |row: &[Option<usize>]| {
             row.iter().map(|to| to.map_or(DEAD, |to| start + 1 + to as u32)).collect()
         };
-        // The start is a run of its own, so that the empty text is no chain.
+        // The start is a run of its own, so that the empty text is not a chain.
         self.runs.push(Run { ends: NOTHING, next: row(&machine.next[0]) });
         self.runs.extend(machine.next.iter().zip(ends).map(|(its, ends)| Run { ends, next: row(its) }));
         let mut pattern = 0;
@@ -202,7 +202,7 @@ impl Surroundings {
         (starts, next): (&[u32], &ByteSet),
         fuel: &Fuel,
     ) -> Result<Option<Chains>, LexError> {
-        // The start is a state of its own, so that the empty text is no chain.
+        // The start is a state of its own, so that the empty text is not a chain.
         let mut graph = Graph::default();
         graph.add(false, self.edges(&machine.next[0], 1));
         for (its, &is_inside) in machine.next.iter().zip(inside) {

@@ -48,7 +48,7 @@ pub fn parse_gbnf(source: &str, source_name: &str, fuel: &Fuel) -> Result<Gramma
     parse_gbnf_with_names(source, source_name, &SpecialNames::default(), fuel)
 }
 
-/// The same, with quoted strings that also match the special tokens that they name, of those in `special`.
+/// The same, with quoted strings that also match the special tokens in `special` that they name.
 ///
 /// # Errors
 /// As [`parse_gbnf`], and if names overlap in a string in too many ways.
