@@ -76,7 +76,7 @@ pub(crate) fn text<B: PyTypeInfo>(given: &Bound<'_, PyString>) -> PyResult<Strin
     Err(error)
 }
 
-/// A regular expression as `str`.
+/// A regular expression given as `str`.
 pub(crate) struct PatternText(pub(crate) String);
 
 impl<'py> FromPyObject<'_, 'py> for PatternText {
@@ -199,7 +199,7 @@ impl<'py> FromPyObject<'_, 'py> for GrammarText {
     }
 }
 
-/// An `int` within 64 bits and a sign, such as a token id. The callee checks its range.
+/// A signed `int` of 64 bits, such as a token id. The callee checks its range.
 #[derive(Clone, Copy)]
 pub(crate) struct Int(pub(crate) i64);
 
@@ -225,7 +225,7 @@ impl<'py> FromPyObject<'_, 'py> for Count {
     }
 }
 
-/// The error of a conversion to a number that is `expected`: ValueError for a number beyond that.
+/// The error if an argument is not an `expected` number: ValueError for a number out of range, TypeError for another type.
 fn wrong_number(object: Borrowed<'_, '_, PyAny>, error: PyErr, expected: &str) -> PyErr {
     let py = object.py();
     if error.is_instance_of::<PyOverflowError>(py) {
@@ -237,12 +237,12 @@ fn wrong_number(object: Borrowed<'_, '_, PyAny>, error: PyErr, expected: &str) -
     }
 }
 
-/// TypeError for an argument of another type than was `expected`.
+/// TypeError for an argument that does not have the `expected` type.
 pub(crate) fn wrong_type(given: &Bound<'_, PyAny>, expected: &str) -> PyErr {
     wrong_type_but(given, expected, "")
 }
 
-/// The same, with what to do instead: it follows a colon, if there is something.
+/// The same, with advice after a colon unless `instead` is empty.
 pub(crate) fn wrong_type_but(given: &Bound<'_, PyAny>, expected: &str, instead: &str) -> PyErr {
     let kind = given.get_type();
     let name = match given.cast::<PyType>() {
@@ -270,7 +270,7 @@ pub(crate) type Reduced<'py, A> = PyResult<(Bound<'py, PyAny>, A)>;
 /// A token that must be in a vocabulary of `n_vocab` tokens.
 ///
 /// # Errors
-/// ValueError with the id as it was given, if it is not.
+/// ValueError with the given id, if it is not.
 pub(crate) fn known_token(Int(id): Int, n_vocab: usize) -> PyResult<TokenId> {
     match u32::try_from(id) {
         Ok(id) if (id as usize) < n_vocab => Ok(TokenId(id)),

@@ -66,7 +66,7 @@ create_exception!(
     maskwright,
     GrammarWarning,
     PyUserWarning,
-    "A grammar has a string with the name of a special token, which the string never matches."
+    "A string of a grammar contains the name of a special token, which the string never matches."
 );
 create_exception!(
     maskwright,
@@ -143,9 +143,9 @@ impl<T, E: Into<maskwright::Error>> OrRaise<T> for Result<T, E> {
 /// Warns at the line that called the package.
 ///
 /// # Errors
-/// The warning, where warnings are errors.
+/// The warning, if warnings are errors.
 pub(crate) fn warn<W: PyTypeInfo>(py: Python<'_>, message: &str) -> PyResult<()> {
-    // A source may have NUL, which no message can.
+    // A source may contain NUL, but a message cannot.
     let message = CString::new(message.replace('\0', "\u{fffd}"))
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
     PyErr::warn(py, &py.get_type::<W>(), &message, 1)

@@ -106,7 +106,7 @@ impl Template {
     }
 
     /// Whether the holes that are not fixed can be filled: "possible" (a text that fills them is known), "impossible", or "open" if
-    /// neither was found out within the limit on work.
+    /// the limit on work was reached first.
     #[getter]
     fn status(&self, py: Python<'_>) -> PyResult<&'static str> {
         Ok(status_name(work_on(py, &self.template, |template| template.status())?.or_raise()?))
@@ -114,7 +114,7 @@ impl Template {
 
     /// Whether the holes that are not fixed can be filled.
     ///
-    /// Raises LimitError if that was not found out within the limit on work.
+    /// Raises LimitError if the limit on work is reached first.
     fn is_possible(&self, py: Python<'_>) -> PyResult<bool> {
         work_on(py, &self.template, |template| template.is_possible())?.or_raise()
     }
@@ -241,7 +241,7 @@ impl Canvas {
 
     /// Whether the masked positions can be filled.
     ///
-    /// Raises LimitError if that was not found out within the limit on work.
+    /// Raises LimitError if the limit on work is reached first.
     fn is_possible(&self, py: Python<'_>) -> PyResult<bool> {
         work_on(py, &self.canvas, |canvas| canvas.is_possible())?.or_raise()
     }

@@ -23,8 +23,8 @@ use crate::work::{Guarded, caught, detached, renew, with, work_on};
 /// A token of `stop_token_ids` is refused until the text may end, and ends it then, as the tokenizer's own
 /// end-of-sequence tokens do. Stop tokens that are text cannot be used within the text; the first matcher of a grammar
 /// with such a set takes longer to make, and so do its first masks. If no other tokens spell the bytes of such a stop token, a
-/// token is allowed only if the tokens that are left can complete the text. Raises ValueError if they can write no text of the
-/// grammar, LimitError if that was not found out within the limits on work.
+/// token is allowed only if the remaining tokens can complete the text. Raises ValueError if they cannot write any text of the
+/// grammar, LimitError if the limits on work are reached before that is decided.
 ///
 /// A refused token, or a call that raises, leaves the state unchanged. LimitError is raised if a text is too
 /// ambiguous to continue. Calls from several threads run one after another. Matchers of one grammar can be used in
@@ -119,9 +119,8 @@ impl Matcher {
     /// A mask can be a bound in these cases. Under `max_tokens`: the search could not decide whether some token leaves
     /// enough room to finish the text, because it reached a limit on work or the grammar uses the contextual lexer.
     /// With or without `max_tokens`: items or keys must differ, or a stop token is text that no other tokens spell, and the
-    /// search could not decide whether the text can still be finished. In a
-    /// Lark grammar with a lexer: the search could not decide whether the lexer leaves a way to finish the text; such a token is
-    /// refused by `accept_token` too.
+    /// search could not decide whether the text can still be finished. In a Lark grammar with a lexer: the search could not
+    /// decide whether the lexer leaves a way to finish the text; `accept_token` refuses such a token too.
     #[getter]
     fn mask_status(&self, py: Python<'_>) -> PyResult<&'static str> {
         let status = self.look(py, |matcher| Ok(matcher.mask_status()))?;
@@ -344,7 +343,7 @@ impl Matcher {
     ///
     /// A matcher with `max_tokens` finds whole texts within it; without it, texts are cut off at 256 tokens.
     ///
-    /// Logits that are NaN count as minus infinity, plus infinity as the largest finite number.
+    /// NaN in the logits counts as minus infinity, and plus infinity as the largest finite number.
     ///
     /// Raises what `logits_fn` raises, and ValueError for options or logits that are wrong.
     #[pyo3(signature = (logits_fn, prompt_ids, *, strategy=Text::new("beam"), tries=None, temperature=1.0, seed=Count(0)))]

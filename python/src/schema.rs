@@ -161,7 +161,7 @@ pub(crate) fn warn(py: Python<'_>, report: &Report) -> PyResult<()> {
     Ok(())
 }
 
-/// How a schema is read, by the names that Python has for it.
+/// The configuration of a schema, from the values of the Python arguments.
 pub(crate) fn config(property_order: &str, whitespace: Whitespace, numbers: &str) -> PyResult<SchemaConfig> {
     let property_order = match property_order {
         "schema" => PropertyOrder::Schema,
@@ -188,7 +188,7 @@ pub(crate) fn config(property_order: &str, whitespace: Whitespace, numbers: &str
     Ok(config)
 }
 
-/// The white space that the arguments `whitespace` and `max_whitespace` ask for.
+/// The white space for the values of the arguments `whitespace` and `max_whitespace`.
 pub(crate) fn whitespace(kind: Option<&str>, max: Option<Count>) -> PyResult<Whitespace> {
     match (kind, max) {
         (None | Some("any"), Some(Count(max))) => {

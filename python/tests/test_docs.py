@@ -67,7 +67,7 @@ def test_guides_run(name, tmp_path):
 
 
 def test_python_of_the_readme_runs():
-    """The blocks of README, one after the other, but for that of a program that has a model."""
+    """Runs the Python blocks of README in order, except the one that needs a model."""
     text = (GUIDES.parents[1] / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     own = [block for block in blocks if "model.generate" not in block]
@@ -81,5 +81,5 @@ def test_python_of_the_readme_runs():
 
 
 def tokenizer_text(tokenizer, grammar):
-    """A text of the grammar; what README's first block printed is random."""
+    """A text of the grammar; the output of README's first block is random."""
     return tokenizer.decode(maskwright.Matcher(grammar).finish()).decode()

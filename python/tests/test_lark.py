@@ -85,7 +85,7 @@ NAMES = {"newline": "_NL", "indent": "_INDENT", "dedent": "_DEDENT"}
 
 
 class Indenter:
-    """What Lark's `Indenter` has."""
+    """The attributes of Lark's `Indenter`."""
 
     NL_type = "EOL"
     OPEN_PAREN_types = ("LPAR",)

@@ -1,4 +1,4 @@
-"""What patterns mean: dialects, ASCII, and what is warned about in grammars."""
+"""The meaning of patterns: dialects, ASCII, and warnings about strings of grammars."""
 
 import pickle
 import re
@@ -93,7 +93,7 @@ def test_strings_with_names_of_special_tokens():
 
 
 def test_a_long_chain_of_optional_rules(compiler):
-    """The first byte was a LimitError: each of the thousand places was told apart."""
+    """A parser that distinguished each of the thousand places would reach its limit at the first byte."""
     grammar = compiler.compile_gbnf("root ::= " + "x? " * 1000 + '\nx ::= "(" x? ")"')
     assert accepts(grammar, "((()))()" * 20) and accepts(grammar, "") and not accepts(grammar, "())")
     assert accepts(grammar, "()" * 1000) and not accepts(grammar, "()" * 1001)

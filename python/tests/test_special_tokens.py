@@ -1,8 +1,7 @@
-"""Strings that name special tokens: `special_tokens_in_text=True`, and what servers' adapters compile.
+"""Strings that name special tokens: `special_tokens_in_text=True`, and the sources that the adapters for servers compile.
 
-The cases are in `testdata/structural-tags/special.jsonl`. A case has a structural tag (`format` or `document`), a grammar in GBNF or one in
-Lark's language; `stops` are stop tokens of the session. A text is a string, read byte by byte, or a list in which `["<|x|>"]` is
-that token.
+The cases are in `testdata/structural-tags/special.jsonl`. A case has a structural tag (`format` or `document`) or a grammar in GBNF or
+Lark; `stops` are stop tokens of the session. A text is a string, read byte by byte, or a list in which `["<|x|>"]` is that token.
 """
 
 import itertools
@@ -49,7 +48,7 @@ def ids_of(text) -> list[int]:
 
 
 def allowed(matcher: Matcher) -> list[int]:
-    """The ids of the mask, which must be those that the session accepts; some of them under a limit on tokens with a lexer."""
+    """The ids in the mask. They must be those that the session accepts; with a lexer and a limit on tokens, some may be missing."""
     mask = maskwright.allocate_token_bitmask(1, len(TOKENS))
     matcher.fill_next_token_bitmask(mask)
     bits = int.from_bytes(mask.tobytes(), "little")
@@ -83,7 +82,7 @@ def test_cases(compiler: Compiler, case: dict) -> None:
             ids = ids_of(text)
             assert is_text(grammar, ids, stops), text
             has_end = ids[-1:] and TOKENS[ids[-1]].decode(errors="replace") in [*ENDS, *case.get("stops", [])]
-            # So many tokens are enough; an end that is part of the text, as a named token is, needs another one.
+            # The token count of the text, plus one for the end unless the text ends with a token that ends texts.
             n_tokens = len(ids) + (0 if has_end else 1)
             assert is_text(grammar, ids, stops, limit=n_tokens), f"{text} within {n_tokens} tokens"
             for n_read in range(len(ids)):

@@ -1,4 +1,4 @@
-"""Stop tokens that are text: only what the other tokens can write is allowed, and no mask leads into a dead end."""
+"""Stop tokens that are text: only texts that the other tokens can write are allowed, and no mask leads into a dead end."""
 
 import itertools
 import pickle
@@ -41,7 +41,7 @@ SOURCES = {
 
 
 def can_end(matcher, size, depth):
-    """Whether some tokens, at most so many, end the text: by trying them all."""
+    """Whether some sequence of at most `depth` tokens ends the text, by trying all of them."""
     if depth == 0:
         return False
     for token in range(size):
@@ -52,8 +52,10 @@ def can_end(matcher, size, depth):
 
 
 def texts_of(source, tokens, stops, n_tokens):
-    """The token sequences of texts that are in the language, as a matcher without stop tokens says, and use none of the stop
-    tokens but at the end. A stop token that the text may be at its end at ends it."""
+    """The token sequences of texts in the language, according to a matcher without stop tokens, that use no stop token as text.
+
+    Sources that name tokens may use a stop token where the text may not end.
+    """
     compiler = maskwright.Compiler(tokenizer_of(*tokens))
     grammar = SOURCES[source](compiler)
     found = set()
@@ -99,7 +101,7 @@ def test_what_is_allowed_can_be_completed(source, tokens, stops):
         going_on = {text[len(written)] for text in texts if text[: len(written)] == written and len(text) > len(written)}
         expected = going_on | (ends if written in texts else set())
         assert mask, f"an empty mask after {written}"
-        # Longer texts than all those that were listed may go on too.
+        # The mask may also have tokens of texts that are too long to be listed.
         if len(written) < 3:
             missing = expected - mask
             assert not missing or status == "bound", (written, missing)
@@ -156,12 +158,12 @@ def test_a_stop_token_that_every_text_needs_is_an_error():
             assert f"{stop} ({SMALL[stop].decode()!r})".replace("'", '"') in str(error.value)
         with pytest.raises(ValueError):
             maskwright.Matcher(grammar, 50, stops)
-        # The text of `rules` needs a letter that no token has, whatever the stop tokens.
+        # The texts of `rules` need a letter that no token has, with or without stop tokens.
         assert source == "rules" or maskwright.Matcher(grammar).tokens_to_finish()
 
 
 def test_the_rest_is_as_it_was():
-    """Where other tokens spell a stop token, it only ends the text."""
+    """If other tokens spell a stop token, it only ends the text."""
     compiler = maskwright.Compiler(tokenizer_of(b"a", b"b", b"ab"))
     matcher = maskwright.Matcher(compiler.compile_regex("(ab)+"), stop_token_ids=[2])
     assert allowed(matcher, 4) == [0] and matcher.accept_bytes(b"ab") and allowed(matcher, 4) == [0, 2, 3]
@@ -199,6 +201,6 @@ def test_line_feeds_as_stop_tokens_of_a_real_vocabulary(name):
             finish = matcher.finish()
             assert matcher.accept_tokens(finish) == len(finish) and matcher.is_terminated()
     if name == "python":
-        # A module of one line without its end is a comment, or nothing.
+        # A module of one line without a line feed is a comment or empty.
         texts = [tokenizer.token_bytes(id) for id in allowed(maskwright.Matcher(grammar, stop_token_ids=[13]), tokenizer.vocab_size) if id not in (2, 13)]
         assert texts and all(text.strip(b" \t\f\r#") == b"" or text.lstrip(b" \t\f").startswith(b"#") for text in texts)

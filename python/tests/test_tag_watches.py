@@ -1,7 +1,7 @@
-"""Schemas in structural tags whose items all differ and whose keys occur once: what is enforced, and that nothing else is refused.
+"""`uniqueItems` and distinct keys in the schemas of structural tags: what is enforced, and that nothing else is refused.
 
-`ends_of` reads texts by definition: a format matches a part of a text if some reading of it does, and an array that asks for it has
-items that all differ. A session may accept more only where the report says that something is not enforced, and never less.
+`ends_of` implements the definition: a format matches a part of a text if some reading of it does, and the items of an array with
+`uniqueItems` all differ. A session may accept more only if the report says that something is not enforced, and never less.
 """
 
 import json
@@ -21,7 +21,7 @@ def compiler() -> Compiler:
 
 
 def ends_of(format: dict, text: str, start: int, needles: tuple[str, ...] = ()) -> set[int]:
-    """Where parts of a text from `start` on may end that the format matches."""
+    """The possible ends of parts of a text from `start` on that the format matches."""
     kind = format["type"]
     if kind == "const_string":
         return {start + len(format["value"])} if text.startswith(format["value"], start) else set()

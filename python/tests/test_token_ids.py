@@ -1,6 +1,6 @@
-"""Ids that are no token, at every entry point that takes one: an answer or a ValueError, and never a panic.
+"""Ids without a token, at every entry point that takes an id: an answer or a ValueError, and never a panic.
 
-Servers put -1 for drafted tokens that were rejected, and models have scores beyond the tokenizer's vocabulary.
+Servers use -1 for rejected draft tokens, and models have scores beyond the tokenizer's vocabulary.
 """
 
 import maskwright
@@ -31,11 +31,11 @@ GRAMMARS = {
     "reasoning": lambda compiler: compiler.compile_structural_tag(REASONING),
 }
 
-#: Numbers that are no token of the vocabulary and that fit 64 bits.
+#: Numbers without a token that fit 64 bits.
 NO_TOKENS = [-1, -(2**31), SIZE, SIZE + 10, SIZE + 400, 2**31, 2**32 - 1, 2**32, 2**32 + 97, 2**63 - 1]
-#: Numbers that fit no integer of 64 bits.
+#: Numbers that do not fit 64 bits.
 TOO_LARGE = [2**63, 2**64, -(2**63) - 1, 10**5_000]
-#: What is no number of a token at all.
+#: Values that are not integers.
 NO_INTEGERS = [1.5, "a", b"a", [1], {}]
 
 
@@ -61,7 +61,7 @@ def mask(rows=1):
     return maskwright.allocate_token_bitmask(rows, SIZE)
 
 
-#: Calls with an id, and what they give for one that is no token.
+#: Calls with an id, and their result for an id without a token.
 REFUSED = {
     "accept_token": (lambda grammar, id: maskwright.Matcher(grammar).accept_token(id), False),
     "accept_tokens": (lambda grammar, id: maskwright.Matcher(grammar).accept_tokens([id]), 0),
@@ -76,7 +76,7 @@ REFUSED = {
     "Template.fix": (lambda grammar, id: template(grammar).fix(0, [id]), False),
 }
 
-#: Calls with an id that must be a token, or with another number; a wrong one is an error that shows it.
+#: Calls with an id that must be a token, or with another number; a wrong number is an error that shows it.
 ERRORS = {
     "stop_token_ids": lambda grammar, id: maskwright.Matcher(grammar, stop_token_ids=[id]),
     "Canvas": lambda grammar, id: maskwright.Canvas(grammar, [id]),
@@ -117,7 +117,7 @@ def test_ids_without_a_token_are_refused(grammar, name):
     for wrong in [*NO_INTEGERS, None]:
         with pytest.raises(TypeError):
             call(grammar, wrong)
-    # A bool is an int of Python, and True is the token 1.
+    # A bool is an int in Python, and True is the token 1.
     assert call(grammar, True) == call(grammar, 1) and call(grammar, np.int64(1)) == call(grammar, 1)
 
 

@@ -1,4 +1,4 @@
-"""Arguments that a newcomer is likely to get wrong: the error names the right call."""
+"""Arguments that newcomers are likely to get wrong: the error names the right call."""
 
 import re
 import warnings
@@ -103,7 +103,7 @@ def test_a_grammar_for_another_tokenizer_is_noticed(tokenizer, compiler):
 
 
 def test_llama_cpp_ends_the_text_of_a_grammar_for_another_tokenizer(compiler):
-    """There is no end of the grammar's among the scores, and none is written beyond them."""
+    """None of the grammar's end tokens is among the scores, and nothing is written beyond them."""
     processor = llama_cpp.LogitsProcessor(compiler.compile_choice(["yes"]))
     scores = np.zeros(100, dtype=np.single)
     with pytest.raises(ValueError, match="compile the grammar"):

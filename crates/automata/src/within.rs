@@ -1,15 +1,16 @@
-//! The words of an expression that some bytes spell.
+//! Restricts an expression to the words over a set of bytes.
 //!
-//! For grammars over a vocabulary that lacks some bytes. Structural, so linear in the expression, and an expression that
-//! has only such words comes out as it is. Nothing is intersected but complements.
+//! For grammars over a vocabulary that lacks some bytes. Works on the structure of the expression, so it takes linear time,
+//! and returns an expression without other bytes unchanged. Only complements are intersected.
 
 use crate::{ByteSet, Node, Regex};
 
-/// The byte around descriptions that stand for words which are not known yet (see [`Regex::is_marked`]).
+/// The byte before and after a description that stands for words to be filled in later (see [`Regex::is_marked`]).
 const MARK: u8 = 0xFF;
 
 impl Regex {
-    /// The words of this language whose bytes are all in `bytes`. What stands between two bytes 0xFF is no text and stays.
+    /// The words of this language whose bytes are all in `bytes`. A description between two bytes 0xFF is not text, and is
+    /// kept.
     ///
     /// ```
     /// use maskwright_automata::{ByteSet, Regex};
@@ -32,14 +33,14 @@ impl Regex {
             Node::Concat(parts) => Regex::concat(all(parts)),
             Node::Union(parts) => Regex::union(all(parts)),
             Node::Intersection(parts) => Regex::intersection(all(parts)),
-            // Complements have no such words taken away from them: what they leave out they leave out all the same.
+            // Not the complement of the restricted expression: that would add words.
             Node::Complement(_) if *bytes == ByteSet::FULL => self.clone(),
             Node::Complement(_) => Regex::intersection([self.clone(), Regex::bytes(*bytes).star()]),
             Node::Repeat { inner, min, max } => inner.within(bytes).repeat(*min, *max),
         }
     }
 
-    /// Whether some word may have one of `bytes`: no wrong no, but yes for every complement.
+    /// Whether some word may contain one of `bytes`. `false` is always right; every complement gives `true`.
     pub fn may_read(&self, bytes: &ByteSet) -> bool {
         match self.node() {
             Node::Empty | Node::Epsilon => false,
@@ -54,7 +55,7 @@ impl Regex {
     }
 }
 
-/// Whether all text in a word is of some bytes. Texts and descriptions take turns.
+/// Whether the text in a word has only bytes of the set. Text and descriptions alternate.
 fn is_spelled(word: &[u8], bytes: &ByteSet) -> bool {
     let mut texts = word.split(|&byte| byte == MARK).step_by(2);
     texts.all(|text| text.iter().all(|&byte| bytes.contains(byte)))
@@ -100,7 +101,7 @@ mod tests {
     }
 
     proptest! {
-        /// A word is left iff the bytes spell it, and no byte is read that `may_read` denies.
+        /// A word is kept iff the bytes spell it, and no word contains a byte that `may_read` denies.
         #[test]
         fn words_are_left_that_bytes_spell(regex in expressions(), keep in prop::collection::vec(0u8..3, 0..3)) {
             let bytes: ByteSet = letters(&keep).into_iter().collect();

@@ -49,8 +49,8 @@ pub(crate) struct GrammarArguments {
     /// itself: what begins with `{`
     #[arg(long, value_name = "FILE|-|JSON", group = "grammar", help_heading = GRAMMAR)]
     pub(crate) structural_tag: Option<JsonArgument>,
-    /// A regular expression that the whole text matches. Syntax of Rust's regex crate, but \d, \w, \s and \b are of ASCII:
-    /// see --unicode and --dialect
+    /// A regular expression that the whole text matches. The syntax is that of Rust's regex crate, but \d, \w, \s and \b are
+    /// ASCII-only: see --unicode and --dialect
     #[arg(long, value_name = "PATTERN", group = "grammar", help_heading = GRAMMAR, allow_hyphen_values = true)]
     pub(crate) regex: Option<String>,
     /// A GBNF grammar (llama.cpp's notation, start rule `root`)
@@ -65,10 +65,10 @@ pub(crate) struct GrammarArguments {
     /// One of these texts
     #[arg(long, value_name = "TEXT", num_args = 1.., group = "grammar", help_heading = GRAMMAR)]
     pub(crate) choice: Option<Vec<String>>,
-    /// What a regular expression means: in Rust's regex crate, in JavaScript, or in Python's re
+    /// The dialect of the regular expression: Rust's regex crate, JavaScript, or Python's re
     #[arg(long, value_name = "OF", help_heading = "Regular expressions")]
     pub(crate) dialect: Option<DialectArgument>,
-    /// Let \d, \w, \s and \b be of Unicode, as (?u) in front of the expression does
+    /// Let \d, \w, \s and \b match all of Unicode, as (?u) at the start of the expression does
     #[arg(long, help_heading = "Regular expressions")]
     pub(crate) unicode: bool,
     /// A folder of other schemas (*.json), which references find by their $id or by file name. Besides these, only files
@@ -78,7 +78,7 @@ pub(crate) struct GrammarArguments {
     /// White space in the JSON of a schema, also in structural tags and Lark grammars [default: flexible]
     #[arg(long, value_name = "HOW", help_heading = "JSON Schema")]
     pub(crate) whitespace: Option<WhitespaceArgument>,
-    /// At most so many characters of white space at each place where JSON allows it, in place of flexible white space
+    /// At most N characters of white space at each place where JSON allows it, instead of flexible white space
     #[arg(long, value_name = "N", help_heading = "JSON Schema")]
     pub(crate) max_whitespace: Option<u32>,
     /// Numbers in the JSON of a schema, also in structural tags and Lark grammars
@@ -87,14 +87,14 @@ pub(crate) struct GrammarArguments {
     /// Leave out what of a schema or structural tag cannot be enforced, and list it, instead of failing
     #[arg(long, help_heading = "JSON Schema")]
     pub(crate) lenient: bool,
-    /// Match the special tokens whose names are in strings of a structural tag, GBNF or Lark grammar, as well as their text
+    /// Let strings of a structural tag, GBNF or Lark grammar match the special tokens they name, as well as the text
     #[arg(long, help_heading = "Structural tags, GBNF and Lark")]
     pub(crate) special_tokens_in_text: bool,
     /// How a text is split into the tokens of a Lark grammar [default: contextual]
     #[arg(long, value_name = "HOW", help_heading = "Lark")]
     pub(crate) lexer: Option<LexerArgument>,
-    /// Make indentation part of a Lark grammar. `python`: the blanks after `_NEWLINE` (or `_NL`), outside of brackets, make
-    /// `_INDENT` and `_DEDENT`. For other names, JSON with some of the keys newline, indent, dedent, open, close (lists of
+    /// Make indentation part of a Lark grammar. `python`: the blanks after `_NEWLINE` (or `_NL`), outside of brackets, produce
+    /// `_INDENT` and `_DEDENT`. For other names, JSON with any of the keys newline, indent, dedent, open, close (both lists of
     /// brackets) and tab_len
     #[arg(long, value_name = "NAMES", help_heading = "Lark")]
     pub(crate) indentation: Option<IndentationArgument>,
@@ -125,14 +125,14 @@ impl From<OsString> for JsonArgument {
     }
 }
 
-/// What a regular expression means.
+/// The dialect of a regular expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DialectArgument {
-    /// Rust's regex crate: \d, \w, \s and \b are of Unicode; no look-around
+    /// Rust's regex crate: \d, \w, \s and \b match all of Unicode; no look-around
     Rust,
     /// JavaScript with the flag u, as in JSON Schemas
     Ecma,
-    /// Python's re: \d, \w, \s and \b are of Unicode
+    /// Python's re: \d, \w, \s and \b match all of Unicode
     Python,
 }
 
@@ -158,7 +158,7 @@ impl From<LexerArgument> for LexerKind {
     }
 }
 
-/// The names of the terminals that make indentation: `python`, or some of them in JSON.
+/// The names of the terminals of indentation: `python`, or JSON that sets some of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IndentationArgument(pub(crate) Indentation);
 
@@ -214,7 +214,7 @@ impl FromStr for IndentationArgument {
 pub(crate) enum WhitespaceArgument {
     /// None
     Compact,
-    /// What usual writers produce, indented or not; brackets are padded on both sides alike
+    /// As common JSON writers produce it, indented or not; brackets are padded on both sides or on neither
     Flexible,
     /// Any amount, wherever JSON allows it
     Any,

@@ -211,7 +211,7 @@ impl<'v> Held<'v> {
         }
     }
 
-    /// Whether a text that ended for `reason` is whole: a text of the language, or without a grammar one that the model has ended.
+    /// Whether a text that ended for `reason` is complete: in the language or, without a grammar, ended by the model.
     fn is_complete(&self, reason: FinishReason) -> bool {
         match self {
             Held::Grammar(_) => self.is_accepting(),

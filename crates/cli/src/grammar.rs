@@ -100,11 +100,11 @@ impl Source {
         } else if let Some(pattern) = &arguments.regex {
             let source = match arguments.dialect {
                 Some(DialectArgument::Ecma) if arguments.unicode => bail!(
-                    "--unicode with --dialect ecma: JavaScript's \\d, \\w and \\b are of ASCII; leave --dialect away, or write \
+                    "--unicode with --dialect ecma: JavaScript's \\d, \\w and \\b are ASCII-only; leave --dialect away, or write \
                      \\p{{Nd}} for \\d and [\\p{{L}}\\p{{N}}_] for \\w"
                 ),
                 Some(_) if arguments.unicode => bail!(
-                    "--unicode with --dialect: \\d, \\w, \\s and \\b are of Unicode in this dialect already; leave --unicode away"
+                    "--unicode with --dialect: \\d, \\w, \\s and \\b match all of Unicode in this dialect; leave --unicode away"
                 ),
                 None if arguments.unicode => GrammarSource::rust_regex(pattern),
                 None => GrammarSource::regex(pattern),
@@ -207,7 +207,7 @@ fn whitespace(arguments: &GrammarArguments) -> anyhow::Result<Whitespace> {
         (None | Some(WhitespaceArgument::Any), Some(max)) => Whitespace::AtMost(max),
         (Some(_), Some(_)) => {
             bail!(
-                "--max-whitespace goes with --whitespace any, or without --whitespace: the others have limits of their own"
+                "--max-whitespace goes with --whitespace any, or without --whitespace: the other styles have their own limits"
             )
         }
         (None | Some(WhitespaceArgument::Flexible), None) => Whitespace::Flexible,

@@ -59,7 +59,7 @@ impl Progress {
 pub(crate) struct Meter {
     title: &'static str,
     unit: &'static str,
-    /// What stands between what is done and the total.
+    /// The text between the number done and the total.
     of: &'static str,
     /// `None` where standard error is no terminal: there are lines then.
     bar: Option<ProgressBar>,

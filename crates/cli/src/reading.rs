@@ -31,7 +31,7 @@ impl<M: LanguageModel> Reading<M> {
         &self.inner
     }
 
-    /// Becomes true when the model has read its first input, and shown how far it was.
+    /// Becomes true after the model has read its first input, with its progress shown.
     pub(crate) fn has_answered(&self) -> Rc<Cell<bool>> {
         self.has_answered.clone()
     }

@@ -13,16 +13,16 @@ pub(crate) struct TextWriter {
     /// `None` if nothing is written until the end.
     stream: Option<TextStream<io::Stdout>>,
     text: Vec<u8>,
-    /// How much of the text the stream has.
+    /// How many bytes of the text the stream has.
     n_streamed: usize,
-    /// False while something else is shown, such as how far a model has read its prompt.
+    /// False while something else is shown, such as a model's progress through its prompt.
     may_start: Option<Rc<Cell<bool>>>,
     failure: Option<io::Error>,
 }
 
 impl TextWriter {
     /// Writes to standard output, unless it `is_silent`. Holds the text back until `may_start` is true or the text ends: a text
-    /// may begin before its model has read the prompt, and on a terminal progress would stand in the middle of it.
+    /// may begin before its model has read the prompt, and on a terminal the progress would appear in the middle of it.
     pub(crate) fn new(is_silent: bool, may_start: Option<Rc<Cell<bool>>>) -> TextWriter {
         let stream = (!is_silent).then(|| TextStream::new(io::stdout()));
         TextWriter { stream, text: Vec::new(), n_streamed: 0, may_start, failure: None }

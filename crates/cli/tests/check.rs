@@ -16,7 +16,7 @@ fn members_and_strangers_of_each_notation() {
     maskwright(&["check", "--text", "maybe", "--choice", "yes", "no"]).exits(1).says(&["yes", "no"]);
 }
 
-/// Newcomers got Arabic digits from a date pattern.
+/// A date pattern should not allow Arabic digits.
 #[test]
 fn classes_of_regular_expressions_are_of_ascii() {
     let check = |more: &[&str], text: &str| maskwright(&[&["check", "--text", text], more].concat());

@@ -13,7 +13,7 @@ fn page(name: &str) -> String {
     std::fs::read_to_string(root().join(name)).expect("the page is in the repository")
 }
 
-/// The commands of a page that call the program, each with its further lines.
+/// The commands of a page that call the program, each with its continuation lines.
 fn commands(page: &str) -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
     for block in page.split("```sh\n").skip(1) {
@@ -62,7 +62,7 @@ fn commands_that_need_no_download_run() {
     assert!(runnable.len() >= 9 && commands.len() >= 25, "{} of {}", runnable.len(), commands.len());
     for command in runnable {
         let (code, stdout, stderr) = run(command, "");
-        // `check` says by 1 that a text is not in the language.
+        // `check` exits with 1 if a text is not in the language.
         let may_refuse = command.contains("maskwright check");
         assert!(
             code == Some(0) || (may_refuse && code == Some(1)),
@@ -72,7 +72,7 @@ fn commands_that_need_no_download_run() {
     }
 }
 
-/// README showed another text than the command wrote.
+/// The text that README shows is the text that its command writes.
 #[test]
 fn readme_shows_what_the_diffusion_model_writes() {
     let page = page("README.md");

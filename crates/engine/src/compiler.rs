@@ -68,7 +68,7 @@ pub(crate) struct Shared {
     pub(crate) memory: Arc<Memory>,
     /// The same for vocabularies with more tokens that end a text, by these; the last one used is the last.
     by_stops: ByStops<Arc<Shared>>,
-    /// What texts can be made of, if stop tokens leave less than the vocabulary has.
+    /// The bytes that texts can use, if stop tokens leave fewer than the vocabulary has.
     pub(crate) spelled: Option<Spelled>,
     /// What budgets share; made when a first budget is asked for.
     spelling: Mutex<Option<Arc<Mutex<Spelling>>>>,
@@ -402,7 +402,7 @@ impl Compiler {
 }
 
 impl Shared {
-    /// [`facts`](Shared::facts) by terminal.
+    /// The [`facts`](Shared::facts) of each terminal.
     pub(crate) fn all_facts(
         &self,
         terminals: &[Regex],
@@ -469,7 +469,7 @@ impl Shared {
         Ok(self.by_stops.keep(stops, Arc::new(shared)))
     }
 
-    /// The same for texts of fewer bytes.
+    /// The same for texts over fewer bytes.
     pub(crate) fn with_spelled(&self, spelled: Spelled) -> Arc<Shared> {
         Arc::new(Shared {
             vocabulary: self.vocabulary.clone(),

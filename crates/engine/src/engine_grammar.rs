@@ -50,10 +50,10 @@ impl EngineGrammar {
     ///
     /// Takes no time to speak of if it was asked for before, or if neither `stops` match as text nor the grammar names tokens.
     /// Tokens that match as text cannot be used in the text, so new rows are made, and a trie. If other tokens cannot spell
-    /// such a token either, only the texts count that they spell: no mask leads where none of them can come.
+    /// such a token either, the grammar is restricted to the texts that they can spell, so no mask leads into a dead end.
     ///
     /// # Errors
-    /// If an id is not in range, nothing is left of the grammar's texts, or a limit on work kept that from being found out.
+    /// If an id is not in range, no text of the grammar is left, or a limit on work is reached before that is decided.
     ///
     /// ```
     /// # use maskwright_automata::{Fuel, Regex};
@@ -89,7 +89,7 @@ impl EngineGrammar {
         let grammar = self.over(shared.clone()).and_then(EngineGrammar::with_some_text);
         let grammar = match (grammar, spelled) {
             (Err(error), Some(spelled)) if error.is_undecided() && !spelled.rare.is_empty() => {
-                // Fewer texts, about which all is known.
+                // Fewer texts, but all of them can be spelled.
                 let bound = self.over(shared.with_spelled(spelled.without_rare()));
                 bound.map_err(|_| error)
             }
@@ -102,7 +102,7 @@ impl EngineGrammar {
         Ok(self.by_stops.keep(&stops, grammar))
     }
 
-    /// The same grammar with another compiler's vocabulary, which differs in what ends a text.
+    /// The same grammar with another compiler's vocabulary, which differs in the tokens that end a text.
     fn over(&self, shared: Arc<Shared>) -> Result<Arc<EngineGrammar>, EngineError> {
         let fuel = Fuel::new(shared.limits.compile_fuel);
         let compiler = Compiler::of(shared.clone());
@@ -142,10 +142,10 @@ impl EngineGrammar {
     /// The grammar, if it has a text that the tokens spell.
     ///
     /// # Errors
-    /// If it has none, or a limit kept that from being found out.
+    /// If it has none, or a limit is reached before that is decided.
     fn with_some_text(self: Arc<EngineGrammar>) -> Result<Arc<EngineGrammar>, EngineError> {
         if self.must_spell && Matcher::new(&self).has_completion()? != Some(true) {
-            // The search for completions under the contextual lexer does not find all there are.
+            // With the contextual lexer, the search for completions may miss some.
             return Err(match self.lexed.as_ref().is_some_and(|tables| tables.is_contextual) {
                 true => EngineError::undecided(),
                 false => EngineError::cannot_be_spelled(),
@@ -154,12 +154,12 @@ impl EngineGrammar {
         Ok(self)
     }
 
-    /// Whether some text of the grammar cannot be spelled, so that whether a text can be completed is a question of its own.
+    /// Whether some text of the grammar cannot be spelled, so that each token must be checked for a completion.
     pub(crate) fn must_spell(&self) -> bool {
         self.must_spell
     }
 
-    /// Whether texts of the grammar are left out because nothing was found out about them.
+    /// Whether texts of the grammar are left out because a search for them was given up.
     pub(crate) fn is_bound(&self) -> bool {
         self.shared.spelled.as_ref().is_some_and(|spelled| spelled.is_bound)
     }
@@ -231,7 +231,7 @@ impl EngineGrammar {
         &self.shared.vocabulary
     }
 
-    /// How `token` can be read; in no way, if it is not in the vocabulary.
+    /// How `token` can be read. A token that is not in the vocabulary has no readings.
     pub(crate) fn readings(&self, token: TokenId) -> Readings<'_> {
         if token.index() >= self.vocabulary().n_vocab() {
             return Readings { text: None, symbol: None };
@@ -245,7 +245,7 @@ impl EngineGrammar {
         self.named.as_ref()
     }
 
-    /// Whether strings of the grammar name tokens that end texts, so that it depends on the text which of them may end it.
+    /// Whether strings of the grammar name tokens that end texts, so that which of them may end a text depends on the text.
     #[doc(hidden)]
     pub fn has_named_ends(&self) -> bool {
         self.named().is_some_and(|named| named.ends().is_some())

@@ -218,12 +218,12 @@ impl EngineError {
         EngineError(Kind::CannotBeSpelled)
     }
 
-    /// Whether a text can be completed was not found out.
+    /// A limit was reached before it was decided whether a text can be completed.
     pub(crate) fn undecided() -> EngineError {
         EngineError(Kind::Undecided)
     }
 
-    /// Whether the error is that something was not found out, within the limits on work.
+    /// Whether the error is that something could not be decided within the limits on work.
     pub(crate) fn is_undecided(&self) -> bool {
         self.is_limit() && !matches!(self.0, Kind::TooManyTokens)
     }

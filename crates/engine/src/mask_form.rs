@@ -86,7 +86,7 @@ impl MaskForm {
         }
     }
 
-    /// Whether the token is in the set; no token beyond its words is.
+    /// Whether the token is in the set. No token beyond its words is.
     pub(crate) fn contains(&self, TokenId(token): TokenId) -> bool {
         match self {
             MaskForm::Sparse(tokens) => tokens.binary_search(&token).is_ok(),

@@ -23,7 +23,7 @@ use crate::shared_machine::SharedMachine;
 use crate::watched::Place;
 use crate::{EngineError, EngineGrammar, Error, MaskStatus};
 
-/// As many tokens as count as any number: limits on tokens know no greater one.
+/// The greatest limit on tokens: it stands for any number of tokens.
 const ANY_NUMBER: u32 = u32::MAX - 1;
 
 /// The state of one sequence under a grammar: which tokens may come next, and what was accepted.
@@ -429,12 +429,12 @@ impl Matcher {
         self.max_tokens = Some(limit);
     }
 
-    /// Whether what completes the text is asked for at each token.
+    /// Whether each token must be checked for a completion of the text.
     pub(crate) fn counts_tokens(&self) -> bool {
         self.max_tokens.is_some() || self.must_spell
     }
 
-    /// How many tokens may still come after `state`, EOS included; [`ANY_NUMBER`] or more are as many as one likes.
+    /// How many tokens may still come after `state`, EOS included; [`ANY_NUMBER`] if there is no limit.
     fn tokens_left(&self, state: &State) -> Option<u32> {
         let Some(limit) = self.max_tokens else { return self.must_spell.then_some(ANY_NUMBER) };
         Some(u32::try_from(limit.saturating_sub(state.n_tokens)).unwrap_or(ANY_NUMBER))
@@ -454,7 +454,7 @@ impl Matcher {
     /// Whether tokens can complete the text, however many; `None` if too many are needed to be counted.
     ///
     /// # Errors
-    /// If a limit kept that from being found out.
+    /// If a limit is reached before that is decided.
     pub(crate) fn has_completion(&self) -> Result<Option<bool>, EngineError> {
         if self.ask(|machine| machine.fits(&self.state, ANY_NUMBER))? == Some(true) {
             return Ok(Some(true));
@@ -467,7 +467,7 @@ impl Matcher {
         })
     }
 
-    /// Accepts a token without a look at what completes the text.
+    /// Accepts a token without checking that the text can be completed.
     pub(crate) fn accept_unbudgeted(&mut self, token: TokenId) -> Result<bool, Error> {
         self.max_tokens = None;
         self.must_spell = false;
@@ -606,7 +606,7 @@ impl Machine {
             None => None,
         };
         let after = match (as_text, by_id) {
-            // No token is read by its id where the watch reads what is in the text: it is in a JSON Schema then.
+            // No token is read by its id where a watch reads the text: watches read only the JSON of schemas.
             (Some(as_text), Some(by_id)) => {
                 let config = self.union(as_text.config, by_id.config)?;
                 Some(State { config, ..as_text })

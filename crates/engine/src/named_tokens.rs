@@ -8,10 +8,10 @@
 //!
 //! A token may be read both ways: as its bytes, and as the symbol of its class. A session then follows both readings.
 //!
-//! A string may [spell](TokenSet::spelled) a token that ends texts. Such a token is no part of the text: where it could be read and
-//! the text be over, the text is complete, and may end with this token alone. To tell where, the grammar gets a symbol after
-//! each text for each token that may end it ([`Ends`]). Sessions never read these symbols, they ask which of them could be read. So
-//! limits on tokens count the end once, as they do without such strings.
+//! A string may [spell](TokenSet::spelled) a token that ends texts. Such a token is not part of the text: where it could be read
+//! as the last word, the text is complete, but only this token may end it. So the grammar gets a symbol after each text for each
+//! token that may end it ([`Ends`]). Sessions never read these symbols; they only ask which of them could be read. So limits
+//! on tokens count the end once, as they do without such strings.
 //!
 //! Rejected: a text of its own for each token instead of each class. `any_tokens` over 150,000 tokens would be as many words,
 //! and every vocabulary's trie would be twice as large.
@@ -85,7 +85,7 @@ pub struct NamedTokens {
 /// The tokens that end texts, where strings of the grammar spell some of them. Their symbols follow those of the classes.
 #[derive(Clone, Debug)]
 pub(crate) struct Ends {
-    /// Can be read where any of them may end the text.
+    /// The symbol that can be read where any of them may end the text.
     any: u8,
     /// Each set of them that a string spells, with the symbol that can be read where these may end the text.
     spelled: Vec<(Vec<TokenId>, u8)>,
@@ -123,7 +123,7 @@ impl Ends {
         Ok(tokens)
     }
 
-    /// The symbol of the ends that `set` spells, if it does.
+    /// The symbol of the ends that `set` spells, if it spells any.
     fn symbol(&self, set: &TokenSet, vocabulary: &Vocabulary) -> Result<Option<u8>, EngineError> {
         if !set.is_spelled() {
             return Ok(None);
@@ -150,7 +150,7 @@ impl Ends {
         Ok(ends)
     }
 
-    /// Whether nothing but an end can come at `config`.
+    /// Whether only an end can come at `config`.
     pub(crate) fn are_all(&self, machine: &mut Machine, config: ConfigId) -> Result<bool, EngineError> {
         let [mark, _] = symbol_text(0);
         if machine.next_bytes(config)?.iter().any(|byte| byte != mark) {
@@ -249,7 +249,7 @@ impl NamedTokens {
             return Ok((grammar, layout, None));
         }
         let (mut named, symbols) = NamedTokens::new(&mut sets, vocabulary, fuel)?;
-        // Indentation ends its blocks at the end of the text alone, so no token is read there.
+        // With indentation, blocks are closed only at the real end of the text, so no symbol can be read there.
         if layout.is_none() {
             named.ends = Ends::new(&sets, vocabulary, named.classes.len())?;
         }
@@ -261,7 +261,7 @@ impl NamedTokens {
         let n_old = terminals.len();
         let mut new_ids: Vec<Option<usize>> = Vec::with_capacity(n_old + declared.len());
         let mut kept: Vec<LarkTerminal> = Vec::new();
-        // By terminal that is kept, the symbol of the ends that it is the name of.
+        // By kept terminal, the symbol of the ends that it names.
         let mut ending: Vec<Option<u8>> = Vec::new();
         for (terminal, set) in terminals.into_iter().zip(&by_terminal) {
             new_ids.push(set.is_none().then_some(kept.len()));
@@ -484,7 +484,7 @@ fn spelled_in(pattern: &Pattern, sets: &mut Vec<TokenSet>) {
     }
 }
 
-/// The set that a string spells which is its name and nothing else.
+/// The set whose name is the whole string, if the string spells one.
 fn spelled_whole(pattern: &Pattern) -> Option<TokenSet> {
     let PatternNode::Alternation(parts) = pattern.node() else { return None };
     let mut sets = parts.iter().filter_map(|part| match part.node() {
@@ -494,7 +494,7 @@ fn spelled_whole(pattern: &Pattern) -> Option<TokenSet> {
     sets.find(TokenSet::is_spelled)
 }
 
-/// The pattern with its symbols in place of each set that a string spells; `None` if there is none.
+/// The pattern with each set that a string spells replaced by its symbols; `None` if there is none.
 fn with_symbols(pattern: &Pattern, symbols_of: &impl Fn(&TokenSet) -> ByteSet) -> Option<Pattern> {
     let all = |parts: &[Pattern]| -> Option<Vec<Pattern>> {
         let new: Vec<Option<Pattern>> = parts.iter().map(|part| with_symbols(part, symbols_of)).collect();

@@ -1,23 +1,23 @@
-//! What tokens can still spell where others end the text.
+//! The bytes that texts can use when stop tokens are excluded.
 //!
 //! A stop token that is text cannot be used within a text. If no other tokens spell its bytes, some texts of the grammar
-//! cannot be written any more, and a mask that looks no further than its token would lead into them. So sessions with such stop
-//! tokens have another grammar: the texts that the tokens which are left spell.
+//! cannot be written, and a mask that checks only its own token would lead into them. So sessions with such stop tokens get a
+//! narrower grammar, of only the texts that the remaining tokens spell.
 //!
-//! * A byte that no token has is in no text. The grammar is compiled with terminals that have only the other bytes
+//! * A byte that no remaining token contains is in no text. The grammar is compiled with terminals over the other bytes
 //!   ([`Regex::within`](maskwright_automata::Regex::within), [`terminals_within`](maskwright_lexing::terminals_within)), and
-//!   masks are exact as they are for every grammar, at no cost.
-//! * A byte that only longer tokens have ([`Spelled::rare`]) is in texts where the bytes around it fit. Whether some text is
-//!   left is then a question of limits on tokens ([`budget`](crate::budget)), without a limit:
-//!   [`EngineGrammar::must_spell`](crate::EngineGrammar::must_spell).
+//!   masks are exact at no extra cost.
+//! * A byte that occurs only in longer tokens ([`Spelled::rare`]) is in a text only if the bytes around it fit such a token.
+//!   Whether a text can be completed is then decided as with a limit on tokens ([`budget`](crate::budget)), but without the
+//!   limit: [`EngineGrammar::must_spell`](crate::EngineGrammar::must_spell).
 //!
-//! Where a limit on work keeps that from being found out before the first token, texts with such a byte are left out, and every
-//! mask is a bound.
+//! If a limit on work prevents that decision before the first token, texts with rare bytes are left out, and every mask is a
+//! bound.
 //!
-//! Nothing of this is needed if each stop token can be spelled by others, which is so for most vocabularies and stop tokens:
+//! None of this is needed if other tokens can spell each stop token. That holds for most vocabularies and stop tokens, because
 //! they have a token for each byte.
 //!
-//! Rejected: the second way for all. A lexed grammar that needs a line feed, which no token has, is searched without an end.
+//! Rejected: the second way for all bytes. A lexed grammar that needs a line feed, which no token has, is searched without end.
 
 use maskwright_automata::ByteSet;
 use maskwright_vocabulary::{TokenId, Vocabulary};
@@ -27,14 +27,15 @@ use maskwright_vocabulary::{TokenId, Vocabulary};
 pub(crate) struct Spelled {
     /// Those of all tokens.
     pub(crate) bytes: ByteSet,
-    /// Those that are no token by themselves.
+    /// Those that are not a token by themselves.
     pub(crate) rare: ByteSet,
-    /// Whether texts are left out that could be spelled.
+    /// Whether some texts that could be spelled are left out.
     pub(crate) is_bound: bool,
 }
 
 impl Spelled {
-    /// What `after` can spell, if that is less than `before`, which has no more tokens that end a text than `stops`.
+    /// The bytes that `after` can spell, if `stops` exclude some of the texts that `before` spells; `after` is `before`
+    /// with `stops` as tokens that end a text.
     pub(crate) fn after_stops(before: &Vocabulary, after: &Vocabulary, stops: &[u32]) -> Option<Spelled> {
         let is_lost = |&stop: &u32| {
             let text = before.text(TokenId(stop));

@@ -436,8 +436,8 @@ fn a_completion_ends_where_the_text_is_complete() {
     assert!(rest.is_terminated());
 }
 
-/// No `A` wins before another among all terminals that may follow it, but among those that can: strict readings find no
-/// completion, and real ones do.
+/// With strict readings, which let all terminals that may follow compete, no `A` wins before another, so they find no
+/// completion. The lexer's actual steps do.
 #[test]
 fn words_that_a_longer_one_could_swallow_have_a_length() {
     let letters = ["a", "b", "x", " ", "n"];
@@ -464,7 +464,7 @@ fn words_that_a_longer_one_could_swallow_have_a_length() {
         }
         assert!(Matcher::with_max_tokens(&compiled, Some(n_tokens - 1)).is_err(), "{source}");
     }
-    // Other texts are longer than `aaaa`, and found first: the number may be theirs, and the text is no longer than it.
+    // Texts longer than `aaaa` may be found first, so the number may be too high. The completion is at most that long.
     for source in [
         "start: \"a\" \"a\" P\nP: \"aa\"\n%ignore \" \"\n",
         "start: \"a\" r P\nr: \"a\" | \"b\" r\nP: \"aa\"\n",
@@ -479,7 +479,7 @@ fn words_that_a_longer_one_could_swallow_have_a_length() {
         );
         assert_eq!(Matcher::new(&compiled).accept_tokens(&completion).unwrap(), completion.len());
     }
-    // Where the vocabulary cannot spell the text that is found first, its tokens are tried.
+    // If the vocabulary cannot spell the text that is found first, its tokens are tried.
     let compiled = compile(
         "start: A A B+\nA: \"x\"\nB: \"xx\"\n",
         false,

@@ -524,8 +524,8 @@ fn what_needs_an_ignored_token_has_no_completion() {
     assert!(words_of(&grammar(terminals, &[], &[2], &[Alt(vec![nested, Terminal(1)])]), b"ab .", 4) > 0);
 }
 
-/// There are as many ways to go on as texts of `a` and `b`, and all but one need two tokens side by side that cannot stand so.
-/// What can be read is found for all stacks at once.
+/// There are as many continuations as texts of `a` and `b`, and all but one need two adjacent tokens that cannot be adjacent.
+/// One search covers all stacks.
 #[test]
 fn a_token_is_accepted_whatever_may_follow_a_part_of_it() {
     let terminals = vec![
@@ -570,8 +570,8 @@ fn a_token_is_accepted_whatever_may_follow_a_part_of_it() {
     }
 }
 
-/// In each nested part `N` would have to be read where `K` wins, or two `P` side by side that are one. So no text begins with
-/// `a`, which no search can tell: `N` might win where it is read among fewer terminals, and parts nest without end.
+/// Each nested part needs the pattern `y` where the string `y` wins, or two adjacent `p+`, which are read as one. So no text
+/// begins with `a`. No search can decide that: the pattern might win among fewer terminals, and parts nest without end.
 #[test]
 fn what_cannot_be_decided_is_refused_and_said() {
     let terminals = vec![

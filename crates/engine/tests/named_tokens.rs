@@ -86,11 +86,11 @@ type Texts = BTreeSet<Vec<u8>>;
 struct Reference<'a> {
     oracle: Oracle,
     vocabulary: &'a Vocabulary,
-    /// By texts, whether some tokens complete one of them, where that was asked.
+    /// Memo: whether some tokens complete one of the texts.
     known: RefCell<HashMap<Texts, Option<bool>>>,
 }
 
-/// How many sets of texts are looked at for a completion.
+/// How many sets of texts are searched for a completion.
 const MAX_LOOKED_AT: usize = 300;
 
 /// What a token leads to.
@@ -120,7 +120,7 @@ impl Reference<'_> {
         if after.is_empty() { After::Refused } else { After::Texts(after) }
     }
 
-    /// Whether the text can be completed with any number of tokens; `None` if it is not found out.
+    /// Whether the text can be completed with any number of tokens; `None` if the search reaches its limit.
     fn can_end_at_all(&self, texts: &Texts) -> Option<bool> {
         if let Some(&known) = self.known.borrow().get(texts) {
             return known;
@@ -177,7 +177,7 @@ fn check(
     let named = with_sets(grammar, specs, vocabulary, |set| set.regex());
     let plain = with_sets(grammar, specs, vocabulary, |set| reference(set, vocabulary));
     let reference = Reference { oracle: Oracle::new(&plain), vocabulary, known: RefCell::default() };
-    // Then tokens have to spell what completes a text.
+    // If so, the remaining tokens have to spell each completion.
     let is_lost = stops.iter().any(|&id| {
         let text = base.token_bytes(TokenId(id)).filter(|text| !text.contains(&0xFF));
         text.is_some_and(|text| vocabulary.fewest_tokens(text)[0].is_none())

@@ -1,5 +1,4 @@
-//! Ids that no token has are refused by every call that takes one. `accept_token(-1)` of a server panicked under "any token but
-//! …".
+//! Every call that takes a token id refuses one that no token has. Replays a panic of `accept_token(-1)` under "any token but …".
 
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test")]
 
@@ -41,7 +40,7 @@ fn ids_that_no_token_has_are_refused() {
     for width in [259, 260, 288, 300, 1_000] {
         let vocabulary = vocabulary(width);
         let width = width as u32;
-        // Behind the last token, behind its word, where symbols of named tokens have their ids, and what -1 becomes.
+        // After the last token, after its mask word, in the id range of symbols of named tokens, and -1 as unsigned.
         let ids = [width, width + 1, width + 31, width + 32, width + 200, width + 400, width + 600];
         let ids = ids.into_iter().chain([1 << 22, 1 << 31, u32::MAX - 1, u32::MAX]).map(TokenId);
         for grammar in grammars(&vocabulary) {

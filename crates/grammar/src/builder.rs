@@ -184,7 +184,7 @@ impl GrammarBuilder {
 
     /// All of `parts`, one after the other; the empty word if there are none.
     ///
-    /// `x? x? x?` becomes `x{0,3}`: which of the parts are left out would be told apart while reading, and makes no difference.
+    /// `x? x? x?` becomes `x{0,3}`, so that reading does not distinguish which of the parts are left out.
     pub fn seq(&mut self, parts: &[ExprId]) -> ExprId {
         let mut merged = Vec::with_capacity(parts.len());
         for run in parts.chunk_by(|first, second| first == second) {

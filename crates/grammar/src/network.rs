@@ -113,8 +113,8 @@ impl Network {
         Ok(network)
     }
 
-    /// The network of the texts that are left where terminals have fewer words: `terminals` are their languages now, and
-    /// `facts` what [`reduce`](fn@reduce) must know of them. Takes the time of [`reduce`](fn@reduce) and [`Network::new`].
+    /// The network of the same rules over terminals with fewer words: `terminals` are their new languages, and `facts` is what
+    /// [`reduce`](fn@reduce) must know of them. Takes the time of [`reduce`](fn@reduce) and [`Network::new`].
     ///
     /// # Errors
     /// If no text is left, or `fuel` runs out.
@@ -125,7 +125,7 @@ impl Network {
         fuel: &Fuel,
     ) -> Result<Network, GrammarError> {
         let mut pool = self.pool.clone();
-        // Without left recursion a body may lack the empty word, which its rule keeps: no terminal is needed for it.
+        // A body may lack the empty word although its rule has it, since left recursion was eliminated.
         let mut body = |body: ExprId, is_nullable: bool| if is_nullable { pool.optional(body) } else { body };
         let bodies: Vec<ExprId> =
             self.bodies.iter().zip(&self.rule_nullable).map(|(&own, &empty)| body(own, empty)).collect();
@@ -139,7 +139,7 @@ impl Network {
         };
         let mut network = Network::new(reduce(grammar, facts, fuel)?, fuel)?;
         network.token_limits.clone_from(&self.token_limits);
-        // Rules keep their ids, and what one absorbed it absorbs with fewer words too.
+        // Rules keep their ids, and a rule that absorbed another still does with fewer words.
         network.stars.extend(&self.stars);
         Ok(network)
     }

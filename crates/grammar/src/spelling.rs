@@ -1,11 +1,11 @@
-//! Strings in which the names of special tokens are read as tokens too.
+//! Strings that contain the names of special tokens, read as text and as tokens.
 //!
-//! Servers describe a model's format by strings such as `<|channel|>analysis<|message|>`, and the model writes the tokens of
-//! these names. With the [`SpecialNames`] of a vocabulary, a front end reads such a string both ways: as text, and with any of
-//! the names in it as their tokens ([`TokenSet::spelled`]).
+//! Servers describe a model's format by strings such as `<|channel|>analysis<|message|>`, and the model writes the special
+//! tokens with these names. With the [`SpecialNames`] of a vocabulary, a front end reads such a string both ways: as text, and
+//! with any of the names in it as tokens ([`TokenSet::spelled`]).
 //!
-//! A string is cut where no name reaches over the cut, and each part has its readings. Usually these are two: the name as text
-//! and the token. Only names that overlap in the string have more, and their number is limited.
+//! A string is cut into parts so that no name crosses a cut, and each part has its readings. A name has two, as text and as the
+//! token. Only names that overlap in the string have more, and their number is limited.
 
 use std::error::Error;
 use std::fmt;
@@ -86,8 +86,8 @@ impl SpecialNames {
         self.names.contains(text)
     }
 
-    /// Where names stand in `text`, in the order of their beginnings; shorter ones first. Takes time in the text times the
-    /// number of lengths that names have.
+    /// The occurrences of names in `text`, by start and then by length. Takes time proportional to the length of the text
+    /// times the number of different lengths of names.
     pub fn found_in(&self, text: &str) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         for start in 0..text.len() {
@@ -149,13 +149,13 @@ impl SpecialNames {
     }
 }
 
-/// The readings of `part` of a text, in which the names at `found` stand, none of which reaches out of it.
+/// The readings of `part` of a text; `found` are the names in it, none of which reaches beyond it.
 fn readings<'t>(
     text: &'t str,
     part: Range<usize>,
     found: &[Range<usize>],
 ) -> Result<SpelledPart<'t>, SpellingError> {
-    // By place from the end: how many ways there are to read what comes after it.
+    // For each position of the part, the number of ways to read the rest of the part.
     let mut n_ways = vec![0u64; part.len() + 1];
     n_ways[part.len()] = 1;
     let mut names = found.iter().rev().peekable();
@@ -170,7 +170,7 @@ fn readings<'t>(
         return Err(SpellingError { part: text[part].to_owned() });
     }
     let mut readings = Vec::new();
-    // What was read before a place, and the first name that may be read from there.
+    // The pieces read so far, their end, and the index of the first name that may come next.
     let mut open: Vec<(Vec<SpelledPiece<'t>>, usize, usize)> = vec![(Vec::new(), part.start, 0)];
     while let Some((pieces, end, next)) = open.pop() {
         let mut whole = pieces.clone();
@@ -194,7 +194,7 @@ fn readings<'t>(
 mod tests {
     use super::*;
 
-    /// What is read of `text`: tokens as `[name]`.
+    /// The readings of `text`, with tokens as `[name]`.
     fn shown(names: &[&str], text: &str) -> Vec<String> {
         let names = SpecialNames::new(names.iter().copied());
         let mut all = vec![String::new()];

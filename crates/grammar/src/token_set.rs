@@ -48,8 +48,8 @@ impl TokenSet {
         TokenSet { items: vec![TokenItem::Name(name.into())], is_negated: false, is_spelled: false }
     }
 
-    /// The token that the tokenizer writes as `name`, where a string spells it ([`SpecialNames`](crate::SpecialNames)). If the
-    /// token ends texts, it is read only where it ends this one, and nothing comes after it.
+    /// The token that the tokenizer writes as `name`, spelled by a string of a grammar ([`SpecialNames`](crate::SpecialNames)). If
+    /// it is a token that ends texts, it is read only at the end of the text.
     pub fn spelled(name: impl Into<String>) -> TokenSet {
         TokenSet { is_spelled: true, ..TokenSet::named(name) }
     }
@@ -59,14 +59,14 @@ impl TokenSet {
         TokenSet { items: vec![TokenItem::Ids(first, last)], is_negated: false, is_spelled: false }
     }
 
-    /// The set that a grammar's text writes so, from `<` to `>`.
+    /// Parses a set in a grammar's notation, from `<` to `>`.
     ///
     /// `<[3]>`, `<[1,3-5]>` and `<[^1,3-5]>` are ids, `<[*]>` any token. With anything else in the brackets it is the token
-    /// of that name, brackets included: `<[TOOL_CALLS]>`. `<name>` is the token whose name is all of `<name>`, and a name in
-    /// double quotes, with the escapes of JSON, is any name: `<"[7]">`.
+    /// with that name, brackets included: `<[TOOL_CALLS]>`. `<name>` is the token whose name is `<name>`, angle brackets
+    /// included. Any name can be written in double quotes, with the escapes of JSON: `<"[7]">`.
     ///
     /// # Errors
-    /// What is wrong, and what to do about it.
+    /// If `written` is not a set; the strings are a message and a hint.
     ///
     /// ```
     /// use maskwright_grammar::TokenSet;
@@ -115,7 +115,7 @@ impl TokenSet {
         Ok(if is_negated { set.all_others() } else { set })
     }
 
-    /// How a grammar's text writes the token called `name`, for [`of_written`](TokenSet::of_written).
+    /// The token called `name` in the notation of [`of_written`](TokenSet::of_written).
     ///
     /// ```
     /// use maskwright_grammar::TokenSet;
@@ -142,7 +142,7 @@ impl TokenSet {
         format!("<\"{escaped}\">")
     }
 
-    /// Where a [set](TokenSet::of_written) that `text` begins with ends: after its `>`. `None` if it begins with none.
+    /// The length of the [set](TokenSet::of_written) at the start of `text`, in bytes; `None` if `text` does not begin with one.
     pub fn end_of_written(text: &str) -> Option<usize> {
         let inside = text.strip_prefix('<')?;
         if let Some(quoted) = inside.strip_prefix('"') {
@@ -272,7 +272,7 @@ impl TokenSet {
     }
 }
 
-/// The text that JSON's string `quoted` stands for, without its first quote; `None` if it is none.
+/// The value of the JSON string `quoted`, given without its first quote; `None` if it is not one.
 fn unquoted(quoted: &str) -> Option<String> {
     let body = quoted.strip_suffix('"')?;
     let mut text = String::new();
@@ -426,7 +426,7 @@ impl Halves {
         Halves { plain, last: Regex::empty() }
     }
 
-    /// One after the other: what ends the text comes last.
+    /// The concatenation of all parts: only its last word can end the text.
     fn concat(parts: &[Halves]) -> Halves {
         let plain = |parts: &[Halves]| Regex::concat(parts.iter().map(|part| part.plain.clone()));
         let ending =
@@ -439,8 +439,8 @@ impl Halves {
     }
 }
 
-/// What `resolved` makes of the sets of tokens in `regex`, in halves; the sets under an intersection or complement have
-/// no last words. Linear in the regex but for repeated copies of what ends the text.
+/// `regex` with its sets of tokens replaced by what `resolved` returns for them, in halves. Sets under an intersection or
+/// complement have no last words. Linear in the regex, except that the parts before a last word are copied for each one.
 ///
 /// # Errors
 /// Those of `resolved`.

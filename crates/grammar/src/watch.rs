@@ -8,7 +8,7 @@
 //! the engine stays ignorant of syntax, and of grammars without a watch nothing changes.
 //!
 //! **What a front end owes.** For all texts of the language of the grammar alone, what the watch reads out of
-//! a text depends on the text alone, not on its derivation. (So a schema within a larger text is watched only where all readings
+//! a text depends on the text alone, not on its derivation. (So a schema within a larger text is watched only if all readings
 //! agree on where it begins: `maskwright_tags`.) From a text that is not [at
 //! risk](Watching::is_at_risk) and goes on by the grammar, some completion satisfies the condition. Where a text is not
 //! at risk and goes on by a token that reads into no terminal that [parts](Mark::parts), the same is true of the text behind
@@ -41,7 +41,7 @@ pub enum Mark {
     /// As [`Mark::Parts`], where refusals are foreseen by [risk](Watching::is_at_risk) and [doubt](Watch::doubt), so that tokens
     /// need not be listed by whether they read into the terminal.
     Names,
-    /// An object opens in which some terminals are marked.
+    /// An object opens that contains marked terminals.
     Holds,
 }
 

@@ -263,7 +263,7 @@ impl Template {
         Ok(true)
     }
 
-    /// Whether the open holes can be filled, as far as that is found out within the limit on work.
+    /// Whether the open holes can be filled; [`Open`](CanvasStatus::Open) if the limit on work is reached first.
     ///
     /// # Errors
     /// If a session of the grammar fails, other than by a limit.

@@ -1,18 +1,18 @@
-//! What the keywords around a part that is left out still enforce, for the report.
+//! Finds the keywords that lose their effect because a part of the schema is left out, for the report.
 //!
-//! A part that is left out counts as true ([`crate::loose`]). Most keywords above it still say what they say then: `allOf`,
-//! `properties` and `items` pass the loss on, and the report names the part itself. Others lose their effect with it:
+//! A part that is left out counts as true ([`crate::loose`]). Most keywords above it keep their meaning: `allOf`, `properties`
+//! and `items` pass the loss on, and the report names the part itself. Others lose their effect with it:
 //!
-//! * below `not`, the part and all that holds together with it (`{"not": {"type": "string", "pattern": "(a)\\1"}}` refuses
-//!   nothing, so neither `type` nor `not` is enforced);
+//! * below `not`, the part and everything that applies together with it (`{"not": {"type": "string", "pattern": "(a)\\1"}}`
+//!   refuses nothing, so neither `type` nor `not` is enforced);
 //! * keywords that look at their schemas from both [sides](Side): `oneOf`, `if` with `then` and `else`, `contains` with its
-//!   counts; `anyOf`, if another branch may take the same values; and `unevaluated…` beside one of those.
+//!   counts; `anyOf`, if another branch may take the same values; and `unevaluated…` next to one of those.
 //!
-//! Invariant: if no keyword on the way from the root to a part that is left out is reported as not enforced, the grammar has
-//! exactly the texts of the schema without the part. What is reported is at least that much, by types: a keyword that was
-//! reported need not have lost its effect on all values.
+//! Invariant: if no keyword on the path from the root to a part that is left out is reported as not enforced, the grammar has
+//! exactly the texts of the schema without the part. The report errs on the safe side, because it works by types: a reported
+//! keyword may still have its effect on some values.
 //!
-//! Runs once, on schemas of which something is left out. Linear in the schemas that were read.
+//! Runs once, on schemas with a part left out. Linear in the schemas that were read.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -27,25 +27,25 @@ use crate::loose::Side;
 use crate::reference::{holds_schemas, holds_schemas_by_name};
 use crate::report::{self, Status, Step};
 
-/// A schema as it was read: its address, and from where.
+/// A schema as it was read: its address, and from which side.
 type Seen = (usize, Side);
 
 /// What a schema has lost.
 #[derive(Clone)]
 struct Loss<'a> {
-    /// The types of the values that it no longer refuses, or no longer takes.
+    /// The types of the values that it wrongly allows or refuses.
     types: Types,
-    /// Whether it is the loss of a part of such values.
+    /// Whether the loss is in a part of such values.
     is_deep: bool,
     /// Whether the schema, seen from below, takes less than the schema without the part would.
     deviates: bool,
-    /// The keyword that it came by, if it came by one only.
+    /// The keyword that passed the loss on, if there is only one.
     via: Option<&'a str>,
-    /// What is not enforced.
+    /// The part that is not enforced.
     cause: Rc<str>,
 }
 
-/// A schema by one of whose keywords another is applied.
+/// A schema that applies another one, and the keyword that does.
 #[derive(Clone, Copy)]
 struct Use<'a> {
     holder: &'a Value,
@@ -53,25 +53,25 @@ struct Use<'a> {
     keyword: &'a str,
 }
 
-/// Entries to change: of one schema by keyword, and of schemas with all that stands below them.
+/// Entries to change: single keywords of a schema, and schemas with everything below them.
 #[derive(Default)]
 struct Marks<'a> {
     keywords: FxHashMap<(PlaceId, &'a str), Rc<str>>,
     trees: FxHashMap<PlaceId, Tree<'a>>,
 }
 
-/// The keywords of a schema and below it that constrain values of some types.
+/// The keywords in and below a schema that constrain values of some types.
 struct Tree<'a> {
     types: Types,
-    /// Whether keywords that say something of all types have lost their effect although `types` are not all.
+    /// Whether keywords for all types have lost their effect too, although `types` are not all.
     has_general: bool,
-    /// The keyword below which entries stay as they are.
+    /// The keyword below which entries are not changed.
     except: Option<&'a str>,
     cause: Rc<str>,
 }
 
 impl<'a> Graph<'a> {
-    /// Reports as not enforced what has lost its effect because something else is not enforced.
+    /// Reports keywords as not enforced that lost their effect because something else is not enforced.
     pub(crate) fn report_affected(&mut self) {
         let is_lost = |status: &Status| matches!(status, Status::NotEnforced { .. });
         if self.loose.is_none() || !self.entries.iter().any(|entry| is_lost(&entry.status)) {
@@ -122,7 +122,7 @@ impl<'a> Graph<'a> {
             }
         }
         for (&(schema, side), loss) in &losses {
-            // What is seen from above as well is enforced there.
+            // A schema that is also seen from above is enforced there.
             if loss.deviates && side == Side::Below && !read.contains(&(schema, Side::Above)) {
                 let except = loss.via.filter(|keyword| matches!(*keyword, "anyOf" | "oneOf"));
                 let (types, cause) = (loss.types, loss.cause.clone());
@@ -132,7 +132,7 @@ impl<'a> Graph<'a> {
         self.mark_entries(&marks);
     }
 
-    /// What a holder loses by the loss of a schema that it applies.
+    /// What a holder loses if a schema that it applies has a loss.
     fn pass(&self, used: &Use<'a>, loss: &Loss<'a>) -> Loss<'a> {
         let inside = match used.keyword {
             "properties"
@@ -149,14 +149,14 @@ impl<'a> Graph<'a> {
         Loss {
             types: inside.unwrap_or(loss.types),
             is_deep: loss.is_deep || inside.is_some(),
-            // What negates a loss from below is reported, and so is true.
+            // A `not` over a loss from below is itself reported, so it counts as true.
             deviates: deviates && used.keyword != "not",
             via: Some(used.keyword),
             cause: loss.cause.clone(),
         }
     }
 
-    /// The schemas that `holder`, seen from `side`, applies: by which keyword, and from where they are seen.
+    /// The schemas that `holder`, seen from `side`, applies: the keyword, the schema, and the side it is seen from.
     fn applied(&mut self, holder: &'a Value, side: Side, place: PlaceId) -> Vec<(&'a str, &'a Value, Side)> {
         let mut applied = Vec::new();
         if self.is_left_out(holder) {
@@ -230,7 +230,7 @@ impl<'a> Graph<'a> {
         self.entries = entries;
     }
 
-    /// The cause why a keyword has lost its effect as a part of a marked tree.
+    /// The reason that a keyword in a marked tree has lost its effect.
     fn tree_of<'m>(&self, marks: &'m Marks<'a>, mut place: PlaceId, keyword: &str) -> Option<&'m Rc<str>> {
         let mut keyword: &str = keyword;
         let mut is_below = false;
@@ -259,7 +259,7 @@ impl Tree<'_> {
 }
 
 impl<'a> Marks<'a> {
-    /// Marks what the loss of a schema takes from the keyword that applies it, at `place`.
+    /// Marks what the keyword that applies a schema, at `place`, loses by the loss of that schema.
     fn mark_use(
         &mut self,
         used: &Use<'a>,
@@ -320,7 +320,7 @@ impl<'a> Marks<'a> {
     }
 }
 
-/// Adds to what a schema has lost; whether that is news.
+/// Adds to what a schema has lost. Returns whether that changed anything.
 fn lose<'a>(losses: &mut FxHashMap<Seen, Loss<'a>>, seen: Seen, loss: Loss<'a>) -> bool {
     match losses.entry(seen) {
         std::collections::hash_map::Entry::Vacant(entry) => {
@@ -341,7 +341,7 @@ fn lose<'a>(losses: &mut FxHashMap<Seen, Loss<'a>>, seen: Seen, loss: Loss<'a>) 
     }
 }
 
-/// Whether what a keyword says is computed from both sides of its schemas.
+/// Whether a keyword is computed from both sides of its schemas.
 fn looks_from_both_sides(keyword: &str) -> bool {
     matches!(keyword, "oneOf" | "if" | "contains")
 }

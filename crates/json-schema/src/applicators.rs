@@ -81,7 +81,7 @@ impl<'a> Graph<'a> {
         node: NodeId,
         place: PlaceId,
     ) -> Result<Shape<'a>, SchemaError> {
-        // `None`: with all other values as well, it is too large.
+        // `None`: the complement over all values is too large.
         let mut rests: Vec<(Shape<'a>, Option<Rc<Shape<'a>>>)> = Vec::new();
         let mut left = Shape::default();
         for part in known.alternatives() {
@@ -127,8 +127,8 @@ impl<'a> Graph<'a> {
         self.without_empty(left, DISJOINT_DEPTH)
     }
 
-    /// The values of `part` that are in no alternative of `denied`, one after the other: a part says more than a complement
-    /// does, so more of the product is empty.
+    /// The values of `part` that are in no alternative of `denied`. Subtracts one alternative at a time, and starts from
+    /// `part`, not from all values: more of each product is empty, so it stays small.
     fn subtract_each(
         &mut self,
         part: Shape<'a>,
@@ -206,10 +206,10 @@ impl<'a> Graph<'a> {
         Ok(Shape { objects: std::iter::once(absent).chain(needed.objects).collect(), ..Shape::any() })
     }
 
-    /// What holds of an object if one with the property `name` must be of `schema`, which only says that another property
-    /// is one of few scalars: it is of `schema`, or the other property is something else and `name` is absent. Many such
-    /// dependencies on one property contradict each other for most of its values, so their product stays small. Only for a
-    /// `declared` property, whose place among the others does not change by it.
+    /// A dependency of `name` on `schema`, if `schema` only says that another property is one of a few scalars: the object
+    /// matches `schema`, or the other property has another value and `name` is absent. Many such dependencies on one property
+    /// contradict each other for most of its values, so their product stays small. Only for a `declared` property, because
+    /// its position among the properties stays the same.
     fn told_by_property(
         &mut self,
         schema: &Shape<'a>,
@@ -235,7 +235,7 @@ impl<'a> Graph<'a> {
         Some(Shape { objects: vec![set.clone(), Rc::new(absent)], ..Shape::any() })
     }
 
-    /// Whether a node is one schema that lists scalars, by its own keywords.
+    /// Whether a node is a single schema whose own keywords list scalars.
     fn is_list_of_scalars(&self, node: NodeId) -> bool {
         let [schema] = self.schemas_of(node)[..] else { return false };
         let is_scalar = |value: &Value| !value.is_array() && !value.is_object();

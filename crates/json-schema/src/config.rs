@@ -62,10 +62,10 @@ pub enum PropertyOrder {
 pub enum Whitespace {
     /// None.
     Compact,
-    /// What usual writers produce, with any indentation. After `,` nothing, one blank, or a line feed with an indentation;
-    /// after `:` nothing or one blank; none before `,` and `:`, at the end of a line, or around the whole text. Brackets are
-    /// padded on both sides alike: with nothing, one blank, or a line feed with an indentation. Empty ones have one pad. An
-    /// indentation is up to [`max_indent`](SchemaLimits::max_indent) blanks, or half as many tabs.
+    /// As common JSON writers produce it, with any indentation. After `,` nothing, one blank, or a line feed with an
+    /// indentation; after `:` nothing or one blank; none before `,` and `:`, at the end of a line, or around the whole text.
+    /// Brackets have the same padding on both sides: nothing, one blank, or a line feed with an indentation. Empty brackets
+    /// have one padding. An indentation is up to [`max_indent`](SchemaLimits::max_indent) blanks, or half as many tabs.
     #[default]
     Flexible,
     /// Any amount wherever RFC 8259 allows it, around the whole text too.
@@ -88,10 +88,10 @@ pub enum Whitespace {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Numbers {
-    /// As writers of JSON write them, within the range of doubles; each value keeps a spelling. An integer has no fraction, no
-    /// exponent and no `-0`. Another number has at most 17 digits if it has a fraction, zeros at its end (`19.90`) among them,
-    /// and an exponent only where Python or JavaScript writes one (`1e-07`, `1e-7`, `1.5e+300`). A given value is
-    /// written in digits or as the schema has it. Only where no plain number is within the bounds, all spellings are allowed.
+    /// As common JSON writers write them, within the range of doubles; every double has a spelling. An integer has no fraction
+    /// and no exponent, and is not `-0`. Another number with a fraction has at most 17 digits, including trailing zeros (`19.90`).
+    /// It has an exponent only where Python or JavaScript writes one (`1e-07`, `1e-7`, `1.5e+300`). A value that the schema
+    /// lists is written in digits or as in the schema. If no plain number is within the bounds, all spellings are allowed.
     #[default]
     Plain,
     /// In any way that the schema allows: integers may end in `.0`, and numbers without a bound are any of RFC 8259.
@@ -141,7 +141,7 @@ pub enum Style {
 #[serde(default)]
 #[non_exhaustive]
 pub struct SchemaLimits {
-    /// The widest indentation of flexible white space, in blanks. Of tabs it is half as many.
+    /// The widest indentation of flexible white space, in blanks. With tabs, it is half as many.
     pub max_indent: u32,
     /// How many alternatives one schema may have after its `anyOf`, `oneOf` and `allOf` are multiplied out.
     #[serde(skip)]

@@ -1,8 +1,8 @@
 //! The watch over what must differ: the keys of an object, and the items of arrays that ask for it.
 //!
 //! Neither is context-free. Keys that are not named in the schema have a marked colon in the grammar; `uniqueItems` over
-//! an open domain has marked brackets and commas. From the outermost marked bracket on until it is closed, this watch reads the
-//! text as JSON; what is around that, which need be no JSON, it passes over. It keeps the keys before marked colons,
+//! an open domain has marked brackets and commas. This watch reads the text as JSON from the outermost marked bracket until it
+//! is closed, and skips the text around it, which need not be JSON. It keeps the keys before marked colons,
 //! and from the opening bracket of the outermost marked array on the values that its items have. It refuses the
 //! colon behind a key, and the comma or bracket behind an item, that was there before.
 //!
@@ -34,7 +34,7 @@ pub struct Distinct {
 }
 
 impl Distinct {
-    /// The watch of a grammar that has the schemas of both as parts.
+    /// The watch of a grammar that contains the schemas of both.
     #[must_use]
     pub fn and(self, other: Distinct) -> Distinct {
         Distinct {

@@ -1,8 +1,8 @@
-//! Bounds as readers see them that know numbers as doubles only.
+//! Moves exclusive bounds so that readers which parse numbers as doubles agree with them.
 //!
-//! Such a reader rounds a number before it compares it, so `2e-400` is 0 and `1.0000000000000001` is 1 to it: texts that are
-//! above an exclusive bound, and not to the reader. Plain numbers are kept off the bound so far that no reader differs. What a
-//! printer of doubles writes is never one of those texts.
+//! Such a reader rounds a number before it compares it: it reads `2e-400` as 0 and `1.0000000000000001` as 1. So a text can be
+//! above an exclusive bound although the reader finds it equal. Plain numbers stay so far from the bound that all readers
+//! agree. A printer of doubles never writes any of the texts that this excludes.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -11,11 +11,11 @@ use crate::decimal::Decimal;
 use crate::number::{Bound, NumberRange};
 use crate::plain::{GREATEST, GREATEST_EXPONENT};
 
-/// How many digits bounds are searched with: more than plain numbers with a fraction have.
+/// How many digits a moved bound has: more than plain numbers with a fraction have.
 const DIGITS: usize = 20;
 
-/// The range with the same plain numbers, but those that a double rounds onto an exclusive bound: without bounds beyond the
-/// doubles, and exclusive bounds moved to the first number that stays apart. `None` if nothing is left.
+/// The range with the same plain numbers, except those that are rounded onto an exclusive bound. Bounds beyond all doubles are
+/// removed, and exclusive bounds are moved to the first number that is not rounded onto them. `None` if nothing is left.
 pub(crate) fn apart_from_bounds(range: &NumberRange) -> Option<NumberRange> {
     let moved = |bound: &Option<Bound>, is_lower: bool| {
         bound.as_ref().filter(|bound| !is_beyond(bound, is_lower)).map(|bound| apart(bound, is_lower))
@@ -35,7 +35,7 @@ fn is_beyond(bound: &Bound, is_lower: bool) -> bool {
     }
 }
 
-/// The bound that is as tight, but allows no number that is rounded onto it.
+/// The same bound, moved just far enough that it allows no number that is rounded onto it.
 fn apart(bound: &Bound, is_lower: bool) -> Bound {
     let double = bound.value.to_f64();
     let next = if is_lower { double.next_up() } else { double.next_down() };
@@ -45,7 +45,7 @@ fn apart(bound: &Bound, is_lower: bool) -> Bound {
     }
     let (low, high) = (double.abs().min(next.abs()), double.abs().max(next.abs()));
     let (threshold, exponent) = first_above(low, high);
-    // Away from zero, the number that is rounded up to the next double; towards it, the one before that.
+    // Away from zero, the first number that is rounded to the next double; towards zero, the one before it.
     let digits = if next.abs() > double.abs() { threshold } else { threshold - 1 };
     let sign = if double < 0.0 { "-" } else { "" };
     match Decimal::parse(&format!("{sign}{digits}e{exponent}")) {

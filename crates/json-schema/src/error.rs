@@ -26,25 +26,25 @@ struct Inner {
     keyword: Option<&'static str>,
     kind: Kind,
     hint: Option<String>,
-    /// In the order of the schema's text; the error is at the first.
+    /// In the order of the schema's text. The error is reported at the first.
     missing: Vec<MissingDocument>,
     /// Only within the compiler: no caller gets an error with one.
     blame: Option<Blame>,
 }
 
-/// A document that a reference leads to and that was not given.
+/// A document that a reference needs and that was not given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MissingDocument {
-    /// Where it would have been: a URI.
+    /// The absolute URI of the document.
     pub uri: String,
-    /// What the reference calls it: the reference without its fragment.
+    /// The reference without its fragment.
     pub name: String,
     /// The whole reference.
     pub reference: String,
     /// The JSON pointer of the first schema that refers to it.
     pub pointer: String,
-    /// The keyword there that does.
+    /// The keyword of that reference.
     pub keyword: &'static str,
 }
 
@@ -117,7 +117,7 @@ impl SchemaError {
         SchemaError::new(String::new(), None, Kind::Syntax(error))
     }
 
-    /// Documents are missing, at least one; with what to do about it.
+    /// The error for at least one missing document, with a hint.
     pub(crate) fn lacking(missing: Vec<MissingDocument>) -> SchemaError {
         let first = &missing[0];
         let reference = &first.reference;
@@ -130,7 +130,7 @@ impl SchemaError {
         error
     }
 
-    /// The same error with what to do about it.
+    /// The same error with a hint.
     pub(crate) fn hinted(mut self, hint: impl Into<String>) -> SchemaError {
         self.0.hint = Some(hint.into());
         self
@@ -201,8 +201,8 @@ impl SchemaError {
         self.0.hint.as_deref().or_else(|| self.syntax()?.hint())
     }
 
-    /// Where the document would have been that a reference needs and that was not given: a URI. The first of
-    /// [all](Self::missing_documents).
+    /// The URI of the first document that a reference needs and that was not given. See
+    /// [`missing_documents`](Self::missing_documents) for all of them.
     pub fn missing_document(&self) -> Option<&str> {
         self.0.missing.first().map(|missing| missing.uri.as_str())
     }

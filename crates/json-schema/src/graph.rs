@@ -60,7 +60,7 @@ pub(crate) struct Graph<'a> {
     depth: usize,
     /// `None`: everything is enforced, or refused.
     pub(crate) loose: Option<Loose<'a>>,
-    /// The first contradictions met, for the message if nothing satisfies the schema.
+    /// The first contradictions found, for the message if nothing satisfies the schema.
     pub(crate) conflicts: Vec<(PlaceId, &'static str, String)>,
 }
 
@@ -330,7 +330,7 @@ impl<'a> Graph<'a> {
         self.schemas.iter().map(|(&(address, _), &node)| (address, self.place(node)))
     }
 
-    /// The schemas of the documents whose form was read, from where, with their places.
+    /// The schemas of the documents that were read, each with its side and place.
     pub(crate) fn schemas_read(&self) -> impl Iterator<Item = (&'a Value, Side, PlaceId)> {
         self.nodes.iter().filter_map(|node| match (&node.source, &node.state) {
             (&Source::Schema(schema, side), State::Ready(_)) => Some((schema, side, node.place)),
@@ -428,8 +428,8 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The form of a node as far as it matters for values of `known`. Where all arrays of `known` have different items, it
-    /// does not matter whether those of a complement must, so `uniqueItems` has a complement there.
+    /// The form of a node, restricted to what matters for values of `known`. If all arrays of `known` have different items, it
+    /// does not matter whether those of a complement must, so `uniqueItems` can be complemented.
     fn shape_within(
         &mut self,
         known: &Shape<'a>,

@@ -1,8 +1,8 @@
-//! Where a schema is empty: the innermost schema that no value satisfies, for the error.
+//! Finds the innermost schema that no value satisfies, for the error message.
 //!
-//! From the root on, the search goes to the first part that every value must satisfy and that is empty by itself: what a
-//! reference leads to, a member of `allOf`, a required property, an item that must be there. It runs once, for an error;
-//! each step compiles the parts of one schema, paid for in fuel.
+//! The search descends from the root into the first part that every value must satisfy and that is empty by itself: the target
+//! of a reference, a member of `allOf`, a required property, a required item. It runs once, for an error. Each step compiles
+//! the parts of one schema and spends fuel.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ const MAX_NAMED: usize = 6;
 impl<'a> Graph<'a> {
     /// The error for a schema without any text: at the innermost part that is empty.
     pub(crate) fn unsatisfiable(&mut self, root: NodeId) -> SchemaError {
-        // Where the search fails, all of the schema is empty.
+        // If the search fails, the error is at the root.
         let at = self.innermost_empty(root).unwrap_or_else(|_| self.place(root));
         let conflict = self.conflicts.iter().find(|conflict| conflict.0 == at).or_else(|| {
             let first = self.conflicts.first()?;
@@ -40,7 +40,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Whether one place is another or below it.
+    /// Whether `place` is `above` or below it.
     fn is_below(&self, mut place: PlaceId, above: PlaceId) -> bool {
         loop {
             match place == above || above == 0 {
@@ -81,7 +81,7 @@ impl<'a> Graph<'a> {
             let mut inner = None;
             for (part, below) in self.needed(schema, node)? {
                 if seen.contains(&address(part)) {
-                    // It needs itself, so it is empty whatever else it says.
+                    // A schema that requires itself is empty.
                     return Ok(self.place(below));
                 }
                 if lower::is_empty(self, below)? {
@@ -95,7 +95,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The schemas of which each value of `schema` must have a value.
+    /// The schemas that every value of `schema`, or a part of it, must satisfy.
     fn needed(&mut self, schema: &'a Value, node: NodeId) -> Result<Vec<(&'a Value, NodeId)>, SchemaError> {
         let place = self.place(node);
         let mut needed = Vec::new();

@@ -16,11 +16,11 @@
 //! * Strings without a constraint, and keys of objects without declared properties, are spelled in any way
 //!   RFC 8259 allows, surrogates paired. Strings with a constraint, constants and other keys have the one
 //!   spelling of Python's `json.dumps(…, ensure_ascii=False)`. Lengths count code points.
-//! * Numbers are [plain](Numbers::Plain) unless [`Numbers::Any`] is asked for. With it, numbers without a constraint are any of
-//!   RFC 8259; `integer`s have no exponent and, but in draft 4, may end in `.0`. Numbers with a bound are in plain notation, without an exponent, or with one and a single digit that is not
-//!   zero before the point (`1e-06`). With `multipleOf`, also below `not`, they are in plain notation and
-//!   have no more decimals than it needs. Constants are written as in the schema or plainly, whole ones
-//!   (but in draft 4) also with `.0`.
+//! * Numbers are [plain](Numbers::Plain) unless the configuration says [`Numbers::Any`]. With it, numbers without a constraint
+//!   are any of RFC 8259; `integer`s have no exponent and, except in draft 4, may end in `.0`. Numbers with a bound are in
+//!   plain notation, without an exponent, or have an exponent and a single digit, not zero, before the point (`1e-06`). With
+//!   `multipleOf`, also below `not`, they are in plain notation and have no more decimals than it needs. Constants are
+//!   written as in the schema or plainly, whole ones (except in draft 4) also with `.0`.
 //! * Items of an array with `uniqueItems` differ as values, however they are written. Where they are not of one
 //!   finite list of scalars, the watch keeps them too.
 //!
@@ -45,7 +45,7 @@
 //!   elements in turn, of type `list` and `dict`; items have no name.
 //! * **Attributes say the kind** of the value that follows, never of another. `kimi_k3_xml` calls all numbers `number`.
 //! * **White space**, as much as is allowed after a comma, may stand around the members and around each value that is
-//!   not a string; around strings with a constraint, too, but not in `deepseek_xml`. It is no part of the value. In
+//!   not a string; around strings with a constraint, too, except in `deepseek_xml`. It is not part of the value. In
 //!   `glm_xml` it may stand before `<arg_value>`.
 //! * **Names** that the schema does not have are those of variables (`[A-Za-z_][A-Za-z0-9_]*`), in `cohere_xml` any but the
 //!   empty one, unless `patternProperties` or `propertyNames` say which there may be. `cohere_xml` and `kimi_k3_xml` escape
@@ -145,7 +145,7 @@ pub struct CompiledSchema {
     pub grammar: Grammar,
     /// What became of each keyword.
     pub report: Report,
-    /// The grammar's watch, for those who make the schema a part of a larger grammar.
+    /// The grammar's watch, for embedding the schema in a larger grammar.
     #[doc(hidden)]
     pub watch: Option<Distinct>,
 }

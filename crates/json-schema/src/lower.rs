@@ -42,7 +42,7 @@ pub(crate) fn lower(graph: &mut Graph<'_>, root: NodeId) -> Result<(Grammar, Opt
     if is_productive(&grammar, graph, place)? { Ok((grammar, watch)) } else { Err(graph.unsatisfiable(root)) }
 }
 
-/// Whether no text is a value of `node`.
+/// Whether `node` has no text.
 pub(crate) fn is_empty(graph: &mut Graph<'_>, node: NodeId) -> Result<bool, SchemaError> {
     let mut lowering = Lowering::new(graph);
     let start = lowering.builder.declare("start");
@@ -165,7 +165,7 @@ impl<'g, 'a> Lowering<'g, 'a> {
         }
     }
 
-    /// Defines the rules of the schemas that were put off.
+    /// Defines the rules of the deferred schemas.
     fn lower_deferred(&mut self) -> Result<(), SchemaError> {
         while let Some((form, node, rule)) = self.deferred.pop() {
             let shape = self.graph.shape(node).map_err(|error| self.graph.blame(error, node))?;
@@ -350,8 +350,8 @@ impl<'g, 'a> Lowering<'g, 'a> {
         }
     }
 
-    /// `list` in brackets, or also nothing in them. Which white space stands after the opening bracket says which one
-    /// stands before the closing one.
+    /// `list` in brackets and, if it `may_be_empty`, empty brackets. The white space after the opening bracket determines the
+    /// white space before the closing one.
     pub(crate) fn in_brackets(
         &mut self,
         brackets: Brackets<ExprId>,
@@ -369,7 +369,7 @@ impl<'g, 'a> Lowering<'g, 'a> {
         self.builder.seq(&[open, ways])
     }
 
-    /// The bracket that opens an object with keys that sessions watch.
+    /// The opening bracket of an object whose keys sessions watch.
     pub(crate) fn distinct_open_object(&mut self) -> ExprId {
         self.builder.marked_terminal(Punctuation::of(self.graph.config).object.open, Mark::Holds)
     }

@@ -37,9 +37,11 @@ const MAX_WITNESSES: usize = 4;
 /// Classes of no more keys than this are taken as names, in any order.
 pub(crate) const FEW_KEYS: u64 = 64;
 
-/// What stands between the brackets of an object, at least one member; and whether nothing may.
+/// The members of an object, without its brackets.
 struct List {
+    /// At least one member.
     members: ExprId,
+    /// Whether the object may have no members.
     may_be_empty: bool,
     /// Whether sessions watch its keys.
     is_watched: bool,
@@ -58,7 +60,7 @@ struct Others {
 }
 
 impl<'a> Lowering<'_, 'a> {
-    /// Objects of some sets. The sets share their brackets, so those are read once, however many sets there are.
+    /// The objects of any of `sets`. All sets share one pair of brackets, so the brackets are read only once.
     pub(crate) fn objects(
         &mut self,
         form: Form,

@@ -22,7 +22,7 @@ use crate::{Numbers, SchemaError, formats, terminals};
 /// How many values are told apart one by one.
 const MAX_VALUES: usize = 512;
 
-/// How many states it may take to count digits beside remainders. Each is a rule of the grammar.
+/// The most states of an automaton that counts digits besides remainders. Each is a rule of the grammar.
 const MAX_COUNTED: usize = 2_048;
 
 /// How many digits a constant may take in plain notation to be written in it too.
@@ -68,8 +68,9 @@ impl<'a> Lowering<'_, 'a> {
         Ok(terminals::quote(Regex::intersection(bodies)))
     }
 
-    /// How a constant is written, at least in one way: as in the schema, and in digits. Where any spelling is allowed, a whole
-    /// one has `.0` as well where that is the same number; else one that must be an integer is in digits only.
+    /// The spellings of a constant, at least one: as in the schema, and in digits. With [`Numbers::Any`], a whole one may also
+    /// end in `.0`, if the draft takes that for an integer. With [`Numbers::Plain`], one that must be an integer is in digits
+    /// only.
     fn spellings(&self, value: &NumberValue<'a>) -> Vec<Vec<u8>> {
         let given = || value.text.as_bytes().to_vec();
         let is_plain = self.graph.config.numbers == Numbers::Plain;
@@ -109,7 +110,7 @@ impl<'a> Lowering<'_, 'a> {
         for set in &shape.numbers {
             let NumberSet::Values(values) = set else { return None };
             for value in values.iter() {
-                // Beyond those digits it is not told which spellings are one value.
+                // With more digits, spellings of one value are not recognized as equal.
                 value.value.plain(MAX_PLAIN_DIGITS)?;
                 let words = self.spellings(value);
                 let first = words.first()?.clone();
@@ -159,8 +160,8 @@ impl<'a> Lowering<'_, 'a> {
         Ok(self.shortened(regex))
     }
 
-    /// The plain numbers of a range (`plain.rs`); `None` if any spelling is allowed, it is all of them anyway, or there is no
-    /// such number.
+    /// The plain numbers of a range (`plain.rs`); `None` if any spelling is allowed, the range is of integers, or it has no
+    /// plain number.
     fn plain_range(&mut self, range: &NumberRange, place: PlaceId) -> Result<Option<Regex>, SchemaError> {
         if self.graph.config.numbers == Numbers::Any || range.is_integer {
             return Ok(None);
@@ -178,7 +179,7 @@ impl<'a> Lowering<'_, 'a> {
         Ok((!self.graph.is_empty_language(&plain, place)?).then_some(plain))
     }
 
-    /// The numbers between the bounds in all spellings, but integers in plain ones if that is asked for.
+    /// The numbers between the bounds in all spellings; with [`Numbers::Plain`], integers only in plain ones.
     fn spelled_range(&mut self, range: &NumberRange, place: PlaceId) -> Result<Regex, SchemaError> {
         let max_digits = self.graph.config.limits.max_digits;
         let n_decimals = range.multiples.iter().map(|multiple| (-multiple.exponent).max(0)).min();
@@ -202,7 +203,7 @@ impl<'a> Lowering<'_, 'a> {
         })
     }
 
-    /// Of numbers those without too many digits.
+    /// The numbers of `regex` that do not have too many digits.
     fn shortened(&self, regex: Regex) -> Regex {
         match self.graph.config.limits.max_number_digits {
             None => regex,
@@ -210,7 +211,7 @@ impl<'a> Lowering<'_, 'a> {
         }
     }
 
-    /// What is in a range and a multiple of each of `divisors`: a rule for each state of the automaton.
+    /// The numbers in a range that are multiples of each of `divisors`: a rule for each state of the automaton.
     fn multiples(
         &mut self,
         range: &NumberRange,
@@ -227,7 +228,7 @@ impl<'a> Lowering<'_, 'a> {
         }
         let (dfa, start) = match least {
             Some(least) => least,
-            // Nothing is left, or it would take too many states to count digits: then they are not counted.
+            // No number is left, or counting digits takes too many states: digits are not counted.
             None => {
                 let max_states = self.graph.config.limits.max_remainders;
                 let dfa = self.remainders(&bounds, divisors, range, max_states, place)?;
@@ -260,8 +261,8 @@ impl<'a> Lowering<'_, 'a> {
         Ok(self.builder.rule(rules[start as usize]))
     }
 
-    /// The automaton of what is in `bounds`, a multiple of each of `divisors`, and of none that `range` denies; `None` if it has
-    /// more than `max_states` states.
+    /// The automaton of the numbers in `bounds` that are multiples of each of `divisors` and not of any divisor that `range`
+    /// denies; `None` if it has more than `max_states` states.
     fn remainders(
         &self,
         bounds: &Regex,

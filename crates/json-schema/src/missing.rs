@@ -1,6 +1,7 @@
-//! Which documents a schema needs that were not given: all of them, for one error.
+//! Collects all documents that a schema needs and that were not given, for one error.
 //!
-//! A schema is read lazily and reading ends at the first reference that leads out, so the others are searched for only then.
+//! A schema is read lazily, and reading fails at the first reference to a missing document. Only then does this module look
+//! for the others.
 
 use rustc_hash::FxHashSet;
 use serde_json::Value;
@@ -16,9 +17,9 @@ use crate::report;
 const MAX_MISSING: usize = 100;
 
 impl<'a> Graph<'a> {
-    /// An error for all documents that are missing, in the order in which the schema's text first needs them, in place of
-    /// one that is about the first that was met. Linear in the schemas that references lead to, paid for in fuel; without
-    /// fuel, the error stays as it is.
+    /// An error for all missing documents, in the order in which the schema's text first needs them; replaces an error about
+    /// the first one found. Linear in the schemas that references lead to. Spends fuel; if it runs out, returns the error
+    /// unchanged.
     pub(crate) fn with_all_missing(&mut self, error: SchemaError) -> SchemaError {
         match self.missing_documents() {
             Ok(missing) if !missing.is_empty() => SchemaError::lacking(missing),
@@ -73,7 +74,7 @@ impl<'a> Graph<'a> {
         Ok(missing)
     }
 
-    /// The schema that a reference of `holder`, at `pointer`, leads to. If the document with it is missing, notes that.
+    /// The schema that a reference of `holder`, at `pointer`, leads to. If its document is missing, adds it to `missing`.
     fn follow(
         &mut self,
         reference: &'a str,

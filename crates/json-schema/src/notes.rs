@@ -78,7 +78,7 @@ impl<'a> Graph<'a> {
         Ok(())
     }
 
-    /// Remembers a contradiction, if few are known already.
+    /// Remembers a contradiction, up to a limit.
     pub(crate) fn note_conflict(
         &mut self,
         place: PlaceId,

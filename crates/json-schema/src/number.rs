@@ -19,7 +19,7 @@ pub(crate) enum NumberSet<'a> {
 pub(crate) struct NumberValue<'a> {
     pub(crate) value: Rc<Decimal>,
     pub(crate) text: &'a str,
-    /// Whether the schema asks for an integer besides.
+    /// Whether the schema also requires an integer.
     pub(crate) is_integer: bool,
 }
 
@@ -48,7 +48,7 @@ impl<'a> NumberSet<'a> {
 
     /// The numbers in both; `None` if it is seen that there are none.
     pub(crate) fn intersect(&self, other: &NumberSet<'a>) -> Option<NumberSet<'a>> {
-        // The values that stay, each with whether it must be an integer then.
+        // The values that stay, each with whether it must be an integer.
         let keep = |values: &Rc<[NumberValue<'a>]>, holds: &dyn Fn(&NumberValue<'a>) -> Option<bool>| {
             let mut is_same = true;
             let mut kept = Vec::with_capacity(values.len());

@@ -1,17 +1,17 @@
-//! Plain numbers: the spellings that writers of JSON produce.
+//! Plain numbers: the spellings that common JSON writers produce.
 //!
-//! With [`Numbers::Plain`](crate::Numbers::Plain), the terminals of numbers are cut down to two fixed languages, so that all
-//! schemas share their states. An integer is digits, without a fraction, an exponent or `-0`. Any other number is within the
-//! range of doubles and is one of these:
+//! With [`Numbers::Plain`](crate::Numbers::Plain), the terminals of numbers are restricted to two fixed languages, so that all
+//! schemas share their states. An integer is written in digits, without a fraction or an exponent, and is not `-0`. Any other
+//! number is within the range of doubles and has one of these forms:
 //!
 //! * zero: `0`, or `0.0` with at most 323 zeros after the point;
 //! * a whole number in digits;
-//! * digits with a fraction, at most 17 of them from the first that is not zero on. Zeros at the end count;
-//! * a power of ten where Python's or JavaScript's printer of doubles writes one (`1e-07`, `1e-7`, `1.5e+300`), with one digit
-//!   before the point, which is not zero, at most 17 digits in all, and no zero at the end.
+//! * digits with a fraction, at most 17 digits from the first nonzero one on, including zeros at the end;
+//! * with an exponent, where Python's or JavaScript's printer of doubles writes one (`1e-07`, `1e-7`, `1.5e+300`): one nonzero
+//!   digit before the point, at most 17 digits in all, and no zero at the end.
 //!
-//! The invariants: a plain text reads as a finite double, as zero only if it writes zero, and is a number of RFC 8259. What
-//! `repr` (Python), `JSON.stringify` (JavaScript) and `{}` (Rust) write of any finite double is plain.
+//! Invariants: a plain text is a number of RFC 8259, and reads as a finite double, as zero only if it is zero. `repr`
+//! (Python), `JSON.stringify` (JavaScript) and `{}` (Rust) write every finite double as a plain text.
 
 use std::sync::LazyLock;
 
@@ -20,7 +20,7 @@ use maskwright_automata::{ByteSet, Regex};
 use crate::number::NumberRange;
 use crate::terminals::{DIGIT, SIGN, WHOLE};
 
-/// How many digits of a number with a fraction count.
+/// The most significant digits of a number with a fraction.
 const MAX_DIGITS: u32 = 17;
 
 /// The digits of the greatest double, `1.7976931348623157e+308`.
@@ -43,7 +43,7 @@ pub(crate) static PLAIN_INTEGER: LazyLock<Regex> = LazyLock::new(|| {
 pub(crate) static PLAIN_NUMBER: LazyLock<Regex> =
     LazyLock::new(|| Regex::concat([SIGN.clone(), Regex::union([ZERO.clone(), MAGNITUDE.clone()])]));
 
-/// Any number that is not negative; zero with a sign too.
+/// Any number that is not negative, and `-0`.
 pub(crate) static PLAIN_FROM_ZERO: LazyLock<Regex> =
     LazyLock::new(|| Regex::union([Regex::concat([SIGN.clone(), ZERO.clone()]), MAGNITUDE.clone()]));
 
@@ -64,8 +64,8 @@ static MAGNITUDE: LazyLock<Regex> = LazyLock::new(|| {
     ])
 });
 
-/// What is kept of the digits of numbers whose remainders an automaton keeps too, in plain notation: at most 17 digits if there
-/// is a fraction, and few zeros after the point. Few states, since each is multiplied by the remainders.
+/// The counted digits of numbers with `multipleOf`, in plain notation: at most 17 digits if there is a fraction, and few zeros
+/// after the point. It has few states, because the product with the remainders multiplies them.
 pub(crate) static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
     const MAX_ZEROS: u32 = 20;
     let zero = Regex::concat([Regex::literal(b"0."), Regex::byte(b'0').repeat(1, Some(MAX_ZEROS))]);
@@ -73,8 +73,7 @@ pub(crate) static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::concat([SIGN.clone(), magnitude])
 });
 
-/// The numbers within `range` if zero is its only bound, or it has none: parts of [`PLAIN_NUMBER`], so that they share its
-/// states.
+/// The numbers within `range` if it has no bound or only zero: parts of [`PLAIN_NUMBER`], so that they share its states.
 pub(crate) fn half_line(range: &NumberRange) -> Option<Regex> {
     let negative = || Regex::concat([Regex::byte(b'-'), MAGNITUDE.clone()]);
     let zero = || Regex::concat([SIGN.clone(), ZERO.clone()]);
@@ -107,12 +106,12 @@ fn whole() -> Regex {
     Regex::union([shorter, longest].into_iter().chain(less))
 }
 
-/// One digit less than `digit`.
+/// Any digit less than `digit`.
 fn below(digit: u8) -> Regex {
     Regex::bytes((b'0'..digit).collect())
 }
 
-/// Numbers from 1 on, with a fraction.
+/// Numbers of at least 1, with a fraction.
 fn with_fraction() -> Regex {
     Regex::union((1..MAX_DIGITS).map(|n| {
         Regex::concat([NONZERO.clone(), digits(n - 1, n - 1), Regex::byte(b'.'), digits(1, MAX_DIGITS - n)])
@@ -125,7 +124,7 @@ fn below_one(max_zeros: u32) -> Regex {
     Regex::concat([Regex::literal(b"0."), zeros, NONZERO.clone(), digits(0, MAX_DIGITS - 1)])
 }
 
-/// In digits, numbers that a reader rounds to the least double: from `3e-324` on.
+/// Numbers in digits that a reader rounds to the least double: from `3e-324` on.
 fn least_below_one() -> Regex {
     let zeros = Regex::byte(b'0').repeat(LEAST_EXPONENT - 1, Some(LEAST_EXPONENT - 1));
     let first = Regex::bytes(ByteSet::range(b'3', b'9'));
@@ -169,7 +168,7 @@ fn greatest_mantissas() -> Regex {
     for (i, &digit) in fraction.iter().enumerate() {
         let prefix = Regex::literal(&fraction[..i]);
         let left = (fraction.len() - i - 1) as u32;
-        // A smaller digit ends the fraction, unless it is 0, or any others follow it.
+        // A smaller digit, not 0, ends the fraction; or a smaller digit has any digits after it.
         members.push(Regex::concat([prefix.clone(), Regex::bytes((b'1'..digit).collect())]));
         if left > 0 {
             let rest = Regex::concat([digits(0, left - 1), NONZERO.clone()]);
@@ -194,7 +193,7 @@ mod tests {
         Matcher::new(regex).matches(text, &Fuel::unlimited()).unwrap()
     }
 
-    /// Whether a number of RFC 8259 is a plain one, from what the module says.
+    /// Whether a number of RFC 8259 is plain, by the module's definition.
     fn is_plain(text: &str) -> bool {
         let text = text.strip_prefix('-').unwrap_or(text);
         let (mantissa, exponent) = match text.split_once('e') {

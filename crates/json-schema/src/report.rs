@@ -143,8 +143,8 @@ impl Report {
         self.entries.push(Entry { place, keyword: keyword.into(), status });
     }
 
-    /// Adds the entries of the report of a schema that stands at `pointer` in a larger document. If no session keeps what
-    /// its grammar's watch says, `unwatched` is the reason why such keywords are not enforced.
+    /// Adds the report of a schema at `pointer` of a larger document. If sessions do not run its grammar's watch, `unwatched`
+    /// is the reason that such keywords are not enforced.
     #[doc(hidden)]
     pub fn embed(&mut self, pointer: &str, inner: Report, unwatched: Option<&'static str>) {
         let offset = self.places.len();

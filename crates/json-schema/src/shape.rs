@@ -121,7 +121,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Whether the items of some arrays must differ.
+    /// Whether the items of some array must differ.
     pub(crate) fn has_unique_arrays(&self) -> bool {
         self.arrays.iter().any(|set| set.unique.is_some())
     }
@@ -131,7 +131,7 @@ impl<'a> Shape<'a> {
         self.arrays.iter().all(|set| set.unique.is_some() || set.max.is_some_and(|max| max <= 1))
     }
 
-    /// The same values, and arrays whose items need not differ.
+    /// The same shape without the condition that items differ.
     pub(crate) fn with_any_items(&self) -> Shape<'a> {
         let any = |set: &Rc<ArraySet>| match set.unique {
             Some(_) => Rc::new(ArraySet { unique: None, ..ArraySet::clone(set) }),

@@ -95,9 +95,9 @@ const OTHER_TYPES: &[(&str, &str)] = &[
     ("undefined", "\"null\""),
 ];
 
-/// Objects that are no schemas, by their `type`.
+/// Objects that are not schemas, by their `type`.
 const OTHER_OBJECTS: &[(&str, &str)] = &[
-    ("function", "this is a tool of an API: the schema of its arguments is what stands in its `parameters`"),
+    ("function", "this is a tool of an API: the schema of its arguments is in its `parameters`"),
     (
         "json_object",
         "this is the response format of an API for any JSON object: as a schema, {\"type\": \"object\"}",
@@ -126,7 +126,7 @@ pub struct Warning {
     pub format: Option<String>,
     /// What was probably meant.
     pub suggestion: Option<&'static str>,
-    /// How to say it, where that is no other name.
+    /// How to say it, if another name does not help.
     pub advice: Option<&'static str>,
     /// How many schemas have the same.
     pub n_places: usize,
@@ -162,7 +162,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// What was probably meant by an unknown type.
+/// A hint for an unknown type: what was probably meant.
 pub(crate) fn hint_on_type(name: &str) -> Option<String> {
     if let Some((_, hint)) = OTHER_OBJECTS.iter().find(|(other, _)| *other == name) {
         return Some((*hint).to_owned());
@@ -173,8 +173,8 @@ pub(crate) fn hint_on_type(name: &str) -> Option<String> {
     meant.map(|meant| format!("did you mean {meant}?"))
 }
 
-/// How to say what was meant by a keyword of another language, or by an object around the schema. `of_root`: the unknown
-/// keywords of the root, if it has none that is known.
+/// Advice on a keyword of another language, or on an object around the schema. `of_root`: the keywords of the root, if all of
+/// them are unknown.
 pub(crate) fn advice(name: &str, is_at_root: bool, of_root: Option<&[&str]>) -> Option<&'static str> {
     let has = |name: &str| of_root.is_some_and(|names| names.contains(&name));
     match name {
@@ -182,14 +182,14 @@ pub(crate) fn advice(name: &str, is_at_root: bool, of_root: Option<&[&str]>) -> 
             Some("it is OpenAPI's; JSON Schema lists the types, as in \"type\": [\"string\", \"null\"]")
         }
         "schema" if is_at_root && (has("name") || has("strict")) => {
-            Some("this looks like the object around a schema in a request; give what stands in `schema`")
+            Some("this looks like the object around a schema in a request; give the value of `schema`")
         }
         "json_schema" if is_at_root && of_root.is_some() => {
-            Some("this looks like the response format of a request; give what stands in it under `schema`")
+            Some("this looks like the response format of a request; give the value of `schema` in it")
         }
-        "parameters" | "input_schema" if is_at_root && has("name") => {
-            Some("this looks like a tool; the schema of its arguments is what stands there")
-        }
+        "parameters" | "input_schema" if is_at_root && has("name") => Some(
+            "this looks like a tool; give the value of this keyword, which is the schema of its arguments",
+        ),
         _ => None,
     }
 }

@@ -114,7 +114,7 @@ pub(crate) static SPACE: LazyLock<Regex> =
 /// Punctuation with the white space that goes with it.
 #[derive(Clone)]
 pub(crate) struct Punctuation {
-    /// White space around values in elements, and nothing.
+    /// White space around values in elements, or nothing.
     pub(crate) inside: Regex,
     pub(crate) object: Brackets<Regex>,
     pub(crate) array: Brackets<Regex>,
@@ -126,19 +126,19 @@ pub(crate) struct Punctuation {
 
 /// A pair of brackets, with the white space inside of them: as expressions, or as symbols of a grammar.
 ///
-/// A list is written as `open after_open members close` with both parts of one pad, an empty one as
-/// `open after_open end` with any pad. So a pad says what white space before the closing bracket goes with which after the
-/// opening one.
+/// A list is written as `open after_open members close` with both parts of the same pad, an empty one as
+/// `open after_open end` with any pad. So a pad pairs the white space after the opening bracket with that before the closing
+/// one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Brackets<T> {
     pub(crate) open: T,
-    /// Those that are not needed have no word.
+    /// Unused pads have no word.
     pub(crate) pads: [Pad<T>; 3],
     /// The closing bracket alone.
     pub(crate) end: T,
 }
 
-/// What stands between an opening bracket and the first member, and from the last member to the end.
+/// The white space after an opening bracket, and the closing bracket with the white space before it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pad<T> {
     pub(crate) after_open: T,
@@ -146,7 +146,7 @@ pub(crate) struct Pad<T> {
 }
 
 impl<T> Brackets<T> {
-    /// Brackets in which white space on one side does not depend on that on the other.
+    /// Brackets whose white space on one side does not depend on the other side.
     pub(crate) fn with_one_pad(open: T, close: T, end: T, none: T, never: T) -> Brackets<T>
     where
         T: Clone,
@@ -165,7 +165,7 @@ impl<T> Brackets<T> {
 /// The widest indentation of the shared flexible punctuation, in blanks.
 pub(crate) const DEFAULT_MAX_INDENT: u32 = 64;
 
-/// How many blanks are as wide as a tab, to the limit on indentation.
+/// How many blanks a tab counts for in the limit on indentation.
 const TAB_WIDTH: u32 = 2;
 
 static COMPACT: LazyLock<Punctuation> = LazyLock::new(|| Punctuation::even(Regex::epsilon(), None));

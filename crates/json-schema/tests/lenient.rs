@@ -29,7 +29,7 @@ fn is_poison(keyword: &str, value: &Value) -> bool {
     }
 }
 
-/// The schema without its poison: what a part that is left out says counts as true.
+/// The schema without its poison: a part that is left out counts as true.
 fn without_poison(schema: &Value) -> Value {
     match schema {
         Value::Array(items) => Value::Array(items.iter().map(without_poison).collect()),
@@ -88,7 +88,7 @@ fn what_is_not_strict_lets_every_valid_value_pass() {
                 }
             };
             let mut named = BTreeSet::new();
-            // Whether what is not enforced is the poison alone.
+            // Whether only the poison is not enforced.
             let mut is_poison_alone = true;
             for entry in compiled.report.entries() {
                 let value = root.pointer(&entry.pointer).and_then(|schema| schema.get(entry.keyword));

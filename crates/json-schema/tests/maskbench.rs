@@ -1,8 +1,8 @@
 //! Real schemas with valid and invalid instances (MaskBench), replayed on the compiled grammars.
 //!
 //! The data lies outside the project ([`maskwright_oracle::shared`]); without it, a made-up case stands in. Every twentieth
-//! schema is tried. Of all but two, exactly the valid instances are accepted, as all usual writers write them. Of every fortieth,
-//! the valid instances are accepted under the defaults too.
+//! schema is tried. For all but two, exactly the valid instances are accepted, in the spellings of all common writers. For every
+//! fortieth, the valid instances are also accepted under the defaults.
 
 mod instances;
 mod support;
@@ -23,7 +23,7 @@ const DECLINED: [&str; 2] = ["Github_hard---o12337.json", "JsonSchemaStore---clo
 /// What a line of the data looks like.
 const MADE_UP: &str = r#"{"id": "made-up", "schema": {"type": "object", "properties": {"id": {"type": "integer", "minimum": 1}, "tags": {"type": "array", "items": {"enum": ["a", "b"]}}}, "required": ["id"], "additionalProperties": false}, "tests": [{"valid": true, "data": {"id": 7, "tags": ["a"]}}, {"valid": true, "data": {"id": 1}}, {"valid": false, "data": {"id": 0}}, {"valid": false, "data": {"id": 1, "tags": ["c"]}}, {"valid": false, "data": {"tags": []}}]}"#;
 
-/// Every so many lines of the data; the made-up one without it.
+/// Every n-th line of the data; without the data, the made-up case.
 fn lines(every: usize) -> Vec<String> {
     let Some(folder) = maskwright_oracle::shared("data/maskbench") else { return vec![MADE_UP.into()] };
     let mut files: Vec<PathBuf> =
@@ -78,7 +78,7 @@ fn invalid_instances_of_real_schemas_are_refused() {
     assert!(refused.is_empty(), "valid, but refused:\n{}", refused.join("\n"));
 }
 
-/// The instance with `1` for `1.0`, and how many there were.
+/// The instance with `1` for `1.0`; counts the changes.
 fn with_whole_numbers(value: &Value, n_changed: &mut usize) -> Value {
     match value {
         Value::Number(number) => match number.as_str().strip_suffix(".0") {

@@ -10,10 +10,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::{Automata, Recogniser};
 
-/// How many decimals are told apart.
+/// How many decimals are represented.
 const SCALE: u32 = 24;
 
-/// What a number is in units of 10^-24; `None` if it is no whole number of them, or too large.
+/// A number in units of 10^-24; `None` if it is not a whole number of them, or too large.
 fn scaled(text: &str) -> Option<i128> {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -31,7 +31,7 @@ fn scaled(text: &str) -> Option<i128> {
     }
 }
 
-/// Whether a number is valid, by exact arithmetic. Bounds and divisors are few, and small.
+/// Whether a number is valid, by exact arithmetic. Bounds and divisors are small.
 fn is_valid(schema: &Value, value: i128) -> bool {
     schema.as_object().unwrap().iter().all(|(keyword, given)| {
         let number = || scaled(&given.to_string()).unwrap();
@@ -124,14 +124,14 @@ fn texts() -> impl Strategy<Value = String> {
     })
 }
 
-/// How many digits count.
+/// How many significant digits a number has.
 fn n_digits(text: &str) -> usize {
     let digits: String =
         text.split(['e', 'E']).next().unwrap().chars().filter(char::is_ascii_digit).collect();
     digits.trim_start_matches('0').len()
 }
 
-/// Whether some writer writes a value so, if it is not zero.
+/// Whether some writer writes a nonzero value this way.
 fn is_plain(text: &str) -> bool {
     let Some((mantissa, exponent)) = text.split_once(['e', 'E']) else {
         return !text.contains('.') || n_digits(text) <= 17;
@@ -142,7 +142,7 @@ fn is_plain(text: &str) -> bool {
     !text.contains('E') && !mantissa.ends_with(".0") && n_digits(text) <= 17 && (is_python || is_javascript)
 }
 
-/// What each schema's texts with a plain sibling are: in digits, no needless zero, and few of them.
+/// Whether a text has few digits, no exponent and no needless zero: such a text of a valid number is plain under every schema.
 fn is_short(text: &str) -> bool {
     let is_least = !text.contains('.') || !text.ends_with('0');
     !text.contains(['e', 'E']) && text != "-0" && is_least && n_digits(text) <= 15
@@ -172,7 +172,7 @@ proptest! {
             let (is_plain_read, is_any_read) = (is_read(0), is_read(1));
             let is_in = scaled(text).is_some_and(|value| is_valid(&schema, value));
             prop_assert!(!is_plain_read || is_in, "{} is accepted under {}", text, schema);
-            // Given values have the spelling of the schema too.
+            // Values in the schema may also be spelled as there.
             let is_given = schema.to_string().contains("enum");
             prop_assert!(!is_plain_read || is_given || is_plain(text), "{} is plain under {}", text, schema);
             prop_assert!(!is_plain_read || is_any_read, "{} is plain, but not one of any under {}", text, schema);
@@ -184,7 +184,7 @@ proptest! {
                 let is_digits = !text.contains(['.', 'e', 'E']) && text != "-0";
                 prop_assert_eq!(is_plain_read, is_in && is_digits, "{} under {}", text, schema);
             }
-            // A bound that a double is rounded to is left aside here: it has a test of its own.
+            // Rounding to a bound has a test of its own, so numbers with many digits are skipped here.
             let is_simple = !is_integer && ["allOf", "anyOf", "oneOf", "not", "multipleOf", "enum"].iter().all(|keyword| schema.get(keyword).is_none());
             if is_simple && is_in && is_plain(text) && n_digits(text) <= 15 {
                 prop_assert!(is_plain_read, "{} is refused under {}", text, schema);

@@ -1,4 +1,4 @@
-//! Flexible white space, against a plain reader of it; and that what usual writers write is in the language.
+//! Flexible white space, against a simple reference reader; and the output of common writers, which must be in the language.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
@@ -28,7 +28,7 @@ fn grammar(schema: &Value, property_order: PropertyOrder, numbers: Numbers) -> G
     compile(schema, &config, &Fuel::new(10_000_000)).unwrap().grammar
 }
 
-/// White space between two symbols of JSON, as far as it is flexible.
+/// The kinds of flexible white space between two symbols of JSON.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Gap {
     None,
@@ -51,7 +51,7 @@ impl Gap {
     }
 }
 
-/// Whether the white space of a JSON text is flexible, by the definition: one bracket after the other, with a stack.
+/// Whether the white space of a JSON text is flexible, by the definition, with a stack of brackets.
 fn is_flexible(text: &str) -> bool {
     let mut pads: Vec<Gap> = Vec::new();
     let mut last = None;
@@ -62,9 +62,9 @@ fn is_flexible(text: &str) -> bool {
         let Some(gap) = Gap::of(space) else { return false };
         let next = symbol.chars().next();
         let is_right = match (last, next) {
-            // Nothing around the whole, and before what separates.
+            // Nothing around the whole text, or before a comma or colon.
             (None, _) | (_, None | Some(',' | ':')) => gap == Gap::None,
-            // What is empty has one pad.
+            // Empty brackets have one pad.
             (Some('{' | '['), Some('}' | ']')) => true,
             (Some('{' | '['), _) => {
                 pads.push(gap);
@@ -126,7 +126,7 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Writes a value. Bytes of `choices` say which white space is written at each place: mostly what a writer would.
+/// Writes a value. The bytes of `choices` select the white space at each place, mostly as a writer would write it.
 fn write(value: &Value, choices: &mut impl Iterator<Item = u8>, text: &mut String) {
     let (open, close, n) = match value {
         Value::Array(items) => ('[', ']', items.len()),
@@ -180,7 +180,7 @@ fn write(value: &Value, choices: &mut impl Iterator<Item = u8>, text: &mut Strin
     text.push(close);
 }
 
-/// Schemas that a value satisfies: any value, this one, and one of its kind with items of all kinds of arrays.
+/// Schemas that a value satisfies: any value, this value, and others for objects or arrays like it.
 fn schemas(value: &Value) -> Vec<Value> {
     let mut schemas = vec![json!({}), json!({"const": value}), json!({"enum": [value, [], {}]})];
     match value {
@@ -208,7 +208,7 @@ fn schemas(value: &Value) -> Vec<Value> {
     schemas
 }
 
-/// Every schema of a value has exactly the texts of it whose white space is flexible.
+/// Of the texts of a value, every schema of it has exactly those with flexible white space.
 #[test]
 fn white_space_is_flexible_iff_the_plain_reader_says_so() {
     let (n_flexible, n_others) = (AtomicU32::new(0), AtomicU32::new(0));
@@ -243,7 +243,7 @@ fn white_space_is_flexible_iff_the_plain_reader_says_so() {
     assert!(n_flexible >= cases() * 50 && n_others >= cases() * 10, "{n_flexible} and {n_others}");
 }
 
-/// What a text of our cases says is in the language too as Python and JavaScript would write it.
+/// The value of each accepted text of the test data is also accepted as Python and JavaScript would write it.
 #[test]
 fn values_may_be_written_as_usual_writers_do() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/json-schema");

@@ -172,7 +172,7 @@ fn check_start(
     }
 }
 
-/// The terminals of the lexer: what is used and what is ignored.
+/// The terminals of the lexer: those that are used or ignored.
 fn kept_terminals(rules: &Rules, definitions: &Definitions, start: usize) -> Vec<bool> {
     let mut kept = used_terminals(rules, start);
     let mut ids: FxHashMap<&str, usize> = FxHashMap::default();
@@ -218,7 +218,7 @@ fn terminals(
     let order = lark_order(&terminals);
     let regexps = order.iter().map(|&at| std::mem::take(&mut regexps[at])).collect();
     let spans = order.iter().map(|&at| spans[at]).collect();
-    // What is read with special tokens does not change the order.
+    // Readings with special tokens do not change the order.
     let with_more = terminals.into_iter().zip(more).map(|(terminal, more)| match more {
         Some(more) => LarkTerminal { pattern: Pattern::alternation([terminal.pattern, more]), ..terminal },
         None => terminal,
@@ -251,7 +251,8 @@ fn terminal(text: &NamedText, definitions: &Definitions, fuel: &Fuel) -> Result<
     })
 }
 
-/// The readings of a string with special tokens, and perhaps as text; `None` if no names are in it, or it is no string.
+/// The readings of a string that contain special tokens, perhaps also its text; `None` if no names are in it, or it is not a
+/// string.
 fn spelled(text: &NamedText, special: &SpecialNames) -> Result<Option<Pattern>, Fault> {
     if !text.text.is_string || special.is_empty() {
         return Ok(None);
@@ -267,7 +268,7 @@ fn spelled(text: &NamedText, special: &SpecialNames) -> Result<Option<Pattern>, 
     };
     let is_whole = parts.len() == 1;
     let parts = parts.iter().map(|readings| {
-        // Of a name alone, its text is a reading already.
+        // If the string is a single part, its text is in the terminal's own pattern.
         let readings = readings.iter().skip(usize::from(is_whole));
         Pattern::alternation(readings.map(|reading| Pattern::concat(reading.iter().map(piece))))
     });

@@ -46,8 +46,8 @@ pub enum LexerKind {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Indentation {
-    /// The terminal of the end of a line and the blanks after it: the first of these that the rules use, or else the first one
-    /// that the grammar defines.
+    /// Names for the terminal of a line end and the blanks after it: the first that the rules use or, if they use none, the
+    /// first that the grammar defines.
     pub newline: Vec<String>,
     /// The declared terminal of a block's start.
     pub indent: String,
@@ -62,8 +62,8 @@ pub struct Indentation {
 }
 
 impl Indentation {
-    /// Python's, by the names that grammars for Lark use: those of Lark's `PythonIndenter` (`_NEWLINE`, `_INDENT`, `_DEDENT`, and
-    /// the names that Lark gives to `(`, `[`, `{`), and the older `_NL`.
+    /// Python's indentation, with the names that Lark grammars use: those of Lark's `PythonIndenter` (`_NEWLINE`, `_INDENT`,
+    /// `_DEDENT`, and Lark's names for `(`, `[`, `{`), and also `_NL`.
     pub fn python() -> Indentation {
         let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         Indentation {
@@ -95,8 +95,8 @@ pub struct LarkConfig<'a> {
     /// How the JSON Schemas in the grammar are read. Strictly in any case; but keys that a schema does not name may occur twice, since
     /// it takes a session over JSON alone to see to that, and then count twice for `minProperties` and `maxProperties`.
     pub schemas: SchemaConfig,
-    /// Names of special tokens. A string in a rule, or one that a terminal consists of, is also read with the tokens of the names
-    /// in it; it stays one token of the lexer. Strings within terminals that have more parts, and patterns, are text alone.
+    /// Names of special tokens. A string in a rule, or one that is a whole terminal, is also read with the tokens that it names;
+    /// it stays one token of the lexer. Other strings in terminals, and patterns, are read only as text.
     pub special: SpecialNames,
     /// Finds the grammars and schemas that are imported, before the built-in ones; files are the caller's to read.
     pub resolver: Option<&'a Resolver<'a>>,

@@ -1,4 +1,4 @@
-//! The bytes with which texts can begin: what may stand after an ignored text.
+//! The bytes with which texts of a grammar can begin, and so what may follow an ignored text.
 
 use maskwright_automata::{Automaton, AutomatonLimits, ByteSet, Fuel};
 use maskwright_grammar::{Expr, ExprId, Grammar, Seen, TerminalId};
@@ -20,7 +20,7 @@ pub(crate) fn terminals_in_use(grammar: &Grammar) -> FxHashSet<TerminalId> {
     used
 }
 
-/// The bytes with which texts of `grammar` can begin, and maybe more. Only terminals that texts may begin with are looked at.
+/// The bytes with which texts of `grammar` can begin, and maybe more. Visits only terminals that texts may begin with.
 pub(crate) fn first_bytes(grammar: &Grammar, fuel: &Fuel) -> Result<ByteSet, LexError> {
     let pool = grammar.pool();
     let may_be_empty = empty(grammar, fuel)?;
@@ -45,14 +45,14 @@ pub(crate) fn first_bytes(grammar: &Grammar, fuel: &Fuel) -> Result<ByteSet, Lex
                 work.push(head);
                 work.extend(may_be_empty[head.index()].then_some(tail));
             }
-            // A list in any order begins with any of its parts; with its separators too, if parts can be empty.
+            // A list in any order begins with any of its parts or, if parts can be empty, with a separator.
             _ => work.extend(pool.children(id)),
         }
     }
     Ok(first)
 }
 
-/// By expression, whether it has the empty text. Lists in any order count as if they had.
+/// For each expression, whether it has the empty text. Lists in any order count as if they had.
 fn empty(grammar: &Grammar, fuel: &Fuel) -> Result<Vec<bool>, LexError> {
     let pool = grammar.pool();
     let mut empty = vec![false; pool.len()];

@@ -40,12 +40,12 @@ pub(crate) const OTHER_LEXERS: &str =
 pub(crate) struct Looking<'a> {
     pub(crate) name: &'a str,
     pub(crate) span: Span,
-    /// Whether that is because it is ignored, and must end where its pattern's match ends.
+    /// Whether the reason is that it is ignored, and must end where its pattern's match ends.
     pub(crate) is_ignored: bool,
 }
 
 impl Unmade {
-    /// The error, told of the `first` terminal that looks around itself, if there is one.
+    /// The error, located at the `first` terminal that looks around itself, if there is one.
     pub(crate) fn located(self, first: Option<Looking<'_>>) -> Fault {
         let (message, is_cancelled, is_limit) = match self {
             Unmade::Lex(error) => (error.to_string(), error.is_cancelled(), error.is_limit()),

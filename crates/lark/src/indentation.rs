@@ -1,4 +1,4 @@
-//! The terminals that make indentation, looked up by their names.
+//! Looks up the terminals of indentation by their names.
 
 use maskwright_grammar::{Layout, TerminalId};
 use maskwright_lexing::LarkTerminal;
@@ -12,14 +12,14 @@ use crate::source::TOP;
 /// The most names that a hint lists.
 const MAX_NAMES: usize = 4;
 
-/// The terminal that ends lines, of these names: the first one that is kept anyway, or else the first that there is.
+/// The terminal that ends lines: the first of `names` that is kept or, if none is, the first that is defined.
 pub(crate) fn newline(names: &[String], rules: &Rules, kept: &[bool]) -> Option<usize> {
     let named = |name: &String| rules.terminals.iter().position(|terminal| terminal.name == *name);
     let found: Vec<usize> = names.iter().filter_map(named).collect();
     found.iter().copied().find(|&at| kept[at]).or_else(|| found.first().copied())
 }
 
-/// The terminals that make indentation; `newline` is the one that ends lines.
+/// The terminals of indentation; `newline` is the one that ends lines.
 pub(crate) fn layout(
     indentation: &Indentation,
     newline: Option<usize>,
@@ -49,7 +49,7 @@ pub(crate) fn layout(
     })
 }
 
-/// No terminal has a name of those that end lines.
+/// The error if no terminal ends lines.
 fn no_newline(indentation: &Indentation, terminals: &[LarkTerminal]) -> Fault {
     let wanted = listed(indentation.newline.iter().map(String::as_str), " or ");
     let message = format!("indentation needs the terminal {wanted}, which is not defined");
@@ -72,7 +72,7 @@ fn no_newline(indentation: &Indentation, terminals: &[LarkTerminal]) -> Fault {
     })
 }
 
-/// The terminal `name` of a block's start or end is not declared.
+/// The error if the terminal `name`, the start or end of a block, is not declared.
 fn not_declared(name: &str, indentation: &Indentation, declared: &[String]) -> Fault {
     let message = format!("indentation needs the terminal `{name}`, which is not declared");
     let add = format!("add `%declare {} {}`", indentation.indent, indentation.dedent);
@@ -84,7 +84,7 @@ fn not_declared(name: &str, indentation: &Indentation, declared: &[String]) -> F
     })
 }
 
-/// Names in backticks, a few of them.
+/// Lists up to [`MAX_NAMES`] names in backticks.
 fn listed<'n>(names: impl Iterator<Item = &'n str>, between: &str) -> String {
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     if names.len() <= MAX_NAMES {

@@ -1,8 +1,8 @@
 //! Grammars without a lexer: every terminal is the language of its words, and ignored text may stand around each.
 //!
-//! The words of a terminal with assertions may depend on the text around it, and so do ignored words, which end only where the
-//! pattern's match ends: see [`crate::in_context`]. Where the first byte after an ignored text decides, and alike for all words
-//! of the rules, ignored texts are plain languages instead ([`Surroundings::chains`]): blanks and comments usually are.
+//! The words of a terminal with assertions may depend on the text around it. So may ignored words, which end only where the
+//! pattern's match ends: see [`crate::in_context`]. If the first byte after an ignored text decides this, in the same way for
+//! all words of the rules, ignored texts are plain languages instead ([`Surroundings::chains`]), as for most blanks and comments.
 //!
 //! What Lark's Earley parser decides with `lexer="dynamic_complete"`, which tries every way to split a text. JSON Schemas
 //! are parts of such a grammar like any other rule.
@@ -58,28 +58,28 @@ pub(crate) fn over_bytes(
     in_context(&grammar, &symbols.languages, surroundings, fuel).map_err(|unmade| unmade.located(first))
 }
 
-/// What terminals read.
+/// The words of terminals, and their contexts.
 struct Read<'a> {
-    /// What words demand of the texts around them.
+    /// The conditions of words on the text around them.
     surroundings: Surroundings,
-    /// By terminal, the words that rules read; none for a terminal that no rule uses.
+    /// By terminal, the words that rules read; empty for a terminal that no rule uses.
     languages: Vec<Words>,
     ignored: Ignored,
     /// A terminal whose words depend on the text around them, for messages.
     first: Option<Looking<'a>>,
 }
 
-/// What is ignored.
+/// The ignored texts.
 enum Ignored {
     /// The same texts everywhere, and some more at the end of the text.
     Chains(Chains),
-    /// Words of this, or nothing.
+    /// Optionally one word of this language.
     Chain(Words),
-    /// Any number of words of these.
+    /// Any number of words of these languages.
     Words(Vec<Words>),
 }
 
-/// What `lexed` reads between and around the words of its rules, and these words.
+/// The words of the rules of `lexed`, and the ignored texts between and around them.
 fn read<'a>(
     lexed: &'a LexedGrammar<LarkTerminal>,
     spans: &[Span],
@@ -203,7 +203,7 @@ impl Symbols {
         terminal
     }
 
-    /// Any number of ignored words, and what else is ignored at the end of the text.
+    /// Any number of ignored words, and the further texts that are ignored at the end of the text.
     fn ignored(&mut self, ignored: Ignored) -> (ExprId, ExprId) {
         match ignored {
             Ignored::Chains(Chains { inside, last }) => {
@@ -225,7 +225,7 @@ impl Symbols {
                         Words::Looking(_) => words.push(self.terminal(language)),
                     }
                 }
-                // One terminal for all that is ignored in a row: what follows a word is the same everywhere.
+                // One terminal for a whole run of ignored words, because the same text can follow each of them.
                 words.push(self.terminal(Words::Plain(Regex::union(plain).plus())));
                 let word = self.builder.alt(&words);
                 (self.builder.repeat(word, 0, None), self.builder.epsilon())

@@ -1,12 +1,12 @@
-//! The strings of a grammar's text, for what looks at them before or after the grammar is compiled.
+//! Finds the string literals in a grammar's text, for checks outside of compilation.
 
 use std::ops::Range;
 
 use crate::pattern_text::unescape;
 use crate::token::{Token, tokens};
 
-/// The places (bytes) of the strings in a grammar's text, of rules and of terminals, and what they stand for. None if the
-/// text is not made of the language's tokens. Linear time.
+/// The strings in the rules and terminals of a grammar's text: the byte range of each, and its value. Empty if the text cannot
+/// be split into tokens. Linear time.
 ///
 /// ```
 /// use maskwright_lark::lark_strings;

@@ -1,6 +1,6 @@
 //! Grammars without a lexer against their definition: a text is in the language iff it splits, in any way, into words of
 //! terminals and of ignored ones that the rules derive. Which words a terminal has at a place of the text is what Lark asks of
-//! Python's `re` there, so that assertions see the text around a word. An ignored terminal has one word there at most: its match.
+//! Python's `re` there, so that assertions see the text around a word. An ignored terminal has at most one word there: its match.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
@@ -157,7 +157,7 @@ fn expression() -> impl Strategy<Value = String> {
     })
 }
 
-/// Patterns that are ignored: whether their words can be cut short, go on, or see what stands around them.
+/// Ignored patterns: some have words that are prefixes of others, some see the text around them.
 const IGNORED: &[&str] = &[
     "\"z\"",
     "/zy*/",
@@ -266,7 +266,7 @@ fn what_is_wrong_with_a_schema_is_said_where_it_stands() {
     }
 }
 
-/// By grammar, texts that are in its language, and texts that are not.
+/// For each grammar, texts that are in its language, and texts that are not.
 #[test]
 fn ignored_words_end_where_their_match_ends() {
     let cases: Vec<Value> =
@@ -301,7 +301,7 @@ fn ignored_texts_that_need_no_context_stay_one_terminal() {
     assert_eq!(with_comments, with_blanks + 1, "a comment at the end of the text is another terminal");
 }
 
-/// With `text`, blanks can be read by a rule or ignored, and what is ignored depends on the text after it.
+/// With `TEXT`, a rule can read blanks that could also be ignored, and what is ignored depends on the text after it.
 #[test]
 fn ignored_text_around_a_schema_ends_where_its_match_ends() {
     for text in ["", "TEXT: /[ t]+/"] {

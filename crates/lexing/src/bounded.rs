@@ -1,13 +1,12 @@
-//! Words of bounded length with conditions on the text around them: what a lookbehind can look for.
+//! Words of bounded length with conditions on the text around them: the words that a lookbehind can look for.
 //!
-//! What stands beside a place is a *neighbour*: a character of one of finitely many cells, or the edge of the text. Beyond
-//! an edge there are only edges. A set of neighbours is a [`Sides`], and a list of such sets, the nearest first, is a
-//! condition on the text on one side of a place. A pattern without unbounded repetition, whatever assertions are inside of
-//! it, is a finite union of sequences of such sets ([`BoundedWords`]): `\bab` is "no word character or the edge, then `a`, then
-//! `b`". So assertions inside of lookbehinds need no automata of their own.
+//! A *neighbour* of a place is a character of one of finitely many cells, or the edge of the text. Beyond an edge there are
+//! only edges. A set of neighbours is a [`Sides`], and a list of such sets, the nearest first, is a condition on the text on
+//! one side of a place. A pattern without unbounded repetition, even with assertions inside, is a finite union of sequences
+//! of such sets ([`BoundedWords`]): `\bab` is "no word character or the edge, then `a`, then `b`". So assertions inside
+//! lookbehinds need no automata of their own.
 //!
-//! [`without_look_ahead`] writes a lookbehind again as a [`Pattern`] in which no lookahead stands inside of a lookbehind, which
-//! the lexer asks for.
+//! [`without_look_ahead`] rewrites a lookbehind as a [`Pattern`] without lookaheads inside lookbehinds, as the lexer requires.
 
 use maskwright_automata::Fuel;
 use regex_syntax::hir::ClassUnicode;
@@ -24,16 +23,16 @@ pub const EDGE: Sides = 1;
 /// The most cells of characters.
 pub const MAX_CELLS: usize = 62;
 
-/// The most sequences that a pattern may be.
+/// The most sequences of one pattern.
 const MAX_SEQUENCES: usize = 512;
 
-/// The most pairs of sequences that are joined at once.
+/// The most pairs of sequences that one operation joins.
 const MAX_PAIRS: usize = 8_192;
 
-/// The most characters that are looked at on one side.
+/// The most characters of one sequence, the text around the word included.
 const MAX_LENGTH: usize = 512;
 
-/// A word, and what must stand around it.
+/// A word, and the conditions on the text around it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct BoundedWord {
     /// The text before, the nearest neighbour first.
@@ -44,7 +43,7 @@ pub struct BoundedWord {
     pub after: Vec<Sides>,
 }
 
-/// A finite union of sequences of sets of neighbours. Operations give `None` if it takes too many of them.
+/// A finite union of sequences of sets of neighbours. Operations return `None` if the result has too many sequences.
 ///
 /// ```
 /// use maskwright_lexing::{BoundedWords, EDGE};
@@ -105,7 +104,7 @@ impl BoundedWords {
         self.made(pairs.filter_map(|(first, second)| first.then(second, all)))
     }
 
-    /// At least `min` and at most `max` copies in a row; `None` too if there is no bound on the length.
+    /// At least `min` and at most `max` copies in a row; also `None` if there is no bound on the length.
     pub fn repeat(&self, min: u32, max: Option<u32>) -> Option<BoundedWords> {
         let is_condition = self.words.iter().all(|word| word.word.is_empty());
         // A condition that holds once holds again at the same place.
@@ -121,8 +120,8 @@ impl BoundedWords {
         Some(words)
     }
 
-    /// The places where the text after (`ahead`) begins with one of these words, or the text before ends with one, or where
-    /// it does not (`negated`): empty words with conditions around them.
+    /// An assertion, as empty words with conditions around them: the text after the place begins with one of these words
+    /// (`ahead`), or the text before it ends with one, or it does not (`negated`).
     pub fn look(&self, ahead: bool, negated: bool) -> Option<BoundedWords> {
         let found = self.words.iter().map(|word| word.looked_for(ahead));
         let found = self.made(found.filter_map(|word| word.tidied(self.all)))?;
@@ -137,7 +136,7 @@ impl BoundedWords {
         Some(none)
     }
 
-    /// The union of `words`, without those that others cover.
+    /// The union of `words`, without words that another one covers.
     fn made(&self, words: impl Iterator<Item = BoundedWord>) -> Option<BoundedWords> {
         let mut kept: Vec<BoundedWord> = Vec::new();
         for word in words {
@@ -159,7 +158,7 @@ impl BoundedWords {
 }
 
 impl BoundedWord {
-    /// The word and `next` in a row, if that can be.
+    /// The word followed by `next`, if they can be adjacent.
     fn then(&self, next: &BoundedWord, all: Sides) -> Option<BoundedWord> {
         let mut left: Vec<Sides> = self.word.iter().rev().chain(&self.before).copied().collect();
         let mut right: Vec<Sides> = next.word.iter().chain(&next.after).copied().collect();
@@ -181,7 +180,7 @@ impl BoundedWord {
         BoundedWord { before: word.into_iter().rev().chain(before).collect(), word: Vec::new(), after }
     }
 
-    /// The conditions one of which holds where this condition doesn't.
+    /// Conditions, at least one of which holds wherever this condition doesn't.
     fn failures(&self, all: Sides) -> Vec<BoundedWord> {
         let at = |index: usize, sides: Sides| {
             let mut list = vec![all; index];
@@ -206,14 +205,14 @@ impl BoundedWord {
         self.word.len() == other.word.len()
             && self.word.iter().zip(&other.word).all(|(ours, theirs)| theirs & !ours == 0)
             && lists.iter().all(|(ours, theirs)| {
-                // Beyond the end of a list anything may stand.
+                // There is no condition beyond the end of a list.
                 ours.len() <= theirs.len()
                     && ours.iter().zip(*theirs).all(|(ours, theirs)| theirs & !ours == 0)
             })
     }
 }
 
-/// Asks for `more` too.
+/// Adds the condition `more`.
 fn overlay(list: &mut Vec<Sides>, more: &[Sides], all: Sides) {
     list.resize(list.len().max(more.len()), all);
     for (sides, more) in list.iter_mut().zip(more) {
@@ -223,7 +222,7 @@ fn overlay(list: &mut Vec<Sides>, more: &[Sides], all: Sides) {
 
 /// Brings a condition on one side into its shortest form; false if nothing meets it.
 fn tidy(list: &mut Vec<Sides>, all: Sides) -> bool {
-    // Where a character must stand, no edge is nearer.
+    // Between a place and a required character there is no edge.
     let n_chars = list.iter().rposition(|sides| sides & EDGE == 0).map_or(0, |last| last + 1);
     list.iter_mut().take(n_chars).for_each(|sides| *sides &= !EDGE);
     if list.contains(&0) {
@@ -239,10 +238,10 @@ fn tidy(list: &mut Vec<Sides>, all: Sides) -> bool {
     true
 }
 
-/// The lookbehind for `inner`, if `inner` looks ahead, without lookahead inside of lookbehinds.
+/// The lookbehind for `inner`, which looks ahead, without lookaheads inside lookbehinds.
 ///
 /// # Errors
-/// What to say of it if it has no bounded width, or takes too many sequences.
+/// A message, if it has no bounded width or takes too many sequences.
 pub(crate) fn without_look_ahead(
     inner: &Pattern,
     negated: bool,
@@ -263,7 +262,7 @@ pub(crate) fn without_look_ahead(
         }
         Pattern::char_class(&ranges_of(&class))
     };
-    // By what must follow, what must stand before.
+    // The conditions on the text before, grouped by the condition on the text after.
     let mut conditions: Vec<(&[Sides], Vec<Pattern>)> = Vec::new();
     for word in words.words() {
         let before = alternatives(&word.before, true, &class);
@@ -281,14 +280,14 @@ pub(crate) fn without_look_ahead(
         if negated { Pattern::alternation([before, after]) } else { Pattern::concat([before, after]) }
     };
     if conditions.is_empty() && !negated {
-        // Nothing is before or after it that would do; it has no width all the same.
+        // The assertion never holds. It stays a lookbehind because it has no width.
         return Ok(Pattern::never().look_behind(false));
     }
     let conditions = conditions.into_iter().map(condition);
     Ok(if negated { Pattern::concat(conditions) } else { Pattern::alternation(conditions) })
 }
 
-/// The texts that meet a condition on one side, one for each number of characters before the edge.
+/// The patterns of a condition on one side, one for each number of characters before the edge.
 fn alternatives(list: &[Sides], is_before: bool, class: &impl Fn(Sides) -> Pattern) -> Vec<Pattern> {
     let mut found = Vec::new();
     for n_chars in (0..=list.len()).rev() {
@@ -311,7 +310,7 @@ fn alternatives(list: &[Sides], is_before: bool, class: &impl Fn(Sides) -> Patte
     found
 }
 
-/// Splits `cells` so that no class of `pattern` tells two characters of one apart; `None` if that makes too many.
+/// Splits `cells` so that no class of `pattern` separates two characters of one cell; `None` if that makes too many cells.
 fn split(pattern: &Pattern, cells: &mut Vec<ClassUnicode>) -> Option<()> {
     match pattern.node() {
         PatternNode::Empty => Some(()),
@@ -338,7 +337,7 @@ fn split_by(class: &ClassUnicode, cells: &mut Vec<ClassUnicode>) -> Option<()> {
     (cells.len() <= MAX_CELLS).then_some(())
 }
 
-/// The words of `pattern`, over `cells` that it doesn't split.
+/// The words of `pattern` over `cells`, none of which it splits.
 fn bounded(pattern: &Pattern, cells: &[ClassUnicode], all: Sides, fuel: &Fuel) -> Option<BoundedWords> {
     let one = |class: &ClassUnicode| {
         let is_inside = |cell: &ClassUnicode| {

@@ -10,10 +10,10 @@
 //! * [`lark_terminals`]: the order of terminals and the keywords as Lark has them; [`lark_contextual_terminals`]: the
 //!   same for a lexer that is told at each place which terminals compete.
 //! * [`Pattern::words`]: the words of one pattern as a language, for whoever has no lexer.
-//! * [`Surroundings`]: the words of patterns with assertions, where no lexer says what stands around them.
-//! * [`BoundedWords`]: what a lookbehind can look for, as sequences of sets of characters.
+//! * [`Surroundings`]: the words of patterns with assertions, for texts that no lexer splits.
+//! * [`BoundedWords`]: the words that a lookbehind can look for, as sequences of sets of characters.
 //! * [`Guards`]: what must not follow a match, in few states.
-//! * [`terminals_within`]: the terminals for texts that some bytes spell.
+//! * [`terminals_within`]: the terminals restricted to texts over a set of bytes.
 //! * [`tokenize()`]: a whole text, by the definition.
 
 mod backtrack;

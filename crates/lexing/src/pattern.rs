@@ -211,7 +211,7 @@ impl Pattern {
             }
     }
 
-    /// The bytes that a match can begin with, and maybe more: assertions are taken to hold. O(pattern).
+    /// The bytes that a match can begin with, and maybe more: assertions are assumed to hold. O(pattern).
     ///
     /// ```
     /// use maskwright_automata::Fuel;

@@ -3,8 +3,8 @@
 //! A lexer knows where each token ends. Lark's Earley parser with `lexer="dynamic_complete"` does not: at a place `i` of a
 //! text, a terminal has the word that Python's `pattern.match(text, i)` finds there, which sees the whole text, and of every
 //! shorter prefix `u` of that word the match of `pattern.match(u)`, which sees `u` alone (Lark 1.3.1, `parsers/xearley.py`).
-//! Of ignored terminals only the match in the text counts ([`Counting`]). So whether a word counts may depend on the text before
-//! it and after it.
+//! For ignored terminals, only the match in the text counts ([`Counting`]). So whether a word counts may depend on the text
+//! before and after it.
 //!
 //! Both dependencies are regular, so finite automata hold them. [`Surroundings`] has three: what the patterns can tell apart of
 //! the text *before* a place; the *conditions* that words put on the text after them; and the *runs* of the patterns over
@@ -53,7 +53,7 @@ const DEAD: u32 = 0;
 /// Which words of a pattern count at a place of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Counting {
-    /// The match there, and of each shorter prefix of that match, the match in the prefix alone: words that rules read.
+    /// The match there and, for each shorter prefix of that match, the match in the prefix alone: words that rules read.
     Prefixes,
     /// The match there only: ignored words.
     Match,
@@ -265,7 +265,7 @@ impl Surroundings {
         Ok(reading)
     }
 
-    /// The word of tokens by name. Text after the tokens does not see them; to the text before them they are no character.
+    /// The word of named tokens. Patterns in the text after it do not see it; those before it see no character there.
     fn read_token(&mut self, word: &[u8], place: &Place) -> Result<Reading, LexError> {
         let Some(after) = self.conditions_after(&place.after, MARK) else {
             return Ok(Reading { states: Vec::new(), ends: Vec::new(), refuses: true });

@@ -1,15 +1,15 @@
-//! Terminals of a lexer for texts that some bytes spell.
+//! Restricts the terminals of a lexer to texts over a set of bytes.
 //!
-//! On such texts a pattern takes the same way, whatever it would do with other bytes. So the terminals that are left make the
-//! same tokens, in the same order of preference: ids, priorities and operators stay, and so does the order that Lark derives
-//! from the widths of the whole patterns.
+//! On such texts a pattern behaves the same, whatever it does with other bytes. So the restricted terminals find the same
+//! tokens, in the same order of preference: ids, priorities and operators stay, and so does the order that Lark derives from
+//! the widths of the whole patterns.
 
 use maskwright_automata::ByteSet;
 
 use crate::{Keyword, LexerTerminal, Pattern, PatternNode};
 
-/// The terminals as they are for texts whose bytes are all in `bytes`: on those texts they match the same, and no other text
-/// matches any of them. What begins with the byte 0xFF is no text and stays.
+/// The terminals restricted to texts whose bytes are all in `bytes`: they match the same on those texts, and match no other
+/// text. A literal that begins with the byte 0xFF is not text, and stays.
 ///
 /// ```
 /// use maskwright_automata::ByteSet;
@@ -48,9 +48,9 @@ impl Within<'_> {
             PatternNode::Literal(word) if word.iter().all(|&byte| self.bytes.contains(byte)) => {
                 pattern.clone()
             }
-            // No text.
+            // Not text.
             PatternNode::Literal(word) if word[0] == 0xFF => pattern.clone(),
-            // As wide as it was, for look-behind.
+            // Keeps its width, for lookbehinds.
             PatternNode::Literal(_) => {
                 let width = u32::try_from(pattern.min_width()).unwrap_or(u32::MAX);
                 Pattern::never().repeat(width, Some(width), true)
@@ -98,7 +98,7 @@ fn chars_within(bytes: &ByteSet) -> Vec<(char, char)> {
 }
 
 impl Pattern {
-    /// Whether a match or an assertion of the pattern may read one of `bytes`: no wrong no.
+    /// Whether a match or an assertion of the pattern may read one of `bytes`. `false` is always right.
     pub fn may_read(&self, bytes: &ByteSet) -> bool {
         match self.node() {
             PatternNode::Empty => false,
@@ -125,8 +125,7 @@ mod tests {
     use super::*;
     use crate::{Flags, find_prefix, parse_python};
 
-    /// On texts of the bytes that are left, a pattern finds what it found before; on others it finds nothing that has
-    /// another byte.
+    /// On texts over the remaining bytes, a pattern finds the same matches; on others, no match contains another byte.
     #[test]
     fn patterns_find_the_same() {
         let bytes: ByteSet = b"abx \xC3\xA4".iter().copied().collect();

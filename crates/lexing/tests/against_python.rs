@@ -241,7 +241,7 @@ fn expressions_mean_what_python_says() {
             }
         };
         if answer == "error" {
-            // Python asks for one length of all alternatives of a lookbehind.
+            // Python requires one length for all alternatives of a lookbehind.
             assert!(case.source.contains("(?<=") || case.source.contains("(?<!"), "{shown}");
             continue;
         }

@@ -15,9 +15,9 @@ use crate::{CompileOptions, Error, GrammarSource, GrammarWarning, Limits, lark};
 
 /// A grammar ready for use over one vocabulary; shared by sessions and threads.
 ///
-/// A [`matcher`](CompiledGrammar::matcher) follows one sequence, a [`template`](CompiledGrammar::template) or
-/// [`canvas`](CompiledGrammar::canvas) fills in a text of which parts are known. What takes a grammar for sessions takes this
-/// as it is ([`Deref`]).
+/// A [`matcher`](CompiledGrammar::matcher) follows one sequence; a [`template`](CompiledGrammar::template) or
+/// [`canvas`](CompiledGrammar::canvas) fills in a text with known parts. Functions that take an [`EngineGrammar`] also take
+/// this type ([`Deref`]).
 ///
 /// Rejected: keeping the parsed grammar for the infiller. Most grammars are never infilled, and a copy of each would
 /// be part of every compilation; reading the source again takes as long as the first time, once.
@@ -56,7 +56,7 @@ impl CompiledGrammar {
         CompiledGrammar { sessions, source, is_lexed, report, infiller: Mutex::default(), limits }
     }
 
-    /// A session at the beginning of a text; [`Matcher::with_max_tokens`] makes one with a limit,
+    /// A session at the beginning of a text. [`Matcher::with_max_tokens`] makes one with a limit, and
     /// [`EngineGrammar::with_stop_tokens`] lets more tokens end the text.
     ///
     /// ```
@@ -91,8 +91,8 @@ impl CompiledGrammar {
         Template::new(&self.infiller(&CompileOptions::default())?, parts)
     }
 
-    /// A canvas: positions of one token each, known or masked (`None`). [`Canvas::new`] takes what stands for padding and
-    /// masked positions as well.
+    /// A canvas: positions of one token each, known or masked (`None`). [`Canvas::new`] also takes a configuration, with the
+    /// tokens for padding and masked positions.
     ///
     /// # Errors
     /// As [`infiller`](CompiledGrammar::infiller) with the default options, and [`Canvas::new`].
@@ -100,7 +100,7 @@ impl CompiledGrammar {
         Canvas::new(&self.infiller(&CompileOptions::default())?, positions, CanvasConfig::default())
     }
 
-    /// What kind of source it was compiled from, as [`GrammarSource::kind`] says.
+    /// The kind of source that it was compiled from; see [`GrammarSource::kind`].
     pub fn kind(&self) -> &str {
         self.source.kind()
     }
@@ -110,8 +110,8 @@ impl CompiledGrammar {
         self.report.as_ref()
     }
 
-    /// What in a grammar in GBNF or Lark's language probably means something else than its author thinks: strings that have
-    /// the name of a special token. Reads the source again, in linear time.
+    /// Warnings about strings of a GBNF or Lark grammar that contain the name of a special token, which they do not match. Reads
+    /// the source again, in linear time.
     pub fn warnings(&self) -> Vec<GrammarWarning> {
         self.source.warnings(self.vocabulary())
     }

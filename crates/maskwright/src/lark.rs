@@ -66,8 +66,8 @@ impl Default for LarkOptions {
 /// The grammars and schemas that a grammar imports, by who imports them (`None`: any) and by path.
 pub(crate) type Imports = BTreeMap<(Option<String>, String), ImportedGrammar>;
 
-/// Reads a grammar in Lark's language, and says what it imports. What it imports is in `imports`, if there are any, else in
-/// files. Strings are also read with the tokens of the names in `special`.
+/// Reads a grammar in Lark's language, and returns its imports too. Reads imports from `imports` if given, otherwise from
+/// files. Strings also match the special tokens in `special` that they name.
 pub(crate) fn parse(
     source: &str,
     file: Option<&Path>,

@@ -53,7 +53,7 @@ pub(crate) fn in_rules(error: Error, text: &str, name: &str, vocabulary: &Vocabu
     SyntaxError::new(text, name, span, error.to_string(), hint.as_deref().or(error.hint())).into()
 }
 
-/// What to write in place of the token `name`, which the vocabulary lacks.
+/// A hint on what to write instead of the token `name`, which the vocabulary lacks.
 fn meant(name: &str, vocabulary: &Vocabulary) -> Option<String> {
     let inside = name.strip_prefix('<').and_then(|inside| inside.strip_suffix('>')).unwrap_or(name);
     let without_signs = vocabulary.names().map(|(_, known)| known).find(|&known| known == inside);

@@ -52,7 +52,7 @@ pub struct GrammarSource {
     /// What the files have that the source refers to, so that none is read; `None` if that is not known yet. Of a schema
     /// that is in `documents`, and this is empty.
     imports: Option<Arc<Imports>>,
-    /// Whether strings are also read with the special tokens whose names are in them.
+    /// Whether strings are also read with the special tokens that they name.
     has_special_tokens: bool,
 }
 
@@ -105,8 +105,8 @@ pub enum Parsed {
 }
 
 impl GrammarSource {
-    /// What kind of source it is: "regex", "gbnf", "choice", "json_schema", "lark", "structural_tag", "built" (by hand), or
-    /// the name of a built-in grammar.
+    /// The kind of source: "regex", "gbnf", "choice", "json_schema", "lark", "structural_tag", "built" (by hand), or the name
+    /// of a built-in grammar.
     pub fn kind(&self) -> &str {
         match &self.notation {
             Notation::Regex { .. } => "regex",
@@ -122,8 +122,8 @@ impl GrammarSource {
 
     /// The texts that the whole of `pattern` matches, in the syntax of Rust's `regex` crate.
     ///
-    /// `\d`, `\w`, `\s`, `\b` and their negations are of ASCII, unless the pattern says `(?u)`; all else is of Unicode, `.` and
-    /// `\p{L}` for example.
+    /// `\d`, `\w`, `\s`, `\b` and their negations are ASCII-only, unless the pattern says `(?u)`. Everything else, such as `.` and
+    /// `\p{L}`, covers all of Unicode.
     ///
     /// ```
     /// use maskwright::{Compiler, GrammarSource, Tokenizer};
@@ -140,7 +140,8 @@ impl GrammarSource {
         Notation::Regex { pattern: pattern.into(), dialect: Dialect::RustAscii }.into()
     }
 
-    /// The texts that the whole of `pattern` matches, as Rust's `regex` crate means it: `\d`, `\w`, `\s` and `\b` are of Unicode.
+    /// The texts that the whole of `pattern` matches, exactly as in Rust's `regex` crate: `\d`, `\w`, `\s` and `\b` cover all of
+    /// Unicode.
     pub fn rust_regex(pattern: impl Into<String>) -> GrammarSource {
         Notation::Regex { pattern: pattern.into(), dialect: Dialect::Rust }.into()
     }
@@ -233,8 +234,8 @@ impl GrammarSource {
     /// arguments by a JSON Schema. Both envelopes are read, and the old form with `structures` and `triggers`.
     ///
     /// `config` is for the JSON Schemas in it. Formats may say otherwise (`style`, `any_order`, `max_whitespace_cnt`), and
-    /// there is no white space around them. Sessions watch `uniqueItems`, and that no key occurs twice, in schemas that cannot be
-    /// mistaken for other text of the tag, such as one after a `begin`. In others, keys that a schema does not name may occur twice.
+    /// there is no white space around them. `uniqueItems` and distinct keys are enforced in schemas that cannot be mistaken for
+    /// other text of the tag, such as one after a `begin`. In others, keys that a schema does not name may occur twice.
     /// What cannot be enforced is an error, or with [`strict`](SchemaConfig::strict) off an entry of the
     /// [report](crate::CompiledGrammar::report).
     ///
@@ -274,14 +275,14 @@ impl GrammarSource {
         self
     }
 
-    /// Whether names of special tokens in strings are read as these tokens, beside their text. By default they are text alone.
+    /// Whether strings match the special tokens that they name, as well as their text. By default they match only the text.
     ///
-    /// Servers write the marks of a model's format as strings (`"begin": "<|channel|>analysis<|message|>"`), and the model writes
-    /// special tokens, which never match as text. With this option a string holds both. It is for the strings of a structural tag
-    /// (`begin`, `end`, triggers, separators, `const_string`), of GBNF, and of Lark's rules; patterns, schemas and free text
-    /// stay text. A token that ends texts is read only as the end: where a string at the end of the text names it, the text is
-    /// complete, and ends with that token alone. Under a lexer of Lark, the string has to be the name and nothing else for that.
-    /// Other sources have no such strings.
+    /// Servers write the marks of a model's format as strings (`"begin": "<|channel|>analysis<|message|>"`), but the model writes
+    /// special tokens, which never match as text. With this option a string matches both. It applies to the strings of a
+    /// structural tag (`begin`, `end`, triggers, separators, `const_string`), of GBNF, and of Lark's rules. Patterns, schemas and
+    /// free text still match only text. A token that ends texts matches only at the end: if a string at the end of the text
+    /// names it, the text is complete there, and only that token may end it. With a lexer of Lark, this requires a string that
+    /// is only the name. Other sources have no such strings.
     ///
     /// ```
     /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
@@ -300,8 +301,8 @@ impl GrammarSource {
         self
     }
 
-    /// The grammar alone, without a vocabulary, so that strings are text alone: to print it, or to [embed](crate::grammar::GrammarBuilder) it in a larger
-    /// one. The work is limited by [`Limits::compile_fuel`] at its default.
+    /// The grammar alone, without a vocabulary, so strings match only text: to print it, or to
+    /// [embed](crate::grammar::GrammarBuilder) it in a larger one. The work is limited by [`Limits::compile_fuel`] at its default.
     ///
     /// # Errors
     /// As [`Compiler::compile`](crate::Compiler::compile), and for a Lark grammar with a lexer, whose rules are not over
@@ -400,8 +401,9 @@ impl GrammarSource {
 
     /// Grammars over bytes of languages near that of this source, in which infilling finds texts faster or finds plainer ones.
     ///
-    /// A JSON Schema is also read without white space, whose texts are what people want, and with any and numbers in any spelling, of which a chart is smaller than with a
-    /// limited amount. The rules of a contextual lexer are also read with any split of the text into terminals, which has all its texts.
+    /// A JSON Schema is also read without white space, because most people want such texts, and with any white space and any
+    /// spelling of numbers, because its chart is smaller than with limits on them. The rules of a contextual lexer are also read
+    /// with any split of the text into terminals, which has all its texts.
     pub(crate) fn near(
         &self,
         vocabulary: &Vocabulary,
@@ -460,7 +462,7 @@ impl GrammarSource {
         error.in_file(file)
     }
 
-    /// What in the source probably means something else than its author thinks, for the tokens of `vocabulary`.
+    /// Warnings about strings that contain the name of a special token of `vocabulary`.
     pub(crate) fn warnings(&self, vocabulary: &Vocabulary) -> Vec<GrammarWarning> {
         match &self.notation {
             // Their strings are read with the tokens.

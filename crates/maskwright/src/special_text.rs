@@ -1,8 +1,8 @@
-//! Strings of a grammar that spell special tokens.
+//! Warnings about strings of a grammar that spell special tokens.
 //!
-//! A string matches text, and the model's special tokens are not text: where a grammar ends in `"<end_of_turn>"`, the model
-//! has to write these characters with other tokens, and the token of that name never matches. Who writes such a string
-//! mostly means the token, so compilers tell of it.
+//! A string matches text, and the model's special tokens are not text: if a grammar ends in `"<end_of_turn>"`, the model has
+//! to write these characters with other tokens, and the token with that name never matches. Authors of such a string usually
+//! mean the token.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use maskwright_grammar::TokenSet;
 use maskwright_vocabulary::Vocabulary;
 
-/// How many bytes of strings are looked at; far more than people write.
+/// How many bytes of strings are checked; far more than people write.
 const MAX_BYTES: usize = 1 << 22;
 
-/// What in a grammar probably means something else than its author thinks.
+/// A warning about a string of a grammar that probably does not mean what its author intended.
 ///
 /// ```
 /// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
@@ -57,7 +57,7 @@ fn shortened(string: &str) -> Cow<'_, str> {
     }
 }
 
-/// Warns of the `strings` of `text`, given with their places in bytes, that have the name of a special token of `vocabulary`.
+/// Warns about the `strings` of `text`, given with their byte ranges, that contain the name of a special token of `vocabulary`.
 pub(crate) fn spelled(
     strings: Vec<(Range<usize>, String)>,
     text: &str,
@@ -83,8 +83,8 @@ pub(crate) fn spelled(
         let written = TokenSet::written(name);
         let spells = if string == name { "is" } else { "has" };
         let message = format!(
-            "the string {} {spells} the name of the special token {name:?}, which a string never matches, only the text of that \
-             name; write {written} without quotes for the token, or compile with special_tokens_in_text for both",
+            "the string {} {spells} the name of the special token {name:?}, but a string matches only the text of that name, never \
+             the token; write {written} without quotes for the token, or compile with special_tokens_in_text for both",
             shortened(&text[span])
         );
         warnings.push(GrammarWarning { message, line, column, path: path.map(Path::to_owned) });

@@ -211,8 +211,8 @@ fn every_built_in_grammar_compiles() {
     }
 }
 
-/// A grammar of usual size in which tokens often cannot be followed by all that the rules allow there. Searches for a
-/// completion went ever deeper until they were given up, so that masks failed.
+/// A grammar of ordinary size in which tokens often cannot be followed by everything that the rules allow. A search for a
+/// completion that handles each stack separately goes ever deeper here until it is given up, so that masks fail.
 #[test]
 fn an_operator_ladder_with_objects_without_separators_has_masks() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/lark");
@@ -230,7 +230,7 @@ fn an_operator_ladder_with_objects_without_separators_has_masks() {
     let n_tokens = tokens.len();
     tokens.push(Vec::new());
     let compiler = Compiler::new(&Tokenizer::from_tokens(tokens, &[n_tokens as u32]).unwrap());
-    // The default lexer. With the basic one, as with Lark's, all of it is free text.
+    // The default lexer. With the basic one, as in Lark, all of the text is free text.
     let source = GrammarSource::lark(&source, LarkOptions::default());
     let grammar = compiler.compile(&source, &CompileOptions::default()).unwrap();
     assert!(Matcher::new(&grammar).accept_bytes(text.as_bytes()).unwrap());

@@ -142,7 +142,7 @@ fn errors_say_what_is_wrong() {
     assert_eq!((error.line(), error.column()), (Some(2), Some(5)), "{error}");
 }
 
-/// Mistral's tokens have no angle brackets in their names, and could be named by id alone.
+/// Names without angle brackets, such as those of Mistral's tokens.
 #[test]
 fn tokens_of_any_name() {
     let names = ["a", "[TOOL_CALLS]", "[7]", "a \"b\"", "pad", "<s>", "[/INST]", "</s>", "[5-3]"];
@@ -201,7 +201,7 @@ fn tokens_of_any_name() {
     }
 }
 
-/// `"<end_of_turn>"` in a public grammar compiled in silence and could never end with that token.
+/// A grammar with the string `"<end_of_turn>"`, as public ones have it, can never end with that token.
 #[test]
 fn strings_that_spell_special_tokens_are_warned_about() {
     let bytes = (0u8..=255).map(|byte| vec![byte]);

@@ -138,7 +138,7 @@ fn ecma_dialect() {
     assert!(n_taken > 700);
 }
 
-/// Look-behind of several characters, with assertions inside and around, in repetitions and beside look-ahead.
+/// Look-behind of several characters, with assertions inside and around it, in repetitions and next to look-ahead.
 const BEHINDS: &[&str] = &[
     "a",
     "b",
@@ -185,7 +185,7 @@ fn look_behind_in_ecma() {
 fn look_behind_in_python() {
     let groups = ["(", "(?:", "(?=", "(?!", "(?<=", "(?<!"];
     let n_taken = compare(Dialect::Python, 600, BEHINDS, &groups, |pattern| {
-        // What is matched whole comes with Rust's anchors, which are Python's but for `$`.
+        // Patterns for whole matches come with Rust's anchors, which mean the same in Python except for `$`.
         let whole = pattern.strip_prefix("^(?:").and_then(|rest| rest.strip_suffix(")$"));
         let source = whole.map_or(format!("(?s:.*?)(?:{pattern})"), |whole| format!(r"(?:{whole})\Z"));
         let ordered = parse_python(&source, Flags::default(), &Fuel::new(FUEL)).ok()?;

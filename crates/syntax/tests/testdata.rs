@@ -44,7 +44,7 @@ fn regexes() {
     }
 }
 
-/// The escapes of xgrammar's EBNF, which servers' clients send.
+/// The escapes of xgrammar's EBNF, which clients of servers send.
 #[test]
 fn escapes_of_control_characters() {
     let escapes = r"\f\v\0\a\e\b\'\?";

@@ -1,14 +1,15 @@
-//! Which schemas of a tag begin where every reading of the text agrees that they do.
+//! Finds the schemas of a tag whose start all readings of a text agree on.
 //!
 //! A session that watches a schema (no key twice, all items different) reads the schema's part of the text itself
-//! ([`Watch`](maskwright_grammar::Watch)). It can where all readings agree on where the schema begins: otherwise it would refuse a text
-//! that some other reading allows. Such a schema is *anchored*. All others are not watched, which is reported or refused.
+//! ([`Watch`](maskwright_grammar::Watch)). That is correct only if all readings agree on where the schema begins: otherwise it
+//! would refuse a text that another reading allows. Such a schema is *anchored*. Other schemas are not watched, which is
+//! reported or refused.
 //!
-//! The analysis is one walk over the formats. It knows of each place whether all readings of the text are there
-//! ([`Known::Here`]), or all are once the string or token is read with which the next part begins ([`Known::Begun`]). Parts are told apart
-//! by these strings and tokens, of which none may begin another ([`Leads`]). Free text is told apart from what ends it and from its
-//! triggers, since it holds none of them. Whatever is not told apart so is unknown, which is safe. Linear in the document, but
-//! for what sorting takes.
+//! The analysis is one walk over the formats. For each place it computes whether all readings of the text are there
+//! ([`Known::Here`]), or will be once the string or token that begins the next part is read ([`Known::Begun`]). Parts are
+//! distinguished by these strings and tokens, none of which may be a prefix of another ([`Leads`]). Free text is distinct from
+//! its end and its triggers, because it contains neither. Everything else is unknown, which is safe. Linear in the document,
+//! apart from sorting.
 
 use std::collections::HashSet;
 
@@ -17,27 +18,27 @@ use maskwright_json_schema::Style;
 
 use crate::format::{Begin, End, Format, How, Kind, Schema, Tag, Token};
 
-/// What is known of the readings of a text at a place of a format.
+/// What is known about the readings of a text at a place of a format.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Known {
     /// Other readings may be elsewhere.
     Nothing,
-    /// All are after the string or token with which the next part begins, once that is read.
+    /// All readings will be there once the string or token that begins the next part is read.
     Begun,
-    /// All are here.
+    /// All readings are here.
     Here,
 }
 
-/// With what a part of a text may begin.
+/// The strings and tokens with which a part of a text may begin.
 #[derive(Clone, Default, Debug)]
 struct Leads<'a> {
     texts: Vec<&'a str>,
     tokens: Vec<Token<'a>>,
-    /// Whether it may begin with something else, which nothing tells apart.
+    /// Whether it may also begin with something else, which cannot be distinguished.
     is_open: bool,
     /// Whether it may be empty.
     can_be_empty: bool,
-    /// Whether free text of the nearest tag has none of these strings, and `any_tokens` of it none of these tokens.
+    /// Whether the free text of the nearest tag contains none of these strings, and its `any_tokens` none of these tokens.
     are_excluded: bool,
 }
 
@@ -62,7 +63,7 @@ impl<'a> Leads<'a> {
         Leads { tokens: vec![token], ..Leads::default() }
     }
 
-    /// Those of either part.
+    /// The leads of either part.
     fn or(mut self, other: &Leads<'a>) -> Leads<'a> {
         self.texts.extend_from_slice(&other.texts);
         self.tokens.extend_from_slice(&other.tokens);
@@ -74,7 +75,7 @@ impl<'a> Leads<'a> {
         }
     }
 
-    /// Those of a part and, if that may be empty, of what comes after it.
+    /// The leads of a part and, if it may be empty, of what comes after it.
     fn then(self, after: &Leads<'a>) -> Leads<'a> {
         match (self.can_be_empty, self.texts.is_empty() && self.tokens.is_empty() && !self.is_open) {
             (false, _) => self,
@@ -86,12 +87,12 @@ impl<'a> Leads<'a> {
         }
     }
 
-    /// Whether nothing at all can come.
+    /// Whether nothing can come.
     fn is_end(&self) -> bool {
         self.texts.is_empty() && self.tokens.is_empty() && !self.is_open
     }
 
-    /// Whether what begins can be told by its lead: none is the beginning of another, or another one again.
+    /// Whether the leads identify the part that begins: all differ, and none is a prefix of another.
     fn are_distinct(&self) -> bool {
         if self.is_open {
             return false;
@@ -101,7 +102,7 @@ impl<'a> Leads<'a> {
         if names > 0 && names < self.tokens.len()
             || names == 0 && !self.tokens.is_empty() && !self.texts.is_empty()
         {
-            // Whether a name is the token of an id is not known here.
+            // Without a vocabulary, a name and an id may be the same token.
             return false;
         }
         let mut ids: Vec<u32> = Vec::new();
@@ -114,13 +115,13 @@ impl<'a> Leads<'a> {
         }
         ids.sort_unstable();
         texts.sort_unstable();
-        // Between a string and one that it begins, only such strings are sorted in.
+        // In sorted order, all strings between a string and one that it is a prefix of have that prefix too.
         texts.windows(2).all(|pair| !pair[1].starts_with(pair[0]))
             && ids.windows(2).all(|pair| pair[0] != pair[1])
     }
 }
 
-/// The JSON pointers of the anchored schemas of a document. Its strings are also read with the tokens of names in `special`.
+/// The JSON pointers of the anchored schemas of a document, whose strings also match the tokens in `special` that they name.
 pub(crate) fn anchored(format: &Format<'_>, special: &SpecialNames) -> HashSet<String> {
     let mut anchors = Anchors { special, found: Vec::new() };
     anchors.visit(format, Known::Here, &Leads::end());
@@ -133,10 +134,10 @@ struct Anchors<'s> {
 }
 
 impl Anchors<'_> {
-    /// Finds the anchored schemas of `format`, where `known` is known before it and `after` comes after it. Returned is what is
-    /// known after it.
+    /// Finds the anchored schemas of `format`, given what is known before it and what may come after it. Returns what is known
+    /// after it.
     fn visit<'a>(&mut self, format: &Format<'a>, known: Known, after: &Leads<'a>) -> Known {
-        // What nothing follows can end anywhere.
+        // If nothing follows, the end need not be known.
         let at_end = if after.is_end() { Known::Begun } else { Known::Nothing };
         match &format.kind {
             _ if known == Known::Nothing => Known::Nothing,
@@ -250,7 +251,7 @@ impl Anchors<'_> {
         }
     }
 
-    /// What comes after triggers, which are told apart; free text or other tokens may come after it if `is_loop`.
+    /// Visits the contents after triggers, which are distinct; if `is_loop`, free text or other tokens may follow them.
     fn after_triggers<'f, 'a: 'f>(
         &mut self,
         contents: impl Iterator<Item = &'f Format<'a>>,
@@ -263,7 +264,7 @@ impl Anchors<'_> {
         self.kept_if(end == Known::Here || !is_loop && end > Known::Nothing, n_found, Known::Begun)
     }
 
-    /// The least that is known after each of some parts.
+    /// Visits all parts. Returns the least that is known after any of them.
     fn each<T>(
         &mut self,
         parts: impl Iterator<Item = T>,
@@ -272,7 +273,7 @@ impl Anchors<'_> {
         parts.map(|part| visit(self, part)).min().unwrap_or(Known::Nothing)
     }
 
-    /// `known` if that holds; if not, nothing found from `n_found` on is anchored.
+    /// `known` if the condition holds; otherwise, drops the schemas found from `n_found` on.
     fn kept_if(&mut self, holds: bool, n_found: usize, known: Known) -> Known {
         if holds {
             return known;
@@ -288,7 +289,7 @@ impl Anchors<'_> {
         if known == Known::Here {
             self.found.push(schema.at.clone());
         }
-        // A number or a word may go on, all other values have an end of their own.
+        // A number or a word may continue; all other values mark their own end.
         let goes_on = |text: &str| {
             text.starts_with(|first: char| first.is_ascii_alphanumeric() || matches!(first, '.' | '+' | '-'))
         };
@@ -337,7 +338,8 @@ impl Anchors<'_> {
         }
     }
 
-    /// Whether a token tells begins apart as their text does: none has it after more text than another one.
+    /// Whether special tokens in begins distinguish them as their text does: no two begins have the same token after texts of
+    /// which one is a suffix of the other.
     fn are_told_by_tokens(&self, begins: &[&str]) -> bool {
         let mut before: Vec<(&str, &str)> = Vec::new();
         for begin in begins {
@@ -356,7 +358,7 @@ impl Anchors<'_> {
     }
 }
 
-/// With what the tags begin.
+/// The leads of the tags.
 fn begins_of<'a>(tags: &[Tag<'a>]) -> Leads<'a> {
     let begins = tags.iter().map(|tag| match &tag.begin {
         Begin::Text("") => Leads::open(false),
@@ -366,7 +368,7 @@ fn begins_of<'a>(tags: &[Tag<'a>]) -> Leads<'a> {
     begins.reduce(|begins, other| begins.or(&other)).unwrap_or_default()
 }
 
-/// With what a format begins.
+/// The leads of a format.
 fn leads_of<'a>(format: &Format<'a>) -> Leads<'a> {
     match &format.kind {
         Kind::Text(text) => Leads::text(text),

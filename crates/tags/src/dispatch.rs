@@ -1,7 +1,7 @@
-//! Free text and what triggers in it begin: `triggered_tags`, `dispatch`, and the same over tokens.
+//! Free text and the tags that triggers in it begin: `triggered_tags`, `dispatch`, and the same over tokens.
 //!
-//! A trigger may be spelled with special tokens. Free text has none, so it ends at the first of them. The text before that token
-//! holds no trigger and no excluded string ([`Spelled`]).
+//! A trigger may be spelled with special tokens. Free text contains none, so it ends at the first of them. The text before that
+//! token contains no trigger and no excluded string ([`Spelled`]).
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Debug;
@@ -18,20 +18,20 @@ use crate::needles::{Plan, Trigger, check_length, plan};
 /// What may come after a trigger; by trigger.
 type Calls = Vec<Item>;
 
-/// Begins of tags in which a token stands before their trigger is over.
+/// Begins of tags with a special token inside their trigger.
 struct Spelled<'a> {
     /// The text before the token, a proper prefix of a trigger.
     text: &'a str,
-    /// Longer texts before the same token, where both are whole triggers with it: the longer trigger counts.
+    /// Longer texts before the same token, if both are complete triggers with it: the longer trigger wins.
     longer: Vec<&'a str>,
     /// The token.
     token: TokenSet,
-    /// What may come after the token.
+    /// The rest after the token.
     rest: Item,
 }
 
 impl Spelled<'_> {
-    /// The free text before the token, where `free` has no trigger in it.
+    /// The free text before the token; `free` is free text without triggers.
     fn after(&self, free: &Regex) -> Regex {
         let any = Regex::bytes(ByteSet::FULL).star();
         let ending = |words: &[&str]| {
@@ -123,8 +123,8 @@ impl Lowering<'_> {
         Ok(self.after_free_text(plan, &triggers, (&calls, &spelled), dispatch.is_loop, after))
     }
 
-    /// The ways to begin in which a special token stands before the trigger is over. A begin is the number of its trigger, its
-    /// text and JSON pointer, and what comes after it.
+    /// The begins with a special token inside their trigger. A begin is the index of its trigger, its text and JSON pointer, and
+    /// what comes after it.
     fn spelled<'a>(
         &mut self,
         triggers: &[Trigger<'_>],

@@ -12,7 +12,7 @@ use crate::lower::Lowering;
 /// Why what a session would have to remember is not enforced.
 const UNWATCHED: &str = "sessions watch a schema only where no other text of the tag can stand in its place";
 
-/// The same of the keys of objects.
+/// The same for the keys of objects.
 const REPEATED_KEYS: &str = "a key that the schema does not name may occur twice: sessions watch a schema only where no other text of the tag can \
      stand in its place";
 

@@ -6,9 +6,9 @@
 //! texts here, with these differences:
 //!
 //! * Nothing is ignored. An unknown field, and what cannot be enforced, is an error, or with `strict: false` an entry of the
-//!   report. Sessions watch `uniqueItems`, and that no key occurs twice, in schemas that all readings of a text have at the same place
-//!   (`anchors`): after the `begin` of a tag, for example. Elsewhere `uniqueItems` is not enforced where rules cannot express it, and
-//!   keys that a schema does not name may occur twice (and count twice for `minProperties`), which the report says.
+//!   report. Sessions enforce `uniqueItems` and distinct keys in schemas that all readings of a text have at the same place
+//!   (`anchors`): after the `begin` of a tag, for example. Elsewhere `uniqueItems` is enforced only if rules can express it, and
+//!   keys that a schema does not name may occur twice (and count twice for `minProperties`); the report says so.
 //! * `max_tokens` of `any_text` counts the tokens that begin in the text, as xgrammar does; but a character that the last
 //!   of them has begun is completed ([`at_most_tokens`](maskwright_grammar::at_most_tokens)).
 //! * A trigger that has another trigger or an excluded string in it is an error: it is ambiguous, or never reached.
@@ -21,8 +21,8 @@
 //!
 //! document → envelope → `Format` (typed, with JSON pointers) → [`Grammar`].
 //!
-//! Strings of a tag and of the grammars in it are text. With the [`SpecialNames`] of a vocabulary they are also read with the tokens
-//! of these names, as xgrammar reads them and servers mean them. Schemas, patterns and free text stay text.
+//! Strings of a tag and of the grammars in it match text. With the [`SpecialNames`] of a vocabulary they also match the tokens
+//! that they name, as in xgrammar and as servers mean them. Schemas, patterns and free text match only text.
 //!
 //! Free text is exact, see `needles`. Tokens are named in the grammar and looked up by the engine
 //! ([`TokenSet`]). Compilation is linear in the document for usual tags; everything else that
@@ -74,8 +74,8 @@ pub struct CompiledTag {
 }
 
 /// Compiles a structural tag. `config` is for the JSON Schemas in it, as far as their formats do not say otherwise, and says
-/// whether something may be left unenforced. Strings are also read with the tokens of the names in `special`; without names they are
-/// text alone. Linear in the document for usual tags; all work is paid for in `fuel`.
+/// whether something may be left unenforced. Strings also match the tokens in `special` that they name. Linear in the document
+/// for usual tags; all work spends `fuel`.
 ///
 /// # Errors
 /// If the tag or a schema, pattern or grammar in it is wrong, something in it is not enforced (and `config` is strict), a
@@ -88,7 +88,7 @@ pub fn compile(
 ) -> Result<CompiledTag, TagError> {
     let mut reader = Reader::new(fuel);
     let format = envelope::read(tag, &mut reader)?;
-    // Where terminals have a limit on tokens, masks do not look at a watch as well.
+    // Masks cannot combine a watch with limits on the tokens of terminals.
     let anchored = if reader.has_token_limits { HashSet::new() } else { anchored(&format, special) };
     let (grammar, report) = lower::lower(&format, config, special, anchored, fuel)?;
     Ok(CompiledTag { grammar, report })

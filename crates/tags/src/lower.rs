@@ -4,8 +4,8 @@
 //! terminal. For the same reason what comes after a format is handed down to it (`after`): the end of a tag becomes part
 //! of the free text's terminal, which then ends in few places instead of everywhere.
 //!
-//! Strings of a tag are read as text and, where they hold names of special tokens, with these tokens ([`Lowering::string`]).
-//! Strings that free text does not have are text alone: special tokens are not read in free text.
+//! Strings of a tag match their text and the special tokens that they name ([`Lowering::string`]). Strings that free text
+//! excludes are only text, because free text contains no special tokens.
 //!
 //! Free text with triggers is a rule: free text and then `after`; or free text, a trigger, what comes after the trigger,
 //! and the rule again. So lists of calls of any length take no stack.
@@ -21,8 +21,8 @@ use crate::TagError;
 use crate::format::{AnyText, Begin, End, Format, How, Kind, Separated, Tag, Token};
 use crate::needles::{check_length, free_text};
 
-/// The grammar of `format`, and what of it is enforced. Strings are also read with the tokens of the names in `special`, and sessions
-/// watch the schemas at the JSON pointers `anchored`.
+/// The grammar of `format`, and the report on what is enforced. Strings also match the tokens in `special` that they name, and
+/// sessions watch the schemas at the JSON pointers `anchored`.
 ///
 /// # Errors
 /// If a schema, pattern or grammar in it is wrong, triggers are ambiguous, something cannot be enforced and `config` is
@@ -54,7 +54,7 @@ pub(crate) struct Lowering<'f> {
     pub(crate) special: &'f SpecialNames,
     /// The JSON pointers of the schemas that sessions watch.
     pub(crate) anchored: HashSet<String>,
-    /// The watch of these.
+    /// The watch of these schemas.
     pub(crate) watch: Option<Distinct>,
     pub(crate) report: Report,
     pub(crate) fuel: &'f Fuel,
@@ -85,7 +85,7 @@ impl<'e> Ends<'e> {
         excludes.iter().copied().chain(texts.iter().copied().filter(|text| !text.is_empty())).collect()
     }
 
-    /// Every token but `excludes` and those that end the tag: a name in `special` may be one of its ends.
+    /// Every token except `excludes` and those that end the tag. An end that is a name in `special` excludes the token too.
     pub(crate) fn all_but<'t>(
         self,
         excludes: impl IntoIterator<Item = Token<'t>>,
@@ -158,7 +158,7 @@ impl Lowering<'_> {
         Ok(self.seq([text, after]))
     }
 
-    /// A string of the tag: its text, and its readings with special tokens.
+    /// A string of the tag: its text and its readings with special tokens.
     pub(crate) fn string(&self, at: &str, text: &str) -> Result<Item, TagError> {
         self.spend(at, text.len() as u64)?;
         let regex = self.special.regex(text);

@@ -1,4 +1,4 @@
-"""The names of the terminals that make indentation, as `compile_lark` takes them."""
+"""The argument `indentation` of `compile_lark`: the names of the terminals of indentation."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-#: By key of a dict, the attribute of Lark's `Indenter` with the same meaning, and what it is in Lark's `PythonIndenter`.
-#: Of several names for the ends of lines, the grammar's is taken.
+#: For each key of the dict, the attribute of Lark's `Indenter` with the same meaning, and its value in `PythonIndenter`.
+#: Of several names for line ends, the one in the grammar is used.
 NAMES: dict[str, tuple[str, Any]] = {
     "newline": ("NL_type", ["_NEWLINE", "_NL"]),
     "indent": ("INDENT_type", "_INDENT"),
@@ -22,7 +22,7 @@ MAX_TAB_LEN = 1000
 
 
 def names(indentation: object) -> tuple[list[str], str, str, list[str], list[str], int]:
-    """The names for the ends of lines, the start and the end of a block, the brackets, and the width of a tab.
+    """The names of line ends, of the start and the end of a block, and of brackets, and the width of a tab.
 
     `indentation`: "python", a dict, or an object with the attributes of Lark's `Indenter`.
     """

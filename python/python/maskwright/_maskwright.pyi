@@ -165,7 +165,7 @@ class SchemaWarning(UserWarning):
     """A JSON Schema has a keyword that is probably misspelt, or an unknown format, which is not checked."""
 
 class GrammarWarning(UserWarning):
-    """A grammar has a string with the name of a special token, which the string never matches."""
+    """A string of a grammar contains the name of a special token, which the string never matches."""
 
 class BatchError(Error):
     """Some rows of a batch of masks failed. `errors` is a dict from row to exception. These rows allow no token; all others are filled."""
@@ -332,15 +332,15 @@ class Compiler:
     * `limits`: a dict with any of these. Work units and sizes are the same on every machine.
 
       * `compile_fuel`: work units of one compilation.
-      * `max_threads`: parses of an ambiguous text that are followed at once; `max_calls`: rules that one byte of it may begin.
+      * `max_threads`: parses of an ambiguous text that are followed at once; `max_calls`: rules that may begin at one byte.
       * `budget_items`: work units of one search for the least number of tokens; beyond it the answer is an upper bound.
       * `max_states`, `max_residue_size` and `liveness_fuel`: the states of one terminal (a pattern, for example), the work units
         of one step in it, and those of one search for a word of it.
       * `infill_work`: work units of one question to a Template or Canvas; `max_positions`: the positions of a Canvas, or the fixed
         pieces and tokens of a Template.
       * `memory_bytes`: of all grammars and shared caches together; `row_cache_bytes` and `automaton_bytes`: of the shared caches;
-        `machine_bytes`: of one grammar's tables. Memory beyond a limit is freed by dropping what can be made again, of the
-        grammars used longest ago first.
+        `machine_bytes`: of one grammar's tables. Beyond a limit, data that can be computed again is dropped, of the least
+        recently used grammars first.
 
     * `threads`: the most threads that a batch of masks uses; by default one per core.
     * `rows`: a file that `save_rows` wrote. The compiler starts with the tables in it instead of building them, and
@@ -397,11 +397,11 @@ class Compiler:
         * `schema`: JSON text, the path of a file as `os.PathLike`, a dict, a bool, or a type, as `schema_from` takes
           it. The texts of a type are those that Pydantic's validator takes, as far as a schema can say that.
         * `property_order`: "schema" (properties come in the order of the schema) or "any".
-        * `whitespace`: "flexible" (what usual writers produce: none, single blanks, or line feeds with indentation, with
-          brackets padded on both sides alike), "compact" (none) or "any" (all that JSON allows).
-        * `max_whitespace`: with `whitespace` "any" or left out, at most so many characters at each place where JSON allows
+        * `whitespace`: "flexible" (as common JSON writers produce it: none, single blanks, or line feeds with indentation,
+          with the same padding on both sides of brackets), "compact" (none) or "any" (all that JSON allows).
+        * `max_whitespace`: with `whitespace` "any" or left out, at most this many characters at each place where JSON allows
           white space, and none around the whole text.
-        * `numbers`: "plain" (as writers of JSON write them: an integer in digits alone, other numbers within the range of a
+        * `numbers`: "plain" (as common JSON writers write them: integers in digits only; other numbers within the range of a
           float, with at most 17 digits if they have a fraction, and exponents as Python or JavaScript writes them) or "any"
           (all that the schema allows: `1.0` is an integer too).
         * `strict`: if true, a keyword that cannot be enforced raises; if false, `report` names it.
@@ -433,12 +433,12 @@ class Compiler:
           xgrammar's own `StructuralTag`. The old forms, with `structures` or `tags` and `triggers`, are read too.
         * `property_order`, `whitespace`, `max_whitespace` and `numbers`: as for `compile_json_schema`, for the schemas in it. A format
           may say otherwise with `any_order` and `max_whitespace_cnt`. Around a schema's text there is no white space.
-        * `strict`: if true, what cannot be enforced raises: some keywords, and `uniqueItems` in a schema that other text of the tag
-          could be mistaken for, if its items have no finite list of values. If false, `report` names it. In such a schema, keys
-          that it does not name may occur twice, which `report` says.
+        * `strict`: if true, what cannot be enforced raises: some keywords, and `uniqueItems` in a schema that can be mistaken for
+          other text of the tag, unless its items have a finite list of values. If false, `report` names it. In such a schema, keys
+          that it does not name may occur twice; `report` says so.
         * `special_tokens_in_text`: if true, `begin`, `end`, triggers, separators, `const_string` and quoted strings of grammars
-          match the special tokens whose names are in them, as well as text. Servers write tags so. A token that ends texts is
-          only read as the end: a string at the end of the text that is its name, or ends with it, is complete with this token.
+          match the special tokens that they name, as well as text. Servers write tags this way. A token that ends texts matches
+          only at the end: if a string at the end of the text is its name, or ends with it, only this token may end the text.
 
         Warns (SchemaWarning) as `compile_json_schema` does.
 
@@ -455,12 +455,13 @@ class Compiler:
     ) -> CompiledGrammar:
         r"""Compiles a regular expression. It has to match the whole text.
 
-        Without a `dialect`, the syntax is that of Rust's `regex` crate, and `\d`, `\w`, `\s`, `\b` and their negations are of
-        ASCII. With `unicode=True`, or after `(?u)` in the pattern, they are of Unicode: `\d` is then any decimal digit, also `٣`.
+        Without a `dialect`, the syntax is that of Rust's `regex` crate, and `\d`, `\w`, `\s`, `\b` and their negations are
+        ASCII-only. With `unicode=True`, or after `(?u)` in the pattern, they match all of Unicode: `\d` is then any decimal digit,
+        also `٣`.
 
-        `dialect`: "rust" (what the `regex` crate means, which is Unicode), "ecma" (JavaScript's, as in JSON Schemas) or "python"
-        (that of `re`). Look-ahead and look-behind are in the last two. In "ecma", `\A`, `\z` and `\Z` are anchors too, though
-        JavaScript has none of them. For a compiled `re.Pattern`, call `compile`.
+        `dialect`: "rust" (exactly the `regex` crate's, with Unicode), "ecma" (JavaScript's, as in JSON Schemas) or "python" (that
+        of `re`). The last two have look-ahead and look-behind. In "ecma", `\A`, `\z` and `\Z` are anchors too, although JavaScript
+        has none of them. For a compiled `re.Pattern`, call `compile`.
 
         Raises GrammarError, with the place, if the pattern is wrong, matches nothing, or is not regular.
         """
@@ -473,11 +474,11 @@ class Compiler:
     ) -> CompiledGrammar:
         """Compiles a grammar in GBNF, llama.cpp's notation: its text, or a file as `os.PathLike`. The start rule is `root`.
 
-        A string that has the name of a special token matches the text of that name alone: warns (GrammarWarning). The token
+        A string that contains the name of a special token matches only the text of that name: warns (GrammarWarning). The token
         is written without quotes, `<think>`, or `<[TOOL_CALLS]>` if its name has no angle brackets.
 
-        `special_tokens_in_text`: if true, quoted strings match the special tokens whose names are in them, as well as text. A
-        token that ends texts is only read as the end, where its name ends the text.
+        `special_tokens_in_text`: if true, quoted strings match the special tokens that they name, as well as text. A token that
+        ends texts matches only at the end, if its name ends the text.
 
         Raises GrammarError, with the place, if the grammar is wrong or no text fits it.
         """
@@ -512,17 +513,17 @@ class Compiler:
         * `lexer`: "contextual" considers only the terminals that the parser can accept at that point, by maximal munch
           and priorities. "basic" considers all terminals, like Lark's basic lexer. "dynamic_complete" uses no lexer:
           the text is split in any way that the rules allow, as with Lark's Earley parser.
-        * `indentation`: "python" makes `_INDENT` and `_DEDENT` of the blanks after `_NEWLINE` (or `_NL`), outside of
-          brackets, as Lark's PythonIndenter does. For other names: a dict with some of the keys "newline", "indent",
-          "dedent", "open", "close" (lists of brackets) and "tab_len", or an instance of Lark's Indenter.
+        * `indentation`: with "python", the blanks after `_NEWLINE` (or `_NL`), outside of brackets, produce `_INDENT` and
+          `_DEDENT`, as with Lark's PythonIndenter. For other names: a dict with any of the keys "newline", "indent",
+          "dedent", "open", "close" (both lists of brackets) and "tab_len", or an instance of Lark's Indenter.
         * `import_paths`: the folders that imported grammars are looked for in, relative imports too; `common` is built
           in.
         * `property_order`, `whitespace`, `max_whitespace` and `numbers`: as for `compile_json_schema`, for the schemas in the grammar.
-          Under "dynamic_complete", `%json {...}` in a rule stands for the texts of that JSON Schema, and `%json "call.json"`
+          With "dynamic_complete", `%json {...}` in a rule stands for the texts of that JSON Schema, and `%json "call.json"`
           for those of the schema in that file, which is looked for in `import_paths`.
-        * `special_tokens_in_text`: if true, strings in rules match the special tokens whose names are in them, as well as text; a
-          terminal that is one string does too. A token that ends texts is only read as the end. With a lexer, its name must be a
-          string of its own for that, and indentation off.
+        * `special_tokens_in_text`: if true, strings in rules, and terminals that are a single string, match the special tokens
+          that they name, as well as text. A token that ends texts matches only at the end. With a lexer, this requires a string
+          that is only its name, and no indentation.
 
         Warns (GrammarWarning) as `compile_gbnf` does.
 
@@ -628,8 +629,8 @@ class Matcher:
     A token of `stop_token_ids` is refused until the text may end, and ends it then, as the tokenizer's own
     end-of-sequence tokens do. Stop tokens that are text cannot be used within the text; the first matcher of a grammar
     with such a set takes longer to make, and so do its first masks. If no other tokens spell the bytes of such a stop token, a
-    token is allowed only if the tokens that are left can complete the text. Raises ValueError if they can write no text of the
-    grammar, LimitError if that was not found out within the limits on work.
+    token is allowed only if the remaining tokens can complete the text. Raises ValueError if they cannot write any text of the
+    grammar, LimitError if the limits on work are reached before that is decided.
 
     A refused token, or a call that raises, leaves the state unchanged. LimitError is raised if a text is too
     ambiguous to continue. Calls from several threads run one after another. Matchers of one grammar can be used in
@@ -673,9 +674,8 @@ class Matcher:
         A mask can be a bound in these cases. Under `max_tokens`: the search could not decide whether some token leaves
         enough room to finish the text, because it reached a limit on work or the grammar uses the contextual lexer.
         With or without `max_tokens`: items or keys must differ, or a stop token is text that no other tokens spell, and the
-        search could not decide whether the text can still be finished. In a
-        Lark grammar with a lexer: the search could not decide whether the lexer leaves a way to finish the text; such a token is
-        refused by `accept_token` too.
+        search could not decide whether the text can still be finished. In a Lark grammar with a lexer: the search could not
+        decide whether the lexer leaves a way to finish the text; `accept_token` refuses such a token too.
         """
     def accept_token(self, id: int) -> bool:
         """Accepts a token if it is allowed, and returns whether it is."""
@@ -773,7 +773,7 @@ class Matcher:
 
         A matcher with `max_tokens` finds whole texts within it; without it, texts are cut off at 256 tokens.
 
-        Logits that are NaN count as minus infinity, plus infinity as the largest finite number.
+        NaN in the logits counts as minus infinity, and plus infinity as the largest finite number.
 
         Raises what `logits_fn` raises, and ValueError for options or logits that are wrong.
         """
@@ -852,12 +852,12 @@ class Template:
     @property
     def status(self) -> Literal["possible", "impossible", "open"]:
         """Whether the holes that are not fixed can be filled: "possible" (a text that fills them is known), "impossible", or "open" if
-        neither was found out within the limit on work.
+        the limit on work was reached first.
         """
     def is_possible(self) -> bool:
         """Whether the holes that are not fixed can be filled.
 
-        Raises LimitError if that was not found out within the limit on work.
+        Raises LimitError if the limit on work is reached first.
         """
     def why_impossible(self) -> str | None:
         """Says in words why the holes that are not fixed cannot be filled; None if they can."""
@@ -922,7 +922,7 @@ class Canvas:
     def is_possible(self) -> bool:
         """Whether the masked positions can be filled.
 
-        Raises LimitError if that was not found out within the limit on work.
+        Raises LimitError if the limit on work is reached first.
         """
     def allows(self, i: int, ids: Sequence[int]) -> list[Literal["yes", "no", "open"]]:
         """For each of the tokens `ids`, whether it can stand at position `i` so that the rest can be filled: "yes", "no", or "open" if

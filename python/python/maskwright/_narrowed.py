@@ -6,15 +6,15 @@
 * a Decimal is finite and keeps its digits, places and bounds: as a number if it has bounds or places, else as a string if
   it has a number of digits. With digits and bounds but no places it is a whole number. It is not zero if all its digits are
   places;
-* a float that may not be infinite is within the range of floats, and none is so close to an exclusive bound that it is rounded
-  to it;
-* an Enum has no members that Pydantic does not find by a JSON value, such as tuples;
+* a float that may not be infinite is within the range of floats, and never so close to an exclusive bound that it is rounded
+  to the bound;
+* an Enum lacks the members that Pydantic does not find by a JSON value, such as tuples;
 * keys of a dict are integers if they are `int`, and match their pattern if they have one;
 * UUIDs have the version of their type, and formats that any string satisfies are left out, so that no warning is about them;
 * a URL with given schemes has one of them and a plain host name.
 
-In some places Pydantic's schema is narrower than its validator. There it is widened to what Pydantic itself writes: times and
-datetimes without a time zone, and durations with a sign or a fraction of a second.
+Where Pydantic's schema is narrower than its validator, it is widened to what Pydantic itself writes: times and datetimes without
+a time zone, and durations with a sign or a fraction of a second.
 
 This module needs Pydantic, so it is imported only for a type that Pydantic knows.
 """
@@ -113,14 +113,14 @@ class Narrowed(GenerateJsonSchema):
         number = self.float_schema({"type": "float", "allow_inf_nan": False, **bounds})
         if places is None and not has_bounds:
             return {"anyOf": [number, _DECIMAL]}
-        # Several keywords may say the same, so each has a schema of its own.
+        # Each part is a schema of its own, because a keyword may occur in several of them.
         parts: list[Any] = []
         if digits is not None:
             places = min(places or 0, digits)
             limit = 10 ** (digits - places)
             parts.append({"exclusiveMinimum": -limit, "exclusiveMaximum": limit})
             if digits == places:
-                # The zero before the point is a digit too many where it is the only one.
+                # Zero has a digit before the point, which is one too many.
                 parts.append({"not": {"const": 0}})
         if places is not None:
             parts.append({"multipleOf": float(f"1e-{places}") if places else 1})
@@ -142,7 +142,7 @@ class Narrowed(GenerateJsonSchema):
 
 
 def _zoned(schema: Any, without: dict[str, Any], with_zone: dict[str, Any]) -> dict[str, Any]:
-    """Those of the texts without and with a time zone that a core schema takes."""
+    """The schema of the texts without or with a time zone, or of both, as the core schema allows."""
     constraint = schema.get("tz_constraint")
     if constraint is None:
         return {"anyOf": [with_zone, without]}

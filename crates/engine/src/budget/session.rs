@@ -33,11 +33,11 @@ pub enum TokenCountStatus {
 pub enum MaskStatus {
     /// It has just those.
     Exact,
-    /// All of its tokens are allowed; others may be too. Three kinds of masks can be bounds. Under a limit on tokens, the search
-    /// could not decide whether some token leaves enough room to finish the text: it reached a limit on work, or the grammar
-    /// has the contextual lexer, for which only upper bounds are known. Where items or keys must differ, the search could
-    /// not decide whether some token leaves a way to finish the text. And under a lexer it could not decide whether tokens can
-    /// stand side by side as the rules still need; such a token is refused by [`Matcher::accept_token`] too.
+    /// All of its tokens are allowed; others may be too. A mask can be a bound for three reasons. Under a limit on tokens, the
+    /// search could not decide whether some token leaves enough room to finish the text: it reached a limit on work, or the
+    /// grammar has the contextual lexer, for which only upper bounds are known. Where items or keys must differ, the search
+    /// could not decide whether some token leaves a way to finish the text. With a lexer, it could not decide whether the
+    /// words that the rules still need can be adjacent; [`Matcher::accept_token`] refuses such a token too.
     Bound,
 }
 
@@ -138,7 +138,8 @@ impl Matcher {
     }
 
     /// A completion of the text of as many tokens as [`tokens_to_finish`](Matcher::tokens_to_finish) says, or of fewer if
-    /// that is an upper bound; an end-of-sequence token last (the least id that may end this text; none if the vocabulary has none).
+    /// that is an upper bound. The last token is the end-of-sequence token with the least id that may end this text, if the
+    /// vocabulary has one.
     ///
     /// # Errors
     /// As [`tokens_to_finish`](Matcher::tokens_to_finish).

@@ -120,10 +120,10 @@ impl Machine {
     pub(crate) fn watched_steps(&mut self, place: &Place, n_left: u32) -> Result<Vec<TokenId>, EngineError> {
         if self.is_safe_within(place, n_left, TokenCountStatus::Exact)? {
             let Some(admitted) = self.admitted(place)? else { return Ok(Vec::new()) };
-            // Along a shortest one: with tokens to spare, another item could begin, which must differ from all before it.
+            // Along a shortest completion: with tokens to spare, another item could begin, which must differ from all others.
             let (least, _) = self.least_by(TokenCountStatus::Exact, Ways::Safe, place.config, n_left)?;
             let (safe, _) = self.bounded_mask(Ways::Safe, admitted, least.min(n_left))?;
-            // Nothing is in it if the search for that mask was given up.
+            // Empty if the search for this mask was given up.
             if let Some(first) = safe.first(self.parser.shared.vocabulary.n_words()) {
                 return Ok(vec![first]);
             }
@@ -136,7 +136,7 @@ impl Machine {
             let mut patience = Patience::new(MAX_TRIED_BY_MASK, MAX_TRIED_BY_MASK);
             match self.way(place, n_left, bounds, &mut patience)? {
                 Some(way) if way.is_empty() => {
-                    // By an upper bound that the exact search has not come to, a safe completion fits.
+                    // A safe completion fits by an upper bound, which the exact search has not reached.
                     let Some(admitted) = self.admitted(place)? else { return Ok(Vec::new()) };
                     let safe = self.upper_profile(Ways::Safe, admitted)?;
                     if let Some(first) = safe.tokens_within(n_left, MAX_CANDIDATES).into_iter().next() {
@@ -151,8 +151,8 @@ impl Machine {
         Ok(mask.first(self.parser.shared.vocabulary.n_words()).into_iter().collect())
     }
 
-    /// A way found before that also fits here, the one that gave the number of tokens among them. A new search for it may be
-    /// given up, since more is known by then and it takes another course.
+    /// A completion that an earlier search found, if it fits here too; the one that gave the number of tokens is among those
+    /// tried. A new search could be given up, because with more known it takes another course.
     fn found_way(
         &mut self,
         place: &Place,

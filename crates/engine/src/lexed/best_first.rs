@@ -1,8 +1,8 @@
-//! A search for a completion token by token, by real readings, the nearest to an end first.
+//! A best-first search for a completion, token by token, with the lexer's actual steps.
 //!
-//! Places are taken by the tokens read so far and twice the fewest that the rules still need ([`distance`](super::distance)). So a
-//! short completion is found after few places however many other ways there are and however deep they nest, and what
-//! was found from a place is found from each place on the way too. A search that comes to no end reaches its limit.
+//! Places are ranked by the tokens read so far plus twice the fewest that the rules still need ([`distance`](super::distance)):
+//! weighted A*. So a short completion is found after few places, however many other ways there are and however deep they
+//! nest. A completion found from one place also serves every place along it. A search without end stops at its limit.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,23 +20,23 @@ use crate::parser::Parser;
 
 /// The most places that one search for a completion visits.
 const MAX_PLACES: usize = 5_000;
-/// The most threads of the parser, and frames on top of their stacks, that one search goes through. Where a rule can
-/// always go on, they grow with the distance.
+/// The most threads of the parser, and frames on top of their stacks, that one search visits. With a rule that can always
+/// continue, they grow with the distance.
 const MAX_THREADS: usize = 200_000;
-/// After searches that were given up, the next may go through at least so many.
+/// The limit on threads never falls below this, even after searches that were given up.
 const MIN_THREADS: usize = 5_000;
-/// How many more the next may go through after one that was not.
+/// How much the limit on threads grows after a search that was not given up.
 const REGAINED: usize = 1_000;
-/// What a terminal that the rules still need counts, one that was read counting 1.
+/// The weight of a terminal that the rules still need. One that was read counts 1.
 const WEIGHT: u32 = 2;
 
-/// That no search has decided whether any text is in the language.
+/// The error if no search has decided whether the language has a text.
 pub(super) fn limit() -> EngineError {
     let what = "places to look for a text in, where tokens cannot stand side by side";
     EngineError::lexed_limit(what, MAX_PLACES)
 }
 
-/// How many threads the next search may go through: fewer after searches that were given up, more after others.
+/// How many threads the next search may visit: fewer after searches that were given up, more after others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience(usize);
 
@@ -65,7 +65,7 @@ pub(super) enum Goal {
     End,
 }
 
-/// A place of a search, and how it was come to: from which, by which end of a token.
+/// A place of a search, and how it was reached: from which place, by which end of a token.
 #[derive(Clone, Copy)]
 pub(super) struct Visit {
     pub(super) thread: LexedThread,
@@ -75,7 +75,7 @@ pub(super) struct Visit {
 
 /// What a search has found.
 pub(super) enum Found {
-    /// The places on the way to a completion, the first one first.
+    /// The places on the way to a completion, from the root on.
     Path(Vec<Visit>),
     /// There is none.
     Nothing,
@@ -84,7 +84,7 @@ pub(super) enum Found {
 }
 
 impl Lexed {
-    /// Looks for a completion from one of `roots`, ends of tokens that are good left out where that is no loss.
+    /// Looks for a completion from one of `roots`. Skips good ends of tokens if that loses no completion.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.
@@ -119,7 +119,7 @@ impl Lexed {
                 visits.push(Visit { thread, from: None, n_tokens: 0 });
             }
         }
-        // Behind good ends too, if the rules cannot be finished there without doubtful terminals.
+        // Good ends are followed too if the rules cannot be finished after them without doubtful terminals.
         let takes_good = goal == Goal::End || !self.is_main_complete();
         while let Some(Reverse((_, at))) = heap.pop() {
             let Visit { thread, n_tokens, .. } = visits[at];
@@ -183,7 +183,7 @@ impl Lexed {
     }
 }
 
-/// The places from a root to one.
+/// The places from a root to the one at `at`.
 fn path(visits: &[Visit], mut at: usize) -> Vec<Visit> {
     let mut path = vec![visits[at]];
     while let Some((before, ..)) = visits[at].from {

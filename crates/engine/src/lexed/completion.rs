@@ -17,7 +17,7 @@ use crate::parser::Parser;
 use crate::stack::NodeId;
 
 impl Lexed {
-    /// Whether some completion of the text goes on from `thread`; `None` if a search for one was given up.
+    /// Whether some completion of the text continues from `thread`; `None` if a search for one was given up.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.
@@ -150,7 +150,7 @@ impl Lexed {
         Ok(places)
     }
 
-    /// The answer of a search, which is kept.
+    /// The answer of a search, memoized.
     fn search(&mut self, parser: &mut Parser, thread: LexedThread) -> Result<Option<bool>, EngineError> {
         if let Some(&known) = self.searched.get(&thread) {
             return Ok(known);
@@ -161,7 +161,7 @@ impl Lexed {
         Ok(found)
     }
 
-    /// Asks the cheaper searches first; only the last one makes configurations, which stay.
+    /// Runs the cheaper searches first. Only the last one makes configurations, which are not freed.
     fn look_for_completion(
         &mut self,
         parser: &mut Parser,
@@ -205,7 +205,7 @@ impl Lexed {
         answer
     }
 
-    /// Whether the main scope has all that can come.
+    /// Whether the main scope has every terminal that can come next.
     pub(super) fn is_main_complete(&self) -> bool {
         self.scopes[self.main].is_complete
     }
@@ -215,13 +215,13 @@ impl Lexed {
         self.scopes[self.main].is_productive(parser, state)
     }
 
-    /// The same of a state and what some stack of a node returns to.
+    /// The same for a state followed by what some stack of `node` returns to.
     pub(super) fn finishes(&mut self, parser: &mut Parser, state: ExprId, node: NodeId) -> bool {
         let scope = &mut self.scopes[self.main];
         scope.is_productive(parser, state) && scope.can_finish(parser, node)
     }
 
-    /// The fewest terminals that the rest of a text can have by the rules; [`u32::MAX`] if it has none.
+    /// The fewest terminals with which the rules can finish the text; [`u32::MAX`] if they cannot.
     pub(crate) fn fewest_terminals(&mut self, parser: &mut Parser, config: ConfigId) -> u32 {
         let mut least = u32::MAX;
         for index in 0..self.configs.threads(config).len() {
@@ -231,8 +231,8 @@ impl Lexed {
         least
     }
 
-    /// Some text that completes one of `config`, found by real readings: its bytes, those preferred where others are alike.
-    /// `None` if none is found.
+    /// Some text that completes one of `config`, found with the lexer's actual steps. Of the bytes in one class, it has one
+    /// that `prefers` accepts, if there is one. `None` if no text is found.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.

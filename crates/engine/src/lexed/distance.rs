@@ -1,7 +1,7 @@
-//! The fewest terminals that the rest of a text can have, whatever its lexer says: a lower bound that leads a search for a
-//! completion (A*, Hart, Nilsson and Raphael 1968).
+//! The fewest terminals that the rest of a text can have by the rules alone, without the lexer: a lower bound that guides a
+//! search for a completion (A*, Hart, Nilsson and Raphael 1968).
 //!
-//! A fixpoint over the expressions of the rules, made once per grammar; and by stack node, when asked for.
+//! A fixpoint over the expressions of the rules, made once per grammar. Distances of stack nodes are computed on demand.
 
 use maskwright_grammar::{Expr, ExprId, Network, Seen};
 use rustc_hash::FxHashMap;
@@ -12,31 +12,31 @@ use crate::configuration::ConfigId;
 use crate::parser::Parser;
 use crate::stack::{Frame, NodeId};
 
-/// Of what has no sentence.
+/// The distance of an expression without a sentence.
 pub(super) const NEVER: u32 = u32::MAX;
 
-/// The fewest terminals of expressions and of what stacks return to.
+/// The fewest terminals of expressions and of stacks.
 #[derive(Default)]
 pub(super) struct Distances {
-    /// Whether those of the rules are known.
+    /// Whether the distances of the rules are known.
     is_made: bool,
-    /// The terminals that are no text, and cost nothing.
+    /// The terminals without text of their own, which cost nothing.
     free: Bits,
     /// The terminals that the parser never gets.
     ignored: Bits,
     rules: Vec<u32>,
-    /// By expression; one more than the number, 0 where it is unknown.
+    /// By expression: the distance plus one, or 0 if it is not known yet.
     states: Vec<u32>,
     nodes: FxHashMap<NodeId, u32>,
 }
 
 impl Distances {
-    /// Nothing is known yet. Terminals of `free` cost nothing, those of `ignored` cannot be had.
+    /// Nothing is known yet. Terminals in `free` cost nothing; the parser never gets those in `ignored`.
     pub(super) fn new(free: Bits, ignored: Bits) -> Distances {
         Distances { free, ignored, ..Distances::default() }
     }
 
-    /// The fewest terminals of a text's rest in a configuration; [`NEVER`] if it has none.
+    /// The fewest terminals that finish a text from `config`; [`NEVER`] if nothing does.
     pub(super) fn of_config(&mut self, parser: &mut Parser, config: ConfigId) -> u32 {
         if parser.configs.is_accepting(config) {
             return 0;
@@ -128,7 +128,7 @@ impl Distances {
                 };
             }
         }
-        // What no rule has is found when it is asked for.
+        // Expressions outside of the rules are computed on demand.
         let mut is_known = vec![false; self.states.len()];
         order.iter().flat_map(|(_, part)| part).for_each(|id| is_known[id.index()] = true);
         for (state, is_known) in self.states.iter_mut().zip(is_known) {
@@ -136,7 +136,7 @@ impl Distances {
         }
     }
 
-    /// The fewest of an expression by those of its parts.
+    /// The distance of an expression, from those of its parts.
     fn least(&self, network: &Network, id: ExprId) -> u32 {
         let known = |id: ExprId| match self.states[id.index()] {
             0 | u32::MAX => NEVER,
@@ -153,12 +153,12 @@ impl Distances {
             Expr::Alt(parts) => parts.iter().map(|&part| known(part)).min().unwrap_or(NEVER),
             Expr::Repeat { min: 0, .. } => 0,
             Expr::Repeat { inner, min, .. } => known(*inner).saturating_mul(*min),
-            // No lexed grammar has one.
+            // Lexed grammars have no shuffles.
             Expr::Shuffle(_) => 0,
         }
     }
 
-    /// Drops what is known of stacks.
+    /// Forgets the distances of stacks.
     pub(super) fn clear_nodes(&mut self) {
         self.nodes = FxHashMap::default();
     }

@@ -13,8 +13,7 @@
 //! Under the contextual discipline a class that only free readings allow is left open likewise
 //! ([`contexts`](super::contexts)): its tokens are read byte by byte.
 //!
-//! Where no completion after a token is known and a search for one was given up, the token is left out, and the mask says that it
-//! is a bound.
+//! If the search for a completion after a token was given up, the token is left out, and the mask says that it is a bound.
 //!
 //! The naive twin (`Options::use_rows` off) walks the whole token trie with the whole configuration.
 
@@ -47,7 +46,7 @@ const MAX_READINGS_BYTES: usize = 32 << 20;
 #[derive(Clone)]
 pub(crate) struct LexedMask {
     pub(crate) form: Arc<MaskForm>,
-    /// Whether no other token is.
+    /// Whether no other token is allowed.
     pub(crate) is_exact: bool,
 }
 
@@ -138,7 +137,7 @@ impl Lexed {
         Ok((mask.finish(), is_exact))
     }
 
-    /// Adds the tokens that some reading of `config` goes on with, byte by byte; whether those are all.
+    /// Adds the tokens that some reading of `config` continues with, byte by byte. Returns whether those are all.
     fn walk(
         &mut self,
         parser: &mut Parser,
@@ -169,7 +168,7 @@ impl Lexed {
         Ok(is_exact)
     }
 
-    /// Adds the tokens that `thread`, which is one of `config`, goes on with; whether those are all.
+    /// Adds the tokens that `thread`, one of `config`, continues with. Returns whether those are all.
     fn add_thread(
         &mut self,
         parser: &mut Parser,
@@ -311,7 +310,7 @@ impl Lexed {
         self.judge(parser, depends, 0..depends.nodes.len(), thread, false, found)
     }
 
-    /// Adds those of `tokens` that `config` goes on with; whether those are all. That takes searches.
+    /// Adds the `tokens` that `config` continues with. Returns whether those are all. This takes searches.
     fn add_one_by_one(
         &mut self,
         parser: &mut Parser,

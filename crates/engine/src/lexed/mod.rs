@@ -27,7 +27,7 @@
 //! **Invariant (correct prefix).** Every configuration that a session is in has a thread with a completion, and no
 //! thread that is known to have none: [`viability`] decides it when the thread is made, from what the lexer can still
 //! read and what the parser can; where that takes a search, it is made at the end of what is read at once ([`stepping`]).
-//! A search may be given up; then the text is refused as well, and masks say so.
+//! A search may be given up; then the text is refused too, and masks say so.
 //!
 //! Rejected: one set of threads for lexer and parser readings together (their product is followed byte by
 //! byte, and nothing is shared between stacks); tables of terminal pairs that fit together (wrong where munch
@@ -90,7 +90,7 @@ pub(crate) use stepping::Settled;
 pub(crate) use tokens::{Point, Read};
 use viability::{Adjacency, Viability, needed};
 
-/// The most answers of searches that are kept when others are dropped.
+/// With more answers of searches than this, all are dropped when caches are cleared; with fewer, the proven ones are kept.
 const MAX_PROVEN: usize = 1 << 20;
 
 /// What a lexed grammar has beside its rules; not changed by reading.
@@ -160,19 +160,19 @@ impl LexedTables {
         LexedTables::new(terminals, names, ignored, layout, self.is_contextual, fuel)
     }
 
-    /// Whether some token of the lexer may have one of `bytes`: no wrong no.
+    /// Whether some token of the lexer may contain one of `bytes`. `false` is always right.
     pub(crate) fn may_read(&self, bytes: &ByteSet) -> bool {
         self.terminals.iter().any(|terminal| terminal.pattern.may_read(bytes))
     }
 
-    /// What the grammar passes must know of the terminals: which the lexer finds at all.
+    /// What the grammar passes must know of the terminals: which of them the lexer can find.
     ///
     /// # Errors
     /// If a limit of the lexer is reached.
     pub(crate) fn facts(&self) -> Result<impl Fn(TerminalId) -> TerminalFacts + use<>, EngineError> {
         // A terminal that the lexer never finds, or that matches nothing by itself, has no token.
         let found = self.lexer.possible(if self.is_contextual { Choice::Each } else { Choice::Best })?;
-        // Indentation is made of line ends.
+        // Indentation comes with line ends.
         let made = self.layout.as_ref().filter(|layout| found.contains(layout.newline.index() as u32));
         let made = made.map(|layout| [layout.indent, layout.dedent]);
         Ok(move |terminal: TerminalId| TerminalFacts {
@@ -224,10 +224,10 @@ pub(crate) struct Lexed {
     newlines: FxHashMap<(ConfigId, LayoutId), (Places, bool)>,
     /// Whether the text may end at a configuration of the parser with so many blocks, and whether that met a hole.
     closings: FxHashMap<(ConfigId, u32), (bool, bool)>,
-    /// What searches have found; `None` of those that were given up.
+    /// The answers of searches; `None` for those that were given up.
     searched: FxHashMap<LexedThread, Option<bool>>,
     next_tokens: NextTokens,
-    /// By strict readings, and by free ones.
+    /// With strict readings, and with free ones.
     pushdowns: [Pushdown; 2],
     distances: Distances,
     patience: Patience,
@@ -318,7 +318,7 @@ impl Lexed {
         self.start
     }
 
-    /// The bytes that can come next, and those of which that could not be decided.
+    /// The bytes that can come next, and those for which this could not be decided.
     pub(crate) fn next_bytes(
         &mut self,
         parser: &mut Parser,
@@ -342,7 +342,7 @@ impl Lexed {
         Ok(bytes)
     }
 
-    /// How many of `bytes` can come next, as far as that is known, and the configuration after them.
+    /// How many of `bytes` are known to be able to come next, and the configuration after them.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.
@@ -362,7 +362,7 @@ impl Lexed {
                     known = (index + 1, settled);
                 }
                 Settled::Dead => break,
-                // What follows may prove it.
+                // The bytes after it may prove that it can come.
                 Settled::Undecided => {}
             }
         }
@@ -565,7 +565,7 @@ impl Lexed {
         self.scopes.iter_mut().for_each(Scope::clear_memo);
         self.newlines = FxHashMap::default();
         self.closings = FxHashMap::default();
-        // What a mask has allowed stays proven.
+        // Proven answers stay: a mask may have allowed tokens because of them.
         let keeps_proven = self.searched.len() <= MAX_PROVEN;
         self.searched.retain(|_, found| keeps_proven && *found == Some(true));
         self.next_tokens = NextTokens::default();
@@ -624,7 +624,7 @@ impl Lexed {
     }
 }
 
-/// Distances in the rules of a grammar.
+/// The distances in the rules of a grammar, with none computed yet.
 fn distances(tables: &LexedTables) -> Distances {
     let n_words = Adjacency::n_words(tables.n_terminals);
     let [mut free, mut ignored]: [Bits; 2] = [(); 2].map(|()| vec![0; n_words].into());

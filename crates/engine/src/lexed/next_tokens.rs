@@ -1,6 +1,6 @@
-//! The next token after a hypothesis: by which terminals it can end, and what the lexer is in then.
+//! The next token after a hypothesis: the terminals it can be, and the lexer's hypothesis after each.
 //!
-//! Ignored tokens before it are passed over. All of this depends on the lexer alone, so searches of the stack
+//! Ignored tokens before it are skipped. All of this depends on the lexer alone, so the searches for completions
 //! ([`completion`](super::completion)) share it.
 
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ use crate::EngineError;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct TokenEnd {
     pub(super) terminal: TerminalId,
-    /// The hypothesis at the end, which reads what follows strictly or freely.
+    /// The hypothesis at the end, which reads the following text strictly or freely.
     pub(super) next: HypothesisId,
     /// Whether the end is good in the main scope ([`viability`](super::viability)).
     pub(super) is_good: bool,
@@ -40,7 +40,7 @@ impl NextTokens {
 }
 
 impl Lexed {
-    /// All ends of the next token that the parser gets, inside of brackets (`is_nested`) or outside; sorted.
+    /// All ends of the next token that the parser gets, inside brackets (`is_nested`) or outside; sorted.
     pub(super) fn next_tokens(
         &mut self,
         root: HypothesisId,
@@ -49,7 +49,7 @@ impl Lexed {
         if let Some(known) = self.next_tokens.known.get(&(root, is_nested)) {
             return Ok(known.clone());
         }
-        // Whether ends are good is known once this is.
+        // `is_good` below needs this.
         self.scopes[self.main].viability.reads(&mut self.hypotheses, root, usize::from(is_nested))?;
         let mut seen = FxHashSet::from_iter([root]);
         // Hypotheses share most of their steps; equal steps have one range.
@@ -88,15 +88,15 @@ impl Lexed {
         Ok(ends)
     }
 
-    /// Whether the text may end after a hypothesis, ignored tokens passed over.
+    /// Whether the text may end after a hypothesis, perhaps with ignored tokens in between.
     pub(super) fn may_end(&mut self, id: HypothesisId, is_nested: bool) -> Result<bool, EngineError> {
         let viability = &mut self.scopes[self.main].viability;
         let end = viability.adjacency.end();
         Ok(contains(viability.reads(&mut self.hypotheses, id, usize::from(is_nested))?, end))
     }
 
-    /// A shortest text from `root` to the end `target` of the next token, or to an end of the text (`None`); of the bytes that
-    /// are alike, those that `prefers`. `None` if there is no such text.
+    /// A shortest text from `root` to the end `target` of the next token or, if `target` is `None`, to an end of the text. Of
+    /// the bytes in one class, it has one that `prefers` accepts, if there is one. `None` if there is no such text.
     pub(super) fn text_to(
         &mut self,
         root: HypothesisId,
@@ -143,7 +143,7 @@ impl Lexed {
         Ok(Some(text))
     }
 
-    /// By class, a byte of it: one that is preferred, if there is one.
+    /// A byte of each class: one that `prefers` accepts, if there is one.
     fn preferred_bytes(&self, prefers: &dyn Fn(u8) -> bool) -> Vec<u8> {
         let mut bytes = self.tables.lexer.class_representatives().to_vec();
         for byte in (0..=255u8).rev().filter(|&byte| prefers(byte)) {

@@ -1,20 +1,21 @@
-//! Whether some completion goes on from a thread, decided for all stacks at once.
+//! Decides whether some completion continues from a thread, for all stacks at once.
 //!
-//! Lexer and rules together are a pushdown system: the control state is a hypothesis at the end of a token, the stack that of the
-//! parser. What a rule does to the control state does not depend on the stack below it, so it is found once, as a
-//! *summary*: from a state of the rules and a hypothesis, the hypotheses in which the rest of the rule can end. There are finitely
-//! many, so the search ends however deep rules nest (Bouajjani, Esparza and Maler 1997; Reps, Horwitz and Sagiv 1995).
+//! Lexer and rules together are a pushdown system: the control state is a hypothesis at the end of a token, and the stack is the
+//! parser's. The effect of a rule on the control state does not depend on the stack below it, so it is computed once, as a
+//! *summary*: from a state of the rules and a hypothesis, the hypotheses in which the rest of the rule can end. There are
+//! finitely many summaries, so the search ends however deep rules nest (Bouajjani, Esparza and Maler 1997; Reps, Horwitz and
+//! Sagiv 1995).
 //!
-//! Behind a good end of a token ([`viability`](super::viability)) whatever the rules still need can be spelled. That is a control
-//! state of its own ([`Spot::Good`]), which a rule without doubtful terminals keeps.
+//! After a good end of a token ([`viability`](super::viability)), everything that the rules still need can be spelled. That is
+//! a control state of its own ([`Spot::Good`]), which a rule without doubtful terminals preserves.
 //!
-//! **Exactness.** Where all terminals always compete, hypotheses do not depend on the rules, and the answer is exact. Under the
-//! contextual discipline it is asked twice: strict readings prove a completion, and free ones refute all
-//! ([`contexts`](super::contexts)); what is between the two is open. Widths of lines are no control state, so grammars with
-//! indentation are not asked.
+//! **Exactness.** If all terminals always compete, hypotheses do not depend on the rules, and the answer is exact. With the
+//! contextual lexer there are two questions: strict readings can prove that there is a completion, and free ones that there is
+//! none ([`contexts`](super::contexts)); otherwise the answer is open. Control states do not include the width of a line, so
+//! this module is not used for grammars with indentation.
 //!
-//! Takes time in the states of the rules times the square of the hypotheses that bad ends lead to, once for a grammar; summaries
-//! are kept.
+//! Takes time proportional to the states of the rules times the square of the hypotheses that bad ends lead to, once per
+//! grammar; summaries are kept.
 
 use maskwright_grammar::{ExprId, ExprPool, Symbol};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -25,29 +26,29 @@ use crate::EngineError;
 use crate::parser::Parser;
 use crate::stack::{Frame, NodeId};
 
-/// The most items that one question may add; fewer after questions that were given up.
+/// The most items that one question may add. The limit shrinks after questions that were given up.
 const MAX_ITEMS: usize = 200_000;
-/// At least so many may be added.
+/// The limit on added items never falls below this.
 const MIN_ITEMS: usize = 5_000;
-/// Above so many items that are kept all are dropped before the next question.
+/// With more items than this, all are dropped before the next question.
 const MAX_KEPT: usize = 2_000_000;
 
-/// Where a reading stands between two tokens.
+/// The control state between two tokens.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Spot {
-    /// Behind a good end.
+    /// After a good end.
     Good,
     At(HypothesisId),
 }
 
-/// What the rest of a rule does from a hypothesis on.
+/// The control states in which the rest of a rule can end, from one hypothesis.
 #[derive(Default)]
 struct Summary {
     /// Where it can end; distinct.
     exits: Vec<Spot>,
-    /// The summaries that go on behind it, each with the state there.
+    /// The summaries that continue after it, each with its state there.
     callers: Vec<(u32, ExprId)>,
-    /// Whether it can end behind a good end.
+    /// Whether it can end after a good end.
     is_good: bool,
 }
 
@@ -69,7 +70,7 @@ impl Pushdown {
         Pushdown { is_free, max_items: MAX_ITEMS, ..Pushdown::default() }
     }
 
-    /// Whether some reading goes on from `thread` to the end of a text, by readings of this kind; `None` if that takes too long.
+    /// Whether some reading of this kind leads from `thread` to the end of a text; `None` if that takes too long to decide.
     ///
     /// # Errors
     /// If a limit of the lexer is reached.
@@ -174,7 +175,8 @@ impl Pushdown {
         }
     }
 
-    /// Finds all exits of a summary, or, if that `is_enough`, that it can end behind a good end; `false` if that takes too long.
+    /// Finds all exits of a summary. If a good end `is_enough`, stops as soon as it can end after one. Returns `false` if this
+    /// takes too long.
     fn solve(
         &mut self,
         lexed: &mut Lexed,
@@ -189,7 +191,7 @@ impl Pushdown {
             if self.seen.len() > last_item {
                 return Ok(false);
             }
-            // Where the scope is complete, what a good end does not lead to nothing else does.
+            // If the scope is complete, no other exit leads further than a good one.
             if is_complete && self.summaries[id as usize].is_good {
                 self.work.pop();
             } else {
@@ -199,7 +201,7 @@ impl Pushdown {
         Ok(true)
     }
 
-    /// Goes on from an item, the last of those that are due, by all moves of the rules.
+    /// Processes the last item of the worklist: follows all moves of the rules from it.
     fn take(
         &mut self,
         lexed: &mut Lexed,

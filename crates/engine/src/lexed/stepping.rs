@@ -6,9 +6,9 @@
 //! the ends of tokens too, so that what it allows is accepted, however hard it is to say what may follow a part of it.
 //!
 //! Where a search is given up, its thread is kept if another one has a completion: the text has one then, and masks judge
-//! the ends of tokens anew. If no thread is known to have one, the text is *undecided*: it is refused, and a mask without
-//! it says that it is a bound. Reading on is no way in: of a longer text that is read at once only its end is asked, so a
-//! whole text of the language is always accepted.
+//! the ends of tokens anew. If no thread is known to have one, the text is *undecided*: it is refused, and a mask that leaves
+//! it out says that it is a bound. If a longer text is read in one call, only its end is judged, so a whole text of the
+//! language is always accepted.
 //!
 //! Rejected: a search for each thread at each byte. A mask then allowed tokens (`"ab"`, which has a short completion) that
 //! could not be accepted for a byte within (`"a"`, a reading of which has none as far as one looks).
@@ -22,10 +22,10 @@ use crate::parser::Parser;
 /// Of bytes read at once, searches are made after so many, so that dead threads do not pile up.
 const MAX_LOOSE: usize = 64;
 
-/// What is left of a configuration whose threads were looked at.
+/// A configuration after its threads were judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Settled {
-    /// The threads that have a completion, one at least, and those of which that is not known.
+    /// The threads that have a completion, at least one, and those for which this is not known.
     Viable(ConfigId),
     /// No thread has a completion.
     Dead,
@@ -44,7 +44,7 @@ impl Settled {
 }
 
 impl Lexed {
-    /// The configuration after one more byte; `None` if no word of the language is known to go on so.
+    /// The configuration after one more byte; `None` if no word of the language is known to continue with it.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.
@@ -60,7 +60,7 @@ impl Lexed {
         }
     }
 
-    /// The configuration after `bytes`; `None` if no word of the language is known to go on so.
+    /// The configuration after `bytes`; `None` if no word of the language is known to continue with them.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.
@@ -73,7 +73,7 @@ impl Lexed {
         Ok(self.settle_all(parser, config, bytes)?.viable())
     }
 
-    /// What is left after `bytes`.
+    /// The judged configuration after `bytes`.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.
@@ -92,7 +92,7 @@ impl Lexed {
                 match self.settle(parser, config)? {
                     Settled::Viable(settled) => config = settled,
                     Settled::Dead => return Ok(Settled::Dead),
-                    // There may be one further on.
+                    // A thread may prove to have one after more bytes.
                     Settled::Undecided => {}
                 }
             }
@@ -100,7 +100,7 @@ impl Lexed {
         self.settle(parser, config)
     }
 
-    /// The threads after one more byte but those that are known to have no completion.
+    /// The threads after one more byte, except those that are known to have no completion.
     pub(crate) fn step_loosely(
         &mut self,
         parser: &mut Parser,
@@ -142,7 +142,7 @@ impl Lexed {
         Ok(next)
     }
 
-    /// The threads of a configuration but those that have no completion.
+    /// Judges a configuration: removes the threads that have no completion.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.

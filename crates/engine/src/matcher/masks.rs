@@ -1,7 +1,7 @@
-//! Masks of sessions: from what the grammar's tables know to the words that a caller gives.
+//! Masks of sessions: from the grammar's tables to the caller's words.
 //!
-//! A mask is asked for in two ways. [`Matcher::fill_mask`] waits and works. [`Matcher::try_fill_mask`] does neither, and gives
-//! nothing where that would be needed: a thread that holds another lock, such as Python's, uses it first.
+//! There are two ways to get a mask. [`Matcher::fill_mask`] waits for locks and does the work. [`Matcher::try_fill_mask`] does
+//! neither, and returns `None` if either is needed: a thread that holds another lock, such as Python's, tries it first.
 
 use maskwright_vocabulary::{Mask, TokenId, mask_words};
 
@@ -45,8 +45,8 @@ impl Matcher {
         if limits_parts { self.without_dead_ends(words) } else { Ok(is_refused) }
     }
 
-    /// Takes the tokens out of a mask that no text can follow. That a part of the text has few tokens, and which texts these
-    /// spell, is known of each token by itself only; a grammar and stop tokens that make it matter are rare.
+    /// Removes the tokens from a mask after which the text cannot be completed. A limit on the tokens of a part, combined
+    /// with the texts that tokens can spell, can only be checked token by token. Few grammars and stop tokens need this.
     fn without_dead_ends(&self, words: &mut [u32]) -> Result<bool, Error> {
         let vocabulary = self.grammar.vocabulary();
         let mut is_refused = false;
@@ -61,12 +61,12 @@ impl Matcher {
         Ok(is_refused)
     }
 
-    /// The status of a mask that is this for the texts of the session.
+    /// The status of a mask for the whole grammar, given its status for the texts of this session.
     fn status_of(&self, status: MaskStatus) -> MaskStatus {
         if self.grammar.is_bound() { MaskStatus::Bound } else { status }
     }
 
-    /// Whether the text may end after `form`, and which tokens end it depends on the text.
+    /// Whether the text may end at the mask `form`, with tokens that depend on the text.
     fn names_ends_in(&self, form: &MaskForm) -> bool {
         self.grammar.has_named_ends()
             && self.grammar.vocabulary().eos_token_ids().iter().any(|&id| form.contains(TokenId(id)))
@@ -80,8 +80,8 @@ impl Matcher {
         }
     }
 
-    /// Writes the tokens of `form`, also those that its symbols stand for; whether some token is not among them. If `ends` are
-    /// given, no other tokens end the text.
+    /// Writes the tokens of `form` and those that its symbols stand for. Returns whether some token is not among them. If
+    /// `ends` are given, no other tokens end the text.
     fn write(&self, form: &MaskForm, ends: Option<&[u32]>, words: &mut [u32]) -> bool {
         let vocabulary = self.grammar.vocabulary();
         let (words, rest) = words.split_at_mut(mask_words(vocabulary.n_vocab()));

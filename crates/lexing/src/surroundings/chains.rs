@@ -1,10 +1,10 @@
-//! Ignored texts: any number of words in a row, each the whole match at its place.
+//! Ignored texts: chains of one or more words, each the whole match at its place.
 //!
-//! A word that a pattern matches ends where a better match does not follow, so it puts a condition on the text after it: after
-//! `;[^\n]*` stands a line feed or the end of the text. Within a row of words a finite automaton can follow these conditions
-//! (subset construction over a run, or a place between words, and the conditions that are open there). What is open at the end
-//! of the row is a matter of what follows. Often the first byte decides, and alike for every word that can follow: then ignored
-//! texts are regular languages, one for those before another word and one for those at the end of the text.
+//! A word must be the whole match of its pattern, so it puts a condition on the text after it: `;[^\n]*` is followed by a line
+//! feed or the end of the text. Within a chain, a finite automaton follows these conditions (subset construction over pairs of a
+//! run, or a place between words, and the open conditions). The text after the chain decides the conditions that are open at
+//! its end. Often its first byte decides them, in the same way for every word that can follow. Then the ignored texts are
+//! regular languages: one before another word, and one at the end of the text.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -22,24 +22,24 @@ const MAX_STATES: usize = 1_000;
 const MAX_ITEMS: usize = 64;
 /// The most pairs of states that are compared to see whether two languages are equal.
 const MAX_PAIRS: usize = 10_000;
-/// Instead of a run: between words.
+/// Stands for a place between words, in place of a run.
 const BETWEEN: u32 = u32::MAX;
 
-/// Texts that are ignored. Each is one or more words, and each word the match at its place.
+/// Ignored texts. Each consists of one or more words, and each word is the match at its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Chains {
-    /// Those that may stand before another word.
+    /// The texts that may precede another word.
     pub inside: Regex,
-    /// The words that may stand after one of these, or alone, and only at the end of the text.
+    /// Words that are possible only at the end of the text, alone or after an `inside` text.
     pub last: Regex,
 }
 
-/// Whether a word may end at a place, where another one follows.
+/// Whether a word may end at a place if another word follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     Always,
     Never,
-    /// What follows decides.
+    /// More than the first byte after it decides.
     Depends,
 }
 
@@ -49,19 +49,20 @@ type Item = (u32, Vec<u32>);
 /// The automaton of all chains. State 0 is the start.
 #[derive(Default)]
 struct Machine {
-    /// By state and class of bytes, where it leads.
+    /// By state and class of bytes, the next state.
     next: Vec<Vec<Option<usize>>>,
-    /// By state, the ways in which a chain may end there: conditions that must all be met.
+    /// By state, the alternatives for ending a chain there: each is a list of conditions that must all be met.
     ends: Vec<Vec<Vec<u32>>>,
 }
 
 impl Surroundings {
-    /// Any number of words of all the patterns one after the other, if they are regular languages: where the text after them
-    /// is empty or begins with a byte of `next`, and nothing depends on the text before them. `plain` is returned as it is
-    /// if it has the same words as all chains, wherever they stand.
+    /// The chains of words of all the patterns, if they are regular languages. The text after a chain is empty or begins with a
+    /// byte of `next`. `None` if the words depend on the text before them, if more than that byte decides where a chain may
+    /// end, or if a language is beyond the limits. If `plain` has the same words as the chains at every place, it is returned
+    /// as it is.
     ///
     /// # Errors
-    /// `fuel` is exceeded, or the caller cancelled. A language that is beyond the limits is `None`.
+    /// `fuel` is exceeded, or the caller cancelled.
     ///
     /// ```
     /// use maskwright_automata::{ByteSet, Fuel, Regex};
@@ -107,7 +108,7 @@ impl Surroundings {
         let made = self.chains_of(&machine, &inside, &at_end, last, fuel);
         match made {
             Err(error) if error.is_limit() => {
-                // Too large an expression; without fuel, nothing else can be made either.
+                // The expression is too large. If instead the fuel has run out, this fails.
                 fuel.spend(1)?;
                 Ok(None)
             }
@@ -115,9 +116,9 @@ impl Surroundings {
         }
     }
 
-    /// One more pattern: any number of words of `patterns`, which count only as matches ([`Counting::Match`]), one after the
-    /// other. The text after it is empty or begins with a byte of `next`. Returned is its number; `None` if it is beyond the
-    /// limits, depends on the text before it, or ends under more than one condition at a time.
+    /// Adds a pattern for the chains of words of `patterns`, which count only as matches ([`Counting::Match`]), and returns its
+    /// number. The text after a chain is empty or begins with a byte of `next`. `None` if the pattern is beyond the limits,
+    /// depends on the text before it, or ends under more than one condition at a time.
     ///
     /// # Errors
     /// `fuel` is exceeded, or the caller cancelled.
@@ -144,7 +145,7 @@ impl Surroundings {
         let row = |row: &[Option<usize>]| {
             row.iter().map(|to| to.map_or(DEAD, |to| start + 1 + to as u32)).collect()
         };
-        // The start is a run of its own, so that the empty text is no chain.
+        // The start is a run of its own, so that the empty text is not a chain.
         self.runs.push(Run { ends: NOTHING, next: row(&machine.next[0]) });
         self.runs.extend(machine.next.iter().zip(ends).map(|(its, ends)| Run { ends, next: row(its) }));
         let mut pattern = 0;
@@ -155,7 +156,7 @@ impl Surroundings {
         Ok(Some(pattern))
     }
 
-    /// The one condition under which a chain ends: conditions that every text meets which may follow are left out.
+    /// The one condition under which a chain ends. Leaves out conditions that every possible next text meets.
     fn one_end(&self, ends: &[Vec<u32>], next: &ByteSet) -> Option<u32> {
         let is_open = |&condition: &u32| {
             !self.conditions[condition as usize].holds_at_end
@@ -201,7 +202,7 @@ impl Surroundings {
         (starts, next): (&[u32], &ByteSet),
         fuel: &Fuel,
     ) -> Result<Option<Chains>, LexError> {
-        // The start is a state of its own, so that the empty text is no chain.
+        // The start is a state of its own, so that the empty text is not a chain.
         let mut graph = Graph::default();
         graph.add(false, self.edges(&machine.next[0], 1));
         for (its, &is_inside) in machine.next.iter().zip(inside) {
@@ -214,7 +215,7 @@ impl Surroundings {
         Ok(is_all.then_some(Chains { inside, last }))
     }
 
-    /// The edges of a row of states, whose numbers are counted from `first`.
+    /// The edges of a row of states, numbered from `first`.
     fn edges(&self, row: &[Option<usize>], first: usize) -> Edges {
         let mut edges = Edges::new();
         for byte in 0..=255u8 {
@@ -229,7 +230,7 @@ impl Surroundings {
         usize::from(self.classes[usize::from(byte)])
     }
 
-    /// One byte of each class, by class.
+    /// A byte of each class.
     fn representatives(&self) -> Vec<u8> {
         let mut bytes: Vec<u8> = Vec::new();
         for byte in 0..=255u8 {
@@ -242,7 +243,7 @@ impl Surroundings {
         bytes
     }
 
-    /// What `condition` says of the texts that begin with a byte of `next`.
+    /// Whether the texts that begin with a byte of `next` meet `condition`.
     fn verdict(&self, condition: u32, next: &ByteSet) -> Verdict {
         let after = |byte| self.conditions[condition as usize].next[self.class(byte)];
         match condition {
@@ -309,7 +310,7 @@ impl Surroundings {
         }
         after.sort_unstable();
         after.dedup();
-        // With more conditions, nothing follows that does not follow with fewer.
+        // An item is redundant if another one for the same run has fewer conditions.
         let is_needless = |(run, conditions): &Item| {
             let fewer = |(other, its): &Item| {
                 other == run && its.len() < conditions.len() && its.iter().all(|its| conditions.contains(its))
@@ -319,7 +320,7 @@ impl Surroundings {
         after.iter().filter(|item| !is_needless(item)).cloned().collect()
     }
 
-    /// Single words that may stand at the end of the text, and never before another word.
+    /// The single words that are possible at the end of the text, but not before every other word.
     fn last(&self, starts: &[u32], next: &ByteSet, fuel: &Fuel) -> Result<Regex, LexError> {
         let mut sets: VecDeque<Vec<u32>> = VecDeque::from([starts.to_vec()]);
         let mut ids: FxHashMap<Vec<u32>, usize> = FxHashMap::from_iter([(starts.to_vec(), 0)]);
@@ -355,7 +356,7 @@ impl Surroundings {
         graph.into_regex(fuel)
     }
 
-    /// Whether the chains that end at a state of `ends` are the words of `regex`; "no" also where there is too much to compare.
+    /// Whether the chains that end at a state of `ends` are the words of `regex`; also `false` if a limit is reached first.
     fn is_same(
         &self,
         machine: &Machine,
@@ -364,6 +365,8 @@ impl Surroundings {
         fuel: &Fuel,
     ) -> Result<bool, LexError> {
         let Ok(automaton) = Automaton::new(regex, &AutomatonLimits::default(), fuel) else {
+            // Of what can go wrong, only a cancelled call or a lack of fuel is an error.
+            fuel.spend(1)?;
             return Ok(false);
         };
         let bytes = self.representatives();
@@ -395,7 +398,7 @@ impl Surroundings {
         Ok(true)
     }
 
-    /// The conditions after a byte; `None` if one is not met.
+    /// The conditions that are open after a byte; `None` if one is not met.
     pub(super) fn conditions_after(&self, conditions: &[u32], byte: u8) -> Option<Vec<u32>> {
         let class = self.class(byte);
         let mut after = Vec::with_capacity(conditions.len());

@@ -1,9 +1,9 @@
 //! The automata of [`Surroundings`], from the lexer's states.
 //!
 //! All patterns are terminals of one lexer, in which none competes with another ([`Choice::Each`]); one more, which reads any
-//! characters, is there to see what stands before a place. A pattern's run is two states of that lexer: *whole*, which began in
-//! the text, and *alone*, which began at the start of a text of its own, if prefixes of the match count. A condition is a set of [`Claim`]s, one of which must
-//! hold. Subset construction follows them.
+//! characters, tells what stands before a place. A pattern's run is two states of that lexer: *whole*, which began in the text,
+//! and, if prefixes of the match count, *alone*, which began at the start of a text of its own. A condition is a set of
+//! [`Claim`]s, one of which must hold. Subset construction follows them.
 
 use std::hash::Hash;
 

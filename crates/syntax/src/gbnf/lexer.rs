@@ -54,7 +54,7 @@ impl Token<'_> {
 #[derive(Clone)]
 pub(super) struct Lexer<'a> {
     source: &'a str,
-    /// The names of special tokens that literals are also read with.
+    /// The names of special tokens, which literals match too.
     special: &'a SpecialNames,
     at: usize,
     ahead: Option<(Token<'a>, Range<usize>)>,
@@ -267,7 +267,7 @@ impl<'a> Lexer<'a> {
             'r' => return Ok(Char::Escaped('\r')),
             // What llama.cpp allows, and `-` and `^`, which grammars escape in classes.
             '\\' | '"' | '[' | ']' | '-' | '^' => return Ok(Char::Escaped(letter)),
-            // What xgrammar's notation has as well.
+            // The further escapes of xgrammar's notation.
             'f' => return Ok(Char::Escaped('\x0C')),
             'v' => return Ok(Char::Escaped('\x0B')),
             '0' => return Ok(Char::Escaped('\0')),

@@ -4,9 +4,9 @@
 //! line ends inside parentheses or next to `|`. `root` is the start. Items are `"literal"`, `[class]`, `.`,
 //! names and groups, with `*`, `+`, `?`, `{m}`, `{m,}`, `{m,n}`. Classes and `.` are over Unicode scalar
 //! values. `<[1000]>` and `<think>` are one token of the vocabulary, by its id or name, and `!<think>` is any other one
-//! ([`TokenSet::of_written`](maskwright_grammar::TokenSet::of_written)). A line may begin with `|`, which llama.cpp does not allow. The reference is
-//! llama.cpp's `grammars/README.md` and its parser `src/llama-grammar.cpp`. Further escapes are those of xgrammar's EBNF:
-//! `\f \v \0 \a \e \b \' \?`, and punctuation in classes.
+//! ([`TokenSet::of_written`](maskwright_grammar::TokenSet::of_written)). A line may begin with `|`, which llama.cpp does not
+//! allow. The reference is llama.cpp's `grammars/README.md` and its parser `src/llama-grammar.cpp`. Further escapes come from
+//! xgrammar's EBNF: `\f \v \0 \a \e \b \' \?`, and punctuation in classes.
 //!
 //! What stands next to each other without a rule between is one terminal: a run of literals and classes with
 //! their repetitions becomes one `Regex`, so that the engine sees few and long terminals.
@@ -48,10 +48,10 @@ pub fn parse_gbnf(source: &str, source_name: &str, fuel: &Fuel) -> Result<Gramma
     parse_gbnf_with_names(source, source_name, &SpecialNames::default(), fuel)
 }
 
-/// The same, with quoted strings that are also read with the tokens of the names in `special`.
+/// The same, with quoted strings that also match the special tokens in `special` that they name.
 ///
 /// # Errors
-/// As [`parse_gbnf`]; and if names overlap in a string in too many ways.
+/// As [`parse_gbnf`], and if names overlap in a string in too many ways.
 ///
 /// ```
 /// use maskwright_automata::Fuel;
@@ -133,7 +133,7 @@ struct Name {
 
 struct Parser<'a> {
     source: &'a str,
-    /// Those of [`MACROS`] that are no rules here.
+    /// The [`MACROS`] that are not names of rules in this grammar.
     macros: Vec<(&'static str, &'static str)>,
     lexer: Lexer<'a>,
     fuel: &'a Fuel,
@@ -310,7 +310,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// What xgrammar's notation writes like calls, and what to write here.
+/// The call-like forms of xgrammar's notation, each with a hint on what to write instead.
 const MACROS: [(&str, &str); 5] = [
     (
         "TagDispatch",
@@ -325,7 +325,7 @@ const MACROS: [(&str, &str); 5] = [
     ("Regex", "write the pattern as rules, or compile it as a regular expression"),
 ];
 
-/// The places (bytes) of a grammar's literals and what they stand for, up to the first place that can't be read.
+/// The literals of a grammar: the byte range of each, and its value. Stops at the first syntax error.
 ///
 /// ```
 /// use maskwright_syntax::gbnf_literals;

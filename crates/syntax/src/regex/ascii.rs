@@ -1,9 +1,9 @@
-//! `\d`, `\w`, `\s` and `\b` of ASCII in Rust's syntax, where no flag `u` says otherwise.
+//! ASCII-only `\d`, `\w`, `\s` and `\b` in Rust's syntax, unless the flag `u` is set.
 //!
 //! The pass rewrites the syntax tree of `regex-syntax` before it is translated: a class becomes the explicit set of its
-//! characters, a word boundary stands in a group without Unicode. All else keeps its meaning, so `.`, `[^a]`, `\p{L}` and the
-//! cases of letters are Unicode's. Only the other members of a bracketed class are taken in both cases under the flag `i`:
-//! `(?i)\w` stays within ASCII, though U+017F, the long s, is a case of `s`.
+//! characters, and a word boundary is put into a group without Unicode. Everything else keeps its meaning, so `.`, `[^a]`,
+//! `\p{L}` and case folding are Unicode's. The flag `i` folds only the other members of a bracketed class: `(?i)\w` stays
+//! within ASCII, although U+017F, the long s, is a case of `s`.
 //!
 //! Linear in the tree and in the classes that it names. Recursion is on nesting, which the parser limits.
 
@@ -25,7 +25,7 @@ use super::rust::class_of;
 struct State {
     /// `i`.
     ignore_case: bool,
-    /// Whether `u` or `-u` is in force. Then classes mean what they mean to `regex-syntax`.
+    /// Whether `u` or `-u` is in force. If so, classes keep the meaning that `regex-syntax` gives them.
     says_unicode: bool,
 }
 
@@ -39,7 +39,7 @@ impl State {
 /// Rewrites the tree of `pattern`.
 ///
 /// # Errors
-/// A class is wrong.
+/// A class is malformed.
 pub(super) fn to_ascii(ast: &mut Ast, pattern: &str) -> Result<(), Error> {
     Rewriting { pattern }.ast(ast, &mut State::default())
 }
@@ -144,7 +144,7 @@ fn is_word_boundary(kind: &AssertionKind) -> bool {
     }
 }
 
-/// Whether `\d`, `\w` or `\s` stands in the set.
+/// Whether the set contains `\d`, `\w` or `\s`.
 fn names_perl(set: &ClassSet) -> bool {
     fn in_item(item: &ClassSetItem) -> bool {
         match item {
@@ -173,7 +173,7 @@ fn perl(class: &ClassPerl) -> ClassUnicode {
     found
 }
 
-/// One character of `class`, whatever the flag `i` says.
+/// One character of `class`, regardless of the flag `i`.
 fn set(span: Span, class: &ClassUnicode) -> Ast {
     let literal = |c| Literal { span, kind: LiteralKind::Verbatim, c };
     let range = |range: &ClassUnicodeRange| {

@@ -1,12 +1,12 @@
-//! What the text before a place can be, as far as look-behinds tell it apart.
+//! The contexts of a pattern: the classes of texts before a place that its look-behinds distinguish.
 //!
-//! A look-behind of bounded width is a finite union of conditions on the neighbours before a place and after it
-//! ([`BoundedWords`]). Which conditions the text before meets is known from its last characters alone, so a finite automaton
-//! over the cells of characters ([`Neighbours`]) keeps track of it; its states, merged where no condition ever tells them
-//! apart, are the *contexts*. The texts that lead from one context to others are a plain expression: the last characters
-//! decide, and before them stands any text.
+//! A look-behind of bounded width is a finite union of conditions on the neighbours before and after a place
+//! ([`BoundedWords`]). The last characters of the text before the place decide which conditions it meets, so a finite
+//! automaton over the cells of characters ([`Neighbours`]) keeps track of them. Its states, with equivalent states merged,
+//! are the *contexts*. The texts that lead from one context to others are a plain expression: any text, then the last
+//! characters, which decide.
 //!
-//! Where a pattern has no look-behind of more than one character, the contexts are the neighbours themselves.
+//! If a pattern has no look-behind of more than one character, the contexts are the neighbours themselves.
 
 use std::collections::HashMap;
 
@@ -23,18 +23,18 @@ const MAX_STATES: usize = 2_048;
 /// The contexts of a pattern. Context 0 is that of the start of the text.
 #[derive(Debug)]
 pub(crate) struct Contexts {
-    /// By context, a neighbour that stands on the left there; all that do are alike.
+    /// By context, a left neighbour there. All left neighbours of a context are equivalent.
     neighbours: Vec<usize>,
     /// By context, whether each of the conditions on the text before holds; empty if there is none.
     met: Vec<Vec<bool>>,
     /// By context and cell, the context after a character of the cell; empty if there is no look-behind.
     next: Vec<Vec<usize>>,
-    /// By look-behind, the conditions one of which must hold: one on the text before, and the neighbours after it.
+    /// By look-behind, its alternatives, one of which must hold: a condition on the text before, and the neighbours after it.
     behinds: Vec<Vec<(usize, Vec<Mask>)>>,
 }
 
 impl Contexts {
-    /// The contexts that the conditions of `pattern` tell apart.
+    /// The contexts that the conditions of `pattern` distinguish.
     pub(crate) fn new(
         pattern: &Pattern,
         sets: &Sets,
@@ -96,23 +96,23 @@ impl Contexts {
         self.neighbours.len()
     }
 
-    /// Whether contexts know more than the left neighbour.
+    /// Whether contexts depend on more than the left neighbour.
     pub(crate) fn look_back(&self) -> bool {
         !self.next.is_empty()
     }
 
-    /// A neighbour that stands on the left in the context.
+    /// A left neighbour in the context.
     pub(crate) fn neighbour(&self, context: usize) -> usize {
         self.neighbours[context]
     }
 
-    /// The conditions on the text after that make the look-behind hold in `context`: any of them.
+    /// The conditions on the text after the place, one of which must hold for the look-behind to hold in `context`.
     pub(crate) fn afters(&self, id: BehindId, context: usize) -> impl Iterator<Item = &[Mask]> {
         let met = &self.met[context];
         self.behinds[id.0].iter().filter(|(before, _)| met[*before]).map(|(_, after)| &after[..])
     }
 
-    /// The right neighbours with which the look-behind holds in `context`; `None` if it asks for more of what follows.
+    /// The right neighbours with which the look-behind holds in `context`; `None` if it depends on more of the following text.
     pub(crate) fn rights(&self, id: BehindId, context: usize) -> Option<Mask> {
         let mut mask = 0;
         for after in self.afters(id, context) {
@@ -125,14 +125,14 @@ impl Contexts {
         Some(mask)
     }
 
-    /// The cells of which a character leads from `context` into `group`.
+    /// The cells whose characters lead from `context` into `group`.
     pub(crate) fn cells_into(&self, context: usize, group: &[bool]) -> Mask {
         let cells = self.next[context].iter().enumerate().filter(|&(_, &next)| group[next]);
         cells.fold(0, |mask, (cell, _)| mask | 1 << (cell + 1))
     }
 
-    /// Sets of right neighbours between which no condition of the pattern tells: each neighbour is in one of them. `None` if a
-    /// look-behind asks for more of what follows. Without look-behind, each neighbour is alone.
+    /// Partitions the right neighbours into classes that no condition of the pattern distinguishes. `None` if a look-behind
+    /// depends on more of the following text. Without look-behind, each neighbour is a class.
     pub(crate) fn right_classes(&self, pattern: &Pattern, neighbours: &Neighbours) -> Option<Vec<Mask>> {
         if !self.look_back() {
             return Some((0..neighbours.len()).map(|neighbour| 1 << neighbour).collect());
@@ -178,7 +178,7 @@ impl Contexts {
         self.texts(context, group, neighbours, &mut HashMap::new(), fuel)
     }
 
-    /// Recurses as deep as the longest look-behind is, which [`BoundedWords`] limits: the last characters decide.
+    /// The recursion is as deep as the longest look-behind, which [`BoundedWords`] limits, because the last characters decide.
     fn texts(
         &self,
         context: usize,
@@ -196,7 +196,7 @@ impl Contexts {
         if let Some(known) = known.get(group) {
             return Ok(known.clone());
         }
-        // By the contexts that must stand before the last character, its cells.
+        // The cells of the last character, grouped by the contexts that must precede it.
         let mut last: Vec<(Vec<bool>, Mask)> = Vec::new();
         for cell in 0..neighbours.len() - 1 {
             fuel.spend(1 + self.len() as u64 / 16)?;
@@ -220,11 +220,11 @@ impl Contexts {
     }
 }
 
-/// A state of the automaton before merging: the beginnings of conditions that the text before ends with, and its last
-/// neighbour.
+/// A state of the automaton before merging: each condition that the text has partly met, with the number of neighbours met,
+/// and the last neighbour.
 type State = (Vec<(usize, usize)>, usize);
 
-/// The states and where each cell leads; an error without a reason if there are too many.
+/// The states, and the transition of each on each cell.
 struct States {
     states: Vec<State>,
     next: Vec<Vec<usize>>,
@@ -232,18 +232,19 @@ struct States {
     met: Vec<Vec<bool>>,
 }
 
+/// Builds the automaton; the error is `None` if it has too many states.
 fn states(
     befores: &[Vec<Mask>],
     besides: &[Beside],
     neighbours: &Neighbours,
     fuel: &Fuel,
 ) -> Result<States, Option<FuelError>> {
-    // The farthest neighbour of a condition is met first.
+    // The farthest neighbour of a condition is read first.
     let element = |condition: usize, n_met: usize| {
         let before = &befores[condition];
         before.len().checked_sub(n_met + 1).map(|at| before[at])
     };
-    // Only edges stand before the start.
+    // There are only edges before the start.
     let element = &element;
     let at_start = |condition: usize| {
         let n_edges = (0..befores[condition].len())
@@ -285,7 +286,7 @@ fn states(
     Ok(States { met: states.iter().map(holds).collect(), states, next })
 }
 
-/// The contexts: states that no condition tells apart, whatever follows, are one. Moore's partition refinement.
+/// The contexts: merges states that no condition distinguishes, whatever follows, by Moore's partition refinement.
 fn merged(
     states: States,
     besides: &[Beside],
@@ -311,7 +312,7 @@ fn merged(
         }
     }
     let n_contexts = classes.iter().max().map_or(0, |last| last + 1);
-    // Classes are numbered as they are met.
+    // Classes are numbered in the order of their first states.
     let firsts = (0..n_contexts).filter_map(|class| classes.iter().position(|&other| other == class));
     let firsts: Vec<usize> = firsts.collect();
     Contexts {
@@ -322,7 +323,7 @@ fn merged(
     }
 }
 
-/// Equal keys get equal numbers, from 0 in the order in which they are met.
+/// Numbers the keys from 0, in the order of first occurrence. Equal keys get equal numbers.
 fn numbered<K: std::hash::Hash + Eq>(keys: impl Iterator<Item = K>) -> Vec<usize> {
     let mut ids = HashMap::new();
     keys.map(|key| {
@@ -354,7 +355,7 @@ fn is_bounded(pattern: &Pattern) -> bool {
     }
 }
 
-/// The words of `pattern`; `None` if it takes too many sequences. `behinds` are the look-behinds that it names.
+/// The words of `pattern`; `None` if it takes too many sequences. `behinds` are the look-behinds that it refers to.
 fn bounded(
     pattern: &Pattern,
     behinds: &[BoundedWords],
@@ -369,7 +370,7 @@ fn bounded(
         Pattern::Plain(regex) if *regex == Regex::empty() => Some(BoundedWords::never(all)),
         Pattern::Plain(_) => None,
         Pattern::Beside(condition) => {
-            // By the right neighbours with which it holds, the left ones.
+            // The left neighbours, grouped by the right ones with which the condition holds.
             let mut sides: Vec<(Mask, Mask)> = Vec::new();
             for left in 0..neighbours.len() {
                 let rights = neighbours.rights(*condition, left);

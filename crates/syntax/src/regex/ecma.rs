@@ -56,7 +56,7 @@ pub(super) struct Parser<'a> {
     pub(super) at: usize,
     pub(super) flags: Flags,
     depth: usize,
-    /// How many look-behinds are around what is read.
+    /// How many look-behinds enclose the current position.
     n_behinds: usize,
     sets: &'a mut Sets,
     classes: Classes,
@@ -342,7 +342,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Look-behind. One character back is a condition on the left neighbour.
+    /// Look-behind. A look-behind of one character is a condition on the left neighbour.
     fn behind(&mut self, inner: Pattern, is_negative: bool, span: Range<usize>) -> Pattern {
         let Pattern::Char(_, set) = &inner else { return self.sets.behind(inner, is_negative, span) };
         let set = self.sets.id(ClassUnicode::clone(set));

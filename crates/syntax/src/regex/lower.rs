@@ -7,8 +7,8 @@
 //! with the right kind of character, and `^` keeps all or nothing by the left neighbour. Text in front of an
 //! assertion is told apart by its last character. The result for the left edge is the pattern's language.
 //!
-//! Where look-behind asks for more than one character, left neighbours are not enough: the texts before a place are told
-//! apart by `Contexts` (`behind.rs`) then, and all that is said here of left neighbours holds of contexts.
+//! If a look-behind needs more than one character, left neighbours are not enough. `Contexts` (`behind.rs`) then take their
+//! place: everything said here about left neighbours holds for contexts.
 //!
 //! A bounded repetition around assertions is unrolled; an unbounded one is a fixed point, solved in
 //! [`repeat`](super::repeat). Where an expression would grow too large, an error says so.
@@ -62,7 +62,7 @@ pub(crate) fn lower(
 pub(crate) struct Lowering<'a> {
     /// The kinds of characters that its conditions tell apart.
     pub(crate) neighbours: Neighbours,
-    /// The kinds of texts before a place that they tell apart.
+    /// The classes of texts before a place that the pattern's conditions distinguish.
     pub(crate) contexts: Contexts,
     pub(crate) fuel: &'a Fuel,
     /// Where the pattern is (bytes), for errors that concern all of it.
@@ -133,7 +133,7 @@ impl Lowering<'_> {
         Ok(lowered)
     }
 
-    /// The texts of `rest` where a look-behind holds, or doesn't.
+    /// The texts of `rest` at places where a look-behind holds, or doesn't.
     fn behind(&self, id: BehindId, is_negative: bool, rest: &Rest) -> Rest {
         let keep = |(context, rest): (usize, &Regex)| {
             if let Some(mask) = self.contexts.rights(id, context) {
@@ -146,7 +146,7 @@ impl Lowering<'_> {
         rest.iter().enumerate().map(keep).collect()
     }
 
-    /// A character of `class`, which is `regex`, then `rest`, by context.
+    /// By context, a character of `class` (`regex` is the same class), then `rest`.
     fn char_in_context(&self, class: &ClassUnicode, regex: &Regex, rest: &Rest) -> Rest {
         let cells = self.neighbours.cells_of(class);
         let at = |context| {
@@ -164,7 +164,7 @@ impl Lowering<'_> {
         (0..rest.len()).map(at).collect()
     }
 
-    /// A word of `language`, then `rest`, by context.
+    /// By context, a word of `language`, then `rest`.
     fn words_in_context(&self, language: &Regex, rest: &Rest) -> Result<Rest, Fault> {
         let groups = groups(rest.iter().enumerate());
         if let [(_, inner)] = &groups[..] {
@@ -269,7 +269,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The contexts after which the same may follow.
+/// Groups the contexts by the texts that may follow.
 fn groups<'r>(rest: impl ExactSizeIterator<Item = (usize, &'r Regex)>) -> Vec<(Vec<bool>, &'r Regex)> {
     let n_contexts = rest.len();
     let mut groups: Vec<(Vec<bool>, &Regex)> = Vec::new();

@@ -41,8 +41,8 @@ pub enum Dialect {
     /// Python's `re` for `str` patterns, flags such as `(?i)` in front included. Its `$` also holds before a line feed
     /// that ends the text, and a text that is matched whole has no such place.
     Python,
-    /// [`Rust`](Dialect::Rust)'s syntax, but `\d`, `\w`, `\s`, `\b` and what negates them are of ASCII unless the flag `u` is
-    /// in force: `(?u)\w+`. What a pattern means where no dialect is named.
+    /// [`Rust`](Dialect::Rust)'s syntax, but `\d`, `\w`, `\s`, `\b` and their negations are ASCII-only unless the flag `u` is
+    /// set: `(?u)\w+`. The default dialect.
     RustAscii,
 }
 
@@ -51,7 +51,7 @@ pub enum Dialect {
 /// Takes time in the length of the pattern, `fuel` one unit per node.
 ///
 /// # Errors
-/// If the pattern is malformed, uses what has no exact translation (backreferences, look-behind of unbounded width,
+/// If the pattern is malformed, uses something without an exact translation (backreferences, look-behind of unbounded width,
 /// look-ahead inside an unbounded repetition but for the usual forms), or reaches a limit.
 ///
 /// ```

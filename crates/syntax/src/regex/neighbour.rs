@@ -12,7 +12,7 @@ use super::pattern::{Beside, SetId, Sets, class_regex};
 pub(crate) type Mask = maskwright_lexing::Sides;
 /// The edge of the text, as a [`Mask`].
 pub(crate) const EDGE: Mask = maskwright_lexing::EDGE;
-/// The most cells where no look-behind names characters; each condition can double them.
+/// The most cells of a pattern without look-behinds of more than one character. Each condition can double them.
 const MAX_CELLS: usize = 16;
 /// How many nodes of an expression are looked at for its first or last bytes before all are assumed.
 const MAX_VISITS: usize = 2_000;
@@ -28,7 +28,7 @@ struct Cell {
     class: ClassUnicode,
     /// One character of the cell.
     regex: Regex,
-    /// By set, whether the cell is inside of it.
+    /// By set, whether the cell is inside it.
     sets: Vec<bool>,
     /// The first and the last bytes of its characters.
     first: ByteSet,
@@ -122,7 +122,7 @@ impl Neighbours {
         class_regex(&chars)
     }
 
-    /// The neighbour that `char` is.
+    /// The neighbour that contains `char`.
     pub(crate) fn of_char(&self, char: char) -> usize {
         let has = |cell: &Cell| {
             let ranges = cell.class.ranges();
@@ -141,7 +141,7 @@ impl Neighbours {
         Regex::union(cells.map(|(_, cell)| cell.regex.clone()))
     }
 
-    /// The texts that begin with neighbours of these sets, the nearest first.
+    /// The texts whose first neighbours are in these sets, the nearest first.
     pub(crate) fn beginning(&self, sides: &[Mask]) -> Regex {
         let (mut texts, mut may_end) = (Regex::any_text(), true);
         for &mask in sides.iter().rev() {

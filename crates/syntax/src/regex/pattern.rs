@@ -21,9 +21,9 @@ pub(crate) enum Pattern {
     Beside(Beside),
     /// A condition on more than one character before a place.
     Behind {
-        /// What the text before ends with.
+        /// The look-behind that the text before must match at its end.
         id: BehindId,
-        /// Whether it must not.
+        /// Whether it must not match.
         is_negative: bool,
     },
     /// A condition on the text that follows a place.
@@ -88,12 +88,12 @@ pub(crate) enum Beside {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BehindId(pub(crate) usize);
 
-/// What a look-behind looks for.
+/// The pattern of a look-behind.
 #[derive(Clone, Debug)]
 pub(crate) struct Behind {
-    /// Every character of it is a [`Pattern::Char`] of its own.
+    /// Each of its characters is a separate [`Pattern::Char`].
     pub(crate) inner: Pattern,
-    /// Where it is written (bytes), for messages.
+    /// Its byte range in the pattern, for messages.
     pub(crate) span: Range<usize>,
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct Behind {
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Sets {
     sets: Vec<ClassUnicode>,
-    /// Those inside of others come first.
+    /// Inner look-behinds come before those that contain them.
     behinds: Vec<Behind>,
 }
 
@@ -132,7 +132,7 @@ impl Sets {
         &self.behinds
     }
 
-    /// Recurses on the nesting of the pattern, which its parser limits.
+    /// Adds the classes of the pattern. Recurses on its nesting, which the parser limits.
     fn add_classes(&mut self, pattern: &Pattern) {
         match pattern {
             Pattern::Char(_, class) => {
@@ -258,7 +258,7 @@ impl Pattern {
         }
     }
 
-    /// One after the other, each kept as it is, as look-behinds need it.
+    /// A concatenation that keeps its parts separate, as look-behinds require.
     pub(crate) fn kept_concat(mut parts: Vec<Pattern>) -> Pattern {
         match parts.len() {
             0 => Pattern::epsilon(),
@@ -267,7 +267,7 @@ impl Pattern {
         }
     }
 
-    /// Any of them, each kept as it is unless all are single characters, as look-behinds need it.
+    /// An alternation that keeps its parts separate unless all are single characters, as look-behinds require.
     pub(crate) fn kept_alternation(parts: Vec<Pattern>) -> Pattern {
         if parts.len() == 1 || parts.iter().all(|part| matches!(part, Pattern::Char(..))) {
             return Pattern::alternation(parts);
@@ -275,7 +275,7 @@ impl Pattern {
         Pattern::Alternation(parts)
     }
 
-    /// Copies of what is kept as it is.
+    /// A repetition that keeps its content separate.
     pub(crate) fn kept_repeat(self, min: u32, max: Option<u32>, span: Range<usize>) -> Pattern {
         if (min, max) == (1, Some(1)) {
             return self;

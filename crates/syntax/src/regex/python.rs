@@ -33,7 +33,7 @@ struct Translation<'a> {
     sets: &'a mut Sets,
     fuel: &'a Fuel,
     whole: Range<usize>,
-    /// How many look-behinds are around what is read.
+    /// How many look-behinds enclose the current node.
     n_behinds: usize,
 }
 

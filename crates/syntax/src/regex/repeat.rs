@@ -92,7 +92,7 @@ impl Lowering<'_> {
         let n = (self.contexts.len(), rights.len());
         self.fuel.spend((n.0 * n.1) as u64).map_err(|error| Fault::fuel(span.clone(), error))?;
         let where_holds = |holds: &dyn Fn(usize) -> Mask| {
-            // The neighbours of one class are alike.
+            // All neighbours of a class are equivalent.
             Matrix::diagonal(n, |(left, right)| {
                 if holds(left) & rights[right] != 0 { Regex::epsilon() } else { Regex::empty() }
             })
@@ -153,8 +153,8 @@ impl Lowering<'_> {
         Ok(matrix)
     }
 
-    /// A plain language between boundaries: a word needs its own first character on the right of where it begins, and leads
-    /// to the context where it ends.
+    /// A plain language between boundaries: a word needs its first character as the right neighbour of its start, and leads to
+    /// the context at its end.
     fn plain_matrix(&self, regex: &Regex, rights: &[Mask]) -> Result<Matrix, Fault> {
         let n = (self.contexts.len(), rights.len());
         let words = nonempty(regex);
@@ -269,7 +269,7 @@ impl Lowering<'_> {
 /// The most neighbours for which a matrix is starred: it has their fourth power of entries.
 const MAX_NEIGHBOURS: usize = 5;
 
-/// The most pairs of a context and a class of right neighbours for which a matrix is starred: it has their square of entries.
+/// The most pairs of a context and a class of right neighbours for which a matrix is starred: its size is their square.
 const MAX_BOUNDARIES: usize = 40;
 
 /// How often a bounded repetition inside a starred matrix is multiplied out.
@@ -289,7 +289,7 @@ fn without_prefix(regex: &Regex, word: &[u8]) -> Option<Regex> {
     }
 }
 
-/// What stands on the left and on the right of a place: a context, and a class of neighbours.
+/// The left and the right side of a place: a context, and a class of neighbours.
 type Boundary = (usize, usize);
 
 /// A language for each pair of boundaries.
@@ -332,7 +332,8 @@ impl Matrix {
         }
     }
 
-    /// `words` begin with `first` on their right, whatever is on their left, and end with `last` on the left, whatever follows.
+    /// Adds `words`, which begin with a neighbour of `first` and end in the context `last`, for every context before them and
+    /// every neighbour after them.
     fn add_everywhere(&mut self, first: usize, last: usize, words: &Regex) {
         for (left, right) in self.boundaries() {
             self.add((left, first), (last, right), words.clone());

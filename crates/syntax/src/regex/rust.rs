@@ -18,8 +18,8 @@ use crate::error::Fault;
 /// out of reach of `Fuel`.
 const MAX_NAMED: usize = 2_000;
 
-/// Parses `pattern` as the crate `regex` does by default; with `is_ascii`, `\d`, `\w`, `\s` and `\b` are those of ASCII where
-/// no flag `u` says otherwise.
+/// Parses `pattern` as the crate `regex` does by default. With `is_ascii`, `\d`, `\w`, `\s` and `\b` are ASCII-only unless the
+/// flag `u` is set.
 pub(crate) fn parse(pattern: &str, is_ascii: bool, sets: &mut Sets, fuel: &Fuel) -> Result<Pattern, Fault> {
     let whole = 0..pattern.len();
     let mut ast = ParserBuilder::new()
@@ -175,7 +175,7 @@ pub(crate) fn named_class(class: &str) -> Option<ClassUnicode> {
     class_of(regex_syntax::parse(class).ok()?)
 }
 
-/// The characters of which `hir` is one.
+/// The characters that `hir` matches, if it is a single character or class.
 pub(super) fn class_of(hir: Hir) -> Option<ClassUnicode> {
     match hir.into_kind() {
         HirKind::Class(Class::Unicode(class)) => Some(class),

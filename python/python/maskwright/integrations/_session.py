@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-#: The least share of a model's scores that its tokenizer has tokens for; padding is a few hundred.
+#: A warning is due if a tokenizer has tokens for a smaller share of the model's scores; padding is only a few hundred.
 _LEAST_SHARE = 0.9
 
 
@@ -90,9 +90,9 @@ class Session:
         return mask
 
     def _check_width(self, width: int) -> None:
-        """Whether the grammars can be for a model with scores of `width` tokens: a model may have some more than its tokenizer.
+        """Checks that the grammars fit a model with scores for `width` tokens. A model may have a few more than its tokenizer.
 
-        Raises ValueError if one cannot be. Warns once if one has far fewer tokens.
+        Raises ValueError if a grammar has more tokens. Warns once if one has far fewer.
         """
         sizes = [grammar.tokenizer.vocab_size for grammar in self._grammars]
         if max(sizes) > width:
@@ -118,7 +118,7 @@ class Session:
 
 
 def _levels_to_host() -> int:
-    """The `stacklevel` of a warning in the caller about the first line outside of this package."""
+    """The `stacklevel` with which a warning in the caller points at the first line outside of this package."""
     frame: FrameType | None = sys._getframe(1)
     levels = 1
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("maskwright."):

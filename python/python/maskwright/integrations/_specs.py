@@ -102,8 +102,8 @@ class Grammars:
 
 
 def compile_spec(compiler: Compiler, spec: Spec, cancel: CancelToken | None = None) -> CompiledGrammar:
-    """Compiles a spec. Keywords that cannot be enforced are left to the report. Strings of grammars and structural tags may name
-    special tokens, as servers write them.
+    """Compiles a spec. Keywords that cannot be enforced are only reported. Strings of grammars and structural tags match the special
+    tokens that they name, because servers write them so.
 
     Raises maskwright.Error, which says where the spec is wrong.
     """

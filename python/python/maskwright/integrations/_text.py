@@ -154,7 +154,8 @@ class Text:
 def first_matcher(grammar: CompiledGrammar, limit: int | None, stop_token_ids: Sequence[int] | None) -> Matcher:
     """A matcher for a text of at most `limit` tokens that ends with one of `stop_token_ids`, or as any does.
 
-    Raises ValueError if there is none: with the least number, if every text is longer; with the stop tokens, if these leave none.
+    Raises ValueError if there is none. If every text is longer, the message has the least number of tokens; if the stop tokens leave
+    no text, it names them.
     """
     return Matcher(grammar, limit, stop_token_ids)
 

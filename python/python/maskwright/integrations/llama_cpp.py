@@ -72,7 +72,7 @@ class LogitsProcessor:
         return masked
 
     def _ends(self, width: int) -> list[int]:
-        """The tokens that end a text: the model's own if the grammar's are not among its scores."""
+        """The tokens that end a text: the grammar's, or the model's own if those are not among the scores."""
         ends = [id for id in self._grammar.tokenizer.eos_token_ids if id < width]
         loop = None if ends else running_call("llama_cpp.llama", "generate", self._is_of)
         return [loop["self"].token_eos()] if loop is not None and "self" in loop else ends
@@ -82,7 +82,7 @@ class LogitsProcessor:
         return any(processor is self for processor in local.get("logits_processor") or ())
 
     def _call(self, ids: npt.NDArray[np.intc]) -> tuple[npt.NDArray[np.intc], Call]:
-        """The tokens before the one that is to be chosen, and what the running completion says."""
+        """The tokens before the one to be chosen, and the data of the running completion."""
         module = "llama_cpp.llama"
         loop = running_call(module, "generate", self._is_of)
         if loop is None:

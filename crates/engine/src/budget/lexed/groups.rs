@@ -26,7 +26,7 @@ const MAX_ESCALATION: u64 = 256;
 /// The tokens of a mask.
 pub(super) struct Groups {
     list: Arc<[(ConfigId, MaskForm)]>,
-    /// Whether it has all tokens that some text goes on with: no search for one was given up.
+    /// Whether the list has every token that some text continues with: no search for one was given up.
     pub(super) is_exact: bool,
     /// With more tokens left than this all are allowed.
     highest: u32,
@@ -109,7 +109,7 @@ impl LexedBudget {
         let mut is_given_up = false;
         for (next, tokens) in list.iter() {
             let fits = match is_given_up {
-                // Another search would be given up too, after as long.
+                // Another search would take as long and be given up too.
                 true => self.known_upper(lexed, *next).filter(|upper| *upper <= limit).map(|_| true),
                 false => match self.fits_in_what_is_left(lexed, parser, *next, limit) {
                     Err(error) if error.is_budget_search() => {
@@ -147,7 +147,7 @@ impl LexedBudget {
         Ok(highest.is_none().then_some(mask))
     }
 
-    /// The tokens of a configuration's mask by the configuration after them.
+    /// The tokens of a configuration's mask, grouped by the configuration after them.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.

@@ -84,7 +84,7 @@ pub(crate) struct LexedBudget {
     upper: Search,
     groups: FxHashMap<ConfigId, Groups>,
     group_bytes: usize,
-    /// Where real readings were found to lead to no completion, as far as was looked.
+    /// The configurations for which no completion was found, and whether that is certain.
     unwitnessed: FxHashMap<ConfigId, Witness>,
     /// Items that the next exact search may take: fewer after searches that were given up, more after others.
     patience: u64,
@@ -248,7 +248,7 @@ impl LexedBudget {
     }
 
     /// The least number of tokens, EOS included, that complete the text; [`NEVER`] if no tokens spell the
-    /// rest of any, which is never said where a search was given up.
+    /// rest of any text, which is never returned if a search was given up.
     ///
     /// # Errors
     /// If a limit is reached before any completion is found.

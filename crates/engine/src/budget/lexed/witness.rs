@@ -1,11 +1,11 @@
-//! Completions found by real readings, where the searches over strict ones find none.
+//! Completions found by stepping the lexer, for configurations where the budget searches find none.
 //!
-//! Under the contextual discipline the searches of budgets read tokens ahead among more terminals than compete there
-//! ([`crate::lexed`]). What they find is so, but they may miss texts: in `start: A A B` with `A: "x"` and `B: "xx"` no `A`
-//! wins before another. So before a text is said to have no completion, one is looked for that the lexer really reads: a
-//! short text first, whatever tokens spell it; and where the vocabulary cannot spell that, token by token.
+//! With the contextual lexer, the budget searches read the tokens ahead strictly: among more terminals than compete there
+//! ([`crate::lexed`]). A completion they find is valid, but they may miss some: in `start: A A B` with `A: "x"` and `B: "xx"`
+//! no `A` wins before another. So before a text is said to have no completion, this module looks for one with the lexer's
+//! actual steps: first a short text, whatever tokens spell it; if the vocabulary cannot spell that, token by token.
 //!
-//! What is found is kept for each place on the way, as upper bounds: a session that was told of a completion can take it.
+//! A completion is kept as an upper bound for each configuration along it, so a session that was promised it can follow it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,24 +19,24 @@ use crate::configuration::ConfigId;
 use crate::lexed::Lexed;
 use crate::parser::Parser;
 
-/// The most tokens that one search token by token tries, masks of all places together.
+/// The most tokens that one search token by token tries, over the masks of all configurations.
 const MAX_TRIED: usize = 1_000_000;
-/// The most places that such a search visits.
+/// The most configurations that such a search visits.
 const MAX_PLACES: usize = 5_000;
 
 /// What a search for a completion has found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Witness {
-    /// One of so many tokens, EOS not included.
+    /// A completion of so many tokens, EOS not included.
     Of(u32),
-    /// That the vocabulary's tokens spell none.
+    /// The vocabulary's tokens spell none.
     Nothing,
-    /// None, before a limit was reached.
+    /// None was found before a limit was reached.
     GivenUp,
 }
 
 impl LexedBudget {
-    /// A completion that real readings find.
+    /// A completion found by stepping the lexer.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.
@@ -74,7 +74,7 @@ impl LexedBudget {
         Ok(Witness::Of(n_tokens))
     }
 
-    /// The configurations between the tokens of a text that completes one of `config`.
+    /// The configurations before and after each token of a text that completes one of `config`.
     fn way_of_text(
         &mut self,
         lexed: &mut Lexed,
@@ -104,7 +104,7 @@ impl LexedBudget {
         Ok(lexed.configs.is_accepting(last).then_some(way))
     }
 
-    /// The same of tokens tried one after the other, those first that leave the least to be read; or why there is none.
+    /// The same found token by token, those that leave the fewest terminals to read first; or why none was found.
     fn way_of_tokens(
         &mut self,
         lexed: &mut Lexed,
@@ -113,7 +113,7 @@ impl LexedBudget {
     ) -> Result<Result<Vec<ConfigId>, Witness>, EngineError> {
         let per_place = parser.shared.vocabulary.n_words() * 32;
         let max_places = (MAX_TRIED / per_place.max(1)).clamp(1, MAX_PLACES);
-        // By configuration, the one before it.
+        // The predecessor of each configuration.
         let mut before: FxHashMap<ConfigId, ConfigId> = FxHashMap::from_iter([(config, config)]);
         let mut heap = BinaryHeap::from([Reverse((0u32, 0u32, config))]);
         let mut n_places = 0;
