@@ -72,7 +72,7 @@ fn gbnf_gives_texts_that_check_accepts() {
         return;
     };
     let text = run.exits(0).stdout;
-    assert_matches(r"(- \[[ x]\] [A-Z][a-z ,']{3,50}\n){2,5}", &text);
+    assert_matches(r"(- \[[ x]\] [A-Z][a-z ,']{3,175}\.\n){2,5}", &text);
     maskwright(&["check", "--gbnf", &grammar, "--text", &text]).exits(0);
 }
 

@@ -64,8 +64,8 @@ pub enum Whitespace {
     Compact,
     /// As common JSON writers produce it, with any indentation. After `,` nothing, one blank, or a line feed with an
     /// indentation; after `:` nothing or one blank; none before `,` and `:`, at the end of a line, or around the whole text.
-    /// Brackets have the same padding on both sides: nothing, one blank, or a line feed with an indentation. Empty brackets
-    /// have one padding. An indentation is up to [`max_indent`](SchemaLimits::max_indent) blanks, or half as many tabs.
+    /// Brackets are padded on both sides or on neither, with one blank or a line feed with an indentation. Empty brackets
+    /// may have one padding. An indentation is up to [`max_indent`](SchemaLimits::max_indent) blanks, or half as many tabs.
     #[default]
     Flexible,
     /// Any amount wherever RFC 8259 allows it, around the whole text too.

@@ -133,7 +133,7 @@ pub(crate) struct Punctuation {
 pub(crate) struct Brackets<T> {
     pub(crate) open: T,
     /// Unused pads have no word.
-    pub(crate) pads: [Pad<T>; 3],
+    pub(crate) pads: [Pad<T>; 2],
     /// The closing bracket alone.
     pub(crate) end: T,
 }
@@ -152,7 +152,7 @@ impl<T> Brackets<T> {
         T: Clone,
     {
         let unused = Pad { after_open: never.clone(), close: never };
-        Brackets { open, pads: [Pad { after_open: none, close }, unused.clone(), unused], end }
+        Brackets { open, pads: [Pad { after_open: none, close }, unused], end }
     }
 
     pub(crate) fn map<U>(self, mut to: impl FnMut(T) -> U) -> Brackets<U> {
@@ -194,10 +194,11 @@ impl Punctuation {
         let tabs = Regex::byte(b'\t').repeat(0, Some(max_indent / TAB_WIDTH));
         let indent = Regex::union([blank.repeat(0, Some(max_indent)), tabs]);
         let line = Regex::concat([Regex::byte(b'\n'), indent]);
-        let inside = Regex::union([blank.clone(), line.clone()]).optional();
+        let padding = Regex::union([blank.clone(), line]);
+        let inside = padding.clone().optional();
         let brackets = |left, right| Brackets {
             open: Regex::byte(left),
-            pads: [Regex::epsilon(), blank.clone(), line.clone()]
+            pads: [Regex::epsilon(), padding.clone()]
                 .map(|pad| Pad { close: Regex::concat([pad.clone(), Regex::byte(right)]), after_open: pad }),
             end: Regex::byte(right),
         };

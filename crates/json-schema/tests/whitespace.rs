@@ -70,7 +70,7 @@ fn is_flexible(text: &str) -> bool {
                 pads.push(gap);
                 true
             }
-            (_, Some('}' | ']')) => pads.pop() == Some(gap),
+            (_, Some('}' | ']')) => pads.pop().is_some_and(|open| (open == Gap::None) == (gap == Gap::None)),
             (Some(','), _) => true,
             (Some(':'), _) => gap != Gap::Line,
             _ => false,
@@ -93,13 +93,14 @@ fn is_flexible(text: &str) -> bool {
 #[test]
 fn the_plain_reader_reads_what_the_definition_says() {
     let line = |n, blank: &str| format!("[\n{}1\n]", blank.repeat(n));
-    for text in ["{}", "[ ]", "[\n  ]", "1", r#"{ "a": [1,2, 3], "b":[ 1 ] }"#, "[\n1,\n\t2, 3\n]"] {
+    for text in ["{}", "[ ]", "[\n  ]", "1", r#"{ "a": [1,2, 3], "b":[ 1 ] }"#, "[\n1,\n\t2, 3\n]", "[\n1 ]"]
+    {
         assert!(is_flexible(text), "{text}");
     }
     for text in [
         "[ 1]",
         "[1 ]",
-        "[\n1 ]",
+        "[\n1]",
         "[1 ,2]",
         "[1,  2]",
         r#"{"a" :1}"#,
@@ -156,8 +157,7 @@ fn write(value: &Value, choices: &mut impl Iterator<Item = u8>, text: &mut Strin
     }
     let ends: &[&str] = match pad {
         "" => &[""],
-        " " => &[" "],
-        _ => &[indents[0], indents[1], indents[2]],
+        _ => &[" ", indents[0], indents[1], indents[2]],
     };
     let end = if n == 0 { "" } else { choose(ends) };
     for (i, (key, value, [before_colon, after_colon, before_comma, after_comma])) in

@@ -398,7 +398,7 @@ class Compiler:
           it. The texts of a type are those that Pydantic's validator takes, as far as a schema can say that.
         * `property_order`: "schema" (properties come in the order of the schema) or "any".
         * `whitespace`: "flexible" (as common JSON writers produce it: none, single blanks, or line feeds with indentation,
-          with the same padding on both sides of brackets), "compact" (none) or "any" (all that JSON allows).
+          brackets padded on both sides or on neither), "compact" (none) or "any" (all that JSON allows).
         * `max_whitespace`: with `whitespace` "any" or left out, at most this many characters at each place where JSON allows
           white space, and none around the whole text.
         * `numbers`: "plain" (as common JSON writers write them: integers in digits only; other numbers within the range of a
