@@ -28,6 +28,7 @@ use crate::{EngineError, EngineGrammar, Error, Matcher};
 /// assert_eq!((rules[0].name.as_str(), rules[0].states.len()), ("start", 2));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RuleView {
     /// The rule's name.
     pub name: String,
@@ -58,6 +59,7 @@ pub struct RuleView {
 /// assert!(states[1].is_accepting && states[1].moves.is_empty());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NetworkStateView {
     /// Its number; equal states of different rules have one number.
     pub id: usize,
@@ -98,6 +100,7 @@ pub enum SymbolView {
 /// assert!(bytes.contains(b'a') && *next == states[1].id);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AutomatonStateView {
     /// Its number.
     pub id: usize,
@@ -127,6 +130,7 @@ pub struct AutomatonStateView {
 /// assert_eq!((rows.len(), rows[0].n_inside, rows[0].n_exits), (1, Some(2), Some(1)));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RowView {
     /// The terminal's number.
     pub terminal: usize,
@@ -151,6 +155,7 @@ pub struct RowView {
 /// assert!(StackVerdict::Never < StackVerdict::Always);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SpanView {
     /// The terminals, by number, that end with or after the last byte so far, within the token, and that one which the token may
     /// be in the middle of. Those that the parser does not get are left out.
