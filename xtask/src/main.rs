@@ -9,12 +9,13 @@
 //! * `lint`: spelling, and the workflow files.
 //! * `release`: what a release packs, built, installed and tried; nothing is published.
 //! * `test`: every test, the Python package's included, in a virtual environment that it makes itself.
-//! * `tidy`: the layers of ARCHITECTURE.md, module heads, file lengths.
+//! * `tidy`: the layers of ARCHITECTURE.md, module heads, file lengths, examples.
 
 mod audit;
 mod bench;
 mod commands;
 mod conformance;
+mod examples;
 mod experiment;
 mod hosts;
 mod lint;

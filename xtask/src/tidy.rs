@@ -6,6 +6,7 @@
 //! * Every source file opens with `//!`.
 //! * No source file has more than [`MAX_LINES`] lines.
 //! * ARCHITECTURE.md names every crate.
+//! * Examples on the pages of `maskwright` name no other crate (`examples`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 
 use crate::commands::{capture, cargo, root};
+use crate::examples;
 
 /// The crates, and for each the crates of this workspace that it may depend on. Tests may use more.
 const LAYERS: &[(&str, &[&str])] = &[
@@ -145,7 +147,11 @@ pub(crate) fn run() -> anyhow::Result<()> {
     check_layers(&packages, &mut findings);
     check_manifests(&packages, &mut findings);
     check_dependencies(&mut findings)?;
-    check_sources(&mut findings)?;
+    let sources = sources()?;
+    check_sources(&sources, &mut findings);
+    let library = LAYERS.iter().find(|(name, _)| *name == "maskwright").map_or(&[][..], |(_, below)| below);
+    let folders: Vec<&str> = library.iter().filter_map(|name| name.strip_prefix("maskwright-")).collect();
+    let n_examples = examples::check(&sources, &folders, &mut findings)?;
     let architecture =
         std::fs::read_to_string(root().join("ARCHITECTURE.md")).context("ARCHITECTURE.md cannot be read")?;
     for (name, _) in LAYERS {
@@ -155,7 +161,10 @@ pub(crate) fn run() -> anyhow::Result<()> {
         }
     }
     if findings.is_empty() {
-        eprintln!("tidy: {} crates in their layers, every file with its head", LAYERS.len());
+        let n_crates = LAYERS.len();
+        eprintln!(
+            "tidy: {n_crates} crates in their layers, every file with its head, {n_examples} examples on pages of `maskwright`"
+        );
         return Ok(());
     }
     bail!("{}", findings.join("\n"))
@@ -246,25 +255,32 @@ fn check_layers(packages: &[Value], findings: &mut Vec<String>) {
     }
 }
 
-fn check_sources(findings: &mut Vec<String>) -> anyhow::Result<()> {
+/// All source files: paths in the project, and what is in them.
+fn sources() -> anyhow::Result<Vec<(String, String)>> {
     let root = root();
     let mut files = Vec::new();
     for folder in ["crates", "python", "research", "xtask"] {
         collect_sources(&root.join(folder), &mut files)?;
     }
-    for file in files {
-        let source =
-            std::fs::read_to_string(&file).with_context(|| format!("{} cannot be read", file.display()))?;
-        let shown = file.strip_prefix(&root).unwrap_or(&file).display().to_string();
+    let read = |file: PathBuf| {
+        let source = std::fs::read_to_string(&file);
+        let source = source.with_context(|| format!("{} cannot be read", file.display()))?;
+        let path = file.strip_prefix(&root).unwrap_or(&file);
+        Ok((path.display().to_string().replace('\\', "/"), source))
+    };
+    files.into_iter().map(read).collect()
+}
+
+fn check_sources(sources: &[(String, String)], findings: &mut Vec<String>) {
+    for (path, source) in sources {
         if !source.trim_start_matches("#![cfg(test)]\n").starts_with("//!") {
-            findings.push(format!("{shown} does not open with `//!`: say what it is for"));
+            findings.push(format!("{path} does not open with `//!`: say what it is for"));
         }
         let n_lines = source.lines().count();
         if n_lines > MAX_LINES {
-            findings.push(format!("{shown} has {n_lines} lines, more than {MAX_LINES}: split it by idea"));
+            findings.push(format!("{path} has {n_lines} lines, more than {MAX_LINES}: split it by idea"));
         }
     }
-    Ok(())
 }
 
 fn collect_sources(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {

@@ -5,7 +5,8 @@ use std::fmt;
 /// A set of bytes.
 ///
 /// ```
-/// use maskwright_automata::ByteSet;
+/// # mod maskwright { pub use maskwright_automata as grammar; }
+/// use maskwright::grammar::ByteSet;
 /// let digits = ByteSet::range(b'0', b'9');
 /// assert!(digits.contains(b'7') && !digits.contains(b'a'));
 /// assert_eq!(digits.len(), 10);

@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Ends a compilation from another thread.
 ///
 /// ```
-/// use maskwright_automata::{CancelToken, Fuel, FuelError};
+/// # mod maskwright { pub use maskwright_automata::{self as grammar, CancelToken}; }
+/// use maskwright::CancelToken;
+/// use maskwright::grammar::{Fuel, FuelError};
 /// let token = CancelToken::new();
 /// let fuel = Fuel::new(1_000).with_cancel(token.clone());
 /// token.cancel();

@@ -52,7 +52,8 @@ pub enum Node {
 /// A regular language over bytes, as an expression.
 ///
 /// ```
-/// use maskwright_automata::{ByteSet, Regex};
+/// # mod maskwright { pub use maskwright_automata as grammar; }
+/// use maskwright::grammar::{ByteSet, Regex};
 /// let digit = Regex::bytes(ByteSet::range(b'0', b'9'));
 /// let year = Regex::concat([Regex::literal(b"19"), digit.repeat(2, Some(2))]);
 /// assert!(!year.is_nullable());
@@ -338,7 +339,8 @@ impl Regex {
     /// look is taken.
     ///
     /// ```
-    /// use maskwright_automata::{ByteSet, Regex};
+    /// # mod maskwright { pub use maskwright_automata as grammar; }
+    /// use maskwright::grammar::{ByteSet, Regex};
     /// let regex = Regex::concat([Regex::literal("ab").plus(), Regex::byte(b'c').repeat(0, Some(1))]);
     /// assert_eq!(regex.last_bytes(), ByteSet::range(b'b', b'c'));
     /// ```

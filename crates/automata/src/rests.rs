@@ -52,10 +52,11 @@ impl Regex {
     /// Takes time in the size of the expression.
     ///
     /// ```
-    /// use maskwright_automata::{ByteSet, Regex, Rests};
+    /// # mod maskwright { pub use maskwright_automata as grammar; }
+    /// use maskwright::grammar::{ByteSet, Regex};
     /// let regex = Regex::concat([Regex::literal("ab"), Regex::byte(b'c').star(), Regex::literal("de")]);
-    /// let first = ByteSet::singleton(b'a');
-    /// assert_eq!(regex.rests(&ByteSet::FULL), Some(Rests { shortest: 4, longest: 4, first }));
+    /// let rests = regex.rests(&ByteSet::FULL).expect("bounds are known");
+    /// assert_eq!((rests.shortest, rests.longest, rests.first), (4, 4, ByteSet::singleton(b'a')));
     /// assert_eq!(regex.rests(&ByteSet::range(b'a', b'd')), None);
     /// ```
     pub fn rests(&self, bytes: &ByteSet) -> Option<Rests> {
@@ -68,7 +69,8 @@ impl Regex {
     /// has no more, and rests that differ in the bytes `apart` are not one rest.
     ///
     /// ```
-    /// use maskwright_automata::{ByteSet, Regex, Rests};
+    /// # mod maskwright { pub use maskwright_automata as grammar; }
+    /// use maskwright::grammar::{ByteSet, Regex};
     /// let letter = Regex::bytes(ByteSet::range(b'a', b'z'));
     /// let regex = Regex::concat([letter.star(), Regex::byte(b'"')]);
     /// let rests = regex.rests_but(10, &ByteSet::FULL, &ByteSet::range(b'a', b'z'));

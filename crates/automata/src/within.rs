@@ -13,7 +13,8 @@ impl Regex {
     /// kept.
     ///
     /// ```
-    /// use maskwright_automata::{ByteSet, Regex};
+    /// # mod maskwright { pub use maskwright_automata as grammar; }
+    /// use maskwright::grammar::{ByteSet, Regex};
     /// let list = Regex::concat([Regex::byte(b'a'), Regex::words([b"b".as_slice(), b"\n"]).star()]);
     /// let within = list.within(&ByteSet::range(b'a', b'z'));
     /// assert_eq!(within, Regex::concat([Regex::byte(b'a'), Regex::byte(b'b').star()]));

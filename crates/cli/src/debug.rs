@@ -103,7 +103,7 @@ fn print_automata(grammar: &CompiledGrammar, arguments: &Debug, out: &mut impl W
             bail!("there is no terminal {terminal}: the grammar has {}", terminals.len());
         };
         writeln!(out, "terminal {terminal} {}", terminals[terminal])?;
-        for AutomatonStateView { id, is_accepting, residue, moves } in &states {
+        for AutomatonStateView { id, is_accepting, residue, moves, .. } in &states {
             let end = if *is_accepting { " (end)" } else { "" };
             writeln!(out, "  state {id}{end}: {residue}")?;
             for (bytes, next) in moves {

@@ -56,15 +56,16 @@ impl EngineGrammar {
     /// If an id is not in range, no text of the grammar is left, or a limit on work is reached before that is decided.
     ///
     /// ```
+    /// # mod maskwright { pub use maskwright_engine::*; pub use maskwright_vocabulary::*; }
     /// # use maskwright_automata::{Fuel, Regex};
-    /// # use maskwright_engine::{Compiler, Matcher};
     /// # use maskwright_grammar::Grammar;
-    /// # use maskwright_vocabulary::{TokenId, Vocabulary};
     /// # let tokens = ["a", ".", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-    /// # let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap().shared();
-    /// # let compiler = Compiler::new(vocabulary, Default::default());
-    /// let compiled = compiler.compile(Grammar::from_regex(Regex::literal("aa")), &Fuel::new(1_000)).unwrap();
-    /// let mut matcher = Matcher::new(&compiled.with_stop_tokens(&[1]).unwrap());
+    /// # let vocabulary = maskwright::Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap().shared();
+    /// # let compiler = maskwright::Compiler::new(vocabulary, Default::default());
+    /// # let grammar = compiler.compile(Grammar::from_regex(Regex::literal("aa")), &Fuel::new(1_000)).unwrap();
+    /// use maskwright::{Matcher, TokenId};
+    /// // The grammar has the text `aa`; the tokens are `a`, `.` and one that ends texts.
+    /// let mut matcher = Matcher::new(&grammar.with_stop_tokens(&[1]).unwrap());
     /// assert_eq!(matcher.accept_tokens(&[0, 1, 0].map(TokenId)).unwrap(), 1, "the text may not end here");
     /// assert_eq!(matcher.accept_tokens(&[0, 1].map(TokenId)).unwrap(), 2);
     /// assert!(matcher.is_terminated());

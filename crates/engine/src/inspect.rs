@@ -17,16 +17,18 @@ use crate::{EngineError, EngineGrammar, Error, Matcher};
 /// A rule of the normalised grammar, as a network of states.
 ///
 /// ```
-/// use maskwright_automata::{Fuel, Regex};
-/// use maskwright_grammar::Grammar;
-/// use maskwright_vocabulary::Vocabulary;
-/// let vocabulary = Vocabulary::from_tokens(vec![Some(b"a".to_vec())], &[], None).unwrap().shared();
-/// let compiler = maskwright_engine::Compiler::new(vocabulary, Default::default());
-/// let grammar = compiler.compile(Grammar::from_regex(Regex::literal("ab")), &Fuel::new(100)).unwrap();
+/// # use maskwright_automata::{Fuel, Regex};
+/// # use maskwright_grammar::Grammar;
+/// # use maskwright_vocabulary::Vocabulary;
+/// # let vocabulary = Vocabulary::from_tokens(vec![Some(b"a".to_vec())], &[], None).unwrap().shared();
+/// # let compiler = maskwright_engine::Compiler::new(vocabulary, Default::default());
+/// # let grammar = compiler.compile(Grammar::from_regex(Regex::literal("ab")), &Fuel::new(100)).unwrap();
+/// // The grammar is that of the regular expression `ab`.
 /// let rules = grammar.inspect_rules(100);
 /// assert_eq!((rules[0].name.as_str(), rules[0].states.len()), ("start", 2));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RuleView {
     /// The rule's name.
     pub name: String,
@@ -43,10 +45,21 @@ pub struct RuleView {
 /// A state of the network: what is still to be read of a rule.
 ///
 /// ```
-/// let state = maskwright_engine::inspect::NetworkStateView { id: 0, is_accepting: true, moves: Vec::new() };
-/// assert!(state.moves.is_empty());
+/// # use maskwright_engine as maskwright;
+/// # use maskwright_automata::{Fuel, Regex};
+/// # use maskwright_grammar::Grammar;
+/// # use maskwright_vocabulary::Vocabulary;
+/// # let vocabulary = Vocabulary::from_tokens(vec![Some(b"a".to_vec())], &[], None).unwrap().shared();
+/// # let compiler = maskwright::Compiler::new(vocabulary, Default::default());
+/// # let grammar = compiler.compile(Grammar::from_regex(Regex::literal("ab")), &Fuel::new(100)).unwrap();
+/// use maskwright::inspect::SymbolView;
+/// // The grammar is that of the regular expression `ab`.
+/// let states = &grammar.inspect_rules(100)[0].states;
+/// assert_eq!(states[0].moves, [(SymbolView::Terminal(0), states[1].id)]);
+/// assert!(states[1].is_accepting && states[1].moves.is_empty());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NetworkStateView {
     /// Its number; equal states of different rules have one number.
     pub id: usize,
@@ -59,7 +72,8 @@ pub struct NetworkStateView {
 /// A grammar symbol.
 ///
 /// ```
-/// use maskwright_engine::inspect::SymbolView;
+/// # use maskwright_engine as maskwright;
+/// use maskwright::inspect::SymbolView;
 /// assert_ne!(SymbolView::Terminal(0), SymbolView::Rule(0));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,11 +87,20 @@ pub enum SymbolView {
 /// A state of a terminal's automaton.
 ///
 /// ```
-/// use maskwright_engine::inspect::AutomatonStateView;
-/// let state = AutomatonStateView { id: 0, is_accepting: true, residue: "ε".into(), moves: Vec::new() };
-/// assert_eq!(state.id, 0);
+/// # use maskwright_automata::{Fuel, Regex};
+/// # use maskwright_grammar::Grammar;
+/// # use maskwright_vocabulary::Vocabulary;
+/// # let vocabulary = Vocabulary::from_tokens(vec![Some(b"a".to_vec())], &[], None).unwrap().shared();
+/// # let compiler = maskwright_engine::Compiler::new(vocabulary, Default::default());
+/// # let grammar = compiler.compile(Grammar::from_regex(Regex::literal("ab")), &Fuel::new(100)).unwrap();
+/// // The grammar is that of the regular expression `ab`.
+/// let (states, is_cut) = grammar.inspect_automaton(0, 100).unwrap().expect("one terminal");
+/// assert_eq!((states.len(), is_cut), (3, false));
+/// let (bytes, next) = &states[0].moves[0];
+/// assert!(bytes.contains(b'a') && *next == states[1].id);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AutomatonStateView {
     /// Its number.
     pub id: usize,
@@ -92,19 +115,22 @@ pub struct AutomatonStateView {
 /// A residue that some reading of the text is in, and what its row says about the vocabulary.
 ///
 /// ```
-/// use maskwright_automata::{ByteSet, Fuel, Regex};
-/// use maskwright_engine::Matcher;
-/// use maskwright_grammar::Grammar;
-/// use maskwright_vocabulary::Vocabulary;
-/// let tokens = ["1", "23", "x"].map(|token| Some(token.as_bytes().to_vec())).to_vec();
-/// let vocabulary = Vocabulary::from_tokens(tokens, &[], None).unwrap().shared();
-/// let compiler = maskwright_engine::Compiler::new(vocabulary, Default::default());
-/// let digits = Regex::bytes(ByteSet::range(b'0', b'9')).plus();
-/// let grammar = compiler.compile(Grammar::from_regex(digits), &Fuel::new(100)).unwrap();
+/// # use maskwright_engine as maskwright;
+/// # use maskwright_automata::{ByteSet, Fuel, Regex};
+/// # use maskwright_grammar::Grammar;
+/// # use maskwright_vocabulary::Vocabulary;
+/// # let tokens = ["1", "23", "x"].map(|token| Some(token.as_bytes().to_vec())).to_vec();
+/// # let vocabulary = Vocabulary::from_tokens(tokens, &[], None).unwrap().shared();
+/// # let compiler = maskwright::Compiler::new(vocabulary, Default::default());
+/// # let digits = Regex::bytes(ByteSet::range(b'0', b'9')).plus();
+/// # let grammar = compiler.compile(Grammar::from_regex(digits), &Fuel::new(100)).unwrap();
+/// use maskwright::Matcher;
+/// // The grammar is that of the regular expression `[0-9]+`; the tokens are `1`, `23` and `x`.
 /// let rows = Matcher::new(&grammar).inspect_rows().unwrap();
 /// assert_eq!((rows.len(), rows[0].n_inside, rows[0].n_exits), (1, Some(2), Some(1)));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RowView {
     /// The terminal's number.
     pub terminal: usize,
@@ -124,10 +150,12 @@ pub struct RowView {
 /// Of a lexed grammar, a sequence of terminals that tokens span at some place (paper 2's inverse token spanner table).
 ///
 /// ```
-/// use maskwright_engine::inspect::StackVerdict;
+/// # use maskwright_engine as maskwright;
+/// use maskwright::inspect::StackVerdict;
 /// assert!(StackVerdict::Never < StackVerdict::Always);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SpanView {
     /// The terminals, by number, that end with or after the last byte so far, within the token, and that one which the token may
     /// be in the middle of. Those that the parser does not get are left out.

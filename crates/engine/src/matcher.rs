@@ -34,24 +34,6 @@ const ANY_NUMBER: u32 = u32::MAX - 1;
 /// which begins anew. Other sessions go on.
 ///
 /// Sessions of one grammar may be used from several threads at once, each session from one at a time.
-///
-/// ```
-/// use maskwright_automata::{Fuel, Regex};
-/// use maskwright_engine::{Compiler, Matcher};
-/// use maskwright_grammar::Grammar;
-/// use maskwright_vocabulary::{TokenId, Vocabulary};
-/// let tokens = ["a", "b", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap().shared();
-/// let compiler = Compiler::new(vocabulary, Default::default());
-/// let compiled = compiler.compile(Grammar::from_regex(Regex::literal("ab")), &Fuel::new(1_000)).unwrap();
-/// let mut matcher = Matcher::new(&compiled);
-/// assert!(matcher.accept_token(TokenId(0)).unwrap());
-/// assert!(!matcher.accept_token(TokenId(0)).unwrap(), "refused, and nothing changed");
-/// assert!(matcher.accept_token(TokenId(1)).unwrap() && matcher.is_accepting());
-/// assert!(matcher.accept_token(TokenId(2)).unwrap() && matcher.is_terminated());
-/// matcher.rollback(2).unwrap();
-/// assert!(!matcher.is_accepting());
-/// ```
 pub struct Matcher {
     grammar: Arc<EngineGrammar>,
     machine: Arc<SharedMachine>,
@@ -395,15 +377,16 @@ impl Matcher {
     /// What was accepted so far, step by step.
     ///
     /// ```
+    /// # mod maskwright { pub use maskwright_engine::*; pub use maskwright_vocabulary::*; }
     /// # use maskwright_automata::{Fuel, Regex};
-    /// # use maskwright_engine::{Compiler, Matcher, Taken};
     /// # use maskwright_grammar::Grammar;
-    /// # use maskwright_vocabulary::{TokenId, Vocabulary};
     /// # let tokens = ["a", "b", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-    /// # let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap().shared();
-    /// # let compiler = Compiler::new(vocabulary, Default::default());
-    /// # let compiled = compiler.compile(Grammar::from_regex(Regex::literal("aba")), &Fuel::new(1_000)).unwrap();
-    /// let mut matcher = Matcher::new(&compiled);
+    /// # let vocabulary = maskwright::Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap().shared();
+    /// # let compiler = maskwright::Compiler::new(vocabulary, Default::default());
+    /// # let grammar = compiler.compile(Grammar::from_regex(Regex::literal("aba")), &Fuel::new(1_000)).unwrap();
+    /// use maskwright::{Matcher, Taken, TokenId};
+    /// // The grammar has the text `aba`; the tokens are `a`, `b` and one that ends texts.
+    /// let mut matcher = Matcher::new(&grammar);
     /// assert!(matcher.accept_bytes(b"ab").unwrap() && matcher.accept_token(TokenId(0)).unwrap());
     /// assert_eq!(matcher.steps(), [Taken::Bytes(b"ab".as_slice().into()), Taken::Token(TokenId(0))]);
     /// assert_eq!((matcher.text(), matcher.n_tokens()), (b"aba".to_vec(), 3));

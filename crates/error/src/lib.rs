@@ -15,14 +15,6 @@ pub use names::nearest_name;
 /// do about it; programs get the same from the accessors.
 ///
 /// Cheap to clone.
-///
-/// ```
-/// use maskwright_error::{Error, ErrorKind, Place};
-/// let error = Error::message(ErrorKind::Grammar, "rule `item` is not defined")
-///     .at(Place { line: Some(1), column: Some(10), ..Place::default() });
-/// assert_eq!((error.line(), error.column(), error.pointer()), (Some(1), Some(10), None));
-/// assert!(!error.is_limit() && error.to_string().contains("item"));
-/// ```
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
 
@@ -99,6 +91,14 @@ impl Error {
     }
 
     /// The same error, at `place`.
+    ///
+    /// ```
+    /// use maskwright_error::{Error, ErrorKind, Place};
+    /// let error = Error::message(ErrorKind::Grammar, "rule `item` is not defined")
+    ///     .at(Place { line: Some(1), column: Some(10), ..Place::default() });
+    /// assert_eq!((error.line(), error.column(), error.pointer()), (Some(1), Some(10), None));
+    /// assert!(!error.is_limit() && error.to_string().contains("item"));
+    /// ```
     #[must_use]
     #[doc(hidden)]
     pub fn at(mut self, place: Place) -> Error {

@@ -96,8 +96,8 @@ impl Grammar {
 /// Builds a [`Grammar`].
 ///
 /// ```
-/// use maskwright_automata::Regex;
-/// use maskwright_grammar::GrammarBuilder;
+/// # mod maskwright { pub use maskwright_grammar as grammar; }
+/// use maskwright::grammar::GrammarBuilder;
 /// let mut builder = GrammarBuilder::new();
 /// let list = builder.declare("list");
 /// let (open, close) = (builder.literal("["), builder.literal("]"));

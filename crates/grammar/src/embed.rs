@@ -21,8 +21,8 @@ impl GrammarBuilder {
     /// If `fuel` runs out.
     ///
     /// ```
-    /// use maskwright_automata::{Fuel, Regex};
-    /// use maskwright_grammar::{Grammar, GrammarBuilder};
+    /// # mod maskwright { pub mod grammar { pub use maskwright_automata::*; pub use maskwright_grammar::*; } }
+    /// use maskwright::grammar::{Fuel, Grammar, GrammarBuilder, Regex};
     /// let inner = Grammar::from_regex(Regex::literal("1").plus());
     /// let mut builder = GrammarBuilder::new();
     /// let start = builder.declare("list");

@@ -41,7 +41,8 @@ pub struct Layout {
 /// How the tabs among the blanks of a line count.
 ///
 /// ```
-/// use maskwright_grammar::Tabs;
+/// # mod maskwright { pub use maskwright_grammar as lark; }
+/// use maskwright::lark::Tabs;
 /// let width = |line: &[u8], tabs: Tabs| line.iter().fold(0, |width, &blank| tabs.wider(width, blank));
 /// let (tab, spaces) = (&b"\t"[..], &[b' '; 8][..]);
 /// assert_eq!(width(tab, Tabs::Spaces(8)), width(spaces, Tabs::Spaces(8)));

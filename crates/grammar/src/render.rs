@@ -22,8 +22,8 @@ impl Grammar {
     /// The grammar as its `Display` writes it, with `show`'s words for the terminals.
     ///
     /// ```
-    /// use maskwright_automata::Regex;
-    /// use maskwright_grammar::Grammar;
+    /// # mod maskwright { pub mod grammar { pub use maskwright_automata::*; pub use maskwright_grammar::*; } }
+    /// use maskwright::grammar::{Grammar, Regex};
     /// let grammar = Grammar::from_regex(Regex::literal("a"));
     /// assert_eq!(grammar.show_with(|_| "LETTER".to_owned()), "*start ::= LETTER\n");
     /// ```

@@ -21,8 +21,9 @@ const MAX_FOUND: usize = 64;
 /// What may follow the end of a canvas's text.
 ///
 /// ```
-/// use maskwright_infill::CanvasConfig;
-/// use maskwright_vocabulary::TokenId;
+/// # mod maskwright { pub use maskwright_infill as infill; pub use maskwright_vocabulary::TokenId; }
+/// use maskwright::TokenId;
+/// use maskwright::infill::CanvasConfig;
 /// let config = CanvasConfig::with_padding(Some(TokenId(50_257)));
 /// assert_ne!(config, CanvasConfig::default());
 /// ```
@@ -86,25 +87,6 @@ pub enum Verdict {
 /// A canvas that can be filled keeps a *witness*: a text that fills it, which a session of the grammar has accepted.
 /// [`set`](Canvas::set) keeps a token only with a new witness that has it, so a possible canvas always stays possible, and
 /// [`complete`](Canvas::complete) always has an answer.
-///
-/// ```
-/// use maskwright_automata::{Fuel, Regex};
-/// use maskwright_grammar::Grammar;
-/// use maskwright_infill::{Canvas, CanvasConfig, Infiller, Verdict};
-/// use maskwright_vocabulary::{TokenId, Vocabulary};
-/// let tokens = ["(", ")", "()", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[3], None).unwrap().shared();
-/// let grammar = Grammar::from_regex(Regex::literal("()").repeat(2, Some(2)));
-/// let infiller = Infiller::new(&grammar, vocabulary, Default::default(), &Fuel::unlimited())?;
-/// let mut canvas = Canvas::new(&infiller, &[None, None, Some(TokenId(1))], CanvasConfig::default())?;
-/// assert_eq!(canvas.complete()?, Some(vec![TokenId(2), TokenId(0), TokenId(1)]));
-/// assert!(!canvas.set(0, TokenId(0))?, "`(` and one token and `)` is never ()()");
-/// assert_eq!(canvas.allows(1, &[TokenId(0), TokenId(2)])?, [Verdict::Yes, Verdict::No]);
-/// assert!(canvas.set(1, TokenId(0))?);
-/// canvas.undo();
-/// assert_eq!(canvas.positions()[1], None);
-/// # Ok::<(), maskwright_infill::Error>(())
-/// ```
 #[derive(Debug)]
 pub struct Canvas {
     solver: Solver,

@@ -17,7 +17,9 @@ use crate::{Error, InfillError};
 /// What infilling may spend, in work units and sizes that are the same on every machine.
 ///
 /// ```
-/// let mut limits = maskwright_infill::InfillLimits::default();
+/// # mod maskwright { pub use maskwright_infill as infill; }
+/// use maskwright::infill::InfillLimits;
+/// let mut limits = InfillLimits::default();
 /// limits.max_positions = 512;
 /// assert!(limits.work > 0);
 /// ```
@@ -62,23 +64,6 @@ impl Default for InfillLimits {
 
 /// A grammar made ready for infilling over one vocabulary, with what is learned about the two on the way. Cheap
 /// to clone; clones share everything, and so do the canvases and templates made from it, from any thread.
-///
-/// ```
-/// use maskwright_automata::{Fuel, Regex};
-/// use maskwright_grammar::Grammar;
-/// use maskwright_infill::{Canvas, CanvasConfig, Infiller};
-/// use maskwright_vocabulary::{TokenId, Vocabulary};
-/// let tokens = ["a", "ab", "b"].map(|token| Some(token.as_bytes().to_vec()));
-/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[], None).unwrap().shared();
-/// let grammar = Grammar::from_regex(Regex::literal("abab"));
-/// let infiller = Infiller::new(&grammar, vocabulary, Default::default(), &Fuel::unlimited())?;
-/// let mut canvas = Canvas::new(&infiller, &[None; 3], CanvasConfig::default())?;
-/// assert!(canvas.is_possible()?);
-/// let mut mask = [0];
-/// canvas.fill_bitmask(1, &mut mask, true)?;
-/// assert_eq!(mask, [0b101], "ab a b, a b ab: never a b a");
-/// # Ok::<(), maskwright_infill::Error>(())
-/// ```
 #[derive(Clone)]
 pub struct Infiller(Arc<Shared>);
 

@@ -40,24 +40,6 @@ pub enum Part {
 ///
 /// A hole is written token by token ([`fill_next_token_bitmask`](Template::fill_next_token_bitmask)) and then
 /// [fixed](Template::fix), in any order of the holes; what stands after a hole counts from its first token on.
-///
-/// ```
-/// use maskwright_automata::{Fuel, Regex};
-/// use maskwright_grammar::Grammar;
-/// use maskwright_infill::{Hole, Infiller, Part, Template};
-/// use maskwright_vocabulary::{TokenId, Vocabulary};
-/// let tokens = ["a", "b", "ab"].map(|token| Some(token.as_bytes().to_vec()));
-/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[], None).unwrap().shared();
-/// let grammar = Grammar::from_regex(Regex::literal("ab").plus());
-/// let infiller = Infiller::new(&grammar, vocabulary, Default::default(), &Fuel::unlimited())?;
-/// let parts = vec![Part::Text(b"a".to_vec()), Part::Hole(Hole::Exactly(2)), Part::Text(b"b".to_vec())];
-/// let mut template = Template::new(&infiller, parts)?;
-/// assert_eq!(template.complete()?, Some(b"abab".to_vec()));
-/// let mut mask = [0];
-/// template.fill_next_token_bitmask(0, &[], &mut mask)?;
-/// assert_eq!(mask, [0b010], "`b` and then `a`: nothing else is two tokens here");
-/// # Ok::<(), maskwright_infill::Error>(())
-/// ```
 pub struct Template {
     solver: Solver,
     parts: Vec<Filled>,

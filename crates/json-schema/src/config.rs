@@ -7,7 +7,8 @@ use crate::terminals::DEFAULT_MAX_INDENT;
 /// How a schema is compiled.
 ///
 /// ```
-/// use maskwright_json_schema::{SchemaConfig, Whitespace};
+/// # mod maskwright { pub use maskwright_json_schema as json_schema; }
+/// use maskwright::json_schema::{SchemaConfig, Whitespace};
 /// let mut config = SchemaConfig::default();
 /// config.whitespace = Whitespace::Compact;
 /// assert!(config.strict);
@@ -78,12 +79,13 @@ pub enum Whitespace {
 /// How numbers are written.
 ///
 /// ```
-/// use maskwright_automata::Fuel;
-/// use maskwright_json_schema::{Numbers, SchemaConfig, compile_str};
+/// # mod maskwright { pub use maskwright_json_schema as json_schema; }
+/// use maskwright::json_schema::{Numbers, SchemaConfig};
 /// let mut config = SchemaConfig::default();
 /// assert_eq!(config.numbers, Numbers::Plain);
 /// config.numbers = Numbers::Any;
-/// assert!(compile_str(r#"{"type": "integer"}"#, &config, &Fuel::unlimited()).is_ok());
+/// # let fuel = maskwright_automata::Fuel::unlimited();
+/// # assert!(maskwright_json_schema::compile_str(r#"{"type": "integer"}"#, &config, &fuel).is_ok());
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -105,12 +107,14 @@ pub enum Numbers {
 /// The schema must then have objects. The [crate's page](crate#arguments-in-elements) says what is written.
 ///
 /// ```
-/// use maskwright_automata::Fuel;
-/// use maskwright_json_schema::{SchemaConfig, Style, compile_str};
+/// # mod maskwright { pub use maskwright_json_schema as json_schema; }
+/// use maskwright::json_schema::{SchemaConfig, Style};
 /// let mut config = SchemaConfig::default();
 /// config.style = Style::QwenXml;
-/// assert!(compile_str(r#"{"properties": {"city": {"type": "string"}}}"#, &config, &Fuel::unlimited()).is_ok());
-/// assert!(compile_str(r#"{"type": "string"}"#, &config, &Fuel::unlimited()).is_err());
+/// # let fuel = maskwright_automata::Fuel::unlimited();
+/// # let compile = |schema| maskwright_json_schema::compile_str(schema, &config, &fuel);
+/// # assert!(compile(r#"{"properties": {"city": {"type": "string"}}}"#).is_ok());
+/// # assert!(compile(r#"{"type": "string"}"#).is_err());
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

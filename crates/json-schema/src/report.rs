@@ -13,16 +13,6 @@ use crate::suggest::{self, Warning};
 ///
 /// Annotations that the specification names (`title`, `default`, …) are not listed, except what is said about the content of
 /// strings (`contentEncoding`, …). A schema that several references lead to is listed once.
-///
-/// ```
-/// use maskwright_automata::Fuel;
-/// use maskwright_json_schema::{SchemaConfig, compile_str};
-/// let schema = r#"{"type": "string", "x-hint": 1}"#;
-/// let compiled = compile_str(schema, &SchemaConfig::default(), &Fuel::unlimited()).unwrap();
-/// let keywords: Vec<_> = compiled.report.entries().map(|entry| entry.keyword.to_string()).collect();
-/// assert_eq!(keywords, ["type", "x-hint"]);
-/// assert!(compiled.report.is_complete());
-/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub(crate) places: Vec<Place<Box<str>>>,
@@ -90,11 +80,11 @@ impl Report {
     /// the order of the schema's text. The same in several places is one warning; at most twenty are given.
     ///
     /// ```
-    /// use maskwright_automata::Fuel;
-    /// use maskwright_json_schema::{SchemaConfig, compile_str};
+    /// // The report of a schema with a misspelt keyword:
     /// let schema = r#"{"type": "string", "minLenght": 3, "x-hint": 1}"#;
-    /// let compiled = compile_str(schema, &SchemaConfig::default(), &Fuel::unlimited()).unwrap();
-    /// let warnings = compiled.report.warnings();
+    /// # let fuel = maskwright_automata::Fuel::unlimited();
+    /// # let report = maskwright_json_schema::compile_str(schema, &Default::default(), &fuel).unwrap().report;
+    /// let warnings = report.warnings();
     /// assert_eq!(warnings.len(), 1);
     /// assert!(warnings[0].to_string().ends_with("did you mean `minLength`?"));
     /// ```

@@ -39,7 +39,8 @@ pub enum LexerKind {
 /// than before makes an `indent`, less makes a `dedent` for every block that ends.
 ///
 /// ```
-/// use maskwright_lark::{Indentation, Tabs};
+/// # mod maskwright { pub use maskwright_lark as lark; }
+/// use maskwright::lark::{Indentation, Tabs};
 /// let python = Indentation::python();
 /// assert_eq!((python.newline, python.tabs), (vec!["_NEWLINE".to_owned(), "_NL".to_owned()], Tabs::Spaces(8)));
 /// ```

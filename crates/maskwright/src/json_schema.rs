@@ -18,9 +18,23 @@ use serde_json::Value;
 
 use crate::Error;
 
+/// Says which keywords of a schema are enforced. [`CompiledGrammar::report`](crate::CompiledGrammar::report) gives one.
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let tokens = ["\"", "a", "</s>"].map(|token| token.as_bytes().to_vec());
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[2])?);
+/// let schema = GrammarSource::json_schema(r#"{"type": "string", "x-hint": 1}"#, Default::default());
+/// let grammar = compiler.compile(&schema, &CompileOptions::default())?;
+/// let report = grammar.report().expect("a schema has one");
+/// let keywords: Vec<String> = report.entries().map(|entry| entry.keyword.to_string()).collect();
+/// assert_eq!(keywords, ["type", "x-hint"]);
+/// assert!(report.is_complete(), "`x-hint` is an annotation");
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_json_schema::Report;
 pub use maskwright_json_schema::{
-    Numbers, PropertyOrder, Report, ReportEntry, SchemaConfig, SchemaLimits, Status, Style, Warning,
-    Whitespace,
+    Numbers, PropertyOrder, ReportEntry, SchemaConfig, SchemaLimits, Status, Style, Warning, Whitespace,
 };
 
 /// The largest document that is read from a file, in bytes; the largest schemas in public use have a tenth of it.

@@ -52,9 +52,84 @@ pub use compiled::CompiledGrammar;
 pub use compiler::{CompileOptions, Compiler};
 pub use limits::Limits;
 pub use maskwright_automata::CancelToken;
-pub use maskwright_engine::{MaskStatus, Matcher, Taken, TokenCountStatus, TokensToFinish, inspect};
-pub use maskwright_error::{Error, ErrorKind};
-pub use maskwright_infill::{Canvas, Template};
+/// Follows one text from left to right. [`CompiledGrammar::matcher`] makes one.
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
+/// let tokens = ["a", "b", "</s>"].map(|token| token.as_bytes().to_vec());
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[2])?);
+/// let grammar = compiler.compile(&GrammarSource::choice(["ab"]), &CompileOptions::default())?;
+/// let mut matcher = grammar.matcher();
+/// assert_eq!(matcher.mask()?.iter().collect::<Vec<_>>(), [TokenId(0)]);
+/// assert!(matcher.accept_token(TokenId(0))?);
+/// assert!(!matcher.accept_token(TokenId(0))?, "refused, and nothing changed");
+/// assert!(matcher.accept_token(TokenId(1))? && matcher.is_accepting());
+/// assert!(matcher.accept_token(TokenId(2))? && matcher.is_terminated());
+/// matcher.rollback(2)?;
+/// assert!(!matcher.is_accepting());
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_engine::Matcher;
+/// What the engine makes of a grammar and a text, for debugging.
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let tokens = ["1", "23", "x"].map(|token| token.as_bytes().to_vec());
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[])?);
+/// let grammar = compiler.compile(&GrammarSource::regex("[0-9]+"), &CompileOptions::default())?;
+/// assert_eq!(grammar.inspect_rules(100).len(), 1);
+/// let rows = grammar.matcher().inspect_rows()?;
+/// assert_eq!(rows[0].n_inside, Some(2), "1 and 23 are digits alone");
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_engine::inspect;
+pub use maskwright_engine::{MaskStatus, Taken, TokenCountStatus, TokensToFinish};
+/// What every call that can fail returns.
+///
+/// ```
+/// use maskwright::{CompileOptions, ErrorKind, GrammarSource};
+/// let source = GrammarSource::gbnf("root ::= itm+\nitem ::= \"x\"");
+/// let error = source.grammar(&CompileOptions::default()).unwrap_err();
+/// assert_eq!((error.kind(), error.line(), error.column()), (ErrorKind::Grammar, Some(1), Some(10)));
+/// assert_eq!(error.hint(), Some("did you mean `item`?"));
+/// ```
+pub use maskwright_error::Error;
+pub use maskwright_error::ErrorKind;
+/// For models that fill in masked tokens, in any order. [`CompiledGrammar::canvas`] makes one.
+///
+/// ```
+/// use maskwright::infill::Verdict;
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
+/// let tokens = ["(", ")", "()", "</s>"].map(|token| token.as_bytes().to_vec());
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[3])?);
+/// let grammar = compiler.compile(&GrammarSource::choice(["()()"]), &CompileOptions::default())?;
+/// let mut canvas = grammar.canvas(&[None, None, Some(TokenId(1))])?;
+/// assert_eq!(canvas.complete()?, Some(vec![TokenId(2), TokenId(0), TokenId(1)]));
+/// assert!(!canvas.set(0, TokenId(0))?, "`(` and one token and `)` is never ()()");
+/// assert_eq!(canvas.allows(1, &[TokenId(0), TokenId(2)])?, [Verdict::Yes, Verdict::No]);
+/// assert!(canvas.set(1, TokenId(0))?);
+/// canvas.undo();
+/// assert_eq!(canvas.positions()[1], None);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_infill::Canvas;
+/// For texts of which some pieces are given. [`CompiledGrammar::template`] makes one.
+///
+/// ```
+/// use maskwright::infill::{Hole, Part};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let tokens = ["a", "b", "ab"].map(|token| token.as_bytes().to_vec());
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[])?);
+/// let grammar = compiler.compile(&GrammarSource::regex("(ab)+"), &CompileOptions::default())?;
+/// let parts = vec![Part::Text(b"a".to_vec()), Part::Hole(Hole::Exactly(2)), Part::Text(b"b".to_vec())];
+/// let mut template = grammar.template(parts)?;
+/// assert_eq!(template.complete()?, Some(b"abab".to_vec()));
+/// let mut mask = [0];
+/// template.fill_next_token_bitmask(0, &[], &mut mask)?;
+/// assert_eq!(mask, [0b010], "`b` and then `a`: nothing else is two tokens here");
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_infill::Template;
 pub use maskwright_vocabulary::{
     Mask, TokenId, Tokenizer, TokenizerOptions, Vocabulary, mask_contains, mask_words,
 };
@@ -63,7 +138,24 @@ pub use special_text::GrammarWarning;
 
 /// The parts of templates and canvases.
 pub mod infill {
-    pub use maskwright_infill::{CanvasConfig, CanvasStatus, Hole, InfillLimits, Infiller, Part, Verdict};
+    /// Makes canvases and templates. [`CompiledGrammar::infiller`](crate::CompiledGrammar::infiller) makes one.
+    ///
+    /// ```
+    /// use maskwright::infill::CanvasConfig;
+    /// use maskwright::{Canvas, CompileOptions, Compiler, GrammarSource, Tokenizer};
+    /// let tokens = ["a", "ab", "b"].map(|token| token.as_bytes().to_vec());
+    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[])?);
+    /// let options = CompileOptions::default();
+    /// let grammar = compiler.compile(&GrammarSource::choice(["abab"]), &options)?;
+    /// let mut canvas = Canvas::new(&grammar.infiller(&options)?, &[None; 3], CanvasConfig::default())?;
+    /// assert!(canvas.is_possible()?);
+    /// let mut mask = [0];
+    /// canvas.fill_bitmask(1, &mut mask, true)?;
+    /// assert_eq!(mask, [0b101], "ab a b, a b ab: never a b a");
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub use maskwright_infill::Infiller;
+    pub use maskwright_infill::{CanvasConfig, CanvasStatus, Hole, InfillLimits, Part, Verdict};
 }
 
 /// Grammars built by hand, rule by rule, and the types that stand for them.

@@ -7,7 +7,9 @@ use crate::TokenId;
 /// How many 32-bit words a mask over `n_vocab` tokens takes.
 ///
 /// ```
-/// assert_eq!(maskwright_vocabulary::mask_words(33), 2);
+/// # use maskwright_vocabulary as maskwright;
+/// use maskwright::mask_words;
+/// assert_eq!(mask_words(33), 2);
 /// ```
 pub const fn mask_words(n_vocab: usize) -> usize {
     n_vocab.div_ceil(32)
@@ -31,7 +33,8 @@ pub fn mask_insert(words: &mut [u32], token: TokenId) {
 /// A set of tokens, packed: bit `i % 32` of word `i / 32`.
 ///
 /// ```
-/// use maskwright_vocabulary::{Mask, TokenId};
+/// # use maskwright_vocabulary as maskwright;
+/// use maskwright::{Mask, TokenId};
 /// let mut mask = Mask::new(100);
 /// mask.insert(TokenId(33));
 /// assert!(mask.contains(TokenId(33)));

@@ -64,7 +64,8 @@ impl Tokenizer {
     /// The tokenizer as bytes, for [`deserialize`](Tokenizer::deserialize).
     ///
     /// ```
-    /// use maskwright_vocabulary::Tokenizer;
+    /// # use maskwright_vocabulary as maskwright;
+    /// use maskwright::Tokenizer;
     /// let tokens = ["a", "ab", "b", "</s>"].map(|token| token.as_bytes().to_vec());
     /// let saved = Tokenizer::from_tokens(tokens.to_vec(), &[3]).unwrap().serialize();
     /// let tokenizer = Tokenizer::deserialize(&saved).unwrap();

@@ -19,7 +19,8 @@ use crate::{Error, TokenId, TokenizerError, Vocabulary};
 /// What the caller knows better than the tokenizer's files.
 ///
 /// ```
-/// use maskwright_vocabulary::TokenizerOptions;
+/// # use maskwright_vocabulary as maskwright;
+/// use maskwright::TokenizerOptions;
 /// let mut options = TokenizerOptions::default();
 /// options.vocab_size = Some(151_936);
 /// ```
@@ -35,7 +36,8 @@ pub struct TokenizerOptions {
 /// A model's vocabulary and its way to cut text into tokens. Immutable and cheap to clone.
 ///
 /// ```
-/// use maskwright_vocabulary::Tokenizer;
+/// # use maskwright_vocabulary as maskwright;
+/// use maskwright::Tokenizer;
 /// let tokens = ["a", "ab", "b", "</s>"].map(|token| token.as_bytes().to_vec());
 /// let tokenizer = Tokenizer::from_tokens(tokens.to_vec(), &[3]).unwrap();
 /// assert_eq!(tokenizer.encode("abba").unwrap(), [1, 2, 0]);
@@ -125,7 +127,8 @@ impl Tokenizer {
     /// As for [`Vocabulary::from_tokens`], and if such an id is out of range or its name is not UTF-8.
     ///
     /// ```
-    /// use maskwright_vocabulary::Tokenizer;
+    /// # use maskwright_vocabulary as maskwright;
+    /// use maskwright::Tokenizer;
     /// let tokens = ["a", "<think>", "</s>"].map(|token| token.as_bytes().to_vec());
     /// let tokenizer = Tokenizer::from_tokens_with_special(tokens.to_vec(), &[2], &[1]).unwrap();
     /// assert_eq!(tokenizer.special_token_id("<think>"), Some(1));

@@ -36,7 +36,8 @@ impl From<TokenId> for u32 {
 /// never matches as text. A grammar can name such a token by its id or its [name](Vocabulary::named).
 ///
 /// ```
-/// use maskwright_vocabulary::{TokenId, Vocabulary};
+/// # use maskwright_vocabulary as maskwright;
+/// use maskwright::{TokenId, Vocabulary};
 /// let tokens = ["a", "ab", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
 /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap();
 /// assert_eq!(vocabulary.token_bytes(TokenId(1)), Some(&b"ab"[..]));
@@ -146,7 +147,8 @@ impl Vocabulary {
     /// If an id is not in range.
     ///
     /// ```
-    /// use maskwright_vocabulary::{TokenId, Vocabulary};
+    /// # use maskwright_vocabulary as maskwright;
+    /// use maskwright::{TokenId, Vocabulary};
     /// let tokens = ["a", ".", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
     /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap();
     /// let ends_at_dots = vocabulary.with_more_eos(&[1]).unwrap();
@@ -200,7 +202,8 @@ impl Vocabulary {
     /// The tokens called `name`: the special ones of that name, else those whose bytes it is. In ascending order.
     ///
     /// ```
-    /// use maskwright_vocabulary::{TokenId, Vocabulary};
+    /// # use maskwright_vocabulary as maskwright;
+    /// use maskwright::{TokenId, Vocabulary};
     /// let tokens = ["a", "<think>", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
     /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap();
     /// assert_eq!(vocabulary.named("</s>"), [TokenId(2)]);
@@ -255,7 +258,8 @@ impl Vocabulary {
     /// Takes time in the text times the longest token.
     ///
     /// ```
-    /// use maskwright_vocabulary::Vocabulary;
+    /// # use maskwright_vocabulary as maskwright;
+    /// use maskwright::Vocabulary;
     /// let tokens = ["a", "ab", "abc", "ca"].map(|token| Some(token.as_bytes().to_vec()));
     /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[], None).unwrap();
     /// assert_eq!(vocabulary.fewest_tokens(b"abca"), [Some(2), None, Some(1), Some(1), Some(0)]);

@@ -47,14 +47,15 @@ pub(crate) type MaskWithin = (Arc<MaskForm>, MaskStatus);
 /// How many tokens complete a text.
 ///
 /// ```
-/// use maskwright_automata::{Fuel, Regex};
-/// use maskwright_engine::{Compiler, Matcher, TokenCountStatus};
-/// use maskwright_grammar::Grammar;
-/// use maskwright_vocabulary::Vocabulary;
-/// let tokens = ["a", "b", "ab", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[3], None).unwrap().shared();
-/// let compiler = Compiler::new(vocabulary, Default::default());
-/// let grammar = compiler.compile(Grammar::from_regex(Regex::literal("aab")), &Fuel::new(1_000)).unwrap();
+/// # use maskwright_engine as maskwright;
+/// # use maskwright_automata::{Fuel, Regex};
+/// # use maskwright_grammar::Grammar;
+/// # let tokens = ["a", "b", "ab", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+/// # let vocabulary = maskwright_vocabulary::Vocabulary::from_tokens(tokens.to_vec(), &[3], None).unwrap().shared();
+/// # let compiler = maskwright::Compiler::new(vocabulary, Default::default());
+/// # let grammar = compiler.compile(Grammar::from_regex(Regex::literal("aab")), &Fuel::new(1_000)).unwrap();
+/// use maskwright::{Matcher, TokenCountStatus};
+/// // The grammar has the text `aab`; the tokens are `a`, `b`, `ab` and one that ends texts.
 /// let least = Matcher::new(&grammar).tokens_to_finish().unwrap();
 /// assert_eq!((least.n_tokens, least.status), (3, TokenCountStatus::Exact));
 /// ```
@@ -90,14 +91,15 @@ impl Matcher {
     /// limit is reached.
     ///
     /// ```
-    /// use maskwright_automata::{Fuel, Regex};
-    /// use maskwright_engine::{Compiler, Matcher};
-    /// use maskwright_grammar::Grammar;
-    /// use maskwright_vocabulary::{TokenId, Vocabulary};
-    /// let tokens = ["a", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-    /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[1], None).unwrap().shared();
-    /// let compiler = Compiler::new(vocabulary, Default::default());
-    /// let grammar = compiler.compile(Grammar::from_regex(Regex::literal("a").plus()), &Fuel::new(1_000)).unwrap();
+    /// # mod maskwright { pub use maskwright_engine::*; pub use maskwright_vocabulary::*; }
+    /// # use maskwright_automata::{Fuel, Regex};
+    /// # use maskwright_grammar::Grammar;
+    /// # let tokens = ["a", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+    /// # let vocabulary = maskwright::Vocabulary::from_tokens(tokens.to_vec(), &[1], None).unwrap().shared();
+    /// # let compiler = maskwright::Compiler::new(vocabulary, Default::default());
+    /// # let grammar = compiler.compile(Grammar::from_regex(Regex::literal("a").plus()), &Fuel::new(1_000)).unwrap();
+    /// use maskwright::{Matcher, TokenId};
+    /// // The grammar is that of the regular expression `a+`; the tokens are `a` and one that ends texts.
     /// let mut matcher = Matcher::with_max_tokens(&grammar, Some(2)).unwrap();
     /// assert!(matcher.accept_token(TokenId(0)).unwrap());
     /// assert_eq!(matcher.mask().unwrap().iter().collect::<Vec<_>>(), [TokenId(1)]);
