@@ -6,6 +6,7 @@ use maskwright_automata::{Automaton, AutomatonError, ByteSet, Fuel, StateId};
 use maskwright_vocabulary::{Trie, Vocabulary};
 
 use super::once::{OncePerKey, Weigh};
+use super::plain::ExitLists;
 use super::{BeyondRow, CountedKey, CountedRow, LongTokens, MinusRow, PlainRow, Row};
 use crate::{Options, hooks};
 
@@ -24,6 +25,7 @@ pub(crate) struct Rows {
     /// By the address of the trie of exits, which the row keeps from being another's, and residue.
     beyond: OncePerKey<(usize, ResidueKey), Arc<BeyondRow>>,
     long_tokens: OnceLock<LongTokens>,
+    exit_lists: ExitLists,
 }
 
 /// What [`Rows::look_up`] finds.
@@ -68,6 +70,7 @@ impl Rows {
             counted: OncePerKey::new(max_bytes / 8),
             beyond: OncePerKey::new(max_bytes / 8),
             long_tokens: OnceLock::new(),
+            exit_lists: ExitLists::default(),
         }
     }
 
@@ -150,10 +153,11 @@ impl Rows {
             if let Some(row) = self.minus_base(automaton, residue)? {
                 return Ok(row);
             }
-            let row = match self.near_row(automaton, residue)? {
+            let mut row = match self.near_row(automaton, residue)? {
                 Some(row) => row,
                 None => PlainRow::new(&self.vocabulary, automaton, residue, self.options.max_exits)?,
             };
+            row.share_exits(&self.exit_lists);
             Ok(Row::Plain(Arc::new(row)))
         };
         self.residues.get_or_make::<AutomatonError>(&automaton.residue_key(residue), fuel, make)

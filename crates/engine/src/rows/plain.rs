@@ -4,13 +4,15 @@
 //! rows keep exits only for the first bytes that the grammar at hand can read ([`PlainRow::exits_on`]); where
 //! even those are too many, the mask is found by walking the token trie with the whole configuration.
 
+use std::hash::BuildHasher;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary};
 use parking_lot::Mutex;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::walk::{Found, walk};
 use crate::mask_form::{MaskBuilder, MaskForm};
@@ -21,6 +23,12 @@ const KNOWN_USES: u32 = 16;
 
 /// What an exit takes in a trie, in bytes: about one node; 17 after numbers, 125 after white space.
 const BYTES_PER_EXIT: usize = 64;
+
+/// Lists of fewer exits are not shared.
+const MIN_SHARED_EXITS: usize = 256;
+
+/// With so many lists, those no longer in use are dropped.
+const MAX_EXIT_LISTS: usize = 1 << 14;
 
 /// A row with nothing left out.
 pub(crate) struct PlainRow {
@@ -68,6 +76,11 @@ impl PlainRow {
     /// The row with this inside, in the form of a base, and these exits, or too many.
     pub(super) fn from_parts(inside: MaskForm, exits: Option<Arc<AllExits>>) -> PlainRow {
         PlainRow { inside, n_exit_uses: AtomicU32::new(0), exits, limited: Mutex::default() }
+    }
+
+    /// Shares the list of exits with the rows that have the same one.
+    pub(super) fn share_exits(&mut self, lists: &ExitLists) {
+        self.exits = self.exits.take().map(|exits| lists.shared(exits));
     }
 
     /// All exits, unless there are too many, each with the length of the part before its remainder.
@@ -178,6 +191,32 @@ impl AllExits {
     /// Approximate memory, in bytes, the same whether the trie is made yet or not.
     fn memory_usage(&self) -> usize {
         size_of_val(&*self.list) + self.list.len() * BYTES_PER_EXIT
+    }
+}
+
+/// The lists of exits in use, by their hashes. Rows that differ only in how much more may come have equal ones, such as those
+/// after each digit of a number.
+#[derive(Default)]
+pub(super) struct ExitLists(Mutex<FxHashMap<u64, Weak<AllExits>>>);
+
+impl ExitLists {
+    /// The list that is equal to `exits` and in use, or else `exits`.
+    fn shared(&self, exits: Arc<AllExits>) -> Arc<AllExits> {
+        if exits.list.len() < MIN_SHARED_EXITS {
+            return exits;
+        }
+        let mut lists = self.0.lock();
+        if lists.len() >= MAX_EXIT_LISTS {
+            lists.retain(|_, list| list.strong_count() > 0);
+        }
+        let known = lists.entry(FxBuildHasher.hash_one(&exits.list)).or_default();
+        match known.upgrade().filter(|known| known.list == exits.list) {
+            Some(known) => known,
+            None => {
+                *known = Arc::downgrade(&exits);
+                exits
+            }
+        }
     }
 }
 
@@ -293,5 +332,22 @@ impl<'a> Exits<'a> {
 
     fn finish(self) -> Option<Arc<Trie>> {
         (!self.is_overfull).then(|| remainders(&self.found, self.vocabulary))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_lists_are_kept_once() {
+        let lists = ExitLists::default();
+        let list = |length: u32| Arc::new(AllExits::new((0..length).map(|id| (TokenId(id), 1)).collect()));
+        let first = lists.shared(list(1_000));
+        assert!(Arc::ptr_eq(&first, &lists.shared(list(1_000))));
+        assert!(!Arc::ptr_eq(&first, &lists.shared(list(1_001))));
+        assert!(!Arc::ptr_eq(&lists.shared(list(10)), &lists.shared(list(10))), "too short to be worth it");
+        drop(first);
+        assert_eq!(lists.shared(list(1_000)).list.len(), 1_000, "one that is gone is made again");
     }
 }
