@@ -13,7 +13,10 @@ use maskwright_grammar::TokenSet;
 use maskwright_vocabulary::Vocabulary;
 
 /// How many bytes of strings are checked; far more than people write.
-const MAX_BYTES: usize = 1 << 22;
+const MAX_BYTES: usize = 1 << 20;
+
+/// How many warnings are given.
+const MAX_WARNINGS: usize = 100;
 
 /// A warning about a string of a grammar that probably does not mean what its author intended.
 ///
@@ -70,7 +73,7 @@ pub(crate) fn spelled(
     let (mut line, mut counted) = (1, 0);
     for (span, string) in strings {
         n_bytes += string.len();
-        if n_bytes > MAX_BYTES {
+        if n_bytes > MAX_BYTES || warnings.len() == MAX_WARNINGS {
             break;
         }
         let mut found: Vec<&str> = names.iter().copied().filter(|name| string.contains(name)).collect();

@@ -235,6 +235,9 @@ fn strings_that_spell_special_tokens_are_warned_about() {
         assert_eq!(compile(GrammarSource::gbnf(source)).unwrap().warnings(), []);
     }
     assert_eq!(compile(GrammarSource::regex("(?:</think>)?a")).unwrap().warnings(), []);
+    // A long line of them has an end.
+    let many = format!("root ::= {}", "\"</think>\" ".repeat(1_000));
+    assert_eq!(compile(GrammarSource::gbnf(&many)).unwrap().warnings().len(), 100);
 }
 
 /// Saved grammars name tokens, not ids: they can be compiled for another vocabulary.
