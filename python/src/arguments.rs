@@ -285,7 +285,12 @@ pub(crate) fn known_token(Int(id): Int, n_vocab: usize) -> PyResult<TokenId> {
 ///
 /// # Errors
 /// TokenizerError for those that are in none.
-pub(crate) fn vocabulary_ids(ids: Vec<Int>) -> PyResult<Vec<u32>> {
+pub(crate) fn vocabulary_ids(ids: Vec<Int>) -> PyResult<Vec<TokenId>> {
     let no_id = |id: i64| errors::TokenizerError::new_err(format!("token {id} is in no vocabulary"));
-    ids.into_iter().map(|Int(id)| u32::try_from(id).map_err(|_| no_id(id))).collect()
+    ids.into_iter().map(|Int(id)| u32::try_from(id).map(TokenId).map_err(|_| no_id(id))).collect()
+}
+
+/// The ids of tokens, as Python has them.
+pub(crate) fn ints(tokens: impl IntoIterator<Item = TokenId>) -> Vec<u32> {
+    tokens.into_iter().map(|token| token.0).collect()
 }

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
-use crate::arguments::{Int, OfCall, TextBytes, known_token, vocabulary_ids};
+use crate::arguments::{Int, OfCall, TextBytes, ints, known_token, vocabulary_ids};
 use crate::bitmask;
 use crate::compiler::{CompiledGrammar, compiled_grammar};
 use crate::errors::OrRaise;
@@ -319,7 +319,7 @@ impl Canvas {
     /// Raises ValueError if there is none.
     fn complete(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         match work_on(py, &self.canvas, |canvas| canvas.complete())?.or_raise()? {
-            Some(ids) => Ok(ids.into_iter().map(|id| id.0).collect()),
+            Some(ids) => Ok(ints(ids)),
             None => {
                 Err(PyValueError::new_err("the canvas cannot be completed: no text has these tokens here"))
             }
@@ -372,8 +372,7 @@ fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
         return Ok(Part::Text(part.extract::<TextBytes<OfCall>>()?.0));
     }
     if part.is_instance_of::<PyList>() || part.is_instance_of::<PyTuple>() {
-        let ids = vocabulary_ids(part.extract::<Vec<Int>>()?)?;
-        return Ok(Part::Tokens(ids.into_iter().map(TokenId).collect()));
+        return Ok(Part::Tokens(vocabulary_ids(part.extract::<Vec<Int>>()?)?));
     }
     let kind = part.get_type().name()?;
     Err(PyTypeError::new_err(format!(

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::arguments::{Count, Int, OfCall, Reduced, Text, TextBytes, vocabulary_ids};
+use crate::arguments::{Count, Int, OfCall, Reduced, Text, TextBytes, ints, vocabulary_ids};
 use crate::bitmask;
 use crate::compiler::{CompiledGrammar, compiled_grammar};
 use crate::errors::OrRaise;
@@ -42,7 +42,7 @@ use crate::work::{Guarded, caught, detached, renew, with, work_on};
 pub(crate) struct Matcher {
     matcher: Guarded<maskwright::Matcher>,
     grammar: Py<CompiledGrammar>,
-    stop_token_ids: Vec<u32>,
+    stop_token_ids: Vec<TokenId>,
 }
 
 /// What makes a matcher again.
@@ -88,7 +88,7 @@ impl Matcher {
     /// The tokens that end this text beside the tokenizer's own, as they were given.
     #[getter]
     fn stop_token_ids(&self) -> Vec<u32> {
-        self.stop_token_ids.clone()
+        ints(self.stop_token_ids.iter().copied())
     }
 
     /// Writes the mask of the tokens that may come next into a row of `mask`, a numpy int32 array or torch
@@ -260,8 +260,7 @@ impl Matcher {
     /// A completion of the text with as few tokens as `tokens_to_finish` says, the end-of-sequence token included.
     /// The state does not change.
     fn finish(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
-        let tokens = self.work(py, |matcher| matcher.finish())?;
-        Ok(tokens.into_iter().map(|token| token.0).collect())
+        self.work(py, |matcher| matcher.finish()).map(ints)
     }
 
     /// The longest run of bytes that every completion begins with, at most 64 KiB. A token that the grammar names by its id
@@ -278,8 +277,7 @@ impl Matcher {
         // Bytes that no tokens spell (which takes a vocabulary that lacks single bytes) force no token.
         let encode =
             |bytes: &[u8]| self.grammar.get().own_tokenizer().encode_bytes(bytes).unwrap_or_default();
-        let tokens = self.work(py, |matcher| matcher.forced_tokens(encode))?;
-        Ok(tokens.into_iter().map(|token| token.0).collect())
+        self.work(py, |matcher| matcher.forced_tokens(encode)).map(ints)
     }
 
     /// Says in words why a token is allowed or refused here: the first byte that cannot come, and what was expected
@@ -386,7 +384,7 @@ impl Matcher {
     /// With its grammar, its limit and its steps, which are taken again.
     fn __reduce__<'py>(this: &Bound<'py, Matcher>) -> Reduced<'py, Arguments<'py>> {
         let (py, own) = (this.py(), this.get());
-        let stops = own.stop_token_ids.clone();
+        let stops = own.stop_token_ids();
         let arguments = (own.grammar.clone_ref(py), own.max_tokens(py)?, own.steps(py)?, stops);
         Ok((this.get_type().getattr("_replay")?, arguments))
     }

@@ -8,6 +8,7 @@ use std::error::Error as _;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
+use maskwright::TokenId;
 use maskwright_decode::{
     ConstraintError, DecodeError, GrammarConstraint, LanguageModel, Logits, ModelError, SamplerConfig,
     SearchConfig, SequenceId, SequenceInput, Strategy,
@@ -16,6 +17,7 @@ use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::arguments::ints;
 use crate::errors::exception;
 use crate::work::{detached, outside};
 
@@ -65,7 +67,7 @@ pub(crate) fn search(
     matcher: maskwright::Matcher,
     tokenizer: &maskwright::Tokenizer,
     logits_fn: Py<PyAny>,
-    prompt_ids: &[u32],
+    prompt_ids: &[TokenId],
     options: &Options,
 ) -> PyResult<Vec<Hypothesis>> {
     let left = matcher.max_tokens().map_or(MAX_TOKENS, |limit| limit.saturating_sub(matcher.n_tokens()));
@@ -103,7 +105,7 @@ pub(crate) fn search(
     }
     let found = outcome.map_err(|error| raised(py, &error))?.0.texts.into_iter().map(|text| Hypothesis {
         is_complete: text.is_complete(),
-        token_ids: text.tokens.into_iter().chain(text.eos_id).collect(),
+        token_ids: ints(text.tokens.into_iter().chain(text.eos_id)),
         log_likelihood: text.log_likelihood,
     });
     Ok(found.collect())
@@ -196,7 +198,7 @@ impl LanguageModel for PythonModel {
             let mut text = self.tokens(input.sequence)?.clone();
             let first_asked = input.tokens.len() - input.n_logits;
             for (position, &token) in input.tokens.iter().enumerate() {
-                text.push(token);
+                text.push(token.0);
                 if position >= first_asked {
                     texts.push(text.clone());
                 }
@@ -211,7 +213,7 @@ impl LanguageModel for PythonModel {
             })?,
         };
         for input in batch {
-            self.tokens(input.sequence)?.extend_from_slice(input.tokens);
+            self.tokens(input.sequence)?.extend(input.tokens.iter().map(|token| token.0));
         }
         let mut rest = &values[..];
         let mut of_input = |input: &SequenceInput<'_>| {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use maskwright::TokenizerOptions;
+use maskwright::{TokenId, TokenizerOptions};
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyString, PyType};
 
 use crate::arguments::{
-    Count, FilePath, Int, OfTokenizer, Reduced, Text, TextBytes, is_path, vocabulary_ids, wrong_type,
+    Count, FilePath, Int, OfTokenizer, Reduced, Text, TextBytes, ints, is_path, vocabulary_ids, wrong_type,
     wrong_type_but,
 };
 use crate::errors::{LimitError, OrRaise, TokenizerError};
@@ -180,13 +180,13 @@ impl Tokenizer {
     /// The ids that end a text, in ascending order.
     #[getter]
     fn eos_token_ids(&self) -> Vec<u32> {
-        self.0.eos_token_ids().to_vec()
+        ints(self.0.eos_token_ids().iter().copied())
     }
 
     /// The names and ids of the special tokens, which never match as text: those of the file, or of `special_token_ids`.
     #[getter]
     fn special_tokens(&self) -> BTreeMap<&str, u32> {
-        self.0.special_tokens().map(|(id, name)| (name, id)).collect()
+        self.0.special_tokens().map(|(id, name)| (name, id.0)).collect()
     }
 
     /// The bytes of a token, or None for special tokens and unused ids, which never match as text.
@@ -196,7 +196,7 @@ impl Tokenizer {
         let Int(id) = id;
         match u32::try_from(id) {
             Ok(id) if (id as usize) < self.0.n_vocab() => {
-                Ok(self.0.token_bytes(id).map(|bytes| PyBytes::new(py, bytes)))
+                Ok(self.0.token_bytes(TokenId(id)).map(|bytes| PyBytes::new(py, bytes)))
             }
             _ => Err(PyIndexError::new_err(format!(
                 "token {id} is not in a vocabulary of {} tokens",
@@ -210,7 +210,7 @@ impl Tokenizer {
     ///
     /// Raises TokenizerError if no tokens spell it.
     fn encode(&self, py: Python<'_>, text: TextBytes<OfTokenizer>) -> PyResult<Vec<u32>> {
-        detached(py, || self.0.encode_bytes(&text.0))?.or_raise()
+        detached(py, || self.0.encode_bytes(&text.0))?.or_raise().map(ints)
     }
 
     /// The bytes of tokens, joined. Special tokens have none.
@@ -258,7 +258,7 @@ impl Tokenizer {
     }
 
     fn __repr__(&self) -> String {
-        format!("Tokenizer(vocab_size={}, eos_token_ids={:?})", self.0.n_vocab(), self.0.eos_token_ids())
+        format!("Tokenizer(vocab_size={}, eos_token_ids={:?})", self.0.n_vocab(), self.eos_token_ids())
     }
 }
 
@@ -313,7 +313,7 @@ fn add_options_of(model: &Bound<'_, PyAny>, options: &mut TokenizerOptions) -> P
 }
 
 /// The `eos_token_id` that a tokenizer or a config of transformers has: an id, a list of ids, or None.
-fn own_eos_token_ids(owner: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u32>>> {
+fn own_eos_token_ids(owner: &Bound<'_, PyAny>) -> PyResult<Option<Vec<TokenId>>> {
     match owner.getattr_opt("eos_token_id")? {
         None => Ok(None),
         Some(ids) if ids.is_none() => Ok(None),
@@ -354,7 +354,7 @@ fn from_ranks(py: Python<'_>, encoding: &Bound<'_, PyAny>, options: TokenizerOpt
         None => encoding
             .getattr("_special_tokens")?
             .get_item("<|endoftext|>")
-            .and_then(|id| Ok(vec![id.extract()?]))
+            .and_then(|id| Ok(vec![TokenId(id.extract()?)]))
             .map_err(|_| {
                 TokenizerError::new_err(
                     "the encoding has no <|endoftext|>; name the ids that end a text in eos_token_ids",

@@ -69,7 +69,7 @@ pub(crate) fn start(
 mod tests {
     use std::ops::ControlFlow;
 
-    use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+    use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
     use maskwright_decode::{
         FinishReason, GenerateConfig, GrammarConstraint, PrefixConstraint, RandomModel, generate,
     };
@@ -84,7 +84,7 @@ item ::= root | "\"" [ab]* "\"" | "1""#;
             "</s>", "[", "]", ",", "\"", "a", "b", "1", "x", "\",", "\"]", "[[", "],", "ab", "x[", "xx[\"",
             "1,",
         ];
-        Tokenizer::from_tokens(tokens.map(|token| token.as_bytes().to_vec()).to_vec(), &[0]).unwrap()
+        Tokenizer::from_tokens(tokens.map(|token| token.as_bytes().to_vec()).to_vec(), &[TokenId(0)]).unwrap()
     }
 
     #[test]
@@ -97,7 +97,11 @@ item ::= root | "\"" [ab]* "\"" | "1""#;
             let max_tokens = 3 + (seed as usize % 9);
             let limits = TokenLimits { max_tokens, context_length: 12 };
             let healed = [&b""[..], b"x", b"xx", b"xxx"][seed as usize / 3 % 4];
-            let prompt = Prompt { ids: vec![8], healed: healed.to_vec(), whole: vec![8; 1 + healed.len()] };
+            let prompt = Prompt {
+                ids: vec![TokenId(8)],
+                healed: healed.to_vec(),
+                whole: vec![TokenId(8); 1 + healed.len()],
+            };
             let Start { prompt, matcher, remark } = start(&grammar, &limits, prompt).unwrap();
             assert_eq!(remark.is_none(), healed.is_empty() || max_tokens >= 3 + healed.len());
             assert_eq!(prompt.healed, if remark.is_none() { healed } else { b"" });
@@ -105,8 +109,12 @@ item ::= root | "\"" [ab]* "\"" | "1""#;
             let vocabulary = &**tokenizer.vocabulary();
             let mut constraint = PrefixConstraint::new(inner, prompt.healed.clone(), vocabulary);
             let jump_forward = seed % 2 == 0;
-            let config =
-                GenerateConfig { max_tokens, eos_ids: vec![0], jump_forward, ..GenerateConfig::default() };
+            let config = GenerateConfig {
+                max_tokens,
+                eos_ids: vec![TokenId(0)],
+                jump_forward,
+                ..GenerateConfig::default()
+            };
             let mut model = RandomModel::new(tokenizer.n_vocab(), limits.context_length, seed);
             let on_token = &mut |_: &_| ControlFlow::Continue(());
             let written =
@@ -128,7 +136,7 @@ item ::= root | "\"" [ab]* "\"" | "1""#;
             .unwrap();
         let error = |max_tokens, context_length, n_prompt| {
             let limits = TokenLimits { max_tokens, context_length };
-            start(&grammar, &limits, Prompt::unhealed(vec![8; n_prompt])).err().unwrap().to_string()
+            start(&grammar, &limits, Prompt::unhealed(vec![TokenId(8); n_prompt])).err().unwrap().to_string()
         };
         assert!(error(2, 100, 1).contains("fits 2 tokens: the shortest takes 3"));
         let message = error(100, 12, 10);
@@ -136,8 +144,11 @@ item ::= root | "\"" [ab]* "\"" | "1""#;
             message.contains("context of 12 tokens after the prompt's 10") && message.contains("takes 3")
         );
         let limits = TokenLimits { max_tokens: 3, context_length: 12 };
-        let healed = Prompt { ids: vec![8], healed: b"x".to_vec(), whole: vec![8, 8] };
+        let healed = Prompt { ids: vec![TokenId(8)], healed: b"x".to_vec(), whole: vec![TokenId(8); 2] };
         let Start { prompt, matcher, .. } = start(&grammar, &limits, healed).unwrap();
-        assert_eq!((prompt.ids, prompt.healed.len(), matcher.max_tokens()), (vec![8, 8], 0, Some(3)));
+        assert_eq!(
+            (prompt.ids, prompt.healed.len(), matcher.max_tokens()),
+            (vec![TokenId(8); 2], 0, Some(3))
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! `maskwright check`: is this text in the language, and if not, where does it leave it?
 
-use maskwright::{Matcher, TokenId, Tokenizer};
+use maskwright::{Matcher, Tokenizer};
 use serde_json::json;
 
 use crate::arguments::Check;
@@ -88,8 +88,8 @@ fn judge(
 fn refused_token(start: &Matcher, tokenizer: &Tokenizer, text: &[u8]) -> anyhow::Result<Option<String>> {
     let mut matcher = start.fork();
     for id in tokenizer.encode_bytes(text)? {
-        if !matcher.accept_token(TokenId(id))? {
-            return Ok(Some(matcher.explain(TokenId(id))?));
+        if !matcher.accept_token(id)? {
+            return Ok(Some(matcher.explain(id)?));
         }
     }
     Ok(None)

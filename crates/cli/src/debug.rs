@@ -145,9 +145,10 @@ fn print_spans(
             StackVerdict::Depends { is_read_here: true } => "depends on the stack, accepted here",
             StackVerdict::Depends { is_read_here: false } => "depends on the stack, rejected here",
         };
-        let shown = span.tokens.iter().take(MAX_SHOWN).map(|token| {
-            format!(" \"{}\"", tokenizer.token_bytes(token.0).unwrap_or_default().escape_ascii())
-        });
+        let shown =
+            span.tokens.iter().take(MAX_SHOWN).map(|token| {
+                format!(" \"{}\"", tokenizer.token_bytes(token).unwrap_or_default().escape_ascii())
+            });
         let shown: String = shown.collect();
         let more = if span.tokens.len() > MAX_SHOWN { " …" } else { "" };
         writeln!(out, "{sequence}: {verdict}; {} by{shown}{more}", counted(span.tokens.len(), "token"))?;

@@ -63,19 +63,18 @@ pub(crate) fn run(arguments: &Infill) -> anyhow::Result<Outcome> {
 
 fn canvas(
     infiller: &Infiller,
-    positions: &[Option<u32>],
+    positions: &[Option<TokenId>],
     model: &DiffusionConfig,
 ) -> anyhow::Result<GrammarCanvas> {
-    let positions: Vec<Option<TokenId>> = positions.iter().map(|id| id.map(TokenId)).collect();
     let config =
         CanvasConfig::with_padding(Some(TokenId(model.pad_id))).and_mask(Some(TokenId(model.mask_id)));
-    Ok(GrammarCanvas::new(Canvas::new(infiller, &positions, config)?))
+    Ok(GrammarCanvas::new(Canvas::new(infiller, positions, config)?))
 }
 
 fn fill(
     builtin: &mut BuiltinDiffusion,
     task: CanvasTask<'_>,
-    mut shown: Vec<Option<u32>>,
+    mut shown: Vec<Option<TokenId>>,
     arguments: &Infill,
 ) -> anyhow::Result<FilledCanvas> {
     let config = FillConfig {
@@ -100,7 +99,7 @@ fn fill(
 }
 
 /// The known tokens as text, a dot for each masked position, nothing from the end of the text on.
-fn trace_line(positions: &[Option<u32>], tokenizer: &Tokenizer) -> String {
+fn trace_line(positions: &[Option<TokenId>], tokenizer: &Tokenizer) -> String {
     let shown = positions.iter().map(|position| match position {
         None => "·".to_owned(),
         Some(id) => match tokenizer.token_bytes(*id) {
@@ -122,7 +121,7 @@ fn kind_of(arguments: &Infill) -> String {
     known.unwrap_or("smiles").to_owned()
 }
 
-fn positions(arguments: &Infill, tokenizer: &Tokenizer) -> anyhow::Result<Vec<Option<u32>>> {
+fn positions(arguments: &Infill, tokenizer: &Tokenizer) -> anyhow::Result<Vec<Option<TokenId>>> {
     if let Some(n_tokens) = arguments.tokens {
         return Ok(vec![None; n_tokens]);
     }
@@ -134,7 +133,7 @@ fn positions(arguments: &Infill, tokenizer: &Tokenizer) -> anyhow::Result<Vec<Op
     for part in parts(text, &name)? {
         match part {
             Part::Text(text) => positions.extend(tokenizer.encode_bytes(&text)?.into_iter().map(Some)),
-            Part::Tokens(tokens) => positions.extend(tokens.into_iter().map(|token| Some(token.0))),
+            Part::Tokens(tokens) => positions.extend(tokens.into_iter().map(Some)),
             Part::Hole(Hole::Exactly(n)) => positions.resize(positions.len() + n, None),
             Part::Hole(_) => {
                 bail!("a hole of a canvas says how many tokens it has: {{{{hole=8}}}} for eight")

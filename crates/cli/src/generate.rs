@@ -4,7 +4,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 
 use anyhow::{Context, bail};
-use maskwright::{Matcher, Tokenizer, Vocabulary};
+use maskwright::{Matcher, TokenId, Tokenizer, Vocabulary};
 use maskwright_decode::{
     Constraint, FinishReason, GenerateConfig, Generation, GrammarConstraint, LanguageModel, PrefixConstraint,
     Sampler, SamplerConfig, Unconstrained, generate,
@@ -118,13 +118,13 @@ fn generate_text(
     conclude(&generation, arguments, &held)
 }
 
-fn to_json(text: &[u8], reason: FinishReason, is_complete: bool, tokens: &[u32], stats: Value) -> Value {
+fn to_json(text: &[u8], reason: FinishReason, is_complete: bool, tokens: &[TokenId], stats: Value) -> Value {
     let (key, text) = bytes::json_member(text);
     json!({
         key: text,
         "finish_reason": finish_name(reason),
         "is_complete": is_complete,
-        "tokens": tokens,
+        "tokens": tokens.iter().map(|token| token.0).collect::<Vec<_>>(),
         "stats": stats,
     })
 }
@@ -238,7 +238,7 @@ struct TokenWriter<'t> {
 
 impl TokenWriter<'_> {
     /// Writes a token; special tokens have no text.
-    fn write(&mut self, id: u32) -> ControlFlow<()> {
+    fn write(&mut self, id: TokenId) -> ControlFlow<()> {
         let bytes = self.tokenizer.token_bytes(id).unwrap_or_default();
         let n_skipped = self.n_repeated.min(bytes.len());
         self.n_repeated -= n_skipped;

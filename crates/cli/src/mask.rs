@@ -49,14 +49,15 @@ fn explain(
             && as_text != id
         {
             note(format_args!(
-                "{token} is taken as an id; the token with the text {token:?} has the id {as_text}"
+                "{token} is taken as an id; the token with the text {token:?} has the id {}",
+                as_text.0
             ));
         }
-        let is_allowed = matcher.validate_tokens(&[TokenId(id)])? == 1;
-        explanations.push((id, is_allowed, matcher.explain(TokenId(id))?));
+        let is_allowed = matcher.validate_tokens(&[id])? == 1;
+        explanations.push((id, is_allowed, matcher.explain(id)?));
     }
     if arguments.json {
-        let entry = |(id, is_allowed, why): &(u32, bool, String)| json!({"id": id, "is_allowed": is_allowed, "why": why});
+        let entry = |(id, is_allowed, why): &(TokenId, bool, String)| json!({"id": id.0, "is_allowed": is_allowed, "why": why});
         print_json(&explanations.iter().map(entry).collect())?;
     } else {
         let mut stdout = std::io::stdout().lock();
@@ -68,13 +69,13 @@ fn explain(
 }
 
 /// The id of a token that is given by its id or its text.
-fn id_of(token: &str, tokenizer: &Tokenizer) -> anyhow::Result<u32> {
+fn id_of(token: &str, tokenizer: &Tokenizer) -> anyhow::Result<TokenId> {
     let n_vocab = tokenizer.n_vocab();
     if let Ok(id) = token.parse::<u32>() {
         if id as usize >= n_vocab {
             bail!("there is no token {id}: the vocabulary has ids from 0 to {}", n_vocab.saturating_sub(1));
         }
-        return Ok(id);
+        return Ok(TokenId(id));
     }
     if let Some(id) = tokenizer.special_token_id(token) {
         return Ok(id);
@@ -83,7 +84,7 @@ fn id_of(token: &str, tokenizer: &Tokenizer) -> anyhow::Result<u32> {
     let &[id] = &*ids else {
         let shown = ids
             .iter()
-            .map(|&id| format!("{id} {}", bytes::quoted(tokenizer.token_bytes(id).unwrap_or_default())));
+            .map(|&id| format!("{} {}", id.0, bytes::quoted(tokenizer.token_bytes(id).unwrap_or_default())));
         let shown: Vec<String> = shown.collect();
         bail!("{token:?} is not one token but {}: {}", ids.len(), shown.join(", "));
     };
@@ -91,8 +92,8 @@ fn id_of(token: &str, tokenizer: &Tokenizer) -> anyhow::Result<u32> {
 }
 
 /// Whether the token would end the text.
-fn matcher_ends(matcher: &Matcher, id: u32) -> bool {
-    matcher.grammar().vocabulary().is_eos(TokenId(id)) && matcher.is_accepting()
+fn matcher_ends(matcher: &Matcher, id: TokenId) -> bool {
+    matcher.grammar().vocabulary().is_eos(id) && matcher.is_accepting()
 }
 
 fn list(arguments: &Mask, matcher: &mut Matcher, tokenizer: &Tokenizer) -> anyhow::Result<Outcome> {
@@ -101,14 +102,14 @@ fn list(arguments: &Mask, matcher: &mut Matcher, tokenizer: &Tokenizer) -> anyho
     let limit = if arguments.limit == 0 { usize::MAX } else { arguments.limit };
     let shown = mask.iter().take(limit);
     if arguments.json {
-        let entry = |TokenId(id): TokenId| -> Value {
+        let entry = |id: TokenId| -> Value {
             match tokenizer.token_bytes(id) {
                 Some(text) => {
                     let (key, text) = bytes::json_member(text);
-                    json!({"id": id, key: text})
+                    json!({"id": id.0, key: text})
                 }
-                None if matcher_ends(matcher, id) => json!({"id": id, "is_end_of_text": true}),
-                None => json!({"id": id, "special": tokenizer.vocabulary().name(TokenId(id))}),
+                None if matcher_ends(matcher, id) => json!({"id": id.0, "is_end_of_text": true}),
+                None => json!({"id": id.0, "special": tokenizer.vocabulary().name(id)}),
             }
         };
         print_json(&json!({
@@ -120,11 +121,11 @@ fn list(arguments: &Mask, matcher: &mut Matcher, tokenizer: &Tokenizer) -> anyho
         return Ok(Outcome::Done);
     }
     let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
-    for TokenId(id) in shown {
+    for id in shown {
         match tokenizer.token_bytes(id) {
-            Some(text) => writeln!(stdout, "{id:>7} {}", bytes::quoted(text))?,
-            None if matcher_ends(matcher, id) => writeln!(stdout, "{id:>7} end of text")?,
-            None => writeln!(stdout, "{id:>7} {}", tokenizer.vocabulary().name(TokenId(id)).unwrap_or("?"))?,
+            Some(text) => writeln!(stdout, "{:>7} {}", id.0, bytes::quoted(text))?,
+            None if matcher_ends(matcher, id) => writeln!(stdout, "{:>7} end of text", id.0)?,
+            None => writeln!(stdout, "{:>7} {}", id.0, tokenizer.vocabulary().name(id).unwrap_or("?"))?,
         }
     }
     stdout.flush()?;

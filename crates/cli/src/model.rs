@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
-use maskwright::{Tokenizer, TokenizerOptions};
+use maskwright::{TokenId, Tokenizer, TokenizerOptions};
 use maskwright_decode::LanguageModel;
 use maskwright_models::{LlamaModel, ModelsError, PullConfig, known_models, pull, resolve_model};
 use maskwright_syntax::nearest_name;
@@ -90,7 +90,7 @@ pub(crate) fn tokenizer_of(arguments: &VocabularyArguments) -> anyhow::Result<Op
 pub(crate) fn byte_tokenizer() -> anyhow::Result<Tokenizer> {
     let mut tokens: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
     tokens.push(Vec::new());
-    Ok(Tokenizer::from_tokens(tokens, &[256])?)
+    Ok(Tokenizer::from_tokens(tokens, &[TokenId(256)])?)
 }
 
 /// Starts this program anew with one thread for the network, unless the user has said how many.

@@ -5,7 +5,7 @@ use maskwright::{Matcher, TokenId, Tokenizer};
 /// A part of a text.
 enum Piece<'t> {
     Text(&'t [u8]),
-    Token(u32),
+    Token(TokenId),
 }
 
 /// How far a text can be read.
@@ -25,9 +25,9 @@ pub(crate) fn read(matcher: &mut Matcher, text: &[u8], special: Option<&Tokenize
             Piece::Text(piece) if let Some(tokenizer) = special => {
                 for id in tokenizer.encode_bytes(piece)? {
                     let token = tokenizer.token_bytes(id).unwrap_or_default();
-                    if !matcher.accept_token(TokenId(id))? {
+                    if !matcher.accept_token(id)? {
                         n_viable += matcher.validate_bytes(token)?.min(token.len().saturating_sub(1));
-                        return Ok(Read { n_viable, refused: Some(matcher.explain(TokenId(id))?) });
+                        return Ok(Read { n_viable, refused: Some(matcher.explain(id)?) });
                     }
                     n_viable += token.len();
                 }
@@ -41,12 +41,10 @@ pub(crate) fn read(matcher: &mut Matcher, text: &[u8], special: Option<&Tokenize
                 }
             }
             Piece::Token(id) => {
-                if !matcher.accept_token(TokenId(id))? {
-                    return Ok(Read { n_viable, refused: Some(matcher.explain(TokenId(id))?) });
+                if !matcher.accept_token(id)? {
+                    return Ok(Read { n_viable, refused: Some(matcher.explain(id)?) });
                 }
-                n_viable += special
-                    .and_then(|tokenizer| tokenizer.vocabulary().name(TokenId(id)))
-                    .map_or(0, str::len);
+                n_viable += special.and_then(|tokenizer| tokenizer.vocabulary().name(id)).map_or(0, str::len);
             }
         }
     }
@@ -55,7 +53,8 @@ pub(crate) fn read(matcher: &mut Matcher, text: &[u8], special: Option<&Tokenize
 
 /// The text between special tokens, and these; the longest name at a place.
 fn split<'t>(text: &'t [u8], special: Option<&Tokenizer>) -> Vec<Piece<'t>> {
-    let names: Vec<(u32, &str)> = special.iter().flat_map(|tokenizer| tokenizer.special_tokens()).collect();
+    let names: Vec<(TokenId, &str)> =
+        special.iter().flat_map(|tokenizer| tokenizer.special_tokens()).collect();
     let mut pieces = Vec::new();
     let (mut start, mut at) = (0, 0);
     while at < text.len() {

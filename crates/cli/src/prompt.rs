@@ -1,7 +1,7 @@
 //! What the model reads: the user's prompt, the chat template around it, its tokens, the healed end.
 
 use anyhow::{Context, bail};
-use maskwright::Tokenizer;
+use maskwright::{TokenId, Tokenizer};
 use maskwright_decode::heal_prompt;
 use maskwright_models::{ChatMessage, ChatTemplate, ModelInfo};
 
@@ -12,16 +12,16 @@ use crate::outcome::note;
 /// A prompt as tokens.
 pub(crate) struct Prompt {
     /// What the model reads.
-    pub(crate) ids: Vec<u32>,
+    pub(crate) ids: Vec<TokenId>,
     /// The end of the prompt that the model shall write again, cut as it likes; not part of the text.
     pub(crate) healed: Vec<u8>,
     /// The tokens of the whole prompt, not healed.
-    pub(crate) whole: Vec<u32>,
+    pub(crate) whole: Vec<TokenId>,
 }
 
 impl Prompt {
     /// A prompt that is read as it is.
-    pub(crate) fn unhealed(ids: Vec<u32>) -> Prompt {
+    pub(crate) fn unhealed(ids: Vec<TokenId>) -> Prompt {
         Prompt { whole: ids.clone(), ids, healed: Vec::new() }
     }
 }
@@ -82,7 +82,7 @@ pub(crate) fn before_template(
     needs_some: bool,
     info: &ModelInfo,
     tokenizer: &Tokenizer,
-) -> anyhow::Result<Vec<u32>> {
+) -> anyhow::Result<Vec<TokenId>> {
     let instead = "leave out -p to let it begin with the template";
     let dialogue = prompt.map(|text| dialogue(None, text, instead, info, tokenizer)).transpose()?.flatten();
     let mut ids = match dialogue {
@@ -105,7 +105,7 @@ fn dialogue(
     instead: &str,
     info: &ModelInfo,
     tokenizer: &Tokenizer,
-) -> anyhow::Result<Option<Vec<u32>>> {
+) -> anyhow::Result<Option<Vec<TokenId>>> {
     let Some(template) = ChatTemplate::from_info(info)? else {
         note("the model has no chat template; it continues the prompt as it is");
         return Ok(None);
@@ -119,13 +119,13 @@ fn dialogue(
 }
 
 /// A text to be continued as it is, after the token that begins texts if the model wants it.
-fn plain(text: &str, info: &ModelInfo, tokenizer: &Tokenizer) -> anyhow::Result<Vec<u32>> {
+fn plain(text: &str, info: &ModelInfo, tokenizer: &Tokenizer) -> anyhow::Result<Vec<TokenId>> {
     let begin = info.bos_id.filter(|_| info.add_bos.unwrap_or(true));
     Ok(begin.into_iter().chain(tokenizer.encode_with_special(text)?).collect())
 }
 
 /// What a model reads where there is no text.
-fn beginning(info: &ModelInfo) -> anyhow::Result<u32> {
+fn beginning(info: &ModelInfo) -> anyhow::Result<TokenId> {
     info.bos_id.context("the prompt is empty, and the model has no token that begins a text")
 }
 

@@ -128,13 +128,14 @@ impl<M: LanguageModel> LanguageModel for Reading<M> {
 
 #[cfg(test)]
 mod tests {
+    use maskwright::TokenId;
     use maskwright_decode::RandomModel;
 
     use super::*;
 
     #[test]
     fn a_text_read_in_steps_gives_the_same_logits() {
-        let tokens: Vec<u32> = (0..50).collect();
+        let tokens: Vec<TokenId> = (0..50).map(TokenId).collect();
         for n_tokens in [1, STEP - 1, STEP, STEP + 1, 50] {
             for n_logits in [0, 1, n_tokens.min(20), n_tokens] {
                 let mut plain = RandomModel::new(100, 64, 7);
@@ -160,8 +161,8 @@ mod tests {
         let is_stopped = move || asked.replace(asked.get() + 1) == 2;
         let mut model = Reading::new(RandomModel::new(100, 1_000, 7), is_stopped);
         let sequence = model.create_sequence().unwrap();
-        assert!(model.forward(&[SequenceInput::last(sequence, &[1; 900])]).is_err());
+        assert!(model.forward(&[SequenceInput::last(sequence, &[TokenId(1); 900])]).is_err());
         assert_eq!((n_asked.get(), model.n_cached(sequence)), (3, 0), "nothing is kept");
-        assert!(model.forward(&[SequenceInput::last(sequence, &[1; 900])]).is_ok());
+        assert!(model.forward(&[SequenceInput::last(sequence, &[TokenId(1); 900])]).is_ok());
     }
 }

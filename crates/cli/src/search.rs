@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use clap::ValueEnum;
+use maskwright::TokenId;
 use maskwright_decode::{
     Constraint, DecodeError, FinishReason, GenerateConfig, Generation, LanguageModel, Progress, Proof,
     SamplerConfig, SearchConfig, SearchOutcome, StepStatistics, Strategy, TokenEvent, Unconstrained,
@@ -103,7 +104,7 @@ impl Search {
         self,
         model: &mut dyn LanguageModel,
         held: &mut Held<'_>,
-        prompt_ids: &[u32],
+        prompt_ids: &[TokenId],
         config: &GenerateConfig,
         on_token: &mut dyn FnMut(&TokenEvent) -> ControlFlow<()>,
         interrupt: &Interrupt,
@@ -150,7 +151,7 @@ impl Search {
         self,
         model: &mut dyn LanguageModel,
         constraint: &C,
-        prompt: &[u32],
+        prompt: &[TokenId],
         search: &SearchConfig,
         interrupt: &Interrupt,
     ) -> Result<(SearchOutcome, Option<Proof>), DecodeError> {
@@ -196,7 +197,7 @@ mod tests {
     fn an_interrupted_search_says_so() {
         let config = GenerateConfig {
             max_tokens: 3,
-            eos_ids: vec![0],
+            eos_ids: vec![TokenId(0)],
             sampler: SamplerConfig::default(),
             jump_forward: false,
             measure_mass: false,
@@ -208,7 +209,7 @@ mod tests {
             let interrupt = Interrupt::pressed();
             let mut on_token = |_: &TokenEvent| ControlFlow::Continue(());
             let (generation, found) = search
-                .generate(&mut model, &mut Held::Nothing, &[0], &config, &mut on_token, &interrupt)
+                .generate(&mut model, &mut Held::Nothing, &[TokenId(0)], &config, &mut on_token, &interrupt)
                 .unwrap();
             assert_eq!(generation.finish_reason, FinishReason::Cancelled);
             assert_ne!(found.is_proven, Some(true));

@@ -10,6 +10,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use maskwright::TokenId;
 use maskwright_decode::{Generation, StepStatistics, Summary};
 use serde_json::{Value, json};
 
@@ -111,9 +112,9 @@ impl<'a> Statistics<'a> {
     }
 }
 
-fn step_json(id: u32, step: &StepStatistics, is_measured: bool) -> Value {
+fn step_json(id: TokenId, step: &StepStatistics, is_measured: bool) -> Value {
     json!({
-        "token": id,
+        "token": id.0,
         "forced": is_measured.then_some(step.forced),
         "allowed_mass": step.allowed_mass,
         "mask_us": measured(step.mask),
@@ -207,7 +208,7 @@ mod tests {
             ..StepStatistics::default()
         };
         Generation {
-            tokens: (0..masks.len() as u32).collect(),
+            tokens: (0..masks.len() as u32).map(TokenId).collect(),
             eos_id: None,
             finish_reason: FinishReason::MaxTokens,
             steps: masks.iter().map(step).collect(),
@@ -218,7 +219,7 @@ mod tests {
     fn percentiles_are_over_masks_that_were_computed() {
         let mut generation = generation(&[5, 1, 3, 2, 4]);
         generation.steps.push(StepStatistics { forced: true, ..StepStatistics::default() });
-        generation.tokens.push(5);
+        generation.tokens.push(TokenId(5));
         let value = Statistics::new(&generation, 7, true).to_json(true);
         assert_eq!(value["mask_us"], json!({"n": 5, "mean": 3.0, "p50": 3.0, "p99": 5.0, "max": 5.0}));
         assert_eq!(value["n_forced_tokens"], json!(1));

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use anyhow::Context;
+use maskwright::TokenId;
 use serde_json::{Value, json};
 
 use crate::arguments::Tokenize;
@@ -26,14 +27,14 @@ pub(crate) fn run(arguments: &Tokenize) -> anyhow::Result<Outcome> {
     } else {
         tokenizer.encode_bytes(&text)?
     };
-    let special: HashMap<u32, &str> = tokenizer.special_tokens().collect();
+    let special: HashMap<TokenId, &str> = tokenizer.special_tokens().collect();
     if arguments.json {
-        let entry = |&id: &u32| -> Value {
-            match (tokenizer.token_bytes(id), special.get(&id)) {
-                (_, Some(name)) => json!({"id": id, "special": name}),
+        let entry = |id: &TokenId| -> Value {
+            match (tokenizer.token_bytes(*id), special.get(id)) {
+                (_, Some(name)) => json!({"id": id.0, "special": name}),
                 (text, None) => {
                     let (key, text) = bytes::json_member(text.unwrap_or_default());
-                    json!({"id": id, key: text})
+                    json!({"id": id.0, key: text})
                 }
             }
         };
@@ -47,8 +48,8 @@ pub(crate) fn run(arguments: &Tokenize) -> anyhow::Result<Outcome> {
     let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
     for &id in &ids {
         match (tokenizer.token_bytes(id), special.get(&id)) {
-            (_, Some(name)) => writeln!(stdout, "{id:>7} {name} (special)")?,
-            (text, None) => writeln!(stdout, "{id:>7} {}", bytes::quoted(text.unwrap_or_default()))?,
+            (_, Some(name)) => writeln!(stdout, "{:>7} {name} (special)", id.0)?,
+            (text, None) => writeln!(stdout, "{:>7} {}", id.0, bytes::quoted(text.unwrap_or_default()))?,
         }
     }
     stdout.flush()?;

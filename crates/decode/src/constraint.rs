@@ -3,6 +3,8 @@
 
 use std::{error::Error, fmt};
 
+use maskwright_vocabulary::TokenId;
+
 /// A text in the making that must stay inside a language.
 ///
 /// Masks are packed 32 token ids to a word, least significant bit first: id `i` is bit `i % 32` of word
@@ -24,7 +26,7 @@ pub trait Constraint {
     ///
     /// # Errors
     /// If it cannot be decided within limits.
-    fn accept_token(&mut self, id: u32) -> Result<bool, ConstraintError>;
+    fn accept_token(&mut self, id: TokenId) -> Result<bool, ConstraintError>;
 
     /// Undoes the last `n_steps` steps.
     ///
@@ -37,7 +39,7 @@ pub trait Constraint {
     ///
     /// # Errors
     /// If it cannot be decided within limits.
-    fn forced_tokens(&mut self) -> Result<Vec<u32>, ConstraintError>;
+    fn forced_tokens(&mut self) -> Result<Vec<TokenId>, ConstraintError>;
 
     /// Whether these bytes may come next: some completion of text + bytes is in the language. The state does
     /// not change.
@@ -103,15 +105,16 @@ impl Error for ConstraintError {
 /// # Examples
 /// ```
 /// use maskwright_decode::{Constraint, Unconstrained};
-/// let mut anything = Unconstrained::new(vec![2]);
+/// use maskwright_vocabulary::TokenId;
+/// let mut anything = Unconstrained::new(vec![TokenId(2)]);
 /// let mut mask = [0; 2];
 /// assert!(!anything.fill_mask(&mut mask).unwrap());
-/// assert!(anything.accept_token(5).unwrap() && anything.accept_token(2).unwrap());
+/// assert!(anything.accept_token(TokenId(5)).unwrap() && anything.accept_token(TokenId(2)).unwrap());
 /// assert!(anything.is_terminated());
 /// ```
 #[derive(Clone, Debug)]
 pub struct Unconstrained {
-    eos_ids: Vec<u32>,
+    eos_ids: Vec<TokenId>,
     n_steps: usize,
     terminated: bool,
 }
@@ -119,7 +122,7 @@ pub struct Unconstrained {
 impl Unconstrained {
     /// Any text over any vocabulary; one of `eos_ids` ends it.
     #[must_use]
-    pub fn new(eos_ids: Vec<u32>) -> Self {
+    pub fn new(eos_ids: Vec<TokenId>) -> Self {
         Unconstrained { eos_ids, n_steps: 0, terminated: false }
     }
 }
@@ -130,7 +133,7 @@ impl Constraint for Unconstrained {
         Ok(self.terminated)
     }
 
-    fn accept_token(&mut self, id: u32) -> Result<bool, ConstraintError> {
+    fn accept_token(&mut self, id: TokenId) -> Result<bool, ConstraintError> {
         if self.terminated {
             return Ok(false);
         }
@@ -149,7 +152,7 @@ impl Constraint for Unconstrained {
         Ok(())
     }
 
-    fn forced_tokens(&mut self) -> Result<Vec<u32>, ConstraintError> {
+    fn forced_tokens(&mut self) -> Result<Vec<TokenId>, ConstraintError> {
         Ok(Vec::new())
     }
 

@@ -1,5 +1,7 @@
 //! The error of a decoding loop: what the caller asked wrongly, or what the model or the constraint answered.
 
+use maskwright_vocabulary::TokenId;
+
 use crate::{constraint::ConstraintError, model::ModelError};
 
 /// Why a text could not be generated. The message says what was given and what was allowed.
@@ -34,8 +36,8 @@ pub(crate) enum Kind {
         "after {n_tokens} generated tokens the model gave no finite logit to any of {n_allowed} allowed tokens"
     )]
     NoFiniteLogit { n_tokens: usize, n_allowed: usize },
-    #[error("after {n_tokens} generated tokens the constraint refused token {id}, which {why}")]
-    Refused { n_tokens: usize, id: u32, why: &'static str },
+    #[error("after {n_tokens} generated tokens the constraint refused token {}, which {why}", id.0)]
+    Refused { n_tokens: usize, id: TokenId, why: &'static str },
     #[error("the model returned {given} rows of logits, {wanted} were asked for")]
     RowsMissing { given: usize, wanted: usize },
     #[error("canvas {index} cannot be filled to a text of the language")]
@@ -45,9 +47,10 @@ pub(crate) enum Kind {
     )]
     NoLogitForPosition { index: usize, position: usize, n_allowed: usize },
     #[error(
-        "the constraint of canvas {index} refused token {id} at position {position}, which its mask had allowed"
+        "the constraint of canvas {index} refused token {} at position {position}, which its mask had allowed",
+        id.0
     )]
-    RefusedAtPosition { index: usize, position: usize, id: u32 },
+    RefusedAtPosition { index: usize, position: usize, id: TokenId },
     #[error(
         "hole {hole} may take {max_tokens} tokens, after {n_before} that the model has read; its context holds \
          {context_length}"

@@ -12,6 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use maskwright_vocabulary::TokenId;
+
 use crate::{
     constraint::Constraint,
     error::{DecodeError, Kind},
@@ -26,7 +28,9 @@ use crate::{
 /// # Examples
 /// ```
 /// use maskwright_decode::{GenerateConfig, SamplerConfig};
-/// let config = GenerateConfig { eos_ids: vec![2], sampler: SamplerConfig::greedy(), ..GenerateConfig::default() };
+/// use maskwright_vocabulary::TokenId;
+/// let eos_ids = vec![TokenId(2)];
+/// let config = GenerateConfig { eos_ids, sampler: SamplerConfig::greedy(), ..GenerateConfig::default() };
 /// assert!(config.jump_forward);
 /// ```
 #[derive(Clone, Debug)]
@@ -34,7 +38,7 @@ pub struct GenerateConfig {
     /// The most tokens to generate, forced tokens and end of text included.
     pub max_tokens: usize,
     /// The ids that end the text.
-    pub eos_ids: Vec<u32>,
+    pub eos_ids: Vec<TokenId>,
     /// How tokens are picked.
     pub sampler: SamplerConfig,
     /// Whether tokens that the constraint forces are taken without asking the model.
@@ -62,13 +66,14 @@ impl Default for GenerateConfig {
 /// # Examples
 /// ```
 /// use maskwright_decode::TokenEvent;
-/// let event = TokenEvent { id: 7, index: 0, forced: false, is_eos: false };
-/// assert_eq!(event.id, 7);
+/// use maskwright_vocabulary::TokenId;
+/// let event = TokenEvent { id: TokenId(7), index: 0, forced: false, is_eos: false };
+/// assert_eq!(event.id, TokenId(7));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenEvent {
     /// The token.
-    pub id: u32,
+    pub id: TokenId,
     /// How many tokens were generated before it.
     pub index: usize,
     /// Whether the constraint forced it.
@@ -112,10 +117,11 @@ impl FinishReason {
 /// ```
 /// use std::ops::ControlFlow;
 /// use maskwright_decode::{FinishReason, GenerateConfig, RandomModel, generate};
+/// use maskwright_vocabulary::TokenId;
 /// let mut model = RandomModel::new(100, 64, 1);
 /// let config = GenerateConfig { max_tokens: 5, ..GenerateConfig::default() };
 /// let mut n_seen = 0;
-/// let generation = generate(&mut model, None, &[1], &config, &mut |_event| {
+/// let generation = generate(&mut model, None, &[TokenId(1)], &config, &mut |_event| {
 ///     n_seen += 1;
 ///     ControlFlow::Continue(())
 /// })
@@ -125,9 +131,9 @@ impl FinishReason {
 #[derive(Clone, Debug)]
 pub struct Generation {
     /// The tokens after the prompt, without the end-of-text token.
-    pub tokens: Vec<u32>,
+    pub tokens: Vec<TokenId>,
     /// The end-of-text token, if one was generated.
-    pub eos_id: Option<u32>,
+    pub eos_id: Option<TokenId>,
     /// Why it ended.
     pub finish_reason: FinishReason,
     /// One entry for each generated token, end of text included.
@@ -146,7 +152,7 @@ pub struct Generation {
 pub fn generate(
     model: &mut dyn LanguageModel,
     constraint: Option<&mut (dyn Constraint + '_)>,
-    prompt_ids: &[u32],
+    prompt_ids: &[TokenId],
     config: &GenerateConfig,
     on_token: &mut dyn FnMut(&TokenEvent) -> ControlFlow<()>,
 ) -> Result<Generation, DecodeError> {
@@ -194,7 +200,7 @@ struct Run<'a, 'c> {
     mask: Vec<u32>,
     n_prompt: usize,
     /// Accepted, not yet fed: what the next forward pass reads.
-    pending: Vec<u32>,
+    pending: Vec<TokenId>,
     /// Forced steps whose logits have not been computed yet, oldest first, with the mask before each. They are
     /// the last `unmeasured.len()` tokens of `pending`.
     unmeasured: Vec<(usize, Vec<u32>)>,
@@ -235,7 +241,7 @@ impl Run<'_, '_> {
     }
 
     /// Takes a token without asking the model.
-    fn take_forced(&mut self, id: u32, lookup: Duration) -> Result<Option<FinishReason>, DecodeError> {
+    fn take_forced(&mut self, id: TokenId, lookup: Duration) -> Result<Option<FinishReason>, DecodeError> {
         if self.config.measure_mass {
             let mut mask = vec![0; self.mask.len()];
             if let Some(constraint) = &mut self.constraint {
@@ -286,7 +292,12 @@ impl Run<'_, '_> {
         Ok(self.emit(id, step))
     }
 
-    fn accept(&mut self, id: u32, step: &mut StepStatistics, why: &'static str) -> Result<(), DecodeError> {
+    fn accept(
+        &mut self,
+        id: TokenId,
+        step: &mut StepStatistics,
+        why: &'static str,
+    ) -> Result<(), DecodeError> {
         if let Some(constraint) = &mut self.constraint {
             let clock = Instant::now();
             let accepted = constraint.accept_token(id)?;
@@ -300,7 +311,7 @@ impl Run<'_, '_> {
     }
 
     /// Records a token and says whether it is the last.
-    fn emit(&mut self, id: u32, step: StepStatistics) -> Option<FinishReason> {
+    fn emit(&mut self, id: TokenId, step: StepStatistics) -> Option<FinishReason> {
         // A token that ends texts can also be a part of one, where the constraint says so.
         let is_over = self.constraint.as_ref().is_none_or(|constraint| constraint.is_terminated());
         let is_eos = is_over && self.config.eos_ids.contains(&id);

@@ -3,6 +3,8 @@
 //! All functions take the mask as packed words (see [`Constraint`](crate::Constraint)) and treat ids past the
 //! end of the mask as not allowed. Linear in the vocabulary; whole words of zeros or ones are the fast path.
 
+use maskwright_vocabulary::{TokenId, mask_contains};
+
 /// The number of words of a mask over `n_vocab` token ids.
 ///
 /// # Examples
@@ -18,12 +20,14 @@ pub fn mask_len(n_vocab: usize) -> usize {
 ///
 /// # Examples
 /// ```
-/// assert!(maskwright_decode::is_allowed(&[0, 0b10], 33));
-/// assert!(!maskwright_decode::is_allowed(&[0, 0b10], 64));
+/// use maskwright_decode::is_allowed;
+/// use maskwright_vocabulary::TokenId;
+/// assert!(is_allowed(&[0, 0b10], TokenId(33)));
+/// assert!(!is_allowed(&[0, 0b10], TokenId(64)));
 /// ```
 #[must_use]
-pub fn is_allowed(mask: &[u32], id: u32) -> bool {
-    mask.get(id as usize / 32).is_some_and(|word| word >> (id % 32) & 1 == 1)
+pub fn is_allowed(mask: &[u32], id: TokenId) -> bool {
+    mask_contains(mask, id)
 }
 
 /// Sets the logits of tokens that are not allowed to minus infinity; returns the number of allowed tokens
@@ -105,7 +109,7 @@ mod tests {
         let mut logits = vec![0.5; 101];
         let n_allowed = apply_mask(&mut logits, &mask);
         for (id, &logit) in logits.iter().enumerate() {
-            assert_eq!(logit == 0.5, is_allowed(&mask, id as u32), "id {id}");
+            assert_eq!(logit == 0.5, is_allowed(&mask, TokenId(id as u32)), "id {id}");
         }
         assert_eq!(n_allowed, 2 + 32 + 2);
     }

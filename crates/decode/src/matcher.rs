@@ -17,15 +17,16 @@ use crate::healing::TokenText;
 /// use maskwright_decode::{Constraint, GrammarConstraint};
 /// use maskwright_engine::{Compiler, Matcher};
 /// use maskwright_grammar::Grammar;
-/// use maskwright_vocabulary::Tokenizer;
+/// use maskwright_vocabulary::{TokenId, Tokenizer};
 /// let tokens = ["yes", "no", "</s>"].map(|token| token.as_bytes().to_vec());
-/// let tokenizer = Tokenizer::from_tokens(tokens.to_vec(), &[2]).unwrap();
+/// let tokenizer = Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(2)]).unwrap();
 /// let compiler = Compiler::new(tokenizer.vocabulary().clone(), Default::default());
 /// let grammar = Grammar::from_regex(Regex::words([*b"no"]));
 /// let compiled = compiler.compile(grammar, &Fuel::new(1_000)).unwrap();
 /// let mut constraint = GrammarConstraint::new(Matcher::new(&compiled), &tokenizer);
-/// assert_eq!(constraint.forced_tokens().unwrap(), [1]);
-/// assert!(!constraint.accept_token(0).unwrap() && constraint.accept_token(1).unwrap());
+/// assert_eq!(constraint.forced_tokens().unwrap(), [TokenId(1)]);
+/// assert!(!constraint.accept_token(TokenId(0)).unwrap());
+/// assert!(constraint.accept_token(TokenId(1)).unwrap());
 /// assert!(constraint.is_accepting());
 /// ```
 #[derive(Clone)]
@@ -76,19 +77,18 @@ impl Constraint for GrammarConstraint {
         Ok(narrows || mask.len() > mask_words(n_vocab) || !n_vocab.is_multiple_of(32))
     }
 
-    fn accept_token(&mut self, id: u32) -> Result<bool, ConstraintError> {
-        Ok(self.matcher.accept_token(TokenId(id))?)
+    fn accept_token(&mut self, id: TokenId) -> Result<bool, ConstraintError> {
+        Ok(self.matcher.accept_token(id)?)
     }
 
     fn rollback(&mut self, n_steps: usize) -> Result<(), ConstraintError> {
         Ok(self.matcher.rollback(n_steps)?)
     }
 
-    fn forced_tokens(&mut self) -> Result<Vec<u32>, ConstraintError> {
+    fn forced_tokens(&mut self) -> Result<Vec<TokenId>, ConstraintError> {
         // Text that no tokens spell is not forced; its mask is empty then, and the loop says so.
         let encode = |bytes: &[u8]| self.tokenizer.encode_bytes(bytes).unwrap_or_default();
-        let tokens = self.matcher.forced_tokens(encode)?;
-        Ok(tokens.into_iter().map(|token| token.0).collect())
+        Ok(self.matcher.forced_tokens(encode)?)
     }
 
     fn accepts_bytes(&mut self, bytes: &[u8]) -> Result<bool, ConstraintError> {
@@ -113,8 +113,8 @@ impl TokenText for Vocabulary {
         self.n_vocab()
     }
 
-    fn text(&self, id: u32) -> Option<&[u8]> {
-        self.token_bytes(TokenId(id))
+    fn text(&self, id: TokenId) -> Option<&[u8]> {
+        self.token_bytes(id)
     }
 }
 
@@ -131,7 +131,7 @@ mod tests {
 
     fn constraint(tokens: &[&str], regex: Regex) -> GrammarConstraint {
         let tokens = tokens.iter().map(|token| token.as_bytes().to_vec()).collect();
-        let tokenizer = Tokenizer::from_tokens(tokens, &[0]).unwrap();
+        let tokenizer = Tokenizer::from_tokens(tokens, &[TokenId(0)]).unwrap();
         let compiler = Compiler::new(tokenizer.vocabulary().clone(), Default::default());
         let compiled = compiler.compile(Grammar::from_regex(regex), &Fuel::new(100_000)).unwrap();
         GrammarConstraint::new(Matcher::new(&compiled), &tokenizer)
@@ -152,14 +152,14 @@ mod tests {
         while !constraint.is_terminated() {
             let mut mask = [0];
             constraint.fill_mask(&mut mask).unwrap();
-            for id in 0..4 {
+            for id in (0..4).map(TokenId) {
                 let accepted = constraint.accept_token(id).unwrap();
-                assert_eq!(accepted, is_allowed(&mask, id), "token {id} at step {n_steps}");
+                assert_eq!(accepted, is_allowed(&mask, id), "{id:?} at step {n_steps}");
                 if accepted {
                     constraint.rollback(1).unwrap();
                 }
             }
-            let best = (0..4).rev().find(|&id| is_allowed(&mask, id)).unwrap();
+            let best = (0..4).rev().map(TokenId).find(|&id| is_allowed(&mask, id)).unwrap();
             assert!(constraint.accept_token(best).unwrap());
             n_steps += 1;
         }
@@ -175,12 +175,16 @@ mod tests {
         let tokens = ["</s>", "a", "b", "c", "abc"];
         let mut constraint = constraint(&tokens, Regex::literal("abcabc"));
         let mut model = RandomModel::new(40, 64, 7);
-        let config =
-            GenerateConfig { eos_ids: vec![0], sampler: SamplerConfig::default(), ..Default::default() };
-        let generation =
-            generate(&mut model, Some(&mut constraint), &[1], &config, &mut |_| ControlFlow::Continue(()))
-                .unwrap();
-        assert_eq!((generation.tokens, generation.eos_id), (vec![4, 4], Some(0)));
+        let config = GenerateConfig {
+            eos_ids: vec![TokenId(0)],
+            sampler: SamplerConfig::default(),
+            ..Default::default()
+        };
+        let generation = generate(&mut model, Some(&mut constraint), &[TokenId(1)], &config, &mut |_| {
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        assert_eq!((generation.tokens, generation.eos_id), (vec![TokenId(4); 2], Some(TokenId(0))));
         assert!(generation.steps.iter().all(|step| step.forced));
     }
 }

@@ -9,6 +9,8 @@
 
 use std::{error::Error, fmt};
 
+use maskwright_vocabulary::TokenId;
+
 /// One sequence held by a [`LanguageModel`]: a text and its cached keys and values.
 ///
 /// An id is given out by [`LanguageModel::create_sequence`] and means something to that model alone.
@@ -40,9 +42,10 @@ impl SequenceId {
 /// # Examples
 /// ```
 /// use maskwright_decode::{LanguageModel, RandomModel, SequenceInput};
+/// use maskwright_vocabulary::TokenId;
 /// let mut model = RandomModel::new(100, 64, 7);
 /// let sequence = model.create_sequence().unwrap();
-/// let rows = model.forward(&[SequenceInput::all(sequence, &[1, 2, 3])]).unwrap();
+/// let rows = model.forward(&[SequenceInput::all(sequence, &[1, 2, 3].map(TokenId))]).unwrap();
 /// assert_eq!((rows[0].n_rows(), rows[0].row(2).len()), (3, 100));
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +53,7 @@ pub struct SequenceInput<'a> {
     /// The sequence to extend.
     pub sequence: SequenceId,
     /// The tokens to append to it, at least one.
-    pub tokens: &'a [u32],
+    pub tokens: &'a [TokenId],
     /// For how many of the last tokens logits are returned: at most `tokens.len()`, and 0 for none.
     pub n_logits: usize,
 }
@@ -58,20 +61,20 @@ pub struct SequenceInput<'a> {
 impl<'a> SequenceInput<'a> {
     /// Logits after the last token only.
     #[must_use]
-    pub fn last(sequence: SequenceId, tokens: &'a [u32]) -> Self {
+    pub fn last(sequence: SequenceId, tokens: &'a [TokenId]) -> Self {
         SequenceInput { sequence, tokens, n_logits: tokens.len().min(1) }
     }
 
     /// Logits after every token.
     #[must_use]
-    pub fn all(sequence: SequenceId, tokens: &'a [u32]) -> Self {
+    pub fn all(sequence: SequenceId, tokens: &'a [TokenId]) -> Self {
         SequenceInput { sequence, tokens, n_logits: tokens.len() }
     }
 }
 
 /// How many of its tokens a sequence that has read `read` keeps when it reads `whole` instead: those that both begin with,
 /// but not the last of `whole`, which is read again for its logits.
-pub(crate) fn n_kept(read: &[u32], whole: &[u32]) -> usize {
+pub(crate) fn n_kept(read: &[TokenId], whole: &[TokenId]) -> usize {
     let n_common = read.iter().zip(whole).take_while(|(old, new)| old == new).count();
     n_common.min(whole.len().saturating_sub(1))
 }
@@ -181,9 +184,10 @@ pub trait LanguageModel {
 /// # Examples
 /// ```
 /// use maskwright_decode::{LanguageModel, RandomModel, SequenceInput};
+/// use maskwright_vocabulary::TokenId;
 /// let mut model = RandomModel::new(100, 64, 7);
 /// let sequence = model.create_sequence().unwrap();
-/// let error = model.forward(&[SequenceInput::last(sequence, &[100])]).unwrap_err();
+/// let error = model.forward(&[SequenceInput::last(sequence, &[TokenId(100)])]).unwrap_err();
 /// assert_eq!(error.to_string(), "token id 100 is outside the model's vocabulary of 100");
 /// ```
 #[derive(Debug)]
@@ -229,7 +233,8 @@ impl ModelError {
                 let (wanted, given) = (input.n_logits, input.tokens.len());
                 return Err(Self::new(format!("{wanted} rows of logits are asked for {given} tokens")));
             }
-            if let Some(id) = input.tokens.iter().find(|&&id| id as usize >= n_vocab) {
+            if let Some(id) = input.tokens.iter().find(|id| id.index() >= n_vocab) {
+                let id = id.0;
                 return Err(Self::new(format!(
                     "token id {id} is outside the model's vocabulary of {n_vocab}"
                 )));

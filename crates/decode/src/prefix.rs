@@ -1,5 +1,7 @@
 //! A constraint with required bytes in front of it: what a healed prompt owes before its grammar begins.
 
+use maskwright_vocabulary::{TokenId, mask_insert};
+
 use crate::{
     constraint::{Constraint, ConstraintError},
     healing::TokenText,
@@ -16,13 +18,15 @@ use crate::{
 ///
 /// # Examples
 /// ```
-/// use maskwright_decode::{Constraint, PrefixConstraint, Unconstrained, is_allowed};
+/// use maskwright_decode::{Constraint, PrefixConstraint, Unconstrained};
+/// use maskwright_vocabulary::TokenId;
 /// let tokens: Vec<_> = ["h", "http", "https://", "x", ""].map(|t| Some(t.as_bytes().to_vec())).into();
-/// let mut constraint = PrefixConstraint::new(Unconstrained::new(vec![4]), b"http".to_vec(), &tokens);
+/// let anything = Unconstrained::new(vec![TokenId(4)]);
+/// let mut constraint = PrefixConstraint::new(anything, b"http".to_vec(), &tokens);
 /// let mut mask = [0; 1];
 /// assert!(constraint.fill_mask(&mut mask).unwrap());
 /// assert_eq!(mask, [0b00111]);
-/// assert!(constraint.accept_token(2).unwrap() && constraint.is_accepting());
+/// assert!(constraint.accept_token(TokenId(2)).unwrap() && constraint.is_accepting());
 /// ```
 #[derive(Clone, Debug)]
 pub struct PrefixConstraint<C, T> {
@@ -102,18 +106,18 @@ impl<C: Constraint, T: TokenText> Constraint for PrefixConstraint<C, T> {
         }
         mask.fill(0);
         let owed = &self.prefix[self.n_read..];
-        for id in 0..u32::try_from(self.tokens.n_tokens()).unwrap_or(u32::MAX) {
+        for id in (0..u32::try_from(self.tokens.n_tokens()).unwrap_or(u32::MAX)).map(TokenId) {
             let Some(rest) = self.tokens.text(id).and_then(|bytes| Self::past_prefix(owed, bytes)) else {
                 continue;
             };
             if rest.is_empty() || self.inner.accepts_bytes(rest)? {
-                mask[id as usize / 32] |= 1 << (id % 32);
+                mask_insert(mask, id);
             }
         }
         Ok(true)
     }
 
-    fn accept_token(&mut self, id: u32) -> Result<bool, ConstraintError> {
+    fn accept_token(&mut self, id: TokenId) -> Result<bool, ConstraintError> {
         if !self.is_pending() {
             let accepted = self.inner.accept_token(id)?;
             self.n_inner_steps += usize::from(accepted);
@@ -139,7 +143,7 @@ impl<C: Constraint, T: TokenText> Constraint for PrefixConstraint<C, T> {
         Ok(())
     }
 
-    fn forced_tokens(&mut self) -> Result<Vec<u32>, ConstraintError> {
+    fn forced_tokens(&mut self) -> Result<Vec<TokenId>, ConstraintError> {
         // Healing asks the model for the segmentation of the prefix; so nothing is forced there.
         if self.is_pending() { Ok(Vec::new()) } else { self.inner.forced_tokens() }
     }

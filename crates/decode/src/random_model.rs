@@ -14,11 +14,12 @@ use crate::model::{LanguageModel, Logits, ModelError, SequenceId, SequenceInput}
 /// # Examples
 /// ```
 /// use maskwright_decode::{LanguageModel, RandomModel, SequenceInput};
+/// use maskwright_vocabulary::TokenId;
 /// let mut model = RandomModel::new(50, 16, 1);
 /// let sequence = model.create_sequence().unwrap();
-/// let first = model.forward(&[SequenceInput::last(sequence, &[4, 5])]).unwrap();
+/// let first = model.forward(&[SequenceInput::last(sequence, &[4, 5].map(TokenId))]).unwrap();
 /// model.truncate(sequence, 1).unwrap();
-/// assert_eq!(model.forward(&[SequenceInput::last(sequence, &[5])]).unwrap(), first);
+/// assert_eq!(model.forward(&[SequenceInput::last(sequence, &[TokenId(5)])]).unwrap(), first);
 /// ```
 #[derive(Clone, Debug)]
 pub struct RandomModel {
@@ -113,7 +114,7 @@ impl LanguageModel for RandomModel {
             let prefixes = self.prefixes(input.sequence)?;
             for &id in input.tokens {
                 let before = prefixes.last().copied().unwrap_or(seed);
-                prefixes.push(mix(mix(before).wrapping_add(u64::from(id)).wrapping_add(1)));
+                prefixes.push(mix(mix(before).wrapping_add(u64::from(id.0)).wrapping_add(1)));
             }
             let mut values = Vec::with_capacity(input.n_logits * n_vocab);
             for &prefix in &prefixes[prefixes.len() - input.n_logits..] {

@@ -23,17 +23,18 @@ use crate::sampler::{Sampler, SamplerConfig};
 /// # Examples
 /// ```
 /// use maskwright_decode::MiddleTokens;
-/// let tokens = MiddleTokens { prefix: 1, suffix: 3, middle: 2 };
+/// use maskwright_vocabulary::TokenId;
+/// let tokens = MiddleTokens { prefix: TokenId(1), suffix: TokenId(3), middle: TokenId(2) };
 /// assert_ne!(tokens.suffix, tokens.middle);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MiddleTokens {
     /// In front of the text before the hole.
-    pub prefix: u32,
+    pub prefix: TokenId,
     /// In front of the text after the hole.
-    pub suffix: u32,
+    pub suffix: TokenId,
     /// Where the model begins to write.
-    pub middle: u32,
+    pub middle: TokenId,
 }
 
 /// What families of models call them: Qwen2.5-Coder and others, StarCoder, Granite, Code Llama, DeepSeek-Coder.
@@ -90,7 +91,7 @@ impl Default for RegionsConfig {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilledRegion {
     /// What stands in it now.
-    pub tokens: Vec<u32>,
+    pub tokens: Vec<TokenId>,
     /// Whether it is whole; false where the caller broke off.
     pub is_ended: bool,
 }
@@ -114,7 +115,7 @@ pub fn fill_regions(
     tokenizer: &Tokenizer,
     infiller: &Infiller,
     parts: &[Part],
-    prompt: &[u32],
+    prompt: &[TokenId],
     config: &RegionsConfig,
     on_text: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
 ) -> Result<Vec<FilledRegion>, DecodeError> {
@@ -146,11 +147,11 @@ struct Run<'a> {
     model: &'a mut dyn LanguageModel,
     sequence: SequenceId,
     /// What the sequence has read.
-    read: Vec<u32>,
+    read: Vec<TokenId>,
     tokenizer: &'a Tokenizer,
     infiller: &'a Infiller,
     max_tokens: usize,
-    prompt: &'a [u32],
+    prompt: &'a [TokenId],
     middle_tokens: Option<MiddleTokens>,
     sampler: Sampler,
     mask: Vec<u32>,
@@ -249,9 +250,9 @@ impl Run<'_> {
     fn write_tokens(
         &mut self,
         template: &mut Template,
-        whole: &mut Vec<u32>,
+        whole: &mut Vec<TokenId>,
         n_tokens: usize,
-        next: Option<u32>,
+        next: Option<TokenId>,
     ) -> Result<ControlFlow<()>, DecodeError> {
         let hole = self.regions.len() - 1;
         let mut prefix: Vec<TokenId> = Vec::new();
@@ -281,7 +282,7 @@ impl Run<'_> {
                 self.regions[hole].is_ended = true;
                 return Ok(ControlFlow::Continue(()));
             }
-            prefix.push(TokenId(id));
+            prefix.push(id);
             self.regions[hole].tokens.push(id);
             whole.push(id);
             let tokenizer = self.tokenizer;
@@ -292,7 +293,7 @@ impl Run<'_> {
     }
 
     /// What the model reads in front of a hole.
-    fn tokens_before(&self, after: &[Part]) -> Result<Vec<u32>, DecodeError> {
+    fn tokens_before(&self, after: &[Part]) -> Result<Vec<TokenId>, DecodeError> {
         let mut tokens = self.prompt.to_vec();
         tokens.extend(self.middle_tokens.map(|tokens| tokens.prefix));
         tokens.extend(self.encoded(&self.written)?);
@@ -309,12 +310,12 @@ impl Run<'_> {
         Ok(tokens)
     }
 
-    fn encoded(&self, text: &[u8]) -> Result<Vec<u32>, DecodeError> {
+    fn encoded(&self, text: &[u8]) -> Result<Vec<TokenId>, DecodeError> {
         Ok(self.tokenizer.encode_bytes(text).map_err(ConstraintError::new)?)
     }
 
     /// The logits after `whole`, of which only what is new is read.
-    fn logits(&mut self, whole: &[u32]) -> Result<Vec<f32>, DecodeError> {
+    fn logits(&mut self, whole: &[TokenId]) -> Result<Vec<f32>, DecodeError> {
         let n_kept = n_kept(&self.read, whole);
         self.model.truncate(self.sequence, n_kept)?;
         let logits = self.model.forward(&[SequenceInput::last(self.sequence, &whole[n_kept..])])?;

@@ -12,6 +12,7 @@
 
 use std::cmp::Ordering;
 
+use maskwright_vocabulary::TokenId;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -73,8 +74,9 @@ impl SamplerConfig {
 /// # Examples
 /// ```
 /// use maskwright_decode::{Sampler, SamplerConfig};
+/// use maskwright_vocabulary::TokenId;
 /// let mut greedy = Sampler::new(SamplerConfig::greedy()).unwrap();
-/// assert_eq!(greedy.sample(&[0.5, 2.0, f32::NEG_INFINITY, 2.0]), Some(1));
+/// assert_eq!(greedy.sample(&[0.5, 2.0, f32::NEG_INFINITY, 2.0]), Some(TokenId(1)));
 /// assert_eq!(greedy.sample(&[f32::NEG_INFINITY]), None);
 /// ```
 #[derive(Clone, Debug)]
@@ -87,7 +89,7 @@ pub struct Sampler {
 /// A token that may be picked; `weight` is its probability times a common factor, at most 1.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
-    id: u32,
+    id: TokenId,
     weight: f64,
 }
 
@@ -114,7 +116,7 @@ impl Sampler {
 
     /// The id of a token with a finite logit; `None` if there is none (NaN and minus infinity don't count, and
     /// plus infinity counts as the largest finite number).
-    pub fn sample(&mut self, logits: &[f32]) -> Option<u32> {
+    pub fn sample(&mut self, logits: &[f32]) -> Option<TokenId> {
         let (best_id, largest) = largest(logits)?;
         if self.config.temperature == 0.0 {
             return Some(best_id);
@@ -136,12 +138,12 @@ impl Sampler {
     fn weigh(&mut self, logits: &[f32], largest: f32) {
         let temperature = f64::from(self.config.temperature);
         self.candidates.clear();
-        self.candidates.extend((0..).zip(logits).filter(|(_, logit)| is_candidate(**logit)).map(
-            |(id, &logit)| {
+        self.candidates.extend(
+            (0..).map(TokenId).zip(logits).filter(|(_, logit)| is_candidate(**logit)).map(|(id, &logit)| {
                 let weight = (f64::from(logit.min(f32::MAX) - largest) / temperature).exp();
                 Candidate { id, weight }
-            },
-        ));
+            }),
+        );
     }
 
     fn keep_top_k(&mut self) {
@@ -183,7 +185,7 @@ impl Sampler {
         self.candidates.retain(|candidate| candidate.weight >= least);
     }
 
-    fn draw(&mut self) -> u32 {
+    fn draw(&mut self) -> TokenId {
         let total: f64 = self.candidates.iter().map(|candidate| candidate.weight).sum();
         let mut left = self.rng.random::<f64>() * total;
         for candidate in &self.candidates {
@@ -203,9 +205,9 @@ fn is_candidate(logit: f32) -> bool {
 }
 
 /// The id and value of the largest logit, the lowest id among equals.
-fn largest(logits: &[f32]) -> Option<(u32, f32)> {
-    let mut best: Option<(u32, f32)> = None;
-    for (id, &logit) in (0..).zip(logits) {
+fn largest(logits: &[f32]) -> Option<(TokenId, f32)> {
+    let mut best: Option<(TokenId, f32)> = None;
+    for (id, &logit) in (0..).map(TokenId).zip(logits) {
         if is_candidate(logit) && best.is_none_or(|(_, value)| logit > value) {
             best = Some((id, logit));
         }
@@ -218,9 +220,10 @@ mod tests {
     use super::*;
 
     /// The same filters written plainly: sort everything, then cut.
-    fn naive_kept(logits: &[f32], config: &SamplerConfig) -> Vec<u32> {
+    fn naive_kept(logits: &[f32], config: &SamplerConfig) -> Vec<TokenId> {
         let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let mut kept: Vec<Candidate> = (0..)
+            .map(TokenId)
             .zip(logits)
             .filter(|(_, l)| is_candidate(**l))
             .map(|(id, &l)| Candidate {
@@ -242,15 +245,15 @@ mod tests {
         kept.truncate(n_kept);
         let most = kept[0].weight;
         kept.retain(|c| c.weight >= most * f64::from(config.min_p));
-        let mut ids: Vec<u32> = kept.iter().map(|c| c.id).collect();
+        let mut ids: Vec<TokenId> = kept.iter().map(|c| c.id).collect();
         ids.sort_unstable();
         ids
     }
 
-    fn kept(logits: &[f32], config: SamplerConfig) -> Vec<u32> {
+    fn kept(logits: &[f32], config: SamplerConfig) -> Vec<TokenId> {
         let mut sampler = Sampler::new(config).unwrap();
         sampler.sample(logits).unwrap();
-        let mut ids: Vec<u32> = sampler.candidates.iter().map(|c| c.id).collect();
+        let mut ids: Vec<TokenId> = sampler.candidates.iter().map(|c| c.id).collect();
         ids.sort_unstable();
         ids
     }
@@ -286,7 +289,7 @@ mod tests {
         let mut sampler = Sampler::new(SamplerConfig { seed: 9, ..SamplerConfig::default() }).unwrap();
         let mut counts = [0_u32; 4];
         for _ in 0..20_000 {
-            counts[sampler.sample(&logits).unwrap() as usize] += 1;
+            counts[sampler.sample(&logits).unwrap().index()] += 1;
         }
         for (count, probability) in counts.iter().zip(probabilities) {
             let expected = 20_000.0 * probability;
@@ -297,7 +300,7 @@ mod tests {
     #[test]
     fn a_seed_decides_the_draws() {
         let logits: Vec<f32> = (0..100).map(|i| (i % 7) as f32).collect();
-        let draws = |seed| -> Vec<u32> {
+        let draws = |seed| -> Vec<TokenId> {
             let mut sampler = Sampler::new(SamplerConfig { seed, ..SamplerConfig::default() }).unwrap();
             (0..20).map(|_| sampler.sample(&logits).unwrap()).collect()
         };
@@ -309,8 +312,8 @@ mod tests {
     fn only_finite_logits_are_picked() {
         let mut sampler = Sampler::new(SamplerConfig::default()).unwrap();
         for _ in 0..50 {
-            assert_eq!(sampler.sample(&[f32::NAN, f32::NEG_INFINITY, -1e30, f32::NAN]), Some(2));
-            assert_eq!(sampler.sample(&[1.0, f32::INFINITY]), Some(1));
+            assert_eq!(sampler.sample(&[f32::NAN, f32::NEG_INFINITY, -1e30, f32::NAN]), Some(TokenId(2)));
+            assert_eq!(sampler.sample(&[1.0, f32::INFINITY]), Some(TokenId(1)));
         }
         assert_eq!(sampler.sample(&[f32::NAN]), None);
         assert_eq!(sampler.sample(&[]), None);

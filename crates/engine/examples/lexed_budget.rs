@@ -113,8 +113,7 @@ fn replay(
     let (mut tight, mut far, mut unlimited) = (Vec::new(), Vec::new(), Vec::new());
     let (mut n_texts, mut n_exact, mut n_calls) = (0, 0usize, 0usize);
     for text in texts(language)?.into_iter().take(n_programs) {
-        let tokens: Vec<TokenId> =
-            tokenizer.encode_bytes(text.as_bytes())?.into_iter().map(TokenId).collect();
+        let tokens = tokenizer.encode_bytes(text.as_bytes())?;
         if Matcher::new(compiled).accept_tokens(&tokens)? < tokens.len() {
             continue;
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use maskwright_automata::Fuel;
 use maskwright_engine::{Compiler, Limits, Matcher};
 use maskwright_lark::{Indentation, LarkConfig, LexerKind, parse_lark};
-use maskwright_vocabulary::{Mask, TokenId, Tokenizer, TokenizerOptions};
+use maskwright_vocabulary::{Mask, Tokenizer, TokenizerOptions};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -69,8 +69,7 @@ fn main() -> Result<(), Error> {
         let mut matcher = Matcher::new(&compiled);
         let mut stuck = None;
         let mut n_read = 0;
-        for id in tokenizer.encode_bytes(text.as_bytes())? {
-            let token = TokenId(id);
+        for token in tokenizer.encode_bytes(text.as_bytes())? {
             let begin = Instant::now();
             matcher.fill_mask(mask.words_mut())?;
             times.push(begin.elapsed());

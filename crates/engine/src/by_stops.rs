@@ -1,5 +1,6 @@
 //! What is kept ready for sessions with stop tokens, by these. Few sets of stop tokens are in use at a time.
 
+use maskwright_vocabulary::TokenId;
 use parking_lot::Mutex;
 
 /// For how many sets of stop tokens something is kept.
@@ -12,7 +13,7 @@ pub(crate) struct ByStops<T> {
 }
 
 struct Entry<T> {
-    stops: Box<[u32]>,
+    stops: Box<[TokenId]>,
     value: T,
 }
 
@@ -24,12 +25,12 @@ impl<T> Default for ByStops<T> {
 
 impl<T: Clone> ByStops<T> {
     /// The value of `stops`, if it is kept.
-    pub(crate) fn get(&self, stops: &[u32]) -> Option<T> {
+    pub(crate) fn get(&self, stops: &[TokenId]) -> Option<T> {
         found(&mut self.known.lock(), stops)
     }
 
     /// Keeps a value, unless another thread has kept one in the meantime; the value that is kept.
-    pub(crate) fn keep(&self, stops: &[u32], value: T) -> T {
+    pub(crate) fn keep(&self, stops: &[TokenId], value: T) -> T {
         let mut known = self.known.lock();
         if let Some(known) = found(&mut known, stops) {
             return known;
@@ -50,7 +51,7 @@ impl<T: Clone> ByStops<T> {
 }
 
 /// The value of `stops`, which becomes the last.
-fn found<T: Clone>(known: &mut Vec<Entry<T>>, stops: &[u32]) -> Option<T> {
+fn found<T: Clone>(known: &mut Vec<Entry<T>>, stops: &[TokenId]) -> Option<T> {
     let at = known.iter().position(|entry| *entry.stops == *stops)?;
     let entry = known.remove(at);
     let value = entry.value.clone();

@@ -7,7 +7,7 @@ use maskwright_grammar::{Grammar, Layout, LexedGrammar, Network, TerminalFacts, 
 use maskwright_lexing::{
     LarkTerminal, TerminalSet, lark_contextual_terminals, lark_terminals, terminals_within,
 };
-use maskwright_vocabulary::Vocabulary;
+use maskwright_vocabulary::{TokenId, Vocabulary};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
@@ -44,7 +44,7 @@ const MAX_AUTOMATA: usize = 8_192;
 /// use maskwright_grammar::Grammar;
 /// use maskwright_vocabulary::{TokenId, Vocabulary};
 /// let tokens = ["yes", "no", "n", "o", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[4], None).unwrap().shared();
+/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(4)], None).unwrap().shared();
 /// let compiler = Compiler::new(vocabulary, Default::default());
 /// let grammar = Grammar::from_regex(Regex::words([*b"no"]));
 /// let compiled = compiler.compile(grammar, &Fuel::new(1_000)).unwrap();
@@ -182,7 +182,7 @@ impl Compiler {
     /// let ignored = vec![TerminalId::from_index(1)];
     /// let grammar = LexedGrammar { rules, terminals, declared: vec![], ignored };
     /// let tokens = ["ab", " ", " c d", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-    /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[3], None).unwrap().shared();
+    /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(3)], None).unwrap().shared();
     /// let compiler = Compiler::new(vocabulary, Default::default());
     /// let compiled = compiler.compile_lexed(grammar, None, &Fuel::new(100_000)).unwrap();
     /// let mut matcher = Matcher::new(&compiled);
@@ -234,7 +234,7 @@ impl Compiler {
     /// let rules = builder.finish(start).unwrap();
     /// let grammar = LexedGrammar { rules, terminals, declared: vec![], ignored: vec![] };
     /// let tokens = ["a", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-    /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[1], None).unwrap().shared();
+    /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(1)], None).unwrap().shared();
     /// let compiler = Compiler::new(vocabulary, Default::default());
     /// let compiled = compiler.compile_contextual(grammar, None, &Fuel::new(100_000)).unwrap();
     /// let mut matcher = Matcher::new(&compiled);
@@ -348,7 +348,7 @@ impl Compiler {
     /// # use maskwright_engine::Compiler;
     /// # use maskwright_vocabulary::{TokenId, Vocabulary};
     /// # let tokens = ["yes", "no", "n", "o", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-    /// # let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[4], None).unwrap().shared();
+    /// # let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(4)], None).unwrap().shared();
     /// let compiler = Compiler::new(vocabulary.clone(), Default::default());
     /// compiler.warm(&[Regex::any_text()], &Fuel::new(1_000)).unwrap();
     /// let saved = compiler.save_rows();
@@ -441,7 +441,7 @@ impl Shared {
     ///
     /// # Errors
     /// If an id is not in range.
-    pub(crate) fn with_stops(&self, stops: &[u32]) -> Result<Arc<Shared>, Error> {
+    pub(crate) fn with_stops(&self, stops: &[TokenId]) -> Result<Arc<Shared>, Error> {
         if let Some(known) = self.by_stops.get(stops) {
             return Ok(known);
         }

@@ -60,23 +60,26 @@ impl EngineGrammar {
     /// # use maskwright_automata::{Fuel, Regex};
     /// # use maskwright_grammar::Grammar;
     /// # let tokens = ["a", ".", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-    /// # let vocabulary = maskwright::Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap().shared();
+    /// # let vocabulary = maskwright::Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(2)], None).unwrap().shared();
     /// # let compiler = maskwright::Compiler::new(vocabulary, Default::default());
     /// # let grammar = compiler.compile(Grammar::from_regex(Regex::literal("aa")), &Fuel::new(1_000)).unwrap();
     /// use maskwright::{Matcher, TokenId};
     /// // The grammar has the text `aa`; the tokens are `a`, `.` and one that ends texts.
-    /// let mut matcher = Matcher::new(&grammar.with_stop_tokens(&[1]).unwrap());
+    /// let mut matcher = Matcher::new(&grammar.with_stop_tokens(&[TokenId(1)]).unwrap());
     /// assert_eq!(matcher.accept_tokens(&[0, 1, 0].map(TokenId)).unwrap(), 1, "the text may not end here");
     /// assert_eq!(matcher.accept_tokens(&[0, 1].map(TokenId)).unwrap(), 2);
     /// assert!(matcher.is_terminated());
     /// ```
-    pub fn with_stop_tokens(self: &Arc<EngineGrammar>, stops: &[u32]) -> Result<Arc<EngineGrammar>, Error> {
+    pub fn with_stop_tokens(
+        self: &Arc<EngineGrammar>,
+        stops: &[TokenId],
+    ) -> Result<Arc<EngineGrammar>, Error> {
         let vocabulary = self.vocabulary();
-        let mut stops: Vec<u32> =
-            stops.iter().copied().filter(|&stop| !vocabulary.is_eos(TokenId(stop))).collect();
+        let mut stops: Vec<TokenId> =
+            stops.iter().copied().filter(|&stop| !vocabulary.is_eos(stop)).collect();
         stops.sort_unstable();
         stops.dedup();
-        if let Some(&stop) = stops.last().filter(|&&stop| stop as usize >= vocabulary.n_vocab()) {
+        if let Some(&stop) = stops.last().filter(|stop| stop.index() >= vocabulary.n_vocab()) {
             return Err(EngineError::no_such_stop(stop, vocabulary.n_vocab()).into());
         }
         if stops.is_empty() {

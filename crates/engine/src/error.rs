@@ -69,7 +69,7 @@ enum Kind {
         limit: usize,
     },
     NoSuchStop {
-        id: u32,
+        id: TokenId,
         n_vocab: usize,
     },
     NotThatLong {
@@ -141,7 +141,7 @@ impl EngineError {
     }
 
     /// A stop token's id is out of range.
-    pub(crate) fn no_such_stop(id: u32, n_vocab: usize) -> EngineError {
+    pub(crate) fn no_such_stop(id: TokenId, n_vocab: usize) -> EngineError {
         EngineError(Kind::NoSuchStop { id, n_vocab })
     }
 
@@ -237,10 +237,10 @@ impl EngineError {
     }
 
     /// No text of the grammar can be written without `stops`.
-    pub(crate) fn stops_leave_no_text(vocabulary: &Vocabulary, stops: &[u32]) -> EngineError {
-        let shown = |&stop: &u32| match vocabulary.token_bytes(TokenId(stop)) {
-            Some(bytes) => format!("{stop} ({:?})", String::from_utf8_lossy(bytes)),
-            None => stop.to_string(),
+    pub(crate) fn stops_leave_no_text(vocabulary: &Vocabulary, stops: &[TokenId]) -> EngineError {
+        let shown = |&stop: &TokenId| match vocabulary.token_bytes(stop) {
+            Some(bytes) => format!("{} ({:?})", stop.0, String::from_utf8_lossy(bytes)),
+            None => stop.0.to_string(),
         };
         let mut stops: Vec<String> = stops.iter().map(shown).collect();
         let n_more = stops.len().saturating_sub(MAX_STOPS_SHOWN);
@@ -422,7 +422,7 @@ impl fmt::Display for EngineError {
                 f,
                 "the grammar's sets of tokens divide the vocabulary into more than {limit} groups; use fewer different sets"
             ),
-            Kind::NoSuchStop { id, n_vocab } => {
+            Kind::NoSuchStop { id: TokenId(id), n_vocab } => {
                 write!(f, "stop token {id} does not exist: the vocabulary has {n_vocab} ids")
             }
             Kind::SavedRows { reason } => f.write_str(reason),

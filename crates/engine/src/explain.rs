@@ -54,10 +54,10 @@ impl Matcher {
                 format!("token {id} (end of text) is allowed: the text is complete")
             } else {
                 let ends = self.end_tokens(config)?;
-                if !ends.contains(&id) {
+                if !ends.contains(&token) {
                     let ends: Vec<String> = ends
                         .iter()
-                        .map(|&end| String::from_utf8_lossy(&written(vocabulary, TokenId(end))).into_owned())
+                        .map(|&end| String::from_utf8_lossy(&written(vocabulary, end)).into_owned())
                         .collect();
                     let ends = ends.join(" or ");
                     return Ok(format!(

@@ -72,7 +72,7 @@ impl Matcher {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub fn forced_tokens(&self, encode: impl Fn(&[u8]) -> Vec<u32>) -> Result<Vec<TokenId>, Error> {
+    pub fn forced_tokens(&self, encode: impl Fn(&[u8]) -> Vec<TokenId>) -> Result<Vec<TokenId>, Error> {
         let vocabulary = self.grammar().vocabulary().clone();
         let forced = self.forced()?;
         if forced.is_empty() {
@@ -87,7 +87,7 @@ impl Matcher {
                     Ok(machine.is_accepting(config) && is_over)
                 })?;
             let eos = if is_end { self.end_tokens(config)?.first().copied() } else { None };
-            return Ok(eos.map(TokenId).into_iter().collect());
+            return Ok(eos.into_iter().collect());
         }
         let mut tokens = Vec::new();
         let mut after = self.fork();
@@ -106,8 +106,7 @@ impl Matcher {
                     && after.ask(|machine| Ok(machine.next_bytes(after.state.config)?.is_empty()))?);
             let n_stable = if is_last { stable_prefix(&vocabulary, text) } else { text.len() };
             let mut position = 0;
-            for id in encode(text) {
-                let token = TokenId(id);
+            for token in encode(text) {
                 let Some(bytes) = vocabulary.token_bytes(token) else { break };
                 if !text[position..].starts_with(bytes) || position + bytes.len() > n_stable {
                     break;

@@ -49,7 +49,7 @@ mod tests {
         let mut tokens: Vec<Option<Vec<u8>>> = (0..=255u8).map(|byte| Some(vec![byte])).collect();
         tokens.extend(["ab", "1,", "a,b", "(a", "=1"].map(|token| Some(token.as_bytes().to_vec())));
         tokens.push(Some(b"</s>".to_vec()));
-        let eos = tokens.len() as u32 - 1;
+        let eos = TokenId(tokens.len() as u32 - 1);
         let vocabulary = Vocabulary::from_tokens(tokens, &[eos], None).unwrap().shared();
         // Rows however few tokens there are.
         Compiler::with_options(

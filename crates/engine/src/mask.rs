@@ -200,8 +200,7 @@ impl Machine {
         let vocabulary = self.parser.shared.vocabulary.clone();
         let mut mask = MaskBuilder::new(vocabulary.n_words());
         if self.parser.configs.is_accepting(config) {
-            let eos: Vec<TokenId> = vocabulary.eos_token_ids().iter().map(|&id| TokenId(id)).collect();
-            mask.insert_all(&eos);
+            mask.insert_all(vocabulary.eos_token_ids());
         }
         if !self.parser.shared.options.use_rows {
             self.walk(vocabulary.trie(), Trie::ROOT, config, |tokens| mask.insert_all(tokens))?;

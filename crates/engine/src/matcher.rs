@@ -381,7 +381,7 @@ impl Matcher {
     /// # use maskwright_automata::{Fuel, Regex};
     /// # use maskwright_grammar::Grammar;
     /// # let tokens = ["a", "b", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-    /// # let vocabulary = maskwright::Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap().shared();
+    /// # let vocabulary = maskwright::Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(2)], None).unwrap().shared();
     /// # let compiler = maskwright::Compiler::new(vocabulary, Default::default());
     /// # let grammar = compiler.compile(Grammar::from_regex(Regex::literal("aba")), &Fuel::new(1_000)).unwrap();
     /// use maskwright::{Matcher, Taken, TokenId};
@@ -470,7 +470,7 @@ impl Matcher {
         // Where a token can be part of the text and can end it, it ends it.
         let is_end = self.grammar.vocabulary().is_eos(token)
             && self.ask(|machine| Ok(machine.is_accepting(state.config)))?
-            && self.end_tokens(state.config)?.contains(&token.0);
+            && self.end_tokens(state.config)?.contains(&token);
         if is_end {
             let has_room = self.max_tokens.is_none_or(|limit| state.n_tokens < limit);
             return Ok(has_room.then(|| state.ended()));

@@ -133,7 +133,7 @@ impl Ends {
     }
 
     /// The tokens that may end a text at `config`, where it may end, ascending.
-    pub(crate) fn at(&self, machine: &mut Machine, config: ConfigId) -> Result<Vec<u32>, EngineError> {
+    pub(crate) fn at(&self, machine: &mut Machine, config: ConfigId) -> Result<Vec<TokenId>, EngineError> {
         let mut can_come =
             |symbol: u8| machine.step_all(config, &symbol_text(symbol)).map(|after| after.is_some());
         if can_come(self.any)? {
@@ -142,7 +142,7 @@ impl Ends {
         let mut ends = Vec::new();
         for (tokens, symbol) in &self.spelled {
             if can_come(*symbol)? {
-                ends.extend(tokens.iter().map(|token| token.0));
+                ends.extend(tokens);
             }
         }
         ends.sort_unstable();
@@ -580,7 +580,7 @@ fn others(vocabulary: &Vocabulary) -> Vec<u32> {
     let all = (0..vocabulary.n_vocab() as u32).map(TokenId);
     let mut others = vec![0; mask_words(vocabulary.n_vocab())];
     all.filter(|&token| vocabulary.has_token(token)).for_each(|token| mask_insert(&mut others, token));
-    vocabulary.eos_token_ids().iter().for_each(|&id| others[id as usize / 32] &= !(1 << (id % 32)));
+    vocabulary.eos_token_ids().iter().for_each(|&TokenId(id)| others[id as usize / 32] &= !(1 << (id % 32)));
     others
 }
 

@@ -36,9 +36,9 @@ pub(crate) struct Spelled {
 impl Spelled {
     /// The bytes that `after` can spell, if `stops` exclude some of the texts that `before` spells; `after` is `before`
     /// with `stops` as tokens that end a text.
-    pub(crate) fn after_stops(before: &Vocabulary, after: &Vocabulary, stops: &[u32]) -> Option<Spelled> {
-        let is_lost = |&stop: &u32| {
-            let text = before.text(TokenId(stop));
+    pub(crate) fn after_stops(before: &Vocabulary, after: &Vocabulary, stops: &[TokenId]) -> Option<Spelled> {
+        let is_lost = |&stop: &TokenId| {
+            let text = before.text(stop);
             text.is_some_and(|text| after.fewest_tokens(text)[0].is_none())
         };
         if !stops.iter().any(is_lost) {

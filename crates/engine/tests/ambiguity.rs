@@ -15,7 +15,7 @@ use proptest::test_runner::TestRunner;
 
 fn vocabulary(tokens: &[&str]) -> Arc<Vocabulary> {
     let all = tokens.iter().chain(&["</s>"]).map(|token| Some(token.as_bytes().to_vec()));
-    Vocabulary::from_tokens(all.collect(), &[tokens.len() as u32], None).unwrap().shared()
+    Vocabulary::from_tokens(all.collect(), &[TokenId(tokens.len() as u32)], None).unwrap().shared()
 }
 
 /// Reads `n_bytes` of `unit` again and again, with a mask every hundred bytes; what is left at the end.

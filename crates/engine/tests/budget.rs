@@ -134,7 +134,7 @@ fn check(grammar: &Grammar, vocabulary: &Arc<Vocabulary>, walk: &TextWalk) -> Re
 #[test]
 fn large_counts_are_told_apart() {
     let tokens = ["x", "xx", "\"", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-    let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[3], None).unwrap().shared();
+    let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(3)], None).unwrap().shared();
     let [two, quote] = [1, 2].map(TokenId);
     let letters = || Regex::bytes(ByteSet::range(b'x', b'y'));
     let long = Regex::concat([Regex::byte(b'"'), letters().repeat(20, None), Regex::byte(b'"')]);
@@ -285,7 +285,7 @@ fn separators_behind_empty_members_are_counted() {
     builder.define(rule, body);
     let grammar = builder.finish(rule).unwrap();
     let tokens = ["a", "b", "bb", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-    let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[3], None).unwrap().shared();
+    let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(3)], None).unwrap().shared();
     assert_eq!(Oracle::new(&grammar).tokens_to_finish(&vocabulary, &[]), Some(3));
     for compiled in compiled(&grammar, &vocabulary).unwrap() {
         let least = Matcher::new(&compiled).tokens_to_finish().unwrap();
@@ -314,7 +314,7 @@ fn lists_that_seem_to_begin_with_themselves() {
     builder.define(start, again);
     let grammar = builder.finish(start).unwrap();
     let tokens = ["a", "b", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-    let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap().shared();
+    let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(2)], None).unwrap().shared();
     for compiled in compiled(&grammar, &vocabulary).unwrap() {
         let mut matcher = Matcher::with_max_tokens(&compiled, Some(3)).unwrap();
         assert!(matcher.accept_token(TokenId(0)).unwrap());

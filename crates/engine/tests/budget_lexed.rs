@@ -33,7 +33,7 @@ fn cases(default: u32) -> ProptestConfig {
 
 fn vocabulary(tokens: &[&str]) -> Arc<Vocabulary> {
     let all = tokens.iter().chain([&"</s>"]).map(|token| Some(token.as_bytes().to_vec())).collect();
-    Vocabulary::from_tokens(all, &[tokens.len() as u32], None).unwrap().shared()
+    Vocabulary::from_tokens(all, &[TokenId(tokens.len() as u32)], None).unwrap().shared()
 }
 
 /// `None` if the grammar is refused.

@@ -206,7 +206,7 @@ fn check(
         words.iter().flat_map(|word| (0..=word.len()).map(|length| &word[..length])).collect();
     let eos = tokens.len() as u32;
     let all_tokens = tokens.iter().cloned().map(Some).chain([Some(b"</s>".to_vec())]).collect();
-    let vocabulary = Vocabulary::from_tokens(all_tokens, &[eos], None).unwrap().shared();
+    let vocabulary = Vocabulary::from_tokens(all_tokens, &[TokenId(eos)], None).unwrap().shared();
     for options in [Options::default(), Options { use_memo: false, use_rows: false, ..Options::default() }] {
         let compiler = Compiler::with_options(vocabulary.clone(), Limits::default(), options);
         let (grammar, layout, fuel) = (grammar.clone(), layout.clone(), Fuel::unlimited());
@@ -546,7 +546,7 @@ fn a_token_is_accepted_whatever_may_follow_a_part_of_it() {
     ];
     let grammar = grammar(terminals, &[], &[], &rules);
     let tokens = [&path[..], b".", b"ab!", b"</s>"].map(|token| Some(token.to_vec()));
-    let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[3], None).unwrap().shared();
+    let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(3)], None).unwrap().shared();
     for (lexing, use_rows) in [(Basic, true), (Basic, false), (Contextual, true), (Contextual, false)] {
         let options = Options { use_rows, ..Options::default() };
         let compiler = Compiler::with_options(vocabulary.clone(), Limits::default(), options);
@@ -591,7 +591,7 @@ fn what_cannot_be_decided_is_refused_and_said() {
     let rules = [Alt(vec![word, nested(0)]), Alt(vec![nested(0), nested(6), Terminal(1)])];
     let grammar = grammar(terminals, &[], &[], &rules);
     let tokens = ["a", "!", "ab", "!!", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-    let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[4], None).unwrap().shared();
+    let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(4)], None).unwrap().shared();
     for (lexing, use_rows) in [(Basic, true), (Basic, false), (Contextual, true), (Contextual, false)] {
         let options = Options { use_rows, ..Options::default() };
         let compiler = Compiler::with_options(vocabulary.clone(), Limits::default(), options);

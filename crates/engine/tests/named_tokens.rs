@@ -172,14 +172,14 @@ fn check(
     walk: &[u16],
     limit: Option<usize>,
 ) -> Result<(), TestCaseError> {
-    let stops: Vec<u32> = stops.iter().map(|id| id % base.n_vocab() as u32).collect();
+    let stops: Vec<TokenId> = stops.iter().map(|id| TokenId(id % base.n_vocab() as u32)).collect();
     let vocabulary = &base.with_more_eos(&stops).unwrap().shared();
     let named = with_sets(grammar, specs, vocabulary, |set| set.regex());
     let plain = with_sets(grammar, specs, vocabulary, |set| reference(set, vocabulary));
     let reference = Reference { oracle: Oracle::new(&plain), vocabulary, known: RefCell::default() };
     // If so, the remaining tokens have to spell each completion.
     let is_lost = stops.iter().any(|&id| {
-        let text = base.token_bytes(TokenId(id)).filter(|text| !text.contains(&0xFF));
+        let text = base.token_bytes(id).filter(|text| !text.contains(&0xFF));
         text.is_some_and(|text| vocabulary.fewest_tokens(text)[0].is_none())
     });
     let fuel = Fuel::unlimited();
@@ -290,10 +290,10 @@ fn check(
 /// Forced tokens are allowed one after the other, and nothing else is where they stand.
 fn check_forced(matcher: &Matcher, reference: &Reference<'_>, texts: &Texts) -> Result<(), TestCaseError> {
     let vocabulary = reference.vocabulary;
-    let encode = |bytes: &[u8]| -> Vec<u32> {
-        let singles = bytes.iter().map(|&byte| {
-            (0..vocabulary.n_vocab() as u32).find(|&id| vocabulary.token_bytes(TokenId(id)) == Some(&[byte]))
-        });
+    let encode = |bytes: &[u8]| -> Vec<TokenId> {
+        let tokens = (0..vocabulary.n_vocab() as u32).map(TokenId);
+        let singles =
+            bytes.iter().map(|&byte| tokens.clone().find(|&id| vocabulary.token_bytes(id) == Some(&[byte])));
         singles.map_while(|id| id).collect()
     };
     let forced = matcher.forced_tokens(encode).unwrap();
@@ -343,7 +343,9 @@ proptest! {
 /// A vocabulary with a token for the byte 0xFF, one that ends with it and one that begins with it.
 fn hostile() -> Arc<Vocabulary> {
     let tokens: [&[u8]; 8] = [b"a", b"\xFF", b"\x00", b"a\xFF", b"\xFF\x00", b"<think>", b"\x01", b"</s>"];
-    Vocabulary::from_tokens(tokens.map(|token| Some(token.to_vec())).to_vec(), &[7], None).unwrap().shared()
+    Vocabulary::from_tokens(tokens.map(|token| Some(token.to_vec())).to_vec(), &[TokenId(7)], None)
+        .unwrap()
+        .shared()
 }
 
 #[test]
@@ -398,7 +400,7 @@ fn an_end_of_sequence_token_may_be_named() {
     let start = Matcher::new(&compiled);
     assert_eq!(start.forced_bytes().unwrap(), b"a</s>a");
     assert_eq!(
-        start.forced_tokens(|bytes| bytes.iter().map(|_| 0).collect()).unwrap(),
+        start.forced_tokens(|bytes| bytes.iter().map(|_| TokenId(0)).collect()).unwrap(),
         [0, 7, 0].map(TokenId)
     );
 }
@@ -414,9 +416,12 @@ fn stop_tokens_may_be_named() {
     builder.define(start, body);
     let grammar = builder.finish(start).unwrap();
     let compiled = Compiler::new(hostile(), Default::default()).compile(grammar, &Fuel::unlimited()).unwrap();
-    let stopped = compiled.with_stop_tokens(&[5, 5, 7]).unwrap();
-    assert!(Arc::ptr_eq(&stopped, &compiled.with_stop_tokens(&[5]).unwrap()), "kept");
-    assert!(Arc::ptr_eq(&compiled, &compiled.with_stop_tokens(&[7]).unwrap()), "EOS ends it in any case");
+    let stopped = compiled.with_stop_tokens(&[5, 5, 7].map(TokenId)).unwrap();
+    assert!(Arc::ptr_eq(&stopped, &compiled.with_stop_tokens(&[TokenId(5)]).unwrap()), "kept");
+    assert!(
+        Arc::ptr_eq(&compiled, &compiled.with_stop_tokens(&[TokenId(7)]).unwrap()),
+        "EOS ends it in any case"
+    );
     let mut matcher = Matcher::new(&stopped);
     assert_eq!(matcher.mask().unwrap().iter().collect::<Vec<_>>(), [TokenId(5)]);
     assert!(matcher.accept_token(TokenId(5)).unwrap() && !matcher.is_terminated());
@@ -425,7 +430,8 @@ fn stop_tokens_may_be_named() {
     assert_eq!(matcher.text(), b"<think>");
     matcher.reset();
     assert_eq!(matcher.accept_tokens(&[5, 0, 5].map(TokenId)).unwrap(), 3, "also after a reset");
-    assert!(compiled.with_stop_tokens(&[8]).err().unwrap().to_string().contains("the vocabulary has 8 ids"));
+    let error = compiled.with_stop_tokens(&[TokenId(8)]).err().unwrap().to_string();
+    assert!(error.contains("the vocabulary has 8 ids"), "{error}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use maskwright_automata::Fuel;
 use maskwright_engine::{Compiler, EngineGrammar, Limits, Matcher, Options};
 use maskwright_lark::{Indentation, LarkConfig, LexerKind, parse_lark};
-use maskwright_vocabulary::Vocabulary;
+use maskwright_vocabulary::{TokenId, Vocabulary};
 
 /// Programs that Lark's LALR parser refuses because it has resolved a conflict in silence; its Earley parser
 /// accepts them.
@@ -140,7 +140,7 @@ fn substrings(texts: &[&str], length: usize) -> Arc<Vocabulary> {
         bytes.flat_map(|text| (1..=length).flat_map(|length| text.windows(length))).collect();
     let eos = tokens.len() as u32;
     let tokens = tokens.into_iter().map(<[u8]>::to_vec).chain([b"</s>".to_vec()]);
-    Vocabulary::from_tokens(tokens.map(Some).collect(), &[eos], None).unwrap().shared()
+    Vocabulary::from_tokens(tokens.map(Some).collect(), &[TokenId(eos)], None).unwrap().shared()
 }
 
 #[test]

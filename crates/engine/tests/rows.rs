@@ -83,7 +83,7 @@ proptest! {
     ) {
         let n_tokens = tokens.len() as u32;
         let tokens = tokens.into_iter().map(Some).chain([None]).collect();
-        let vocabulary = Vocabulary::from_tokens(tokens, &[n_tokens], None).unwrap().shared();
+        let vocabulary = Vocabulary::from_tokens(tokens, &[TokenId(n_tokens)], None).unwrap().shared();
         let max = spread.map(|spread| min + spread);
         let grammar = grammar(min, max, &names, &excluded);
         let oracle = Oracle::new(&grammar);
@@ -150,7 +150,7 @@ proptest! {
         entries.push(Some(b"\"".to_vec()));
         let eos = entries.len() as u32;
         entries.push(Some(b"</s>".to_vec()));
-        let vocabulary = Vocabulary::from_tokens(entries.clone(), &[eos], None).unwrap().shared();
+        let vocabulary = Vocabulary::from_tokens(entries.clone(), &[TokenId(eos)], None).unwrap().shared();
         let options = Options { light_nodes: 0, ..Options::default() };
         let grammar = grammar(min, Some(min + more), &["ab".to_owned()], &["b".to_owned()]);
         let compiler = || Compiler::with_options(vocabulary.clone(), Limits::default(), options);
@@ -172,7 +172,7 @@ proptest! {
         prop_assert!(compiler().load_rows(&damaged, &Fuel::unlimited()).is_err());
         prop_assert!(compiler().load_rows(&saved[..place], &Fuel::unlimited()).is_err());
         entries[0] = Some(b"another".to_vec());
-        let other = Vocabulary::from_tokens(entries, &[eos], None).unwrap().shared();
+        let other = Vocabulary::from_tokens(entries, &[TokenId(eos)], None).unwrap().shared();
         let refused = Compiler::new(other, Limits::default()).load_rows(&saved, &Fuel::unlimited());
         prop_assert!(refused.unwrap_err().to_string().contains("another vocabulary"));
     }

@@ -13,7 +13,7 @@ use maskwright_vocabulary::{TokenId, Vocabulary};
 fn vocabulary(width: usize) -> Arc<Vocabulary> {
     let bytes = (0..=255u8).map(|byte| Some(vec![byte]));
     let named = ["ab", "<think>", "</s>"].map(|name| Some(name.as_bytes().to_vec()));
-    Vocabulary::from_tokens(bytes.chain(named).collect(), &[258], Some(width)).unwrap().shared()
+    Vocabulary::from_tokens(bytes.chain(named).collect(), &[TokenId(258)], Some(width)).unwrap().shared()
 }
 
 fn grammars(vocabulary: &Arc<Vocabulary>) -> Vec<Arc<EngineGrammar>> {
@@ -44,7 +44,7 @@ fn ids_that_no_token_has_are_refused() {
         let ids = [width, width + 1, width + 31, width + 32, width + 200, width + 400, width + 600];
         let ids = ids.into_iter().chain([1 << 22, 1 << 31, u32::MAX - 1, u32::MAX]).map(TokenId);
         for grammar in grammars(&vocabulary) {
-            let with_stops = grammar.with_stop_tokens(&[256]).unwrap();
+            let with_stops = grammar.with_stop_tokens(&[TokenId(256)]).unwrap();
             for (grammar, limit) in [(&grammar, None), (&grammar, Some(20)), (&with_stops, None)] {
                 let mut matcher = Matcher::with_max_tokens(grammar, limit).unwrap();
                 for token in ids.clone() {
@@ -55,7 +55,7 @@ fn ids_that_no_token_has_are_refused() {
                     assert_eq!(matcher.validate_tokens(&[token]).unwrap(), 0);
                     assert!(matcher.explain(token).unwrap().contains("refused"));
                     assert_eq!(matcher.n_steps(), 0);
-                    assert!(grammar.with_stop_tokens(&[token.0]).is_err());
+                    assert!(grammar.with_stop_tokens(&[token]).is_err());
                     assert!(!matcher.is_broken());
                 }
                 assert!((0..width).any(|id| matcher.validate_tokens(&[TokenId(id)]).unwrap() == 1));

@@ -83,7 +83,9 @@ fn after(places: &[Place], token: &[u8], limit: u32) -> Vec<Place> {
 fn vocabulary() -> Arc<Vocabulary> {
     let tokens: [&[u8]; 12] =
         [b"<", b">", b"a", b"ab", b"\xC3", b"\xA9", b"\xC3\xA9", b"a>", b"<a", b"><a", b"\xA9>", b"</s>"];
-    Vocabulary::from_tokens(tokens.map(|token| Some(token.to_vec())).to_vec(), &[11], None).unwrap().shared()
+    Vocabulary::from_tokens(tokens.map(|token| Some(token.to_vec())).to_vec(), &[TokenId(11)], None)
+        .unwrap()
+        .shared()
 }
 
 proptest! {

@@ -64,7 +64,7 @@ fn main() -> anyhow::Result<()> {
         if words.len() == n_texts {
             break;
         }
-        let tokens: Vec<TokenId> = tokenizer.encode(&text)?.into_iter().map(TokenId).collect();
+        let tokens = tokenizer.encode(&text)?;
         if tokens.is_empty() || tokens.len() > n_positions {
             continue;
         }

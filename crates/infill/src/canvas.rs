@@ -385,7 +385,7 @@ impl Canvas {
     /// The positions with what the witness puts into those that are masked; `None` only where there is neither EOS nor padding.
     fn filled(&self, witness: &Witness) -> Vec<Option<TokenId>> {
         let vocabulary = self.solver.infiller.vocabulary();
-        let eos = vocabulary.eos_token_ids().first().copied().map(TokenId);
+        let eos = vocabulary.eos_token_ids().first().copied();
         let mut filled = self.positions.clone();
         for (index, part) in self.parts(witness).into_iter().enumerate() {
             if let Taken::Token(token) = part {
@@ -408,7 +408,7 @@ impl Canvas {
     /// The tokens that end a text or follow its end, in groups that can stand in the same places.
     fn tails(&self) -> Vec<(TokenId, Vec<TokenId>)> {
         let infiller = &self.solver.infiller;
-        let eos = infiller.vocabulary().eos_token_ids().iter().map(|&id| TokenId(id));
+        let eos = infiller.vocabulary().eos_token_ids().iter().copied();
         // One that the grammar names can stand within a text as well.
         let (named, eos): (Vec<TokenId>, Vec<TokenId>) = eos.partition(|&token| infiller.names(token));
         let padding =

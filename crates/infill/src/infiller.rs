@@ -152,7 +152,7 @@ impl Infiller {
     /// use maskwright_lark::{LarkConfig, builtin, parse_lark};
     /// use maskwright_vocabulary::{TokenId, Vocabulary};
     /// let tokens = ["1", "+", "(", ")", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-    /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[4], None).unwrap().shared();
+    /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(4)], None).unwrap().shared();
     /// let arithmetic = builtin("arithmetic").unwrap();
     /// let config = LarkConfig { lexer: arithmetic.lexer, ..LarkConfig::default() };
     /// let grammar = parse_lark(arithmetic.text, "arithmetic", &config, &Fuel::unlimited()).unwrap();

@@ -211,7 +211,7 @@ impl Template {
             let (question, _) = self.question(Some((index, Writing::Whole(prefix))));
             match self.solver.answer(&question, None)? {
                 Answer::Yes(_) => {
-                    vocabulary.eos_token_ids().iter().for_each(|&id| mask_insert(mask, TokenId(id)));
+                    vocabulary.eos_token_ids().iter().for_each(|&id| mask_insert(mask, id));
                 }
                 Answer::No => {}
                 Answer::Open => is_exact = false,

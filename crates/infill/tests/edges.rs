@@ -14,7 +14,7 @@ use maskwright_vocabulary::{TokenId, Vocabulary, mask_contains};
 fn vocabulary(tokens: &[&[u8]]) -> Arc<Vocabulary> {
     let eos = tokens.len() as u32;
     let tokens = tokens.iter().map(|token| Some(token.to_vec())).chain([None]).collect();
-    Vocabulary::from_tokens(tokens, &[eos], None).unwrap().shared()
+    Vocabulary::from_tokens(tokens, &[TokenId(eos)], None).unwrap().shared()
 }
 
 /// JSON, without a lexer and with one.

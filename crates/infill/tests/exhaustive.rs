@@ -302,7 +302,7 @@ proptest! {
 #[test]
 fn empty_canvases_and_templates() {
     let tokens = vec![Some(b"a".to_vec()), None];
-    let vocabulary = Vocabulary::from_tokens(tokens, &[1], None).unwrap().shared();
+    let vocabulary = Vocabulary::from_tokens(tokens, &[TokenId(1)], None).unwrap().shared();
     for (regex, has_empty) in [(Regex::literal("a"), false), (Regex::literal("a").star(), true)] {
         let infiller = infiller(&Grammar::from_regex(regex), &vocabulary, true).unwrap();
         let mut canvas = Canvas::new(&infiller, &[], CanvasConfig::default()).unwrap();

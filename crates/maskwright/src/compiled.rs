@@ -25,7 +25,7 @@ use crate::{CompileOptions, Error, GrammarSource, GrammarWarning, Limits, lark};
 /// ```
 /// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
 /// let tokens = ["a", "b", "ab", "</s>"].map(|token| token.as_bytes().to_vec());
-/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[3])?);
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(3)])?);
 /// let grammar = compiler.compile(&GrammarSource::regex("(ab)+"), &CompileOptions::default())?;
 /// assert_eq!(grammar.matcher().mask()?.len(), 2);
 /// let mut canvas = grammar.canvas(&[None, Some(TokenId(0)), None])?;
@@ -62,7 +62,7 @@ impl CompiledGrammar {
     /// ```
     /// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
     /// let tokens = ["yes", "no", "</s>"].map(|token| token.as_bytes().to_vec());
-    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[2])?);
+    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(2)])?);
     /// let grammar = compiler.compile(&GrammarSource::choice(["no"]), &CompileOptions::default())?;
     /// let mut matcher = grammar.matcher();
     /// assert!(!matcher.accept_token(TokenId(0))? && matcher.accept_token(TokenId(1))?);
@@ -79,9 +79,9 @@ impl CompiledGrammar {
     ///
     /// ```
     /// use maskwright::infill::{Hole, Part};
-    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+    /// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
     /// let tokens = ["1", "+", "</s>"].map(|token| token.as_bytes().to_vec());
-    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[2])?);
+    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(2)])?);
     /// let sum = compiler.compile(&GrammarSource::regex(r"1(\+1)*"), &CompileOptions::default())?;
     /// let mut template = sum.template(vec![Part::Hole(Hole::Exactly(2)), Part::Text(b"1".to_vec())])?;
     /// assert_eq!(template.complete()?.as_deref(), Some(&b"1+1"[..]));
@@ -130,9 +130,9 @@ impl CompiledGrammar {
     ///
     /// ```
     /// use maskwright::infill::{Hole, Part};
-    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Template, Tokenizer};
+    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Template, TokenId, Tokenizer};
     /// let tokens = ["1", "2", ",", "[", "]", "</s>"].map(|token| token.as_bytes().to_vec());
-    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[5])?);
+    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(5)])?);
     /// let options = CompileOptions::default();
     /// let list = GrammarSource::gbnf(r#"root ::= "[" [0-9] ("," [0-9])* "]""#);
     /// let list = compiler.compile(&list, &options)?;
@@ -196,9 +196,9 @@ impl CompiledGrammar {
     /// If the grammar was built by hand, and so has no source.
     ///
     /// ```
-    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, Tokenizer};
+    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
     /// let tokens = ["yes", "no", "n", "</s>"].map(|token| token.as_bytes().to_vec());
-    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[3])?);
+    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(3)])?);
     /// let options = CompileOptions::default();
     /// let saved = compiler.compile(&GrammarSource::choice(["no"]), &options)?.serialize()?;
     /// let compiled = compiler.deserialize(&saved, &options)?;

@@ -19,9 +19,9 @@ const WARM_FUEL: u64 = 100_000;
 /// Cheap to clone; clones share the caches. May be used from many threads.
 ///
 /// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, Tokenizer};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
 /// let tokens = ["1", "9", "a", "</s>"].map(|token| token.as_bytes().to_vec());
-/// let tokenizer = Tokenizer::from_tokens(tokens.to_vec(), &[3])?;
+/// let tokenizer = Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(3)])?;
 /// let compiler = Compiler::new(&tokenizer);
 /// let year = compiler.compile(&GrammarSource::regex("19[0-9]{2}"), &CompileOptions::default())?;
 /// assert_eq!(Matcher::new(&year).mask()?.len(), 1);
@@ -79,9 +79,9 @@ impl Compiler {
     /// If the bytes are not saved rows of this vocabulary and version, or a limit is reached.
     ///
     /// ```
-    /// use maskwright::{Compiler, Tokenizer};
+    /// use maskwright::{Compiler, TokenId, Tokenizer};
     /// let tokens = [b"a".to_vec(), b"\"".to_vec(), b"</s>".to_vec()];
-    /// let tokenizer = Tokenizer::from_tokens(tokens.to_vec(), &[2])?;
+    /// let tokenizer = Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(2)])?;
     /// let saved = Compiler::new(&tokenizer).save_rows();
     /// let next = Compiler::with_saved_rows(&tokenizer, Default::default(), &saved)?;
     /// assert_eq!(next.load_rows(&saved)?, 0, "it has them all");
@@ -120,9 +120,9 @@ impl Compiler {
     ///
     /// ```
     /// use maskwright::json_schema::SchemaConfig;
-    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+    /// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
     /// let tokens = ["\"", "a", "b", "</s>"].map(|token| token.as_bytes().to_vec());
-    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[3])?);
+    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(3)])?);
     /// let mut config = SchemaConfig::default();
     /// config.strict = false;
     /// let schema = GrammarSource::json_schema(r#"{"type": "string", "maxLength": 2}"#, config).file("name.json");
@@ -174,9 +174,9 @@ impl Compiler {
     /// need not wait for it then.
     ///
     /// ```
-    /// use maskwright::{Compiler, Tokenizer};
+    /// use maskwright::{Compiler, TokenId, Tokenizer};
     /// let tokens = [b"a".to_vec(), b"\"".to_vec(), b"</s>".to_vec()];
-    /// let tokenizer = Tokenizer::from_tokens(tokens.to_vec(), &[2])?;
+    /// let tokenizer = Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(2)])?;
     /// let saved = Compiler::new(&tokenizer).save_rows();
     /// let next = Compiler::new(&tokenizer);
     /// next.load_rows(&saved)?;

@@ -21,9 +21,9 @@ use crate::Error;
 /// Says which keywords of a schema are enforced. [`CompiledGrammar::report`](crate::CompiledGrammar::report) gives one.
 ///
 /// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
 /// let tokens = ["\"", "a", "</s>"].map(|token| token.as_bytes().to_vec());
-/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[2])?);
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(2)])?);
 /// let schema = GrammarSource::json_schema(r#"{"type": "string", "x-hint": 1}"#, Default::default());
 /// let grammar = compiler.compile(&schema, &CompileOptions::default())?;
 /// let report = grammar.report().expect("a schema has one");
@@ -53,9 +53,9 @@ const MAX_FILES: usize = 4096;
 ///
 /// ```
 /// use maskwright::json_schema::SchemaDocuments;
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, Tokenizer};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
 /// let tokens = ["\"", "a", "1", "</s>"].map(|token| token.as_bytes().to_vec());
-/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[3])?);
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(3)])?);
 /// let mut documents = SchemaDocuments::default();
 /// documents.insert("name.json", r#"{"type": "string"}"#)?;
 /// let schema = GrammarSource::json_schema(r#"{"$ref": "name.json"}"#, Default::default()).documents(documents);

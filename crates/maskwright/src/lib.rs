@@ -7,7 +7,8 @@
 //! use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
 //!
 //! let tokens = ["{", "}", "\"", "ok", ":", " ", "true", "false", "</s>"];
-//! let tokenizer = Tokenizer::from_tokens(tokens.map(|token| token.as_bytes().to_vec()).to_vec(), &[8])?;
+//! let tokens = tokens.map(|token| token.as_bytes().to_vec());
+//! let tokenizer = Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(8)])?;
 //! let compiler = Compiler::new(&tokenizer);
 //! let schema = r#"{"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"],
 //!     "additionalProperties": false}"#;
@@ -15,8 +16,8 @@
 //! let grammar = compiler.compile(&schema, &CompileOptions::default())?;
 //! let mut matcher = Matcher::new(&grammar);
 //! for token in tokenizer.encode(r#"{"ok": true}"#)? {
-//!     assert!(matcher.mask()?.contains(TokenId(token)));
-//!     assert!(matcher.accept_token(TokenId(token))?);
+//!     assert!(matcher.mask()?.contains(token));
+//!     assert!(matcher.accept_token(token)?);
 //! }
 //! assert!(matcher.is_accepting());
 //! # Ok::<(), maskwright::Error>(())
@@ -57,7 +58,7 @@ pub use maskwright_automata::CancelToken;
 /// ```
 /// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
 /// let tokens = ["a", "b", "</s>"].map(|token| token.as_bytes().to_vec());
-/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[2])?);
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(2)])?);
 /// let grammar = compiler.compile(&GrammarSource::choice(["ab"]), &CompileOptions::default())?;
 /// let mut matcher = grammar.matcher();
 /// assert_eq!(matcher.mask()?.iter().collect::<Vec<_>>(), [TokenId(0)]);
@@ -101,7 +102,7 @@ pub use maskwright_error::ErrorKind;
 /// use maskwright::infill::Verdict;
 /// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
 /// let tokens = ["(", ")", "()", "</s>"].map(|token| token.as_bytes().to_vec());
-/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[3])?);
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(3)])?);
 /// let grammar = compiler.compile(&GrammarSource::choice(["()()"]), &CompileOptions::default())?;
 /// let mut canvas = grammar.canvas(&[None, None, Some(TokenId(1))])?;
 /// assert_eq!(canvas.complete()?, Some(vec![TokenId(2), TokenId(0), TokenId(1)]));

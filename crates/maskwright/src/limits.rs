@@ -7,9 +7,9 @@ use maskwright_infill::InfillLimits;
 /// same on every machine. The defaults bound the worst call to a few seconds and some hundred MiB.
 ///
 /// ```
-/// use maskwright::{Compiler, Limits, Tokenizer};
+/// use maskwright::{Compiler, Limits, TokenId, Tokenizer};
 /// let tokens = ["a", "</s>"].map(|token| token.as_bytes().to_vec());
-/// let tokenizer = Tokenizer::from_tokens(tokens.to_vec(), &[1])?;
+/// let tokenizer = Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(1)])?;
 /// let mut limits = Limits::default();
 /// limits.max_threads = 1_000;
 /// let compiler = Compiler::with_limits(&tokenizer, limits);

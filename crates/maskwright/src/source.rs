@@ -30,9 +30,9 @@ const NAMELESS: &str = "grammar.gbnf";
 /// What a grammar is compiled from, for [`Compiler::compile`](crate::Compiler::compile).
 ///
 /// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, Tokenizer};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
 /// let tokens = ["yes", "no", "1", "</s>"].map(|token| token.as_bytes().to_vec());
-/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[3])?);
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(3)])?);
 /// for source in [
 ///     GrammarSource::choice(["yes", "no"]),
 ///     GrammarSource::regex("yes|no"),
@@ -195,9 +195,9 @@ impl GrammarSource {
     ///
     /// ```
     /// use maskwright::lark::{LarkOptions, LexerKind};
-    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, Tokenizer};
+    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
     /// let tokens = ["if", "x", " ", "1", "</s>"].map(|token| token.as_bytes().to_vec());
-    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[4])?);
+    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(4)])?);
     /// let text = "start: \"if\" NAME\nNAME: /[a-z]+/\n%ignore \" \"\n";
     /// let mut options = LarkOptions::default();
     /// let contextual = compiler.compile(&GrammarSource::lark(text, options.clone()), &CompileOptions::default())?;
@@ -218,9 +218,9 @@ impl GrammarSource {
     /// ([`builtin_names`](lark::builtin_names)). Python's reads lines indented by tabs, except where a text is filled in.
     ///
     /// ```
-    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, Tokenizer};
+    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
     /// let tokens = ["SELECT ", "a", " FROM", " t", "</s>"].map(|token| token.as_bytes().to_vec());
-    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[4])?);
+    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(4)])?);
     /// let sql = compiler.compile(&GrammarSource::builtin("sql"), &CompileOptions::default())?;
     /// let mut matcher = Matcher::new(&sql);
     /// assert!(matcher.accept_bytes(b"SELECT a FROM t")? && matcher.is_accepting());
@@ -240,9 +240,9 @@ impl GrammarSource {
     /// [report](crate::CompiledGrammar::report).
     ///
     /// ```
-    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, Tokenizer};
+    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
     /// let tokens = ["<f=add>", "[", "1", "]", "</f>", "ok", "</s>"].map(|token| token.as_bytes().to_vec());
-    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[6])?);
+    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(6)])?);
     /// let tag = r#"{"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": ["<f="], "tags": [{
     ///     "type": "tag", "begin": "<f=add>", "end": "</f>",
     ///     "content": {"type": "json_schema", "json_schema": {"type": "array", "items": {"type": "integer"}}}
@@ -287,12 +287,14 @@ impl GrammarSource {
     /// ```
     /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
     /// let tokens = ["<|call|>", "h", "i", "</s>"].map(|token| token.as_bytes().to_vec());
-    /// let compiler = Compiler::new(&Tokenizer::from_tokens_with_special(tokens.to_vec(), &[0, 3], &[0])?);
+    /// let [call, end] = [0, 3].map(TokenId);
+    /// let tokenizer = Tokenizer::from_tokens_with_special(tokens.to_vec(), &[call, end], &[call])?;
+    /// let compiler = Compiler::new(&tokenizer);
     /// let source = GrammarSource::gbnf(r#"root ::= "hi<|call|>""#).special_tokens_in_text(true);
     /// let compiled = compiler.compile(&source, &CompileOptions::default())?;
     /// let mut matcher = Matcher::new(&compiled);
     /// assert_eq!(matcher.accept_tokens(&[1, 2, 3].map(TokenId))?, 2, "</s> is not the end that is named");
-    /// assert!(matcher.accept_token(TokenId(0))? && matcher.is_terminated());
+    /// assert!(matcher.accept_token(call)? && matcher.is_terminated());
     /// # Ok::<(), maskwright::Error>(())
     /// ```
     #[must_use]

@@ -21,9 +21,9 @@ const MAX_WARNINGS: usize = 100;
 /// A warning about a string of a grammar that probably does not mean what its author intended.
 ///
 /// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
 /// let tokens = ["a", "<end>", "<", "end", ">"].map(|token| token.as_bytes().to_vec());
-/// let tokenizer = Tokenizer::from_tokens_with_special(tokens.to_vec(), &[], &[1])?;
+/// let tokenizer = Tokenizer::from_tokens_with_special(tokens.to_vec(), &[], &[TokenId(1)])?;
 /// let grammar = Compiler::new(&tokenizer).compile(&GrammarSource::gbnf(r#"root ::= "a<end>""#), &CompileOptions::default())?;
 /// let [warning] = &grammar.warnings()[..] else { panic!("one string spells a token") };
 /// assert_eq!((warning.line, warning.column), (1, 10));

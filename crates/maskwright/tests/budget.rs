@@ -127,7 +127,7 @@ fn known_texts_fit_their_own_length() {
     all.extend(TOKENS.map(|token| token.as_bytes().to_vec()));
     all.push(Vec::new());
     let eos = all.len() as u32 - 1;
-    let compiler = Compiler::new(&Tokenizer::from_tokens(all.clone(), &[eos]).unwrap());
+    let compiler = Compiler::new(&Tokenizer::from_tokens(all.clone(), &[TokenId(eos)]).unwrap());
     for (name, texts) in TEXTS {
         let grammar = compiler.compile(&GrammarSource::builtin(name), &CompileOptions::default()).unwrap();
         for text in texts {
@@ -169,7 +169,7 @@ fn greedy_openers_are_completed_within_any_limit() {
     tokens.extend(pieces.map(|piece| piece.as_bytes().to_vec()));
     let end = tokens.len() as u32;
     tokens.push(Vec::new());
-    let tokenizer = Tokenizer::from_tokens(tokens, &[end]).unwrap();
+    let tokenizer = Tokenizer::from_tokens(tokens, &[TokenId(end)]).unwrap();
     let mut random = 0x9e37_79b9_7f4a_7c15u64;
     let mut below = |bound: usize| {
         random ^= random << 13;

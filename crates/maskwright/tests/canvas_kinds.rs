@@ -105,7 +105,7 @@ fn indented() -> Kind {
 fn compiled(kind: &Kind) -> (Vec<Arc<CompiledGrammar>>, usize) {
     let tokens: Vec<Vec<u8>> = kind.tokens.iter().map(|token| token.as_bytes().to_vec()).collect();
     let n_vocab = tokens.len();
-    let compiler = Compiler::new(&Tokenizer::from_tokens(tokens, &[n_vocab as u32 - 1]).unwrap());
+    let compiler = Compiler::new(&Tokenizer::from_tokens(tokens, &[TokenId(n_vocab as u32 - 1)]).unwrap());
     let compile = |source| compiler.compile(source, &CompileOptions::default()).unwrap();
     (kind.sources.iter().map(compile).collect(), n_vocab)
 }

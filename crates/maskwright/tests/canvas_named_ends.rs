@@ -16,7 +16,8 @@ const LEXERS: [LexerKind; 3] = [LexerKind::Basic, LexerKind::Contextual, LexerKi
 /// `start: "a" <[id]> "b"` over the tokens a, b and two that end texts.
 fn grammar(named: u32, lexer: LexerKind) -> Arc<CompiledGrammar> {
     let tokens = ["a", "b", "</s>", "</t>"].map(|token| token.as_bytes().to_vec());
-    let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[2, 3]).unwrap());
+    let compiler =
+        Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(2), TokenId(3)]).unwrap());
     let mut options = LarkOptions::default();
     options.lexer = lexer;
     let source = GrammarSource::lark(format!("start: \"a\" <[{named}]> \"b\""), options);

@@ -17,7 +17,7 @@ fn tokenizer(longer: &[&str]) -> Tokenizer {
     tokens.extend(longer.iter().map(|token| token.as_bytes().to_vec()));
     let end = tokens.len() as u32;
     tokens.push(b"</s>".to_vec());
-    Tokenizer::from_tokens(tokens, &[end]).unwrap()
+    Tokenizer::from_tokens(tokens, &[TokenId(end)]).unwrap()
 }
 
 fn compiled(schema: &Value, property_order: PropertyOrder, longer: &[&str]) -> Arc<CompiledGrammar> {
@@ -176,7 +176,7 @@ fn compilers_for_small_vocabularies_are_as_light_as_for_large_ones() {
         tokens.extend((0..n_tokens).map(word));
         tokens.push(b"</s>".to_vec());
         let eos = tokens.len() as u32 - 1;
-        Compiler::new(&Tokenizer::from_tokens(tokens, &[eos]).unwrap()).memory_usage()
+        Compiler::new(&Tokenizer::from_tokens(tokens, &[TokenId(eos)]).unwrap()).memory_usage()
     });
     assert!(memory.iter().all(|&bytes| bytes < 24 << 20), "{memory:?} bytes");
 }

@@ -60,7 +60,7 @@ fn tokenizer() -> (Tokenizer, u32) {
     tokens.extend(TOKENS.map(|token| token.as_bytes().to_vec()));
     let end = tokens.len() as u32;
     tokens.push(b"</s>".to_vec());
-    (Tokenizer::from_tokens(tokens, &[end]).unwrap(), end)
+    (Tokenizer::from_tokens(tokens, &[TokenId(end)]).unwrap(), end)
 }
 
 fn matcher(schema: &Value, whitespace: Whitespace) -> (Matcher, Tokenizer, u32) {

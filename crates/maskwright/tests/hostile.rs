@@ -7,13 +7,13 @@
 mod cases;
 
 use cases::Case;
-use maskwright::Tokenizer;
+use maskwright::{TokenId, Tokenizer};
 
 #[test]
 fn every_case_ends_as_it_should() {
     let mut tokens: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
     tokens.push(Vec::new());
-    let tokenizer = Tokenizer::from_tokens(tokens, &[256]).unwrap();
+    let tokenizer = Tokenizer::from_tokens(tokens, &[TokenId(256)]).unwrap();
     let mut failures = Vec::new();
     for case in cases::read() {
         let case = Case::new(&case);
@@ -26,7 +26,8 @@ fn every_case_ends_as_it_should() {
 
 #[test]
 fn a_wrong_outcome_is_noticed() {
-    let tokenizer = Tokenizer::from_tokens(vec![b"a".to_vec(), b"b".to_vec(), Vec::new()], &[2]).unwrap();
+    let tokenizer =
+        Tokenizer::from_tokens(vec![b"a".to_vec(), b"b".to_vec(), Vec::new()], &[TokenId(2)]).unwrap();
     let run = |case| Case::new(&case).run(&tokenizer);
     let case = |expected: (&str, serde_json::Value)| {
         let mut case =

@@ -14,7 +14,7 @@ use maskwright::{
 
 fn tokenizer() -> Tokenizer {
     let tokens = ["[", "]", "a", ",", "\"", "a]", "[a", ",a", "\"a", "a\"", "</s>"];
-    Tokenizer::from_tokens(tokens.map(|token| token.as_bytes().to_vec()).to_vec(), &[10]).unwrap()
+    Tokenizer::from_tokens(tokens.map(|token| token.as_bytes().to_vec()).to_vec(), &[TokenId(10)]).unwrap()
 }
 
 fn grammars(compiler: &Compiler) -> Vec<Arc<CompiledGrammar>> {

@@ -11,7 +11,7 @@ use maskwright::{
 fn compiler() -> Compiler {
     let mut tokens: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
     tokens.push(Vec::new());
-    Compiler::new(&Tokenizer::from_tokens(tokens, &[256]).unwrap())
+    Compiler::new(&Tokenizer::from_tokens(tokens, &[TokenId(256)]).unwrap())
 }
 
 fn basic() -> LarkOptions {
@@ -229,7 +229,7 @@ fn an_operator_ladder_with_objects_without_separators_has_masks() {
     tokens.dedup();
     let n_tokens = tokens.len();
     tokens.push(Vec::new());
-    let compiler = Compiler::new(&Tokenizer::from_tokens(tokens, &[n_tokens as u32]).unwrap());
+    let compiler = Compiler::new(&Tokenizer::from_tokens(tokens, &[TokenId(n_tokens as u32)]).unwrap());
     // The default lexer. With the basic one, as in Lark, all of the text is free text.
     let source = GrammarSource::lark(&source, LarkOptions::default());
     let grammar = compiler.compile(&source, &CompileOptions::default()).unwrap();

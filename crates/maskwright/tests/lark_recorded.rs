@@ -9,13 +9,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use maskwright::lark::{LarkOptions, LexerKind};
-use maskwright::{CompileOptions, Compiler, ErrorKind, GrammarSource, Matcher, Tokenizer};
+use maskwright::{CompileOptions, Compiler, ErrorKind, GrammarSource, Matcher, TokenId, Tokenizer};
 use serde_json::Value;
 
 fn compiler() -> Compiler {
     let mut tokens: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
     tokens.push(Vec::new());
-    Compiler::new(&Tokenizer::from_tokens(tokens, &[256]).unwrap())
+    Compiler::new(&Tokenizer::from_tokens(tokens, &[TokenId(256)]).unwrap())
 }
 
 /// Which of `texts` a grammar has; none if it has no text at all.

@@ -14,7 +14,7 @@ const TOKENS: [&str; 8] = ["a", "b", "<", "think>", "<|sep|>", "</think>", "<thi
 
 fn tokenizer() -> Tokenizer {
     let tokens = TOKENS.map(|token| token.as_bytes().to_vec());
-    Tokenizer::from_tokens_with_special(tokens.to_vec(), &[7], &[4, 5]).unwrap()
+    Tokenizer::from_tokens_with_special(tokens.to_vec(), &[TokenId(7)], &[TokenId(4), TokenId(5)]).unwrap()
 }
 
 fn compile(source: GrammarSource) -> Result<Arc<CompiledGrammar>, Error> {
@@ -147,8 +147,12 @@ fn errors_say_what_is_wrong() {
 fn tokens_of_any_name() {
     let names = ["a", "[TOOL_CALLS]", "[7]", "a \"b\"", "pad", "<s>", "[/INST]", "</s>", "[5-3]"];
     let tokens = names.map(|token| token.as_bytes().to_vec());
-    let tokenizer =
-        Tokenizer::from_tokens_with_special(tokens.to_vec(), &[7], &[1, 2, 3, 4, 5, 6, 8]).unwrap();
+    let tokenizer = Tokenizer::from_tokens_with_special(
+        tokens.to_vec(),
+        &[TokenId(7)],
+        &[1, 2, 3, 4, 5, 6, 8].map(TokenId),
+    )
+    .unwrap();
     let compiler = Compiler::new(&tokenizer);
     let compile = |source: GrammarSource| compiler.compile(&source, &CompileOptions::default());
     for (written, id) in [
@@ -207,7 +211,8 @@ fn strings_that_spell_special_tokens_are_warned_about() {
     let bytes = (0u8..=255).map(|byte| vec![byte]);
     let named = ["</think>", "<|sep|>", "<think>"].map(|token| token.as_bytes().to_vec());
     let tokenizer =
-        Tokenizer::from_tokens_with_special(bytes.chain(named).collect(), &[], &[256, 257]).unwrap();
+        Tokenizer::from_tokens_with_special(bytes.chain(named).collect(), &[], &[TokenId(256), TokenId(257)])
+            .unwrap();
     let compiler = Compiler::new(&tokenizer);
     let compile = |source: GrammarSource| compiler.compile(&source, &CompileOptions::default());
     let gbnf =
@@ -245,7 +250,7 @@ fn strings_that_spell_special_tokens_are_warned_about() {
 fn saved_grammars_find_their_tokens_again() {
     let compiled = compile(GrammarSource::gbnf("root ::= <|sep|> \"a\"")).unwrap();
     let tokens = ["<|sep|>", "a", "</s>"].map(|token| token.as_bytes().to_vec());
-    let other = Tokenizer::from_tokens_with_special(tokens.to_vec(), &[2], &[0]).unwrap();
+    let other = Tokenizer::from_tokens_with_special(tokens.to_vec(), &[TokenId(2)], &[TokenId(0)]).unwrap();
     let options = CompileOptions::default();
     let again = Compiler::new(&other).deserialize(&compiled.serialize().unwrap(), &options).unwrap();
     assert_eq!(Matcher::new(&again).accept_tokens(&[0, 1, 2].map(TokenId)).unwrap(), 3);

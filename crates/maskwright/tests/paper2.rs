@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use maskwright::inspect::StackVerdict;
 use maskwright::lark::{LarkOptions, LexerKind};
-use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, Tokenizer};
+use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
 
 /// Figure 1c.
 const VOCABULARY: [&str; 6] = ["a", "b", "c", "ab", "ac", "aba"];
@@ -28,7 +28,7 @@ type Spans = BTreeMap<String, (Vec<String>, StackVerdict)>;
 
 fn spans(tokens: &[&str], rules: &str, lexer: LexerKind, text: &str) -> (Spans, BTreeSet<String>) {
     let all = tokens.iter().map(|token| token.as_bytes().to_vec()).chain([Vec::new()]).collect();
-    let tokenizer = Tokenizer::from_tokens(all, &[tokens.len() as u32]).unwrap();
+    let tokenizer = Tokenizer::from_tokens(all, &[TokenId(tokens.len() as u32)]).unwrap();
     let mut lark = LarkOptions::default();
     lark.lexer = lexer;
     let grammar = Compiler::new(&tokenizer)

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use maskwright::json_schema::{SchemaConfig, SchemaDocuments};
 use maskwright::lark::LarkOptions;
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, Error, ErrorKind, GrammarSource, Matcher, Tokenizer,
+    CompileOptions, CompiledGrammar, Compiler, Error, ErrorKind, GrammarSource, Matcher, TokenId, Tokenizer,
     TokenizerOptions,
 };
 
 fn compiler() -> Compiler {
     let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
     tokens.push(b"</s>".to_vec());
-    Compiler::new(&Tokenizer::from_tokens(tokens, &[256]).expect("a vocabulary"))
+    Compiler::new(&Tokenizer::from_tokens(tokens, &[TokenId(256)]).expect("a vocabulary"))
 }
 
 fn source(schema: &str) -> GrammarSource {

@@ -55,7 +55,7 @@ fn masks_and_sessions_agree_along_every_case() {
     let end = tokens.len() as u32;
     let mut all = tokens.clone();
     all.push(b"</s>".to_vec());
-    let compiler = Compiler::new(&Tokenizer::from_tokens(all, &[end]).unwrap());
+    let compiler = Compiler::new(&Tokenizer::from_tokens(all, &[TokenId(end)]).unwrap());
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/json-schema/styles.jsonl");
     let (mut n_texts, mut n_places) = (0, 0);
     for line in std::fs::read_to_string(path).unwrap().lines() {

@@ -184,7 +184,7 @@ fn masks_and_acceptance_agree_and_lead_to_texts() {
         let tokens: Vec<(u32, String)> = tokenizer
             .special_tokens()
             .filter(|(id, _)| !eos.contains(id))
-            .map(|(id, name)| (id, name.to_owned()))
+            .map(|(id, name)| (id.0, name.to_owned()))
             .take(5)
             .collect();
         let compiler = Compiler::new(&tokenizer);
@@ -275,7 +275,7 @@ fn prose_and_code_are_free_text() {
             let mut matcher = Matcher::new(&compiled);
             let n_read = matcher.validate_bytes(line.as_bytes()).unwrap();
             assert_eq!(n_read, first.map_or(line.len(), |end| end - 1), "{line:?}");
-            let ids: Vec<TokenId> = tokenizer.encode(line).unwrap().into_iter().map(TokenId).collect();
+            let ids = tokenizer.encode(line).unwrap();
             let is_free = matcher.accept_tokens(&ids).unwrap() == ids.len();
             assert_eq!(is_free, first.is_none(), "{line:?}");
             assert!(matcher.is_accepting(), "free text may end anywhere");

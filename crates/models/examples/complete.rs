@@ -5,12 +5,13 @@ use std::{ops::ControlFlow, time::Instant};
 
 use maskwright_decode::{GenerateConfig, SamplerConfig, Summary, generate};
 use maskwright_models::{ChatMessage, ChatTemplate, LlamaModel, PullConfig, pull, resolve_model};
+use maskwright_vocabulary::TokenId;
 
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "this is what an example is for")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let name = arguments.next().ok_or("usage: complete MODEL TOKEN-ID...")?;
-    let prompt_ids = arguments.map(|id| id.parse()).collect::<Result<Vec<u32>, _>>()?;
+    let prompt_ids = arguments.map(|id| id.parse().map(TokenId)).collect::<Result<Vec<_>, _>>()?;
     let config = PullConfig::default();
     let mut stage = None;
     let mut report = |progress: maskwright_models::PullProgress| {
@@ -35,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..GenerateConfig::default()
     };
     let generation = generate(&mut model, None, &prompt_ids, &settings, &mut |event| {
-        println!("{}", event.id);
+        println!("{}", event.id.0);
         ControlFlow::Continue(())
     })?;
     let summary = Summary::of(&generation.steps);

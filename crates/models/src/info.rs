@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use maskwright_vocabulary::TokenId;
 use maskwright_vocabulary::gguf::GgufValue;
 
 use crate::{config::NetworkConfig, error::ModelsError, gguf::GgufFile};
@@ -27,11 +28,11 @@ pub struct ModelInfo {
     /// The most tokens a text may have.
     pub context_length: usize,
     /// The token that begins a text.
-    pub bos_id: Option<u32>,
+    pub bos_id: Option<TokenId>,
     /// Whether a prompt should begin with it; where the file is silent, the tokenizer's own habit decides.
     pub add_bos: Option<bool>,
     /// The tokens that end a text or a turn of a dialogue, without duplicates.
-    pub eos_ids: Vec<u32>,
+    pub eos_ids: Vec<TokenId>,
     /// The beginning-of-text token as chat templates spell it; empty if there is none.
     pub bos_token: String,
     /// The end-of-text token as chat templates spell it; empty if there is none.
@@ -52,7 +53,7 @@ impl ModelInfo {
     pub(crate) fn read(gguf: &mut GgufFile) -> Result<Self, ModelsError> {
         let config = NetworkConfig::from_gguf(gguf)?;
         let id = |gguf: &GgufFile, key: &str| match gguf.value(&format!("tokenizer.ggml.{key}_token_id")) {
-            Some(&GgufValue::Integer(id)) => u32::try_from(id).ok(),
+            Some(&GgufValue::Integer(id)) => u32::try_from(id).ok().map(TokenId),
             _ => None,
         };
         let text = |gguf: &GgufFile, key: &str| match gguf.value(key) {
@@ -71,9 +72,9 @@ impl ModelInfo {
             Some(&GgufValue::Bool(add_bos)) => Some(add_bos),
             _ => None,
         };
-        let mut spelling = |id: Option<u32>| -> Result<String, ModelsError> {
+        let mut spelling = |id: Option<TokenId>| -> Result<String, ModelsError> {
             let Some(id) = id else { return Ok(String::new()) };
-            Ok(gguf.file().text_at("tokenizer.ggml.tokens", id.into())?.unwrap_or_default())
+            Ok(gguf.file().text_at("tokenizer.ggml.tokens", id.0.into())?.unwrap_or_default())
         };
         let bos_token = spelling(bos_id)?;
         let eos_token = spelling(eos_ids.first().copied())?;

@@ -19,6 +19,7 @@ use candle_nn::{
     ops::{rms_norm, softmax_last_dim},
     rotary_emb::{rope, rope_i},
 };
+use maskwright_vocabulary::TokenId;
 
 use crate::{
     cache::SequenceCache,
@@ -71,7 +72,7 @@ impl Linear {
 
 /// Tokens of one sequence, to be read after those that its cache has.
 pub(crate) struct Segment<'a> {
-    pub(crate) tokens: &'a [u32],
+    pub(crate) tokens: &'a [TokenId],
     pub(crate) cache: &'a mut SequenceCache,
     /// For how many of the last tokens logits are wanted.
     pub(crate) n_logits: usize,
@@ -142,7 +143,7 @@ impl Network {
     /// asked for, segment by segment, as rows one after the other. The caches have the new keys and values but
     /// have not [advanced](SequenceCache::advance).
     pub(crate) fn forward(&self, segments: &mut [Segment<'_>]) -> Result<Vec<f32>> {
-        let ids: Vec<u32> = segments.iter().flat_map(|segment| segment.tokens).copied().collect();
+        let ids: Vec<u32> = segments.iter().flat_map(|segment| segment.tokens).map(|token| token.0).collect();
         let n_rows = ids.len();
         let mut rows = self.embedding.embedding(&Tensor::from_vec(ids, n_rows, &Device::Cpu)?)?;
         let (cos, sin) = self.rotations(segments)?;

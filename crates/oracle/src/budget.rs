@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn counts_tokens_that_span_terminals() {
         let tokens = ["a", "b", "ab", "ba", "</s>"].map(|token| Some(token.as_bytes().to_vec())).to_vec();
-        let vocabulary = Vocabulary::from_tokens(tokens, &[4], None).unwrap();
+        let vocabulary = Vocabulary::from_tokens(tokens, &[TokenId(4)], None).unwrap();
         let oracle = Oracle::new(&Grammar::from_regex(Regex::literal("aba")));
         assert_eq!(oracle.tokens_to_finish(&vocabulary, b""), Some(3));
         assert_eq!(oracle.tokens_to_finish(&vocabulary, b"ab"), Some(2));
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn no_tokens_no_completion() {
         let tokens = ["a", "</s>"].map(|token| Some(token.as_bytes().to_vec())).to_vec();
-        let vocabulary = Vocabulary::from_tokens(tokens, &[1], None).unwrap();
+        let vocabulary = Vocabulary::from_tokens(tokens, &[TokenId(1)], None).unwrap();
         let oracle = Oracle::new(&Grammar::from_regex(Regex::literal("ab")));
         assert_eq!(oracle.tokens_to_finish(&vocabulary, b""), None);
         assert_eq!(oracle.tokens_to_finish(&vocabulary, b"ab"), Some(1));

@@ -39,8 +39,8 @@ pub fn arb_vocabulary() -> impl Strategy<Value = Arc<Vocabulary>> {
         tokens
     });
     (all.prop_shuffle(), 0usize..40).prop_map(|(tokens, padding)| {
-        let eos = (0u32..).zip(&tokens).filter(|(_, (_, is_eos))| *is_eos).map(|(id, _)| id);
-        let eos: Vec<u32> = eos.collect();
+        let eos = (0u32..).zip(&tokens).filter(|(_, (_, is_eos))| *is_eos).map(|(id, _)| TokenId(id));
+        let eos: Vec<TokenId> = eos.collect();
         // Most vocabularies are as wide as their tokens.
         let width = tokens.len() + padding.saturating_sub(30);
         let tokens = tokens.into_iter().map(|(bytes, _)| bytes).collect();
@@ -56,7 +56,7 @@ pub fn arb_vocabulary() -> impl Strategy<Value = Arc<Vocabulary>> {
 /// use maskwright_oracle::{Oracle, TextWalk};
 /// use maskwright_vocabulary::{TokenId, Vocabulary};
 /// let tokens = ["a", "b", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap();
+/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(2)], None).unwrap();
 /// let oracle = Oracle::new(&Grammar::from_regex(Regex::literal("abab")));
 /// let walk = TextWalk::new(vec![7, 7, 7]);
 /// assert_eq!(walk.tokens(&oracle, &vocabulary), [TokenId(0), TokenId(1), TokenId(0)]);

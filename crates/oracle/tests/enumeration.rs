@@ -93,7 +93,7 @@ proptest! {
         for (id, is_allowed) in (0u32..).zip(mask) {
             let expected = match vocabulary.token_bytes(TokenId(id)) {
                 Some(bytes) => oracle.is_prefix(&[&text[..], bytes].concat()),
-                None => vocabulary.eos_token_ids().contains(&id) && oracle.is_word(&text),
+                None => vocabulary.eos_token_ids().contains(&TokenId(id)) && oracle.is_word(&text),
             };
             prop_assert_eq!(is_allowed, expected, "token {}", id);
         }

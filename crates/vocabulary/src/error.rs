@@ -4,6 +4,8 @@ use std::fmt;
 
 use maskwright_error::{Error, ErrorKind};
 
+use crate::TokenId;
+
 /// Why a vocabulary is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct VocabularyError(Kind);
@@ -12,7 +14,7 @@ pub(crate) struct VocabularyError(Kind);
 enum Kind {
     TooNarrow { width: usize, n_tokens: usize },
     TooLarge { what: &'static str, given: usize, limit: usize },
-    EosOutOfRange { id: u32, width: usize },
+    EosOutOfRange { id: TokenId, width: usize },
 }
 
 impl VocabularyError {
@@ -24,7 +26,7 @@ impl VocabularyError {
         VocabularyError(Kind::TooLarge { what, given, limit })
     }
 
-    pub(crate) fn eos_out_of_range(id: u32, width: usize) -> VocabularyError {
+    pub(crate) fn eos_out_of_range(id: TokenId, width: usize) -> VocabularyError {
         VocabularyError(Kind::EosOutOfRange { id, width })
     }
 
@@ -43,7 +45,7 @@ impl fmt::Display for VocabularyError {
             Kind::TooLarge { what, given, limit } => {
                 write!(f, "the vocabulary has {given} {what}, more than the limit of {limit}")
             }
-            Kind::EosOutOfRange { id, width } => {
+            Kind::EosOutOfRange { id: TokenId(id), width } => {
                 write!(f, "the end-of-sequence id {id} is not in the vocabulary of {width} ids")
             }
         }

@@ -65,11 +65,11 @@ impl Tokenizer {
     ///
     /// ```
     /// # use maskwright_vocabulary as maskwright;
-    /// use maskwright::Tokenizer;
+    /// use maskwright::{TokenId, Tokenizer};
     /// let tokens = ["a", "ab", "b", "</s>"].map(|token| token.as_bytes().to_vec());
-    /// let saved = Tokenizer::from_tokens(tokens.to_vec(), &[3]).unwrap().serialize();
+    /// let saved = Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(3)]).unwrap().serialize();
     /// let tokenizer = Tokenizer::deserialize(&saved).unwrap();
-    /// assert_eq!(tokenizer.encode("abba").unwrap(), [1, 2, 0]);
+    /// assert_eq!(tokenizer.encode("abba").unwrap(), [1, 2, 0].map(TokenId));
     /// assert!(Tokenizer::deserialize(&saved[1..]).is_err());
     /// ```
     pub fn serialize(&self) -> Vec<u8> {
@@ -84,7 +84,7 @@ impl Tokenizer {
         }
         let tokenizer = SavedTokenizer {
             n_vocab: self.n_vocab(),
-            eos: self.eos_token_ids().to_vec(),
+            eos: self.eos_token_ids().iter().map(|id| id.0).collect(),
             tokens,
             added_tokens: self.added_tokens().to_vec(),
             encoder,
@@ -106,22 +106,23 @@ impl Tokenizer {
 
 impl SavedTokenizer {
     fn make(self) -> Result<Tokenizer, TokenizerError> {
+        let eos: Vec<TokenId> = self.eos.into_iter().map(TokenId).collect();
         match self.encoder {
             SavedEncoder::None => {
-                let special = self.added_tokens.iter().map(|token| (token.id, token.content.clone()));
-                let vocabulary = Vocabulary::of_tokens(self.tokens, special, &self.eos, Some(self.n_vocab))?;
+                let special =
+                    self.added_tokens.iter().map(|token| (TokenId(token.id), token.content.clone()));
+                let vocabulary = Vocabulary::of_tokens(self.tokens, special, &eos, Some(self.n_vocab))?;
                 Ok(Tokenizer::new(vocabulary, Box::new(NoEncoder), self.added_tokens))
             }
             #[cfg(feature = "tiktoken")]
             SavedEncoder::Tiktoken(name) => {
-                let options =
-                    TokenizerOptions { eos_token_ids: Some(self.eos), vocab_size: Some(self.n_vocab) };
+                let options = TokenizerOptions { eos_token_ids: Some(eos), vocab_size: Some(self.n_vocab) };
                 crate::loaders::tiktoken::from_encoding(&name, &options)
             }
             #[cfg(feature = "tokenizers")]
             SavedEncoder::Bpe(bpe) => {
                 let (tokens, bpe) = bpe.parts(self.added_tokens)?;
-                let loaded = Loaded { tokens, eos: self.eos, vocab_size: Some(self.n_vocab), rest: bpe };
+                let loaded = Loaded { tokens, eos, vocab_size: Some(self.n_vocab), rest: bpe };
                 loaded.tokenizer(|bpe, _| Ok(bpe))
             }
             #[cfg(not(all(feature = "tokenizers", feature = "tiktoken")))]

@@ -28,7 +28,7 @@ use crate::{Error, TokenId, TokenizerError, Vocabulary};
 #[non_exhaustive]
 pub struct TokenizerOptions {
     /// The ids that end a text. `None`: from the files, see [`Vocabulary::from_file`].
-    pub eos_token_ids: Option<Vec<u32>>,
+    pub eos_token_ids: Option<Vec<TokenId>>,
     /// The width of the model's logits, where it is more than the tokenizer's largest id plus one.
     pub vocab_size: Option<usize>,
 }
@@ -37,12 +37,12 @@ pub struct TokenizerOptions {
 ///
 /// ```
 /// # use maskwright_vocabulary as maskwright;
-/// use maskwright::Tokenizer;
+/// use maskwright::{TokenId, Tokenizer};
 /// let tokens = ["a", "ab", "b", "</s>"].map(|token| token.as_bytes().to_vec());
-/// let tokenizer = Tokenizer::from_tokens(tokens.to_vec(), &[3]).unwrap();
-/// assert_eq!(tokenizer.encode("abba").unwrap(), [1, 2, 0]);
-/// assert_eq!(tokenizer.decode(&[1, 2, 0, 3]), b"abba");
-/// assert_eq!(tokenizer.token_bytes(3), None, "EOS is not text");
+/// let tokenizer = Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(3)]).unwrap();
+/// assert_eq!(tokenizer.encode("abba").unwrap(), [1, 2, 0].map(TokenId));
+/// assert_eq!(tokenizer.decode(&[1, 2, 0, 3].map(TokenId)), b"abba");
+/// assert_eq!(tokenizer.token_bytes(TokenId(3)), None, "EOS is not text");
 /// ```
 #[derive(Clone)]
 pub struct Tokenizer {
@@ -117,7 +117,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// As for [`Vocabulary::from_tokens`].
-    pub fn from_tokens(tokens: Vec<Vec<u8>>, eos: &[u32]) -> Result<Tokenizer, Error> {
+    pub fn from_tokens(tokens: Vec<Vec<u8>>, eos: &[TokenId]) -> Result<Tokenizer, Error> {
         Tokenizer::from_tokens_with_special(tokens, eos, &[])
     }
 
@@ -128,16 +128,17 @@ impl Tokenizer {
     ///
     /// ```
     /// # use maskwright_vocabulary as maskwright;
-    /// use maskwright::Tokenizer;
+    /// use maskwright::{TokenId, Tokenizer};
     /// let tokens = ["a", "<think>", "</s>"].map(|token| token.as_bytes().to_vec());
-    /// let tokenizer = Tokenizer::from_tokens_with_special(tokens.to_vec(), &[2], &[1]).unwrap();
-    /// assert_eq!(tokenizer.special_token_id("<think>"), Some(1));
-    /// assert_eq!(tokenizer.encode_with_special("a<think>a").unwrap(), [0, 1, 0]);
+    /// let (eos, special) = ([TokenId(2)], [TokenId(1)]);
+    /// let tokenizer = Tokenizer::from_tokens_with_special(tokens.to_vec(), &eos, &special).unwrap();
+    /// assert_eq!(tokenizer.special_token_id("<think>"), Some(TokenId(1)));
+    /// assert_eq!(tokenizer.encode_with_special("a<think>a").unwrap(), [0, 1, 0].map(TokenId));
     /// ```
     pub fn from_tokens_with_special(
         tokens: Vec<Vec<u8>>,
-        eos: &[u32],
-        special: &[u32],
+        eos: &[TokenId],
+        special: &[TokenId],
     ) -> Result<Tokenizer, Error> {
         let n_tokens = tokens.len();
         let mut tokens: Vec<Option<Vec<u8>>> = tokens.into_iter().map(Some).collect();
@@ -145,7 +146,7 @@ impl Tokenizer {
         let mut special = special.to_vec();
         special.sort_unstable();
         special.dedup();
-        for id in special {
+        for TokenId(id) in special {
             let token = tokens.get_mut(id as usize).ok_or_else(|| {
                 TokenizerError::invalid(format!("no token has the id {id}; there are {n_tokens} tokens"))
             })?;
@@ -164,8 +165,8 @@ impl Tokenizer {
                 rstrip: false,
             });
         }
-        let names: Vec<(u32, String)> =
-            added_tokens.iter().map(|token| (token.id, token.content.clone())).collect();
+        let names: Vec<(TokenId, String)> =
+            added_tokens.iter().map(|token| (TokenId(token.id), token.content.clone())).collect();
         let vocabulary = Vocabulary::of_tokens(tokens, names, eos, None)?;
         Ok(Tokenizer::new(vocabulary, Box::new(NoEncoder), added_tokens))
     }
@@ -204,19 +205,20 @@ impl Tokenizer {
     }
 
     /// The ids that end a text, in ascending order.
-    pub fn eos_token_ids(&self) -> &[u32] {
+    pub fn eos_token_ids(&self) -> &[TokenId] {
         self.vocabulary.eos_token_ids()
     }
 
     /// The bytes of a token that matches as text; `None` for special tokens and for ids without a token.
-    pub fn token_bytes(&self, id: u32) -> Option<&[u8]> {
-        self.vocabulary.token_bytes(TokenId(id))
+    pub fn token_bytes(&self, id: TokenId) -> Option<&[u8]> {
+        self.vocabulary.token_bytes(id)
     }
 
     /// The added tokens that never match as text, with their names, in ascending order of their ids.
-    pub fn special_tokens(&self) -> impl Iterator<Item = (u32, &str)> + '_ {
+    pub fn special_tokens(&self) -> impl Iterator<Item = (TokenId, &str)> + '_ {
         let tokens = self.inner.all_tokens.tokens().iter();
-        tokens.filter(|token| self.token_bytes(token.id).is_none()).map(|token| (token.id, &*token.content))
+        let named = tokens.map(|token| (TokenId(token.id), &*token.content));
+        named.filter(|&(id, _)| self.token_bytes(id).is_none())
     }
 
     /// All added tokens.
@@ -230,12 +232,12 @@ impl Tokenizer {
     }
 
     /// The id of the special token with the given name. Takes time linear in their number.
-    pub fn special_token_id(&self, name: &str) -> Option<u32> {
+    pub fn special_token_id(&self, name: &str) -> Option<TokenId> {
         self.special_tokens().find(|&(_, content)| content == name).map(|(id, _)| id)
     }
 
     /// The bytes of all the tokens; special tokens and unknown ids have none.
-    pub fn decode(&self, ids: &[u32]) -> Vec<u8> {
+    pub fn decode(&self, ids: &[TokenId]) -> Vec<u8> {
         ids.iter().filter_map(|&id| self.token_bytes(id)).flatten().copied().collect()
     }
 }
@@ -250,7 +252,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// If no sequence of tokens spells the text.
-    pub fn encode(&self, text: &str) -> Result<Vec<u32>, Error> {
+    pub fn encode(&self, text: &str) -> Result<Vec<TokenId>, Error> {
         let mut ids = Vec::new();
         for piece in self.inner.literal_tokens.split(text, false) {
             match piece {
@@ -266,7 +268,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// If no sequence of tokens spells the bytes.
-    pub fn encode_bytes(&self, bytes: &[u8]) -> Result<Vec<u32>, Error> {
+    pub fn encode_bytes(&self, bytes: &[u8]) -> Result<Vec<TokenId>, Error> {
         let mut ids = Vec::new();
         let mut position = 0;
         for chunk in bytes.utf8_chunks() {
@@ -292,7 +294,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// If the vocabulary has no tokens for a part of the text.
-    pub fn encode_with_special(&self, text: &str) -> Result<Vec<u32>, Error> {
+    pub fn encode_with_special(&self, text: &str) -> Result<Vec<TokenId>, Error> {
         let mut ids = Vec::new();
         for piece in self.inner.all_tokens.split(text, true) {
             match piece {
@@ -309,7 +311,7 @@ impl Tokenizer {
     }
 
     /// Encodes text between added tokens that begins at byte `start` of the whole.
-    fn encode_piece(&self, text: &str, start: usize, ids: &mut Vec<u32>) -> Result<(), TokenizerError> {
+    fn encode_piece(&self, text: &str, start: usize, ids: &mut Vec<TokenId>) -> Result<(), TokenizerError> {
         let Some(reserved) = self.inner.encoder.reserved_char() else {
             return self.encode_plain(text, start, ids);
         };
@@ -324,7 +326,7 @@ impl Tokenizer {
     }
 
     /// Encodes text without reserved characters.
-    fn encode_plain(&self, text: &str, start: usize, ids: &mut Vec<u32>) -> Result<(), TokenizerError> {
+    fn encode_plain(&self, text: &str, start: usize, ids: &mut Vec<TokenId>) -> Result<(), TokenizerError> {
         match self.inner.encoder.encode_exact(text) {
             Some(encoded) if self.spells(&encoded, text.as_bytes()) => {
                 ids.extend(encoded);
@@ -334,14 +336,14 @@ impl Tokenizer {
         }
     }
 
-    fn segment_into(&self, bytes: &[u8], start: usize, ids: &mut Vec<u32>) -> Result<(), TokenizerError> {
+    fn segment_into(&self, bytes: &[u8], start: usize, ids: &mut Vec<TokenId>) -> Result<(), TokenizerError> {
         let segmented = segment(&self.vocabulary, bytes);
         ids.extend(segmented.map_err(|offset| TokenizerError::not_encodable(start + offset))?);
         Ok(())
     }
 
     /// Whether the tokens' bytes are exactly `bytes`.
-    fn spells(&self, ids: &[u32], mut bytes: &[u8]) -> bool {
+    fn spells(&self, ids: &[TokenId], mut bytes: &[u8]) -> bool {
         for &id in ids {
             match self.token_bytes(id).and_then(|token| bytes.strip_prefix(token)) {
                 Some(rest) => bytes = rest,

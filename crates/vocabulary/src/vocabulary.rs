@@ -39,14 +39,14 @@ impl From<TokenId> for u32 {
 /// # use maskwright_vocabulary as maskwright;
 /// use maskwright::{TokenId, Vocabulary};
 /// let tokens = ["a", "ab", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap();
+/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(2)], None).unwrap();
 /// assert_eq!(vocabulary.token_bytes(TokenId(1)), Some(&b"ab"[..]));
 /// assert_eq!(vocabulary.token_bytes(TokenId(2)), None, "EOS never matches as text");
 /// ```
 #[derive(Debug)]
 pub struct Vocabulary {
     n_vocab: usize,
-    eos: Vec<u32>,
+    eos: Vec<TokenId>,
     texts: Arc<Texts>,
 }
 
@@ -66,9 +66,9 @@ struct Texts {
     /// The trie's ids, packed.
     in_trie: Box<[u32]>,
     /// The bytes of tokens with the byte 0xFF, which never match as text: they could spell a part of a symbol.
-    unreadable: BTreeMap<u32, Vec<u8>>,
+    unreadable: BTreeMap<TokenId, Vec<u8>>,
     /// What tokenizers call tokens without bytes, by id.
-    names: BTreeMap<u32, String>,
+    names: BTreeMap<TokenId, String>,
 }
 
 /// How many symbols a vocabulary has.
@@ -96,7 +96,7 @@ impl Vocabulary {
     /// `n_vocab` is less than the number of tokens.
     pub fn from_tokens(
         tokens: Vec<Option<Vec<u8>>>,
-        eos: &[u32],
+        eos: &[TokenId],
         n_vocab: Option<usize>,
     ) -> Result<Vocabulary, Error> {
         Ok(Vocabulary::of_tokens(tokens, [], eos, n_vocab)?)
@@ -106,8 +106,8 @@ impl Vocabulary {
     /// tokens that never match as text.
     pub(crate) fn of_tokens(
         mut tokens: Vec<Option<Vec<u8>>>,
-        names: impl IntoIterator<Item = (u32, String)>,
-        eos: &[u32],
+        names: impl IntoIterator<Item = (TokenId, String)>,
+        eos: &[TokenId],
         n_vocab: Option<usize>,
     ) -> Result<Vocabulary, VocabularyError> {
         let width = n_vocab.unwrap_or(tokens.len());
@@ -120,7 +120,7 @@ impl Vocabulary {
         tokens.resize(width, None);
         let mut by_id = BTreeMap::new();
         for &id in eos {
-            match tokens.get_mut(id as usize) {
+            match tokens.get_mut(id.index()) {
                 Some(token) => {
                     let name = token.take().and_then(|token| String::from_utf8(token).ok());
                     by_id.extend(name.map(|name| (id, name)));
@@ -129,7 +129,7 @@ impl Vocabulary {
             }
         }
         by_id.extend(names);
-        by_id.retain(|&id, name| !name.is_empty() && tokens.get(id as usize).is_some_and(Option::is_none));
+        by_id.retain(|&id, name| !name.is_empty() && tokens.get(id.index()).is_some_and(Option::is_none));
         let n_bytes: usize = tokens.iter().flatten().map(Vec::len).sum();
         if n_bytes > 1 << 30 {
             return Err(VocabularyError::too_large("bytes", n_bytes, 1 << 30));
@@ -150,17 +150,17 @@ impl Vocabulary {
     /// # use maskwright_vocabulary as maskwright;
     /// use maskwright::{TokenId, Vocabulary};
     /// let tokens = ["a", ".", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-    /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap();
-    /// let ends_at_dots = vocabulary.with_more_eos(&[1]).unwrap();
-    /// assert_eq!(ends_at_dots.eos_token_ids(), [1, 2]);
+    /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(2)], None).unwrap();
+    /// let ends_at_dots = vocabulary.with_more_eos(&[TokenId(1)]).unwrap();
+    /// assert_eq!(ends_at_dots.eos_token_ids(), [TokenId(1), TokenId(2)]);
     /// assert_eq!(ends_at_dots.token_bytes(TokenId(1)), None);
     /// ```
-    pub fn with_more_eos(&self, more: &[u32]) -> Result<Vocabulary, Error> {
-        let eos: Vec<u32> = self.eos.iter().chain(more).copied().collect();
-        if let Some(&id) = eos.iter().find(|&&id| id as usize >= self.n_vocab) {
+    pub fn with_more_eos(&self, more: &[TokenId]) -> Result<Vocabulary, Error> {
+        let eos: Vec<TokenId> = self.eos.iter().chain(more).copied().collect();
+        if let Some(&id) = eos.iter().find(|id| id.index() >= self.n_vocab) {
             return Err(VocabularyError::eos_out_of_range(id, self.n_vocab).into());
         }
-        if more.iter().any(|&id| self.token_bytes(TokenId(id)).is_some()) {
+        if more.iter().any(|&id| self.token_bytes(id).is_some()) {
             let ids = (0..self.n_vocab as u32).map(TokenId);
             let tokens = ids.map(|id| self.token_bytes(id).map(<[u8]>::to_vec)).collect();
             let names = self.texts.names.clone();
@@ -188,7 +188,7 @@ impl Vocabulary {
         if token.index() >= self.n_vocab {
             return None;
         }
-        let unreadable = || self.texts.unreadable.get(&token.0).map(Vec::as_slice);
+        let unreadable = || self.texts.unreadable.get(&token).map(Vec::as_slice);
         self.texts.bytes(token).or_else(unreadable)
     }
 
@@ -205,13 +205,13 @@ impl Vocabulary {
     /// # use maskwright_vocabulary as maskwright;
     /// use maskwright::{TokenId, Vocabulary};
     /// let tokens = ["a", "<think>", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-    /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[2], None).unwrap();
+    /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(2)], None).unwrap();
     /// assert_eq!(vocabulary.named("</s>"), [TokenId(2)]);
     /// assert_eq!(vocabulary.named("<think>"), [TokenId(1)], "also a token that matches as text");
     /// assert_eq!(vocabulary.named("</think>"), []);
     /// ```
     pub fn named(&self, name: &str) -> Vec<TokenId> {
-        let special = self.texts.names.iter().filter(|(_, known)| *known == name).map(|(&id, _)| TokenId(id));
+        let special = self.texts.names.iter().filter(|(_, known)| *known == name).map(|(&id, _)| id);
         let special: Vec<TokenId> = special.collect();
         if !special.is_empty() {
             return special;
@@ -225,11 +225,11 @@ impl Vocabulary {
 
     /// What the tokenizer calls a token that never matches as text, if it has a name.
     pub fn name(&self, token: TokenId) -> Option<&str> {
-        self.texts.names.get(&token.0).map(String::as_str)
+        self.texts.names.get(&token).map(String::as_str)
     }
 
     /// The names of tokens that never match as text, in ascending order of their ids.
-    pub fn names(&self) -> impl Iterator<Item = (u32, &str)> + '_ {
+    pub fn names(&self) -> impl Iterator<Item = (TokenId, &str)> + '_ {
         self.texts.names.iter().map(|(&id, name)| (id, name.as_str()))
     }
 
@@ -239,14 +239,14 @@ impl Vocabulary {
     }
 
     /// The ids that end a text, in ascending order.
-    pub fn eos_token_ids(&self) -> &[u32] {
+    pub fn eos_token_ids(&self) -> &[TokenId] {
         &self.eos
     }
 
     /// Whether `token` ends a text.
     #[inline]
     pub fn is_eos(&self, token: TokenId) -> bool {
-        self.eos.contains(&token.0)
+        self.eos.contains(&token)
     }
 
     /// The length of the longest token, in bytes.
@@ -323,7 +323,7 @@ impl Vocabulary {
     }
 
     /// The tokens that have bytes and never match as text, because one of these is 0xFF.
-    pub(crate) fn unreadable(&self) -> &BTreeMap<u32, Vec<u8>> {
+    pub(crate) fn unreadable(&self) -> &BTreeMap<TokenId, Vec<u8>> {
         &self.texts.unreadable
     }
 
@@ -335,14 +335,14 @@ impl Vocabulary {
 }
 
 impl Texts {
-    fn new(mut tokens: Vec<Option<Vec<u8>>>, names: BTreeMap<u32, String>) -> Texts {
+    fn new(mut tokens: Vec<Option<Vec<u8>>>, names: BTreeMap<TokenId, String>) -> Texts {
         // Symbols begin at a word of their own, so that a mask without them is the beginning of one with them.
         let n_tokens = tokens.len().next_multiple_of(32);
         tokens.resize(n_tokens, None);
         let mut unreadable = BTreeMap::new();
         for (id, token) in tokens.iter_mut().enumerate() {
             if token.as_ref().is_some_and(|token| token.contains(&SYMBOL_MARK)) {
-                unreadable.extend(token.take().map(|token| (id as u32, token)));
+                unreadable.extend(token.take().map(|token| (TokenId(id as u32), token)));
             }
         }
         tokens.extend((0..N_SYMBOLS).map(|symbol| Some(symbol_text(symbol as u8).to_vec())));

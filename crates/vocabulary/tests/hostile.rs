@@ -7,7 +7,7 @@ mod support;
 
 use std::path::Path;
 
-use maskwright_vocabulary::{Error, Tokenizer, TokenizerOptions};
+use maskwright_vocabulary::{Error, TokenId, Tokenizer, TokenizerOptions};
 use serde_json::{Value, json};
 use support::{shared, small_byte_level};
 
@@ -82,7 +82,7 @@ fn ids_out_of_all_proportion() {
     assert_says(&error_with("/model/vocab/hello", Some(json!(256))), &["256", "hello", "he"]);
     let options = |eos, vocab_size| {
         let mut options = TokenizerOptions::default();
-        options.eos_token_ids = Some(vec![eos]);
+        options.eos_token_ids = Some(vec![TokenId(eos)]);
         options.vocab_size = vocab_size;
         options
     };
@@ -123,9 +123,9 @@ fn a_merge_never_makes_a_special_token() {
         .unwrap()
         .push(json!({ "id": 259, "content": "hello", "special": true }));
     let tokenizer = load(&json.to_string()).unwrap();
-    assert_eq!(tokenizer.token_bytes(259), None);
+    assert_eq!(tokenizer.token_bytes(TokenId(259)), None);
     assert_eq!(tokenizer.decode(&tokenizer.encode("hello").unwrap()), b"hello");
-    assert_eq!(tokenizer.encode_with_special("hello").unwrap(), [259]);
+    assert_eq!(tokenizer.encode_with_special("hello").unwrap(), [TokenId(259)]);
 }
 
 #[test]
@@ -247,21 +247,18 @@ fn small_sentence_piece() -> GgufBytes {
 fn a_small_gguf_and_every_truncation_of_it() {
     let file = small_sentence_piece().pair("tokenizer.ggml.eos_token_id", 4, &1u32.to_le_bytes()).file();
     let tokenizer = gguf(&file).unwrap();
-    assert_eq!(tokenizer.eos_token_ids(), [1]);
-    assert_eq!(
-        (tokenizer.token_bytes(0), tokenizer.token_bytes(1), tokenizer.token_bytes(7)),
-        (None, None, None)
-    );
-    assert_eq!(tokenizer.token_bytes(2), Some(&b" a"[..]));
-    assert_eq!(tokenizer.token_bytes(8), Some(&b"A"[..]));
-    assert_eq!(tokenizer.encode("ab abA").unwrap(), [6, 2, 4, 8]);
-    assert_eq!(tokenizer.encode_with_special("ab</s>").unwrap(), [2, 4, 1]);
+    assert_eq!(tokenizer.eos_token_ids(), [TokenId(1)]);
+    assert_eq!([0, 1, 7].map(|id| tokenizer.token_bytes(TokenId(id))), [None; 3]);
+    assert_eq!(tokenizer.token_bytes(TokenId(2)), Some(&b" a"[..]));
+    assert_eq!(tokenizer.token_bytes(TokenId(8)), Some(&b"A"[..]));
+    assert_eq!(tokenizer.encode("ab abA").unwrap(), [6, 2, 4, 8].map(TokenId));
+    assert_eq!(tokenizer.encode_with_special("ab</s>").unwrap(), [2, 4, 1].map(TokenId));
     assert_says(&tokenizer.encode("abc").unwrap_err(), &["from byte 2 on"]);
     for end in 0..file.len() {
         assert!(gguf(&file[..end]).is_err(), "truncated at {end}");
     }
     // Without the id, the well-known name.
-    assert_eq!(gguf(&small_sentence_piece().file()).unwrap().eos_token_ids(), [1]);
+    assert_eq!(gguf(&small_sentence_piece().file()).unwrap().eos_token_ids(), [TokenId(1)]);
 }
 
 #[test]

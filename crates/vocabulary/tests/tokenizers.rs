@@ -8,7 +8,7 @@ mod support;
 
 use std::path::Path;
 
-use maskwright_vocabulary::{Tokenizer, TokenizerOptions};
+use maskwright_vocabulary::{TokenId, Tokenizer, TokenizerOptions};
 use support::{AWKWARD_TEXTS, TOKENIZERS, n_lines, real_lines, shared, small_byte_level};
 
 fn load(shared: &Path, name: &str) -> Tokenizer {
@@ -17,7 +17,7 @@ fn load(shared: &Path, name: &str) -> Tokenizer {
 }
 
 /// The tokens' bytes, put together; panics on a token without bytes.
-fn spelled(tokenizer: &Tokenizer, ids: &[u32]) -> Vec<u8> {
+fn spelled(tokenizer: &Tokenizer, ids: &[TokenId]) -> Vec<u8> {
     ids.iter()
         .flat_map(|&id| tokenizer.token_bytes(id).expect("a token of text has bytes"))
         .copied()
@@ -60,22 +60,22 @@ fn agrees_with_the_reference_library() {
         for text in lines.iter().map(String::as_str).chain(AWKWARD_TEXTS) {
             // It numbers the added tokens of this file by itself, from 32,002 on.
             if name == "deepseek_coder"
-                && ours.encode_with_special(text).unwrap().iter().any(|&id| id >= 32_000)
+                && ours.encode_with_special(text).unwrap().iter().any(|id| id.0 >= 32_000)
             {
                 continue;
             }
             reference.set_encode_special_tokens(false);
             let prompt = reference.encode_fast(text, false).unwrap();
-            assert_eq!(ours.encode_with_special(text).unwrap(), prompt.get_ids(), "{name}: prompt {text:?}");
+            assert_eq!(ours.encode_with_special(text).unwrap(), tokens(&prompt), "{name}: prompt {text:?}");
             // Llama 2 puts a space in front, so ours gets one; ours leaves `▁`, other normal forms and `<0x41>` as
             // they are.
             let (text, ours_text) =
                 if name == "llama2" { (text, format!(" {text}")) } else { (text, text.to_owned()) };
             reference.set_encode_special_tokens(true);
             let expected = reference.encode_fast(text, false).unwrap();
-            let ids = expected.get_ids();
+            let ids = tokens(&expected);
             let spells = ids.iter().all(|&id| ours.token_bytes(id).is_some())
-                && spelled(&ours, ids) == ours_text.as_bytes();
+                && spelled(&ours, &ids) == ours_text.as_bytes();
             if !text.is_empty() && spells {
                 assert_eq!(ours.encode(&ours_text).unwrap(), ids, "{name}: {text:?}");
             } else {
@@ -83,6 +83,10 @@ fn agrees_with_the_reference_library() {
             }
         }
     }
+}
+
+fn tokens(encoding: &tokenizers::Encoding) -> Vec<TokenId> {
+    encoding.get_ids().iter().map(|&id| TokenId(id)).collect()
 }
 
 fn reference(shared: &Path, name: &str) -> tokenizers::Tokenizer {
@@ -108,37 +112,42 @@ fn known_facts() {
         ("deepseek_coder", vec![32014, 32021], 32022),
     ];
     for (name, eos, n_vocab) in eos_and_width {
+        let eos: Vec<TokenId> = eos.into_iter().map(TokenId).collect();
         let tokenizer = load(&shared, name);
         assert_eq!((tokenizer.eos_token_ids(), tokenizer.n_vocab()), (&eos[..], n_vocab), "{name}");
     }
 
     let gpt4o = load(&shared, "gpt4o");
-    for hole in [199_998, 200_000, 200_017] {
+    for hole in [199_998, 200_000, 200_017].map(TokenId) {
         assert_eq!(gpt4o.token_bytes(hole), None);
     }
-    assert_eq!(gpt4o.special_token_id("<|endofprompt|>"), Some(200_018));
+    assert_eq!(gpt4o.special_token_id("<|endofprompt|>"), Some(TokenId(200_018)));
 
     let deepseek = load(&shared, "deepseek_coder");
-    assert_eq!(deepseek.token_bytes(32_009), Some("ü".as_bytes()));
-    assert_eq!(deepseek.encode("ü").unwrap(), [32_009]);
-    assert_eq!(deepseek.token_bytes(32_018), Some(&b"<pad>"[..]), "declared not special");
+    assert_eq!(deepseek.token_bytes(TokenId(32_009)), Some("ü".as_bytes()));
+    assert_eq!(deepseek.encode("ü").unwrap(), [TokenId(32_009)]);
+    assert_eq!(deepseek.token_bytes(TokenId(32_018)), Some(&b"<pad>"[..]), "declared not special");
 
     let llama2 = load(&shared, "llama2");
-    assert_eq!(llama2.token_bytes(13), Some(&b"\n"[..]));
-    assert_eq!(llama2.token_bytes(29_871), Some(&b" "[..]));
+    assert_eq!(llama2.token_bytes(TokenId(13)), Some(&b"\n"[..]));
+    assert_eq!(llama2.token_bytes(TokenId(29_871)), Some(&b" "[..]));
     assert_eq!(llama2.decode(&llama2.encode("</s>").unwrap()), b"</s>");
-    assert!(llama2.encode_with_special("a</s>").unwrap().ends_with(&[2]));
-    assert_eq!((0..3).map(|id| llama2.token_bytes(id)).collect::<Vec<_>>(), [None; 3]);
+    assert!(llama2.encode_with_special("a</s>").unwrap().ends_with(&[TokenId(2)]));
+    assert_eq!((0..3).map(|id| llama2.token_bytes(TokenId(id))).collect::<Vec<_>>(), [None; 3]);
 
     let gemma2 = load(&shared, "gemma2");
-    assert_eq!(gemma2.token_bytes(139), Some(&b"  "[..]), "an added token that the model writes spaces with");
+    assert_eq!(
+        gemma2.token_bytes(TokenId(139)),
+        Some(&b"  "[..]),
+        "an added token that the model writes spaces with"
+    );
 
     let path = shared.join("tokenizers/qwen2_5/tokenizer.json");
     let mut padded = TokenizerOptions::default();
     padded.vocab_size = Some(151_936);
     let qwen = Tokenizer::from_file(&path, &padded).unwrap();
     assert_eq!(qwen.n_vocab(), 151_936);
-    assert_eq!(qwen.token_bytes(151_935), None);
+    assert_eq!(qwen.token_bytes(TokenId(151_935)), None);
     let mut narrow = TokenizerOptions::default();
     narrow.vocab_size = Some(151_643);
     let error = Tokenizer::from_file(&path, &narrow).unwrap_err().to_string();
@@ -170,8 +179,8 @@ fn tiktoken_is_the_published_tokenizer() {
         let published = load(&shared, name);
         assert_eq!(ours.n_vocab(), published.n_vocab());
         assert_eq!(ours.eos_token_ids(), published.eos_token_ids());
-        for id in 0..ours.n_vocab() as u32 {
-            assert_eq!(ours.token_bytes(id), published.token_bytes(id), "{encoding}: {id}");
+        for id in (0..ours.n_vocab() as u32).map(TokenId) {
+            assert_eq!(ours.token_bytes(id), published.token_bytes(id), "{encoding}: {id:?}");
         }
         for line in &lines {
             assert_eq!(ours.encode(line).unwrap(), published.encode(line).unwrap(), "{encoding}: {line:?}");
@@ -205,8 +214,8 @@ fn a_gguf_of_your_choice() {
 fn assert_same(a: &Tokenizer, b: &Tokenizer, lines: &[String]) {
     assert_eq!(a.n_vocab(), b.n_vocab());
     assert_eq!(a.eos_token_ids(), b.eos_token_ids());
-    for id in 0..a.n_vocab() as u32 {
-        assert_eq!(a.token_bytes(id), b.token_bytes(id), "{id}");
+    for id in (0..a.n_vocab() as u32).map(TokenId) {
+        assert_eq!(a.token_bytes(id), b.token_bytes(id), "{id:?}");
     }
     for text in lines.iter().map(String::as_str).chain(AWKWARD_TEXTS) {
         assert_eq!(a.encode(text).unwrap(), b.encode(text).unwrap(), "{text:?}");
@@ -219,13 +228,13 @@ fn a_small_byte_level_tokenizer() {
     let json = small_byte_level().to_string();
     let tokenizer = Tokenizer::from_json(json.as_bytes(), &TokenizerOptions::default()).unwrap();
     assert_eq!(tokenizer.n_vocab(), 265);
-    assert_eq!(tokenizer.eos_token_ids(), [262]);
-    assert_eq!(tokenizer.token_bytes(261), None, "a hole");
-    assert_eq!(tokenizer.token_bytes(252), Some(&[252][..]));
-    assert_eq!(tokenizer.token_bytes(264), Some("ü".as_bytes()));
-    assert_eq!(tokenizer.encode("hello hello<tool>ü").unwrap(), [259, 260, 263, 264]);
-    assert_eq!(tokenizer.encode_with_special("hello<|endoftext|>").unwrap(), [259, 262]);
-    assert_eq!(tokenizer.decode(&[259, 262, 261, 9999, 260]), b"hello hello");
+    assert_eq!(tokenizer.eos_token_ids(), [TokenId(262)]);
+    assert_eq!(tokenizer.token_bytes(TokenId(261)), None, "a hole");
+    assert_eq!(tokenizer.token_bytes(TokenId(252)), Some(&[252][..]));
+    assert_eq!(tokenizer.token_bytes(TokenId(264)), Some("ü".as_bytes()));
+    assert_eq!(tokenizer.encode("hello hello<tool>ü").unwrap(), [259, 260, 263, 264].map(TokenId));
+    assert_eq!(tokenizer.encode_with_special("hello<|endoftext|>").unwrap(), [259, 262].map(TokenId));
+    assert_eq!(tokenizer.decode(&[259, 262, 261, 9999, 260].map(TokenId)), b"hello hello");
     for text in AWKWARD_TEXTS {
         assert_round_trip(&tokenizer, "small", text);
     }
@@ -243,7 +252,7 @@ fn bytes_that_are_not_utf8() {
     // A token that spans the border of a broken character.
     let tokens = vec![b"a\xe2".to_vec(), b"\x96".to_vec()];
     let tokenizer = Tokenizer::from_tokens(tokens, &[]).unwrap();
-    assert_eq!(tokenizer.encode_bytes(b"a\xe2\x96").unwrap(), [0, 1]);
+    assert_eq!(tokenizer.encode_bytes(b"a\xe2\x96").unwrap(), [0, 1].map(TokenId));
     let error = tokenizer.encode_bytes(b"a\xe2\x96\x97").unwrap_err().to_string();
     assert!(error.contains("from byte 3 on"), "{error}");
 }
@@ -270,18 +279,18 @@ fn eos_comes_from_the_files_beside() {
         Tokenizer::from_file(&path, options).map(|tokenizer| tokenizer.eos_token_ids().to_vec())
     };
     let default = TokenizerOptions::default();
-    assert_eq!(eos(&default).unwrap(), [262]);
+    assert_eq!(eos(&default).unwrap(), [TokenId(262)]);
     let config = folder.path().join("tokenizer_config.json");
     std::fs::write(&config, r#"{"eos_token": {"content": "<tool>"}}"#).unwrap();
-    assert_eq!(eos(&default).unwrap(), [263]);
+    assert_eq!(eos(&default).unwrap(), [TokenId(263)]);
     std::fs::write(&config, r#"{"eos_token": "hello"}"#).unwrap();
-    assert_eq!(eos(&default).unwrap(), [259]);
+    assert_eq!(eos(&default).unwrap(), [TokenId(259)]);
     std::fs::write(&config, r#"{"eos_token": "</s>"}"#).unwrap();
     let error = eos(&default).unwrap_err().to_string();
     assert!(error.contains("tokenizer_config.json") && error.contains("</s>"), "{error}");
     std::fs::write(folder.path().join("generation_config.json"), r#"{"eos_token_id": [263, 262]}"#).unwrap();
-    assert_eq!(eos(&default).unwrap(), [262, 263]);
+    assert_eq!(eos(&default).unwrap(), [262, 263].map(TokenId));
     let mut given = default;
-    given.eos_token_ids = Some(vec![260]);
-    assert_eq!(eos(&given).unwrap(), [260]);
+    given.eos_token_ids = Some(vec![TokenId(260)]);
+    assert_eq!(eos(&given).unwrap(), [TokenId(260)]);
 }

@@ -13,11 +13,11 @@ fn a_small_tokenizer_json_and_its_eos() {
     std::fs::write(&path, &json).unwrap();
     let mut options = TokenizerOptions::default();
     let from_json = Vocabulary::from_json(json.as_bytes(), &options).unwrap();
-    assert_eq!((from_json.n_vocab(), from_json.eos_token_ids()), (265, &[262][..]));
+    assert_eq!((from_json.n_vocab(), from_json.eos_token_ids()), (265, &[TokenId(262)][..]));
     assert_eq!(from_json.token_bytes(TokenId(260)), Some(&b" hello"[..]));
     assert_eq!(from_json.token_bytes(TokenId(262)), None);
     std::fs::write(folder.path().join("generation_config.json"), r#"{"eos_token_id": 263}"#).unwrap();
-    assert_eq!(Vocabulary::from_file(&path, &options).unwrap().eos_token_ids(), [263]);
+    assert_eq!(Vocabulary::from_file(&path, &options).unwrap().eos_token_ids(), [TokenId(263)]);
     options.vocab_size = Some(3);
     let error = Vocabulary::from_file(&path, &options).unwrap_err();
     assert!(error.to_string().contains("tokenizer.json: the vocabulary size 3"), "{error}");

@@ -204,7 +204,7 @@ fn words(rng: &mut ChaCha8Rng, choices: &[&str], least: usize, most: usize) -> V
 
 #[cfg(test)]
 mod tests {
-    use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, Tokenizer};
+    use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
 
     use super::*;
     use crate::judge::Judge;
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn every_molecule_is_in_the_grammar_and_closes_its_rings() {
         let bytes: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
-        let tokenizer = Tokenizer::from_tokens([bytes, vec![Vec::new()]].concat(), &[256]).unwrap();
+        let tokenizer = Tokenizer::from_tokens([bytes, vec![Vec::new()]].concat(), &[TokenId(256)]).unwrap();
         let source = include_str!("../../../testdata/infill/smiles.gbnf");
         let grammar = Compiler::new(&tokenizer)
             .compile(&GrammarSource::gbnf(source), &CompileOptions::default())

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use maskwright::Tokenizer;
+use maskwright::{TokenId, Tokenizer};
 use maskwright_decode::{GenerateConfig, RandomModel, generate};
 use maskwright_models::LlamaModel;
 use serde::{Deserialize, Serialize};
@@ -222,7 +222,7 @@ mod tests {
     fn cases_are_measured_and_judged() {
         let mut tokens: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
         tokens.push(Vec::new());
-        let tokenizer = Tokenizer::from_tokens(tokens, &[256]).unwrap();
+        let tokenizer = Tokenizer::from_tokens(tokens, &[TokenId(256)]).unwrap();
         let given = cases::read();
         let names: Vec<&str> =
             OTHER_CASES.iter().map(|&(name, _)| name).chain([cases::name(&given[0])]).collect();

@@ -139,7 +139,7 @@ impl Referee {
 struct Writer {
     builtin: BuiltinDiffusion,
     kind: &'static str,
-    prompt: Vec<u32>,
+    prompt: Vec<TokenId>,
     infiller: Infiller,
     referee: Referee,
     n_positions: usize,
@@ -207,16 +207,16 @@ impl Writer {
     ) -> anyhow::Result<(Option<Vec<u8>>, bool, CanvasStatistics)> {
         let sampler = SamplerConfig { temperature: self.temperature, seed, ..SamplerConfig::default() };
         let mut positions = vec![None; self.n_positions];
-        let pad_id = self.builtin.model.config().pad_id;
+        let padding = Some(TokenId(self.builtin.model.config().pad_id));
         if method == Method::Propose {
-            let check = PartialCheck::new(&self.infiller, Some(pad_id));
+            let check = PartialCheck::new(&self.infiller, padding);
             let config = RejectConfig { sampler, ..RejectConfig::default() };
             let filled =
                 propose_and_check(&mut self.builtin.model, &self.prompt, &mut positions, &check, &config)?;
             return Ok((filled.text, filled.outcome != CheckedOutcome::Filled, filled.statistics));
         }
         let mut config = CanvasConfig::default();
-        config.padding = Some(TokenId(pad_id));
+        config.padding = padding;
         let mut constraint =
             GrammarCanvas::new(Canvas::new(&self.infiller, &vec![None; self.n_positions], config)?);
         let task = CanvasTask {

@@ -12,7 +12,7 @@ use std::time::Instant;
 use anyhow::{Context, bail, ensure};
 use maskwright::json_schema::SchemaConfig;
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, Tokenizer, TokenizerOptions,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId, Tokenizer, TokenizerOptions,
 };
 use maskwright_decode::{GenerateConfig, GrammarConstraint, LanguageModel, SamplerConfig, Summary, generate};
 use maskwright_models::{ChatMessage, ChatTemplate, LlamaModel};
@@ -293,7 +293,7 @@ mod tests {
     fn entry(schema: Value, max_tokens: usize) -> Entry {
         let mut tokens: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
         tokens.push(Vec::new());
-        let tokenizer = Tokenizer::from_tokens(tokens, &[256]).unwrap();
+        let tokenizer = Tokenizer::from_tokens(tokens, &[TokenId(256)]).unwrap();
         let model = RandomModel::new(257, 4_000, 1);
         let mut writer = Writer {
             model,

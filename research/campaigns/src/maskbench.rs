@@ -145,7 +145,7 @@ fn read(
     judged: &mut Judged,
 ) -> Result<Option<String>, Error> {
     let text = data::python_dumps(&instance.data);
-    for (position, id) in compiler.tokenizer().encode(&text)?.into_iter().map(TokenId).enumerate() {
+    for (position, id) in compiler.tokenizer().encode(&text)?.into_iter().enumerate() {
         let clock = Instant::now();
         matcher.fill_mask(words)?;
         judged.masks.push(microseconds(clock));
@@ -262,7 +262,7 @@ mod tests {
     fn verdicts_times_and_refusals() {
         let mut tokens: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
         tokens.push(Vec::new());
-        let compiler = Compiler::new(&Tokenizer::from_tokens(tokens, &[256]).unwrap());
+        let compiler = Compiler::new(&Tokenizer::from_tokens(tokens, &[TokenId(256)]).unwrap());
         let record = |schema| Record {
             id: "r".to_owned(),
             schema,

@@ -102,10 +102,9 @@ fn workloads(tokenizer: &Tokenizer) -> anyhow::Result<[Workload; 2]> {
 }
 
 /// Whether the whole text is one of the language; on a compiler's caches of its own.
-fn check_whole(workload: &Workload, ids: &[u32]) -> anyhow::Result<()> {
+fn check_whole(workload: &Workload, ids: &[TokenId]) -> anyhow::Result<()> {
     let mut matcher = Matcher::new(&workload.grammar);
-    let ids: Vec<TokenId> = ids.iter().copied().map(TokenId).collect();
-    let n_valid = matcher.accept_tokens(&ids)?;
+    let n_valid = matcher.accept_tokens(ids)?;
     ensure!(n_valid == ids.len(), "{}: the text is refused at token {n_valid}", workload.name);
     ensure!(matcher.is_accepting(), "{}: the text may not end", workload.name);
     Ok(())
@@ -115,7 +114,7 @@ fn measure(
     model: &mut dyn LanguageModel,
     workload: &Workload,
     tokenizer: &Tokenizer,
-    ids: &[u32],
+    ids: &[TokenId],
 ) -> anyhow::Result<Entry> {
     let mut entry = Entry { workload: workload.name.to_owned(), ..Entry::default() };
     let mut matcher = Matcher::new(&workload.grammar);
@@ -139,7 +138,7 @@ fn measure(
         ensure!(is_allowed(&mask, id), "{}: token {position} is not in its mask", workload.name);
 
         let clock = Instant::now();
-        let is_accepted = matcher.accept_token(TokenId(id))?;
+        let is_accepted = matcher.accept_token(id)?;
         entry.accept.push(microseconds(clock));
         ensure!(is_accepted, "{}: token {position} is refused", workload.name);
 
@@ -305,7 +304,7 @@ mod tests {
     fn the_text_is_allowed_by_both_workloads_and_measured() {
         let mut tokens: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
         tokens.push(Vec::new());
-        let tokenizer = Tokenizer::from_tokens(tokens, &[256]).unwrap();
+        let tokenizer = Tokenizer::from_tokens(tokens, &[TokenId(256)]).unwrap();
         let text = document(3);
         assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{text}");
         let ids = tokenizer.encode(&text).unwrap();

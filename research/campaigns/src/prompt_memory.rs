@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 
+use maskwright::TokenId;
 use maskwright_decode::{LanguageModel, Logits, ModelError, SequenceId, SequenceInput};
 
 /// A model, with the last prompt that it has read.
@@ -17,7 +18,7 @@ pub(crate) struct PromptMemory<M> {
     sequences: HashMap<SequenceId, SequenceId>,
     n_created: u32,
     /// A sequence of the model that nobody else has, and what it has read.
-    kept: Option<(SequenceId, Vec<u32>)>,
+    kept: Option<(SequenceId, Vec<TokenId>)>,
 }
 
 impl<M: LanguageModel> PromptMemory<M> {
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     /// Reads a prompt and then one token more; their logits.
-    fn continued(model: &mut impl LanguageModel, prompt: &[u32], last: u32) -> Logits {
+    fn continued(model: &mut impl LanguageModel, prompt: &[TokenId], last: TokenId) -> Logits {
         let sequence = model.create_sequence().unwrap();
         let input = SequenceInput { sequence, tokens: prompt, n_logits: 0 };
         assert_eq!(model.forward(&[input]).unwrap()[0].n_rows(), 0);
@@ -132,13 +133,14 @@ mod tests {
         let mut plain = RandomModel::new(20, 64, 3);
         let mut model = PromptMemory::new(plain.clone());
         for (prompt, last) in [(&[1, 2, 3][..], 4), (&[1, 2, 3], 5), (&[1, 2], 5), (&[1, 2, 3], 4)] {
-            let row = continued(&mut model, prompt, last);
-            assert_eq!(row, continued(&mut plain, prompt, last));
-            assert_eq!(model.kept.as_ref().map(|(_, tokens)| tokens.as_slice()), Some(prompt));
+            let (prompt, last) = (prompt.iter().map(|&id| TokenId(id)).collect::<Vec<_>>(), TokenId(last));
+            let row = continued(&mut model, &prompt, last);
+            assert_eq!(row, continued(&mut plain, &prompt, last));
+            assert_eq!(model.kept.as_ref().map(|(_, tokens)| tokens.as_slice()), Some(&*prompt));
         }
         assert!(model.sequences.is_empty());
         let unknown = SequenceId::new(77);
-        assert!(model.forward(&[SequenceInput::last(unknown, &[1])]).is_err());
+        assert!(model.forward(&[SequenceInput::last(unknown, &[TokenId(1)])]).is_err());
         assert!(model.truncate(unknown, 0).is_err() && model.fork_sequence(unknown).is_err());
         assert_eq!(model.n_cached(unknown), 0);
     }

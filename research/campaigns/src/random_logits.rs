@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use anyhow::{bail, ensure};
 use maskwright::json_schema::SchemaConfig;
-use maskwright::{CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher};
+use maskwright::{CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId};
 use maskwright_decode::{GenerateConfig, GrammarConstraint, RandomModel, SamplerConfig, generate};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -174,8 +174,9 @@ fn write_text(
         measure_mass: false,
     };
     let mut constraint = GrammarConstraint::new(matcher, tokenizer);
-    let result =
-        generate(&mut model, Some(&mut constraint), &[0], &config, &mut |_| ControlFlow::Continue(()));
+    let result = generate(&mut model, Some(&mut constraint), &[TokenId(0)], &config, &mut |_| {
+        ControlFlow::Continue(())
+    });
     let (outcome, reason, tokens) = match result {
         Err(error) => (Outcome::Failed, Some(error.to_string()), Vec::new()),
         Ok(generation) if generation.finish_reason.is_complete() => {
@@ -292,7 +293,7 @@ mod tests {
     fn texts_are_written_judged_and_not_written_again() {
         let mut tokens: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
         tokens.extend([b"true".to_vec(), b"\"]".to_vec(), Vec::new()]);
-        let compiler = Compiler::new(&Tokenizer::from_tokens(tokens, &[258]).unwrap());
+        let compiler = Compiler::new(&Tokenizer::from_tokens(tokens, &[TokenId(258)]).unwrap());
         let schemas = [
             json!({"type": "array", "items": {"type": "boolean"}, "maxItems": 3}),
             json!({"type": "string", "minLength": 100}),

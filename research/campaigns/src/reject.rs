@@ -21,12 +21,12 @@ use maskwright_infill::{Hole, Infiller, Part, Template};
 #[derive(Clone, Debug)]
 pub(crate) struct PartialCheck {
     infiller: Infiller,
-    padding: Option<u32>,
+    padding: Option<TokenId>,
 }
 
 impl PartialCheck {
     /// A check by a grammar. `padding` is the token behind EOS, where that is another than EOS.
-    pub(crate) fn new(infiller: &Infiller, padding: Option<u32>) -> Self {
+    pub(crate) fn new(infiller: &Infiller, padding: Option<TokenId>) -> Self {
         PartialCheck { infiller: infiller.clone(), padding }
     }
 
@@ -35,7 +35,7 @@ impl PartialCheck {
     ///
     /// # Errors
     /// If it cannot be decided within limits.
-    pub(crate) fn is_completable(&self, positions: &[Option<u32>]) -> anyhow::Result<bool> {
+    pub(crate) fn is_completable(&self, positions: &[Option<TokenId>]) -> anyhow::Result<bool> {
         match self.template(positions)? {
             Some(mut template) => Ok(template.is_possible()?),
             None => Ok(false),
@@ -46,7 +46,7 @@ impl PartialCheck {
     ///
     /// # Errors
     /// If it cannot be found within limits.
-    pub(crate) fn example(&self, positions: &[Option<u32>]) -> anyhow::Result<Option<Vec<u8>>> {
+    pub(crate) fn example(&self, positions: &[Option<TokenId>]) -> anyhow::Result<Option<Vec<u8>>> {
         match self.template(positions)? {
             Some(mut template) => Ok(template.complete()?),
             None => Ok(None),
@@ -54,9 +54,9 @@ impl PartialCheck {
     }
 
     /// The known text in front of the first EOS and the holes between; `None` if no text can look like this.
-    fn template(&self, positions: &[Option<u32>]) -> anyhow::Result<Option<Template>> {
+    fn template(&self, positions: &[Option<TokenId>]) -> anyhow::Result<Option<Template>> {
         let vocabulary = self.infiller.vocabulary();
-        let ends = |id: u32| vocabulary.is_eos(TokenId(id)) || self.padding == Some(id);
+        let ends = |id: TokenId| vocabulary.is_eos(id) || self.padding == Some(id);
         let end = positions.iter().position(|position| position.is_some_and(ends)).unwrap_or(positions.len());
         if positions[end..].iter().flatten().any(|&id| !ends(id)) {
             return Ok(None);
@@ -69,7 +69,7 @@ impl PartialCheck {
                 }
                 continue;
             };
-            let Some(bytes) = vocabulary.token_bytes(TokenId(id)) else { return Ok(None) };
+            let Some(bytes) = vocabulary.token_bytes(id) else { return Ok(None) };
             match parts.last_mut() {
                 Some(Part::Text(text)) => text.extend_from_slice(bytes),
                 _ => parts.push(Part::Text(bytes.to_vec())),
@@ -124,8 +124,8 @@ pub(crate) struct CheckedCanvas {
 /// If prompt and canvas do not fit into the model, a setting is out of range, or the model or the check fails.
 pub(crate) fn propose_and_check(
     model: &mut dyn DiffusionModel,
-    prompt: &[u32],
-    positions: &mut [Option<u32>],
+    prompt: &[TokenId],
+    positions: &mut [Option<TokenId>],
     check: &PartialCheck,
     config: &RejectConfig,
 ) -> anyhow::Result<CheckedCanvas> {
@@ -153,17 +153,17 @@ pub(crate) fn propose_and_check(
 struct Proposals<'a> {
     check: &'a PartialCheck,
     sampler: Sampler,
-    positions: &'a mut [Option<u32>],
+    positions: &'a mut [Option<TokenId>],
     n_rejections_left: usize,
     statistics: CanvasStatistics,
 }
 
 impl Proposals<'_> {
     /// One look of the model, and proposals until one is kept; false if there were too many.
-    fn step(&mut self, model: &mut dyn DiffusionModel, prompt: &[u32]) -> anyhow::Result<bool> {
+    fn step(&mut self, model: &mut dyn DiffusionModel, prompt: &[TokenId]) -> anyhow::Result<bool> {
         let mask_id = model.mask_id();
         let known = self.positions.iter().map(|position| position.unwrap_or(mask_id));
-        let canvas: Vec<u32> = prompt.iter().copied().chain(known).collect();
+        let canvas: Vec<TokenId> = prompt.iter().copied().chain(known).collect();
         let clock = Instant::now();
         let logits = model.forward(&[&canvas])?;
         self.statistics.forward += clock.elapsed();
@@ -176,7 +176,7 @@ impl Proposals<'_> {
                 continue;
             }
             let mut row = logits.row(prompt.len() + position).to_vec();
-            if let Some(logit) = row.get_mut(mask_id as usize) {
+            if let Some(logit) = row.get_mut(mask_id.index()) {
                 *logit = f32::NEG_INFINITY;
             }
             proposals.extend(self.propose(position, row));
@@ -204,7 +204,7 @@ impl Proposals<'_> {
             }
             self.n_rejections_left -= 1;
             let Proposal { mut row, .. } = proposals.swap_remove(place);
-            row[id as usize] = f32::NEG_INFINITY;
+            row[id.index()] = f32::NEG_INFINITY;
             proposals.extend(self.propose(position, row));
         }
     }
@@ -222,15 +222,15 @@ impl Proposals<'_> {
 /// A token for a position, and the logits there without what was rejected.
 struct Proposal {
     position: usize,
-    id: u32,
+    id: TokenId,
     confidence: f64,
     row: Vec<f32>,
 }
 
 /// The probability of `id`: softmax(row) at it.
-fn probability(row: &[f32], id: u32) -> f64 {
+fn probability(row: &[f32], id: TokenId) -> f64 {
     let mut only = vec![0; mask_len(row.len())];
-    only[id as usize / 32] = 1 << (id % 32);
+    only[id.index() / 32] = 1 << (id.0 % 32);
     allowed_mass(row, &only)
 }
 
@@ -245,9 +245,9 @@ mod tests {
     use super::*;
 
     const TOKENS: [&str; 13] = ["(", ")", "[", "]", "()", "[]", "](", ")[", "((", "))", "[[", "]]", "]])"];
-    const EOS: u32 = 13;
-    const PADDING: u32 = 14;
-    const MASK: u32 = 15;
+    const EOS: TokenId = TokenId(13);
+    const PADDING: TokenId = TokenId(14);
+    const MASK: TokenId = TokenId(15);
     const N_VOCAB: usize = 16;
 
     fn is_balanced(text: &[u8]) -> bool {
@@ -284,13 +284,14 @@ mod tests {
             let mut model = RandomDiffusionModel::new(N_VOCAB, 64, MASK, seed);
             let mut positions = vec![None; 10];
             let config = RejectConfig { max_rejections: 30, ..RejectConfig::default() };
-            let filled = propose_and_check(&mut model, &[0], &mut positions, &check, &config).unwrap();
+            let filled =
+                propose_and_check(&mut model, &[TokenId(0)], &mut positions, &check, &config).unwrap();
             let text = filled.text.unwrap();
             assert!(is_balanced(&text));
             match filled.outcome {
                 CheckedOutcome::Filled => {
                     n_filled += 1;
-                    let ids: Vec<u32> = positions.iter().flatten().copied().collect();
+                    let ids: Vec<TokenId> = positions.iter().flatten().copied().collect();
                     let end = ids.iter().position(|&id| id == EOS || id == PADDING).unwrap_or(ids.len());
                     assert_eq!(tokenizer().decode(&ids[..end]), text);
                     assert_eq!(filled.statistics.n_masks, 10 + filled.statistics.n_refused);
@@ -315,7 +316,7 @@ mod tests {
         let vocabulary = builtin.tokenizer.vocabulary().clone();
         let infiller = Infiller::new(&grammar, vocabulary, Default::default(), &Fuel::unlimited()).unwrap();
         let oracle = Oracle::new(&grammar);
-        let check = PartialCheck::new(&infiller, Some(builtin.model.config().pad_id));
+        let check = PartialCheck::new(&infiller, Some(TokenId(builtin.model.config().pad_id)));
         let prompt = builtin.prompt_ids("smiles").unwrap();
         for seed in 0..3 {
             let sampler = SamplerConfig { seed, ..SamplerConfig::default() };

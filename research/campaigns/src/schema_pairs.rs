@@ -12,7 +12,7 @@ use std::sync::Arc;
 use anyhow::ensure;
 use maskwright::json_schema::{PropertyOrder, SchemaConfig};
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, Error, ErrorKind, GrammarSource, Matcher, Tokenizer,
+    CompileOptions, CompiledGrammar, Compiler, Error, ErrorKind, GrammarSource, Matcher, TokenId, Tokenizer,
 };
 use maskwright_decode::{
     DecodeError, GenerateConfig, GrammarConstraint, RandomModel, SamplerConfig, generate,
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 fn byte_compiler() -> anyhow::Result<Compiler> {
     let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
     tokens.push(Vec::new());
-    Ok(Compiler::new(&Tokenizer::from_tokens(tokens, &[256])?))
+    Ok(Compiler::new(&Tokenizer::from_tokens(tokens, &[TokenId(256)])?))
 }
 
 fn judge_batch(batch: u64, seed: u64, compiler: &Compiler) -> anyhow::Result<Entry> {

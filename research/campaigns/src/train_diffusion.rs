@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, anyhow, ensure};
-use maskwright::{Tokenizer, TokenizerOptions};
+use maskwright::{TokenId, Tokenizer, TokenizerOptions};
 use maskwright_models::DiffusionConfig;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -71,7 +71,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let tokenizer_json = train_tokenizer(&corpus, arguments.n_vocab)?;
     let tokenizer = Tokenizer::from_json(tokenizer_json.as_bytes(), &TokenizerOptions::default())?;
     let special = SPECIAL.map(|name| tokenizer.special_token_id(name));
-    ensure!(special == [PAD, EOS, MASK, SEPARATOR].map(Some), "the special tokens have ids {special:?}");
+    ensure!(
+        special == [PAD, EOS, MASK, SEPARATOR].map(|id| Some(TokenId(id))),
+        "the special tokens have ids {special:?}"
+    );
     std::fs::write(arguments.out.join("tokenizer.json"), &tokenizer_json)?;
     let config = DiffusionConfig {
         n_vocab: tokenizer.n_vocab(),
@@ -153,7 +156,7 @@ fn train_tokenizer(corpus: &[Sample], n_vocab: usize) -> anyhow::Result<String> 
 /// Encoded samples and a stream of masked batches from them.
 struct Canvases {
     /// Prompt and separator, then text and EOS; by length.
-    samples: Vec<(usize, Vec<u32>)>,
+    samples: Vec<(usize, Vec<TokenId>)>,
     rng: ChaCha8Rng,
 }
 
@@ -162,10 +165,10 @@ impl Canvases {
         let mut samples = Vec::new();
         for sample in corpus {
             let mut ids = tokenizer.encode(sample.prompt)?;
-            ids.push(SEPARATOR);
+            ids.push(TokenId(SEPARATOR));
             let n_prompt = ids.len();
             ids.extend(tokenizer.encode(&sample.text)?);
-            ids.push(EOS);
+            ids.push(TokenId(EOS));
             samples.push((n_prompt, ids));
         }
         samples.sort_by_key(|(_, ids)| ids.len());
@@ -188,7 +191,7 @@ impl Canvases {
             let share: f64 = self.rng.random();
             let surely = self.rng.random_range(*n_prompt..length);
             for position in 0..length {
-                let token = ids.get(position).copied().unwrap_or(PAD);
+                let token = ids.get(position).map_or(PAD, |id| id.0);
                 let is_masked = position >= *n_prompt && (position == surely || self.rng.random_bool(share));
                 batch.ids.push(if is_masked { MASK } else { token });
                 if is_masked {
@@ -230,7 +233,7 @@ mod tests {
             Tokenizer::from_file(&folder.path().join("tokenizer.json"), &TokenizerOptions::default())
                 .unwrap();
         assert_eq!(tokenizer.n_vocab(), model.n_vocab());
-        assert_eq!((tokenizer.eos_token_ids(), model.mask_id()), (&[EOS][..], MASK));
+        assert_eq!((tokenizer.eos_token_ids(), model.mask_id()), (&[TokenId(EOS)][..], TokenId(MASK)));
         let text = r#"{"name":"Ada Brown","age":7}"#;
         let ids = tokenizer.encode(text).unwrap();
         assert!(ids.len() < text.len() && tokenizer.decode(&ids) == text.as_bytes());

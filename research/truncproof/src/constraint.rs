@@ -108,7 +108,7 @@ impl TruncProofConstraint {
         }
         if self.is_whole() && self.left(0).is_some() {
             for &id in method.vocabulary().eos_token_ids() {
-                maskwright_vocabulary::mask_insert(&mut mask, TokenId(id));
+                maskwright_vocabulary::mask_insert(&mut mask, id);
             }
         }
         Ok(mask)
@@ -225,15 +225,15 @@ impl Constraint for TruncProofConstraint {
         Ok(n_allowed < n_vocab || mask.len() > own.len() || !n_vocab.is_multiple_of(32))
     }
 
-    fn accept_token(&mut self, id: u32) -> Result<bool, ConstraintError> {
-        let is_known = (id as usize) < self.method.vocabulary().n_vocab();
-        if !is_known || !mask_contains(self.mask()?, TokenId(id)) {
+    fn accept_token(&mut self, id: TokenId) -> Result<bool, ConstraintError> {
+        let is_known = id.index() < self.method.vocabulary().n_vocab();
+        if !is_known || !mask_contains(self.mask()?, id) {
             return Ok(false);
         }
         let n_tokens = self.state.n_tokens + 1;
         let vocabulary = self.method.vocabulary().clone();
-        let state = match vocabulary.token_bytes(TokenId(id)) {
-            Some(bytes) if !vocabulary.is_eos(TokenId(id)) => {
+        let state = match vocabulary.token_bytes(id) {
+            Some(bytes) if !vocabulary.is_eos(id) => {
                 State { readings: Arc::new(self.after(bytes)?), n_tokens, is_terminated: false }
             }
             _ => State { n_tokens, is_terminated: true, ..self.state.clone() },
@@ -255,7 +255,7 @@ impl Constraint for TruncProofConstraint {
     }
 
     /// None: the method forces nothing.
-    fn forced_tokens(&mut self) -> Result<Vec<u32>, ConstraintError> {
+    fn forced_tokens(&mut self) -> Result<Vec<TokenId>, ConstraintError> {
         Ok(Vec::new())
     }
 

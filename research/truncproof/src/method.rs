@@ -18,7 +18,7 @@ use crate::ll1::{self, Ll1};
 /// use maskwright_decode::Constraint;
 /// use maskwright_grammar::GrammarBuilder;
 /// use maskwright_truncproof::{TruncProof, TruncProofConstraint};
-/// use maskwright_vocabulary::Vocabulary;
+/// use maskwright_vocabulary::{TokenId, Vocabulary};
 /// // [x], [[x]], …
 /// let mut builder = GrammarBuilder::new();
 /// let list = builder.declare("list");
@@ -27,11 +27,11 @@ use crate::ll1::{self, Ll1};
 /// let body = builder.seq(&[open, item, close]);
 /// builder.define(list, body);
 /// let tokens = ["[", "]", "x", "x]]", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[4], None).unwrap().shared();
+/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(4)], None).unwrap().shared();
 /// let method = TruncProof::new(builder.finish(list).unwrap(), &vocabulary).unwrap();
 /// let mut constraint = TruncProofConstraint::new(&method.into(), Some(5)).unwrap();
 /// let mut mask = [0];
-/// constraint.accept_token(0).unwrap();
+/// constraint.accept_token(TokenId(0)).unwrap();
 /// constraint.fill_mask(&mut mask).unwrap();
 /// // One more bracket would need six tokens by the estimate.
 /// assert_eq!(mask, [0b00100]);

@@ -73,7 +73,7 @@ fn statements() -> Grammar {
 
 fn vocabulary(texts: &[&str]) -> Arc<Vocabulary> {
     let tokens = texts.iter().map(|text| Some(text.as_bytes().to_vec())).chain([Some(b"</s>".to_vec())]);
-    Vocabulary::from_tokens(tokens.collect(), &[texts.len() as u32], None).unwrap().shared()
+    Vocabulary::from_tokens(tokens.collect(), &[TokenId(texts.len() as u32)], None).unwrap().shared()
 }
 
 fn cases() -> [(Grammar, Arc<Vocabulary>); 2] {
@@ -111,15 +111,15 @@ fn guarantees_a_whole_text_and_allows_nothing_wrong() {
                 estimated.fill_mask(&mut mask).unwrap();
                 let wanted = exact.mask().unwrap();
                 assert_eq!(estimated.is_accepting(), exact.is_accepting());
-                let ids: Vec<u32> =
-                    (0..vocabulary.n_vocab() as u32).filter(|&id| is_allowed(&mask, id)).collect();
-                assert!(ids.iter().all(|&id| wanted.contains(TokenId(id))), "after {n_tokens} tokens");
+                let ids = (0..vocabulary.n_vocab() as u32).map(TokenId);
+                let ids: Vec<TokenId> = ids.filter(|&id| is_allowed(&mask, id)).collect();
+                assert!(ids.iter().all(|&id| wanted.contains(id)), "after {n_tokens} tokens");
                 match ids.len() == wanted.len() {
                     true => n_equal += 1,
                     false => n_smaller += 1,
                 }
                 let &id = ids.choose(&mut rng).expect("a dead end");
-                assert!(estimated.accept_token(id).unwrap() && exact.accept_token(TokenId(id)).unwrap());
+                assert!(estimated.accept_token(id).unwrap() && exact.accept_token(id).unwrap());
                 n_tokens += 1;
             }
             assert!(exact.is_terminated() && n_tokens <= limit);
@@ -139,15 +139,15 @@ fn a_mask_says_what_is_accepted_and_rollback_undoes_it() {
             for _ in 0..30 {
                 let mut mask = vec![0; mask_len(vocabulary.n_vocab())];
                 constraint.fill_mask(&mut mask).unwrap();
-                for id in 0..=vocabulary.n_vocab() as u32 {
+                for id in (0..=vocabulary.n_vocab() as u32).map(TokenId) {
                     let is_accepted = constraint.accept_token(id).unwrap();
                     assert_eq!(is_accepted, is_allowed(&mask, id));
                     if is_accepted {
                         constraint.rollback(1).unwrap();
                     }
                 }
-                let ids: Vec<u32> =
-                    (0..vocabulary.n_vocab() as u32).filter(|&id| is_allowed(&mask, id)).collect();
+                let ids = (0..vocabulary.n_vocab() as u32).map(TokenId);
+                let ids: Vec<TokenId> = ids.filter(|&id| is_allowed(&mask, id)).collect();
                 masks.push(mask);
                 let Some(&id) = ids.choose(&mut rng) else { break };
                 assert!(constraint.accept_token(id).unwrap());
@@ -187,7 +187,7 @@ fn tokens_of_three_terminals_are_refused() {
             vocabulary.trie().child(node, byte).unwrap()
         }))[0];
     assert!(exact.mask().unwrap().contains(token));
-    assert!(!estimated.accept_token(token.0).unwrap());
+    assert!(!estimated.accept_token(token).unwrap());
     assert!(estimated.accepts_bytes(b"\"},").unwrap() && !estimated.accepts_bytes(b"\"}}").unwrap());
     let vocabulary_end = vocabulary.eos_token_ids()[0];
     assert!(!estimated.accept_token(vocabulary_end).unwrap());

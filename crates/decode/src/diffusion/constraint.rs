@@ -26,7 +26,7 @@ pub trait CanvasConstraint {
     ///
     /// # Errors
     /// If there is no such position, or the session of the grammar fails.
-    fn allows(&mut self, position: usize, ids: &[u32]) -> Result<Vec<Verdict>, ConstraintError>;
+    fn allows(&mut self, position: usize, ids: &[TokenId]) -> Result<Vec<Verdict>, ConstraintError>;
 
     /// Writes tokens that a masked position can take so that the rest can still be filled, and says whether these are all. `exact` asks
     /// for more work to find them all.
@@ -44,7 +44,7 @@ pub trait CanvasConstraint {
     ///
     /// # Errors
     /// If there is no such position, or the session of the grammar fails.
-    fn set(&mut self, position: usize, id: u32) -> Result<bool, ConstraintError>;
+    fn set(&mut self, position: usize, id: TokenId) -> Result<bool, ConstraintError>;
 
     /// Masks a position again.
     ///
@@ -56,7 +56,7 @@ pub trait CanvasConstraint {
     ///
     /// # Errors
     /// If it is not found out within limits whether there is one.
-    fn witness(&mut self) -> Result<Option<Vec<u32>>, ConstraintError>;
+    fn witness(&mut self) -> Result<Option<Vec<TokenId>>, ConstraintError>;
 }
 
 /// Exact infilling as a constraint: a finished canvas is in the language.
@@ -67,14 +67,14 @@ pub trait CanvasConstraint {
 /// use maskwright_decode::{CanvasConstraint, GrammarCanvas};
 /// use maskwright_grammar::Grammar;
 /// use maskwright_infill::{Canvas, CanvasConfig, Infiller};
-/// use maskwright_vocabulary::Vocabulary;
+/// use maskwright_vocabulary::{TokenId, Vocabulary};
 /// let tokens = ["a", "ab", "b"].map(|token| Some(token.as_bytes().to_vec()));
 /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[], None).unwrap().shared();
 /// let grammar = Grammar::from_regex(Regex::literal("abab"));
 /// let infiller = Infiller::new(&grammar, vocabulary, Default::default(), &Fuel::unlimited()).unwrap();
 /// let mut canvas = GrammarCanvas::new(Canvas::new(&infiller, &[None; 2], CanvasConfig::default()).unwrap());
-/// assert!(!canvas.set(1, 2).unwrap(), "ab ab is the one way");
-/// assert!(canvas.set(1, 1).unwrap());
+/// assert!(!canvas.set(1, TokenId(2)).unwrap(), "ab ab is the one way");
+/// assert!(canvas.set(1, TokenId(1)).unwrap());
 /// ```
 #[derive(Debug)]
 pub struct GrammarCanvas(Canvas);
@@ -102,9 +102,8 @@ impl CanvasConstraint for GrammarCanvas {
         self.0.is_possible().map_err(failed)
     }
 
-    fn allows(&mut self, position: usize, ids: &[u32]) -> Result<Vec<Verdict>, ConstraintError> {
-        let tokens: Vec<TokenId> = ids.iter().map(|&id| TokenId(id)).collect();
-        self.0.allows(position, &tokens).map_err(failed)
+    fn allows(&mut self, position: usize, ids: &[TokenId]) -> Result<Vec<Verdict>, ConstraintError> {
+        self.0.allows(position, ids).map_err(failed)
     }
 
     fn fill_mask(
@@ -116,13 +115,12 @@ impl CanvasConstraint for GrammarCanvas {
         self.0.fill_bitmask(position, mask, exact).map_err(failed)
     }
 
-    fn witness(&mut self) -> Result<Option<Vec<u32>>, ConstraintError> {
-        let filled = self.0.complete().map_err(failed)?;
-        Ok(filled.map(|tokens| tokens.into_iter().map(|token| token.0).collect()))
+    fn witness(&mut self) -> Result<Option<Vec<TokenId>>, ConstraintError> {
+        self.0.complete().map_err(failed)
     }
 
-    fn set(&mut self, position: usize, id: u32) -> Result<bool, ConstraintError> {
-        self.0.set(position, TokenId(id)).map_err(failed)
+    fn set(&mut self, position: usize, id: TokenId) -> Result<bool, ConstraintError> {
+        self.0.set(position, id).map_err(failed)
     }
 
     fn unset(&mut self, position: usize) -> Result<(), ConstraintError> {

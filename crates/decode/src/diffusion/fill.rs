@@ -15,6 +15,8 @@ use std::time::Instant;
 
 use maskwright_infill::Verdict;
 
+use maskwright_vocabulary::TokenId;
+
 use super::constraint::CanvasConstraint;
 use super::model::DiffusionModel;
 use super::statistics::{CanvasStatistics, FillEvent};
@@ -70,9 +72,9 @@ impl Default for FillConfig {
 /// A canvas to be filled.
 pub struct CanvasTask<'a> {
     /// What the model sees in front of the canvas. Not part of the text that is held to a language.
-    pub prompt: &'a [u32],
+    pub prompt: &'a [TokenId],
     /// The canvas; `None` is a masked position.
-    pub positions: Vec<Option<u32>>,
+    pub positions: Vec<Option<TokenId>>,
     /// What it is held to, with the same positions; `None` for anything.
     pub constraint: Option<&'a mut dyn CanvasConstraint>,
 }
@@ -81,7 +83,7 @@ pub struct CanvasTask<'a> {
 #[derive(Debug)]
 pub struct FilledCanvas {
     /// The tokens; `None` only where the loop was cancelled, or the canvas failed.
-    pub positions: Vec<Option<u32>>,
+    pub positions: Vec<Option<TokenId>>,
     /// Why the canvas was not filled, if it failed. The others of its batch are still filled.
     pub error: Option<DecodeError>,
     /// What it took.
@@ -91,8 +93,8 @@ pub struct FilledCanvas {
 impl FilledCanvas {
     /// The tokens in front of the first of `eos_ids`, if they are all known.
     #[must_use]
-    pub fn text(&self, eos_ids: &[u32]) -> Option<Vec<u32>> {
-        let is_text = |position: &&Option<u32>| position.is_none_or(|id| !eos_ids.contains(&id));
+    pub fn text(&self, eos_ids: &[TokenId]) -> Option<Vec<TokenId>> {
+        let is_text = |position: &&Option<TokenId>| position.is_none_or(|id| !eos_ids.contains(&id));
         self.positions.iter().take_while(is_text).copied().collect()
     }
 }
@@ -125,9 +127,9 @@ pub fn fill_canvases(
             break;
         }
         let clock = Instant::now();
-        let canvases: Vec<Vec<u32>> =
+        let canvases: Vec<Vec<TokenId>> =
             open.iter().map(|&index| fills[index].tokens(model.mask_id())).collect();
-        let canvases: Vec<&[u32]> = canvases.iter().map(Vec::as_slice).collect();
+        let canvases: Vec<&[TokenId]> = canvases.iter().map(Vec::as_slice).collect();
         let logits = model.forward(&canvases)?;
         let elapsed = clock.elapsed() / open.len() as u32;
         if logits.len() != open.len() {
@@ -170,12 +172,12 @@ impl FillConfig {
 /// One canvas of a batch.
 struct Fill<'a, 'c> {
     index: usize,
-    prompt: &'a [u32],
-    positions: Vec<Option<u32>>,
+    prompt: &'a [TokenId],
+    positions: Vec<Option<TokenId>>,
     constraint: Option<&'a mut dyn CanvasConstraint>,
     config: &'c FillConfig,
     sampler: Sampler,
-    mask_id: u32,
+    mask_id: TokenId,
     /// How sure the model was of what the loop put there.
     confidences: Vec<Option<f64>>,
     n_revisions_left: usize,
@@ -188,7 +190,7 @@ struct Fill<'a, 'c> {
 #[derive(Clone, Copy, Debug)]
 struct Pick {
     position: usize,
-    id: u32,
+    id: TokenId,
     /// The probability that the model gives to the token, at temperature 1, among all tokens.
     confidence: f64,
     /// Whether the constraint has allowed it, as it was in this step.
@@ -237,7 +239,7 @@ impl<'a, 'c> Fill<'a, 'c> {
     }
 
     /// What the model reads.
-    fn tokens(&self, mask_id: u32) -> Vec<u32> {
+    fn tokens(&self, mask_id: TokenId) -> Vec<TokenId> {
         let positions = self.positions.iter().map(|position| position.unwrap_or(mask_id));
         self.prompt.iter().copied().chain(positions).collect()
     }
@@ -285,7 +287,7 @@ impl<'a, 'c> Fill<'a, 'c> {
         }
         let clock = Instant::now();
         let mut row = self.row(logits, position).to_vec();
-        if let Some(logit) = row.get_mut(self.mask_id as usize) {
+        if let Some(logit) = row.get_mut(self.mask_id.index()) {
             *logit = f32::NEG_INFINITY;
         }
         let id = match self.sampler.sample(&row) {
@@ -313,10 +315,11 @@ impl<'a, 'c> Fill<'a, 'c> {
             self.statistics.open_probability += pick.confidence;
         }
         let row = self.row(logits, pick.position);
-        let mut likely: Vec<u32> = (0..row.len() as u32)
-            .filter(|&id| row[id as usize].is_finite() && ![pick.id, self.mask_id].contains(&id))
+        let mut likely: Vec<TokenId> = (0..row.len() as u32)
+            .map(TokenId)
+            .filter(|&id| row[id.index()].is_finite() && ![pick.id, self.mask_id].contains(&id))
             .collect();
-        let order = |left: &u32, right: &u32| row[*right as usize].total_cmp(&row[*left as usize]);
+        let order = |left: &TokenId, right: &TokenId| row[right.index()].total_cmp(&row[left.index()]);
         let n_alternatives = self.config.n_alternatives.min(likely.len());
         if n_alternatives < likely.len() {
             likely.select_nth_unstable_by(n_alternatives, order);
@@ -367,7 +370,7 @@ impl<'a, 'c> Fill<'a, 'c> {
     }
 
     /// Whether the constraint allows a token at a position.
-    fn ask(&mut self, position: usize, id: u32) -> Result<Verdict, DecodeError> {
+    fn ask(&mut self, position: usize, id: TokenId) -> Result<Verdict, DecodeError> {
         let Some(constraint) = &mut self.constraint else { return Ok(Verdict::Yes) };
         let clock = Instant::now();
         let verdict = constraint.allows(position, &[id])?.first().copied().unwrap_or(Verdict::Open);
@@ -462,7 +465,7 @@ fn surest_place(picks: &[Pick]) -> usize {
 }
 
 /// The probability of `id`, softmax(row) at it; 0 where no logit is finite. Plus infinity counts as the largest finite number.
-pub(crate) fn probability(row: &[f32], id: u32) -> f64 {
+pub(crate) fn probability(row: &[f32], id: TokenId) -> f64 {
     let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max).min(f32::MAX);
     if largest == f32::NEG_INFINITY {
         return 0.0;
@@ -471,5 +474,5 @@ pub(crate) fn probability(row: &[f32], id: u32) -> f64 {
         if logit.is_nan() { 0.0 } else { f64::from(logit.min(f32::MAX) - largest).exp() }
     };
     let total: f64 = row.iter().map(|&logit| weight(logit)).sum();
-    row.get(id as usize).map_or(0.0, |&logit| weight(logit)) / total
+    row.get(id.index()).map_or(0.0, |&logit| weight(logit)) / total
 }

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use maskwright_vocabulary::TokenId;
+
 /// A position that has just been filled or masked again.
 ///
 /// # Examples
 /// ```
 /// use maskwright_decode::FillEvent;
-/// let event = FillEvent { canvas: 0, position: 3, id: Some(7), confidence: 0.9 };
+/// use maskwright_vocabulary::TokenId;
+/// let event = FillEvent { canvas: 0, position: 3, id: Some(TokenId(7)), confidence: 0.9 };
 /// assert!(event.id.is_some());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,7 +20,7 @@ pub struct FillEvent {
     /// The position, counted behind the prompt.
     pub position: usize,
     /// The token; `None` if the position is masked again.
-    pub id: Option<u32>,
+    pub id: Option<TokenId>,
     /// The probability that the model gave to the token among all tokens.
     pub confidence: f64,
 }

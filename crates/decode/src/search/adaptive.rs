@@ -17,6 +17,8 @@
 
 use std::collections::BTreeMap;
 
+use maskwright_vocabulary::TokenId;
+
 use super::row::{Row, log_sum_exp};
 use super::{Hypothesis, OnProgress, SearchConfig, SearchOutcome, driver::Driver, driver::Step};
 use crate::{
@@ -65,17 +67,18 @@ impl Default for AdaptiveConfig {
 /// ```
 /// use std::ops::ControlFlow;
 /// use maskwright_decode::{AdaptiveConfig, RandomModel, SearchConfig, Unconstrained, adaptive_samples};
+/// use maskwright_vocabulary::TokenId;
 /// let mut model = RandomModel::new(10, 64, 1);
-/// let search = SearchConfig { max_tokens: 20, eos_ids: vec![0] };
-/// let (anything, config) = (Unconstrained::new(vec![0]), AdaptiveConfig::default());
+/// let search = SearchConfig { max_tokens: 20, eos_ids: vec![TokenId(0)] };
+/// let (anything, config) = (Unconstrained::new(vec![TokenId(0)]), AdaptiveConfig::default());
 /// let outcome =
-///     adaptive_samples(&mut model, &anything, &[1], &search, &config, &mut |_| ControlFlow::Continue(()));
+///     adaptive_samples(&mut model, &anything, &[TokenId(1)], &search, &config, &mut |_| ControlFlow::Continue(()));
 /// assert_eq!(outcome.unwrap().texts.len(), 10);
 /// ```
 pub fn adaptive_samples<C: Constraint + Clone>(
     model: &mut dyn LanguageModel,
     constraint: &C,
-    prompt_ids: &[u32],
+    prompt_ids: &[TokenId],
     search: &SearchConfig,
     config: &AdaptiveConfig,
     on_progress: &mut OnProgress<'_>,
@@ -87,7 +90,7 @@ pub fn adaptive_samples<C: Constraint + Clone>(
 fn learn_from_samples<C: Constraint + Clone>(
     model: &mut dyn LanguageModel,
     constraint: &C,
-    prompt_ids: &[u32],
+    prompt_ids: &[TokenId],
     search: &SearchConfig,
     config: &AdaptiveConfig,
     on_progress: &mut OnProgress<'_>,
@@ -150,7 +153,7 @@ struct Learnt {
 #[derive(Debug, Default)]
 struct Node {
     /// The tokens sampled after it.
-    children: BTreeMap<u32, Child>,
+    children: BTreeMap<TokenId, Child>,
     /// The model's probability of the allowed tokens that are no children.
     log_unvisited: f64,
     /// The bound on what lies ahead.
@@ -173,12 +176,12 @@ impl Learnt {
         logits: &Logits,
         node: usize,
         n_tokens: usize,
-    ) -> Result<(u32, usize), DecodeError> {
+    ) -> Result<(TokenId, usize), DecodeError> {
         driver.row(constraint, logits, n_tokens, self.temperature)?;
         let mut weighed = logits.row(0).to_vec();
         let n_allowed = apply_mask(&mut weighed, driver.mask());
         for (&id, child) in &self.nodes[node].children {
-            if let Some(logit) = weighed.get_mut(id as usize) {
+            if let Some(logit) = weighed.get_mut(id.index()) {
                 *logit += (self.temperature * self.nodes[child.node].log_future) as f32;
             }
         }
@@ -231,7 +234,7 @@ mod tests {
     }
 
     /// The probability that the model's text begins with `owed` after `read`.
-    fn total(model: &mut RandomModel, tokens: &Tokens, read: &[u32], owed: &[u8]) -> f64 {
+    fn total(model: &mut RandomModel, tokens: &Tokens, read: &[TokenId], owed: &[u8]) -> f64 {
         if owed.is_empty() {
             return 1.0;
         }
@@ -239,7 +242,7 @@ mod tests {
         let logits = model.forward(&[SequenceInput::last(sequence, read)]).unwrap().remove(0);
         model.release_sequence(sequence);
         let row = Row::new(logits.row(0), &[], 1.0);
-        let next = (0..6).filter_map(|id| Some((id, owed.strip_prefix(tokens.text(id)?)?)));
+        let next = (0..6).map(TokenId).filter_map(|id| Some((id, owed.strip_prefix(tokens.text(id)?)?)));
         next.map(|(id, rest)| {
             row.log_probability(id).exp() * total(model, tokens, &[read, &[id]].concat(), rest)
         })
@@ -251,16 +254,18 @@ mod tests {
     fn the_bound_is_never_too_low_and_comes_close() {
         let text = |text: &str| Some(text.as_bytes().to_vec());
         let tokens: Tokens = vec![None, text("a"), text("b"), text("c"), text("ab"), text("bc")];
-        let constraint = PrefixConstraint::new(Unconstrained::new(vec![0]), b"abcabc".to_vec(), &tokens);
-        let search = SearchConfig { max_tokens: 7, eos_ids: vec![0] };
+        let constraint =
+            PrefixConstraint::new(Unconstrained::new(vec![TokenId(0)]), b"abcabc".to_vec(), &tokens);
+        let search = SearchConfig { max_tokens: 7, eos_ids: vec![TokenId(0)] };
         for seed in 0..6 {
-            let total = total(&mut model(seed), &tokens, &[1], b"abcabc");
+            let total = total(&mut model(seed), &tokens, &[TokenId(1)], b"abcabc");
             let future = |n_texts| {
                 let config = AdaptiveConfig { n_texts, seed, ..AdaptiveConfig::default() };
                 let on_progress = &mut |_: &super::super::Progress<'_>| ControlFlow::Continue(());
                 let model = &mut model(seed);
                 let (_, learnt) =
-                    learn_from_samples(model, &constraint, &[1], &search, &config, on_progress).unwrap();
+                    learn_from_samples(model, &constraint, &[TokenId(1)], &search, &config, on_progress)
+                        .unwrap();
                 learnt.nodes[0].log_future.exp()
             };
             for n_texts in [1, 10, 300] {
@@ -274,15 +279,16 @@ mod tests {
     /// Ctrl-C at the very last token counted as a search that was broken off.
     #[test]
     fn nothing_is_left_to_break_off_at_the_last_token() {
-        let search = SearchConfig { max_tokens: 7, eos_ids: vec![0] };
-        let anything = Unconstrained::new(vec![0]);
+        let search = SearchConfig { max_tokens: 7, eos_ids: vec![TokenId(0)] };
+        let anything = Unconstrained::new(vec![TokenId(0)]);
         let config = AdaptiveConfig { n_texts: 2, ..AdaptiveConfig::default() };
         let run = |n_calls: usize| {
             let mut n_seen = 0;
-            let outcome = adaptive_samples(&mut model(3), &anything, &[1], &search, &config, &mut |_| {
-                n_seen += 1;
-                if n_seen == n_calls { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            });
+            let outcome =
+                adaptive_samples(&mut model(3), &anything, &[TokenId(1)], &search, &config, &mut |_| {
+                    n_seen += 1;
+                    if n_seen == n_calls { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                });
             (outcome.unwrap(), n_seen)
         };
         let (whole, n_calls) = run(usize::MAX);

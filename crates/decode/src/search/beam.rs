@@ -8,6 +8,8 @@
 //! of them (at its present length, or at the length most favourable to it: [`BeamConfig::is_patient`]), or when
 //! no text is in progress any more.
 
+use maskwright_vocabulary::TokenId;
+
 use super::{
     Hypothesis, OnProgress, SearchConfig, SearchOutcome, by_key, driver::Driver, driver::Step, normalized,
 };
@@ -47,15 +49,15 @@ impl Default for BeamConfig {
 struct Beam<C> {
     constraint: C,
     sequence: SequenceId,
-    tokens: Vec<u32>,
-    pending: Vec<u32>,
+    tokens: Vec<TokenId>,
+    pending: Vec<TokenId>,
     log_likelihood: f64,
 }
 
 /// A beam and its next token.
 struct Extension {
     beam: usize,
-    id: u32,
+    id: TokenId,
     log_likelihood: f64,
 }
 
@@ -70,7 +72,7 @@ struct Extension {
 pub fn beam_search<C: Constraint + Clone>(
     model: &mut dyn LanguageModel,
     constraint: &C,
-    prompt_ids: &[u32],
+    prompt_ids: &[TokenId],
     search: &SearchConfig,
     config: &BeamConfig,
     on_progress: &mut OnProgress<'_>,
@@ -141,7 +143,7 @@ fn extend<C: Constraint>(
     beams: &mut [Beam<C>],
     n_each: usize,
 ) -> Result<Vec<Extension>, DecodeError> {
-    let inputs: Vec<(SequenceId, &[u32])> =
+    let inputs: Vec<(SequenceId, &[TokenId])> =
         beams.iter().map(|beam| (beam.sequence, beam.pending.as_slice())).collect();
     let rows = driver.forward(&inputs)?;
     let mut extensions = Vec::new();
@@ -182,7 +184,7 @@ fn advance<C: Constraint + Clone>(
         }
         let beam = &beams[index];
         let mut constraint = beam.constraint.clone();
-        let tokens: Vec<u32> = beam.tokens.iter().copied().chain([id]).collect();
+        let tokens: Vec<TokenId> = beam.tokens.iter().copied().chain([id]).collect();
         match driver.accept(&mut constraint, id, tokens.len())? {
             Step::Ended(reason) => {
                 n_cut_off += usize::from(!reason.is_complete());

@@ -1,5 +1,7 @@
 //! Best of n: samples in one batch, the likeliest per token first.
 
+use maskwright_vocabulary::TokenId;
+
 use super::population::Population;
 use super::{OnProgress, SearchConfig, SearchOutcome, by_key, driver::Driver};
 use crate::{
@@ -41,7 +43,7 @@ impl Default for BestOfConfig {
 pub fn best_of<C: Constraint + Clone>(
     model: &mut dyn LanguageModel,
     constraint: &C,
-    prompt_ids: &[u32],
+    prompt_ids: &[TokenId],
     search: &SearchConfig,
     config: &BestOfConfig,
     on_progress: &mut OnProgress<'_>,

@@ -1,6 +1,8 @@
 //! What all searches do with the model: sequences that are given back in any case, forward passes that are
 //! counted, masks over rows, and the question whether a text has ended.
 
+use maskwright_vocabulary::TokenId;
+
 use super::{Hypothesis, OnProgress, Progress, SearchConfig, row::Row};
 use crate::{
     constraint::Constraint,
@@ -15,7 +17,7 @@ pub(crate) struct Driver<'a> {
     model: &'a mut dyn LanguageModel,
     sequences: Vec<SequenceId>,
     mask: Vec<u32>,
-    eos_ids: &'a [u32],
+    eos_ids: &'a [TokenId],
     max_tokens: usize,
     /// Whether it is the context and not the caller that limits the number of tokens.
     is_context_limit: bool,
@@ -34,7 +36,7 @@ impl<'a> Driver<'a> {
     /// If the prompt is empty or does not fit into the context with at least one more token to write.
     pub(crate) fn new(
         model: &'a mut dyn LanguageModel,
-        prompt_ids: &[u32],
+        prompt_ids: &[TokenId],
         search: &'a SearchConfig,
     ) -> Result<Self, DecodeError> {
         if prompt_ids.is_empty() {
@@ -92,7 +94,10 @@ impl<'a> Driver<'a> {
     }
 
     /// One pass over all inputs; for each the logits after its last token.
-    pub(crate) fn forward(&mut self, inputs: &[(SequenceId, &[u32])]) -> Result<Vec<Logits>, DecodeError> {
+    pub(crate) fn forward(
+        &mut self,
+        inputs: &[(SequenceId, &[TokenId])],
+    ) -> Result<Vec<Logits>, DecodeError> {
         if inputs.is_empty() {
             return Ok(Vec::new());
         }
@@ -108,7 +113,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Reads tokens whose logits nobody needs.
-    pub(crate) fn feed(&mut self, sequence: SequenceId, tokens: &[u32]) -> Result<(), DecodeError> {
+    pub(crate) fn feed(&mut self, sequence: SequenceId, tokens: &[TokenId]) -> Result<(), DecodeError> {
         if tokens.is_empty() {
             return Ok(());
         }
@@ -133,7 +138,8 @@ impl<'a> Driver<'a> {
         let logits = logits.row(0);
         let row = Row::new(logits, &self.mask, temperature);
         if row.allowed().next().is_none() {
-            let n_allowed = (0..).zip(logits).filter(|&(id, _)| crate::is_allowed(&self.mask, id)).count();
+            let n_allowed =
+                (0..).map(TokenId).zip(logits).filter(|&(id, _)| crate::is_allowed(&self.mask, id)).count();
             return Err(match n_allowed {
                 0 => Kind::DeadEnd { n_tokens },
                 _ => Kind::NoFiniteLogit { n_tokens, n_allowed },
@@ -156,7 +162,7 @@ impl<'a> Driver<'a> {
     pub(crate) fn accept(
         &self,
         constraint: &mut impl Constraint,
-        id: u32,
+        id: TokenId,
         n_tokens: usize,
     ) -> Result<Step, DecodeError> {
         if !constraint.accept_token(id)? {
@@ -175,14 +181,14 @@ impl<'a> Driver<'a> {
         })
     }
 
-    fn is_eos(&self, id: u32) -> bool {
+    fn is_eos(&self, id: TokenId) -> bool {
         self.eos_ids.contains(&id)
     }
 
     /// The text of all these tokens.
     pub(crate) fn hypothesis(
         &self,
-        mut tokens: Vec<u32>,
+        mut tokens: Vec<TokenId>,
         finish_reason: FinishReason,
         log_likelihood: f64,
     ) -> Hypothesis {

@@ -40,6 +40,8 @@ pub use particles::{Particles, ParticlesConfig, particles};
 pub use strategy::{Proof, Strategy};
 pub use tree::{TreeSearchConfig, tree_search};
 
+use maskwright_vocabulary::TokenId;
+
 use crate::generate::FinishReason;
 
 /// What all strategies need to know.
@@ -47,7 +49,8 @@ use crate::generate::FinishReason;
 /// # Examples
 /// ```
 /// use maskwright_decode::SearchConfig;
-/// let config = SearchConfig { max_tokens: 40, eos_ids: vec![2] };
+/// use maskwright_vocabulary::TokenId;
+/// let config = SearchConfig { max_tokens: 40, eos_ids: vec![TokenId(2)] };
 /// assert_eq!(config.max_tokens, 40);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +59,7 @@ pub struct SearchConfig {
     /// is cut off here.
     pub max_tokens: usize,
     /// The ids that end a text.
-    pub eos_ids: Vec<u32>,
+    pub eos_ids: Vec<TokenId>,
 }
 
 impl Default for SearchConfig {
@@ -71,9 +74,10 @@ impl Default for SearchConfig {
 /// # Examples
 /// ```
 /// use maskwright_decode::{FinishReason, Hypothesis};
+/// use maskwright_vocabulary::TokenId;
 /// let text = Hypothesis {
-///     tokens: vec![7],
-///     eos_id: Some(0),
+///     tokens: vec![TokenId(7)],
+///     eos_id: Some(TokenId(0)),
 ///     finish_reason: FinishReason::Eos,
 ///     log_likelihood: -2.0,
 ///     n_tokens: 2,
@@ -83,9 +87,9 @@ impl Default for SearchConfig {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hypothesis {
     /// The tokens after the prompt, without the end-of-text token.
-    pub tokens: Vec<u32>,
+    pub tokens: Vec<TokenId>,
     /// The end-of-text token, if there is one.
-    pub eos_id: Option<u32>,
+    pub eos_id: Option<TokenId>,
     /// Why it ended; [`FinishReason::Cancelled`] if it was broken off.
     pub finish_reason: FinishReason,
     /// The sum over all its tokens, end of text included, of the logarithm of the model's probability for them.
@@ -166,10 +170,11 @@ pub type OnProgress<'a> = dyn FnMut(&Progress<'_>) -> ControlFlow<()> + 'a;
 /// ```
 /// use std::ops::ControlFlow;
 /// use maskwright_decode::{BeamConfig, RandomModel, SearchConfig, Unconstrained, beam_search};
+/// use maskwright_vocabulary::TokenId;
 /// let mut model = RandomModel::new(10, 64, 1);
-/// let search = SearchConfig { max_tokens: 20, eos_ids: vec![0] };
-/// let anything = Unconstrained::new(vec![0]);
-/// let outcome = beam_search(&mut model, &anything, &[1], &search, &BeamConfig::default(), &mut |_| {
+/// let search = SearchConfig { max_tokens: 20, eos_ids: vec![TokenId(0)] };
+/// let anything = Unconstrained::new(vec![TokenId(0)]);
+/// let outcome = beam_search(&mut model, &anything, &[TokenId(1)], &search, &BeamConfig::default(), &mut |_| {
 ///     ControlFlow::Continue(())
 /// })
 /// .unwrap();

@@ -18,6 +18,8 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use maskwright_vocabulary::TokenId;
+
 use super::{Hypothesis, OnProgress, SearchConfig, SearchOutcome, by_key, driver::Driver, driver::Step};
 use crate::{
     constraint::Constraint,
@@ -54,11 +56,12 @@ impl Default for MostLikelyConfig {
 /// ```
 /// use std::ops::ControlFlow;
 /// use maskwright_decode::{MostLikelyConfig, RandomModel, SearchConfig, Unconstrained, most_likely};
+/// use maskwright_vocabulary::TokenId;
 /// let mut model = RandomModel::new(10, 64, 1);
-/// let search = SearchConfig { max_tokens: 2, eos_ids: vec![0] };
-/// let anything = Unconstrained::new(vec![0]);
+/// let search = SearchConfig { max_tokens: 2, eos_ids: vec![TokenId(0)] };
+/// let anything = Unconstrained::new(vec![TokenId(0)]);
 /// let config = MostLikelyConfig::default();
-/// let found = most_likely(&mut model, &anything, &[1], &search, &config, &mut |_| ControlFlow::Continue(()));
+/// let found = most_likely(&mut model, &anything, &[TokenId(1)], &search, &config, &mut |_| ControlFlow::Continue(()));
 /// assert!(found.unwrap().is_proven);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -74,10 +77,10 @@ pub struct MostLikely {
 
 /// A prefix whose next tokens are known.
 struct Prefix {
-    tokens: Vec<u32>,
+    tokens: Vec<TokenId>,
     log_likelihood: f64,
     /// The likeliest allowed tokens and their log-probabilities, likelier first.
-    likeliest: Vec<(u32, f64)>,
+    likeliest: Vec<(TokenId, f64)>,
 }
 
 /// The text of a prefix with its token of a rank.
@@ -119,7 +122,7 @@ impl Eq for Entry {}
 pub fn most_likely<C: Constraint + Clone>(
     model: &mut dyn LanguageModel,
     constraint: &C,
-    prompt_ids: &[u32],
+    prompt_ids: &[TokenId],
     search: &SearchConfig,
     config: &MostLikelyConfig,
     on_progress: &mut OnProgress<'_>,
@@ -159,8 +162,8 @@ struct Run<'a, 'm, C> {
     driver: Driver<'m>,
     sequence: SequenceId,
     /// What the sequence has read: the prompt and some text.
-    read: Vec<u32>,
-    prompt_ids: &'a [u32],
+    read: Vec<TokenId>,
+    prompt_ids: &'a [TokenId],
     constraint: &'a C,
     config: &'a MostLikelyConfig,
     on_progress: &'a mut OnProgress<'a>,
@@ -210,7 +213,7 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
     }
 
     /// Follows the likeliest token from a prefix to the end, and queues what it passes by.
-    fn complete(&mut self, mut tokens: Vec<u32>, mut log_likelihood: f64) -> Result<(), DecodeError> {
+    fn complete(&mut self, mut tokens: Vec<TokenId>, mut log_likelihood: f64) -> Result<(), DecodeError> {
         loop {
             if self.is_stopped() {
                 self.keep(tokens, FinishReason::Cancelled, log_likelihood);
@@ -245,7 +248,7 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
     }
 
     /// Keeps a text if it is the best: a whole one before others, then the likelier. Of two that are cut off, the longer.
-    fn keep(&mut self, tokens: Vec<u32>, reason: FinishReason, log_likelihood: f64) {
+    fn keep(&mut self, tokens: Vec<TokenId>, reason: FinishReason, log_likelihood: f64) {
         let text = self.driver.hypothesis(tokens, reason, log_likelihood);
         let key = |text: &Hypothesis| text.sort_key(text.log_likelihood);
         let is_better = |best: &Hypothesis| match text.is_complete() || best.is_complete() {
@@ -258,12 +261,12 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
     }
 
     /// Asks the model about a prefix.
-    fn ask(&mut self, tokens: Vec<u32>, log_likelihood: f64) -> Result<usize, DecodeError> {
+    fn ask(&mut self, tokens: Vec<TokenId>, log_likelihood: f64) -> Result<usize, DecodeError> {
         let mut constraint = self.constraint.clone();
         for (index, &id) in tokens.iter().enumerate() {
             self.driver.accept(&mut constraint, id, index + 1)?;
         }
-        let whole: Vec<u32> = self.prompt_ids.iter().chain(&tokens).copied().collect();
+        let whole: Vec<TokenId> = self.prompt_ids.iter().chain(&tokens).copied().collect();
         let n_kept = n_kept(&self.read, &whole);
         self.driver.truncate(self.sequence, n_kept)?;
         let logits = self.driver.forward(&[(self.sequence, &whole[n_kept..])])?.remove(0);
@@ -291,11 +294,11 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
     }
 
     /// The text of an entry, and whether it has ended.
-    fn text(&self, entry: &Entry) -> Result<(Vec<u32>, Step), DecodeError> {
+    fn text(&self, entry: &Entry) -> Result<(Vec<TokenId>, Step), DecodeError> {
         let Prefix { tokens, likeliest, .. } = &self.prefixes[entry.prefix];
         let mut constraint = self.constraint.clone();
         let mut step = Step::Open;
-        let tokens: Vec<u32> = tokens.iter().copied().chain([likeliest[entry.rank].0]).collect();
+        let tokens: Vec<TokenId> = tokens.iter().copied().chain([likeliest[entry.rank].0]).collect();
         for (index, &id) in tokens.iter().enumerate() {
             step = self.driver.accept(&mut constraint, id, index + 1)?;
         }

@@ -11,6 +11,7 @@
 //! Exact as the number of particles grows. Rejected: multinomial resampling, whose noise is larger than that of
 //! the systematic one used here.
 
+use maskwright_vocabulary::TokenId;
 use rand::{Rng, SeedableRng, distr::Distribution, distr::weighted::WeightedIndex};
 use rand_chacha::ChaCha8Rng;
 
@@ -57,11 +58,12 @@ impl Default for ParticlesConfig {
 /// ```
 /// use std::ops::ControlFlow;
 /// use maskwright_decode::{ParticlesConfig, RandomModel, SearchConfig, Unconstrained, particles};
+/// use maskwright_vocabulary::TokenId;
 /// let mut model = RandomModel::new(10, 64, 1);
-/// let search = SearchConfig { max_tokens: 20, eos_ids: vec![0] };
-/// let anything = Unconstrained::new(vec![0]);
+/// let search = SearchConfig { max_tokens: 20, eos_ids: vec![TokenId(0)] };
+/// let anything = Unconstrained::new(vec![TokenId(0)]);
 /// let config = ParticlesConfig::default();
-/// let found = particles(&mut model, &anything, &[1], &search, &config, &mut |_| ControlFlow::Continue(()));
+/// let found = particles(&mut model, &anything, &[TokenId(1)], &search, &config, &mut |_| ControlFlow::Continue(()));
 /// let found = found.unwrap();
 /// assert_eq!(found.weights.len(), found.outcome.texts.len());
 /// assert!((found.weights.iter().sum::<f64>() - 1.0).abs() < 1e-9);
@@ -84,7 +86,7 @@ pub struct Particles {
 pub fn particles<C: Constraint + Clone>(
     model: &mut dyn LanguageModel,
     constraint: &C,
-    prompt_ids: &[u32],
+    prompt_ids: &[TokenId],
     search: &SearchConfig,
     config: &ParticlesConfig,
     on_progress: &mut OnProgress<'_>,
@@ -188,11 +190,12 @@ mod tests {
         };
         let (cut, whole) = (FinishReason::Cancelled, FinishReason::Terminated);
         let first = |weighed: &[(FinishReason, f64)]| {
-            let texts = (0..).zip(weighed).map(|(id, &(reason, weight))| (text(reason, id), weight));
+            let texts =
+                (0..).map(TokenId).zip(weighed).map(|(id, &(reason, weight))| (text(reason, id), weight));
             let drawn = drawn_first(texts.collect(), &mut ChaCha8Rng::seed_from_u64(1));
             assert!(drawn.is_sorted_by_key(|(text, _)| !text.is_complete()));
             let (text, weight) = &drawn[0];
-            (text.tokens[0], *weight)
+            (text.tokens[0].0, *weight)
         };
         assert_eq!(first(&[(cut, 1.0), (whole, 0.0)]), (1, 0.0));
         assert_eq!(first(&[(cut, f64::NAN), (whole, f64::NAN)]).0, 1);

@@ -1,5 +1,7 @@
 //! A fixed number of texts that are sampled side by side, one forward pass for each position.
 
+use maskwright_vocabulary::TokenId;
+
 use super::Hypothesis;
 use super::driver::{Driver, Step};
 use super::row::Row;
@@ -17,7 +19,7 @@ use crate::{
 pub(crate) struct Member<C> {
     constraint: C,
     sequence: SequenceId,
-    tokens: Vec<u32>,
+    tokens: Vec<TokenId>,
     log_likelihood: f64,
     ended: Option<FinishReason>,
     /// The logarithm of what the model gave to the allowed tokens, all positions multiplied, since it was last
@@ -29,7 +31,7 @@ pub(crate) struct Member<C> {
 pub(crate) struct Population<C> {
     pub(crate) members: Vec<Member<C>>,
     n_tokens: usize,
-    last_of_prompt: u32,
+    last_of_prompt: TokenId,
 }
 
 impl<C: Constraint + Clone> Population<C> {
@@ -37,7 +39,7 @@ impl<C: Constraint + Clone> Population<C> {
     pub(crate) fn new(
         driver: &mut Driver<'_>,
         constraint: &C,
-        prompt_ids: &[u32],
+        prompt_ids: &[TokenId],
         n: usize,
     ) -> Result<Self, DecodeError> {
         let (&last_of_prompt, before) = prompt_ids.split_last().ok_or(Kind::EmptyPrompt)?;
@@ -76,7 +78,7 @@ impl<C: Constraint + Clone> Population<C> {
     ) -> Result<(), DecodeError> {
         let mut open: Vec<&mut Member<C>> =
             self.members.iter_mut().filter(|member| member.ended.is_none()).collect();
-        let inputs: Vec<(SequenceId, &[u32])> = open
+        let inputs: Vec<(SequenceId, &[TokenId])> = open
             .iter()
             .map(|member| {
                 let last = member.tokens.last().unwrap_or(&self.last_of_prompt);

@@ -5,6 +5,8 @@
 
 use std::cmp::Ordering;
 
+use maskwright_vocabulary::TokenId;
+
 use crate::mask::is_allowed;
 
 /// The model's distribution after some text, and what of it is allowed.
@@ -38,14 +40,15 @@ impl<'a> Row<'a> {
     }
 
     /// The logarithm of the model's probability of `id`, allowed or not.
-    pub(crate) fn log_probability(&self, id: u32) -> f64 {
-        let logit = self.logits.get(id as usize).map_or(f32::NEG_INFINITY, |&logit| finite(logit));
+    pub(crate) fn log_probability(&self, id: TokenId) -> f64 {
+        let logit = self.logits.get(id.index()).map_or(f32::NEG_INFINITY, |&logit| finite(logit));
         f64::from(logit) / self.temperature - self.log_total
     }
 
     /// The allowed tokens with a finite logit and the logarithms of their probabilities, by id.
-    pub(crate) fn allowed(&self) -> impl Iterator<Item = (u32, f64)> + Clone {
+    pub(crate) fn allowed(&self) -> impl Iterator<Item = (TokenId, f64)> + Clone {
         (0..)
+            .map(TokenId)
             .zip(self.logits)
             .filter(|&(id, &logit)| finite(logit) > f32::NEG_INFINITY && is_allowed(self.mask, id))
             .map(|(id, &logit)| (id, f64::from(finite(logit)) / self.temperature - self.log_total))
@@ -57,11 +60,11 @@ impl<'a> Row<'a> {
     }
 
     /// The `n` likeliest allowed tokens, likelier first, then by id: the greedy choice comes first.
-    pub(crate) fn likeliest(&self, n: usize) -> Vec<(u32, f64)> {
-        let likelier = |left: &(u32, f64), right: &(u32, f64)| -> Ordering {
+    pub(crate) fn likeliest(&self, n: usize) -> Vec<(TokenId, f64)> {
+        let likelier = |left: &(TokenId, f64), right: &(TokenId, f64)| -> Ordering {
             right.1.total_cmp(&left.1).then(left.0.cmp(&right.0))
         };
-        let mut tokens: Vec<(u32, f64)> = self.allowed().collect();
+        let mut tokens: Vec<(TokenId, f64)> = self.allowed().collect();
         if n == 0 {
             tokens.clear();
         } else if n < tokens.len() {
@@ -84,13 +87,13 @@ mod tests {
         let total = weight(1.0) + 2.0 * weight(3.0) + weight(-2.0);
         let row = Row::new(&logits, &[0b10_1110], 2.0);
         for (id, logit) in [(0, 1.0), (2, 3.0), (5, -2.0)] {
-            assert!((row.log_probability(id).exp() - weight(logit) / total).abs() < 1e-12);
+            assert!((row.log_probability(TokenId(id)).exp() - weight(logit) / total).abs() < 1e-12);
         }
-        assert_eq!(row.log_probability(1), f64::NEG_INFINITY);
-        assert_eq!(row.allowed().map(|(id, _)| id).collect::<Vec<_>>(), [2, 3, 5]);
+        assert_eq!(row.log_probability(TokenId(1)), f64::NEG_INFINITY);
+        assert_eq!(row.allowed().map(|(id, _)| id.0).collect::<Vec<_>>(), [2, 3, 5]);
         let mass = (2.0 * weight(3.0) + weight(-2.0)) / total;
         assert!((row.log_allowed_mass().exp() - mass).abs() < 1e-12);
-        let ids = |n| row.likeliest(n).iter().map(|&(id, _)| id).collect::<Vec<_>>();
+        let ids = |n| row.likeliest(n).iter().map(|&(id, _)| id.0).collect::<Vec<_>>();
         assert_eq!((ids(0), ids(1), ids(2), ids(9)), (vec![], vec![2], vec![2, 3], vec![2, 3, 5]));
     }
 

@@ -2,6 +2,8 @@
 
 use std::num::NonZeroUsize;
 
+use maskwright_vocabulary::TokenId;
+
 use super::{
     AdaptiveConfig, BeamConfig, BestOfConfig, MostLikelyConfig, OnProgress, ParticlesConfig, SearchConfig,
     SearchOutcome, TreeSearchConfig, adaptive_samples, beam_search, best_of, most_likely, particles,
@@ -91,7 +93,7 @@ impl Strategy {
         &self,
         model: &mut dyn LanguageModel,
         constraint: &C,
-        prompt_ids: &[u32],
+        prompt_ids: &[TokenId],
         search: &SearchConfig,
         on_progress: &mut OnProgress<'_>,
     ) -> Result<(SearchOutcome, Option<Proof>), DecodeError> {

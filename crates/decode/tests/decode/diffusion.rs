@@ -12,9 +12,9 @@ use maskwright_infill::{Canvas, CanvasConfig, Infiller};
 use maskwright_vocabulary::{TokenId, Tokenizer};
 
 const TOKENS: [&str; 13] = ["(", ")", "[", "]", "()", "[]", "](", ")[", "((", "))", "[[", "]]", "]])"];
-pub(crate) const EOS: u32 = 13;
-const PADDING: u32 = 14;
-const MASK: u32 = 15;
+pub(crate) const EOS: TokenId = TokenId(13);
+const PADDING: TokenId = TokenId(14);
+const MASK: TokenId = TokenId(15);
 pub(crate) const N_VOCAB: usize = 16;
 
 /// `( "(" S ")" | "[" S "]" )*`
@@ -56,19 +56,18 @@ pub(crate) fn infiller() -> Infiller {
         .unwrap()
 }
 
-fn canvas(infiller: &Infiller, positions: &[Option<u32>]) -> GrammarCanvas {
-    let positions: Vec<Option<TokenId>> = positions.iter().map(|id| id.map(TokenId)).collect();
+fn canvas(infiller: &Infiller, positions: &[Option<TokenId>]) -> GrammarCanvas {
     let mut config = CanvasConfig::default();
-    config.padding = Some(TokenId(PADDING));
-    GrammarCanvas::new(Canvas::new(infiller, &positions, config).unwrap())
+    config.padding = Some(PADDING);
+    GrammarCanvas::new(Canvas::new(infiller, positions, config).unwrap())
 }
 
-fn filled(canvases: &[Vec<Option<u32>>], seed: u64, config: &FillConfig) -> Vec<FilledCanvas> {
+fn filled(canvases: &[Vec<Option<TokenId>>], seed: u64, config: &FillConfig) -> Vec<FilledCanvas> {
     let infiller = infiller();
     let mut constraints: Vec<GrammarCanvas> =
         canvases.iter().map(|positions| canvas(&infiller, positions)).collect();
     let tasks = constraints.iter_mut().zip(canvases).map(|(constraint, positions)| CanvasTask {
-        prompt: &[0, 1],
+        prompt: &[TokenId(0), TokenId(1)],
         positions: positions.clone(),
         constraint: Some(constraint),
     });
@@ -80,11 +79,17 @@ fn text(filled: &FilledCanvas) -> Vec<u8> {
     tokenizer().decode(&filled.text(&[EOS]).unwrap())
 }
 
-fn canvases() -> Vec<Vec<Option<u32>>> {
+fn canvases() -> Vec<Vec<Option<TokenId>>> {
     let mut known = vec![None; 9];
-    known[4] = Some(12);
-    known[8] = Some(1);
-    vec![vec![None; 12], known, vec![None; 1], vec![Some(8), Some(9), Some(EOS), None, None], Vec::new()]
+    known[4] = Some(TokenId(12));
+    known[8] = Some(TokenId(1));
+    vec![
+        vec![None; 12],
+        known,
+        vec![None; 1],
+        vec![Some(TokenId(8)), Some(TokenId(9)), Some(EOS), None, None],
+        Vec::new(),
+    ]
 }
 
 #[test]
@@ -160,7 +165,7 @@ fn it_is_told_of_every_token_and_can_be_broken_off() {
 #[test]
 fn without_a_constraint_anything_comes_but_the_mask() {
     let mut model = RandomDiffusionModel::new(N_VOCAB, 64, MASK, 1);
-    let task = || CanvasTask { prompt: &[0], positions: vec![None; 40], constraint: None };
+    let task = || CanvasTask { prompt: &[TokenId(0)], positions: vec![None; 40], constraint: None };
     let config = FillConfig { tokens_per_step: 5, ..FillConfig::default() };
     let filled =
         fill_canvases(&mut model, vec![task(), task()], &config, &mut |_| ControlFlow::Continue(())).unwrap();
@@ -176,7 +181,7 @@ fn without_a_constraint_anything_comes_but_the_mask() {
 #[test]
 fn what_cannot_be_is_said() {
     let infiller = infiller();
-    let run = |positions: Vec<Option<u32>>, prompt: &[u32], config: FillConfig| {
+    let run = |positions: Vec<Option<TokenId>>, prompt: &[TokenId], config: FillConfig| {
         let mut constraint = canvas(&infiller, &positions);
         let task = CanvasTask { prompt, positions, constraint: Some(&mut constraint) };
         let mut model = RandomDiffusionModel::new(N_VOCAB, 8, MASK, 1);
@@ -188,14 +193,14 @@ fn what_cannot_be_is_said() {
     };
     let default = FillConfig::default;
     assert_eq!(
-        run(vec![Some(1), None], &[], default()),
+        run(vec![Some(TokenId(1)), None], &[], default()),
         "canvas 0 cannot be filled to a text of the language"
     );
-    assert!(run(vec![None; 8], &[0], default()).starts_with("the prompt has 9 tokens"));
+    assert!(run(vec![None; 8], &[TokenId(0)], default()).starts_with("the prompt has 9 tokens"));
     let none = FillConfig { tokens_per_step: 0, ..default() };
     assert!(run(vec![None], &[], none).starts_with("tokens_per_step is 0"));
     let share = FillConfig { revised_share: 1.5, ..default() };
     assert!(run(vec![None], &[], share).starts_with("revised_share is 1.5"));
     let mut model = RandomDiffusionModel::new(N_VOCAB, 8, MASK, 1);
-    assert!(model.forward(&[&[99]]).unwrap_err().to_string().contains("99 is outside"));
+    assert!(model.forward(&[&[TokenId(99)]]).unwrap_err().to_string().contains("99 is outside"));
 }

@@ -7,6 +7,7 @@ use maskwright_decode::{
     Constraint, FinishReason, GenerateConfig, Generation, LanguageModel, PrefixConstraint, RandomModel,
     SamplerConfig, SequenceInput, Summary, Unconstrained, allowed_mass, generate, heal_prompt, mask_len,
 };
+use maskwright_vocabulary::TokenId;
 
 const WORDS: [&str; 5] = ["abc", "abcabc", "bca", "cccccc", "ab"];
 
@@ -23,11 +24,11 @@ fn run(
     constraint: &mut dyn Constraint,
     config: &GenerateConfig,
 ) -> Result<Generation, maskwright_decode::DecodeError> {
-    generate(model, Some(constraint), &[1, 2], config, &mut |_| ControlFlow::Continue(()))
+    generate(model, Some(constraint), &[1, 2].map(TokenId), config, &mut |_| ControlFlow::Continue(()))
 }
 
-fn text(tokens: &Tokens, ids: &[u32]) -> Vec<u8> {
-    ids.iter().flat_map(|&id| tokens[id as usize].clone().unwrap()).collect()
+fn text(tokens: &Tokens, ids: &[TokenId]) -> Vec<u8> {
+    ids.iter().flat_map(|id| tokens[id.index()].clone().unwrap()).collect()
 }
 
 #[test]
@@ -96,9 +97,9 @@ fn the_mass_is_that_of_the_plain_model_at_every_step() {
         let mut model = RandomModel::new(tokens.len(), 100, seed).with_scale(4.0);
         let settings = GenerateConfig { measure_mass: true, ..config(SamplerConfig::greedy()) };
         let generation = run(&mut model, &mut Words::new(&WORDS, &tokens), &settings).unwrap();
-        let ids: Vec<u32> = generation.tokens.iter().copied().chain(generation.eos_id).collect();
+        let ids: Vec<TokenId> = generation.tokens.iter().copied().chain(generation.eos_id).collect();
         let mut words = Words::new(&WORDS, &tokens);
-        let mut fed = vec![1, 2];
+        let mut fed = vec![TokenId(1), TokenId(2)];
         for (step, &id) in generation.steps.iter().zip(&ids) {
             let sequence = model.create_sequence().unwrap();
             let logits = model.forward(&[SequenceInput::last(sequence, &fed)]).unwrap();
@@ -120,7 +121,7 @@ fn the_loop_ends_for_each_reason() {
     let outcome = |context_length, settings: &GenerateConfig, stop_after: usize| {
         let mut model = RandomModel::new(tokens.len(), context_length, 1);
         let mut events = Vec::new();
-        let generation = generate(&mut model, None, &[1, 2], settings, &mut |event| {
+        let generation = generate(&mut model, None, &[1, 2].map(TokenId), settings, &mut |event| {
             events.push(*event);
             if events.len() == stop_after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })
@@ -135,7 +136,7 @@ fn the_loop_ends_for_each_reason() {
     assert_eq!(outcome(1000, &endless, 7), (FinishReason::Cancelled, 7));
     let none = GenerateConfig { max_tokens: 0, ..endless.clone() };
     assert_eq!(outcome(1000, &none, 0), (FinishReason::MaxTokens, 0));
-    let ending = GenerateConfig { eos_ids: (0..tokens.len() as u32).collect(), ..endless };
+    let ending = GenerateConfig { eos_ids: (0..tokens.len() as u32).map(TokenId).collect(), ..endless };
     assert_eq!(outcome(1000, &ending, 0), (FinishReason::Eos, 1));
 
     // A constraint that ends the text by an id that the caller does not know as an end.
@@ -170,10 +171,10 @@ fn bad_calls_and_failing_models_are_errors() {
     let mut model = RandomModel::new(tokens.len(), 3, 1);
     let error = generate(&mut model, None, &[], &settings, &mut go_on).unwrap_err().to_string();
     assert!(error.starts_with("the prompt is empty"), "{error}");
-    let error = generate(&mut model, None, &[1; 4], &settings, &mut go_on).unwrap_err();
+    let error = generate(&mut model, None, &[TokenId(1); 4], &settings, &mut go_on).unwrap_err();
     assert_eq!(error.to_string(), "the prompt has 4 tokens, the model's context holds 3");
     let bad = SamplerConfig { min_p: -1.0, ..SamplerConfig::default() };
-    assert!(generate(&mut model, None, &[1], &config(bad), &mut go_on).is_err());
+    assert!(generate(&mut model, None, &[TokenId(1)], &config(bad), &mut go_on).is_err());
 
     let mut spy = Spy::new(tokens.len(), 100, 1);
     spy.fails_at = Some(1);
@@ -193,8 +194,8 @@ fn bad_calls_and_failing_models_are_errors() {
 fn a_healed_prompt_comes_back_byte_for_byte() {
     let tokens = tokens(&["a", "b", "c", "ab", "bc", "bca", "ca", "x"]);
     // "x", "b": the second may have been the start of "bc" or "bca".
-    let healed = heal_prompt(&[8, 2], &tokens);
-    assert_eq!((healed.kept_ids.as_slice(), healed.prefix.as_slice()), (&[8][..], &b"b"[..]));
+    let healed = heal_prompt(&[8, 2].map(TokenId), &tokens);
+    assert_eq!((healed.kept_ids.as_slice(), healed.prefix.as_slice()), (&[TokenId(8)][..], &b"b"[..]));
     let mut segmentations = std::collections::BTreeSet::new();
     for seed in 0..200 {
         let words = Words::new(&["c", "ca", "cab"], &tokens);

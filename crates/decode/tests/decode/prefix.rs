@@ -2,6 +2,7 @@
 
 use crate::support::{EOS, Words, tokens};
 use maskwright_decode::{Constraint, PrefixConstraint, is_allowed, mask_len};
+use maskwright_vocabulary::TokenId;
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 
@@ -53,7 +54,7 @@ fn walk(rng: &mut ChaCha8Rng, prefixed: &mut impl Constraint, naive: &mut Words,
                 n_steps += usize::from(accepted);
             }
             _ => {
-                let id = rng.random_range(0..n_tokens as u32);
+                let id = TokenId(rng.random_range(0..n_tokens as u32));
                 let accepted = prefixed.accept_token(id).unwrap();
                 assert_eq!(accepted, is_allowed(&masks[0], id), "the mask tells what is accepted");
                 assert_eq!(accepted, naive.accept_token(id).unwrap());
@@ -71,9 +72,9 @@ fn the_prefix_is_owed_before_anything_ends() {
     let mut constraint = PrefixConstraint::new(Words::new(&[""], &tokens), b"ab".to_vec(), &tokens);
     assert!(!constraint.is_accepting() && !constraint.accept_token(EOS).unwrap());
     assert!(constraint.forced_tokens().unwrap().is_empty());
-    assert!(constraint.accept_token(1).unwrap());
+    assert!(constraint.accept_token(TokenId(1)).unwrap());
     assert_eq!(constraint.owed(), b"b");
     assert!(constraint.fill_mask(&mut []).is_err());
-    assert!(constraint.accept_token(2).unwrap() && constraint.is_accepting());
+    assert!(constraint.accept_token(TokenId(2)).unwrap() && constraint.is_accepting());
     assert_eq!(constraint.forced_tokens().unwrap(), [EOS]);
 }

@@ -9,6 +9,7 @@ use maskwright_decode::{
     fill_regions,
 };
 use maskwright_infill::{Hole, Part};
+use maskwright_vocabulary::TokenId;
 
 /// Fills a template; the whole text, and the holes.
 fn fill(
@@ -21,7 +22,7 @@ fn fill(
         text.extend_from_slice(bytes);
         ControlFlow::Continue(())
     };
-    let regions = fill_regions(model, &tokenizer(), &infiller(), parts, &[0], config, on_text)?;
+    let regions = fill_regions(model, &tokenizer(), &infiller(), parts, &[TokenId(0)], config, on_text)?;
     Ok((text, regions))
 }
 
@@ -61,7 +62,7 @@ fn what_stands_after_a_hole_is_in_view() {
 fn a_hole_ends_where_the_text_after_it_begins() {
     // This model likes `]]` best wherever it is.
     let mut model = Spy::new(N_VOCAB, 64, 1);
-    model.likes = Some(11);
+    model.likes = Some(TokenId(11));
     let config = RegionsConfig { sampler: SamplerConfig::greedy(), ..RegionsConfig::default() };
     let parts = [text("[["), Part::Hole(Hole::Any), text("]]")];
     assert_eq!(fill(&mut model, &parts, &config).unwrap().0, b"[[]]");
@@ -74,7 +75,7 @@ fn a_hole_ends_where_the_text_after_it_begins() {
 fn a_hole_of_any_length_is_ended_after_the_limit() {
     // This model never wants an end, and then it must close what it has opened.
     let mut model = Spy::new(N_VOCAB, 64, 1);
-    model.likes = Some(8);
+    model.likes = Some(TokenId(8));
     for max_tokens in [0, 1, 5] {
         let config = RegionsConfig { sampler: SamplerConfig::greedy(), max_tokens, middle_tokens: None };
         let parts = [text("["), Part::Hole(Hole::Any), text("]"), Part::Hole(Hole::Any)];
@@ -91,7 +92,7 @@ fn a_hole_of_any_length_is_ended_after_the_limit() {
 #[test]
 fn a_hole_leaves_room_for_its_end() {
     let mut model = Spy::new(N_VOCAB, 12, 1);
-    model.likes = Some(8);
+    model.likes = Some(TokenId(8));
     let config = RegionsConfig { sampler: SamplerConfig::greedy(), ..RegionsConfig::default() };
     let parts = [text("["), Part::Hole(Hole::Any), text("]")];
     let (whole, regions) = fill(&mut model, &parts, &config).unwrap();
@@ -104,7 +105,7 @@ fn a_hole_leaves_room_for_its_end() {
 fn nothing_is_read_twice() {
     let mut model = Spy::new(N_VOCAB, 64, 3);
     // The text before the second hole is cut into the tokens that it was written in.
-    model.likes = Some(4);
+    model.likes = Some(TokenId(4));
     let config = RegionsConfig { sampler: SamplerConfig::greedy(), ..RegionsConfig::default() };
     let parts = [text("["), Part::Hole(Hole::Exactly(3)), Part::Hole(Hole::Exactly(2)), text("]")];
     assert_eq!(fill(&mut model, &parts, &config).unwrap().0, b"[()()()()()]");
@@ -114,14 +115,14 @@ fn nothing_is_read_twice() {
 
 #[test]
 fn a_model_that_fills_in_the_middle_reads_the_text_after_the_hole() {
-    let middle = MiddleTokens { prefix: 14, suffix: 15, middle: 13 };
+    let middle = MiddleTokens { prefix: TokenId(14), suffix: TokenId(15), middle: TokenId(13) };
     let config = RegionsConfig { middle_tokens: Some(middle), ..RegionsConfig::default() };
     let mut model = Spy::new(N_VOCAB, 64, 3);
     let parts = [text("("), Part::Hole(Hole::AtMost(2)), text(")["), Part::Hole(Hole::AtMost(1)), text("]")];
     let (whole, _) = fill(&mut model, &parts, &config).unwrap();
     assert!(is_balanced(&whole));
     // The prompt, `(`, and then `)[` and `]` without the hole between them.
-    assert_eq!(model.read[..7], [0, 14, 0, 15, 7, 3, 13]);
+    assert_eq!(model.read[..7], [0, 14, 0, 15, 7, 3, 13].map(TokenId));
 }
 
 #[test]
@@ -135,7 +136,8 @@ fn it_can_be_broken_off_and_says_what_cannot_be() {
         };
         let config = RegionsConfig::default();
         let regions =
-            fill_regions(&mut model, &tokenizer(), &infiller(), &parts, &[0], &config, on_text).unwrap();
+            fill_regions(&mut model, &tokenizer(), &infiller(), &parts, &[TokenId(0)], &config, on_text)
+                .unwrap();
         assert!(n_left == 0 || regions.len() == 2, "{n_calls}");
         assert_eq!(regions.first().is_some_and(|region| region.is_ended), n_calls > 5);
         assert_eq!(model.n_sequences, 0);

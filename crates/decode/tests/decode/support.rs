@@ -4,6 +4,7 @@ use maskwright_decode::{
     Constraint, ConstraintError, LanguageModel, Logits, ModelError, RandomModel, SequenceId, SequenceInput,
     TokenText,
 };
+use maskwright_vocabulary::{TokenId, mask_insert};
 
 pub(crate) type Tokens = Vec<Option<Vec<u8>>>;
 
@@ -12,7 +13,7 @@ pub(crate) fn tokens(texts: &[&str]) -> Tokens {
     std::iter::once(None).chain(texts.iter().map(|text| Some(text.as_bytes().to_vec()))).collect()
 }
 
-pub(crate) const EOS: u32 = 0;
+pub(crate) const EOS: TokenId = TokenId(0);
 
 /// Texts that are one of `words`, ended by [`EOS`].
 #[derive(Clone, Debug)]
@@ -40,15 +41,15 @@ impl Words {
         !self.terminated && self.words.iter().any(|word| word.starts_with(&text))
     }
 
-    fn allows(&self, id: u32) -> bool {
+    fn allows(&self, id: TokenId) -> bool {
         match self.tokens.text(id) {
             Some(bytes) => !bytes.is_empty() && self.continues(bytes),
             None => id == EOS && !self.terminated && self.words.contains(&self.text),
         }
     }
 
-    pub(crate) fn allowed(&self) -> Vec<u32> {
-        (0..self.tokens.len() as u32).filter(|&id| self.allows(id)).collect()
+    pub(crate) fn allowed(&self) -> Vec<TokenId> {
+        (0..self.tokens.len() as u32).map(TokenId).filter(|&id| self.allows(id)).collect()
     }
 }
 
@@ -56,12 +57,12 @@ impl Constraint for Words {
     fn fill_mask(&mut self, mask: &mut [u32]) -> Result<bool, ConstraintError> {
         mask.fill(0);
         for id in self.allowed() {
-            mask[id as usize / 32] |= 1 << (id % 32);
+            mask_insert(mask, id);
         }
         Ok(true)
     }
 
-    fn accept_token(&mut self, id: u32) -> Result<bool, ConstraintError> {
+    fn accept_token(&mut self, id: TokenId) -> Result<bool, ConstraintError> {
         if !self.allows(id) {
             return Ok(false);
         }
@@ -82,7 +83,7 @@ impl Constraint for Words {
         Ok(())
     }
 
-    fn forced_tokens(&mut self) -> Result<Vec<u32>, ConstraintError> {
+    fn forced_tokens(&mut self) -> Result<Vec<TokenId>, ConstraintError> {
         let mut ahead = self.clone();
         let mut forced = Vec::new();
         while let [only] = ahead.allowed()[..] {
@@ -119,9 +120,9 @@ pub(crate) struct Spy {
     pub(crate) model: RandomModel,
     pub(crate) n_fed: Vec<usize>,
     /// Every token that it has read.
-    pub(crate) read: Vec<u32>,
+    pub(crate) read: Vec<TokenId>,
     /// The token that it likes best, whatever it has read.
-    pub(crate) likes: Option<u32>,
+    pub(crate) likes: Option<TokenId>,
     pub(crate) fails_at: Option<usize>,
     pub(crate) answers_nan: bool,
     pub(crate) n_sequences: usize,
@@ -176,7 +177,7 @@ impl LanguageModel for Spy {
         let mut logits = self.model.forward(batch)?;
         for row in logits.iter_mut().filter_map(Logits::last_mut) {
             if let Some(id) = self.likes {
-                row[id as usize] = 9.0;
+                row[id.index()] = 9.0;
             }
         }
         if self.answers_nan {

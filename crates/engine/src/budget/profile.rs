@@ -157,8 +157,8 @@ impl Budget {
         let mut groups: BTreeMap<u32, MaskBuilder> = BTreeMap::new();
         let n_words = vocabulary.n_words();
         if machine.parser.configs.is_accepting(config) {
-            let eos: Vec<TokenId> = vocabulary.eos_token_ids().iter().map(|&id| TokenId(id)).collect();
-            groups.entry(0).or_insert_with(|| MaskBuilder::new(n_words)).insert_all(&eos);
+            let group = groups.entry(0).or_insert_with(|| MaskBuilder::new(n_words));
+            group.insert_all(vocabulary.eos_token_ids());
         }
         let threads = machine.parser.configs.threads(config).to_vec();
         for same in threads.chunk_by(|a, b| (a.terminal, a.residue) == (b.terminal, b.residue)) {

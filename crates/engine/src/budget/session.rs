@@ -47,14 +47,14 @@ pub(crate) type MaskWithin = (Arc<MaskForm>, MaskStatus);
 /// How many tokens complete a text.
 ///
 /// ```
-/// # use maskwright_engine as maskwright;
+/// # mod maskwright { pub use maskwright_engine::*; pub use maskwright_vocabulary::*; }
 /// # use maskwright_automata::{Fuel, Regex};
 /// # use maskwright_grammar::Grammar;
 /// # let tokens = ["a", "b", "ab", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-/// # let vocabulary = maskwright_vocabulary::Vocabulary::from_tokens(tokens.to_vec(), &[3], None).unwrap().shared();
+/// # let vocabulary = maskwright::Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(3)], None).unwrap().shared();
 /// # let compiler = maskwright::Compiler::new(vocabulary, Default::default());
 /// # let grammar = compiler.compile(Grammar::from_regex(Regex::literal("aab")), &Fuel::new(1_000)).unwrap();
-/// use maskwright::{Matcher, TokenCountStatus};
+/// use maskwright::{Matcher, TokenCountStatus, TokenId};
 /// // The grammar has the text `aab`; the tokens are `a`, `b`, `ab` and one that ends texts.
 /// let least = Matcher::new(&grammar).tokens_to_finish().unwrap();
 /// assert_eq!((least.n_tokens, least.status), (3, TokenCountStatus::Exact));
@@ -95,7 +95,7 @@ impl Matcher {
     /// # use maskwright_automata::{Fuel, Regex};
     /// # use maskwright_grammar::Grammar;
     /// # let tokens = ["a", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-    /// # let vocabulary = maskwright::Vocabulary::from_tokens(tokens.to_vec(), &[1], None).unwrap().shared();
+    /// # let vocabulary = maskwright::Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(1)], None).unwrap().shared();
     /// # let compiler = maskwright::Compiler::new(vocabulary, Default::default());
     /// # let grammar = compiler.compile(Grammar::from_regex(Regex::literal("a").plus()), &Fuel::new(1_000)).unwrap();
     /// use maskwright::{Matcher, TokenId};
@@ -171,7 +171,7 @@ impl Matcher {
                 left -= 1;
             }
         }
-        tokens.extend(matcher.end_tokens(matcher.state.config)?.first().map(|&id| TokenId(id)));
+        tokens.extend(matcher.end_tokens(matcher.state.config)?.first());
         Ok(tokens)
     }
 }

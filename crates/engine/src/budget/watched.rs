@@ -249,7 +249,7 @@ impl Machine {
         }
         let eos = vocabulary.eos_token_ids();
         for (token, behind) in asked {
-            if eos.contains(&token.0) || !refused.insert(token.0) || !possible.contains(token) {
+            if eos.contains(&token) || !refused.insert(token.0) || !possible.contains(token) {
                 continue;
             }
             let bytes = vocabulary.text(token).unwrap_or_default();
@@ -522,7 +522,7 @@ impl Machine {
         }
         let eos = self.parser.shared.vocabulary.eos_token_ids();
         let mut met = FxHashSet::default();
-        tokens.retain(|token| !eos.contains(&token.0) && met.insert(*token));
+        tokens.retain(|token| !eos.contains(token) && met.insert(*token));
         Ok((tokens.into_iter(), are_cut))
     }
 }

@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use maskwright_grammar::TerminalId;
-use maskwright_vocabulary::{TokenId, Trie};
+use maskwright_vocabulary::Trie;
 use rustc_hash::FxHashMap;
 
 use super::bits::{Bits, contains, insert, intersects, subtract};
@@ -122,8 +122,7 @@ impl Lexed {
         let vocabulary = parser.shared.vocabulary.clone();
         let mut mask = MaskBuilder::new(vocabulary.n_words());
         if self.configs.is_accepting(config) {
-            let eos: Vec<TokenId> = vocabulary.eos_token_ids().iter().map(|&id| TokenId(id)).collect();
-            mask.insert_all(&eos);
+            mask.insert_all(vocabulary.eos_token_ids());
         }
         if !parser.shared.options.use_rows {
             let is_exact = self.walk(parser, config, &mut mask)?;

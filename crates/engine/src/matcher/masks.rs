@@ -3,7 +3,7 @@
 //! There are two ways to get a mask. [`Matcher::fill_mask`] waits for locks and does the work. [`Matcher::try_fill_mask`] does
 //! neither, and returns `None` if either is needed: a thread that holds another lock, such as Python's, tries it first.
 
-use maskwright_vocabulary::{Mask, TokenId, mask_words};
+use maskwright_vocabulary::{Mask, TokenId, mask_insert, mask_words};
 
 use super::Matcher;
 use crate::budget::MaskWithin;
@@ -69,11 +69,11 @@ impl Matcher {
     /// Whether the text may end at the mask `form`, with tokens that depend on the text.
     fn names_ends_in(&self, form: &MaskForm) -> bool {
         self.grammar.has_named_ends()
-            && self.grammar.vocabulary().eos_token_ids().iter().any(|&id| form.contains(TokenId(id)))
+            && self.grammar.vocabulary().eos_token_ids().iter().any(|&id| form.contains(id))
     }
 
     /// The tokens that may end a text at `config`, where it may end, ascending.
-    pub(crate) fn end_tokens(&self, config: ConfigId) -> Result<Vec<u32>, EngineError> {
+    pub(crate) fn end_tokens(&self, config: ConfigId) -> Result<Vec<TokenId>, EngineError> {
         match self.grammar.named().and_then(|named| named.ends()) {
             None => Ok(self.grammar.vocabulary().eos_token_ids().to_vec()),
             Some(ends) => self.ask(|machine| ends.at(machine, config)),
@@ -82,14 +82,14 @@ impl Matcher {
 
     /// Writes the tokens of `form` and those that its symbols stand for. Returns whether some token is not among them. If
     /// `ends` are given, no other tokens end the text.
-    fn write(&self, form: &MaskForm, ends: Option<&[u32]>, words: &mut [u32]) -> bool {
+    fn write(&self, form: &MaskForm, ends: Option<&[TokenId]>, words: &mut [u32]) -> bool {
         let vocabulary = self.grammar.vocabulary();
         let (words, rest) = words.split_at_mut(mask_words(vocabulary.n_vocab()));
         rest.fill(0);
         form.write(words);
         if let Some(ends) = ends {
             let others = vocabulary.eos_token_ids().iter().filter(|id| !ends.contains(id));
-            others.for_each(|&id| words[id as usize / 32] &= !(1 << (id % 32)));
+            others.for_each(|&TokenId(id)| words[id as usize / 32] &= !(1 << (id % 32)));
         }
         let Some(named) = self.grammar.named() else { return !form.is_full(vocabulary.n_vocab()) };
         named.add_tokens(vocabulary, words, |symbol| form.contains(symbol));
@@ -136,7 +136,7 @@ impl Matcher {
         words.fill(0);
         match eos {
             [] => (0..n_vocab).for_each(|token| words[token / 32] |= 1 << (token % 32)),
-            _ => eos.iter().for_each(|&token| words[token as usize / 32] |= 1 << (token % 32)),
+            _ => eos.iter().for_each(|&token| mask_insert(words, token)),
         }
         self.mask_status = MaskStatus::Exact;
         !eos.is_empty() && eos.len() < n_vocab

@@ -384,8 +384,8 @@ fn fingerprint(vocabulary: &Vocabulary) -> [u8; N_DIGEST] {
     let number = |digest: &mut Sha256, number: usize| digest.update((number as u64).to_le_bytes());
     number(&mut digest, vocabulary.n_vocab());
     number(&mut digest, vocabulary.eos_token_ids().len());
-    for &token in vocabulary.eos_token_ids() {
-        number(&mut digest, token as usize);
+    for token in vocabulary.eos_token_ids() {
+        number(&mut digest, token.index());
     }
     for token in 0..vocabulary.n_vocab() as u32 {
         let bytes = vocabulary.text(TokenId(token));
@@ -401,7 +401,7 @@ mod tests {
 
     fn vocabulary() -> Vocabulary {
         let tokens = [&b"a"[..], b"ab", b"\"", b"</s>"].map(|token| Some(token.to_vec()));
-        Vocabulary::from_tokens(tokens.to_vec(), &[3], None).unwrap()
+        Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(3)], None).unwrap()
     }
 
     /// Whether rows of a crafted file, digest and all, are refused.

@@ -129,7 +129,7 @@ pub(crate) fn grammar(
 pub(crate) fn vocabulary(tokens: &[String]) -> Arc<Vocabulary> {
     let eos = tokens.len() as u32;
     let texts = tokens.iter().map(|token| Some(token.clone().into_bytes())).chain([None, None]).collect();
-    Vocabulary::from_tokens(texts, &[eos], None).unwrap().shared()
+    Vocabulary::from_tokens(texts, &[TokenId(eos)], None).unwrap().shared()
 }
 
 /// `merge_alike`, `narrow_first`, `search_first` of the limits.

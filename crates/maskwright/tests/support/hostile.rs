@@ -12,8 +12,8 @@ use std::sync::Arc;
 use maskwright::json_schema::SchemaConfig;
 use maskwright::lark::{Indentation, LarkOptions, LexerKind};
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, Error, GrammarSource, Matcher, TokenId, Tokenizer,
-    TokenizerOptions, mask_contains, mask_words,
+    CompileOptions, CompiledGrammar, Compiler, Error, GrammarSource, Matcher, Tokenizer, TokenizerOptions,
+    mask_contains, mask_words,
 };
 use serde_json::Value;
 
@@ -152,7 +152,7 @@ fn is_read(grammar: Option<&Arc<CompiledGrammar>>, tokenizer: &Tokenizer, text: 
     let grammar = grammar.expect("cases of files have no texts");
     let mut matcher = Matcher::new(grammar);
     let mut words = vec![0; mask_words(tokenizer.n_vocab())];
-    for id in tokenizer.encode(text)?.into_iter().map(TokenId) {
+    for id in tokenizer.encode(text)? {
         matcher.fill_mask(&mut words)?;
         let is_allowed = mask_contains(&words, id);
         assert_eq!(matcher.accept_token(id)?, is_allowed, "mask and accept agree");

@@ -1,6 +1,6 @@
 //! The diffusion model that comes with this crate.
 
-use maskwright_vocabulary::{Tokenizer, TokenizerOptions};
+use maskwright_vocabulary::{TokenId, Tokenizer, TokenizerOptions};
 
 use super::config::DiffusionConfig;
 use super::model::MaskedDiffusionModel;
@@ -28,12 +28,12 @@ impl BuiltinDiffusion {
     ///
     /// # Errors
     /// If the name cannot be encoded.
-    pub fn prompt_ids(&self, kind: &str) -> Result<Vec<u32>, ModelsError> {
+    pub fn prompt_ids(&self, kind: &str) -> Result<Vec<TokenId>, ModelsError> {
         let ids = self.tokenizer.encode(kind);
         let mut ids = ids.map_err(|error| {
             ModelsError::diffusion("the prompt cannot be encoded").because(error.to_string())
         })?;
-        ids.push(self.model.config().separator_id);
+        ids.push(TokenId(self.model.config().separator_id));
         Ok(ids)
     }
 }

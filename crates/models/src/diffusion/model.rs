@@ -5,6 +5,7 @@ use std::path::Path;
 
 use candle_core::{Device, Tensor};
 use maskwright_decode::{DiffusionModel, Logits, ModelError};
+use maskwright_vocabulary::TokenId;
 
 use super::config::DiffusionConfig;
 use super::network::{Network, widened};
@@ -14,9 +15,10 @@ use crate::ModelsError;
 ///
 /// ```
 /// use maskwright_decode::DiffusionModel;
+/// use maskwright_vocabulary::TokenId;
 /// let mut model = maskwright_models::builtin_diffusion()?.model;
 /// let mask_id = model.mask_id();
-/// assert_eq!(model.forward(&[&[1, mask_id, mask_id]]).unwrap()[0].n_rows(), 3);
+/// assert_eq!(model.forward(&[&[TokenId(1), mask_id, mask_id]]).unwrap()[0].n_rows(), 3);
 /// # Ok::<(), maskwright_models::ModelsError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -64,8 +66,8 @@ impl MaskedDiffusionModel {
     }
 
     /// Logits of canvases of one length, as one pass.
-    fn pass(&self, canvases: &[&[u32]]) -> candle_core::Result<Vec<Logits>> {
-        let ids: Vec<u32> = canvases.iter().flat_map(|canvas| canvas.iter()).copied().collect();
+    fn pass(&self, canvases: &[&[TokenId]]) -> candle_core::Result<Vec<Logits>> {
+        let ids: Vec<u32> = canvases.iter().flat_map(|canvas| canvas.iter()).map(|id| id.0).collect();
         let values: Vec<f32> = self.network.forward(&ids, canvases.len(), None)?.flatten_all()?.to_vec1()?;
         let n_vocab = self.config().n_vocab;
         let n_values = values.len() / canvases.len();
@@ -116,11 +118,11 @@ impl DiffusionModel for MaskedDiffusionModel {
         self.config().n_positions
     }
 
-    fn mask_id(&self) -> u32 {
-        self.config().mask_id
+    fn mask_id(&self) -> TokenId {
+        TokenId(self.config().mask_id)
     }
 
-    fn forward(&mut self, canvases: &[&[u32]]) -> Result<Vec<Logits>, ModelError> {
+    fn forward(&mut self, canvases: &[&[TokenId]]) -> Result<Vec<Logits>, ModelError> {
         ModelError::check_canvases(self, canvases)?;
         let failed = |error| ModelError::with_source("the forward pass failed", error);
         let Some(first) = canvases.first() else { return Ok(Vec::new()) };

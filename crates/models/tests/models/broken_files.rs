@@ -5,6 +5,7 @@ use std::path::Path;
 use candle_core::quantized::{GgmlDType, gguf_file::Value};
 use maskwright_decode::{LanguageModel, SequenceInput};
 use maskwright_models::LlamaModel;
+use maskwright_vocabulary::TokenId;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tempfile::tempdir;
@@ -114,7 +115,7 @@ fn flipped_bits_never_panic() {
             n_loaded += 1;
             let sequence = model.create_sequence().unwrap();
             // Whatever comes out, or an error: but it comes back.
-            let _ = model.forward(&[SequenceInput::last(sequence, &[1, 2, 3])]);
+            let _ = model.forward(&[SequenceInput::last(sequence, &[1, 2, 3].map(TokenId))]);
         }
     }
     assert!(n_loaded > 100, "some flips must be harmless, {n_loaded} were");

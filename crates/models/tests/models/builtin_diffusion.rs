@@ -136,7 +136,7 @@ fn it_knows_its_texts_better_than_chance() {
         surprises.extend(hidden.map(|position| {
             let row = logits.row(position);
             let total: f64 = row.iter().map(|&logit| f64::from(logit).exp()).sum();
-            total.ln() - f64::from(row[whole[position] as usize])
+            total.ln() - f64::from(row[whole[position].index()])
         }));
     }
     let (mean, chance) = (surprises.iter().sum::<f64>() / surprises.len() as f64, 1000_f64.ln());

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use candle_core::{DType, Device, Tensor};
 use maskwright_decode::DiffusionModel;
 use maskwright_models::{DiffusionConfig, MaskedDiffusionModel};
+use maskwright_vocabulary::TokenId;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -107,13 +108,13 @@ fn add(left: &mut [f64], right: &[f64]) {
 }
 
 /// The forward pass, position by position.
-fn naive(weights: &Weights, ids: &[u32]) -> Vec<Vec<f64>> {
+fn naive(weights: &Weights, ids: &[TokenId]) -> Vec<Vec<f64>> {
     let width = CONFIG.n_embedding;
     let head_size = CONFIG.head_size();
     let row = |name: &str, index: usize| weights.values(name)[index * width..(index + 1) * width].to_vec();
     let mut rows: Vec<Vec<f64>> = Vec::new();
-    for (position, &id) in ids.iter().enumerate() {
-        let mut sum = row("token_embedding", id as usize);
+    for (position, id) in ids.iter().enumerate() {
+        let mut sum = row("token_embedding", id.index());
         add(&mut sum, &row("position_embedding", position));
         rows.push(sum);
     }
@@ -167,7 +168,7 @@ fn the_forward_pass_agrees_with_plain_loops() {
         let weights = Weights::read(&bytes);
         let mut model = MaskedDiffusionModel::from_safetensors(CONFIG, &bytes).unwrap();
         for length in [1, 4, 7] {
-            let ids: Vec<u32> = (0..length).map(|_| rng.random_range(0..11)).collect();
+            let ids: Vec<TokenId> = (0..length).map(|_| TokenId(rng.random_range(0..11))).collect();
             let logits = model.forward(&[&ids]).unwrap().remove(0);
             for (position, expected) in naive(&weights, &ids).iter().enumerate() {
                 for (given, expected) in logits.row(position).iter().zip(expected) {
@@ -181,7 +182,8 @@ fn the_forward_pass_agrees_with_plain_loops() {
 #[test]
 fn a_canvas_does_not_see_the_rest_of_its_batch() {
     let mut model = MaskedDiffusionModel::from_safetensors(CONFIG, &saved(1)).unwrap();
-    let canvases: [&[u32]; 4] = [&[1, 10, 3], &[10, 10, 10], &[4, 5, 6], &[2]];
+    let canvases: [&[TokenId]; 4] =
+        [&[1, 10, 3].map(TokenId), &[TokenId(10); 3], &[4, 5, 6].map(TokenId), &[TokenId(2)]];
     for batch in [&canvases[..3], &canvases[..]] {
         let together = model.forward(batch).unwrap();
         for (canvas, logits) in batch.iter().zip(together) {
@@ -196,7 +198,11 @@ fn a_canvas_does_not_see_the_rest_of_its_batch() {
     }
     assert!(model.forward(&[]).unwrap().is_empty());
     assert!(
-        model.forward(&[&[1; 8]]).unwrap_err().to_string().contains("8 positions, the model takes 1 to 7")
+        model
+            .forward(&[&[TokenId(1); 8]])
+            .unwrap_err()
+            .to_string()
+            .contains("8 positions, the model takes 1 to 7")
     );
 }
 

@@ -1,5 +1,7 @@
 //! The network once more, written from the papers with plain loops: the naive twin of the candle code.
 
+use maskwright_vocabulary::TokenId;
+
 use crate::tiny::{N_VOCAB, Tiny};
 
 const WIDTH: usize = 64;
@@ -9,10 +11,10 @@ const N_KV_HEADS: usize = 2;
 const HEAD: usize = 16;
 
 /// The logits after every token.
-pub(crate) fn logits(tiny: &Tiny, tokens: &[u32], halves: bool) -> Vec<Vec<f32>> {
+pub(crate) fn logits(tiny: &Tiny, tokens: &[TokenId], halves: bool) -> Vec<Vec<f32>> {
     let embedding = tiny.values("token_embd.weight");
     let mut rows: Vec<Vec<f32>> =
-        tokens.iter().map(|&id| embedding[id as usize * WIDTH..][..WIDTH].to_vec()).collect();
+        tokens.iter().map(|id| embedding[id.index() * WIDTH..][..WIDTH].to_vec()).collect();
     for layer in 0..2 {
         let weights = |part: &str| tiny.values(&format!("blk.{layer}.{part}"));
         let bias = |part: &str, n: usize| if halves { weights(part).to_vec() } else { vec![0.0; n] };

@@ -3,6 +3,7 @@
 use candle_core::quantized::GgmlDType;
 use maskwright_decode::{LanguageModel, SequenceId, SequenceInput};
 use maskwright_models::{ChatMessage, ChatTemplate, LlamaModel, ModelInfo};
+use maskwright_vocabulary::TokenId;
 use tempfile::tempdir;
 
 use crate::{naive, tiny::Tiny};
@@ -16,19 +17,19 @@ fn model(dtype: GgmlDType) -> LlamaModel {
     load(&Tiny::new("llama", dtype, 1))
 }
 
-fn ids(n_tokens: usize) -> Vec<u32> {
-    (0..n_tokens as u32).map(|position| (position * 7 + position / 5) % 48).collect()
+fn ids(n_tokens: usize) -> Vec<TokenId> {
+    (0..n_tokens as u32).map(|position| TokenId((position * 7 + position / 5) % 48)).collect()
 }
 
 /// The logits after every one of `tokens`, from an empty sequence in one call.
-fn from_scratch(model: &mut LlamaModel, tokens: &[u32]) -> Vec<Vec<f32>> {
+fn from_scratch(model: &mut LlamaModel, tokens: &[TokenId]) -> Vec<Vec<f32>> {
     let sequence = model.create_sequence().unwrap();
     let rows = feed_all(model, sequence, tokens);
     model.release_sequence(sequence);
     rows
 }
 
-fn feed_all(model: &mut LlamaModel, sequence: SequenceId, tokens: &[u32]) -> Vec<Vec<f32>> {
+fn feed_all(model: &mut LlamaModel, sequence: SequenceId, tokens: &[TokenId]) -> Vec<Vec<f32>> {
     let logits = model.forward(&[SequenceInput::all(sequence, tokens)]).unwrap().remove(0);
     (0..logits.n_rows()).map(|row| logits.row(row).to_vec()).collect()
 }
@@ -81,7 +82,7 @@ fn truncating_and_feeding_again_equals_from_scratch() {
     for n_kept in [80, 33, 1, 0] {
         model.truncate(sequence, n_kept).unwrap();
         // Other tokens first: what they leave behind must not be seen.
-        feed_all(&mut model, sequence, &[9, 9, 9]);
+        feed_all(&mut model, sequence, &[TokenId(9); 3]);
         model.truncate(sequence, n_kept).unwrap();
         assert_eq!(model.n_cached(sequence), n_kept);
         let rows = feed_all(&mut model, sequence, &tokens[n_kept..]);
@@ -96,10 +97,10 @@ fn truncating_and_feeding_again_equals_from_scratch() {
 #[test]
 fn a_batch_equals_its_sequences_one_by_one() {
     let mut model = model(GgmlDType::Q8_0);
-    let texts = [ids(5), vec![3; 40], vec![7], ids(12)];
+    let texts = [ids(5), vec![TokenId(3); 40], vec![TokenId(7)], ids(12)];
     let sequences: Vec<_> = texts.iter().map(|_| model.create_sequence().unwrap()).collect();
     // Unequal beginnings, so that positions differ inside the batch.
-    feed_all(&mut model, sequences[1], &[4, 5, 6]);
+    feed_all(&mut model, sequences[1], &[4, 5, 6].map(TokenId));
     let batch = [
         SequenceInput::last(sequences[0], &texts[0]),
         SequenceInput::all(sequences[1], &texts[1]),
@@ -108,7 +109,7 @@ fn a_batch_equals_its_sequences_one_by_one() {
     ];
     let logits = model.forward(&batch).unwrap();
     assert_eq!(logits.iter().map(|rows| rows.n_rows()).collect::<Vec<_>>(), [1, 40, 0, 3]);
-    let second: Vec<u32> = [4, 5, 6].into_iter().chain(texts[1].iter().copied()).collect();
+    let second = [[4, 5, 6].map(TokenId).as_slice(), &texts[1]].concat();
     for (index, whole, n_rows) in [(0, &texts[0], 1), (1, &second, 40), (3, &texts[3], 3)] {
         let expected = from_scratch(&mut model, whole);
         for row in 0..n_rows {
@@ -124,10 +125,11 @@ fn forks_share_the_past_and_not_the_future() {
     let trunk = model.create_sequence().unwrap();
     feed_all(&mut model, trunk, &ids(64));
     let fork = model.fork_sequence(trunk).unwrap();
-    let on_fork = feed_all(&mut model, fork, &[1, 2]);
-    let on_trunk = feed_all(&mut model, trunk, &[3, 4]);
-    let expected =
-        |model: &mut LlamaModel, end: [u32; 2]| from_scratch(model, &[ids(64), end.to_vec()].concat());
+    let on_fork = feed_all(&mut model, fork, &[1, 2].map(TokenId));
+    let on_trunk = feed_all(&mut model, trunk, &[3, 4].map(TokenId));
+    let expected = |model: &mut LlamaModel, end: [u32; 2]| {
+        from_scratch(model, &[ids(64), end.map(TokenId).to_vec()].concat())
+    };
     assert_close(&on_fork[1], &expected(&mut model, [1, 2])[65], "the fork");
     assert_close(&on_trunk[1], &expected(&mut model, [3, 4])[65], "the trunk");
     model.release_sequence(trunk);
@@ -135,7 +137,11 @@ fn forks_share_the_past_and_not_the_future() {
     assert!(model.fork_sequence(trunk).is_err() && model.truncate(trunk, 0).is_err());
     let empty = model.create_sequence().unwrap();
     let fork = model.fork_sequence(empty).unwrap();
-    assert_close(&feed_all(&mut model, fork, &[5])[0], &from_scratch(&mut model, &[5])[0], "an empty fork");
+    assert_close(
+        &feed_all(&mut model, fork, &[TokenId(5)])[0],
+        &from_scratch(&mut model, &[TokenId(5)])[0],
+        "an empty fork",
+    );
 }
 
 #[test]
@@ -160,20 +166,23 @@ fn wrong_calls_are_errors_and_change_nothing() {
     let mut model = model(GgmlDType::F32);
     let (first, second) = (model.create_sequence().unwrap(), model.create_sequence().unwrap());
     let unknown = SequenceId::new(99);
-    feed_all(&mut model, first, &[1, 2]);
-    let long = vec![1; 599];
+    feed_all(&mut model, first, &[1, 2].map(TokenId));
+    let long = vec![TokenId(1); 599];
     let cases: [(Vec<SequenceInput<'_>>, &str); 6] = [
         (vec![SequenceInput::last(first, &[])], "sequence 0 is given no token"),
         (
-            vec![SequenceInput::last(second, &[1]), SequenceInput::last(first, &[48])],
+            vec![SequenceInput::last(second, &[TokenId(1)]), SequenceInput::last(first, &[TokenId(48)])],
             "token id 48 is outside",
         ),
-        (vec![SequenceInput::last(first, &[1]), SequenceInput::last(first, &[1])], "sequence 0 occurs twice"),
         (
-            vec![SequenceInput::last(second, &[1]), SequenceInput::last(unknown, &[1])],
+            vec![SequenceInput::last(first, &[TokenId(1)]), SequenceInput::last(first, &[TokenId(1)])],
+            "sequence 0 occurs twice",
+        ),
+        (
+            vec![SequenceInput::last(second, &[TokenId(1)]), SequenceInput::last(unknown, &[TokenId(1)])],
             "the model has no sequence 99",
         ),
-        (vec![SequenceInput { sequence: first, tokens: &[1], n_logits: 2 }], "2 rows of logits"),
+        (vec![SequenceInput { sequence: first, tokens: &[TokenId(1)], n_logits: 2 }], "2 rows of logits"),
         (vec![SequenceInput::last(first, &long)], "sequence 0 has 2 tokens and 599 more do not fit"),
     ];
     for (batch, message) in cases {
@@ -190,7 +199,7 @@ fn the_file_tells_about_the_model() {
     let path = Tiny::new("llama", GgmlDType::F32, 1).write(folder.path(), "tiny.gguf");
     let info = ModelInfo::from_gguf(&path).unwrap();
     assert_eq!((info.architecture.as_str(), info.n_layers, info.context_length), ("llama", 2, 600));
-    assert_eq!((info.bos_id, info.eos_ids.as_slice()), (Some(1), &[2][..]));
+    assert_eq!((info.bos_id, info.eos_ids.as_slice()), (Some(TokenId(1)), &[TokenId(2)][..]));
     assert_eq!((info.bos_token.as_str(), info.eos_token.as_str()), ("t1", "t2"));
     let template = ChatTemplate::from_info(&info).unwrap().unwrap();
     assert_eq!(template.render(&[ChatMessage::user("hi")], false).unwrap(), "t1hi");

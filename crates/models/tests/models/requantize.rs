@@ -3,6 +3,7 @@
 use candle_core::quantized::GgmlDType;
 use maskwright_decode::{LanguageModel, SequenceInput};
 use maskwright_models::{LlamaModel, ModelInfo, requantize_to_q8_0};
+use maskwright_vocabulary::TokenId;
 use tempfile::tempdir;
 
 use crate::tiny::Tiny;
@@ -10,7 +11,7 @@ use crate::tiny::Tiny;
 fn last_logits(path: &std::path::Path) -> Vec<f32> {
     let mut model = LlamaModel::from_gguf(path).unwrap();
     let sequence = model.create_sequence().unwrap();
-    model.forward(&[SequenceInput::last(sequence, &[1, 5, 9])]).unwrap()[0].row(0).to_vec()
+    model.forward(&[SequenceInput::last(sequence, &[1, 5, 9].map(TokenId))]).unwrap()[0].row(0).to_vec()
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use maskwright_decode::{GenerateConfig, LanguageModel, SamplerConfig, SequenceInput, generate};
 use maskwright_models::LlamaModel;
+use maskwright_vocabulary::TokenId;
 
 fn stories() -> Option<(LlamaModel, Vec<Vec<u8>>)> {
     let path = maskwright_oracle::shared("models/stories260K/stories260K-f32.gguf")?;
@@ -21,8 +22,9 @@ fn tells_its_documented_story() {
     let Some((mut model, pieces)) = stories() else { return };
     let config =
         GenerateConfig { sampler: SamplerConfig::greedy(), max_tokens: 100, ..GenerateConfig::default() };
-    let generation = generate(&mut model, None, &[1], &config, &mut |_| ControlFlow::Continue(())).unwrap();
-    let text: Vec<u8> = generation.tokens.iter().flat_map(|&id| pieces[id as usize].clone()).collect();
+    let generation =
+        generate(&mut model, None, &[TokenId(1)], &config, &mut |_| ControlFlow::Continue(())).unwrap();
+    let text: Vec<u8> = generation.tokens.iter().flat_map(|id| pieces[id.index()].clone()).collect();
     let text = String::from_utf8_lossy(&text);
     // The greedy text that llama2.c documents for this network.
     let expected =
@@ -33,7 +35,7 @@ fn tells_its_documented_story() {
 #[test]
 fn rollback_leaves_no_trace() {
     let Some((mut model, _)) = stories() else { return };
-    let tokens: Vec<u32> = (0..200).map(|position| 3 + (position * 31) % 500).collect();
+    let tokens: Vec<TokenId> = (0..200).map(|position| TokenId(3 + (position * 31) % 500)).collect();
     let sequence = model.create_sequence().unwrap();
     let once = model.forward(&[SequenceInput::all(sequence, &tokens)]).unwrap().remove(0);
     model.truncate(sequence, 50).unwrap();

@@ -18,7 +18,8 @@ impl Session {
     pub(crate) fn new(longer: &[&str]) -> Session {
         let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
         let all = bytes.chain(longer.iter().chain(&["</s>"]).map(|token| token.as_bytes().to_vec()));
-        let vocabulary = Vocabulary::from_tokens(all.map(Some).collect(), &[256 + longer.len() as u32], None);
+        let vocabulary =
+            Vocabulary::from_tokens(all.map(Some).collect(), &[TokenId(256 + longer.len() as u32)], None);
         let compiler = Compiler::new(vocabulary.unwrap().shared(), Default::default());
         Session { compiler, longer: longer.iter().map(|&token| token.to_owned()).collect() }
     }

@@ -34,7 +34,7 @@ pub(crate) enum Piece<'t> {
         start: usize,
     },
     /// An added token.
-    Token(u32),
+    Token(TokenId),
 }
 
 /// A set of added tokens to look for.
@@ -84,7 +84,7 @@ impl AddedTokenMatcher {
             if text_start < start {
                 pieces.push(Piece::Text { text: &text[text_start..start], start: text_start });
             }
-            pieces.push(Piece::Token(token.id));
+            pieces.push(Piece::Token(TokenId(token.id)));
             text_start = end;
             position = end;
         }
@@ -135,9 +135,9 @@ mod tests {
         let text = "x<a><b><a>éy";
         let expected = [
             Piece::Text { text: "x", start: 0 },
-            Piece::Token(2),
-            Piece::Token(1),
-            Piece::Token(3),
+            Piece::Token(TokenId(2)),
+            Piece::Token(TokenId(1)),
+            Piece::Token(TokenId(3)),
             Piece::Text { text: "y", start: 12 },
         ];
         assert_eq!(matcher.split(text, true), expected);
@@ -151,7 +151,11 @@ mod tests {
             AddedTokenMatcher::new(vec![strips, AddedToken { single_word: true, ..token(2, "if") }]);
         assert_eq!(
             matcher.split("b \n<a>  c", true),
-            [Piece::Text { text: "b", start: 0 }, Piece::Token(1), Piece::Text { text: "c", start: 8 }]
+            [
+                Piece::Text { text: "b", start: 0 },
+                Piece::Token(TokenId(1)),
+                Piece::Text { text: "c", start: 8 }
+            ]
         );
         assert_eq!(matcher.split(" <a> ", false).len(), 3);
         assert_eq!(matcher.split("elif if", true).len(), 2);

@@ -10,20 +10,20 @@ pub(crate) mod segment;
 #[cfg(feature = "tiktoken")]
 pub(crate) mod tiktoken;
 
-use crate::TokenizerError;
 use crate::saved_tokenizer::SavedEncoder;
+use crate::{TokenId, TokenizerError};
 
 /// A model's own way to cut text into tokens.
 pub(crate) trait Encoder: Send + Sync {
     /// Tokens for `text` whose bytes should be exactly the text's; `None` if the encoder has no answer.
-    fn encode_exact(&self, text: &str) -> Option<Vec<u32>>;
+    fn encode_exact(&self, text: &str) -> Option<Vec<TokenId>>;
 
     /// Tokens for a piece of a prompt that begins at byte `start` of it, as the model was trained to read it:
     /// normalised, with a dummy space in front. `None` as for [`Encoder::encode_exact`].
     ///
     /// # Errors
     /// If the text cannot be normalised.
-    fn encode_prompt(&self, text: &str, _start: usize) -> Result<Option<Vec<u32>>, TokenizerError> {
+    fn encode_prompt(&self, text: &str, _start: usize) -> Result<Option<Vec<TokenId>>, TokenizerError> {
         Ok(self.encode_exact(text))
     }
 
@@ -40,7 +40,7 @@ pub(crate) trait Encoder: Send + Sync {
 pub(crate) struct NoEncoder;
 
 impl Encoder for NoEncoder {
-    fn encode_exact(&self, _: &str) -> Option<Vec<u32>> {
+    fn encode_exact(&self, _: &str) -> Option<Vec<TokenId>> {
         None
     }
 

@@ -18,10 +18,10 @@ use tokenizers::{
 };
 
 use super::Encoder;
-use crate::TokenizerError;
 use crate::loaders::tokenizer_json::{find_type, is_space_replacement, type_of};
 use crate::saved_tokenizer::{SavedBpe, SavedEncoder};
 use crate::token_bytes::{SPACE_MARK, TokenStyle};
+use crate::{TokenId, TokenizerError};
 
 /// The stages of a tokenizer.json.
 pub(crate) struct Pipeline {
@@ -82,11 +82,11 @@ impl Pipeline {
 }
 
 impl Encoder for Pipeline {
-    fn encode_exact(&self, text: &str) -> Option<Vec<u32>> {
+    fn encode_exact(&self, text: &str) -> Option<Vec<TokenId>> {
         encode(&self.model, self.exact.normalizer.as_ref(), self.exact.pre_tokenizer.as_ref(), text).ok()
     }
 
-    fn encode_prompt(&self, text: &str, start: usize) -> Result<Option<Vec<u32>>, TokenizerError> {
+    fn encode_prompt(&self, text: &str, start: usize) -> Result<Option<Vec<TokenId>>, TokenizerError> {
         let stages = if self.prefix_first_only && start > 0 { &self.exact } else { &self.prompt };
         encode(&self.model, self.prompt.normalizer.as_ref(), stages.pre_tokenizer.as_ref(), text)
             .map(Some)
@@ -143,7 +143,7 @@ fn encode(
     normalizer: Option<&NormalizerWrapper>,
     pre_tokenizer: Option<&PreTokenizerWrapper>,
     text: &str,
-) -> tokenizers::Result<Vec<u32>> {
+) -> tokenizers::Result<Vec<TokenId>> {
     let mut normalized = NormalizedString::from(text);
     if let Some(normalizer) = normalizer {
         normalizer.normalize(&mut normalized)?;
@@ -154,7 +154,7 @@ fn encode(
     }
     let mut ids = Vec::new();
     for (word, _, _) in words.get_splits(OffsetReferential::Normalized, OffsetType::Byte) {
-        ids.extend(model.tokenize(word)?.iter().map(|token| token.id));
+        ids.extend(model.tokenize(word)?.iter().map(|token| TokenId(token.id)));
     }
     Ok(ids)
 }

@@ -13,8 +13,8 @@ use crate::{TokenId, Trie, Vocabulary};
 ///
 /// # Errors
 /// The first position that no sequence of tokens gets past, where there is no such sequence.
-pub(crate) fn segment(vocabulary: &Vocabulary, bytes: &[u8]) -> Result<Vec<u32>, usize> {
-    let unreadable = vocabulary.unreadable().iter().map(|(&id, token)| (token.as_slice(), TokenId(id)));
+pub(crate) fn segment(vocabulary: &Vocabulary, bytes: &[u8]) -> Result<Vec<TokenId>, usize> {
+    let unreadable = vocabulary.unreadable().iter().map(|(&id, token)| (token.as_slice(), id));
     let tries = (vocabulary, &Trie::new(unreadable));
     // can_finish[i]: bytes[i..] is a concatenation of tokens.
     let mut can_finish = vec![false; bytes.len() + 1];
@@ -31,7 +31,7 @@ pub(crate) fn segment(vocabulary: &Vocabulary, bytes: &[u8]) -> Result<Vec<u32>,
         let ends = tokens_at(tries, bytes, start).filter(|&(end, _)| can_finish[end]);
         let longest = ends.max_by_key(|&(end, token)| (end, Reverse(token)));
         let Some((end, token)) = longest else { return Err(start) };
-        ids.push(token.0);
+        ids.push(token);
         start = end;
     }
     Ok(ids)
@@ -84,8 +84,8 @@ mod tests {
     #[test]
     fn steps_back_from_a_dead_end() {
         let vocabulary = vocabulary(&["a", "aab", "aa", "bc"]);
-        assert_eq!(segment(&vocabulary, b"aabc"), Ok(vec![2, 3]));
-        assert_eq!(segment(&vocabulary, b"aabaab"), Ok(vec![1, 1]));
+        assert_eq!(segment(&vocabulary, b"aabc"), Ok(vec![TokenId(2), TokenId(3)]));
+        assert_eq!(segment(&vocabulary, b"aabaab"), Ok(vec![TokenId(1); 2]));
         assert_eq!(segment(&vocabulary, b""), Ok(vec![]));
     }
 
@@ -93,7 +93,7 @@ mod tests {
     fn the_byte_of_symbols_is_cut_by_tokens_alone() {
         let tokens = [&b"a"[..], b"\xFF", b"\x05", b"\xFFa"].map(|token| Some(token.to_vec()));
         let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[], None).unwrap();
-        assert_eq!(segment(&vocabulary, b"a\xFF\x05\xFFa"), Ok(vec![0, 1, 2, 3]));
+        assert_eq!(segment(&vocabulary, b"a\xFF\x05\xFFa"), Ok([0, 1, 2, 3].map(TokenId).to_vec()));
         let tokens = [&b"a"[..], b"\x05"].map(|token| Some(token.to_vec()));
         let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[], None).unwrap();
         assert_eq!(segment(&vocabulary, b"a\xFF\x05"), Err(1));

@@ -3,6 +3,7 @@
 use tiktoken_rs::CoreBPE;
 
 use super::Encoder;
+use crate::TokenId;
 use crate::saved_tokenizer::SavedEncoder;
 
 /// Above this many white-space characters in a row, the encoding is not asked: its regular expression steps back over
@@ -16,7 +17,7 @@ pub(crate) struct Encoding {
 }
 
 impl Encoder for Encoding {
-    fn encode_exact(&self, text: &str) -> Option<Vec<u32>> {
+    fn encode_exact(&self, text: &str) -> Option<Vec<TokenId>> {
         let mut run = 0;
         for character in text.chars() {
             run = if character.is_whitespace() { run + 1 } else { 0 };
@@ -24,7 +25,7 @@ impl Encoder for Encoding {
                 return None;
             }
         }
-        Some(self.model.encode_ordinary(text))
+        Some(self.model.encode_ordinary(text).into_iter().map(TokenId).collect())
     }
 
     fn save(&self) -> SavedEncoder {

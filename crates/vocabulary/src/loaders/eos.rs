@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::read_limited;
 use super::tokens::Tokens;
-use crate::TokenizerError;
+use crate::{TokenId, TokenizerError};
 
 /// Names that end a text, or a turn of a chat, in the models in use. All that a tokenizer has count: which of
 /// them a model was tuned to write is not known without its configuration.
@@ -34,10 +34,10 @@ const MAX_CONFIG_LEN: usize = 1 << 24;
 ///
 /// # Errors
 /// If there is none.
-pub(crate) fn well_known(tokens: &Tokens) -> Result<Vec<u32>, TokenizerError> {
+pub(crate) fn well_known(tokens: &Tokens) -> Result<Vec<TokenId>, TokenizerError> {
     let added = tokens.added_tokens.iter();
-    let ids: Vec<u32> =
-        added.filter(|token| WELL_KNOWN.contains(&token.content.as_str())).map(|token| token.id).collect();
+    let ends = added.filter(|token| WELL_KNOWN.contains(&token.content.as_str()));
+    let ids: Vec<TokenId> = ends.map(|token| TokenId(token.id)).collect();
     if ids.is_empty() { Err(TokenizerError::no_eos()) } else { Ok(ids) }
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn well_known(tokens: &Tokens) -> Result<Vec<u32>, TokenizerError> {
 ///
 /// # Errors
 /// If such a file is not JSON, or what it names is not an id or a token.
-pub(crate) fn beside(path: &Path, tokens: &Tokens) -> Result<Option<Vec<u32>>, TokenizerError> {
+pub(crate) fn beside(path: &Path, tokens: &Tokens) -> Result<Option<Vec<TokenId>>, TokenizerError> {
     for (name, read) in [
         ("generation_config.json", generation_config as fn(&Value, &Tokens) -> _),
         ("tokenizer_config.json", tokenizer_config),
@@ -66,9 +66,9 @@ pub(crate) fn beside(path: &Path, tokens: &Tokens) -> Result<Option<Vec<u32>>, T
 }
 
 /// `eos_token_id`: an id or a list of ids.
-fn generation_config(config: &Value, _: &Tokens) -> Result<Vec<u32>, TokenizerError> {
+fn generation_config(config: &Value, _: &Tokens) -> Result<Vec<TokenId>, TokenizerError> {
     let id = |value: &Value| {
-        value.as_u64().and_then(|id| u32::try_from(id).ok()).ok_or_else(|| {
+        value.as_u64().and_then(|id| u32::try_from(id).ok()).map(TokenId).ok_or_else(|| {
             TokenizerError::invalid(format!(
                 "/eos_token_id has {value}; expected is a token id or a list of them"
             ))
@@ -82,7 +82,7 @@ fn generation_config(config: &Value, _: &Tokens) -> Result<Vec<u32>, TokenizerEr
 }
 
 /// `eos_token`: a token, or an object with its `content`.
-fn tokenizer_config(config: &Value, tokens: &Tokens) -> Result<Vec<u32>, TokenizerError> {
+fn tokenizer_config(config: &Value, tokens: &Tokens) -> Result<Vec<TokenId>, TokenizerError> {
     let token = match config.get("eos_token") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Object(token)) => token.get("content").and_then(Value::as_str),
@@ -95,7 +95,7 @@ fn tokenizer_config(config: &Value, tokens: &Tokens) -> Result<Vec<u32>, Tokeniz
     let id = added
         .or_else(|| tokens.vocab.iter().find(|(model_token, _)| model_token == token).map(|&(_, id)| id));
     match id {
-        Some(id) => Ok(vec![id]),
+        Some(id) => Ok(vec![TokenId(id)]),
         None => Err(TokenizerError::invalid(format!(
             "/eos_token is {token:?}, which the tokenizer does not have"
         ))),

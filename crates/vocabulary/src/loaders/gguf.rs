@@ -10,7 +10,7 @@ use super::{Loaded, eos};
 use crate::encoder::added_tokens::AddedToken;
 use crate::gguf::{GgufFile, GgufValue};
 use crate::token_bytes::TokenStyle;
-use crate::{TokenizerError, TokenizerOptions};
+use crate::{TokenId, TokenizerError, TokenizerOptions};
 
 /// Token types (`llama_token_type`).
 const UNKNOWN: i64 = 2;
@@ -57,12 +57,12 @@ impl Metadata {
     }
 
     /// The ids that end a text, a turn or a message.
-    fn eos(&self) -> Result<Vec<u32>, TokenizerError> {
+    fn eos(&self) -> Result<Vec<TokenId>, TokenizerError> {
         let mut ids = Vec::new();
         for name in ["eos_token_id", "eot_token_id", "eom_token_id"] {
             match self.value(name) {
                 None => {}
-                Some(&GgufValue::Integer(id)) if u32::try_from(id).is_ok() => ids.push(id as u32),
+                Some(&GgufValue::Integer(id)) if u32::try_from(id).is_ok() => ids.push(TokenId(id as u32)),
                 Some(_) => return Err(wrong(name, "a token id")),
             }
         }

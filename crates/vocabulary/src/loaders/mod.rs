@@ -23,13 +23,13 @@ use std::path::Path;
 use self::tokens::Tokens;
 #[cfg(feature = "tokenizers")]
 use crate::Tokenizer;
-use crate::{TokenizerError, Vocabulary};
+use crate::{TokenId, TokenizerError, Vocabulary};
 
 /// A file whose tokens have been read.
 pub(crate) struct Loaded<R> {
     pub(crate) tokens: Tokens,
     /// The ids that end a text.
-    pub(crate) eos: Vec<u32>,
+    pub(crate) eos: Vec<TokenId>,
     /// The width of the logits, where it was given.
     pub(crate) vocab_size: Option<usize>,
     /// The rest of the file, which says how to encode.

@@ -7,7 +7,7 @@ use tiktoken_rs::{
 
 use crate::encoder::added_tokens::AddedToken;
 use crate::encoder::tiktoken::Encoding;
-use crate::{Tokenizer, TokenizerError, TokenizerOptions, Vocabulary};
+use crate::{TokenId, Tokenizer, TokenizerError, TokenizerOptions, Vocabulary};
 
 /// A name, its encoding, and the special tokens that end a text.
 type Entry = (&'static str, fn() -> &'static CoreBPE, &'static [&'static str]);
@@ -47,10 +47,10 @@ pub(crate) fn from_encoding(name: &str, options: &TokenizerOptions) -> Result<To
         Some(ids) => ids.clone(),
         None => {
             let ends = added_tokens.iter().filter(|token| eos_names.contains(&token.content.as_str()));
-            ends.map(|token| token.id).collect()
+            ends.map(|token| TokenId(token.id)).collect()
         }
     };
-    let names = added_tokens.iter().map(|token| (token.id, token.content.clone()));
+    let names = added_tokens.iter().map(|token| (TokenId(token.id), token.content.clone()));
     let tokens = token_bytes(encoding, &added_tokens);
     let vocabulary = Vocabulary::of_tokens(tokens, names, &eos, options.vocab_size)?;
     Ok(Tokenizer::new(vocabulary, Box::new(Encoding { name, model: encoding }), added_tokens))

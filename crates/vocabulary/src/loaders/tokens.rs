@@ -6,7 +6,7 @@
 
 use crate::encoder::added_tokens::AddedToken;
 use crate::token_bytes::TokenStyle;
-use crate::{MAX_VOCABULARY, TokenizerError, Vocabulary};
+use crate::{MAX_VOCABULARY, TokenId, TokenizerError, Vocabulary};
 
 /// The longest token, in bytes of its text; the longest in use have some 1,000.
 const MAX_TOKEN_LEN: usize = 1 << 14;
@@ -34,12 +34,12 @@ impl Tokens {
     /// If the tokens contradict one another or a limit on size is reached.
     pub(crate) fn vocabulary(
         &self,
-        eos: &[u32],
+        eos: &[TokenId],
         vocab_size: Option<usize>,
     ) -> Result<Vocabulary, TokenizerError> {
         let unk = self.vocab.iter().filter(|(token, _)| self.unk_token.as_ref() == Some(token));
-        let unk = unk.map(|(token, id)| (*id, token.clone()));
-        let added = self.added_tokens.iter().map(|token| (token.id, token.content.clone()));
+        let unk = unk.map(|(token, id)| (TokenId(*id), token.clone()));
+        let added = self.added_tokens.iter().map(|token| (TokenId(token.id), token.content.clone()));
         Ok(Vocabulary::of_tokens(self.bytes()?, unk.chain(added), eos, vocab_size)?)
     }
 

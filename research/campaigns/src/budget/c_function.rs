@@ -17,7 +17,7 @@ use clap::ValueEnum;
 use maskwright::grammar::{Grammar, GrammarBuilder, Regex};
 use maskwright::lark::{LarkOptions, LexerKind};
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, Tokenizer, TokenizerOptions,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId, Tokenizer, TokenizerOptions,
 };
 use maskwright_decode::{
     Constraint, DecodeError, GrammarConstraint, LanguageModel, RandomModel, SearchConfig, SearchOutcome,
@@ -172,7 +172,7 @@ impl Grammars {
     fn write<M: LanguageModel>(
         &self,
         model: &mut M,
-        prompt_ids: &[u32],
+        prompt_ids: &[TokenId],
         method: Method,
         strategy: Strategy,
         max_tokens: usize,
@@ -186,7 +186,7 @@ impl Grammars {
         method: Method,
         hand: Hand,
         model: &mut dyn LanguageModel,
-        prompt_ids: &[u32],
+        prompt_ids: &[TokenId],
         max_tokens: usize,
     ) -> anyhow::Result<Entry> {
         let eos_ids = self.tokenizer.eos_token_ids().to_vec();
@@ -242,7 +242,7 @@ fn put<C: Constraint + Clone>(
     hand: Hand,
     model: &mut dyn LanguageModel,
     constraint: &C,
-    prompt_ids: &[u32],
+    prompt_ids: &[TokenId],
     search: &SearchConfig,
 ) -> Result<SearchOutcome, DecodeError> {
     match hand {
@@ -440,7 +440,7 @@ mod tests {
         let mut tokens: Vec<Vec<u8>> = (0..=127u8).map(|byte| vec![byte]).collect();
         tokens
             .extend(["int ", "){", "return ", ";}", " = ", "(int ", ""].map(|text| text.as_bytes().to_vec()));
-        Tokenizer::from_tokens(tokens, &[134]).unwrap()
+        Tokenizer::from_tokens(tokens, &[TokenId(134)]).unwrap()
     }
 
     #[test]

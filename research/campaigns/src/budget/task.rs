@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use anyhow::Context;
 use maskwright::grammar::{Grammar, GrammarBuilder};
-use maskwright::{CompileOptions, GrammarSource, Tokenizer};
+use maskwright::{CompileOptions, GrammarSource, TokenId, Tokenizer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn the_grammar_is_json_and_ll1() {
         let tokens: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).chain([Vec::new()]).collect();
-        let tokenizer = Tokenizer::from_tokens(tokens, &[256]).unwrap();
+        let tokenizer = Tokenizer::from_tokens(tokens, &[TokenId(256)]).unwrap();
         let grammar = json_grammar().unwrap();
         assert_eq!(TruncProof::new(grammar.clone(), tokenizer.vocabulary()).unwrap().least(), 2);
         let compiled =

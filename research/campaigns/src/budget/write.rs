@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Context;
 use maskwright::json_schema::SchemaConfig;
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, Tokenizer, TokenizerOptions,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId, Tokenizer, TokenizerOptions,
 };
 use maskwright_decode::{
     BeamConfig, BestOfConfig, Constraint, DecodeError, GrammarConstraint, LanguageModel, Progress,
@@ -110,7 +110,7 @@ impl<M: LanguageModel> Writer<M> {
         &mut self,
         task: &Task,
         setting: Setting,
-        prompt_ids: &[u32],
+        prompt_ids: &[TokenId],
         max_tokens: usize,
         tokenizer: &Tokenizer,
     ) -> anyhow::Result<Result<Result<SearchOutcome, DecodeError>, String>> {
@@ -198,7 +198,7 @@ pub(super) fn decode<C: Constraint + Clone>(
     strategy: Strategy,
     model: &mut dyn LanguageModel,
     constraint: &C,
-    prompt_ids: &[u32],
+    prompt_ids: &[TokenId],
     search: &SearchConfig,
 ) -> Result<SearchOutcome, DecodeError> {
     let mut go_on = |_: &Progress<'_>| ControlFlow::Continue(());
@@ -222,7 +222,7 @@ pub(super) fn sample<C: Constraint + Clone>(
     seed: u64,
     model: &mut dyn LanguageModel,
     constraint: &C,
-    prompt_ids: &[u32],
+    prompt_ids: &[TokenId],
     search: &SearchConfig,
 ) -> Result<SearchOutcome, DecodeError> {
     let sampler = SamplerConfig { seed, ..SamplerConfig::default() };
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn every_combination_is_written_and_judged() {
         let tokens: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).chain([Vec::new()]).collect();
-        let tokenizer = Tokenizer::from_tokens(tokens, &[256]).unwrap();
+        let tokenizer = Tokenizer::from_tokens(tokens, &[TokenId(256)]).unwrap();
         let model = RandomModel::new(257, 4_000, 1).with_scale(5.0);
         let mut writer = Writer::new(model, None, &tokenizer).unwrap();
         let task = Task {

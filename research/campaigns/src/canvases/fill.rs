@@ -97,7 +97,13 @@ impl From<DecodeError> for Stop {
 }
 
 impl Asked {
-    pub(super) fn note(&mut self, (position, token): (usize, u32), n_put: usize, verdict: Verdict, ms: f64) {
+    pub(super) fn note(
+        &mut self,
+        (position, token): (usize, TokenId),
+        n_put: usize,
+        verdict: Verdict,
+        ms: f64,
+    ) {
         let (times, answer) = match verdict {
             Verdict::Yes => (&mut self.yes_ms, "yes"),
             Verdict::No => (&mut self.no_ms, "no"),
@@ -105,7 +111,7 @@ impl Asked {
         };
         times.push(ms);
         if ms > SLOW_MS || verdict == Verdict::Open {
-            self.listed.push(Listed { position, token, n_put, answer: answer.to_owned(), ms });
+            self.listed.push(Listed { position, token: token.0, n_put, answer: answer.to_owned(), ms });
         }
     }
 
@@ -262,11 +268,8 @@ fn draw(task: &mut Task<'_>, n_alternatives: usize, filling: &mut Filling) -> Re
     let config =
         FillConfig { tokens_per_step: TOKENS_PER_STEP, sampler, n_alternatives, ..FillConfig::default() };
     let mut watched = Watched { canvas: GrammarCanvas::new(canvas), filling: &mut *filling };
-    let canvas = CanvasTask {
-        prompt: &[],
-        positions: task.positions.iter().map(|position| position.map(|token| token.0)).collect(),
-        constraint: Some(&mut watched),
-    };
+    let canvas =
+        CanvasTask { prompt: &[], positions: task.positions.to_vec(), constraint: Some(&mut watched) };
     let is_late = || start.elapsed().as_secs_f64() > task.seconds;
     let filled = fill_canvases(&mut model, vec![canvas], &config, &mut |_| {
         if is_late() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -285,7 +288,7 @@ fn draw(task: &mut Task<'_>, n_alternatives: usize, filling: &mut Filling) -> Re
     if let Some(error) = filled.error {
         return Err(error.into());
     }
-    let tokens: Option<Vec<TokenId>> = filled.positions.iter().map(|id| id.map(TokenId)).collect();
+    let tokens: Option<Vec<TokenId>> = filled.positions.iter().copied().collect();
     tokens.ok_or_else(|| Stop::Unfinished(format!("{} tokens are put", statistics.n_filled)))
 }
 
@@ -300,7 +303,7 @@ impl CanvasConstraint for Watched<'_> {
         self.canvas.is_possible()
     }
 
-    fn allows(&mut self, position: usize, ids: &[u32]) -> Result<Vec<Verdict>, ConstraintError> {
+    fn allows(&mut self, position: usize, ids: &[TokenId]) -> Result<Vec<Verdict>, ConstraintError> {
         let mut verdicts = Vec::with_capacity(ids.len());
         for &id in ids {
             let clock = Instant::now();
@@ -325,7 +328,7 @@ impl CanvasConstraint for Watched<'_> {
         Ok(status)
     }
 
-    fn set(&mut self, position: usize, id: u32) -> Result<bool, ConstraintError> {
+    fn set(&mut self, position: usize, id: TokenId) -> Result<bool, ConstraintError> {
         let is_set = self.canvas.set(position, id)?;
         self.filling.n_put += usize::from(is_set);
         Ok(is_set)
@@ -335,7 +338,7 @@ impl CanvasConstraint for Watched<'_> {
         self.canvas.unset(position)
     }
 
-    fn witness(&mut self) -> Result<Option<Vec<u32>>, ConstraintError> {
+    fn witness(&mut self) -> Result<Option<Vec<TokenId>>, ConstraintError> {
         self.canvas.witness()
     }
 }
@@ -370,14 +373,14 @@ impl DiffusionModel for UniformModel {
         self.rows.len()
     }
 
-    fn mask_id(&self) -> u32 {
-        self.logits.len() as u32
+    fn mask_id(&self) -> TokenId {
+        TokenId(self.logits.len() as u32)
     }
 
-    fn forward(&mut self, canvases: &[&[u32]]) -> Result<Vec<Logits>, ModelError> {
+    fn forward(&mut self, canvases: &[&[TokenId]]) -> Result<Vec<Logits>, ModelError> {
         ModelError::check_canvases(self, canvases)?;
         let width = self.n_vocab();
-        let logits = |canvas: &&[u32]| {
+        let logits = |canvas: &&[TokenId]| {
             let mut logits = Vec::with_capacity(canvas.len() * width);
             for &(first, of_mask) in &self.rows[..canvas.len()] {
                 logits.extend_from_slice(&self.logits[first..]);
@@ -401,9 +404,9 @@ mod tests {
     #[test]
     fn questions_are_noted_by_answer_and_the_slow_ones_by_place() {
         let mut asked = Asked::default();
-        asked.note((3, 7), 1, Verdict::Yes, 2.0);
-        asked.note((4, 8), 2, Verdict::No, 500.0);
-        asked.note((5, 9), 2, Verdict::Open, 1.0);
+        asked.note((3, TokenId(7)), 1, Verdict::Yes, 2.0);
+        asked.note((4, TokenId(8)), 2, Verdict::No, 500.0);
+        asked.note((5, TokenId(9)), 2, Verdict::Open, 1.0);
         assert_eq!(asked.all_ms().collect::<Vec<_>>(), [2.0, 500.0, 1.0]);
         let listed: Vec<(usize, &str)> =
             asked.listed.iter().map(|listed| (listed.position, &listed.answer[..])).collect();
@@ -413,7 +416,7 @@ mod tests {
     #[test]
     fn the_uniform_model_is_less_sure_of_some_positions() {
         let mut model = UniformModel::new(50, 3, &mut Numbers(5));
-        let logits = model.forward(&[&[50, 1, 50]]).unwrap();
+        let logits = model.forward(&[&[50, 1, 50].map(TokenId)]).unwrap();
         let row = |position| logits[0].row(position);
         assert_eq!((logits[0].n_rows(), row(0).len()), (3, 51));
         assert!(row(0)[..50].iter().all(|logit| (0.0..0.01).contains(logit)));

@@ -237,7 +237,7 @@ mod tests {
         let words = ["c1", "(C", "=O)", "int ", "){", "return ", ";}", " = "];
         tokens.extend(words.map(|text| text.as_bytes().to_vec()));
         tokens.push(Vec::new());
-        Compiler::new(&Tokenizer::from_tokens(tokens, &[136]).unwrap())
+        Compiler::new(&Tokenizer::from_tokens(tokens, &[TokenId(136)]).unwrap())
     }
 
     #[test]

@@ -122,11 +122,10 @@ impl Language {
             if texts.chosen.len() == choice.n {
                 break;
             }
-            let ids = compiler.tokenizer().encode_bytes(text.as_bytes())?;
-            if ids.is_empty() || ids.len() > choice.longest {
+            let tokens = compiler.tokenizer().encode_bytes(text.as_bytes())?;
+            if tokens.is_empty() || tokens.len() > choice.longest {
                 continue;
             }
-            let tokens = ids.into_iter().map(TokenId).collect();
             // A schema that the compiler or the validator does not take.
             let Ok((grammar, judge)) = source.compile(compiler) else {
                 texts.n_refused += 1;
@@ -202,9 +201,7 @@ impl Texts {
         if !session.is_accepting() {
             return Ok(Some("a session says that the text is not whole".to_owned()));
         }
-        let ids: Vec<u32> = filled[..end].iter().map(|token| token.0).collect();
-        let bytes = text.grammar.vocabulary();
-        let bytes = ids.iter().flat_map(|&id| bytes.token_bytes(TokenId(id)).unwrap_or_default());
+        let bytes = filled[..end].iter().flat_map(|&id| vocabulary.token_bytes(id).unwrap_or_default());
         let bytes: Vec<u8> = bytes.copied().collect();
         if let Some(judge) = &text.judge {
             return Ok(judge.objection(&bytes));
@@ -225,7 +222,6 @@ impl Texts {
         let source = GrammarSource::builtin(language.title());
         let grammar = compiler.compile(&source, &CompileOptions::default()).unwrap();
         let tokens = compiler.tokenizer().encode_bytes(text.as_bytes()).unwrap();
-        let tokens = tokens.into_iter().map(TokenId).collect();
         let text = Text { name: text.to_owned(), tokens, grammar, judge: None };
         Texts { chosen: vec![text], n_refused: 0, lark: None }
     }

@@ -20,8 +20,8 @@ mod subjects;
 use std::path::PathBuf;
 
 use anyhow::ensure;
-use maskwright::Compiler;
 use maskwright::lark::LexerKind;
+use maskwright::{Compiler, TokenId};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -329,7 +329,7 @@ mod tests {
     fn byte_compiler() -> Compiler {
         let mut tokens: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
         tokens.extend([b"select ".to_vec(), b"a, b".to_vec(), Vec::new()]);
-        Compiler::new(&Tokenizer::from_tokens(tokens, &[258]).unwrap())
+        Compiler::new(&Tokenizer::from_tokens(tokens, &[TokenId(258)]).unwrap())
     }
 
     fn entry(subject: &str, name: &str, basic: Verdict) -> Entry {

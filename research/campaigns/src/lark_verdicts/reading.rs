@@ -71,9 +71,14 @@ impl Reader {
     }
 
     /// With the masks at each token of those that are read.
-    fn by_tokens(&self, ids: &[u32], rng: &mut ChaCha8Rng, failures: &mut Vec<String>) -> (Verdict, usize) {
+    fn by_tokens(
+        &self,
+        ids: &[TokenId],
+        rng: &mut ChaCha8Rng,
+        failures: &mut Vec<String>,
+    ) -> (Verdict, usize) {
         let mut matcher = Matcher::new(&self.grammar);
-        for (at, id) in ids.iter().map(|&id| TokenId(id)).enumerate() {
+        for (at, id) in ids.iter().copied().enumerate() {
             let read = self.try_mask(&mut matcher, rng, failures).and_then(|mask| {
                 let is_accepted = matcher.accept_token(id)?;
                 if mask.contains(id) != is_accepted {
@@ -103,16 +108,11 @@ impl Reader {
         failures: &mut Vec<String>,
     ) -> Result<Mask, Error> {
         let mask = matcher.mask()?;
-        let is_end = |id: u32| self.tokenizer.eos_token_ids().contains(&id);
+        let is_end = |id: TokenId| self.tokenizer.eos_token_ids().contains(&id);
         if mask.is_empty() {
             failures.push(format!("step {}: no token is allowed", matcher.n_steps()));
         }
-        if self
-            .tokenizer
-            .eos_token_ids()
-            .iter()
-            .any(|&id| mask.contains(TokenId(id)) != matcher.is_accepting())
-        {
+        if self.tokenizer.eos_token_ids().iter().any(|&id| mask.contains(id) != matcher.is_accepting()) {
             failures.push(format!("step {}: the mask is wrong about the end", matcher.n_steps()));
         }
         let n_vocab = self.tokenizer.n_vocab() as u32;
@@ -120,13 +120,12 @@ impl Reader {
             // The next one behind a random place that is, or is not.
             for _ in 0..N_TRIED {
                 let begin = rng.random_range(0..n_vocab);
-                let tried = (0..n_vocab).map(|offset| (begin + offset) % n_vocab);
-                let Some(id) =
-                    tried.filter(|&id| !is_end(id)).find(|&id| mask.contains(TokenId(id)) == is_allowed)
+                let tried = (0..n_vocab).map(|offset| TokenId((begin + offset) % n_vocab));
+                let Some(id) = tried.filter(|&id| !is_end(id)).find(|&id| mask.contains(id) == is_allowed)
                 else {
                     break;
                 };
-                let said = match matcher.validate_tokens(&[TokenId(id)]) {
+                let said = match matcher.validate_tokens(&[id]) {
                     Ok(n_valid) if (n_valid == 1) == is_allowed => continue,
                     Ok(_) => "the opposite".to_owned(),
                     Err(error) => error.to_string(),
@@ -171,8 +170,8 @@ impl Reader {
         }
         let mut whole = prefix.to_vec();
         for token in tokens {
-            if !self.tokenizer.eos_token_ids().contains(&token.0) {
-                whole.extend_from_slice(self.tokenizer.token_bytes(token.0).unwrap_or_default());
+            if !self.tokenizer.eos_token_ids().contains(&token) {
+                whole.extend_from_slice(self.tokenizer.token_bytes(token).unwrap_or_default());
             }
         }
         match String::from_utf8(whole) {

@@ -238,11 +238,10 @@ impl Task {
         model: &mut dyn LanguageModel,
         tokenizer: &Tokenizer,
         grammar: &Arc<CompiledGrammar>,
-        question_ids: &[u32],
+        question_ids: &[TokenId],
         front: &str,
     ) -> anyhow::Result<Entry> {
-        let front_ids = tokenizer.encode(front)?;
-        let held: Vec<TokenId> = front_ids.iter().map(|&id| TokenId(id)).collect();
+        let held = tokenizer.encode(front)?;
         let mut matcher = Matcher::with_max_tokens(grammar, Some(self.max_tokens + held.len()))?;
         ensure!(matcher.accept_tokens(&held)? == held.len(), "the grammar has no text that begins {front:?}");
         let config = GenerateConfig {
@@ -252,7 +251,7 @@ impl Task {
             jump_forward: true,
             measure_mass: true,
         };
-        let ids = [question_ids, &front_ids].concat();
+        let ids = [question_ids, &held].concat();
         let mut constraint = GrammarConstraint::new(matcher, tokenizer);
         let clock = Instant::now();
         let result =
@@ -388,7 +387,7 @@ mod tests {
             ["SELECT ", "def ", "(x):", "\n    ", " FROM ", "return", ""]
                 .map(|text| text.as_bytes().to_vec()),
         );
-        let tokenizer = Tokenizer::from_tokens(tokens, &[134]).unwrap();
+        let tokenizer = Tokenizer::from_tokens(tokens, &[TokenId(134)]).unwrap();
         let compiler = Compiler::new(&tokenizer);
         let mut entries = Vec::new();
         for (language, front) in [(Language::Python, "def f("), (Language::Sql, "SELECT a")] {

@@ -29,6 +29,8 @@ mod trial;
 
 use node::{NodeId, Tree};
 
+use maskwright_vocabulary::TokenId;
+
 use super::{Hypothesis, OnProgress, SearchConfig, SearchOutcome, driver::Driver};
 use crate::{
     constraint::Constraint,
@@ -85,7 +87,7 @@ impl Default for TreeSearchConfig {
 pub fn tree_search<C: Constraint + Clone>(
     model: &mut dyn LanguageModel,
     constraint: &C,
-    prompt_ids: &[u32],
+    prompt_ids: &[TokenId],
     search: &SearchConfig,
     config: &TreeSearchConfig,
     on_progress: &mut OnProgress<'_>,
@@ -138,7 +140,7 @@ struct Root<C> {
     node: NodeId,
     constraint: C,
     sequence: SequenceId,
-    last_token: u32,
+    last_token: TokenId,
 }
 
 /// The state of one call of [`tree_search`].

@@ -1,5 +1,7 @@
 //! The tree of a search: prefixes, what the model said after them, what trials found below them.
 
+use maskwright_vocabulary::TokenId;
+
 use super::super::row::Row;
 use crate::generate::FinishReason;
 
@@ -21,7 +23,7 @@ pub(super) enum Content {
 /// A token that may come next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
-    id: u32,
+    id: TokenId,
     log_probability: f64,
     prior: f64,
     child: Option<NodeId>,
@@ -30,7 +32,7 @@ pub(super) struct Candidate {
 #[derive(Debug)]
 struct Node {
     parent: Option<NodeId>,
-    token: u32,
+    token: TokenId,
     n_tokens: usize,
     log_likelihood: f64,
     content: Content,
@@ -53,11 +55,17 @@ impl Tree {
 
     pub(super) fn new() -> Tree {
         let mut tree = Tree { nodes: Vec::new() };
-        tree.add(None, 0, 0, 0.0);
+        tree.add(None, TokenId(0), 0, 0.0);
         tree
     }
 
-    fn add(&mut self, parent: Option<NodeId>, token: u32, n_tokens: usize, log_likelihood: f64) -> NodeId {
+    fn add(
+        &mut self,
+        parent: Option<NodeId>,
+        token: TokenId,
+        n_tokens: usize,
+        log_likelihood: f64,
+    ) -> NodeId {
         let id = u32::try_from(self.nodes.len()).expect("memory ends before 2^32 nodes of 70 bytes");
         self.nodes.push(Node {
             parent,
@@ -84,7 +92,7 @@ impl Tree {
         &self.node(id).content
     }
 
-    pub(super) fn token(&self, id: NodeId) -> u32 {
+    pub(super) fn token(&self, id: NodeId) -> TokenId {
         self.node(id).token
     }
 
@@ -97,7 +105,7 @@ impl Tree {
     }
 
     /// The tokens between two nodes, of which `from` is above `id` or `id` itself.
-    pub(super) fn path(&self, from: NodeId, id: NodeId) -> Vec<u32> {
+    pub(super) fn path(&self, from: NodeId, id: NodeId) -> Vec<TokenId> {
         let mut tokens = Vec::new();
         let mut at = id;
         while at != from {

@@ -2,6 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use maskwright_vocabulary::TokenId;
+
 use super::node::{Content, NodeId};
 use super::{Root, Run};
 use crate::{
@@ -115,7 +117,7 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
     /// Asks the model after all trials' texts, one batch; a text that two trials have come to is asked once.
     fn read(&mut self, trials: &mut [Trial<C>]) -> Result<(), DecodeError> {
         let mut asked: Vec<NodeId> = Vec::new();
-        let mut inputs: Vec<(usize, SequenceId, Vec<u32>)> = Vec::new();
+        let mut inputs: Vec<(usize, SequenceId, Vec<TokenId>)> = Vec::new();
         for (index, trial) in trials.iter_mut().enumerate() {
             if asked.contains(&trial.node) {
                 continue;
@@ -126,11 +128,11 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
                 None => (self.driver.fork(self.root.sequence)?, 0),
             };
             let path = self.tree.path(self.root.node, trial.node);
-            let text: Vec<u32> = std::iter::once(self.root.last_token).chain(path).collect();
+            let text: Vec<TokenId> = std::iter::once(self.root.last_token).chain(path).collect();
             trial.sequence = Some((sequence, text.len()));
             inputs.push((index, sequence, text[n_read..].to_vec()));
         }
-        let batch: Vec<(SequenceId, &[u32])> =
+        let batch: Vec<(SequenceId, &[TokenId])> =
             inputs.iter().map(|(_, sequence, tokens)| (*sequence, tokens.as_slice())).collect();
         let rows = self.driver.forward(&batch)?;
         for ((index, ..), logits) in inputs.iter().zip(&rows) {

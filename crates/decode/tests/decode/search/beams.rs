@@ -4,6 +4,7 @@
 use super::{PROMPT, Texts, all_tokens, check, go_on, log_likelihood, model, search};
 use crate::support::EOS;
 use maskwright_decode::{BeamConfig, LanguageModel, RandomModel, beam_search};
+use maskwright_vocabulary::TokenId;
 
 fn score(log_likelihood: f64, n_tokens: usize, exponent: f64) -> f64 {
     log_likelihood / (n_tokens as f64).powf(exponent)
@@ -36,10 +37,10 @@ fn wide_beams_sort_all_texts() {
 }
 
 /// The same search with every likelihood computed from the beginning, and no batches.
-fn naive(model: &mut RandomModel, language: &Texts, config: &BeamConfig) -> Vec<Vec<u32>> {
-    let value = |text: &(Vec<u32>, f64)| score(text.1, text.0.len().max(1), config.length_exponent);
-    let mut beams: Vec<(Vec<u32>, f64)> = vec![(Vec::new(), 0.0)];
-    let mut finished: Vec<(Vec<u32>, f64)> = Vec::new();
+fn naive(model: &mut RandomModel, language: &Texts, config: &BeamConfig) -> Vec<Vec<TokenId>> {
+    let value = |text: &(Vec<TokenId>, f64)| score(text.1, text.0.len().max(1), config.length_exponent);
+    let mut beams: Vec<(Vec<TokenId>, f64)> = vec![(Vec::new(), 0.0)];
+    let mut finished: Vec<(Vec<TokenId>, f64)> = Vec::new();
     while !beams.is_empty() {
         if finished.len() == config.n_beams
             && beams.iter().all(|beam| value(beam) <= value(&finished[config.n_beams - 1]))
@@ -49,7 +50,7 @@ fn naive(model: &mut RandomModel, language: &Texts, config: &BeamConfig) -> Vec<
         let mut extensions = Vec::new();
         for (tokens, _) in &beams {
             for id in (Texts { prefix: tokens.clone(), ..language.clone() }).allowed() {
-                let text: Vec<u32> = tokens.iter().copied().chain([id]).collect();
+                let text: Vec<TokenId> = tokens.iter().copied().chain([id]).collect();
                 let likelihood = log_likelihood(model, &text);
                 extensions.push((text, likelihood));
             }
@@ -79,7 +80,7 @@ fn narrow_beams_find_what_the_plain_search_finds() {
                 let outcome =
                     beam_search(&mut model, &language, &PROMPT, &search(max_tokens), &config, &mut go_on)
                         .unwrap();
-                let found: Vec<Vec<u32>> = outcome.texts.iter().map(all_tokens).collect();
+                let found: Vec<Vec<TokenId>> = outcome.texts.iter().map(all_tokens).collect();
                 assert_eq!(found, naive(&mut model, &language, &config), "seed {seed}, {n_beams} beams");
                 assert!(!outcome.is_cancelled && outcome.n_model_tokens >= PROMPT.len());
             }

@@ -10,7 +10,7 @@ use maskwright_decode::{
 };
 use maskwright_engine::{Compiler, Matcher};
 use maskwright_grammar::{Grammar, GrammarBuilder};
-use maskwright_vocabulary::Tokenizer;
+use maskwright_vocabulary::{TokenId, Tokenizer};
 
 /// Lists in brackets of lists and digits, such as `[1,[],[2]]`.
 fn lists() -> Grammar {
@@ -53,7 +53,7 @@ fn read_list(text: &[u8]) -> Option<usize> {
 fn every_strategy_finishes_within_the_limit() {
     let tokens = ["[", "]", ",", "1", "2", "[[", "]]", "],", ",[", "[1", "2]", "],[", "</s>"];
     let tokens: Vec<Vec<u8>> = tokens.iter().map(|token| token.as_bytes().to_vec()).collect();
-    let tokenizer = Tokenizer::from_tokens(tokens.clone(), &[12]).unwrap();
+    let tokenizer = Tokenizer::from_tokens(tokens.clone(), &[TokenId(12)]).unwrap();
     let compiler = Compiler::new(tokenizer.vocabulary().clone(), Default::default());
     let compiled = compiler.compile(lists(), &Fuel::new(100_000)).unwrap();
     for (seed, max_tokens) in (0..24).zip((3..9).cycle()) {
@@ -61,8 +61,8 @@ fn every_strategy_finishes_within_the_limit() {
         let mut model = RandomModel::new(40, 200, seed).with_scale(if seed % 2 == 0 { 1.0 } else { 8.0 });
         let matcher = Matcher::with_max_tokens(&compiled, Some(max_tokens)).unwrap();
         let held = GrammarConstraint::new(matcher, &tokenizer);
-        let search = SearchConfig { max_tokens, eos_ids: vec![12] };
-        let prompt = [3];
+        let search = SearchConfig { max_tokens, eos_ids: vec![TokenId(12)] };
+        let prompt = [TokenId(3)];
         let mut texts: Vec<Hypothesis> = Vec::new();
         let config = BeamConfig { n_beams: 5, ..BeamConfig::default() };
         texts.extend(beam_search(&mut model, &held, &prompt, &search, &config, &mut go_on).unwrap().texts);
@@ -83,9 +83,9 @@ fn every_strategy_finishes_within_the_limit() {
         );
         assert!(texts.len() > 60);
         for text in texts {
-            let bytes: Vec<u8> = text.tokens.iter().flat_map(|&id| tokens[id as usize].clone()).collect();
+            let bytes: Vec<u8> = text.tokens.iter().flat_map(|id| tokens[id.index()].clone()).collect();
             assert_eq!(read_list(&bytes), Some(bytes.len()), "{}", String::from_utf8_lossy(&bytes));
-            assert!(text.eos_id == Some(12) && text.n_tokens <= max_tokens, "{text:?}");
+            assert!(text.eos_id == Some(TokenId(12)) && text.n_tokens <= max_tokens, "{text:?}");
         }
     }
 }

@@ -7,12 +7,13 @@ use maskwright_decode::{
     AdaptiveConfig, BestOfConfig, Particles, ParticlesConfig, SamplerConfig, adaptive_samples, best_of,
     particles,
 };
+use maskwright_vocabulary::TokenId;
 
-type Distribution = BTreeMap<Vec<u32>, f64>;
+type Distribution = BTreeMap<Vec<TokenId>, f64>;
 
 /// The probability of each text under the model, given that it is one of them.
 fn exact(seed: u64, temperature: f64, language: &Texts) -> Distribution {
-    let probability = |text: &Vec<u32>| log_likelihood_at(temperature, &mut model(seed), text).exp();
+    let probability = |text: &Vec<TokenId>| log_likelihood_at(temperature, &mut model(seed), text).exp();
     let total: f64 = language.texts.iter().map(probability).sum();
     language.texts.iter().map(|text| (text.clone(), probability(text) / total)).collect()
 }

@@ -15,16 +15,17 @@ use maskwright_decode::{
     Constraint, ConstraintError, FinishReason, Hypothesis, LanguageModel, Progress, RandomModel,
     SearchConfig, SequenceInput,
 };
+use maskwright_vocabulary::{TokenId, mask_insert};
 
 use crate::support::{EOS, Words, tokens};
 
-const PROMPT: [u32; 2] = [1, 2];
+const PROMPT: [TokenId; 2] = [TokenId(1), TokenId(2)];
 
 /// Every tokenization of some words, [`EOS`] included, of at most `max_tokens` tokens: a language with a budget.
 #[derive(Clone, Debug)]
 struct Texts {
-    texts: Arc<Vec<Vec<u32>>>,
-    prefix: Vec<u32>,
+    texts: Arc<Vec<Vec<TokenId>>>,
+    prefix: Vec<TokenId>,
 }
 
 impl Texts {
@@ -46,9 +47,9 @@ impl Texts {
         Texts { texts: Arc::new(texts), prefix: Vec::new() }
     }
 
-    fn allowed(&self) -> Vec<u32> {
-        let next = |text: &Vec<u32>| text.strip_prefix(&*self.prefix)?.first().copied();
-        let mut ids: Vec<u32> = self.texts.iter().filter_map(next).collect();
+    fn allowed(&self) -> Vec<TokenId> {
+        let next = |text: &Vec<TokenId>| text.strip_prefix(&*self.prefix)?.first().copied();
+        let mut ids: Vec<TokenId> = self.texts.iter().filter_map(next).collect();
         ids.sort_unstable();
         ids.dedup();
         ids
@@ -59,12 +60,12 @@ impl Constraint for Texts {
     fn fill_mask(&mut self, mask: &mut [u32]) -> Result<bool, ConstraintError> {
         mask.fill(0);
         for id in self.allowed() {
-            mask[id as usize / 32] |= 1 << (id % 32);
+            mask_insert(mask, id);
         }
         Ok(true)
     }
 
-    fn accept_token(&mut self, id: u32) -> Result<bool, ConstraintError> {
+    fn accept_token(&mut self, id: TokenId) -> Result<bool, ConstraintError> {
         let is_allowed = self.allowed().contains(&id);
         if is_allowed {
             self.prefix.push(id);
@@ -77,7 +78,7 @@ impl Constraint for Texts {
         Ok(())
     }
 
-    fn forced_tokens(&mut self) -> Result<Vec<u32>, ConstraintError> {
+    fn forced_tokens(&mut self) -> Result<Vec<TokenId>, ConstraintError> {
         Ok(Vec::new())
     }
 
@@ -112,27 +113,27 @@ fn go_on(_: &Progress<'_>) -> ControlFlow<()> {
 }
 
 /// The log-likelihoods of the tokens of a text, each asked for from the beginning.
-fn log_likelihood(model: &mut dyn LanguageModel, text: &[u32]) -> f64 {
+fn log_likelihood(model: &mut dyn LanguageModel, text: &[TokenId]) -> f64 {
     log_likelihood_at(1.0, model, text)
 }
 
 /// The same at a temperature.
-fn log_likelihood_at(temperature: f64, model: &mut dyn LanguageModel, text: &[u32]) -> f64 {
+fn log_likelihood_at(temperature: f64, model: &mut dyn LanguageModel, text: &[TokenId]) -> f64 {
     let mut total = 0.0;
     for (n_before, &id) in text.iter().enumerate() {
-        let read: Vec<u32> = PROMPT.iter().chain(&text[..n_before]).copied().collect();
+        let read: Vec<TokenId> = PROMPT.iter().chain(&text[..n_before]).copied().collect();
         let sequence = model.create_sequence().unwrap();
         let logits = model.forward(&[SequenceInput::last(sequence, &read)]).unwrap();
         model.release_sequence(sequence);
         let row = logits[0].row(0);
         let sum: f64 = row.iter().map(|&logit| (f64::from(logit) / temperature).exp()).sum();
-        total += f64::from(row[id as usize]) / temperature - sum.ln();
+        total += f64::from(row[id.index()]) / temperature - sum.ln();
     }
     total
 }
 
 /// The whole text as the model wrote it.
-fn all_tokens(text: &Hypothesis) -> Vec<u32> {
+fn all_tokens(text: &Hypothesis) -> Vec<TokenId> {
     text.tokens.iter().copied().chain(text.eos_id).collect()
 }
 

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use super::{PROMPT, Texts, check, go_on, log_likelihood, model, search};
 use crate::support::EOS;
 use maskwright_decode::{GenerateConfig, SamplerConfig, TreeSearchConfig, generate, tree_search};
+use maskwright_vocabulary::TokenId;
 
 /// The value of the greedy text, written by the plain loop.
 fn greedy_value(seed: u64, language: &Texts) -> f64 {
@@ -17,7 +18,7 @@ fn greedy_value(seed: u64, language: &Texts) -> f64 {
     let mut continue_ = |_: &_| ControlFlow::Continue(());
     let mut language = language.clone();
     let text = generate(&mut model(seed), Some(&mut language), &PROMPT, &config, &mut continue_).unwrap();
-    let tokens: Vec<u32> = text.tokens.iter().copied().chain(text.eos_id).collect();
+    let tokens: Vec<TokenId> = text.tokens.iter().copied().chain(text.eos_id).collect();
     (log_likelihood(&mut model(seed), &tokens) / tokens.len() as f64).exp()
 }
 
@@ -53,7 +54,7 @@ fn many_trials_find_the_best_text() {
         let mut model = model(seed);
         let config = TreeSearchConfig { n_trials: 400, ..TreeSearchConfig::default() };
         let outcome = tree_search(&mut model, &language, &PROMPT, &search(6), &config, &mut go_on).unwrap();
-        let value = |text: &Vec<u32>| log_likelihood(&mut model.clone(), text) / text.len() as f64;
+        let value = |text: &Vec<TokenId>| log_likelihood(&mut model.clone(), text) / text.len() as f64;
         let most = language.texts.iter().map(value).fold(f64::NEG_INFINITY, f64::max).exp();
         let found = outcome.best().unwrap().mean_likelihood();
         assert!((found - most).abs() < 1e-6, "seed {seed}: {found} {most}");
@@ -64,7 +65,7 @@ fn many_trials_find_the_best_text() {
 fn known_positions_are_not_asked_again() {
     let language = Texts::new(7);
     let n_prefixes: usize = {
-        let mut prefixes: Vec<&[u32]> =
+        let mut prefixes: Vec<&[TokenId]> =
             language.texts.iter().flat_map(|text| (0..text.len()).map(|n| &text[..n])).collect();
         prefixes.sort();
         prefixes.dedup();

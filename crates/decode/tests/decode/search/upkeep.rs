@@ -9,13 +9,14 @@ use maskwright_decode::{
     OnProgress, ParticlesConfig, SamplerConfig, TreeSearchConfig, adaptive_samples, beam_search, best_of,
     most_likely, particles, tree_search,
 };
+use maskwright_vocabulary::TokenId;
 
 /// Runs the strategy of a number; `None` past the last.
 fn run(
     strategy: usize,
     model: &mut Spy,
     max_tokens: usize,
-    prompt: &[u32],
+    prompt: &[TokenId],
     on_progress: &mut OnProgress<'_>,
 ) -> Option<Result<Vec<Hypothesis>, DecodeError>> {
     let (language, search) = (Texts::new(7), search(max_tokens));
@@ -78,15 +79,18 @@ fn a_search_ends_when_it_is_told_to() {
 #[test]
 fn bad_calls_are_refused() {
     for strategy in 0.. {
-        let message = |max_tokens, prompt: &[u32]| {
+        let message = |max_tokens, prompt: &[TokenId]| {
             let mut spy = Spy::new(20, 10, 1);
             let result = run(strategy, &mut spy, max_tokens, prompt, &mut go_on)?;
             Some(result.unwrap_err().to_string())
         };
         let Some(empty) = message(7, &[]) else { break };
         assert!(empty.starts_with("the prompt is empty"), "{empty}");
-        assert_eq!(message(7, &[1; 10]).unwrap(), "the prompt has 10 tokens, the model's context holds 9");
-        assert_eq!(message(0, &[1]).unwrap(), "max_tokens is 0, it must be at least 1");
+        assert_eq!(
+            message(7, &[TokenId(1); 10]).unwrap(),
+            "the prompt has 10 tokens, the model's context holds 9"
+        );
+        assert_eq!(message(0, &[TokenId(1)]).unwrap(), "max_tokens is 0, it must be at least 1");
         let mut spy = Spy::new(20, 100, 1);
         spy.answers_nan = true;
         let error = run(strategy, &mut spy, 7, &PROMPT, &mut go_on).unwrap().unwrap_err().to_string();

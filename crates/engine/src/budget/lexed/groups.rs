@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use maskwright_vocabulary::{TokenId, Trie};
+use maskwright_vocabulary::Trie;
 use rustc_hash::FxHashMap;
 
 use super::LexedBudget;
@@ -99,8 +99,8 @@ impl LexedBudget {
         let mut is_empty = true;
         let mut status = if is_exact { MaskStatus::Exact } else { MaskStatus::Bound };
         if lexed.configs.is_accepting(config) && n_left >= self.eos_cost {
-            let eos: Vec<TokenId> = vocabulary.eos_token_ids().iter().map(|&id| TokenId(id)).collect();
-            mask.insert_all(&eos);
+            let eos = vocabulary.eos_token_ids();
+            mask.insert_all(eos);
             is_empty = eos.is_empty();
         }
         self.left = parser.shared.limits.budget_items;

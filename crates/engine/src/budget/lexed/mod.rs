@@ -354,7 +354,8 @@ mod tests {
             let mut tokens: Vec<Option<Vec<u8>>> = tokens.collect();
             let end = u32::try_from(tokens.len()).expect("they are few");
             tokens.push(Some(b"</s>".to_vec()));
-            let vocabulary = Vocabulary::from_tokens(tokens, &[end], None).expect("no token is twice there");
+            let vocabulary =
+                Vocabulary::from_tokens(tokens, &[TokenId(end)], None).expect("no token is twice there");
             let compiler = Compiler::new(vocabulary.shared(), Limits::default());
             let compiled = compiler
                 .compile_lexed(grammar.lexed.clone(), grammar.indentation.clone(), &Fuel::unlimited())
