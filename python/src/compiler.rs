@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
 
-use maskwright::json_schema::Status;
 use maskwright::lark::{Indentation, LarkOptions, LexerKind, Tabs};
-use maskwright::{CompileOptions, Error, GrammarSource, Limits};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use maskwright::tool_calls::{OnError, Reasons, ToolCallOptions};
+use maskwright::{CompileOptions, Error, GrammarSource};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
@@ -18,6 +18,8 @@ use crate::arguments::{
 };
 use crate::errors::{GrammarWarning, OrRaise};
 use crate::interrupt;
+use crate::limits::LimitCounts;
+use crate::report::ReportEntry;
 use crate::schema::{self, SchemaText, TagText};
 use crate::tokenizer::Tokenizer;
 use crate::work::detached;
@@ -253,6 +255,86 @@ impl Compiler {
         config.strict = strict;
         let source = tag.0.source(|text| GrammarSource::structural_tag(text, config));
         let source = source.special_tokens_in_text(special_tokens_in_text);
+        let compiled = Compiler::compile_source(this, cancel, &source)?;
+        if let Some(report) = compiled.grammar.report() {
+            schema::warn(this.py(), report)?;
+        }
+        Ok(compiled)
+    }
+
+    /// Compiles the messages in which a model may call tools, as its family writes them.
+    ///
+    /// * `tools`: a list of tools: dicts in OpenAI's, Anthropic's or MCP's form, Pydantic models and other types that `schema_from`
+    ///   takes, and functions. Or JSON text, or the path of a file as `os.PathLike`.
+    /// * `format`: a name of `tool_formats()`. None: found from the tokenizer's chat template.
+    /// * `tool_choice`: "auto" (text or calls), "none", "required", the name of a tool, or a dict as OpenAI's and Anthropic's
+    ///   interfaces have it, `allowed_tools` too.
+    /// * `parallel`: whether a message may have several calls, where the format has that.
+    /// * `reasoning`: whether the model reasons first: False, True, or "auto" (it chooses). With True, the text begins where the
+    ///   prompt of a reasoning model ends.
+    /// * `text`: whether text may stand beside calls, where the format has that.
+    /// * `on_error`: what becomes of a tool whose schema cannot be compiled or enforced: "raise", "leave_out" (it cannot be
+    ///   called) or "any_json" (its arguments are any JSON object). `report` then says why.
+    /// * `property_order`, `whitespace`, `max_whitespace`, `numbers` and `strict` as for `compile_json_schema`. A tool with
+    ///   `"strict": false` takes any JSON object.
+    ///
+    /// The marks of a format match their text and the special tokens of these names.
+    ///
+    /// Raises GrammarError and SchemaError, which name the tool, with the place in `tools`.
+    #[pyo3(signature = (tools, *, format=None, tool_choice=None, parallel=true, reasoning=None, text=true, on_error=Text::new("raise"), property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), strict=true, cancel=None))]
+    #[pyo3(
+        text_signature = "($self, tools, *, format=None, tool_choice='auto', parallel=True, reasoning=False, text=True, on_error='raise', property_order='schema', whitespace='flexible', max_whitespace=None, numbers='plain', strict=True, cancel=None)"
+    )]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
+    fn compile_tool_calls(
+        this: &Bound<'_, Compiler>,
+        tools: &Bound<'_, PyAny>,
+        format: Option<Text<OfCall>>,
+        tool_choice: Option<&Bound<'_, PyAny>>,
+        parallel: bool,
+        reasoning: Option<&Bound<'_, PyAny>>,
+        text: bool,
+        on_error: Text<OfCall>,
+        property_order: Text<OfCall>,
+        whitespace: Option<Text<OfCall>>,
+        max_whitespace: Option<Count>,
+        numbers: Text<OfCall>,
+        strict: bool,
+        cancel: Option<&Bound<'_, CancelToken>>,
+    ) -> PyResult<CompiledGrammar> {
+        let mut config = schema::config(
+            &property_order,
+            schema::whitespace(whitespace.as_deref(), max_whitespace)?,
+            &numbers,
+        )?;
+        config.strict = strict;
+        let module = this.py().import("maskwright._tools")?;
+        let (tools, tool_choice): (GrammarText, String) =
+            module.call_method1("request", (tools, tool_choice))?.extract()?;
+        let format = match format {
+            Some(format) => format.0,
+            None => module.call_method1("format_of", (&this.get().tokenizer,))?.extract()?,
+        };
+        let mut options = ToolCallOptions::new(format);
+        options.tool_choice = tool_choice;
+        options.is_parallel = parallel;
+        options.has_text = text;
+        options.reasoning = match module.call_method1("reasoning", (reasoning,))?.extract()? {
+            (true, true) => Reasons::Maybe,
+            (true, false) => Reasons::Always,
+            _ => Reasons::Never,
+        };
+        options.on_error = match &*on_error {
+            "raise" => OnError::Raise,
+            "leave_out" => OnError::LeaveOut,
+            "any_json" => OnError::AnyJson,
+            other => {
+                let message =
+                    format!("on_error is {other:?}, expected \"raise\", \"leave_out\" or \"any_json\"");
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        let source = tools.source(|tools| GrammarSource::tool_calls(tools, options, config));
         let compiled = Compiler::compile_source(this, cancel, &source)?;
         if let Some(report) = compiled.grammar.report() {
             schema::warn(this.py(), report)?;
@@ -538,80 +620,6 @@ impl Compiler {
     }
 }
 
-/// The names of the limits.
-const LIMITS: [&str; 13] = [
-    "compile_fuel",
-    "max_threads",
-    "max_calls",
-    "budget_items",
-    "max_states",
-    "max_residue_size",
-    "liveness_fuel",
-    "infill_work",
-    "max_positions",
-    "memory_bytes",
-    "row_cache_bytes",
-    "automaton_bytes",
-    "machine_bytes",
-];
-
-/// Limits as given in Python.
-#[derive(Default)]
-struct LimitCounts(Vec<(String, usize)>);
-
-impl LimitCounts {
-    fn read(given: &Bound<'_, PyDict>) -> PyResult<LimitCounts> {
-        let mut counts = LimitCounts::default();
-        for (name, value) in given {
-            let name: Text<OfCall> = name.extract()?;
-            let Count(count) = value.extract()?;
-            let is_narrow = *name == *"max_states";
-            if is_narrow && u32::try_from(count).is_err() {
-                let given = &*name;
-                return Err(PyValueError::new_err(format!("{given} is {count}, expected at most 2**32 - 1")));
-            }
-            if !LimitCounts::set(&mut Limits::default(), &name, count) {
-                return Err(PyTypeError::new_err(format!(
-                    "no limit is named {:?}, expected one of {}",
-                    &*name,
-                    LIMITS.join(", ")
-                )));
-            }
-            counts.0.push((name.0, count));
-        }
-        Ok(counts)
-    }
-
-    fn limits(&self) -> Limits {
-        let mut limits = Limits::default();
-        for (name, count) in &self.0 {
-            LimitCounts::set(&mut limits, name, *count);
-        }
-        limits
-    }
-
-    /// Sets the limit of a name; whether there is one.
-    fn set(limits: &mut Limits, name: &str, count: usize) -> bool {
-        match name {
-            "compile_fuel" => limits.compile_fuel = count as u64,
-            "max_threads" => limits.max_threads = count,
-            "max_calls" => limits.max_calls = count,
-            "budget_items" => limits.budget_items = count as u64,
-            "row_cache_bytes" => limits.row_cache_bytes = count,
-            "automaton_bytes" => limits.automaton_bytes = count,
-            "machine_bytes" => limits.machine_bytes = count,
-            "memory_bytes" => limits.memory_bytes = count,
-            "max_states" => limits.max_states = u32::try_from(count).unwrap_or(u32::MAX),
-            "max_residue_size" => limits.max_residue_size = count as u64,
-            "liveness_fuel" => limits.liveness_fuel = count as u64,
-            "infill_work" => limits.infill_work = count as u64,
-            "max_positions" => limits.max_positions = count,
-            _ => return false,
-        }
-        true
-    }
-}
-
 /// A compiled grammar. Make a Matcher from it for each sequence. It can be shared between threads.
 #[pyclass(frozen, module = "maskwright")]
 pub(crate) struct CompiledGrammar {
@@ -621,7 +629,7 @@ pub(crate) struct CompiledGrammar {
 
 #[pymethods]
 impl CompiledGrammar {
-    /// For a JSON Schema or a structural tag: whether and how each keyword is enforced, as a list of ReportEntry in the
+    /// For a JSON Schema, a structural tag or calls of tools: whether and how each keyword is enforced, as a list of ReportEntry in the
     /// order of its text. Empty for other grammars, which are enforced entirely. Each access makes a new list.
     #[getter]
     fn report(&self) -> Vec<ReportEntry> {
@@ -744,49 +752,5 @@ impl CompiledGrammar {
     /// The tokenizer that masks are for.
     pub(crate) fn own_tokenizer(&self) -> &maskwright::Tokenizer {
         self.own_compiler().compiler.tokenizer()
-    }
-}
-
-/// Whether and how one keyword of a JSON Schema is enforced.
-#[pyclass(frozen, module = "maskwright", eq, hash, get_all)]
-#[derive(PartialEq, Eq, Hash)]
-pub(crate) struct ReportEntry {
-    /// The JSON pointer of the schema that has the keyword.
-    pointer: String,
-    /// The keyword.
-    keyword: String,
-    /// "enforced", "enforced by the session" (by each Matcher, which remembers earlier items), "annotation" (the
-    /// specification gives it no effect) or "not enforced".
-    status: &'static str,
-    /// Why it is not enforced; None if it is.
-    reason: Option<String>,
-    /// For an unknown keyword or format, the known one that was probably meant; else None.
-    suggestion: Option<&'static str>,
-}
-
-impl ReportEntry {
-    fn new(entry: maskwright::json_schema::ReportEntry<'_>) -> ReportEntry {
-        let (status, reason) = match entry.status {
-            Status::Enforced => ("enforced", None),
-            Status::EnforcedBySession => ("enforced by the session", None),
-            Status::Annotation => ("annotation", None),
-            Status::NotEnforced { reason } => ("not enforced", Some(reason.to_string())),
-            // A kind that this version does not know: claim nothing.
-            other => ("not enforced", Some(format!("{other:?}"))),
-        };
-        let (keyword, suggestion) = (entry.keyword.to_owned(), entry.suggestion);
-        ReportEntry { pointer: entry.pointer, keyword, status, reason, suggestion }
-    }
-}
-
-#[pymethods]
-impl ReportEntry {
-    fn __repr__(&self) -> String {
-        let reason = self.reason.as_ref().map(|reason| format!(", reason={reason:?}")).unwrap_or_default();
-        let suggestion = self.suggestion.map(|name| format!(", suggestion={name:?}")).unwrap_or_default();
-        format!(
-            "ReportEntry(pointer={:?}, keyword={:?}, status={:?}{reason}{suggestion})",
-            self.pointer, self.keyword, self.status
-        )
     }
 }

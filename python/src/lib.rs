@@ -31,8 +31,10 @@ mod compiler;
 mod errors;
 mod infill;
 mod interrupt;
+mod limits;
 mod matcher;
 mod raw_rows;
+mod report;
 mod schema;
 mod search;
 mod tokenizer;
@@ -60,7 +62,7 @@ mod _maskwright {
     #[pymodule_export]
     use crate::bitmask::allocate_token_bitmask;
     #[pymodule_export]
-    use crate::compiler::{CancelToken, CompiledGrammar, Compiler, ReportEntry};
+    use crate::compiler::{CancelToken, CompiledGrammar, Compiler};
     #[pymodule_export]
     use crate::errors::{
         BatchError, CancelledError, Error, GrammarError, GrammarWarning, InternalError, LimitError,
@@ -71,11 +73,25 @@ mod _maskwright {
     #[pymodule_export]
     use crate::matcher::Matcher;
     #[pymodule_export]
+    use crate::report::ReportEntry;
+    #[pymodule_export]
     use crate::search::Hypothesis;
     #[pymodule_export]
     use crate::tokenizer::Tokenizer;
     #[pymodule_export]
     use crate::work::{after_fork_in_child, after_fork_in_parent, before_fork};
+
+    /// The names of the formats in which `Compiler.compile_tool_calls` can write calls.
+    #[pyfunction]
+    fn tool_formats() -> Vec<&'static str> {
+        maskwright::tool_calls::tool_formats().map(|format| format.name).collect()
+    }
+
+    /// The formats whose chat templates have the marks that `template` has.
+    #[pyfunction]
+    fn formats_of_template(template: &str) -> Vec<&'static str> {
+        maskwright::tool_calls::formats_of_template(template)
+    }
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -97,9 +97,15 @@ impl Tokenizer {
             return Err(wrong_type_but(tokenizer, expected, instead));
         };
         let json: Text<OfTokenizer> = to_str.call0()?.extract()?;
-        detached(py, || maskwright::Tokenizer::from_json(json.0.as_bytes(), &options))?
-            .or_raise()
-            .map(Tokenizer)
+        let template = match tokenizer.getattr_opt("chat_template")? {
+            Some(template) => {
+                py.import("maskwright._tools")?.call_method1("template", (template,))?.extract()?
+            }
+            None => None,
+        };
+        let made =
+            detached(py, || maskwright::Tokenizer::from_json(json.0.as_bytes(), &options))?.or_raise()?;
+        Ok(Tokenizer(made.with_chat_template(template)))
     }
 
     /// Takes the name of one of OpenAI's encodings (`gpt2`, `r50k_base`, `p50k_base`, `cl100k_base`,
@@ -175,6 +181,12 @@ impl Tokenizer {
     #[getter]
     fn vocab_size(&self) -> usize {
         self.0.n_vocab()
+    }
+
+    /// The model's chat template, if the tokenizer's files or the tokenizer of `transformers` have one; else None.
+    #[getter]
+    fn chat_template(&self) -> Option<&str> {
+        self.0.chat_template()
     }
 
     /// The ids that end a text, in ascending order.

@@ -46,7 +46,7 @@ SPECIAL = ["<think>", "</think>", *DEEPSEEK, "<|mask|>", "<|pad|>", "</s>"]
 
 
 #: The guides whose Python examples are written as in an interpreter.
-RUN = ["built-in-grammars", "diffusion", "json-schema", "own-loop", "pydantic", "reasoning-models", "regex", "structural-tags"]
+RUN = ["built-in-grammars", "diffusion", "json-schema", "own-loop", "pydantic", "reasoning-models", "regex", "structural-tags", "tool-calls"]
 
 
 @pytest.mark.parametrize("name", [f"{name}.md" for name in RUN])

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use maskwright::json_schema::Numbers;
 use maskwright::lark::{Indentation, LexerKind, Tabs};
+use maskwright::tool_calls::Reasons;
 use maskwright_decode::SamplerConfig;
 
 use crate::examples;
@@ -49,6 +50,10 @@ pub(crate) struct GrammarArguments {
     /// itself: what begins with `{`
     #[arg(long, value_name = "FILE|-|JSON", group = "grammar", help_heading = GRAMMAR)]
     pub(crate) structural_tag: Option<JsonArgument>,
+    /// A list of tools that a model may call, in OpenAI's, Anthropic's or MCP's form; texts are its messages with calls. A file, `-`
+    /// (standard input), or the list itself: what begins with `[` or `{`
+    #[arg(long, value_name = "FILE|-|JSON", group = "grammar", help_heading = GRAMMAR)]
+    pub(crate) tools: Option<JsonArgument>,
     /// A regular expression that the whole text matches. The syntax is that of Rust's regex crate, but \d, \w, \s and \b are
     /// ASCII-only: see --unicode and --dialect
     #[arg(long, value_name = "PATTERN", group = "grammar", help_heading = GRAMMAR, allow_hyphen_values = true)]
@@ -90,6 +95,15 @@ pub(crate) struct GrammarArguments {
     /// Let strings of a structural tag, GBNF or Lark grammar match the special tokens they name, as well as the text
     #[arg(long, help_heading = "Structural tags, GBNF and Lark")]
     pub(crate) special_tokens_in_text: bool,
+    /// The format in which the model writes calls of tools, such as qwen_3 or llama; without a name, they are listed
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", help_heading = "Tools")]
+    pub(crate) tool_format: Option<String>,
+    /// auto (text or calls), none, required, the name of a tool, or JSON of OpenAI's or Anthropic's interface
+    #[arg(long, value_name = "CHOICE", default_value = "auto", help_heading = "Tools")]
+    pub(crate) tool_choice: String,
+    /// Whether the model reasons before it answers or calls tools
+    #[arg(long, value_name = "WHEN", default_value = "never", help_heading = "Tools")]
+    pub(crate) reasoning: ReasoningArgument,
     /// How a text is split into the tokens of a Lark grammar [default: contextual]
     #[arg(long, value_name = "HOW", help_heading = "Lark")]
     pub(crate) lexer: Option<LexerArgument>,
@@ -106,7 +120,29 @@ pub(crate) struct GrammarArguments {
     pub(crate) import_path: Vec<PathBuf>,
 }
 
-/// Where a JSON Schema or structural tag comes from.
+/// Whether a model reasons.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReasoningArgument {
+    /// It does not
+    #[default]
+    Never,
+    /// It does
+    Always,
+    /// It may
+    Auto,
+}
+
+impl From<ReasoningArgument> for Reasons {
+    fn from(argument: ReasoningArgument) -> Reasons {
+        match argument {
+            ReasoningArgument::Never => Reasons::Never,
+            ReasoningArgument::Always => Reasons::Always,
+            ReasoningArgument::Auto => Reasons::Maybe,
+        }
+    }
+}
+
+/// Where a JSON Schema, structural tag or list of tools comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum JsonArgument {
     File(PathBuf),
@@ -116,7 +152,7 @@ pub(crate) enum JsonArgument {
 
 impl From<OsString> for JsonArgument {
     fn from(argument: OsString) -> JsonArgument {
-        let is_json = |text: &str| text.starts_with('{') || ["true", "false"].contains(&text);
+        let is_json = |text: &str| text.starts_with(['{', '[']) || ["true", "false"].contains(&text);
         match argument.to_str() {
             Some("-") => JsonArgument::StandardInput,
             Some(text) if is_json(text.trim()) => JsonArgument::Text(text.to_owned()),

@@ -8,6 +8,7 @@ use anyhow::{Context, anyhow, bail};
 use maskwright::debug::{Parsed, lr_table};
 use maskwright::json_schema::{Report, SchemaConfig, SchemaDocuments, Status, Whitespace};
 use maskwright::lark::LarkOptions;
+use maskwright::tool_calls::{ToolCallOptions, tool_formats};
 use maskwright::{CancelToken, CompileOptions, CompiledGrammar, Compiler, GrammarSource, Tokenizer};
 
 use crate::arguments::{DialectArgument, GrammarArguments, JsonArgument, WhitespaceArgument};
@@ -62,6 +63,9 @@ impl Source {
         if is_special && !has_strings {
             bail!("--special-tokens-in-text goes with --structural-tag, --gbnf or --lark");
         }
+        if arguments.tool_format.is_some() && arguments.tools.is_none() {
+            bail!("--tool-format goes with --tools FILE");
+        }
         if !arguments.schema_dir.is_empty() && arguments.json_schema.is_none() {
             bail!("--schema-dir goes with --json-schema FILE");
         }
@@ -77,6 +81,18 @@ impl Source {
             let (origin, text) = read_json(tag, "structural tag")?;
             let source = GrammarSource::structural_tag(text, schema_config(arguments)?);
             let source = source.special_tokens_in_text(is_special);
+            Some(Source { source: origin.of(source), origin, schema: None })
+        } else if let Some(tools) = &arguments.tools {
+            let (origin, text) = read_json(tools, "tools")?;
+            let known: Vec<&str> = tool_formats().map(|format| format.name).collect();
+            let format = arguments.tool_format.as_deref().filter(|format| !format.is_empty());
+            let format = format.ok_or_else(|| {
+                anyhow!("--tools goes with --tool-format NAME, one of {}", known.join(", "))
+            })?;
+            let mut options = ToolCallOptions::new(format);
+            options.tool_choice = arguments.tool_choice.clone();
+            options.reasoning = arguments.reasoning.into();
+            let source = GrammarSource::tool_calls(text, options, schema_config(arguments)?);
             Some(Source { source: origin.of(source), origin, schema: None })
         } else if let Some(path) = &arguments.gbnf {
             let source = GrammarSource::gbnf(read_text(path)?).special_tokens_in_text(is_special);

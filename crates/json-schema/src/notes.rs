@@ -123,6 +123,7 @@ impl<'a> Graph<'a> {
                     status: entry.status,
                 })
                 .collect(),
+            tools: std::collections::HashMap::default(),
         }
     }
 }

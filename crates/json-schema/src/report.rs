@@ -19,6 +19,8 @@ pub struct Report {
     pub(crate) entries: Vec<Entry<Box<str>>>,
     /// The names of formats that are not known, by the place of their schema.
     pub(crate) unknown_formats: HashMap<usize, Box<str>>,
+    /// The names of tools, by the JSON pointer of each in a list of tools.
+    pub(crate) tools: HashMap<Box<str>, Box<str>>,
 }
 
 /// One keyword of the schema.
@@ -33,6 +35,8 @@ pub struct ReportEntry<'r> {
     pub status: &'r Status,
     /// For a keyword or format that is not known: the known one that was probably meant.
     pub suggestion: Option<&'static str>,
+    /// The name of the tool that has the schema, if it is that of a tool's arguments.
+    pub tool: Option<&'r str>,
 }
 
 /// What became of a keyword.
@@ -64,16 +68,36 @@ impl Report {
         self.places.capacity() * (size_of::<Place<Box<str>>>() + NAME)
             + self.entries.capacity() * (size_of::<Entry<Box<str>>>() + NAME)
             + self.unknown_formats.capacity() * (size_of::<(usize, Box<str>)>() + NAME)
+            + self.tools.capacity() * (size_of::<(Box<str>, Box<str>)>() + 2 * NAME)
     }
 
     /// All entries.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = ReportEntry<'_>> {
-        self.entries.iter().map(|entry| ReportEntry {
-            pointer: pointer(&self.places, entry.place),
-            keyword: &entry.keyword,
-            status: &entry.status,
-            suggestion: self.meant(entry).1,
+        self.entries.iter().map(|entry| {
+            let pointer = pointer(&self.places, entry.place);
+            ReportEntry {
+                keyword: &entry.keyword,
+                status: &entry.status,
+                suggestion: self.meant(entry).1,
+                tool: self.tool_at(&pointer),
+                pointer,
+            }
         })
+    }
+
+    /// Names the tool at `pointer` of a list of tools.
+    #[doc(hidden)]
+    pub fn name_tool(&mut self, pointer: &str, name: &str) {
+        self.tools.insert(pointer.into(), name.into());
+    }
+
+    /// The tool in which a place is: the index in the list is among its first two steps.
+    fn tool_at(&self, pointer: &str) -> Option<&str> {
+        if self.tools.is_empty() {
+            return None;
+        }
+        let mut ends = pointer.match_indices('/').map(|(at, _)| at).skip(1).chain([pointer.len()]).take(2);
+        ends.find_map(|end| self.tools.get(&pointer[..end]).map(|name| &**name))
     }
 
     /// What has no effect and was probably meant to have one: keywords that are nearly a known one, and unknown formats, in

@@ -137,6 +137,13 @@ pub use maskwright_vocabulary::{
 pub use source::GrammarSource;
 pub use special_text::GrammarWarning;
 
+/// How families of models write calls of tools: the options of [`GrammarSource::tool_calls`].
+pub mod tool_calls {
+    pub use maskwright_tags::{
+        OnError, Reasons, ToolCallOptions, ToolFormat, formats_of_template, tool_formats,
+    };
+}
+
 /// The parts of templates and canvases.
 pub mod infill {
     /// Makes canvases and templates. [`CompiledGrammar::infiller`](crate::CompiledGrammar::infiller) makes one.

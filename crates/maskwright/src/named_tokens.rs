@@ -13,6 +13,14 @@ use maskwright_vocabulary::Vocabulary;
 
 use crate::Error;
 
+/// Whether a message says that one of the tokens that `set` names is lacking.
+fn is_told_of(message: &str, set: &TokenSet) -> bool {
+    set.items().iter().any(|item| match item {
+        TokenItem::Name(name) => message.contains(&format!("no token named `{name}`")),
+        TokenItem::Ids(_, last) => message.contains(&format!("no token has the id {last}:")),
+    })
+}
+
 /// Whether the vocabulary lacks one of the tokens that `set` names.
 fn is_lacking(set: &TokenSet, vocabulary: &Vocabulary) -> bool {
     set.items().iter().any(|item| match item {
@@ -24,7 +32,9 @@ fn is_lacking(set: &TokenSet, vocabulary: &Vocabulary) -> bool {
 /// The error of compiling a structural tag, with the JSON pointer of a token that the vocabulary lacks.
 pub(crate) fn in_tag(error: Error, text: &str, vocabulary: &Vocabulary, fuel: &Fuel) -> Error {
     let tokens = maskwright_tags::named_tokens(text, fuel).unwrap_or_default();
-    let lacking = tokens.into_iter().find(|(set, _)| is_lacking(set, vocabulary));
+    let message = error.to_string();
+    let is_meant = |set: &TokenSet| is_lacking(set, vocabulary) && is_told_of(&message, set);
+    let lacking = tokens.into_iter().find(|(set, _)| is_meant(set));
     let Some((_, pointer)) = lacking.filter(|_| error.kind() == ErrorKind::Grammar) else { return error };
     let hint = error.hint().map(str::to_owned);
     Error::message(error.kind(), format!("the structural tag at {pointer}: {error}")).at(Place {
@@ -38,13 +48,8 @@ pub(crate) fn in_tag(error: Error, text: &str, vocabulary: &Vocabulary, fuel: &F
 pub(crate) fn in_rules(error: Error, text: &str, name: &str, vocabulary: &Vocabulary) -> Error {
     let message = error.to_string();
     // The error that names the token is about it.
-    let is_meant = |set: &TokenSet| {
-        set.items().iter().any(|item| match item {
-            TokenItem::Name(name) => message.contains(&format!("no token named `{name}`")),
-            TokenItem::Ids(_, last) => message.contains(&format!("no token has the id {last}:")),
-        })
-    };
-    let lacking = written(text).find(|(_, set)| is_lacking(set, vocabulary) && is_meant(set));
+    let is_meant = |set: &TokenSet| is_lacking(set, vocabulary) && is_told_of(&message, set);
+    let lacking = written(text).find(|(_, set)| is_meant(set));
     let Some((span, set)) = lacking else { return error };
     let hint = set.items().iter().find_map(|item| match item {
         TokenItem::Name(name) => meant(name, vocabulary),

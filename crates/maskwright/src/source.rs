@@ -15,6 +15,7 @@ use maskwright_lark::lark_strings;
 use maskwright_lark::{LarkGrammar, LexerKind};
 use maskwright_syntax::gbnf_literals;
 use maskwright_syntax::regex::{self, Dialect};
+use maskwright_tags::ToolCallOptions;
 use maskwright_vocabulary::Vocabulary;
 use maskwright_vocabulary::saved::{self, Magic, Refused};
 use serde::{Deserialize, Serialize};
@@ -77,6 +78,11 @@ enum Notation {
         text: String,
         config: SchemaConfig,
     },
+    ToolCalls {
+        tools: String,
+        options: ToolCallOptions,
+        config: SchemaConfig,
+    },
     /// It has no text, so it cannot be saved.
     #[serde(skip)]
     Built(Box<Grammar>),
@@ -105,8 +111,8 @@ pub enum Parsed {
 }
 
 impl GrammarSource {
-    /// The kind of source: "regex", "gbnf", "choice", "json_schema", "lark", "structural_tag", "built" (by hand), or the name
-    /// of a built-in grammar.
+    /// The kind of source: "regex", "gbnf", "choice", "json_schema", "lark", "structural_tag", "tool_calls", "built" (by hand), or
+    /// the name of a built-in grammar.
     pub fn kind(&self) -> &str {
         match &self.notation {
             Notation::Regex { .. } => "regex",
@@ -116,6 +122,7 @@ impl GrammarSource {
             Notation::Lark { .. } => "lark",
             Notation::Builtin(name) => name,
             Notation::StructuralTag { .. } => "structural_tag",
+            Notation::ToolCalls { .. } => "tool_calls",
             Notation::Built(_) => "built",
         }
     }
@@ -258,6 +265,33 @@ impl GrammarSource {
         Notation::StructuralTag { text: text.into(), config }.into()
     }
 
+    /// The messages in which a model may call tools, as its family writes them. `tools` is the JSON of a list of tools in the form of
+    /// OpenAI's, Anthropic's or MCP's interface, or of an object with such a list under `tools`.
+    ///
+    /// `config` is for the schemas of the arguments. The marks of a family match both their text and the special tokens of these
+    /// names. The [report](crate::CompiledGrammar::report) names the tool of each entry.
+    ///
+    /// ```
+    /// use maskwright::tool_calls::ToolCallOptions;
+    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+    /// let tokenizer = Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?;
+    /// let tools = r#"[{"name": "now", "inputSchema": {"type": "object", "additionalProperties": false}}]"#;
+    /// let source = GrammarSource::tool_calls(tools, ToolCallOptions::new("qwen_3"), Default::default());
+    /// let grammar = Compiler::new(&tokenizer).compile(&source, &CompileOptions::default())?;
+    /// let mut matcher = grammar.matcher();
+    /// let call = "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>";
+    /// assert!(matcher.accept_bytes(call.as_bytes())? && matcher.is_accepting());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn tool_calls(
+        tools: impl Into<String>,
+        options: ToolCallOptions,
+        config: SchemaConfig,
+    ) -> GrammarSource {
+        let source = GrammarSource::from(Notation::ToolCalls { tools: tools.into(), options, config });
+        source.special_tokens_in_text(true)
+    }
+
     /// The file that the text was read from. Messages name it, and relative references of a JSON Schema
     /// (`"$ref": "address.json"`) and relative imports of a Lark grammar (`%import .names.NAME`, `%json "call.json"`) are
     /// looked for beside it. For a schema, files outside of its folder are not read, and no more than 4,096 files of 64 MiB
@@ -393,6 +427,11 @@ impl GrammarSource {
                 let compiled = compiled.map_err(|error| Error::from(error).in_file(file))?;
                 Parsed::OverBytes(Box::new(compiled.grammar), Some(compiled.report))
             }
+            Notation::ToolCalls { tools, options, config } => {
+                let compiled = maskwright_tags::compile_tool_calls(tools, options, config, &special, fuel);
+                let compiled = compiled.map_err(|error| Error::from(error).in_file(file))?;
+                Parsed::OverBytes(Box::new(compiled.grammar), Some(compiled.report))
+            }
             Notation::Built(grammar) => over_bytes((**grammar).clone()),
         };
         let (notation, file) = (self.notation.clone(), self.file.clone());
@@ -491,6 +530,7 @@ impl GrammarSource {
             | Notation::JsonSchema { text, .. }
             | Notation::Lark { text, .. }
             | Notation::StructuralTag { text, .. }
+            | Notation::ToolCalls { tools: text, .. }
             | Notation::Builtin(text) => text.capacity(),
             Notation::Choice(choices) => {
                 choices.iter().map(|choice| choice.capacity() + size_of::<String>()).sum()

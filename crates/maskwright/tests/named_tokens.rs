@@ -255,3 +255,19 @@ fn saved_grammars_find_their_tokens_again() {
     let again = Compiler::new(&other).deserialize(&compiled.serialize().unwrap(), &options).unwrap();
     assert_eq!(Matcher::new(&again).accept_tokens(&[0, 1, 2].map(TokenId)).unwrap(), 3);
 }
+
+/// With several tokens that the vocabulary lacks, the place is that of the one in the message.
+#[test]
+fn errors_of_tags_name_the_token_at_their_place() {
+    let tokens = vec![b"a".to_vec()];
+    let compiler = Compiler::new(&Tokenizer::from_tokens(tokens, &[]).unwrap());
+    let token = |name: &str| format!(r#"{{"type": "token", "token": "{name}"}}"#);
+    for names in [["<|aaa|>", "<|bbb|>"], ["<|bbb|>", "<|aaa|>"]] {
+        let elements = names.map(token).join(", ");
+        let tag = format!(r#"{{"format": {{"type": "sequence", "elements": [{elements}]}}}}"#);
+        let source = GrammarSource::structural_tag(tag, Default::default());
+        let error = compiler.compile(&source, &CompileOptions::default()).unwrap_err();
+        let at = names.iter().position(|name| error.to_string().contains(name)).unwrap();
+        assert_eq!(error.pointer(), Some(format!("/format/elements/{at}/token").as_str()), "{error}");
+    }
+}

@@ -165,3 +165,16 @@ fn work_can_be_cancelled() {
     assert!(parse("a", Dialect::Ecma, &fuel).unwrap_err().is_cancelled());
     assert!(parse_gbnf("root ::= \"a\"", "grammar", &fuel).unwrap_err().is_cancelled());
 }
+
+#[test]
+fn what_is_no_gbnf_is_recognised() {
+    let hint = |source: &str| {
+        let error = maskwright_syntax::parse_gbnf(source, "grammar", &maskwright_automata::Fuel::unlimited())
+            .unwrap_err();
+        error.hint().map(str::to_owned)
+    };
+    assert!(hint("grammars/todo.gbnf").unwrap().contains("name of a file"));
+    assert!(hint("start: \"a\"\n").unwrap().contains("Lark"));
+    assert!(hint("?start: item+\nitem: \"a\"\n").unwrap().contains("Lark"));
+    assert_eq!(hint("root ::= \"a: b").filter(|hint| hint.contains("Lark")), None);
+}

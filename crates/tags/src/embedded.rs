@@ -46,7 +46,7 @@ impl Lowering<'_> {
             (None, Whitespace::Any) => Whitespace::AtMost(u32::MAX),
             (None, other) => other,
         };
-        let at = &schema.at;
+        let at = schema.shown_at.as_ref().unwrap_or(&schema.at);
         if schema.has_excludes {
             let format = at.strip_suffix("/json_schema").unwrap_or(at);
             if self.config.strict {
@@ -59,7 +59,7 @@ impl Lowering<'_> {
         let compiled = compile(&schema.schema, &config, self.fuel);
         let compiled = compiled.map_err(|error| TagError::schema(at, error))?;
         let has = |mark| compiled.grammar.watched().is_some_and(|watched| watched.has(mark));
-        if self.anchored.contains(at) {
+        if self.anchored.contains(&schema.at) {
             if let Some(watch) = compiled.watch {
                 self.watch = Some(self.watch.unwrap_or_default().and(watch));
             }

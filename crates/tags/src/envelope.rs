@@ -90,6 +90,7 @@ fn structure<'a>(value: &'a Value, at: &str, reader: &Reader<'a, '_>) -> Result<
         style: Style::Json,
         any_order,
         max_whitespace,
+        shown_at: None,
         has_excludes: false,
     };
     Ok(Tag {

@@ -30,6 +30,27 @@ struct Inner {
     pointer: String,
     kind: Kind,
     hint: Option<String>,
+    subject: Subject,
+}
+
+/// What an error is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Subject {
+    Tag,
+    /// A request's list of tools.
+    Tools,
+    /// The tool of this name in it.
+    Tool(String),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Tag => f.write_str("the structural tag"),
+            Subject::Tools => f.write_str("the tools"),
+            Subject::Tool(name) => write!(f, "the tool {name:?}"),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +72,7 @@ enum Kind {
 
 impl TagError {
     fn new(pointer: impl Into<String>, kind: Kind) -> TagError {
-        TagError(Box::new(Inner { pointer: pointer.into(), kind, hint: None }))
+        TagError(Box::new(Inner { pointer: pointer.into(), kind, hint: None, subject: Subject::Tag }))
     }
 
     /// The text of the tag is not JSON.
@@ -92,6 +113,18 @@ impl TagError {
     pub(crate) fn schema(pointer: &str, error: SchemaError) -> TagError {
         let error = error.within(pointer);
         TagError::new(error.pointer().to_owned(), Kind::Schema(error))
+    }
+
+    /// The same error, which is that of a tool.
+    pub(crate) fn in_tool(mut self, name: &str) -> TagError {
+        self.0.subject = Subject::Tool(name.to_owned());
+        self
+    }
+
+    /// The same error, which is that of a list of tools.
+    pub(crate) fn in_tools(mut self) -> TagError {
+        self.0.subject = Subject::Tools;
+        self
     }
 
     /// The same error with what to do about it, in lowercase.
@@ -194,25 +227,25 @@ impl TagError {
 
 impl fmt::Display for TagError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { pointer, kind, hint } = &*self.0;
+        let Inner { pointer, kind, hint, subject } = &*self.0;
         match kind {
             Kind::NotJson(error) => {
                 let (line, column, message) = (error.line(), error.column(), error.message());
-                writeln!(f, "the structural tag is not JSON: {message} at line {line} column {column}")?;
+                writeln!(f, "{subject} is not JSON: {message} at line {line} column {column}")?;
                 return f.write_str(error.frame());
             }
             Kind::Fuel(error) => return error.fmt(f),
             Kind::Schema(error) => {
                 return match error.is_cancelled() {
                     true => error.fmt(f),
-                    false => write!(f, "in the structural tag, {error}"),
+                    false => write!(f, "in {subject}, {error}"),
                 };
             }
             Kind::Malformed(_) | Kind::Unsupported(..) | Kind::Limit(_) | Kind::Syntax(_) => {}
         }
         match pointer.as_str() {
-            "" => write!(f, "the structural tag: ")?,
-            pointer => write!(f, "the structural tag at {pointer}: ")?,
+            "" => write!(f, "{subject}: ")?,
+            pointer => write!(f, "{subject} at {pointer}: ")?,
         }
         match kind {
             Kind::Malformed(message) | Kind::Limit(message) => f.write_str(message)?,

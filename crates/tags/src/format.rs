@@ -61,6 +61,8 @@ pub(crate) struct Schema<'a> {
     pub(crate) style: Style,
     pub(crate) any_order: bool,
     pub(crate) max_whitespace: Option<u32>,
+    /// What messages say instead of `at`: where the request has the schema.
+    pub(crate) shown_at: Option<String>,
     /// Whether strings are to be kept out of names and values, which is not enforced.
     pub(crate) has_excludes: bool,
 }

@@ -38,6 +38,7 @@ mod format;
 mod lower;
 mod needles;
 mod read;
+mod tools;
 
 use std::collections::HashSet;
 
@@ -47,8 +48,12 @@ use maskwright_json_schema::{Report, SchemaConfig, parse_json};
 use serde_json::Value;
 
 pub use error::TagError;
+pub use tools::{
+    OnError, Reasons, ToolCallOptions, ToolFormat, compile_tool_calls, formats_of_template, tool_formats,
+};
 
 use crate::anchors::anchored;
+use crate::format::Format;
 use crate::read::Reader;
 
 /// A structural tag as a grammar, and what of it is enforced.
@@ -86,8 +91,20 @@ pub fn compile(
     special: &SpecialNames,
     fuel: &Fuel,
 ) -> Result<CompiledTag, TagError> {
+    compile_with(tag, config, special, fuel, |_| ())
+}
+
+/// [Compiles](compile) a tag after `adjust` was let at what was read.
+fn compile_with(
+    tag: &Value,
+    config: &SchemaConfig,
+    special: &SpecialNames,
+    fuel: &Fuel,
+    adjust: impl FnOnce(&mut Format<'_>),
+) -> Result<CompiledTag, TagError> {
     let mut reader = Reader::new(fuel);
-    let format = envelope::read(tag, &mut reader)?;
+    let mut format = envelope::read(tag, &mut reader)?;
+    adjust(&mut format);
     // Masks cannot combine a watch with limits on the tokens of terminals.
     let anchored = if reader.has_token_limits { HashSet::new() } else { anchored(&format, special) };
     let (grammar, report) = lower::lower(&format, config, special, anchored, fuel)?;

@@ -398,6 +398,7 @@ fn schema<'a>(fields: &Fields<'a>, style: Style) -> Result<Schema<'a>, TagError>
         style,
         any_order: fields.flag("any_order", false)?,
         max_whitespace: max_whitespace(fields)?,
+        shown_at: None,
         has_excludes: false,
     })
 }

@@ -14,7 +14,7 @@ use crate::saved::{self, Magic};
 use crate::token_bytes::TokenStyle;
 use crate::{Error, TokenId, Tokenizer, TokenizerError, Vocabulary};
 
-const MAGIC: Magic = *b"mwtoken\x01";
+const MAGIC: Magic = *b"mwtoken\x02";
 
 /// The most bytes that the merges' texts may take; Gemma's take 5 MB.
 #[cfg(feature = "tokenizers")]
@@ -30,6 +30,7 @@ struct SavedTokenizer {
     tokens: Vec<Option<Vec<u8>>>,
     added_tokens: Vec<AddedToken>,
     encoder: SavedEncoder,
+    chat_template: Option<String>,
 }
 
 /// An encoder, written down.
@@ -88,6 +89,7 @@ impl Tokenizer {
             tokens,
             added_tokens: self.added_tokens().to_vec(),
             encoder,
+            chat_template: self.chat_template().map(str::to_owned),
         };
         saved::write(&MAGIC, &tokenizer).expect("lists, texts and numbers can always be written")
     }
@@ -99,8 +101,9 @@ impl Tokenizer {
     /// as for a tokenizer's file.
     pub fn deserialize(bytes: &[u8]) -> Result<Tokenizer, Error> {
         let refused = |refused: saved::Refused| TokenizerError::invalid(refused.reason("saved tokenizers"));
-        let tokenizer: SavedTokenizer = saved::read(&MAGIC, bytes).map_err(refused)?;
-        Ok(tokenizer.make()?)
+        let mut tokenizer: SavedTokenizer = saved::read(&MAGIC, bytes).map_err(refused)?;
+        let chat_template = tokenizer.chat_template.take();
+        Ok(tokenizer.make()?.with_chat_template(chat_template))
     }
 }
 

@@ -48,6 +48,7 @@ pub struct TokenizerOptions {
 pub struct Tokenizer {
     vocabulary: Arc<Vocabulary>,
     inner: Arc<Inner>,
+    chat_template: Option<Arc<str>>,
 }
 
 struct Inner {
@@ -77,7 +78,8 @@ impl Tokenizer {
     #[cfg(feature = "tokenizers")]
     pub fn from_file(path: &Path, options: &TokenizerOptions) -> Result<Tokenizer, Error> {
         let file = loaders::hugging_face::read_file(path, options)?;
-        Ok(file.tokenizer(loaders::hugging_face::bpe).map_err(|error| error.at(path))?)
+        let tokenizer = file.tokenizer(loaders::hugging_face::bpe).map_err(|error| error.at(path))?;
+        Ok(tokenizer.with_chat_template(loaders::chat_template::beside(path)))
     }
 
     /// Reads the text of a Hugging Face `tokenizer.json`; as [`Tokenizer::from_file`] with no files beside it.
@@ -107,8 +109,10 @@ impl Tokenizer {
     /// As for [`Vocabulary::from_gguf`], and if the merges are missing or the name of the pre-tokenizer is not known.
     #[cfg(feature = "tokenizers")]
     pub fn from_gguf(path: &Path, options: &TokenizerOptions) -> Result<Tokenizer, Error> {
-        let file = loaders::gguf::read(path, options);
-        let tokenizer = file.and_then(|file| file.tokenizer(loaders::gguf_bpe::bpe));
+        let tokenizer = loaders::gguf::read(path, options).and_then(|file| {
+            let template = file.rest.chat_template();
+            Ok(file.tokenizer(loaders::gguf_bpe::bpe)?.with_chat_template(template))
+        });
         Ok(tokenizer.map_err(|error| error.at(path))?)
     }
 
@@ -188,7 +192,7 @@ impl Tokenizer {
             literal_tokens: AddedTokenMatcher::new(literal),
             all_tokens: AddedTokenMatcher::new(added_tokens),
         };
-        Tokenizer { vocabulary: vocabulary.shared(), inner: Arc::new(inner) }
+        Tokenizer { vocabulary: vocabulary.shared(), inner: Arc::new(inner), chat_template: None }
     }
 }
 
@@ -197,6 +201,18 @@ impl Tokenizer {
     /// The tokens and their bytes.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.vocabulary
+    }
+
+    /// The model's chat template, if the tokenizer's files have one. It is not run.
+    pub fn chat_template(&self) -> Option<&str> {
+        self.chat_template.as_deref()
+    }
+
+    /// The same tokenizer with this chat template.
+    #[must_use]
+    pub fn with_chat_template(mut self, template: Option<String>) -> Tokenizer {
+        self.chat_template = template.map(Arc::from);
+        self
     }
 
     /// The width of the model's logits, in tokens.

@@ -61,6 +61,7 @@ from maskwright._maskwright import (
     __version__,
     allocate_token_bitmask,
     fill_next_token_bitmask_batch,
+    tool_formats,
 )
 from maskwright._types import schema_from
 
@@ -91,6 +92,7 @@ __all__ = [
     "apply_token_bitmask_inplace",
     "fill_next_token_bitmask_batch",
     "schema_from",
+    "tool_formats",
 ]
 
 # A thread that holds a lock of ours when the process forks would be missing in the child.

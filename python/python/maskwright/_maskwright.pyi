@@ -267,6 +267,9 @@ class Tokenizer:
     def vocab_size(self) -> int:
         """The width of the model's logits, in tokens."""
     @property
+    def chat_template(self) -> str | None:
+        """The model's chat template, if the tokenizer's files or the tokenizer of `transformers` have one; else None."""
+    @property
     def eos_token_ids(self) -> list[int]:
         """The ids that end a text, in ascending order."""
     @property
@@ -445,6 +448,43 @@ class Compiler:
         Raises GrammarError if the tag is wrong, SchemaError if a schema in it is; both with the JSON pointer of the place
         in the tag.
         """
+    def compile_tool_calls(
+        self,
+        tools: str | PathLike[str] | Mapping[str, Any] | Iterable[Mapping[str, Any] | Callable[..., Any] | _Type],
+        *,
+        format: str | None = None,
+        tool_choice: str | Mapping[str, Any] = "auto",
+        parallel: bool = True,
+        reasoning: bool | Literal["auto"] = False,
+        text: bool = True,
+        on_error: Literal["raise", "leave_out", "any_json"] = "raise",
+        property_order: Literal["schema", "any"] = "schema",
+        whitespace: Literal["flexible", "compact", "any"] = "flexible",
+        max_whitespace: int | None = None,
+        numbers: Literal["plain", "any"] = "plain",
+        strict: bool = True,
+        cancel: CancelToken | None = None,
+    ) -> CompiledGrammar:
+        """Compiles the messages in which a model may call tools, as its family writes them.
+
+        * `tools`: a list of tools: dicts in OpenAI's, Anthropic's or MCP's form, Pydantic models and other types that `schema_from`
+          takes, and functions. Or JSON text, or the path of a file as `os.PathLike`.
+        * `format`: a name of `tool_formats()`. None: found from the tokenizer's chat template.
+        * `tool_choice`: "auto" (text or calls), "none", "required", the name of a tool, or a dict as OpenAI's and Anthropic's
+          interfaces have it, `allowed_tools` too.
+        * `parallel`: whether a message may have several calls, where the format has that.
+        * `reasoning`: whether the model reasons first: False, True, or "auto" (it chooses). With True, the text begins where the
+          prompt of a reasoning model ends.
+        * `text`: whether text may stand beside calls, where the format has that.
+        * `on_error`: what becomes of a tool whose schema cannot be compiled or enforced: "raise", "leave_out" (it cannot be
+          called) or "any_json" (its arguments are any JSON object). `report` then says why.
+        * `property_order`, `whitespace`, `max_whitespace`, `numbers` and `strict` as for `compile_json_schema`. A tool with
+          `"strict": false` takes any JSON object.
+
+        The marks of a format match their text and the special tokens of these names.
+
+        Raises GrammarError and SchemaError, which name the tool, with the place in `tools`.
+        """
     def compile_regex(
         self,
         pattern: str,
@@ -563,7 +603,7 @@ class CompiledGrammar:
     """A compiled grammar. Make a Matcher from it for each sequence. It can be shared between threads."""
     @property
     def report(self) -> list[ReportEntry]:
-        """For a JSON Schema or a structural tag: whether and how each keyword is enforced, as a list of ReportEntry in the
+        """For a JSON Schema, a structural tag or calls of tools: whether and how each keyword is enforced, as a list of ReportEntry in the
         order of its text. Empty for other grammars, which are enforced entirely. Each access makes a new list.
         """
     @property
@@ -615,6 +655,9 @@ class ReportEntry:
     @property
     def suggestion(self) -> str | None:
         """For an unknown keyword or format, the known one that was probably meant; else None."""
+    @property
+    def tool(self) -> str | None:
+        """The name of the tool whose arguments the schema describes; None if it is of no tool."""
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -1006,6 +1049,10 @@ def fill_next_token_bitmask_batch(
     Fills all rows that it can. If some fail, it then raises BatchError, whose `errors` is a dict from row to the
     exception that `fill_next_token_bitmask` would have raised. Failed rows allow no token.
     """
+def tool_formats() -> list[str]:
+    """The names of the formats in which `Compiler.compile_tool_calls` can write calls."""
+def formats_of_template(template: str) -> list[str]:
+    """The formats whose chat templates have the marks that `template` has."""
 def before_fork() -> None:
     """Called before the process forks: waits until no thread is at work."""
 def after_fork_in_parent() -> None:

@@ -72,7 +72,33 @@ pub fn parse_gbnf_with_names(
         let message = format!("the grammar has {} bytes, more than the limit of {MAX_SOURCE}", source.len());
         return Err(Fault::limit(0..0, message).place("", source_name));
     }
-    parse(source, special, fuel).map_err(|fault| fault.place(source, source_name))
+    parse(source, special, fuel).map_err(|fault| {
+        let fault = match misread(source) {
+            Some(hint) => fault.with_hint(hint),
+            None => fault,
+        };
+        fault.place(source, source_name)
+    })
+}
+
+/// What a text without a single rule probably is.
+fn misread(source: &str) -> Option<&'static str> {
+    let text = source.trim();
+    if text.contains("::=") {
+        return None;
+    }
+    let is_name = !text.contains(['\n', '"', ' '])
+        && [".gbnf", ".ebnf", ".lark", ".txt"].iter().any(|end| text.ends_with(end));
+    if is_name {
+        return Some("this looks like the name of a file: pass its content, or a pathlib.Path");
+    }
+    let is_rule_of_lark = |line: &str| {
+        let name = line.split_once(':').map(|(name, _)| name.trim_start_matches(['?', '!']).trim());
+        name.is_some_and(|name| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_'))
+    };
+    let looks_like_lark = text.lines().any(is_rule_of_lark);
+    looks_like_lark
+        .then_some("this looks like a grammar in Lark's language; in GBNF, a rule is written `name ::= ...`")
 }
 
 fn parse(source: &str, special: &SpecialNames, fuel: &Fuel) -> Result<Grammar, Fault> {

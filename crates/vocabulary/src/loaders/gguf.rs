@@ -35,6 +35,15 @@ pub(crate) fn read(path: &Path, options: &TokenizerOptions) -> Result<Loaded<Met
 pub(crate) struct Metadata(GgufFile);
 
 impl Metadata {
+    /// The model's chat template.
+    #[cfg(feature = "tokenizers")]
+    pub(crate) fn chat_template(&self) -> Option<String> {
+        match self.0.value("tokenizer.chat_template") {
+            Some(GgufValue::Text(template)) => Some(template.to_string()),
+            _ => None,
+        }
+    }
+
     pub(super) fn value(&self, name: &str) -> Option<&GgufValue> {
         self.0.value(&key(name))
     }

@@ -5,6 +5,8 @@
 
 #[cfg(feature = "tokenizers")]
 pub(crate) mod bpe;
+#[cfg(feature = "tokenizers")]
+pub(crate) mod chat_template;
 pub(crate) mod eos;
 pub(crate) mod gguf;
 #[cfg(feature = "tokenizers")]

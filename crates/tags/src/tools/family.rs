@@ -1,0 +1,211 @@
+//! Families of models as data: how each writes calls of tools.
+//!
+//! A family is a file in `families/`, written from the chat template that it cites. [`Family`] is its form. A message of a model is
+//! a row of blocks: reasoning, text, calls, an answer; a family says how each begins and ends.
+
+use std::sync::LazyLock;
+
+use maskwright_json_schema::Style;
+use serde::Deserialize;
+
+/// How the models of a family write calls.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Family {
+    /// What users call it.
+    pub(crate) name: String,
+    /// Other names of it.
+    #[serde(default)]
+    pub(crate) aliases: Vec<String>,
+    /// Models that write so.
+    pub(crate) models: Vec<String>,
+    /// What the file was written from, with versions.
+    pub(crate) sources: Vec<String>,
+    /// Chat templates of the family, by strings in them. Empty if there are none.
+    pub(crate) templates: Vec<TemplateMarks>,
+    pub(crate) reasoning: Option<Reasoning>,
+    #[serde(default)]
+    pub(crate) text: Text,
+    /// What stands around text that is the whole answer.
+    #[serde(default)]
+    pub(crate) answer: Around,
+    pub(crate) calls: Calls,
+    /// What ends the message after calls and text.
+    #[serde(default)]
+    pub(crate) end: String,
+}
+
+/// Strings by which a chat template is told from those of other families.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TemplateMarks {
+    /// All of these are in it.
+    pub(crate) has: Vec<String>,
+    /// None of these is.
+    #[serde(default)]
+    pub(crate) lacks: Vec<String>,
+}
+
+/// The part of a message where the model reasons.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Reasoning {
+    pub(crate) begin: String,
+    pub(crate) end: String,
+    /// Whether the prompt ends with `begin`, so that the model's text begins inside.
+    #[serde(default)]
+    pub(crate) is_open: bool,
+}
+
+/// What stands around a block.
+#[derive(Deserialize, Default, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Around {
+    pub(crate) begin: String,
+    pub(crate) end: String,
+}
+
+/// Text in a message with calls.
+#[derive(Deserialize, Default, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Text {
+    #[serde(default)]
+    pub(crate) place: TextPlace,
+    /// What stands around it.
+    #[serde(default)]
+    pub(crate) around: Around,
+    /// Whether it is there even if it is empty.
+    #[serde(default)]
+    pub(crate) is_always_there: bool,
+    /// Whether the prompt or the end of the reasoning has its beginning already.
+    #[serde(default)]
+    pub(crate) is_open: bool,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TextPlace {
+    /// Before the first call only.
+    #[default]
+    Before,
+    /// Before, between and after calls.
+    Around,
+    /// Nowhere: a message is either calls or text.
+    Nowhere,
+}
+
+/// The calls of a message.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Calls {
+    /// What stands before the first call.
+    #[serde(default)]
+    pub(crate) begin: Vec<Part>,
+    #[serde(default)]
+    pub(crate) separator: String,
+    /// What stands after the last call.
+    #[serde(default)]
+    pub(crate) end: Vec<Part>,
+    /// How the calls begin, as far as no text may contain it.
+    pub(crate) trigger: String,
+    /// Whether a message has one call at most.
+    #[serde(default)]
+    pub(crate) is_one: bool,
+    /// The forms of a call, each with a name and arguments.
+    pub(crate) forms: Vec<Vec<Part>>,
+}
+
+/// A part of a call, or of what stands around calls.
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Part {
+    /// Any match of a regular expression.
+    Regex(String),
+    /// The parts, or nothing.
+    Optional(Vec<Part>),
+    /// The tool's name.
+    Name(NameForm),
+    /// The arguments, in a style.
+    Arguments(Style),
+    /// The string as it is.
+    #[serde(untagged)]
+    Text(String),
+}
+
+/// How a name is written.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum NameForm {
+    /// Between the quotes of a JSON string.
+    Json,
+    /// As it is: of letters, digits, `_`, `-`, `.`, `:` and `/` only.
+    Plain,
+}
+
+impl Family {
+    /// Whether a chat template is of this family.
+    pub(crate) fn has_template(&self, template: &str) -> bool {
+        self.templates.iter().any(|marks| {
+            marks.has.iter().all(|mark| template.contains(mark))
+                && !marks.lacks.iter().any(|mark| template.contains(mark))
+        })
+    }
+
+    /// Whether users call it so.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.iter().any(|alias| alias == name)
+    }
+}
+
+/// All families, in the order of their names.
+pub(crate) fn families() -> &'static [Family] {
+    static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
+        FILES.iter().map(|text| serde_json::from_str(text).expect("a test reads all families")).collect()
+    });
+    &FAMILIES
+}
+
+/// The texts of the files of these names.
+macro_rules! files {
+    ($($name:literal)*) => { &[$(include_str!(concat!("../../families/", $name, ".json"))),*] };
+}
+
+const FILES: &[&str] = files! {
+    "cohere"
+    "command_a"
+    "command_r"
+    "deepseek_r1"
+    "deepseek_v3_1"
+    "deepseek_v3_2"
+    "deepseek_v4"
+    "ernie"
+    "exaone"
+    "functionary_v3_1"
+    "functionary_v3_2"
+    "functools"
+    "gemma_3_json"
+    "glm_4_5"
+    "glm_4_7"
+    "granite_3"
+    "harmony"
+    "hunyuan"
+    "internlm"
+    "jamba"
+    "kimi"
+    "kimi_k3"
+    "llama"
+    "llama_4"
+    "longcat"
+    "mimo"
+    "minimax"
+    "mistral_v11"
+    "mistral_v13"
+    "mistral_v3"
+    "mistral_v7"
+    "nemotron"
+    "phi_4"
+    "qwen_3"
+    "qwen_3_coder"
+    "seed_oss"
+    "xlam"
+};

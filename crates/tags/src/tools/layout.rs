@@ -1,0 +1,274 @@
+//! The message of a family, with calls of some tools in it, as a structural tag.
+//!
+//! What a model writes is, in this order: reasoning, if it is asked for; then either text, calls, or text with calls around or
+//! behind it, as the family has it and the request wants it. Free text never contains the trigger of a call, so every reading of
+//! a message agrees on where its calls are.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::family::{Family, NameForm, Part, Text, TextPlace};
+use super::request::{HowOften, Tool};
+use super::{Reasons, ToolCallOptions};
+use crate::TagError;
+
+/// The field of a schema's format that says which tool it belongs to, until [`take_owners`].
+const OWNER: &str = "tool";
+
+/// Makes the tag of a message that may call `tools`, each with its schema.
+pub(crate) fn layout(
+    family: &Family,
+    tools: &[&Tool],
+    how: HowOften,
+    options: &ToolCallOptions,
+) -> Result<Value, TagError> {
+    let layouts = Layouts { family, tools, options };
+    let mut parts = Vec::new();
+    layouts.reasoning(&mut parts)?;
+    parts.push(match how {
+        HowOften::Never => layouts.answer(),
+        _ if tools.is_empty() => layouts.answer(),
+        _ => layouts.message(how == HowOften::Required)?,
+    });
+    parts.push(string(&family.end));
+    Ok(json!({"type": "structural_tag", "format": sequence(parts)}))
+}
+
+struct Layouts<'f> {
+    family: &'f Family,
+    tools: &'f [&'f Tool],
+    options: &'f ToolCallOptions,
+}
+
+impl Layouts<'_> {
+    /// Adds the part where the model reasons.
+    fn reasoning(&self, parts: &mut Vec<Value>) -> Result<(), TagError> {
+        let family = self.family;
+        let reasoning = match (&family.reasoning, self.options.reasoning) {
+            (_, Reasons::Never) => return Ok(()),
+            (None, _) => {
+                let message = format!("models of the format {} have no marks around reasoning", family.name);
+                return Err(TagError::malformed("/reasoning", message).with_hint("leave reasoning off"));
+            }
+            (Some(reasoning), _) => reasoning,
+        };
+        let block = |begin: &str| json!({"type": "tag", "begin": begin, "content": {"type": "any_text"}, "end": reasoning.end});
+        match self.options.reasoning {
+            Reasons::Maybe => parts.push(optional(block(&reasoning.begin))),
+            _ => parts.push(block(if reasoning.is_open { "" } else { &reasoning.begin })),
+        }
+        Ok(())
+    }
+
+    /// Text without calls.
+    fn answer(&self) -> Value {
+        let Family { answer, text, .. } = self.family;
+        if text.is_always_there { self.text() } else { self.free_text(&answer.begin, &answer.end) }
+    }
+
+    /// Text beside calls.
+    fn text(&self) -> Value {
+        let Text { around, is_open, .. } = &self.family.text;
+        self.free_text(if *is_open { "" } else { &around.begin }, &around.end)
+    }
+
+    /// Text that holds no call, between two marks. It does not contain the second.
+    fn free_text(&self, begin: &str, end: &str) -> Value {
+        let kept_out = [self.family.calls.trigger.as_str(), end];
+        let excludes: Vec<&str> = kept_out.into_iter().filter(|mark| !mark.is_empty()).collect();
+        let text = json!({"type": "any_text", "excludes": excludes});
+        match end {
+            "" => sequence(vec![string(begin), text]),
+            _ => json!({"type": "tag", "begin": begin, "content": text, "end": end}),
+        }
+    }
+
+    /// A message with calls, or one that may have some.
+    fn message(&self, is_required: bool) -> Result<Value, TagError> {
+        let Family { text, .. } = self.family;
+        let has_text = self.options.has_text;
+        if text.is_always_there {
+            let calls = self.calls()?;
+            return Ok(match (has_text, is_required) {
+                (true, true) => sequence(vec![self.text(), calls]),
+                (true, false) => sequence(vec![self.text(), optional(calls)]),
+                (false, _) => {
+                    let begin = if text.is_open { "" } else { &text.around.begin };
+                    let calls = sequence(vec![string(begin), string(&text.around.end), calls]);
+                    if is_required { calls } else { choice(vec![calls, self.answer()]) }
+                }
+            });
+        }
+        let has_marks = !(text.around.begin.is_empty() && text.around.end.is_empty());
+        if !has_text || text.place == TextPlace::Nowhere {
+            return self.calls_or_answer(is_required);
+        }
+        if has_marks {
+            let before = json!({"type": "star", "content": self.text()});
+            return Ok(sequence(vec![before, self.calls_or_answer(is_required)?]));
+        }
+        if text.place == TextPlace::Around {
+            return self.calls_in_text(is_required);
+        }
+        let calls = self.calls()?;
+        Ok(sequence(vec![self.text(), if is_required { calls } else { optional(calls) }]))
+    }
+
+    /// Calls, or text alone if they are not required.
+    fn calls_or_answer(&self, is_required: bool) -> Result<Value, TagError> {
+        let calls = self.calls()?;
+        Ok(if is_required { calls } else { choice(vec![calls, self.answer()]) })
+    }
+
+    /// The calls, with what stands around them.
+    fn calls(&self) -> Result<Value, TagError> {
+        let calls = &self.family.calls;
+        let list = json!({
+            "type": "tags_with_separator", "tags": self.call_tags()?, "separator": calls.separator,
+            "at_least_one": true, "stop_after_first": self.is_one(),
+        });
+        let mut parts = Vec::new();
+        parts.extend(calls.begin.iter().map(around));
+        parts.push(list);
+        parts.extend(calls.end.iter().map(around));
+        Ok(sequence(parts))
+    }
+
+    /// Free text with calls in it.
+    fn calls_in_text(&self, is_required: bool) -> Result<Value, TagError> {
+        let calls = &self.family.calls;
+        let text = json!({
+            "type": "triggered_tags", "triggers": [calls.trigger], "tags": self.call_tags()?,
+            "stop_after_first": self.is_one(),
+        });
+        if !is_required {
+            return Ok(text);
+        }
+        // The first call is required, and text may stand before it.
+        let first = json!({"type": "tags_with_separator", "tags": self.call_tags()?, "separator": "", "at_least_one": true, "stop_after_first": true});
+        let mut parts = vec![self.free_text("", ""), first];
+        if !self.is_one() {
+            parts.push(text);
+        }
+        Ok(sequence(parts))
+    }
+
+    fn is_one(&self) -> bool {
+        self.family.calls.is_one || !self.options.is_parallel
+    }
+
+    /// A call of each tool in each form.
+    fn call_tags(&self) -> Result<Vec<Value>, TagError> {
+        let forms = &self.family.calls.forms;
+        let tools = self.tools.iter().enumerate();
+        tools.flat_map(|(at, tool)| forms.iter().map(move |form| self.call_tag(at, tool, form))).collect()
+    }
+
+    /// A call of a tool: a tag that begins with all up to its name and ends with the last string.
+    fn call_tag(&self, at: usize, tool: &Tool, form: &[Part]) -> Result<Value, TagError> {
+        let mut begin = String::new();
+        let mut content: Vec<Value> = Vec::new();
+        for part in form {
+            let text = match part {
+                Part::Text(text) => text.clone(),
+                Part::Name(name_form) => self.name(tool, *name_form)?,
+                Part::Arguments(style) => {
+                    content.push(json!({
+                        "type": "json_schema", "json_schema": tool.schema(), "style": style, OWNER: at
+                    }));
+                    continue;
+                }
+                other => {
+                    content.push(around(other));
+                    continue;
+                }
+            };
+            match content.last_mut() {
+                None => begin += &text,
+                Some(_) => content.push(string(&text)),
+            }
+        }
+        let end = match content.last() {
+            Some(last) if last["type"] == "const_string" && content.len() > 1 => {
+                let end = last["value"].clone();
+                content.pop();
+                end
+            }
+            _ => json!(""),
+        };
+        Ok(json!({"type": "tag", "begin": begin, "content": sequence(content), "end": end}))
+    }
+
+    /// A tool's name as a call has it.
+    fn name(&self, tool: &Tool, form: NameForm) -> Result<String, TagError> {
+        let name = &tool.name;
+        match form {
+            NameForm::Json => {
+                let quoted = Value::from(name.as_str()).to_string();
+                Ok(quoted[1..quoted.len() - 1].to_owned())
+            }
+            NameForm::Plain => {
+                let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:/".contains(c);
+                if name.chars().all(is_plain) {
+                    return Ok(name.clone());
+                }
+                let message = format!(
+                    "the name {name:?} cannot be written in the format {}, which has names of letters, digits and `_-.:/`",
+                    self.family.name
+                );
+                Err(TagError::malformed(&tool.at, message))
+            }
+        }
+    }
+}
+
+/// What stands beside the calls or in them.
+fn around(part: &Part) -> Value {
+    match part {
+        Part::Text(text) => string(text),
+        Part::Regex(pattern) => json!({"type": "regex", "pattern": pattern}),
+        Part::Optional(parts) => optional(sequence(parts.iter().map(around).collect())),
+        // A test makes sure that only calls have these.
+        Part::Name(_) | Part::Arguments(_) => string(""),
+    }
+}
+
+/// Takes the tools that the schemas of a tag belong to out of it, by the schemas' places.
+pub(crate) fn take_owners(part: &mut Value, at: String, owners: &mut HashMap<String, usize>) {
+    match part {
+        Value::Object(fields) => {
+            if let Some(owner) = fields.remove(OWNER) {
+                owners.insert(format!("{at}/json_schema"), owner.as_u64().unwrap_or(0) as usize);
+                return;
+            }
+            fields.iter_mut().for_each(|(name, field)| take_owners(field, format!("{at}/{name}"), owners));
+        }
+        Value::Array(items) => {
+            items.iter_mut().enumerate().for_each(|(i, item)| take_owners(item, format!("{at}/{i}"), owners));
+        }
+        _ => {}
+    }
+}
+
+fn choice(elements: Vec<Value>) -> Value {
+    json!({"type": "or", "elements": elements})
+}
+
+fn optional(content: Value) -> Value {
+    json!({"type": "optional", "content": content})
+}
+
+fn string(text: &str) -> Value {
+    json!({"type": "const_string", "value": text})
+}
+
+/// The parts one after the other, without those that are empty.
+fn sequence(parts: Vec<Value>) -> Value {
+    let mut parts: Vec<Value> = parts.into_iter().filter(|part| *part != string("")).collect();
+    match parts.len() {
+        0 => string(""),
+        1 => parts.swap_remove(0),
+        _ => json!({"type": "sequence", "elements": parts}),
+    }
+}

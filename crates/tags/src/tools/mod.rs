@@ -1,0 +1,242 @@
+//! Calls of tools, in the format of each family of models: from a request's list of tools to a structural tag.
+//!
+//! request → [`Tool`]s and a [`Choice`]; a [`Family`] lays them out as a tag; the tag is compiled like any other.
+//! Schemas keep the place that they have in the request, so errors and reports name it and the tool.
+
+mod family;
+mod layout;
+mod request;
+
+use std::collections::HashMap;
+
+use maskwright_automata::Fuel;
+use maskwright_grammar::SpecialNames;
+use maskwright_json_schema::{Report, SchemaConfig, Status, parse_json};
+use maskwright_syntax::nearest_name;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use self::family::{Family, families};
+use self::request::{Choice, HowOften, Tool, read_choice, read_tools};
+use crate::format::{Format, Kind};
+use crate::{CompiledTag, TagError, compile_with};
+
+/// How a model calls tools.
+///
+/// ```
+/// # use maskwright_tags as maskwright;
+/// use maskwright::ToolCallOptions;
+/// let mut options = ToolCallOptions::new("qwen_3");
+/// options.tool_choice = "required".to_owned();
+/// options.is_parallel = false;
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ToolCallOptions {
+    /// The name of the format: one of [`tool_formats`].
+    pub format: String,
+    /// Which tools may be called and whether one must be: `auto` (the default), `none`, `required`, the name of a tool, or the JSON of
+    /// an object of OpenAI's or Anthropic's interfaces.
+    pub tool_choice: String,
+    /// Whether a message may have several calls, if the family can write them. On by default.
+    pub is_parallel: bool,
+    /// Whether the model reasons first. Off by default.
+    pub reasoning: Reasons,
+    /// Whether a message with calls may have text beside them, if the family can write it. On by default.
+    pub has_text: bool,
+    /// What becomes of a tool whose schema cannot be compiled or enforced.
+    pub on_error: OnError,
+}
+
+impl ToolCallOptions {
+    /// The usual options, in a format.
+    pub fn new(format: impl Into<String>) -> ToolCallOptions {
+        ToolCallOptions {
+            format: format.into(),
+            tool_choice: "auto".to_owned(),
+            is_parallel: true,
+            reasoning: Reasons::Never,
+            has_text: true,
+            on_error: OnError::Raise,
+        }
+    }
+}
+
+/// Whether a message begins with reasoning.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Reasons {
+    /// It does not.
+    #[default]
+    Never,
+    /// It does.
+    Always,
+    /// The model chooses.
+    Maybe,
+}
+
+/// What becomes of a tool whose schema cannot be compiled or enforced.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum OnError {
+    /// The whole is an error.
+    #[default]
+    Raise,
+    /// The tool cannot be called.
+    LeaveOut,
+    /// Its arguments are any JSON object.
+    AnyJson,
+}
+
+/// A format in which a family of models writes calls.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ToolFormat {
+    /// What it is called.
+    pub name: &'static str,
+    /// Its other names.
+    pub aliases: &'static [String],
+    /// Models that write so.
+    pub models: &'static [String],
+    /// What its description was written from, with versions.
+    pub sources: &'static [String],
+}
+
+/// All formats, in the order of their names.
+pub fn tool_formats() -> impl ExactSizeIterator<Item = ToolFormat> {
+    families().iter().map(|family| ToolFormat {
+        name: &family.name,
+        aliases: &family.aliases,
+        models: &family.models,
+        sources: &family.sources,
+    })
+}
+
+/// The formats of which a chat template may be.
+pub fn formats_of_template(template: &str) -> Vec<&'static str> {
+    let fitting = families().iter().filter(|family| family.has_template(template));
+    fitting.map(|family| &*family.name).collect()
+}
+
+/// Compiles the messages in which a model may call `tools`: a list in OpenAI's, Anthropic's or MCP's form, or an object that has one
+/// under `tools`. `config` is for the schemas of the arguments. Pointers of the report are in `tools`; for a tool that is left
+/// out or takes any JSON, an entry says why.
+///
+/// # Errors
+/// If the tools, the choice or an option is wrong, the format is not known, or a schema cannot be compiled; with the JSON pointer
+/// of the place in `tools`.
+///
+/// ```
+/// use maskwright_automata::Fuel;
+/// use maskwright_tags::{ToolCallOptions, compile_tool_calls};
+/// let tools = r#"[{"name": "now", "inputSchema": {"type": "object", "additionalProperties": false}}]"#;
+/// let options = ToolCallOptions::new("qwen_3");
+/// let compiled = compile_tool_calls(tools, &options, &Default::default(), &Default::default(), &Fuel::unlimited())?;
+/// assert!(compiled.report.is_complete());
+/// # Ok::<(), maskwright_tags::TagError>(())
+/// ```
+pub fn compile_tool_calls(
+    tools: &str,
+    options: &ToolCallOptions,
+    config: &SchemaConfig,
+    special: &SpecialNames,
+    fuel: &Fuel,
+) -> Result<CompiledTag, TagError> {
+    let (family, mut tools, choice) = read(tools, options).map_err(TagError::in_tools)?;
+    let mut faults: Vec<(Tool, TagError)> = Vec::new();
+    loop {
+        let error = match compile_once(family, &tools, choice.how, options, config, special, fuel) {
+            Ok(mut compiled) => {
+                note_tools(&mut compiled.report, &tools, faults);
+                return Ok(compiled);
+            }
+            Err(error) => error,
+        };
+        let Some(faulty) = tools.iter().position(|tool| tool.has(error.pointer())) else {
+            return Err(error.in_tools());
+        };
+        let error = error.in_tool(&tools[faulty].name);
+        let tool = tools[faulty].clone();
+        match options.on_error {
+            OnError::LeaveOut => drop(tools.remove(faulty)),
+            OnError::AnyJson if tool.is_strict => tools[faulty].is_strict = false,
+            // Something else than the schema is wrong.
+            OnError::AnyJson | OnError::Raise => return Err(error),
+        }
+        faults.push((tool, error));
+    }
+}
+
+/// The family, the tools that may be called, and how.
+fn read(tools: &str, options: &ToolCallOptions) -> Result<(&'static Family, Vec<Tool>, Choice), TagError> {
+    let family = family(&options.format)?;
+    let tools = parse_json(tools, "tools").map_err(TagError::not_json)?;
+    let mut tools = read_tools(&tools)?;
+    let choice = match options.tool_choice.starts_with('{') {
+        true => parse_json(&options.tool_choice, "tool_choice").map_err(TagError::not_json)?,
+        false => Value::from(options.tool_choice.as_str()),
+    };
+    let choice = read_choice(&choice, &tools)?;
+    if let Some(names) = &choice.names {
+        tools.retain(|tool| names.contains(&tool.name));
+    }
+    Ok((family, tools, choice))
+}
+
+/// Names the tools of a report, and adds those that are not enforced.
+fn note_tools(report: &mut Report, tools: &[Tool], faults: Vec<(Tool, TagError)>) {
+    for (tool, error) in faults {
+        report.name_tool(&tool.at, &tool.name);
+        let (place, keyword) = tool.schema_at.rsplit_once('/').unwrap_or(("", &tool.schema_at));
+        report.add(place, keyword, Status::NotEnforced { reason: error.to_string().into() });
+    }
+    for tool in tools {
+        report.name_tool(&tool.at, &tool.name);
+    }
+}
+
+fn compile_once(
+    family: &Family,
+    tools: &[Tool],
+    how: HowOften,
+    options: &ToolCallOptions,
+    config: &SchemaConfig,
+    special: &SpecialNames,
+    fuel: &Fuel,
+) -> Result<CompiledTag, TagError> {
+    let tools: Vec<&Tool> = tools.iter().collect();
+    let mut tag = layout::layout(family, &tools, how, options)?;
+    let mut owners = HashMap::new();
+    layout::take_owners(&mut tag, String::new(), &mut owners);
+    let show = |format: &mut Format<'_>| show_places(format, &tools, &owners);
+    compile_with(&tag, config, special, fuel, show)
+}
+
+/// Tells messages where the schemas are in the request. `owners`: the tools that they belong to, by place in the tag.
+fn show_places(format: &mut Format<'_>, tools: &[&Tool], owners: &HashMap<String, usize>) {
+    let show = |format: &mut Format<'_>| show_places(format, tools, owners);
+    match &mut format.kind {
+        Kind::Schema(schema) => {
+            schema.shown_at = owners.get(&schema.at).map(|&tool| tools[tool].schema_at.clone());
+        }
+        Kind::Sequence(parts) | Kind::Choice(parts) => parts.iter_mut().for_each(show),
+        Kind::Repeat { content, .. } => show(content),
+        Kind::Tag(tag) => show(&mut tag.content),
+        Kind::Triggered(triggered) => triggered.tags.iter_mut().for_each(|tag| show(&mut tag.content)),
+        Kind::Separated(separated) => separated.tags.iter_mut().for_each(|tag| show(&mut tag.content)),
+        _ => {}
+    }
+}
+
+fn family(name: &str) -> Result<&'static Family, TagError> {
+    if let Some(family) = families().iter().find(|family| family.is_called(name)) {
+        return Ok(family);
+    }
+    let known = families().iter().flat_map(|family| std::iter::once(&family.name).chain(&family.aliases));
+    let names: Vec<&str> = families().iter().map(|family| family.name.as_str()).collect();
+    let error = TagError::malformed("/format", format!("no format of tool calls has the name {name:?}"));
+    Err(match nearest_name(name, known.map(String::as_str)) {
+        Some((_, near)) => error.with_hint(format!("did you mean `{near}`?")),
+        None => error.with_hint(format!("the formats are {}", names.join(", "))),
+    })
+}

@@ -1,0 +1,238 @@
+//! Messages with calls, as the chat templates of the families render them.
+//!
+//! `testdata/tools` has the messages of each format: what its template (or the encoder of its vendor) writes after the prompt, without the
+//! token that ends it. A case that is refused says why.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use maskwright_automata::Fuel;
+use maskwright_engine::EngineGrammar;
+use maskwright_tags::{
+    OnError, Reasons, TagError, ToolCallOptions, compile_tool_calls, formats_of_template, tool_formats,
+};
+use serde_json::{Value, json};
+use support::Session;
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/tools");
+
+fn document(name: &str) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(format!("{FOLDER}/{name}.json")).unwrap()).unwrap()
+}
+
+/// The formats that have messages.
+fn formats() -> impl Iterator<Item = String> {
+    let names =
+        std::fs::read_dir(FOLDER).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    names.filter_map(|name| name.strip_suffix(".json").filter(|&name| name != "tools").map(str::to_owned))
+}
+
+/// The grammars of a format for the messages of `testdata/tools`, by whether the model reasons.
+struct Grammars<'s> {
+    session: &'s Session,
+    tools: String,
+    format: String,
+    tool_choice: &'static str,
+    known: BTreeMap<String, Arc<EngineGrammar>>,
+}
+
+impl Grammars<'_> {
+    fn new<'s>(session: &'s Session, format: &str, tool_choice: &'static str) -> Grammars<'s> {
+        let tools = document("tools").to_string();
+        Grammars { session, tools, format: format.to_owned(), tool_choice, known: BTreeMap::new() }
+    }
+
+    fn accept(&mut self, reasoning: &str, text: &str) -> bool {
+        let grammar = self.known.entry(reasoning.to_owned()).or_insert_with(|| {
+            let mut options = ToolCallOptions::new(&self.format);
+            options.tool_choice = self.tool_choice.to_owned();
+            options.reasoning = match reasoning {
+                "always" => Reasons::Always,
+                "maybe" => Reasons::Maybe,
+                _ => Reasons::Never,
+            };
+            self.session.compile(compiled(&self.tools, &options).unwrap().grammar)
+        });
+        self.session.is_text(grammar, &text.into())
+    }
+}
+
+fn compiled(tools: &str, options: &ToolCallOptions) -> Result<maskwright_tags::CompiledTag, TagError> {
+    compile_tool_calls(tools, options, &Default::default(), &Default::default(), &Fuel::new(50_000_000))
+}
+
+#[test]
+fn messages_of_templates_are_accepted() {
+    let session = Session::new(&[]);
+    let (mut n_cases, mut wrong) = (0, Vec::new());
+    for format in formats() {
+        let mut grammars = Grammars::new(&session, &format, "auto");
+        for case in document(&format)["cases"].as_array().unwrap() {
+            let (reasoning, text) = (case["reasoning"].as_str().unwrap(), case["text"].as_str().unwrap());
+            n_cases += 1;
+            // A case says why it is refused.
+            if grammars.accept(reasoning, text) == case["refused"].is_string() {
+                wrong.push(format!("{format} {} {} {reasoning}: {text:?}", case["template"], case["name"]));
+            }
+        }
+    }
+    assert!(n_cases > 700, "{n_cases}");
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Where a call is required, text without one is refused, and so is a call of no tool, with wrong arguments, or with a
+/// damaged mark.
+#[test]
+fn damaged_calls_are_refused() {
+    let session = Session::new(&[]);
+    let (mut n_damaged, mut wrong) = (0, Vec::new());
+    for format in formats() {
+        let mut grammars = Grammars::new(&session, &format, "required");
+        for case in document(&format)["cases"].as_array().unwrap() {
+            let name = case["name"].as_str().unwrap().split('/').next().unwrap();
+            let (reasoning, text) = (case["reasoning"].as_str().unwrap(), case["text"].as_str().unwrap());
+            let mut check = |text: &str, is_right: bool| {
+                if grammars.accept(reasoning, text) != is_right {
+                    wrong.push(format!("{format} {} {name} {reasoning}: {text:?}", case["template"]));
+                }
+            };
+            match name {
+                "no_call" | "reasoning_no_call" => check(text, false),
+                "one_call" if text.contains("get_weather") => {
+                    check(text, true);
+                    let call = text.rfind("get_weather").unwrap();
+                    let (before, after) = text.split_at(call);
+                    let mut damaged = vec![
+                        format!("{before}get_wether{}", &after["get_weather".len()..]),
+                        format!("{before}{}", after.replacen('3', "three", 1)),
+                        format!("{before}{}", after.replacen("city", "town", 1)),
+                    ];
+                    // Without one of the characters of the last mark before the name, or the last of the message.
+                    if let Some((mark, _)) = before.trim_end().char_indices().next_back() {
+                        let kept = before.char_indices().filter(|&(at, _)| at != mark).map(|(_, c)| c);
+                        damaged.push(format!("{}{after}", kept.collect::<String>()));
+                    }
+                    let mut cut = text.to_owned();
+                    cut.pop();
+                    damaged.push(cut);
+                    n_damaged += damaged.len();
+                    damaged.iter().for_each(|text| check(text, false));
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(n_damaged > 200, "{n_damaged}");
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn each_format_compiles_with_each_option() {
+    let session = Session::new(&[]);
+    let tools = document("tools").to_string();
+    assert!(tool_formats().len() >= 25);
+    for format in tool_formats() {
+        assert!(!format.models.is_empty() && !format.sources.is_empty(), "{}", format.name);
+        for choice in ["auto", "none", "required", "now"] {
+            for (is_parallel, has_text) in [(true, true), (false, true), (true, false), (false, false)] {
+                let mut options = ToolCallOptions::new(format.name);
+                options.tool_choice = choice.to_owned();
+                (options.is_parallel, options.has_text) = (is_parallel, has_text);
+                let tag =
+                    compiled(&tools, &options).unwrap_or_else(|error| panic!("{}: {error}", format.name));
+                session.compile(tag.grammar);
+            }
+        }
+    }
+}
+
+/// A template fits one format at most.
+#[test]
+fn templates_tell_formats_apart() {
+    for format in tool_formats() {
+        assert!(formats_of_template(format.name).is_empty());
+    }
+    let qwen = "{{ '<tool_call>' }} {\"name\": 1, \"arguments\": 2}";
+    assert_eq!(formats_of_template(qwen), ["qwen_3"]);
+    assert_eq!(formats_of_template("<tool_call> <function=x> <parameter=y>"), ["qwen_3_coder"]);
+    assert!(formats_of_template("{{ messages }}").is_empty());
+}
+
+#[test]
+fn tools_of_all_interfaces_mean_the_same() {
+    let session = Session::new(&[]);
+    let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
+    let openai = json!([{"type": "function", "function": {"name": "f", "parameters": schema}}]);
+    let responses = json!([{"type": "function", "name": "f", "parameters": schema, "strict": null}]);
+    let anthropic = json!({"tools": [{"name": "f", "input_schema": schema}]});
+    let mcp = json!({"tools": [{"name": "f", "inputSchema": schema, "annotations": {}}], "nextCursor": "x"});
+    let choices = [
+        "f",
+        "required",
+        r#"{"type": "function", "function": {"name": "f"}}"#,
+        r#"{"type": "tool", "name": "f"}"#,
+        r#"{"type": "any"}"#,
+        r#"{"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "f"}]}"#,
+    ];
+    for tools in [openai, responses, anthropic, mcp] {
+        for choice in choices {
+            let mut options = ToolCallOptions::new("llama");
+            options.tool_choice = choice.to_owned();
+            let grammar = session.compile(compiled(&tools.to_string(), &options).unwrap().grammar);
+            let is_text = |text: &str| session.is_text(&grammar, &text.into());
+            assert!(is_text(r#"{"name": "f", "parameters": {"a": 1}}"#), "{tools} {choice}");
+            assert!(
+                !is_text(r#"{"name": "f", "parameters": {"a": "1"}}"#) && !is_text("no"),
+                "{tools} {choice}"
+            );
+        }
+    }
+}
+
+#[test]
+fn errors_name_the_tool_and_its_place() {
+    let tool = |name: &str, schema: Value| json!({"name": name, "inputSchema": schema});
+    let bad = json!({"type": "object", "properties": {"x": {"type": "text"}}});
+    let tools = json!([tool("good", json!({"type": "object"})), tool("bad", bad)]).to_string();
+    let mut options = ToolCallOptions::new("qwen_3");
+    let error = compiled(&tools, &options).unwrap_err();
+    assert_eq!(error.pointer(), "/1/inputSchema/properties/x");
+    assert!(error.to_string().contains("the tool \"bad\""), "{error}");
+    let session = Session::new(&[]);
+    let call =
+        |name: &str| format!("<tool_call>\n{{\"name\": \"{name}\", \"arguments\": {{}}}}\n</tool_call>");
+    for (on_error, can_call) in [(OnError::LeaveOut, false), (OnError::AnyJson, true)] {
+        options.on_error = on_error;
+        let compiled = compiled(&tools, &options).unwrap();
+        let entry = compiled.report.entries().find(|entry| entry.keyword == "inputSchema").unwrap();
+        assert_eq!((entry.pointer.as_str(), entry.tool), ("/1", Some("bad")));
+        let grammar = session.compile(compiled.grammar);
+        options.tool_choice = "required".to_owned();
+        assert!(session.is_text(&grammar, &call("good").into()));
+        assert_eq!(session.is_text(&grammar, &call("bad").into()), can_call);
+        options.tool_choice = "auto".to_owned();
+    }
+    for (tools, choice, pointer) in [
+        (json!(3), "auto", ""),
+        (json!([3]), "auto", "/0"),
+        (json!([{"type": "web_search"}]), "auto", "/0"),
+        (json!([{"name": 3}]), "auto", "/0/name"),
+        (json!([{"name": "a"}, {"name": "a"}]), "auto", "/1"),
+        (json!([{"name": "a", "parameters": 3}]), "auto", "/0/parameters"),
+        (json!([{"name": "a", "parameters": {"type": "string"}}]), "auto", "/0/parameters/type"),
+        (json!([{"name": "a"}]), "b", "/tool_choice"),
+        (json!([]), "required", "/tool_choice"),
+        (json!([{"name": "a"}]), r#"{"type": "x"}"#, "/tool_choice"),
+    ] {
+        let mut options = ToolCallOptions::new("qwen_3");
+        options.tool_choice = choice.to_owned();
+        let error = compiled(&tools.to_string(), &options).unwrap_err();
+        assert_eq!(error.pointer(), pointer, "{tools} {choice}: {error}");
+    }
+    let error = compiled("[]", &ToolCallOptions::new("qwen3")).unwrap_err();
+    assert!(error.hint().unwrap().contains("qwen_3"), "{error}");
+}

@@ -1,0 +1,82 @@
+//! The limits of a compiler, as Python gives them.
+
+use maskwright::Limits;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arguments::{Count, OfCall, Text};
+
+/// The names of the limits.
+const LIMITS: [&str; 13] = [
+    "compile_fuel",
+    "max_threads",
+    "max_calls",
+    "budget_items",
+    "max_states",
+    "max_residue_size",
+    "liveness_fuel",
+    "infill_work",
+    "max_positions",
+    "memory_bytes",
+    "row_cache_bytes",
+    "automaton_bytes",
+    "machine_bytes",
+];
+
+/// Limits as given in Python.
+#[derive(Default)]
+pub(crate) struct LimitCounts(pub(crate) Vec<(String, usize)>);
+
+impl LimitCounts {
+    pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<LimitCounts> {
+        let mut counts = LimitCounts::default();
+        for (name, value) in given {
+            let name: Text<OfCall> = name.extract()?;
+            let Count(count) = value.extract()?;
+            let is_narrow = *name == *"max_states";
+            if is_narrow && u32::try_from(count).is_err() {
+                let given = &*name;
+                return Err(PyValueError::new_err(format!("{given} is {count}, expected at most 2**32 - 1")));
+            }
+            if !LimitCounts::set(&mut Limits::default(), &name, count) {
+                return Err(PyTypeError::new_err(format!(
+                    "no limit is named {:?}, expected one of {}",
+                    &*name,
+                    LIMITS.join(", ")
+                )));
+            }
+            counts.0.push((name.0, count));
+        }
+        Ok(counts)
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        let mut limits = Limits::default();
+        for (name, count) in &self.0 {
+            LimitCounts::set(&mut limits, name, *count);
+        }
+        limits
+    }
+
+    /// Sets the limit of a name; whether there is one.
+    fn set(limits: &mut Limits, name: &str, count: usize) -> bool {
+        match name {
+            "compile_fuel" => limits.compile_fuel = count as u64,
+            "max_threads" => limits.max_threads = count,
+            "max_calls" => limits.max_calls = count,
+            "budget_items" => limits.budget_items = count as u64,
+            "row_cache_bytes" => limits.row_cache_bytes = count,
+            "automaton_bytes" => limits.automaton_bytes = count,
+            "machine_bytes" => limits.machine_bytes = count,
+            "memory_bytes" => limits.memory_bytes = count,
+            "max_states" => limits.max_states = u32::try_from(count).unwrap_or(u32::MAX),
+            "max_residue_size" => limits.max_residue_size = count as u64,
+            "liveness_fuel" => limits.liveness_fuel = count as u64,
+            "infill_work" => limits.infill_work = count as u64,
+            "max_positions" => limits.max_positions = count,
+            _ => return false,
+        }
+        true
+    }
+}
