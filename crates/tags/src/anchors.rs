@@ -8,7 +8,7 @@
 //! The analysis is one walk over the formats. For each place it computes whether all readings of the text are there
 //! ([`Known::Here`]), or will be once the string or token that begins the next part is read ([`Known::Begun`]). Parts are
 //! distinguished by these strings and tokens, none of which may be a prefix of another ([`Leads`]). Free text is distinct from
-//! its end and its triggers, because it contains neither. Everything else is unknown, which is safe. Linear in the document,
+//! its end, its triggers and what it excludes, because it contains none of them. Everything else is unknown, which is safe. Linear in the document,
 //! apart from sorting.
 
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ use std::collections::HashSet;
 use maskwright_grammar::SpecialNames;
 use maskwright_json_schema::Style;
 
-use crate::format::{Begin, End, Format, How, Kind, Schema, Tag, Token};
+use crate::format::{AnyText, Begin, End, Format, How, Kind, Schema, Tag, Token};
 
 /// What is known about the readings of a text at a place of a format.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -146,6 +146,7 @@ impl Anchors<'_> {
             Kind::Tokens { min: 1, max: Some(1), .. } if known == Known::Here => Known::Here,
             Kind::Tokens { .. } if after.are_excluded && after.texts.is_empty() => Known::Begun,
             Kind::AnyText(_) if after.are_excluded && after.tokens.is_empty() => Known::Begun,
+            Kind::AnyText(any) if self.excludes_leads(any, after) => Known::Begun,
             Kind::Pattern(_) | Kind::Grammar(_) | Kind::Tokens { .. } | Kind::AnyText(_) => at_end,
             Kind::Schema(schema) => self.schema(schema, known, after).max(at_end),
             Kind::Sequence(parts) => self.sequence(parts, known, after),
@@ -249,6 +250,18 @@ impl Anchors<'_> {
                 )
             }
         }
+    }
+
+    /// Whether free text ends where one of `leads` begins, because it excludes how all of them begin. That string must not
+    /// overlap with itself, or there could be two places where it first occurs.
+    fn excludes_leads(&self, any: &AnyText<'_>, leads: &Leads<'_>) -> bool {
+        let is_mark = |part: &&str| {
+            let has_border =
+                (1..part.len()).any(|length| part.as_bytes().ends_with(&part.as_bytes()[..length]));
+            !has_border && leads.texts.iter().all(|text| text.starts_with(part))
+        };
+        let has_texts_only = !leads.is_open && leads.tokens.is_empty() && !leads.texts.is_empty();
+        has_texts_only && any.excludes.iter().any(is_mark) && self.are_told_by_tokens(&leads.texts)
     }
 
     /// Visits the contents after triggers, which are distinct; if `is_loop`, free text or other tokens may follow them.

@@ -236,3 +236,31 @@ fn errors_name_the_tool_and_its_place() {
     let error = compiled("[]", &ToolCallOptions::new("qwen3")).unwrap_err();
     assert!(error.hint().unwrap().contains("qwen_3"), "{error}");
 }
+
+/// Text before a call does not contain its mark, so sessions know where the arguments begin and watch them.
+#[test]
+fn items_and_keys_of_arguments_differ() {
+    let session = Session::new(&[]);
+    let list = json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true});
+    let schema = json!({"type": "object", "properties": {"a": list}});
+    let tools =
+        json!([{"name": "f", "inputSchema": schema}, {"name": "ff", "inputSchema": schema}]).to_string();
+    for choice in ["auto", "required"] {
+        let mut options = ToolCallOptions::new("qwen_3");
+        options.tool_choice = choice.to_owned();
+        let compiled = compiled(&tools, &options).unwrap();
+        assert!(compiled.report.is_complete());
+        let grammar = session.compile(compiled.grammar);
+        let call = |name: &str, arguments: &str| {
+            format!("<tool_call>\n{{\"name\": \"{name}\", \"arguments\": {arguments}}}\n</tool_call>")
+        };
+        let is_text = |text: String| session.is_text(&grammar, &text.into());
+        let good = r#"{"a": ["x", "y"], "b": 1}"#;
+        let two = format!("hello <tool_call {}\n{}", call("f", good), call("ff", good));
+        assert!(is_text(two), "each call has its own memory");
+        for bad in [r#"{"a": ["x", "x"]}"#, r#"{"b": 1, "b": 2}"#] {
+            assert!(!is_text(format!("hello {}", call("ff", bad))), "{bad}");
+            assert!(!is_text(format!("{}\n{}", call("f", good), call("f", bad))), "{bad}");
+        }
+    }
+}
