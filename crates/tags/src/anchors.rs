@@ -153,12 +153,20 @@ impl Anchors<'_> {
             Kind::Choice(parts) => match &parts[..] {
                 [only] => self.visit(only, known, after),
                 _ => {
-                    let leads = parts.iter().map(leads_of).reduce(|leads, other| leads.or(&other));
+                    // Free text is not one of the other parts if it excludes how they begin.
+                    let is_free = |part: &&Format<'_>| matches!(part.kind, Kind::AnyText(_));
+                    let others = || parts.iter().filter(|part| !is_free(part));
+                    let leads = others().map(leads_of).reduce(|leads, other| leads.or(&other));
                     let leads = leads.unwrap_or_default();
-                    if leads.can_be_empty || !leads.are_distinct() {
+                    let are_told = parts.iter().all(|part| match &part.kind {
+                        Kind::AnyText(any) => self.excludes_leads(any, &leads),
+                        _ => true,
+                    });
+                    if leads.can_be_empty || !leads.are_distinct() || !are_told {
                         return at_end;
                     }
-                    self.each(parts.iter(), |anchors, part| anchors.visit(part, Known::Begun, after))
+                    let end = self.each(others(), |anchors, part| anchors.visit(part, Known::Begun, after));
+                    if parts.iter().any(|part| is_free(&part)) { end.min(at_end) } else { end }
                 }
             },
             Kind::Repeat { max: Some(0), .. } => known,

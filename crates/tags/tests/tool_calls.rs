@@ -262,5 +262,14 @@ fn items_and_keys_of_arguments_differ() {
             assert!(!is_text(format!("hello {}", call("ff", bad))), "{bad}");
             assert!(!is_text(format!("{}\n{}", call("f", good), call("f", bad))), "{bad}");
         }
+        // A message is either one call or text.
+        options.format = "llama".to_owned();
+        let compiled = self::compiled(&tools, &options).unwrap();
+        assert!(compiled.report.is_complete());
+        let grammar = session.compile(compiled.grammar);
+        let is_text = |arguments: &str| {
+            session.is_text(&grammar, &format!("{{\"name\": \"f\", \"parameters\": {arguments}}}").into())
+        };
+        assert!(is_text(good) && !is_text(r#"{"a": ["x", "x"]}"#));
     }
 }

@@ -85,11 +85,9 @@ pub(crate) struct Text {
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TextPlace {
-    /// Before the first call only.
+    /// Before the first call.
     #[default]
     Before,
-    /// Before, between and after calls.
-    Around,
     /// Nowhere: a message is either calls or text.
     Nowhere,
 }

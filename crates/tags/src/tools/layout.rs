@@ -1,8 +1,8 @@
 //! The message of a family, with calls of some tools in it, as a structural tag.
 //!
-//! What a model writes is, in this order: reasoning, if it is asked for; then either text, calls, or text with calls around or
-//! behind it, as the family has it and the request wants it. Free text never contains the trigger of a call, so every reading of
-//! a message agrees on where its calls are.
+//! A message is, in this order: reasoning, if it is asked for; text, if the family has it beside calls and the request wants it;
+//! calls. Or an answer in place of the last two. Free text never contains the trigger of a call, so all readings of a message
+//! agree on where its calls are.
 
 use std::collections::HashMap;
 
@@ -108,9 +108,6 @@ impl Layouts<'_> {
             let before = json!({"type": "star", "content": self.text()});
             return Ok(sequence(vec![before, self.calls_or_answer(is_required)?]));
         }
-        if text.place == TextPlace::Around {
-            return self.calls_in_text(is_required);
-        }
         let calls = self.calls()?;
         Ok(sequence(vec![self.text(), if is_required { calls } else { optional(calls) }]))
     }
@@ -132,25 +129,6 @@ impl Layouts<'_> {
         parts.extend(calls.begin.iter().map(around));
         parts.push(list);
         parts.extend(calls.end.iter().map(around));
-        Ok(sequence(parts))
-    }
-
-    /// Free text with calls in it.
-    fn calls_in_text(&self, is_required: bool) -> Result<Value, TagError> {
-        let calls = &self.family.calls;
-        let text = json!({
-            "type": "triggered_tags", "triggers": [calls.trigger], "tags": self.call_tags()?,
-            "stop_after_first": self.is_one(),
-        });
-        if !is_required {
-            return Ok(text);
-        }
-        // The first call is required, and text may stand before it.
-        let first = json!({"type": "tags_with_separator", "tags": self.call_tags()?, "separator": "", "at_least_one": true, "stop_after_first": true});
-        let mut parts = vec![self.free_text("", ""), first];
-        if !self.is_one() {
-            parts.push(text);
-        }
         Ok(sequence(parts))
     }
 
@@ -184,9 +162,9 @@ impl Layouts<'_> {
                     continue;
                 }
             };
-            match content.last_mut() {
-                None => begin += &text,
-                Some(_) => content.push(string(&text)),
+            match content.is_empty() {
+                true => begin += &text,
+                false => content.push(string(&text)),
             }
         }
         let end = match content.last() {
@@ -229,7 +207,7 @@ fn around(part: &Part) -> Value {
         Part::Text(text) => string(text),
         Part::Regex(pattern) => json!({"type": "regex", "pattern": pattern}),
         Part::Optional(parts) => optional(sequence(parts.iter().map(around).collect())),
-        // A test makes sure that only calls have these.
+        // Only the forms of calls have these.
         Part::Name(_) | Part::Arguments(_) => string(""),
     }
 }
