@@ -28,6 +28,7 @@ def ends_of(format: dict, text: str, start: int, needles: tuple[str, ...] = ()) 
     if kind == "json_schema":
         return _arrays(text, start)
     if kind == "any_text":
+        needles = (*needles, *format.get("excludes", ()))
         return {end for end in range(start, len(text) + 1) if not any(needle in text[start:end] for needle in needles)}
     if kind == "or":
         return set().union(*(ends_of(part, text, start, needles) for part in format["elements"]))
@@ -99,7 +100,7 @@ def _triggered(format: dict, text: str, start: int, needles: tuple[str, ...]) ->
 def make(random: random.Random, depth: int = 0) -> dict:
     """A format."""
     leaves = ["const_string", "json_schema", "json_schema", "any_text"]
-    inner = ["or", "sequence", "sequence", "star", "optional", "tag", "tag", "tags_with_separator", "triggered_tags"]
+    inner = ["or", "sequence", "sequence", "star", "optional", "tag", "tag", "tags_with_separator", "triggered_tags", "marked"]
     kind = random.choice(leaves if depth > 2 else leaves + inner if depth else inner)
     literal = lambda: "".join(random.choice(ALPHABET) for _ in range(random.choice([1, 1, 2])))  # noqa: E731
     tag = lambda: {  # noqa: E731
@@ -113,7 +114,15 @@ def make(random: random.Random, depth: int = 0) -> dict:
     if kind == "json_schema":
         return {"type": kind, "json_schema": {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}}
     if kind == "any_text":
-        return {"type": kind}
+        return {"type": kind, "excludes": [literal()]} if random.random() < 0.3 else {"type": kind}
+    if kind == "marked":
+        # Free text that excludes how what follows begins, or what stands in its place.
+        mark = literal()
+        marked = [tag() | {"begin": mark + random.choice(["", literal()])} for _ in range(random.choice([1, 2]))]
+        free = {"type": "any_text", "excludes": [mark]}
+        rest = {"type": "tags_with_separator", "tags": marked, "separator": literal()}
+        rest = random.choice([rest, marked[0], {"type": "optional", "content": marked[0]}])
+        return {"type": random.choice(["sequence", "or"]), "elements": [free, rest]}
     if kind in ("or", "sequence"):
         return {"type": kind, "elements": [make(random, depth + 1) for _ in range(random.choice([1, 2, 2, 3]))]}
     if kind in ("star", "optional"):
