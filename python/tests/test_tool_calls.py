@@ -150,7 +150,7 @@ def test_the_format_of_a_chat_template(tmp_path):
         ([{"name": object()}], {}, maskwright.GrammarError, "no JSON"),
         ([WEATHER, WEATHER], {}, maskwright.GrammarError, "is that of the tool 0 too"),
         ([WEATHER], {"format": "qwen"}, maskwright.GrammarError, "no format of tool calls"),
-        ([WEATHER], {"tool_choice": "get_wether"}, maskwright.GrammarError, "did you mean `get_weather`"),
+        ([WEATHER], {"tool_choice": "getweather"}, maskwright.GrammarError, "did you mean `get_weather`"),
         ([WEATHER], {"tool_choice": 3}, TypeError, "tool_choice as a str or a dict"),
         ([WEATHER], {"reasoning": "maybe"}, ValueError, "reasoning is 'maybe'"),
         ([WEATHER], {"reasoning": True}, maskwright.GrammarError, "no marks around reasoning"),

@@ -107,7 +107,7 @@ fn damaged_calls_are_refused() {
                     let call = text.rfind("get_weather").unwrap();
                     let (before, after) = text.split_at(call);
                     let mut damaged = vec![
-                        format!("{before}get_wether{}", &after["get_weather".len()..]),
+                        format!("{before}getweather{}", &after["get_weather".len()..]),
                         format!("{before}{}", after.replacen('3', "three", 1)),
                         format!("{before}{}", after.replacen("city", "town", 1)),
                     ];

@@ -24,8 +24,8 @@ use crate::{CompiledTag, TagError, compile_with};
 /// How a model calls tools.
 ///
 /// ```
-/// # use maskwright_tags as maskwright;
-/// use maskwright::ToolCallOptions;
+/// # mod maskwright { pub use maskwright_tags as tool_calls; }
+/// use maskwright::tool_calls::ToolCallOptions;
 /// let mut options = ToolCallOptions::new("qwen_3");
 /// options.tool_choice = "required".to_owned();
 /// options.is_parallel = false;
