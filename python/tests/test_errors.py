@@ -105,7 +105,7 @@ def test_whitespace(compiler):
         assert whitespace != "flexible" or not accepts["any"]
 
 
-def test_brackets_are_padded_on_both_sides_alike(compiler):
+def test_brackets_are_padded_on_both_sides_or_neither(compiler):
     grammar = compiler.compile_json_schema({"type": "object", "additionalProperties": {"type": "integer"}})
 
     def accepts(text):
@@ -114,10 +114,10 @@ def test_brackets_are_padded_on_both_sides_alike(compiler):
 
     value = {"a": 1, "b": 2}
     written = [json.dumps(value, indent=indent) for indent in (None, 0, 1, 2, 4, "\t")]
-    written += [json.dumps(value, separators=(",", ":")), "{}", "{ }", '{ "a": 1 }']
+    written += [json.dumps(value, separators=(",", ":")), "{}", "{ }", '{ "a": 1 }', '{ "a": 1\n}']
     for text in written:
         assert accepts(text.encode()), text
-    for text in ('{ "a": 1}', '{"a": 1 }', '{\n"a": 1}', '{ "a": 1\n}', '{"a" : 1}', '{"a":\n1}', '{"a": 1 ,"b": 2}', '{\n \t"a": 1\n}'):
+    for text in ('{ "a": 1}', '{"a": 1 }', '{\n"a": 1}', '{"a" : 1}', '{"a":\n1}', '{"a": 1 ,"b": 2}', '{\n \t"a": 1\n}'):
         assert not accepts(text.encode()), text
 
 

@@ -117,14 +117,14 @@ def sealed(name, content):
     return name + hashlib.sha256(content).digest() + content
 
 
-@pytest.mark.parametrize("name", [b"mwgramm\x03", b"mwtoken\x01"])
+@pytest.mark.parametrize("name", [b"mwgramm\x03", b"mwtoken\x02"])
 def test_bytes_that_are_something_else_are_refused(name):
     def read(saved):
-        if name == b"mwtoken\x01":
+        if name == b"mwtoken\x02":
             return maskwright.Tokenizer.deserialize(saved)
         return maskwright.CompiledGrammar.deserialize(saved, COMPILER)
 
-    good = GPT2.serialize() if name == b"mwtoken\x01" else COMPILER.compile_json_schema(SCHEMA).serialize()
+    good = GPT2.serialize() if name == b"mwtoken\x02" else COMPILER.compile_json_schema(SCHEMA).serialize()
     assert good.startswith(name)
     read(good)
     for wrong in (b"", b"x", good[:-1], good + b"x", good[:8], name[:-1] + b"\xff" + good[8:], good[1:]):

@@ -65,7 +65,7 @@ def test_a_file_of_tools(compiler, tmp_path):
     path.write_text(json.dumps([{"name": "f", "parameters": {"type": "text"}}]), encoding="utf-8")
     with pytest.raises(maskwright.Error) as told:
         compiler.compile_tool_calls(path, format="llama")
-    assert str(path) in str(told.value) and told.value.pointer == "/0/parameters/type"
+    assert (told.value.path, told.value.pointer) == (str(path), "/0/parameters/type")
 
 
 def test_choices(compiler):

@@ -48,6 +48,7 @@ def tokenizer_members(tokenizer: Tokenizer) -> None:
     assert_type(ids, list[int])
     assert_type(tokenizer.decode(ids), bytes)
     assert_type(tokenizer.special_tokens, dict[str, int])
+    assert_type(tokenizer.chat_template, str | None)
     decoder: maskwright.Decoder = tokenizer.decoder()
     assert_type(decoder.feed(ids) + decoder.feed(ids[0]) + decoder.finish(), str)
     assert_type(pickle.loads(pickle.dumps(tokenizer)).vocab_size, Any)
@@ -89,6 +90,7 @@ def grammars(compiler: Compiler, folder: Path) -> list[CompiledGrammar]:
             cancel=cancel,
         ),
         compiler.compile_structural_tag('{"format": {"type": "const_string", "value": "a"}}'),
+        compiler.compile_tool_calls([{"name": "a"}], format=maskwright.tool_formats()[0], tool_choice="required"),
         compiler.compile_lark(
             'all: "a"',
             start="all",
@@ -180,7 +182,7 @@ def report(grammar: CompiledGrammar) -> list[str]:
     for entry in entries:
         status: Literal["enforced", "enforced by the session", "annotation", "not enforced"] = entry.status
         assert status != "enforced" or entry.reason is None
-    told = {entry: entry.suggestion or entry.reason or "" for entry in entries}
+    told = {entry: entry.suggestion or entry.reason or entry.tool or "" for entry in entries}
     return [f"{entry.pointer} {entry.keyword} {text}" for entry, text in told.items()]
 
 

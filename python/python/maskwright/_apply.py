@@ -23,7 +23,7 @@ def apply_token_bitmask_inplace(logits: np.ndarray | torch.Tensor, mask: np.ndar
     device. `mask`: int32, (batch, words) or (words,), as `allocate_token_bitmask` makes it, an array or a
     tensor; it is brought to the device of the logits. Logits beyond the mask's tokens are not allowed.
 
-    Raises TypeError for wrong types, ValueError for shapes that do not fit, among them fewer logits than the mask has tokens.
+    Raises TypeError for wrong types, ValueError for shapes that do not fit.
     """
     if isinstance(logits, np.ndarray):
         _apply_numpy(logits, mask)
@@ -99,12 +99,6 @@ def _check_shapes(logits: tuple[int, ...], mask: tuple[int, ...]) -> None:
         raise ValueError(
             f"logits of shape {logits} with a mask of shape {mask}, "
             "expected (batch, vocabulary) with (batch, words), or (vocabulary,) with (words,)"
-        )
-    # The last word of a mask may have fewer than 32 tokens.
-    least = 32 * (mask[-1] - 1) + 1
-    if logits[-1] < least:
-        raise ValueError(
-            f"{logits[-1]} logits with a mask for {least} tokens or more: the grammar was compiled for another tokenizer"
         )
 
 

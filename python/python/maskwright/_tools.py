@@ -29,7 +29,7 @@ def _tools(tools: object) -> object:
     return _dumped([_tool(tool) for tool in tools])
 
 
-def _tool(tool: object) -> object:
+def _tool(tool: Any) -> object:
     """A dict as it is, and a type or a function as a tool of its name."""
     if isinstance(tool, collections.abc.Mapping):
         return dict(tool)
