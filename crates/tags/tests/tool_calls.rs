@@ -233,6 +233,19 @@ fn errors_name_the_tool_and_its_place() {
         let error = compiled(&tools.to_string(), &options).unwrap_err();
         assert_eq!(error.pointer(), pointer, "{tools} {choice}: {error}");
     }
+    // What is no tool can be left out too.
+    options.on_error = OnError::LeaveOut;
+    let mixed =
+        json!([{"type": "web_search"}, tool("good", json!({"type": "object"})), tool("good", json!({}))]);
+    let left = compiled(&mixed.to_string(), &options).unwrap();
+    let told: Vec<String> = left
+        .report
+        .entries()
+        .filter(|entry| matches!(entry.status, maskwright_json_schema::Status::NotEnforced { .. }))
+        .map(|entry| entry.pointer)
+        .collect();
+    assert_eq!(told[..2], ["/0", "/2"]);
+    assert!(session.is_text(&session.compile(left.grammar), &call("good").into()));
     let error = compiled("[]", &ToolCallOptions::new("qwen3")).unwrap_err();
     assert!(error.hint().unwrap().contains("qwen_3"), "{error}");
 }

@@ -142,12 +142,12 @@ pub fn compile_tool_calls(
     special: &SpecialNames,
     fuel: &Fuel,
 ) -> Result<CompiledTag, TagError> {
-    let (family, mut tools, choice) = read(tools, options).map_err(TagError::in_tools)?;
+    let Request { family, mut tools, left_out, choice } = read(tools, options).map_err(TagError::in_tools)?;
     let mut faults: Vec<(Tool, TagError)> = Vec::new();
     loop {
         let error = match compile_once(family, &tools, choice.how, options, config, special, fuel) {
             Ok(mut compiled) => {
-                note_tools(&mut compiled.report, &tools, faults);
+                note_tools(&mut compiled.report, &tools, faults, left_out);
                 return Ok(compiled);
             }
             Err(error) => error,
@@ -167,11 +167,20 @@ pub fn compile_tool_calls(
     }
 }
 
-/// The family, the tools that may be called, and how.
-fn read(tools: &str, options: &ToolCallOptions) -> Result<(&'static Family, Vec<Tool>, Choice), TagError> {
+/// What is asked for.
+struct Request {
+    family: &'static Family,
+    /// The tools that may be called.
+    tools: Vec<Tool>,
+    /// The places in the list that have no tool, and why.
+    left_out: Vec<(String, TagError)>,
+    choice: Choice,
+}
+
+fn read(tools: &str, options: &ToolCallOptions) -> Result<Request, TagError> {
     let family = family(&options.format)?;
     let tools = parse_json(tools, "tools").map_err(TagError::not_json)?;
-    let mut tools = read_tools(&tools)?;
+    let (mut tools, left_out) = read_tools(&tools, options.on_error == OnError::LeaveOut)?;
     let choice = match options.tool_choice.starts_with('{') {
         true => parse_json(&options.tool_choice, "tool_choice").map_err(TagError::not_json)?,
         false => Value::from(options.tool_choice.as_str()),
@@ -180,11 +189,19 @@ fn read(tools: &str, options: &ToolCallOptions) -> Result<(&'static Family, Vec<
     if let Some(names) = &choice.names {
         tools.retain(|tool| names.contains(&tool.name));
     }
-    Ok((family, tools, choice))
+    Ok(Request { family, tools, left_out, choice })
 }
 
 /// Names the tools of a report, and adds those that are not enforced.
-fn note_tools(report: &mut Report, tools: &[Tool], faults: Vec<(Tool, TagError)>) {
+fn note_tools(
+    report: &mut Report,
+    tools: &[Tool],
+    faults: Vec<(Tool, TagError)>,
+    left_out: Vec<(String, TagError)>,
+) {
+    for (at, error) in left_out {
+        report.add(&at, "type", Status::NotEnforced { reason: error.to_string().into() });
+    }
     for (tool, error) in faults {
         report.name_tool(&tool.at, &tool.name);
         let (place, keyword) = tool.schema_at.rsplit_once('/').unwrap_or(("", &tool.schema_at));

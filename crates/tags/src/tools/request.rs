@@ -2,6 +2,8 @@
 //!
 //! The tools of OpenAI's two interfaces, of Anthropic's, and of MCP's `tools/list` differ in the names of a few fields.
 
+use std::collections::HashMap;
+
 use maskwright_syntax::nearest_name;
 use serde_json::{Map, Value, json};
 
@@ -52,8 +54,12 @@ pub(crate) enum HowOften {
 /// The fields that hold a schema of the arguments, by the interface.
 const SCHEMAS: [&str; 3] = ["parameters", "input_schema", "inputSchema"];
 
-/// Reads a list of tools, or an object that has one under `tools`.
-pub(crate) fn read_tools(document: &Value) -> Result<Vec<Tool>, TagError> {
+/// Reads a list of tools, or an object that has one under `tools`. What is no tool is an error or, if `leaves_out`, returned with its
+/// place.
+pub(crate) fn read_tools(
+    document: &Value,
+    leaves_out: bool,
+) -> Result<(Vec<Tool>, Vec<(String, TagError)>), TagError> {
     let (tools, at) = match document {
         Value::Object(fields) if fields.contains_key("tools") => (&fields["tools"], "/tools"),
         _ => (document, ""),
@@ -62,17 +68,24 @@ pub(crate) fn read_tools(document: &Value) -> Result<Vec<Tool>, TagError> {
         return Err(TagError::malformed(at, format!("expected a list of tools, not {}", kind(tools))));
     };
     let mut read: Vec<Tool> = Vec::with_capacity(tools.len());
-    let mut names = std::collections::HashMap::new();
+    let mut left_out = Vec::new();
+    let mut names = HashMap::new();
     for (index, tool) in tools.iter().enumerate() {
         let at = format!("{at}/{index}");
-        let tool = read_tool(tool, &at)?;
-        if let Some(first) = names.insert(tool.name.clone(), index) {
-            let message = format!("the name {:?} is that of the tool {first} too", tool.name);
-            return Err(TagError::malformed(at, message));
+        let tool = read_tool(tool, &at).and_then(|tool| match names.insert(tool.name.clone(), index) {
+            None => Ok(tool),
+            Some(first) => {
+                let message = format!("the name {:?} is that of the tool {first} too", tool.name);
+                Err(TagError::malformed(&at, message))
+            }
+        });
+        match tool {
+            Ok(tool) => read.push(tool),
+            Err(error) if leaves_out => left_out.push((at, error.in_tools())),
+            Err(error) => return Err(error),
         }
-        read.push(tool);
     }
-    Ok(read)
+    Ok((read, left_out))
 }
 
 fn read_tool(tool: &Value, tool_at: &str) -> Result<Tool, TagError> {
