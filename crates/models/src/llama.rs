@@ -26,9 +26,10 @@ const MAX_PASS_TOKENS: usize = 512;
 /// ```no_run
 /// use maskwright_decode::{LanguageModel, SequenceInput};
 /// use maskwright_models::LlamaModel;
+/// use maskwright_vocabulary::TokenId;
 /// let mut model = LlamaModel::from_gguf("model.gguf")?;
 /// let sequence = model.create_sequence()?;
-/// let logits = model.forward(&[SequenceInput::last(sequence, &[1])])?;
+/// let logits = model.forward(&[SequenceInput::last(sequence, &[TokenId(1)])])?;
 /// assert_eq!(logits[0].row(0).len(), model.n_vocab());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

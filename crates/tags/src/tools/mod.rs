@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::family::{Family, families};
-use self::request::{Choice, HowOften, Tool, read_choice, read_tools};
+use self::request::{Choice, HowOften, LeftOut, Tool, read_choice, read_tools};
 use crate::format::{Format, Kind};
 use crate::{CompiledTag, TagError, compile_with};
 
@@ -172,8 +172,7 @@ struct Request {
     family: &'static Family,
     /// The tools that may be called.
     tools: Vec<Tool>,
-    /// The places in the list that have no tool, and why.
-    left_out: Vec<(String, TagError)>,
+    left_out: Vec<LeftOut>,
     choice: Choice,
 }
 
@@ -193,12 +192,7 @@ fn read(tools: &str, options: &ToolCallOptions) -> Result<Request, TagError> {
 }
 
 /// Names the tools of a report, and adds those that are not enforced.
-fn note_tools(
-    report: &mut Report,
-    tools: &[Tool],
-    faults: Vec<(Tool, TagError)>,
-    left_out: Vec<(String, TagError)>,
-) {
+fn note_tools(report: &mut Report, tools: &[Tool], faults: Vec<(Tool, TagError)>, left_out: Vec<LeftOut>) {
     for (at, error) in left_out {
         report.add(&at, "type", Status::NotEnforced { reason: error.to_string().into() });
     }

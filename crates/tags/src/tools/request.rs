@@ -23,6 +23,9 @@ pub(crate) struct Tool {
     pub(crate) is_strict: bool,
 }
 
+/// The place of what is no tool in a list, and why.
+pub(crate) type LeftOut = (String, TagError);
+
 impl Tool {
     /// What its arguments keep to.
     pub(crate) fn schema(&self) -> Value {
@@ -56,10 +59,7 @@ const SCHEMAS: [&str; 3] = ["parameters", "input_schema", "inputSchema"];
 
 /// Reads a list of tools, or an object that has one under `tools`. What is no tool is an error or, if `leaves_out`, returned with its
 /// place.
-pub(crate) fn read_tools(
-    document: &Value,
-    leaves_out: bool,
-) -> Result<(Vec<Tool>, Vec<(String, TagError)>), TagError> {
+pub(crate) fn read_tools(document: &Value, leaves_out: bool) -> Result<(Vec<Tool>, Vec<LeftOut>), TagError> {
     let (tools, at) = match document {
         Value::Object(fields) if fields.contains_key("tools") => (&fields["tools"], "/tools"),
         _ => (document, ""),
