@@ -99,7 +99,9 @@ def test_a_hostile_schema_holds_up_no_other_request(server):
     all_valid(answers)
     slowest = max(each.seconds for each in answers)
     print(f"\n8 small requests: {alone:.2f} s alone, {slowest:.2f} s beside a hostile one: {refused}")
-    assert "structured_outputs.json: " in refused.error and refused.seconds > 3 > slowest
+    assert "structured_outputs.json: " in refused.error and refused.seconds > 3
+    # How long they take alone depends on the machine; had they waited for the hostile one, it would be its 5 s more.
+    assert slowest < alone + 2
 
 
 def test_texts_are_complete_within_their_limits(server):
