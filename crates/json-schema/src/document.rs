@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use maskwright_syntax::SyntaxError;
+use maskwright_syntax::{PATH_HINT, SyntaxError, is_like_a_path};
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
@@ -71,9 +71,8 @@ fn located(error: &serde_json::Error, text: &str, name: &str) -> SyntaxError {
                  file with encoding=\"utf-8-sig\")";
             ("a byte order mark before the value".into(), Some(hint))
         }
-        _ if is_like_a_path(text) => {
-            let hint = "this looks like the name of a file: pass its content, or a pathlib.Path";
-            (message.into(), Some(hint))
+        _ if !text.contains(['{', '[']) && is_like_a_path(text, &ENDINGS) => {
+            (message.into(), Some(PATH_HINT))
         }
         _ => (message.into(), None),
     };
@@ -92,16 +91,8 @@ fn lone_surrogate(text: &str, offset: usize) -> Option<&str> {
     })
 }
 
-/// Whether a text that is not JSON may be the name of a file.
-fn is_like_a_path(text: &str) -> bool {
-    const LONGEST: usize = 1024;
-    let text = text.trim();
-    let is_name = !text.is_empty() && text.len() <= LONGEST && !text.contains(['\n', '{', '[', '"']);
-    let has_extension = [".json", ".jsonc", ".yaml", ".yml", ".toml", ".schema"]
-        .iter()
-        .any(|extension| text.to_ascii_lowercase().ends_with(extension));
-    is_name && (has_extension || (text.contains(['/', '\\']) && !text.contains("://")))
-}
+/// How the names of files with schemas end.
+const ENDINGS: [&str; 6] = [".json", ".jsonc", ".yaml", ".yml", ".toml", ".schema"];
 
 /// Any value, of which no object repeats a key.
 struct DistinctKeys;

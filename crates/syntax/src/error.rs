@@ -260,3 +260,17 @@ impl From<SyntaxError> for Error {
         Error::new(ErrorKind::of(error.is_cancelled(), error.is_limit(), ErrorKind::Grammar), error).at(place)
     }
 }
+
+/// What to do where the name of a file is given instead of its content.
+#[doc(hidden)]
+pub const PATH_HINT: &str = "this looks like the name of a file: pass its content, or a pathlib.Path";
+
+/// Whether a text that is not in its notation may be the name of a file, whose name may end in one of `endings`.
+#[doc(hidden)]
+pub fn is_like_a_path(text: &str, endings: &[&str]) -> bool {
+    const LONGEST: usize = 1024;
+    let text = text.trim();
+    let is_name = !text.is_empty() && text.len() <= LONGEST && !text.contains(['\n', '"']);
+    let has_ending = || endings.iter().any(|ending| text.to_ascii_lowercase().ends_with(ending));
+    is_name && (has_ending() || (text.contains(['/', '\\']) && !text.contains("://")))
+}

@@ -246,6 +246,9 @@ fn errors_name_the_tool_and_its_place() {
         .collect();
     assert_eq!(told[..2], ["/0", "/2"]);
     assert!(session.is_text(&session.compile(left.grammar), &call("good").into()));
+    // A required call of a tool that is left out is no text.
+    options.tool_choice = "bad".to_owned();
+    assert_eq!(compiled(&tools, &options).unwrap_err().pointer(), "/1/inputSchema/properties/x");
     let error = compiled("[]", &ToolCallOptions::new("qwen3")).unwrap_err();
     assert!(error.hint().unwrap().contains("qwen_3"), "{error}");
 }

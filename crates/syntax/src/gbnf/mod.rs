@@ -23,7 +23,7 @@ use maskwright_grammar::{Grammar, GrammarBuilder, Item, RuleId, SpecialNames};
 
 use self::lexer::{Lexer, Token};
 use crate::error::Fault;
-use crate::{MAX_DEPTH, SyntaxError, nearest_name};
+use crate::{MAX_DEPTH, PATH_HINT, SyntaxError, is_like_a_path, nearest_name};
 
 /// The largest source, in bytes.
 const MAX_SOURCE: usize = 1 << 26;
@@ -87,10 +87,8 @@ fn misread(source: &str) -> Option<&'static str> {
     if text.contains("::=") {
         return None;
     }
-    let is_name = !text.contains(['\n', '"', ' '])
-        && [".gbnf", ".ebnf", ".lark", ".txt"].iter().any(|end| text.ends_with(end));
-    if is_name {
-        return Some("this looks like the name of a file: pass its content, or a pathlib.Path");
+    if is_like_a_path(text, &[".gbnf", ".ebnf", ".lark", ".txt"]) {
+        return Some(PATH_HINT);
     }
     let is_rule_of_lark = |line: &str| {
         let name = line.split_once(':').map(|(name, _)| name.trim_start_matches(['?', '!']).trim());

@@ -19,7 +19,7 @@ const OWNER: &str = "tool";
 /// Makes the tag of a message that may call `tools`, each with its schema.
 pub(crate) fn layout(
     family: &Family,
-    tools: &[&Tool],
+    tools: &[Tool],
     how: HowOften,
     options: &ToolCallOptions,
 ) -> Result<Value, TagError> {
@@ -27,9 +27,10 @@ pub(crate) fn layout(
     let mut parts = Vec::new();
     layouts.reasoning(&mut parts)?;
     parts.push(match how {
-        HowOften::Never => layouts.answer(),
-        _ if tools.is_empty() => layouts.answer(),
-        _ => layouts.message(how == HowOften::Required)?,
+        HowOften::Maybe | HowOften::Required if !tools.is_empty() => {
+            layouts.message(how == HowOften::Required)?
+        }
+        _ => layouts.answer(),
     });
     parts.push(string(&family.end));
     Ok(json!({"type": "structural_tag", "format": sequence(parts)}))
@@ -37,7 +38,7 @@ pub(crate) fn layout(
 
 struct Layouts<'f> {
     family: &'f Family,
-    tools: &'f [&'f Tool],
+    tools: &'f [Tool],
     options: &'f ToolCallOptions,
 }
 
@@ -75,8 +76,8 @@ impl Layouts<'_> {
 
     /// Text that holds no call, between two marks. It does not contain the second.
     fn free_text(&self, begin: &str, end: &str) -> Value {
-        let kept_out = [self.family.calls.trigger.as_str(), end];
-        let excludes: Vec<&str> = kept_out.into_iter().filter(|mark| !mark.is_empty()).collect();
+        let trigger = self.family.calls.trigger.as_str();
+        let excludes: &[&str] = if trigger.is_empty() { &[] } else { &[trigger] };
         let text = json!({"type": "any_text", "excludes": excludes});
         match end {
             "" => sequence(vec![string(begin), text]),

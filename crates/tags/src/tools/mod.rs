@@ -12,12 +12,11 @@ use std::collections::HashMap;
 use maskwright_automata::Fuel;
 use maskwright_grammar::SpecialNames;
 use maskwright_json_schema::{Report, SchemaConfig, Status, parse_json};
-use maskwright_syntax::nearest_name;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::family::{Family, families};
-use self::request::{Choice, HowOften, LeftOut, Tool, read_choice, read_tools};
+use self::request::{Choice, HowOften, LeftOut, Tool, read_choice, read_tools, unknown};
 use crate::format::{Format, Kind};
 use crate::{CompiledTag, TagError, compile_with};
 
@@ -158,6 +157,8 @@ pub fn compile_tool_calls(
         let error = error.in_tool(&tools[faulty].name);
         let tool = tools[faulty].clone();
         match options.on_error {
+            // A call is required, and none would be left.
+            OnError::LeaveOut if tools.len() == 1 && choice.how == HowOften::Required => return Err(error),
             OnError::LeaveOut => drop(tools.remove(faulty)),
             OnError::AnyJson if tool.is_strict => tools[faulty].is_strict = false,
             // Something else than the schema is wrong.
@@ -215,16 +216,15 @@ fn compile_once(
     special: &SpecialNames,
     fuel: &Fuel,
 ) -> Result<CompiledTag, TagError> {
-    let tools: Vec<&Tool> = tools.iter().collect();
-    let mut tag = layout::layout(family, &tools, how, options)?;
+    let mut tag = layout::layout(family, tools, how, options)?;
     let mut owners = HashMap::new();
     layout::take_owners(&mut tag, String::new(), &mut owners);
-    let show = |format: &mut Format<'_>| show_places(format, &tools, &owners);
+    let show = |format: &mut Format<'_>| show_places(format, tools, &owners);
     compile_with(&tag, config, special, fuel, show)
 }
 
 /// Tells messages where the schemas are in the request. `owners`: the tools that they belong to, by place in the tag.
-fn show_places(format: &mut Format<'_>, tools: &[&Tool], owners: &HashMap<String, usize>) {
+fn show_places(format: &mut Format<'_>, tools: &[Tool], owners: &HashMap<String, usize>) {
     let show = |format: &mut Format<'_>| show_places(format, tools, owners);
     match &mut format.kind {
         Kind::Schema(schema) => {
@@ -233,7 +233,6 @@ fn show_places(format: &mut Format<'_>, tools: &[&Tool], owners: &HashMap<String
         Kind::Sequence(parts) | Kind::Choice(parts) => parts.iter_mut().for_each(show),
         Kind::Repeat { content, .. } => show(content),
         Kind::Tag(tag) => show(&mut tag.content),
-        Kind::Triggered(triggered) => triggered.tags.iter_mut().for_each(|tag| show(&mut tag.content)),
         Kind::Separated(separated) => separated.tags.iter_mut().for_each(|tag| show(&mut tag.content)),
         _ => {}
     }
@@ -243,11 +242,8 @@ fn family(name: &str) -> Result<&'static Family, TagError> {
     if let Some(family) = families().iter().find(|family| family.is_called(name)) {
         return Ok(family);
     }
-    let known = families().iter().flat_map(|family| std::iter::once(&family.name).chain(&family.aliases));
-    let names: Vec<&str> = families().iter().map(|family| family.name.as_str()).collect();
-    let error = TagError::malformed("/format", format!("no format of tool calls has the name {name:?}"));
-    Err(match nearest_name(name, known.map(String::as_str)) {
-        Some((_, near)) => error.with_hint(format!("did you mean `{near}`?")),
-        None => error.with_hint(format!("the formats are {}", names.join(", "))),
-    })
+    let aliases = families().iter().flat_map(|family| family.aliases.iter());
+    let names: Vec<&str> =
+        families().iter().map(|family| &family.name).chain(aliases).map(String::as_str).collect();
+    Err(unknown("/format", format!("no format of tool calls has the name {name:?}"), name, &names))
 }

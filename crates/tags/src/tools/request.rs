@@ -4,10 +4,10 @@
 
 use std::collections::HashMap;
 
-use maskwright_syntax::nearest_name;
 use serde_json::{Map, Value, json};
 
 use crate::TagError;
+use crate::fields::{listed, shown};
 
 /// A function that a model may call.
 #[derive(Clone, PartialEq, Debug)]
@@ -65,7 +65,7 @@ pub(crate) fn read_tools(document: &Value, leaves_out: bool) -> Result<(Vec<Tool
         _ => (document, ""),
     };
     let Value::Array(tools) = tools else {
-        return Err(TagError::malformed(at, format!("expected a list of tools, not {}", kind(tools))));
+        return Err(TagError::malformed(at, format!("{}, expected a list of tools", shown(tools))));
     };
     let mut read: Vec<Tool> = Vec::with_capacity(tools.len());
     let mut left_out = Vec::new();
@@ -90,9 +90,9 @@ pub(crate) fn read_tools(document: &Value, leaves_out: bool) -> Result<(Vec<Tool
 
 fn read_tool(tool: &Value, tool_at: &str) -> Result<Tool, TagError> {
     let at = tool_at;
-    let fields = tool.as_object().ok_or_else(|| {
-        TagError::malformed(at, format!("expected a tool as an object, not {}", kind(tool)))
-    })?;
+    let fields = tool
+        .as_object()
+        .ok_or_else(|| TagError::malformed(at, format!("{}, expected a tool as an object", shown(tool))))?;
     let type_name = fields.get("type").and_then(Value::as_str);
     let (fields, at) = match (fields.get("function"), type_name) {
         (Some(Value::Object(function)), None | Some("function")) => (function, format!("{at}/function")),
@@ -112,7 +112,7 @@ fn read_tool(tool: &Value, tool_at: &str) -> Result<Tool, TagError> {
             return Err(TagError::malformed(at, "the tool has no name".to_owned()));
         }
         Some(other) => {
-            let message = format!("expected a name as a string, not {}", kind(other));
+            let message = format!("{}, expected a name as a string", shown(other));
             return Err(TagError::malformed(format!("{at}/name"), message));
         }
     };
@@ -120,7 +120,7 @@ fn read_tool(tool: &Value, tool_at: &str) -> Result<Tool, TagError> {
         None | Some(Value::Null | Value::Bool(true)) => true,
         Some(Value::Bool(false)) => false,
         Some(other) => {
-            let message = format!("expected true or false, not {}", kind(other));
+            let message = format!("{}, expected true or false", shown(other));
             return Err(TagError::malformed(format!("{at}/strict"), message));
         }
     };
@@ -144,7 +144,7 @@ fn of_objects(schema: &Value, at: &str) -> Result<Value, TagError> {
         Value::Bool(true) => return Ok(any_object()),
         Value::Object(fields) => fields,
         other => {
-            let message = format!("expected a JSON Schema of the arguments, not {}", kind(other));
+            let message = format!("{}, expected a JSON Schema of the arguments", shown(other));
             return Err(TagError::malformed(at, message));
         }
     };
@@ -216,7 +216,7 @@ pub(crate) fn read_choice(choice: &Value, tools: &[Tool]) -> Result<Choice, TagE
                 )));
             }
         },
-        other => return Err(malformed(format!("expected a string or an object, not {}", kind(other)))),
+        other => return Err(malformed(format!("{}, expected a string or an object", shown(other)))),
     };
     for name in choice.names.iter().flatten() {
         if !tools.iter().any(|tool| tool.name == *name) {
@@ -240,21 +240,17 @@ fn name_in(fields: &Map<String, Value>) -> Option<&str> {
 }
 
 fn unknown_tool(name: &str, tools: &[Tool]) -> TagError {
-    let shown: Vec<&str> = tools.iter().take(20).map(|tool| tool.name.as_str()).collect();
-    let error = TagError::malformed("/tool_choice", format!("no tool has the name {name:?}"));
-    match nearest_name(name, shown.iter().copied()) {
-        Some((_, near)) => error.with_hint(format!("did you mean `{near}`?")),
-        None => error.with_hint(format!("the tools are {}", shown.join(", "))),
-    }
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    unknown("/tool_choice", format!("no tool has the name {name:?}"), name, &names)
 }
 
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
+/// The error of a name that is none of `known`. Its hint is the one that is near, or else the first of them.
+pub(crate) fn unknown(at: &str, message: String, name: &str, known: &[&str]) -> TagError {
+    const MAX_LISTED: usize = 50;
+    let error = TagError::malformed(at, message);
+    let error = match known {
+        [] => error,
+        _ => error.with_hint(format!("known are {}", listed(&known[..known.len().min(MAX_LISTED)]))),
+    };
+    error.suggesting(name, known.iter().copied())
 }
