@@ -103,8 +103,8 @@ pub enum Numbers {
 /// How the members of the outermost object are written: as JSON, or as the elements in which a model writes the
 /// arguments of a call.
 ///
-/// Each style but [`Json`](Style::Json) is named after the models that write it, as in xgrammar's structural tags.
-/// The schema must then have objects. The [crate's page](crate#arguments-in-elements) says what is written.
+/// Most styles are named after the models that write them, as in xgrammar's structural tags. With any but
+/// [`Json`](Style::Json) and [`Gemma`](Style::Gemma), the schema must have objects. The [crate's page](crate#arguments-in-elements) says what is written.
 ///
 /// ```
 /// # mod maskwright { pub use maskwright_json_schema as json_schema; }
@@ -127,14 +127,57 @@ pub enum Style {
     QwenXml,
     /// `<parameter name="city">Berlin</parameter>`.
     MinimaxXml,
+    /// `]<]minimax[>[<city>Berlin]<]minimax[>[</city>`.
+    MinimaxM3Xml,
     /// `<｜DSML｜parameter name="city" string="true">Berlin</｜DSML｜parameter>`.
     DeepseekXml,
+    /// `<｜DSML｜ parameter name="city" string="true">Berlin</｜DSML｜ parameter>`.
+    #[serde(rename = "deepseek_v4_1_xml")]
+    DeepseekV41Xml,
     /// `<arg_key>city</arg_key><arg_value>Berlin</arg_value>`.
     GlmXml,
     /// `<cofl:value name="city" type="raw">Berlin</cofl:value>`.
     CohereXml,
     /// `<|open|>argument key="city" type="string"<|sep|>Berlin<|close|>argument<|sep|>`.
     KimiK3Xml,
+    /// `city="Berlin", days=3`: the arguments of a call in Python.
+    Python,
+    /// `{city:<|"|>Berlin<|"|>,days:3}`, as Gemma 4 writes it.
+    Gemma,
+}
+
+impl Style {
+    /// All styles.
+    pub const ALL: [Style; 11] = [
+        Style::Json,
+        Style::QwenXml,
+        Style::MinimaxXml,
+        Style::MinimaxM3Xml,
+        Style::DeepseekXml,
+        Style::DeepseekV41Xml,
+        Style::GlmXml,
+        Style::CohereXml,
+        Style::KimiK3Xml,
+        Style::Python,
+        Style::Gemma,
+    ];
+
+    /// Its name in structural tags.
+    pub fn name(self) -> &'static str {
+        match self {
+            Style::Json => "json",
+            Style::QwenXml => "qwen_xml",
+            Style::MinimaxXml => "minimax_xml",
+            Style::MinimaxM3Xml => "minimax_m3_xml",
+            Style::DeepseekXml => "deepseek_xml",
+            Style::DeepseekV41Xml => "deepseek_v4_1_xml",
+            Style::GlmXml => "glm_xml",
+            Style::CohereXml => "cohere_xml",
+            Style::KimiK3Xml => "kimi_k3_xml",
+            Style::Python => "python",
+            Style::Gemma => "gemma",
+        }
+    }
 }
 
 /// Limits on the size of things. Work as a whole is limited by the caller's fuel.

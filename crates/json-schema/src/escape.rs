@@ -24,10 +24,24 @@ use maskwright_automata::{ByteSet, Node, Regex};
 pub(crate) static SPELLED_CHAR: LazyLock<Regex> = LazyLock::new(|| spell(&Regex::any_char()));
 
 /// JSON's.
-static JSON: LazyLock<Spelling> = LazyLock::new(|| Spelling {
+pub(crate) static JSON: LazyLock<Spelling> = LazyLock::new(|| Spelling {
     escaped: ByteSet::range(0, 0x1f).union(&[b'"', b'\\'].into_iter().collect()),
     write: spell_byte,
 });
+
+/// Python's between single quotes: as JSON's, but that the other quote has the escape.
+pub(crate) static SINGLE: LazyLock<Spelling> = LazyLock::new(|| Spelling {
+    escaped: ByteSet::range(0, 0x1f).union(&[b'\'', b'\\'].into_iter().collect()),
+    write: |byte, word| match byte {
+        b'\'' => word.extend(*b"\\'"),
+        b'"' => word.push(b'"'),
+        _ => spell_byte(byte, word),
+    },
+});
+
+/// Every character as it is.
+pub(crate) static AS_IT_IS: LazyLock<Spelling> =
+    LazyLock::new(|| Spelling { escaped: ByteSet::EMPTY, write: |byte, word| word.push(byte) });
 
 /// A way to write texts in which some characters, which are single bytes in UTF-8, have an escape.
 ///
@@ -90,17 +104,6 @@ pub(crate) fn is_spelled_plainly(regex: &Regex) -> bool {
         Node::Complement(_) => false,
         Node::Repeat { inner, .. } => is_spelled_plainly(inner),
     }
-}
-
-/// A string as JSON text: its spelling between quotes.
-pub(crate) fn quoted(text: &str) -> Vec<u8> {
-    let mut word = Vec::with_capacity(text.len() + 2);
-    word.push(b'"');
-    for &byte in text.as_bytes() {
-        spell_byte(byte, &mut word);
-    }
-    word.push(b'"');
-    word
 }
 
 fn spell_byte(byte: u8, word: &mut Vec<u8>) {
@@ -175,13 +178,6 @@ mod tests {
                 prop_assert!(is_word(&regex, read.as_bytes()));
                 prop_assert_eq!(JSON.bytes(read.as_bytes()), text.as_bytes());
             }
-        }
-    }
-
-    #[test]
-    fn quoting_is_what_json_writers_do() {
-        for text in ["", "a/b", "\"\\\u{8}\u{c}\n\r\t\0\u{1f}\u{7f}", "é😀\u{2028}"] {
-            assert_eq!(quoted(text), serde_json::to_string(text).unwrap().into_bytes());
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::array::ArraySet;
 use crate::documents::Documents;
 use crate::draft::Draft;
 use crate::error::Kind;
+use crate::excluded::Excluded;
 use crate::loose::{Loose, Losses, Side};
 use crate::number::{NumberSet, NumberValue};
 use crate::object::{ObjectSet, Property};
@@ -58,6 +59,8 @@ pub(crate) struct Graph<'a> {
     pub(crate) patterns: FxHashMap<&'a str, Regex>,
     pub(crate) matchers: FxHashMap<Regex, Matcher>,
     depth: usize,
+    /// What strings and names must not contain.
+    pub(crate) excluded: Excluded,
     /// `None`: everything is enforced, or refused.
     pub(crate) loose: Option<Loose<'a>>,
     /// The first contradictions found, for the message if nothing satisfies the schema.
@@ -131,6 +134,7 @@ impl<'a> Graph<'a> {
             patterns: FxHashMap::default(),
             matchers: FxHashMap::default(),
             depth: 0,
+            excluded: Excluded::default(),
             loose: None,
             conflicts: Vec::new(),
         }
@@ -142,6 +146,7 @@ impl<'a> Graph<'a> {
             resources: self.resources,
             patterns: self.patterns,
             loose: Some(Loose::new(losses)),
+            excluded: self.excluded,
             ..Graph::empty(self.root, self.documents, self.config, self.fuel, self.latest_draft)
         }
     }

@@ -76,6 +76,7 @@ mod draft;
 mod empty;
 mod error;
 mod escape;
+mod excluded;
 mod formats;
 mod graph;
 mod innermost;
@@ -91,6 +92,8 @@ mod lower_object;
 mod lower_scalar;
 mod missing;
 mod multiples;
+mod names;
+mod notation;
 mod notes;
 mod number;
 mod object;
@@ -125,6 +128,7 @@ pub use error::{MissingDocument, SchemaError};
 pub use report::{Report, ReportEntry, Status};
 pub use suggest::Warning;
 
+use crate::excluded::Excluded;
 use crate::graph::Graph;
 use crate::loose::Losses;
 use crate::report::Step;
@@ -180,7 +184,29 @@ pub fn compile_with_documents(
     config: &SchemaConfig,
     fuel: &Fuel,
 ) -> Result<CompiledSchema, SchemaError> {
-    let mut graph = Graph::new(schema, documents, config, fuel);
+    compile_graph(Graph::new(schema, documents, config, fuel), schema)
+}
+
+/// [Compiles](compile) a schema to the texts in which no string and no name contains any of `excludes`, as it is written: between
+/// its quotes, with escapes. None of these may be empty.
+///
+/// # Errors
+/// As [`compile`].
+#[doc(hidden)]
+pub fn compile_excluding(
+    schema: &Value,
+    excludes: &[&str],
+    config: &SchemaConfig,
+    fuel: &Fuel,
+) -> Result<CompiledSchema, SchemaError> {
+    let documents = Documents::default();
+    let mut graph = Graph::new(schema, &documents, config, fuel);
+    graph.excluded = Excluded::new(excludes);
+    compile_graph(graph, schema)
+}
+
+fn compile_graph<'a>(mut graph: Graph<'a>, schema: &'a Value) -> Result<CompiledSchema, SchemaError> {
+    let config = graph.config;
     match grammar_of(&mut graph, schema) {
         Ok((grammar, watch)) => Ok(CompiledSchema { grammar, report: graph.into_report(), watch }),
         Err(error) if config.strict && error.missing_document().is_some() => {

@@ -14,14 +14,17 @@ use maskwright_automata::Regex;
 use maskwright_grammar::{ExprId, Grammar, GrammarBuilder, Mark, RuleId};
 use rustc_hash::FxHashMap;
 
-use crate::SchemaError;
 use crate::distinct::Distinct;
 use crate::error::Kind;
+use crate::excluded::Excluded;
 use crate::graph::{Graph, PlaceId};
+use crate::names::Names;
+use crate::notation::Notation;
 use crate::productive::is_productive;
 use crate::shape::{NodeId, Shape};
-use crate::style::Elements;
-use crate::terminals::{self, Brackets, Pad, Punctuation};
+use crate::style::{Elements, End};
+use crate::terminals::{Brackets, Pad, Punctuation};
+use crate::{SchemaError, Style};
 
 /// How deep schemas are followed before they are put off.
 const MAX_NESTING: usize = 64;
@@ -45,8 +48,11 @@ pub(crate) fn lower(graph: &mut Graph<'_>, root: NodeId) -> Result<(Grammar, Opt
 /// Whether `node` has no text.
 pub(crate) fn is_empty(graph: &mut Graph<'_>, node: NodeId) -> Result<bool, SchemaError> {
     let mut lowering = Lowering::new(graph);
+    // A question about values, however they are written.
+    lowering.notation = Notation::of(Style::Json);
+    lowering.excluded = Excluded::default();
     let start = lowering.builder.declare("start");
-    let body = lowering.node(Form::Json, node, 0)?;
+    let body = lowering.node(Form::Value, node, 0)?;
     lowering.lower_deferred()?;
     lowering.builder.define(start, body);
     let grammar = lowering.finish(start);
@@ -57,14 +63,17 @@ pub(crate) fn is_empty(graph: &mut Graph<'_>, node: NodeId) -> Result<bool, Sche
 pub(crate) struct Lowering<'g, 'a> {
     pub(crate) graph: &'g mut Graph<'a>,
     pub(crate) builder: GrammarBuilder,
-    /// The elements of the style, unless it is JSON.
+    /// The elements of the style, if it has them.
     pub(crate) elements: Option<&'static Elements>,
+    pub(crate) notation: &'static Notation,
+    /// What strings and names must not contain.
+    pub(crate) excluded: Excluded,
     /// White space inside of brackets and around values in elements, and nothing.
     pub(crate) inside: Regex,
     /// Punctuation by form.
-    symbols: [Symbols; 2],
+    symbols: [Symbols; 3],
     /// By form and number.
-    nodes: [Vec<State>; 2],
+    nodes: [Vec<State>; 3],
     /// Rules by their right-hand side.
     rules: FxHashMap<ExprId, RuleId>,
     deferred: Vec<(Form, NodeId, RuleId)>,
@@ -83,10 +92,12 @@ enum State {
 /// How values are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
-    /// As JSON.
-    Json,
-    /// In an [element](crate::style): the part after its name, up to its mark.
+    /// As JSON, or in another [notation](crate::notation).
+    Value,
+    /// In an [element](crate::style): the part after its name, up to its end.
     Element,
+    /// As the arguments of a call, `name=value`: the object that is the whole text.
+    Arguments,
 }
 
 /// [`Punctuation`] as symbols of the grammar.
@@ -122,15 +133,30 @@ impl Symbols {
     }
 
     /// Where objects and arrays are elements: the mark that closes a member or an item is a comma where another follows,
-    /// and else a bracket. White space stands around the whole and between members, but not between items.
+    /// and else a bracket. White space stands around the whole and between members, but not between items. Where elements
+    /// end with their name, white space stands before each and after the last, and nothing between them.
     fn of_elements(builder: &mut GrammarBuilder, elements: &Elements, inside: &Regex) -> Symbols {
-        let mark = Regex::literal(elements.mark);
-        let array_comma = builder.terminal(mark.clone());
-        let comma = builder.terminal(Regex::concat([mark, inside.clone()]));
         let space = builder.terminal(inside.clone());
         let none = builder.epsilon();
-        let brackets = Brackets::with_one_pad(space, comma, none, none, builder.never());
+        let (open, array_comma, comma, close) = match elements.end {
+            End::Mark => {
+                let mark = Regex::literal(elements.mark);
+                let array_comma = builder.terminal(mark.clone());
+                let comma = builder.terminal(Regex::concat([mark, inside.clone()]));
+                (space, array_comma, comma, comma)
+            }
+            End::Name => (none, none, none, space),
+        };
+        let brackets = Brackets::with_one_pad(open, close, none, none, builder.never());
         Symbols { object: brackets, array: brackets, comma, array_comma, colon: none, around: none }
+    }
+
+    /// Arguments without brackets around them.
+    fn of_arguments(builder: &mut GrammarBuilder, json: &Symbols) -> Symbols {
+        let none = builder.epsilon();
+        let brackets = Brackets::with_one_pad(none, none, none, none, builder.never());
+        let colon = builder.literal("=");
+        Symbols { object: brackets, colon, around: none, ..*json }
     }
 }
 
@@ -148,17 +174,23 @@ impl<'g, 'a> Lowering<'g, 'a> {
         let inside = punctuation.inside.clone();
         let json = Symbols::of_json(&mut builder, punctuation);
         let elements = Elements::of(graph.config.style);
-        let symbols = match elements {
-            None => [json; 2],
-            Some(elements) => [json, Symbols::of_elements(&mut builder, elements, &inside)],
+        let notation = Notation::of(graph.config.style);
+        let excluded = graph.excluded.clone();
+        let of_elements =
+            elements.map_or(json, |elements| Symbols::of_elements(&mut builder, elements, &inside));
+        let of_arguments = match notation.arguments {
+            None => json,
+            Some(_) => Symbols::of_arguments(&mut builder, &json),
         };
         Lowering {
             graph,
             builder,
             elements,
+            notation,
+            excluded,
             inside,
-            symbols,
-            nodes: [Vec::new(), Vec::new()],
+            symbols: [json, of_elements, of_arguments],
+            nodes: [Vec::new(), Vec::new(), Vec::new()],
             rules: FxHashMap::default(),
             deferred: Vec::new(),
             watch: None,
@@ -187,22 +219,45 @@ impl<'g, 'a> Lowering<'g, 'a> {
 
     /// The texts of the whole schema.
     fn root(&mut self, root: NodeId) -> Result<ExprId, SchemaError> {
-        let Some(elements) = self.elements else {
-            let value = self.node(Form::Json, root, 0)?;
-            let around = self.symbols(Form::Json).around;
-            return Ok(self.builder.seq(&[around, value, around]));
+        let form = match (self.elements, self.notation.arguments) {
+            (Some(_), _) => Form::Element,
+            (None, Some(_)) => Form::Arguments,
+            (None, None) => {
+                let value = self.node(Form::Value, root, 0)?;
+                let around = self.symbols(Form::Value).around;
+                return Ok(self.builder.seq(&[around, value, around]));
+            }
         };
         let shape = self.graph.shape(root).map_err(|error| self.graph.blame(error, root))?;
         let place = self.graph.place(root);
         if shape.objects.is_empty() {
-            let style = elements.name;
+            let style = self.style_name();
             let message = format!(
                 "the style {style} writes the members of an object, and no value of the schema is an object"
             );
             return Err(self.graph.error(place, None, Kind::Unsatisfiable { message }));
         }
-        let body = self.objects(Form::Element, &shape.objects, place, 0);
+        let body = self.objects(form, &shape.objects, place, 0);
         body.map_err(|error| self.graph.blame(error, root))
+    }
+
+    /// How names of members are written in a form, unless they are strings.
+    pub(crate) fn names(&self, form: Form) -> Option<&'static Names> {
+        match form {
+            Form::Value => self.notation.names,
+            Form::Element => self.elements.map(|elements| &elements.names),
+            Form::Arguments => self.notation.arguments,
+        }
+    }
+
+    /// What users call the style.
+    pub(crate) fn style_name(&self) -> &'static str {
+        self.graph.config.style.name()
+    }
+
+    /// Whether sessions can watch over names and items.
+    pub(crate) fn may_watch(&self) -> bool {
+        self.graph.config.style == Style::Json
     }
 
     /// The values of a schema, as one symbol or a choice of few.
@@ -282,12 +337,12 @@ impl<'g, 'a> Lowering<'g, 'a> {
         let place = self.graph.place(node);
         let mut members = Vec::with_capacity(shape.n_alternatives());
         if shape.has_null {
-            members.push(self.builder.terminal(terminals::NULL.clone()));
+            members.push(self.builder.terminal(self.notation.null.clone()));
         }
         match (shape.has_true, shape.has_false) {
-            (true, true) => members.push(self.builder.terminal(terminals::BOOLEAN.clone())),
-            (true, false) => members.push(self.builder.terminal(terminals::TRUE.clone())),
-            (false, true) => members.push(self.builder.terminal(terminals::FALSE.clone())),
+            (true, true) => members.push(self.builder.terminal(self.notation.boolean.clone())),
+            (true, false) => members.push(self.builder.terminal(self.notation.true_.clone())),
+            (false, true) => members.push(self.builder.terminal(self.notation.false_.clone())),
             (false, false) => {}
         }
         if !shape.numbers.is_empty() {

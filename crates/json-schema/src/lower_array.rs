@@ -40,15 +40,15 @@ impl Lowering<'_, '_> {
         depth: usize,
     ) -> Result<ExprId, SchemaError> {
         let place = self.graph.place(node);
-        if let (Some(unique), Some(elements)) = (set.unique, self.elements) {
-            let array = if form == Form::Json { self.distinct_array(set, place)? } else { None };
+        if let Some(unique) = set.unique.filter(|_| !self.may_watch()) {
+            let array = if form == Form::Value { self.distinct_array(set, place)? } else { None };
             if let Some(array) = array {
                 self.graph.note(unique, "uniqueItems");
                 return Ok(array);
             }
             let reason = format!(
-                "in the style {} it is enforced only in JSON, for items of a finite list of values",
-                elements.name
+                "in the style {} it is enforced only for items of a finite list of values that are not elements",
+                self.style_name()
             );
             self.graph.refuse(unique, "uniqueItems", reason)?;
         } else if let Some(unique) = set.unique {
@@ -114,7 +114,9 @@ impl Lowering<'_, '_> {
         let has_many_strings = shape.strings.iter().any(|set| match set {
             StringSet::Words(_) => false,
             StringSet::Constrained(constraint) => {
-                constraint.patterns.is_empty() && constraint.max.is_none_or(|max| max >= MANY_CHARS)
+                constraint.patterns.is_empty()
+                    && self.excluded.is_empty()
+                    && constraint.max.is_none_or(|max| max >= MANY_CHARS)
             }
         });
         let max_digits = self.graph.config.limits.max_number_digits;
@@ -197,7 +199,7 @@ impl Lowering<'_, '_> {
         }
         let shape = self.graph.shape(set.rest)?;
         let Some(values) = self.values(&shape) else { return Ok(None) };
-        let ArraySymbols { brackets, comma } = self.array_symbols(Form::Json);
+        let ArraySymbols { brackets, comma } = self.array_symbols(Form::Value);
         self.graph.spend(place, values.len() as u64)?;
         let min = self.count(set.min, place, "minItems")?;
         let list = ShuffleList {
@@ -214,11 +216,12 @@ impl Lowering<'_, '_> {
     /// An item up to the end of its value.
     fn item(&mut self, form: Form, item: NodeId, depth: usize) -> Result<ExprId, SchemaError> {
         let value = self.node(form, item, depth + 1)?;
-        match self.elements.and_then(|elements| elements.item).filter(|_| form == Form::Element) {
+        let elements = self.elements.filter(|_| form == Form::Element);
+        match elements.and_then(|elements| Some((elements, elements.item?))) {
             None => Ok(value),
-            Some(begin) => {
+            Some((elements, (begin, end))) => {
                 let begin = self.builder.literal(begin);
-                Ok(self.builder.seq(&[begin, value]))
+                Ok(self.whole_element(elements, begin, value, end.into()))
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The arguments of a call, as [elements](crate::style).
 //!
-//! The members of an object are separated in every style by the mark that closes an element, as those of JSON are by
-//! commas, so [`crate::lower_object`] makes both. Here are the values: the part of an element after its name, up to its mark.
+//! The members of an object are separated in most styles by the mark that closes an element, as those of JSON are by
+//! commas, so [`crate::lower_object`] makes both. Here are the values: the part of an element after its name, up to its end.
 
 use std::sync::LazyLock;
 
@@ -12,34 +12,44 @@ use crate::SchemaError;
 use crate::graph::PlaceId;
 use crate::lower::{Form, Lowering};
 use crate::shape::{NodeId, Shape, StringConstraint, StringSet};
-use crate::style::{Elements, Kind};
+use crate::style::{Elements, End, Kind};
 use crate::terminals::SPACE;
 
 static ANY_CHAR: LazyLock<Regex> = LazyLock::new(Regex::any_char);
 static NOT_SPACE: LazyLock<Regex> = LazyLock::new(|| ANY_CHAR.difference(&SPACE));
 
 impl<'a> Lowering<'_, 'a> {
-    /// A member of an object up to the end of its value, under a name of the schema.
+    /// A member of an object up to the end of its value, under a name as it is written.
     pub(crate) fn named_element(
         &mut self,
         elements: &Elements,
-        name: &str,
+        name: &[u8],
         schema: NodeId,
-        place: PlaceId,
         depth: usize,
     ) -> Result<ExprId, SchemaError> {
-        if let Some(part) = elements.unsafe_part(name) {
-            let style = elements.name;
-            let reason =
-                format!("the name \"{name}\" contains `{part}`, which ends a name in the style {style}");
-            self.graph.refuse(place, "properties", reason)?;
-        }
-        let mut start = elements.begin.as_bytes().to_vec();
-        start.extend(elements.written(name));
-        start.extend(elements.after_name.as_bytes());
+        let start = [elements.begin.as_bytes(), name, elements.after_name.as_bytes()].concat();
         let start = self.builder.literal(start);
         let value = self.node(Form::Element, schema, depth)?;
-        Ok(self.builder.seq(&[start, value]))
+        let end = elements.end_of(name);
+        Ok(self.whole_element(elements, start, value, end))
+    }
+
+    /// An element, with the white space that belongs to it.
+    pub(crate) fn whole_element(
+        &mut self,
+        elements: &Elements,
+        start: ExprId,
+        value: ExprId,
+        end: Vec<u8>,
+    ) -> ExprId {
+        match elements.end {
+            End::Mark => self.builder.seq(&[start, value]),
+            End::Name => {
+                let space = self.space();
+                let end = self.builder.literal(end);
+                self.builder.seq(&[space, start, value, end])
+            }
+        }
     }
 
     /// A member of an object up to the end of its value, under a name of a language of names as they are written.
@@ -87,10 +97,11 @@ impl<'a> Lowering<'_, 'a> {
             }
         }
         for (open, part) in others.into_iter().filter(|(_, part)| part.n_alternatives() > 0) {
-            let form = if elements.item.is_some() { Form::Element } else { Form::Json };
+            let form = if elements.item.is_some() { Form::Element } else { Form::Value };
             let mut value = self.alternatives(form, node, &part, depth)?;
             // Arrays and objects that are elements have their white space already.
-            if form == Form::Json || part.arrays.is_empty() && part.objects.is_empty() {
+            let is_apart = form == Form::Value || part.arrays.is_empty() && part.objects.is_empty();
+            if is_apart && elements.has_space_around_values {
                 value = self.builder.seq(&[space, value, space]);
             }
             ways.push((open, value));
@@ -115,7 +126,8 @@ impl<'a> Lowering<'_, 'a> {
         place: PlaceId,
     ) -> Result<ExprId, SchemaError> {
         if sets.iter().any(StringSet::is_any) {
-            return Ok(self.builder.terminal(elements.text.clone()));
+            let text = self.excluded.kept(elements.text.clone());
+            return Ok(self.builder.terminal(text));
         }
         let mut listed: Vec<&str> = Vec::new();
         let mut members = Vec::new();
@@ -123,11 +135,13 @@ impl<'a> Lowering<'_, 'a> {
             match set {
                 StringSet::Words(words) => {
                     self.graph.spend(place, words.len() as u64)?;
-                    listed.extend(words.iter().filter(|word| !word.contains(elements.mark)));
+                    listed.extend(words.iter().filter(|word| {
+                        !word.contains(elements.mark) && self.excluded.allows(word.as_bytes())
+                    }));
                 }
                 StringSet::Constrained(constraint) => {
                     let regex = self.raw_constrained(elements, constraint, place)?;
-                    members.push(self.builder.terminal(regex));
+                    members.push(self.builder.terminal(self.excluded.kept(regex)));
                 }
             }
         }

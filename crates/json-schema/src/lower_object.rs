@@ -18,14 +18,13 @@ use maskwright_grammar::{ExprId, Mark, ShuffleItem, ShuffleList};
 use crate::SchemaError;
 use crate::config::PropertyOrder;
 use crate::error::Kind;
-use crate::escape::{quoted, spell};
 use crate::graph::PlaceId;
 use crate::lower::{Form, Lowering, Symbols};
+use crate::names::Names;
 use crate::object::{KeyClass, ObjectSet, Property};
 use crate::object_meet::all_keys;
 use crate::shape::NodeId;
-use crate::style::Elements;
-use crate::terminals::{self, CANONICAL_STRING};
+use crate::style::End;
 use crate::words::Size;
 
 /// How many places the chain of one object may have.
@@ -224,17 +223,26 @@ impl<'a> Lowering<'_, 'a> {
                 for keys in &keys {
                     self.graph.spend(place, keys.size())?;
                 }
-                let key = match (form, self.elements) {
-                    (Form::Element, Some(elements)) => {
-                        self.unnamed(elements, set, class, keys.clone(), place)?
+                let key = match self.names(form) {
+                    Some(names) => {
+                        let key = self.unnamed(names, set, class, keys.clone(), place)?;
+                        self.excluded.kept(key)
                     }
-                    _ => self.unnamed_key(set, class, &keys, place)?,
+                    None => {
+                        let key = self.unnamed_key(set, class, &keys, place)?;
+                        self.excluded.kept_strings(self.notation, key)
+                    }
                 };
-                let is_any = keys.is_empty() && class.is_none() && set.classes.is_empty();
+                let is_any =
+                    self.excluded.is_empty() && keys.is_empty() && class.is_none() && set.classes.is_empty();
                 match if is_any { Size::Many } else { self.graph.size(&key, place)? } {
                     Size::Words(0) => continue,
                     Size::Words(n_words) if n_words <= FEW_KEYS && n_witnesses == 0 => {
                         few.push((key, schema));
+                        continue;
+                    }
+                    _ if form == Form::Element && self.ends_with_names() => {
+                        self.refuse_unnamed(set, place)?;
                         continue;
                     }
                     Size::Words(_) => are_many = false,
@@ -246,7 +254,7 @@ impl<'a> Lowering<'_, 'a> {
             pairs.push(keyed);
         }
         // Where so many members must be there, or some of which some must be, there might be no keys left for them.
-        let is_watched = self.elements.is_none()
+        let is_watched = self.may_watch()
             && pairs.iter().any(|keyed| !keyed.is_empty())
             && are_seen
             && (are_many || n_witnesses == 0 && set.min == 0);
@@ -254,7 +262,7 @@ impl<'a> Lowering<'_, 'a> {
         let mut once = Vec::new();
         for (keys, schema) in few {
             for key in self.graph.words(&keys, place)? {
-                let expr = self.member(form, Regex::literal(key), None, colon, schema, depth)?;
+                let expr = self.named_member(form, key.into(), colon, schema, depth)?;
                 once.push(ShuffleItem { expr, is_required: false });
             }
         }
@@ -284,46 +292,47 @@ impl<'a> Lowering<'_, 'a> {
         place: PlaceId,
     ) -> Result<Regex, SchemaError> {
         if class.is_none() && keys.is_empty() && set.properties.is_empty() && set.classes.is_empty() {
-            return Ok(terminals::STRING.clone());
+            return Ok(self.notation.any_string.clone());
         }
-        let mut denied = Regex::words(set.properties.iter().map(|property| quoted(property.name)));
+        let names = set.properties.iter().flat_map(|property| self.words(property.name));
+        let mut denied = Regex::words(names);
         if class.is_none() && !set.classes.is_empty() {
             let keys = all_keys(&set.classes);
             self.graph.spend(place, keys.size())?;
-            denied = Regex::union([denied, terminals::quote(spell(&keys))]);
+            denied = Regex::union([denied, self.notation.strings(&keys)]);
         }
         // Keys have the canonical spelling, so leaving out that of a name leaves out the name.
-        let allowed: Vec<Regex> = keys.iter().map(|keys| terminals::quote(spell(keys))).collect();
+        let allowed: Vec<Regex> = keys.iter().map(|keys| self.notation.strings(keys)).collect();
         Ok(match allowed.is_empty() {
-            true => CANONICAL_STRING.difference(&denied),
+            true => self.notation.canonical_string.difference(&denied),
             false => Regex::intersection(allowed).difference(&denied),
         })
     }
 
-    /// The same of names in elements.
+    /// The same of names that are not strings.
     fn unnamed(
         &mut self,
-        elements: &Elements,
+        names: &Names,
         set: &ObjectSet<'a>,
         class: Option<&KeyClass>,
         mut keys: Vec<Regex>,
         place: PlaceId,
     ) -> Result<Regex, SchemaError> {
-        let mut denied = Regex::words(set.properties.iter().map(|property| elements.written(property.name)));
+        let mut denied = Regex::words(set.properties.iter().map(|property| names.written(property.name)));
         // Names are the model's own unless the schema has a pattern that says which ones may be there.
         let are_free = !set.classes.iter().any(|class| class.schema == NodeId::NEVER);
         if class.is_none() && !set.classes.is_empty() {
             let keys = all_keys(&set.classes);
             self.graph.spend(place, keys.size())?;
-            denied = Regex::union([denied, elements.written_names(&keys)]);
+            denied = Regex::union([denied, names.language(&keys)]);
         }
         if class.is_none() && keys.is_empty() && are_free {
-            return Ok(elements.free_names().difference(&denied));
+            return Ok(names.free.difference(&denied));
         }
         if keys.is_empty() {
             keys.push(Regex::any_text());
         }
-        Ok(elements.written_names(&Regex::intersection(keys)).difference(&denied))
+        Ok(names.language(&Regex::intersection(keys)).difference(&denied))
     }
 
     /// A member under a name of the schema.
@@ -334,12 +343,53 @@ impl<'a> Lowering<'_, 'a> {
         place: PlaceId,
         depth: usize,
     ) -> Result<ExprId, SchemaError> {
-        if let (Form::Element, Some(elements)) = (form, self.elements) {
-            return self.named_element(elements, property.name, property.schema, place, depth + 1);
-        }
-        let key = Regex::literal(quoted(property.name));
+        let written = match self.names(form) {
+            None => self.words(property.name),
+            Some(names) => {
+                if let Some(fault) = names.fault(property.name) {
+                    let reason =
+                        format!("the name \"{}\" {fault} in the style {}", property.name, self.style_name());
+                    self.graph.refuse(place, "properties", reason)?;
+                }
+                let written = names.written(property.name);
+                if self.excluded.allows(&written) { vec![written] } else { Vec::new() }
+            }
+        };
         let colon = self.symbols(form).colon;
-        self.member(form, key, None, colon, property.schema, depth)
+        match <[Vec<u8>; 1]>::try_from(written) {
+            Ok([word]) => self.named_member(form, word, colon, property.schema, depth),
+            Err(words) => self.member(form, Regex::words(words), None, colon, property.schema, depth),
+        }
+    }
+
+    /// A member under a name as it is written.
+    fn named_member(
+        &mut self,
+        form: Form,
+        name: Vec<u8>,
+        colon: ExprId,
+        schema: NodeId,
+        depth: usize,
+    ) -> Result<ExprId, SchemaError> {
+        match (form, self.elements) {
+            (Form::Element, Some(elements)) => self.named_element(elements, &name, schema, depth + 1),
+            _ => self.member(form, Regex::literal(name), None, colon, schema, depth),
+        }
+    }
+
+    /// Whether elements end with their names, so that only names of a list can be written.
+    fn ends_with_names(&self) -> bool {
+        self.elements.is_some_and(|elements| elements.end == End::Name)
+    }
+
+    /// Members whose names the schema does not list cannot be written: an error where it asks for them.
+    fn refuse_unnamed(&mut self, set: &ObjectSet<'a>, place: PlaceId) -> Result<(), SchemaError> {
+        if set.classes.is_empty() && set.additional == NodeId::ANY {
+            return Ok(());
+        }
+        let style = self.style_name();
+        let reason = format!("the style {style} cannot write names that the schema does not list");
+        self.graph.refuse(place, "additionalProperties", reason)
     }
 
     /// A member under a key or name of a language, as it is written.
@@ -359,7 +409,7 @@ impl<'a> Lowering<'_, 'a> {
             Some(mark) => self.builder.marked_terminal(key, mark),
             None => self.builder.terminal(key),
         };
-        let value = self.node(form, schema, depth + 1)?;
+        let value = self.node(Form::Value, schema, depth + 1)?;
         Ok(self.builder.seq(&[key, colon, value]))
     }
 

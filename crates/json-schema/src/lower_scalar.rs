@@ -8,10 +8,10 @@ use maskwright_grammar::{ExprId, RuleId};
 use crate::decimal::Multiple;
 use crate::doubles::apart_from_bounds;
 use crate::error::Kind;
-use crate::escape::{SPELLED_CHAR, quoted, spell};
 use crate::graph::PlaceId;
 use crate::lower::Lowering;
 use crate::multiples::{DEAD, Dfa, SYMBOLS};
+use crate::notation::{Notation, Quotes};
 use crate::number::{NumberRange, NumberSet, NumberValue};
 use crate::plain::{self, COUNTED, PLAIN_NUMBER};
 use crate::range::{Fraction, range_regex};
@@ -36,36 +36,52 @@ impl<'a> Lowering<'_, 'a> {
             match set {
                 StringSet::Words(words) => {
                     self.graph.spend(place, words.len() as u64)?;
-                    listed.extend(words.iter().map(|word| quoted(word)));
+                    listed.extend(words.iter().flat_map(|word| self.words(word)));
                 }
                 StringSet::Constrained(constraint) if constraint.is_any() => {
-                    return Ok(terminals::STRING.clone());
+                    return Ok(self.any_string());
                 }
                 StringSet::Constrained(constraint) => members.push(self.constrained(constraint, place)?),
             }
         }
-        members.push(Regex::words(listed));
-        Ok(Regex::union(members))
+        let members = self.excluded.kept_strings(self.notation, Regex::union(members));
+        Ok(Regex::union([members, Regex::words(listed)]))
+    }
+
+    /// Any string, in any spelling.
+    pub(crate) fn any_string(&self) -> Regex {
+        self.excluded.kept_strings(self.notation, self.notation.any_string.clone())
+    }
+
+    /// The spellings of a string, with quotes: none if it cannot be written.
+    pub(crate) fn words(&self, text: &str) -> Vec<Vec<u8>> {
+        let is_allowed = |quotes: &&Quotes| self.excluded.allows(&quotes.spelled(text));
+        self.notation.quotes.iter().filter(is_allowed).filter_map(|quotes| quotes.word(text)).collect()
     }
 
     fn constrained(&mut self, constraint: &StringConstraint, place: PlaceId) -> Result<Regex, SchemaError> {
-        let mut bodies = Vec::new();
-        if constraint.min > 0 || constraint.max.is_some() || constraint.patterns.is_empty() {
-            let min = self.count(constraint.min, place, "minLength")?;
-            // As with arrays, what exceeds 32 bits counts as unbounded.
-            let max = constraint.max.and_then(|max| u32::try_from(max).ok());
-            bodies.push(SPELLED_CHAR.repeat(min, max));
-        }
-        for pattern in &constraint.patterns {
-            match formats::spelled(pattern) {
-                Some(spelled) => bodies.push(spelled),
-                None => {
-                    self.graph.spend(place, pattern.size())?;
-                    bodies.push(spell(pattern));
+        let min = self.count(constraint.min, place, "minLength")?;
+        // As with arrays, what exceeds 32 bits counts as unbounded.
+        let max = constraint.max.and_then(|max| u32::try_from(max).ok());
+        let is_counted = min > 0 || constraint.max.is_some() || constraint.patterns.is_empty();
+        let mut ways = Vec::with_capacity(self.notation.quotes.len());
+        for quotes in &self.notation.quotes {
+            let mut bodies = Vec::new();
+            if is_counted {
+                bodies.push(quotes.any_char.repeat(min, max));
+            }
+            for pattern in &constraint.patterns {
+                match formats::spelled(pattern).filter(|_| quotes.is_of_json()) {
+                    Some(spelled) => bodies.push(spelled),
+                    None => {
+                        self.graph.spend(place, pattern.size())?;
+                        bodies.push(quotes.spell(pattern));
+                    }
                 }
             }
+            ways.push(quotes.around(Regex::intersection(bodies)));
         }
-        Ok(terminals::quote(Regex::intersection(bodies)))
+        Ok(Regex::union(ways))
     }
 
     /// The spellings of a constant, at least one: as in the schema, and in digits. With [`Numbers::Any`], a whole one may also
@@ -95,16 +111,16 @@ impl<'a> Lowering<'_, 'a> {
             return None;
         }
         let mut spellings: BTreeMap<Vec<u8>, Vec<Vec<u8>>> = BTreeMap::new();
-        for (has_it, word) in [(shape.has_null, "null"), (shape.has_true, "true"), (shape.has_false, "false")]
-        {
-            if has_it {
-                spellings.insert(word.into(), vec![word.into()]);
-            }
-        }
+        let Notation { null, true_, false_, .. } = self.notation;
+        let constants = [(shape.has_null, null), (shape.has_true, true_), (shape.has_false, false_)];
+        let constants = constants.into_iter().filter(|(has_it, _)| *has_it).map(|(_, word)| word.clone());
         for set in &shape.strings {
             let StringSet::Words(words) = set else { return None };
             for word in words.iter() {
-                spellings.insert(quoted(word), vec![quoted(word)]);
+                let words = self.words(word);
+                if let Some(first) = words.first() {
+                    spellings.insert(first.clone(), words);
+                }
             }
         }
         for set in &shape.numbers {
@@ -120,7 +136,8 @@ impl<'a> Lowering<'_, 'a> {
         if spellings.len() > MAX_VALUES {
             return None;
         }
-        Some(spellings.into_values().map(|words| self.builder.terminal(Regex::words(words))).collect())
+        let values: Vec<Regex> = constants.chain(spellings.into_values().map(Regex::words)).collect();
+        Some(values.into_iter().map(|value| self.builder.terminal(value)).collect())
     }
 
     pub(crate) fn numbers(&mut self, sets: &[NumberSet<'a>], place: PlaceId) -> Result<ExprId, SchemaError> {

@@ -5,7 +5,7 @@ use maskwright_grammar::{Expr, ExprId, Grammar};
 
 use crate::SchemaError;
 use crate::graph::{Graph, PlaceId};
-use crate::style::IDENTIFIER;
+use crate::names::IDENTIFIER;
 use crate::terminals::CANONICAL_STRING;
 use crate::words;
 

@@ -10,10 +10,11 @@
 
 use std::sync::LazyLock;
 
-use maskwright_automata::{Node, Regex};
+use maskwright_automata::Regex;
 
 use crate::Style;
 use crate::escape::Spelling;
+use crate::names::{Names, may_contain, without};
 
 /// What kind of value an element has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,81 +32,59 @@ impl Kind {
     pub(crate) const OTHERS: [Kind; 5] = [Kind::Number, Kind::Boolean, Kind::Null, Kind::Array, Kind::Object];
 }
 
-/// The parts of an element: `begin`, the name, `after_name`, `open` of the kind, the value, `mark`.
+/// The parts of an element: `begin`, the name, `after_name`, `open` of the kind, the value, and what ends it.
 pub(crate) struct Elements {
-    /// What users call the style.
-    pub(crate) name: &'static str,
     pub(crate) begin: &'static str,
     pub(crate) after_name: &'static str,
     /// What stands before a value, after white space if `has_space_before_open`. Kinds with the same text are not told
     /// apart by it.
     pub(crate) open: fn(Kind) -> &'static str,
     pub(crate) has_space_before_open: bool,
-    /// What closes an element.
+    /// What no raw string contains.
     pub(crate) mark: &'static str,
+    pub(crate) end: End,
     /// Any text without the mark.
     pub(crate) text: Regex,
+    /// Whether white space may stand around values that are not strings.
+    pub(crate) has_space_around_values: bool,
     /// Whether white space may stand around raw strings that are not any text.
     pub(crate) has_space_around_strings: bool,
-    /// What items of arrays begin with, where those are elements too.
-    pub(crate) item: Option<&'static str>,
+    /// What stands before and after an item of an array, where those are elements too.
+    pub(crate) item: Option<(&'static str, &'static str)>,
     pub(crate) names: Names,
 }
 
-/// How names are written.
-pub(crate) enum Names {
-    /// As they are; none contains the text that ends it.
-    Plain { end: &'static str, safe: Regex },
-    /// With escapes.
-    Escaped(Spelling),
+/// What ends an element.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// The mark.
+    Mark,
+    /// The mark with `</`, the name again and `>`. So only names that the schema lists can be written: no grammar says that two
+    /// names are the same.
+    Name,
 }
 
 impl Elements {
     /// The elements of a style; `None` for JSON.
     pub(crate) fn of(style: Style) -> Option<&'static Elements> {
         Some(match style {
-            Style::Json => return None,
+            Style::Json | Style::Python | Style::Gemma => return None,
             Style::QwenXml => &QWEN,
             Style::MinimaxXml => &MINIMAX,
+            Style::MinimaxM3Xml => &MINIMAX_M3,
             Style::DeepseekXml => &DEEPSEEK,
+            Style::DeepseekV41Xml => &DEEPSEEK_V4_1,
             Style::GlmXml => &GLM,
             Style::CohereXml => &COHERE,
             Style::KimiK3Xml => &KIMI_K3,
         })
     }
 
-    /// A name as it is written.
-    pub(crate) fn written(&self, name: &str) -> Vec<u8> {
-        match &self.names {
-            Names::Plain { .. } => name.into(),
-            Names::Escaped(spelling) => spelling.bytes(name.as_bytes()),
-        }
-    }
-
-    /// The names of a language as they are written, but for those that cannot be.
-    pub(crate) fn written_names(&self, names: &Regex) -> Regex {
-        match &self.names {
-            Names::Plain { end, safe } if may_contain(names, end) => {
-                Regex::intersection([names.clone(), safe.clone()])
-            }
-            Names::Plain { .. } => names.clone(),
-            Names::Escaped(spelling) => spelling.regex(names),
-        }
-    }
-
-    /// What a name contains that it cannot contain in this style.
-    pub(crate) fn unsafe_part(&self, name: &str) -> Option<&'static str> {
-        match &self.names {
-            Names::Plain { end, .. } => name.contains(end).then_some(*end),
-            Names::Escaped(_) => None,
-        }
-    }
-
-    /// All names, as they are written, that a model may choose where the schema says nothing of names.
-    pub(crate) fn free_names(&self) -> Regex {
-        match self.item {
-            None => IDENTIFIER.clone(),
-            Some(_) => COHERE_NAME.clone(),
+    /// What ends an element with a name, beside the mark that is a comma where another follows.
+    pub(crate) fn end_of(&self, name: &[u8]) -> Vec<u8> {
+        match self.end {
+            End::Mark => Vec::new(),
+            End::Name => [self.mark.as_bytes(), b"</", name, b">"].concat(),
         }
     }
 
@@ -115,60 +94,67 @@ impl Elements {
     }
 }
 
-/// Names of variables, which all languages that models write have.
-pub(crate) static IDENTIFIER: LazyLock<Regex> = LazyLock::new(|| {
-    let first = Regex::char_class(&[('A', 'Z'), ('_', '_'), ('a', 'z')]);
-    let other = Regex::char_class(&[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')]);
-    Regex::concat([first, other.star()])
-});
-
-/// Names that can be written in an attribute of XML.
-static COHERE_NAME: LazyLock<Regex> =
-    LazyLock::new(|| COHERE.written_names(&Regex::char_class(&[('\u{1}', char::MAX)]).plus()));
-
 static QWEN: LazyLock<Elements> = LazyLock::new(|| Elements {
-    name: "qwen_xml",
     begin: "<parameter=",
     after_name: "",
     open: |_| ">",
-    names: plain(">"),
+    names: Names::until(">"),
     ..with_mark("</parameter>")
 });
 
 static MINIMAX: LazyLock<Elements> = LazyLock::new(|| Elements {
-    name: "minimax_xml",
     begin: "<parameter name=\"",
     after_name: "\"",
     open: |_| ">",
-    names: plain("\""),
+    names: Names::until("\""),
     ..with_mark("</parameter>")
 });
 
-static DEEPSEEK: LazyLock<Elements> = LazyLock::new(|| Elements {
-    name: "deepseek_xml",
-    begin: "<｜DSML｜parameter name=\"",
-    after_name: "\"",
-    open: |kind| match kind {
-        Kind::String => " string=\"true\">",
-        _ => " string=\"false\">",
-    },
-    names: plain("\""),
+/// Values without a mark of their kind, arrays and objects are elements too.
+static MINIMAX_M3: LazyLock<Elements> = LazyLock::new(|| Elements {
+    begin: "]<]minimax[>[<",
+    after_name: ">",
+    end: End::Name,
+    names: Names::of_minimax(),
+    has_space_around_values: false,
     has_space_around_strings: false,
-    ..with_mark("</｜DSML｜parameter>")
+    item: Some(("]<]minimax[>[<item>", "]<]minimax[>[</item>")),
+    ..with_mark("]<]minimax[>[")
 });
 
+static DEEPSEEK: LazyLock<Elements> = LazyLock::new(|| Elements {
+    begin: "<｜DSML｜parameter name=\"",
+    ..deepseek("</｜DSML｜parameter>")
+});
+
+static DEEPSEEK_V4_1: LazyLock<Elements> = LazyLock::new(|| Elements {
+    begin: "<｜DSML｜ parameter name=\"",
+    ..deepseek("</｜DSML｜ parameter>")
+});
+
+fn deepseek(mark: &'static str) -> Elements {
+    Elements {
+        after_name: "\"",
+        open: |kind| match kind {
+            Kind::String => " string=\"true\">",
+            _ => " string=\"false\">",
+        },
+        names: Names::until("\""),
+        has_space_around_strings: false,
+        ..with_mark(mark)
+    }
+}
+
 static GLM: LazyLock<Elements> = LazyLock::new(|| Elements {
-    name: "glm_xml",
     begin: "<arg_key>",
     after_name: "</arg_key>",
     open: |_| "<arg_value>",
     has_space_before_open: true,
-    names: plain("</arg_key>"),
+    names: Names::until("</arg_key>"),
     ..with_mark("</arg_value>")
 });
 
 static COHERE: LazyLock<Elements> = LazyLock::new(|| Elements {
-    name: "cohere_xml",
     begin: "<cofl:value name=\"",
     after_name: "\"",
     open: |kind| match kind {
@@ -177,13 +163,12 @@ static COHERE: LazyLock<Elements> = LazyLock::new(|| Elements {
         Kind::Array => " type=\"list\">",
         Kind::Object => " type=\"dict\">",
     },
-    names: Names::Escaped(escaping(cohere_byte, b"&<>\"")),
-    item: Some("<cofl:value"),
+    names: cohere_names(),
+    item: Some(("<cofl:value", "")),
     ..with_mark("</cofl:value>")
 });
 
 static KIMI_K3: LazyLock<Elements> = LazyLock::new(|| Elements {
-    name: "kimi_k3_xml",
     begin: "<|open|>argument key=\"",
     after_name: "\"",
     open: |kind| match kind {
@@ -194,33 +179,32 @@ static KIMI_K3: LazyLock<Elements> = LazyLock::new(|| Elements {
         Kind::Array => " type=\"array\"<|sep|>",
         Kind::Object => " type=\"object\"<|sep|>",
     },
-    names: Names::Escaped(escaping(kimi_byte, b"&\"")),
+    names: Names::escaped(escaping(kimi_byte, b"&\"")),
     ..with_mark("<|close|>argument<|sep|>")
 });
 
 /// What most styles have in common.
 fn with_mark(mark: &'static str) -> Elements {
     Elements {
-        name: "",
         begin: "",
         after_name: "",
         open: |_| "",
         has_space_before_open: false,
         mark,
+        end: End::Mark,
         text: without(mark),
+        has_space_around_values: true,
         has_space_around_strings: true,
         item: None,
-        names: plain(""),
+        names: Names::until("\0"),
     }
 }
 
-/// All texts that do not contain `part`.
-fn without(part: &str) -> Regex {
-    Regex::concat([Regex::any_text(), Regex::literal(part), Regex::any_text()]).complement()
-}
-
-fn plain(end: &'static str) -> Names {
-    Names::Plain { end, safe: without(end) }
+/// Names that can be written in an attribute of XML.
+fn cohere_names() -> Names {
+    let mut names = Names::escaped(escaping(cohere_byte, b"&<>\""));
+    names.free = names.language(&Regex::char_class(&[('\u{1}', char::MAX)]).plus());
+    names
 }
 
 fn escaping(write: fn(u8, &mut Vec<u8>), escaped: &[u8]) -> Spelling {
@@ -240,23 +224,5 @@ fn kimi_byte(byte: u8, word: &mut Vec<u8>) {
         b'&' => word.extend(b"&amp;"),
         b'"' => word.extend(b"&quot;"),
         _ => word.push(byte),
-    }
-}
-
-/// Whether some text of `regex` may contain `part`, as far as its first byte says. Linear in its size as a tree.
-fn may_contain(regex: &Regex, part: &str) -> bool {
-    part.as_bytes().first().is_some_and(|&byte| may_have(regex, byte))
-}
-
-fn may_have(regex: &Regex, byte: u8) -> bool {
-    match regex.node() {
-        Node::Empty | Node::Epsilon => false,
-        Node::Bytes(set) => set.contains(byte),
-        Node::Literal(bytes) => bytes.contains(&byte),
-        Node::Words(words) => words.iter().any(|word| word.contains(&byte)),
-        Node::Concat(parts) | Node::Union(parts) => parts.iter().any(|part| may_have(part, byte)),
-        Node::Intersection(parts) => parts.iter().all(|part| may_have(part, byte)),
-        Node::Complement(_) => true,
-        Node::Repeat { inner, .. } => may_have(inner, byte),
     }
 }

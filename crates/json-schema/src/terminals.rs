@@ -10,7 +10,7 @@ use maskwright_automata::{ByteSet, Node, Regex};
 
 use crate::escape::SPELLED_CHAR;
 use crate::plain::{PLAIN_FROM_ZERO, PLAIN_INTEGER, PLAIN_NUMBER};
-use crate::{Numbers, SchemaConfig, Whitespace};
+use crate::{Numbers, SchemaConfig, Style, Whitespace};
 
 /// Any JSON string with its quotes, in any spelling of RFC 8259 whose surrogates are paired.
 pub(crate) static STRING: LazyLock<Regex> = LazyLock::new(|| {
@@ -172,11 +172,22 @@ static COMPACT: LazyLock<Punctuation> = LazyLock::new(|| Punctuation::even(Regex
 
 static FLEXIBLE: LazyLock<Punctuation> = LazyLock::new(|| Punctuation::flexible(DEFAULT_MAX_INDENT));
 
+/// A blank or none after commas and colons.
+static ONE_LINE: LazyLock<Punctuation> = LazyLock::new(|| {
+    let mark = |byte| Regex::concat([Regex::byte(byte), Regex::byte(b' ').optional()]);
+    Punctuation { comma: mark(b','), colon: mark(b':'), ..COMPACT.clone() }
+});
+
 static ANY: LazyLock<Punctuation> = LazyLock::new(|| Punctuation::even(SPACE.star(), Some(SPACE.plus())));
 
 impl Punctuation {
     /// The punctuation that `config` asks for.
     pub(crate) fn of(config: &SchemaConfig) -> Punctuation {
+        match (config.style, config.whitespace) {
+            (Style::Gemma, _) | (Style::Python, Whitespace::Compact) => return COMPACT.clone(),
+            (Style::Python, _) => return ONE_LINE.clone(),
+            _ => {}
+        }
         match config.whitespace {
             Whitespace::Compact => COMPACT.clone(),
             Whitespace::Any => ANY.clone(),

@@ -1,7 +1,7 @@
 //! JSON Schemas, patterns and grammars inside of a tag, each read by its own front end.
 
 use maskwright_grammar::{Expr, Grammar, Item, Mark};
-use maskwright_json_schema::{PropertyOrder, Status, Whitespace, compile};
+use maskwright_json_schema::{PropertyOrder, Status, Whitespace, compile_excluding};
 use maskwright_syntax::parse_gbnf_with_names;
 use maskwright_syntax::regex::{self, Dialect};
 
@@ -15,9 +15,6 @@ const UNWATCHED: &str = "sessions watch a schema only where no other text of the
 /// The same for the keys of objects.
 const REPEATED_KEYS: &str = "a key that the schema does not name may occur twice: sessions watch a schema only where no other text of the tag can \
      stand in its place";
-
-/// Why strings are not kept out of the values of a schema.
-const UNEXCLUDED: &str = "strings cannot be kept out of the names and values of a schema";
 
 impl Lowering<'_> {
     /// The texts that the whole of a pattern matches. It is in the dialect of JSON Schemas.
@@ -47,16 +44,7 @@ impl Lowering<'_> {
             (None, other) => other,
         };
         let at = schema.shown_at.as_ref().unwrap_or(&schema.at);
-        if schema.has_excludes {
-            let format = at.strip_suffix("/json_schema").unwrap_or(at);
-            if self.config.strict {
-                let place = format!("{format}/excludes");
-                return Err(TagError::unsupported(place, "excludes", UNEXCLUDED)
-                    .with_hint("leave it out, or give the strings a `pattern`"));
-            }
-            self.report.add(format, "excludes", Status::NotEnforced { reason: UNEXCLUDED.into() });
-        }
-        let compiled = compile(&schema.schema, &config, self.fuel);
+        let compiled = compile_excluding(&schema.schema, &schema.excludes, &config, self.fuel);
         let compiled = compiled.map_err(|error| TagError::schema(at, error))?;
         let has = |mark| compiled.grammar.watched().is_some_and(|watched| watched.has(mark));
         if self.anchored.contains(&schema.at) {

@@ -91,7 +91,7 @@ fn structure<'a>(value: &'a Value, at: &str, reader: &Reader<'a, '_>) -> Result<
         any_order,
         max_whitespace,
         shown_at: None,
-        has_excludes: false,
+        excludes: Vec::new(),
     };
     Ok(Tag {
         begin: Begin::Text(fields.text("begin")?),

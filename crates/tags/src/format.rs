@@ -63,8 +63,8 @@ pub(crate) struct Schema<'a> {
     pub(crate) max_whitespace: Option<u32>,
     /// What messages say instead of `at`: where the request has the schema.
     pub(crate) shown_at: Option<String>,
-    /// Whether strings are to be kept out of names and values, which is not enforced.
-    pub(crate) has_excludes: bool,
+    /// What no string and no name contains.
+    pub(crate) excludes: Vec<&'a str>,
 }
 
 #[derive(Debug)]

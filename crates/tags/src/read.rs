@@ -44,17 +44,6 @@ pub(crate) const TYPES: [&str; 21] = [
     "qwen_xml_parameter",
 ];
 
-/// The styles of `json_schema`.
-const STYLES: [(&str, Style); 7] = [
-    ("json", Style::Json),
-    ("qwen_xml", Style::QwenXml),
-    ("minimax_xml", Style::MinimaxXml),
-    ("deepseek_xml", Style::DeepseekXml),
-    ("glm_xml", Style::GlmXml),
-    ("cohere_xml", Style::CohereXml),
-    ("kimi_k3_xml", Style::KimiK3Xml),
-];
-
 /// Reads the formats of one document.
 pub(crate) struct Reader<'a, 'f> {
     fuel: &'f Fuel,
@@ -107,8 +96,7 @@ impl<'a, 'f> Reader<'a, 'f> {
                 let known = ["type", "json_schema", "style", "any_order", "max_whitespace_cnt", "excludes"];
                 let fields = Fields::new(value, at, "`json_schema`", &known)?;
                 let mut schema = schema(&fields, style(&fields)?)?;
-                // xgrammar writes an empty list into every format.
-                schema.has_excludes = !fields.texts("excludes")?.is_empty();
+                schema.excludes = excludes_of_strings(&fields, schema.style)?;
                 Kind::Schema(schema)
             }
             "qwen_xml_parameter" => {
@@ -370,11 +358,11 @@ fn bounds(fields: &Fields<'_>) -> Result<(u32, Option<u32>), TagError> {
 }
 
 fn style(fields: &Fields<'_>) -> Result<Style, TagError> {
-    let names = STYLES.map(|(name, _)| name);
+    let names = Style::ALL.map(Style::name);
     match fields.get("style") {
         None => Ok(Style::Json),
         Some(Value::String(given)) => {
-            let style = STYLES.iter().find(|(name, _)| name == given).map(|&(_, style)| style);
+            let style = Style::ALL.into_iter().find(|style| style.name() == given);
             style.ok_or_else(|| {
                 let message = format!("no style is called `{given}`, but {}", listed(&names));
                 TagError::malformed(fields.below("style"), message).suggesting(given, names)
@@ -399,8 +387,28 @@ fn schema<'a>(fields: &Fields<'a>, style: Style) -> Result<Schema<'a>, TagError>
         any_order: fields.flag("any_order", false)?,
         max_whitespace: max_whitespace(fields)?,
         shown_at: None,
-        has_excludes: false,
+        excludes: Vec::new(),
     })
+}
+
+/// What strings and names of a schema must not contain. In elements, white space around strings is not told from them.
+fn excludes_of_strings<'a>(fields: &Fields<'a>, style: Style) -> Result<Vec<&'a str>, TagError> {
+    let texts = fields.texts("excludes")?;
+    let is_apart = |text: &&str| text.trim_matches([' ', '\t', '\r', '\n']) != *text;
+    let has_elements = !matches!(style, Style::Json | Style::Python | Style::Gemma);
+    match texts.iter().position(|text| text.is_empty() || has_elements && is_apart(text)) {
+        None => Ok(texts),
+        Some(at) => {
+            let message = match texts[at] {
+                "" => "an empty string is in every text".to_owned(),
+                text => format!(
+                    "{text:?} begins or ends with white space, which the style {} ignores",
+                    style.name()
+                ),
+            };
+            Err(TagError::malformed(format!("{}/{at}", fields.below("excludes")), message))
+        }
+    }
 }
 
 fn max_whitespace(fields: &Fields<'_>) -> Result<Option<u32>, TagError> {

@@ -1,0 +1,177 @@
+//! Languages like JSON: how a style writes a value that is not an element.
+//!
+//! Most styles write JSON. Models that call tools in Python write its literals, and Gemma 4 has marks of its own around
+//! strings. A [`Notation`] says what differs: the words for `null`, `true` and `false`, the quotes and what stands
+//! between them, and the names in objects. Numbers are JSON's in all of them.
+
+use std::sync::LazyLock;
+
+use maskwright_automata::Regex;
+
+use crate::config::Style;
+use crate::escape::{self, Spelling};
+use crate::names::{Names, without};
+use crate::terminals::{self, CANONICAL_STRING, STRING};
+
+/// How values are written.
+pub(crate) struct Notation {
+    pub(crate) null: Regex,
+    pub(crate) true_: Regex,
+    pub(crate) false_: Regex,
+    pub(crate) boolean: Regex,
+    /// Any string, in any spelling that readers know.
+    pub(crate) any_string: Regex,
+    /// Any string, its characters in the spellings of [`Quotes`].
+    pub(crate) canonical_string: Regex,
+    /// The ways to write a string.
+    pub(crate) quotes: Vec<Quotes>,
+    /// How names in objects are written; as strings if nothing is said.
+    pub(crate) names: Option<&'static Names>,
+    /// How the names of the arguments of a call are written, where those are not an object: `name=value`.
+    pub(crate) arguments: Option<&'static Names>,
+}
+
+/// Marks around a string, and how its characters are written between them.
+pub(crate) struct Quotes {
+    left: &'static str,
+    right: &'static str,
+    spelling: &'static Spelling,
+    /// Any character between them.
+    pub(crate) any_char: Regex,
+    /// What does not contain the right mark, where no character has an escape.
+    safe: Option<Regex>,
+}
+
+impl Quotes {
+    fn new(left: &'static str, right: &'static str, spelling: &'static Spelling) -> Quotes {
+        let safe = spelling.escaped.is_empty().then(|| without(right));
+        Quotes { left, right, spelling, any_char: spelling.regex(&Regex::any_char()), safe }
+    }
+
+    /// Quotes around a body that is spelled already.
+    pub(crate) fn around(&self, body: Regex) -> Regex {
+        let body = match &self.safe {
+            None => body,
+            Some(safe) => Regex::intersection([body, safe.clone()]),
+        };
+        Regex::concat([Regex::literal(self.left), body, Regex::literal(self.right)])
+    }
+
+    /// The spellings of the texts of `regex`, without the quotes.
+    pub(crate) fn spell(&self, regex: &Regex) -> Regex {
+        self.spelling.regex(regex)
+    }
+
+    /// A text without the quotes.
+    pub(crate) fn spelled(&self, text: &str) -> Vec<u8> {
+        self.spelling.bytes(text.as_bytes())
+    }
+
+    /// A text with the quotes; `None` if it cannot stand between them.
+    pub(crate) fn word(&self, text: &str) -> Option<Vec<u8>> {
+        if self.safe.is_some() && text.contains(self.right) {
+            return None;
+        }
+        Some([self.left.as_bytes(), &self.spelled(text), self.right.as_bytes()].concat())
+    }
+
+    /// Whether strings are written as in JSON.
+    pub(crate) fn is_of_json(&self) -> bool {
+        std::ptr::eq(self.spelling, &*escape::JSON)
+    }
+}
+
+impl Notation {
+    /// How a style writes values.
+    pub(crate) fn of(style: Style) -> &'static Notation {
+        match style {
+            Style::Python => &PYTHON,
+            Style::Gemma => &GEMMA,
+            _ => &JSON,
+        }
+    }
+
+    fn new(words: [&'static [&'static str]; 3], quotes: Vec<Quotes>) -> Notation {
+        let [null, true_, false_] = words.map(|words| Regex::words(words.iter().map(|word| word.as_bytes())));
+        let strings = quotes.iter().map(|quotes| quotes.around(quotes.any_char.clone().star()));
+        let canonical_string = Regex::union(strings);
+        Notation {
+            boolean: Regex::union([true_.clone(), false_.clone()]),
+            null,
+            true_,
+            false_,
+            any_string: canonical_string.clone(),
+            canonical_string,
+            quotes,
+            names: None,
+            arguments: None,
+        }
+    }
+
+    /// The strings of a language, with their quotes.
+    pub(crate) fn strings(&self, texts: &Regex) -> Regex {
+        Regex::union(self.quotes.iter().map(|quotes| quotes.around(quotes.spell(texts))))
+    }
+}
+
+static JSON: LazyLock<Notation> = LazyLock::new(|| Notation {
+    null: terminals::NULL.clone(),
+    true_: terminals::TRUE.clone(),
+    false_: terminals::FALSE.clone(),
+    boolean: terminals::BOOLEAN.clone(),
+    any_string: STRING.clone(),
+    canonical_string: CANONICAL_STRING.clone(),
+    ..Notation::new([&[]; 3], vec![Quotes::new("\"", "\"", &escape::JSON)])
+});
+
+/// Python's literals. Parsers of calls take JSON's words for the three constants as well, and some models write them.
+static PYTHON: LazyLock<Notation> = LazyLock::new(|| {
+    let quotes = vec![Quotes::new("\"", "\"", &escape::JSON), Quotes::new("'", "'", &escape::SINGLE)];
+    Notation {
+        any_string: Regex::union([python_string('"'), python_string('\'')]),
+        arguments: Some(&PYTHON_NAMES),
+        ..Notation::new([&["None", "null"], &["True", "true"], &["False", "false"]], quotes)
+    }
+});
+
+/// Any string of Python between these quotes, on one line.
+fn python_string(quote: char) -> Regex {
+    let hex = Regex::char_class(&[('0', '9'), ('A', 'F'), ('a', 'f')]);
+    let one_of = |chars: &[u8]| Regex::bytes(chars.iter().copied().collect());
+    let escape = Regex::union([
+        one_of(b"\"'\\abfnrtv"),
+        Regex::concat([Regex::byte(b'x'), hex.clone().repeat(2, Some(2))]),
+        // No surrogates.
+        Regex::concat([Regex::byte(b'u'), one_of(b"0123456789abcefABCEF"), hex.clone().repeat(3, Some(3))]),
+        Regex::concat([Regex::literal("u"), one_of(b"dD"), one_of(b"01234567"), hex.repeat(2, Some(2))]),
+    ]);
+    let escape = Regex::concat([Regex::byte(b'\\'), escape]);
+    let plain = Regex::char_class(&[(' ', '!'), ('#', '&'), ('(', '['), (']', char::MAX)]);
+    let other = Regex::byte(if quote == '"' { b'\'' } else { b'"' });
+    let quote = Regex::literal(quote.to_string());
+    Regex::concat([quote.clone(), Regex::union([plain, other, escape]).star(), quote])
+}
+
+/// Gemma 4's: strings as they are, between tokens, and names without quotes.
+static GEMMA: LazyLock<Notation> = LazyLock::new(|| Notation {
+    names: Some(&GEMMA_NAMES),
+    ..Notation::new(
+        [&["null"], &["true"], &["false"]],
+        vec![Quotes::new("<|\"|>", "<|\"|>", &escape::AS_IT_IS)],
+    )
+});
+
+static PYTHON_NAMES: LazyLock<Names> = LazyLock::new(Names::of_python);
+static GEMMA_NAMES: LazyLock<Names> = LazyLock::new(Names::of_gemma);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_quotes_as_its_writers_do() {
+        for text in ["", "a/b", "\"\\\u{8}\u{c}\n\r\t\0\u{1f}\u{7f}", "é😀\u{2028}"] {
+            assert_eq!(JSON.quotes[0].word(text), Some(serde_json::to_string(text).unwrap().into_bytes()));
+        }
+    }
+}
