@@ -21,6 +21,8 @@ pub(crate) struct Family {
     pub(crate) models: Vec<String>,
     /// What the file was written from, with versions.
     pub(crate) sources: Vec<String>,
+    /// Why no message of a chat template was at hand to check the description with.
+    pub(crate) unrendered: Option<String>,
     /// Chat templates of the family, by strings in them. Empty if there are none.
     pub(crate) templates: Vec<TemplateMarks>,
     pub(crate) reasoning: Option<Reasoning>,
@@ -55,6 +57,8 @@ pub(crate) struct Reasoning {
     /// Whether the prompt ends with `begin`, so that the model's text begins inside.
     #[serde(default)]
     pub(crate) is_open: bool,
+    /// What the model may write to say that it does not reason.
+    pub(crate) none: Option<String>,
 }
 
 /// What stands around a block.
@@ -88,6 +92,8 @@ pub(crate) enum TextPlace {
     /// Before the first call.
     #[default]
     Before,
+    /// Before the first call and after the last.
+    Around,
     /// Nowhere: a message is either calls or text.
     Nowhere,
 }
@@ -104,8 +110,11 @@ pub(crate) struct Calls {
     /// What stands after the last call.
     #[serde(default)]
     pub(crate) end: Vec<Part>,
-    /// How the calls begin, as far as no text may contain it.
+    /// How the calls begin, as far as no text may contain it; `{name}` stands for the name of each tool.
     pub(crate) trigger: String,
+    /// Whether arguments may be in any order, whatever is asked for: models write them in another one than the schema's.
+    #[serde(default)]
+    pub(crate) is_any_order: bool,
     /// Whether a message has one call at most.
     #[serde(default)]
     pub(crate) is_one: bool,
@@ -138,6 +147,8 @@ pub(crate) enum NameForm {
     Json,
     /// As it is: of letters, digits, `_`, `-`, `.`, `:` and `/` only.
     Plain,
+    /// As a function of Python: letters, digits and `_` only, from a letter on, with dots between such names.
+    Python,
 }
 
 impl Family {
@@ -176,12 +187,14 @@ const FILES: &[&str] = files! {
     "deepseek_v3_1"
     "deepseek_v3_2"
     "deepseek_v4"
+    "deepseek_v4_1"
     "ernie"
     "exaone"
     "functionary_v3_1"
     "functionary_v3_2"
     "functools"
     "gemma_3_json"
+    "gemma_4"
     "glm_4_5"
     "glm_4_7"
     "granite_3"
@@ -191,19 +204,26 @@ const FILES: &[&str] = files! {
     "jamba"
     "kimi"
     "kimi_k3"
+    "lfm_2"
     "llama"
     "llama_4"
+    "llama_4_pythonic"
     "longcat"
     "mimo"
     "minimax"
+    "minimax_m3"
     "mistral_v11"
     "mistral_v13"
     "mistral_v3"
     "mistral_v7"
     "nemotron"
+    "nemotron_3"
+    "olmo_3"
     "phi_4"
+    "pythonic"
     "qwen_3"
     "qwen_3_coder"
     "seed_oss"
+    "step_3_5"
     "xlam"
 };

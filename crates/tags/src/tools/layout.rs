@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use maskwright_json_schema::Style;
 use serde_json::{Value, json};
 
 use super::family::{Family, NameForm, Part, Text, TextPlace};
@@ -47,7 +48,11 @@ impl Layouts<'_> {
     fn reasoning(&self, parts: &mut Vec<Value>) -> Result<(), TagError> {
         let family = self.family;
         let reasoning = match (&family.reasoning, self.options.reasoning) {
-            (_, Reasons::Never) => return Ok(()),
+            (Some(reasoning), Reasons::Never) => {
+                parts.extend(reasoning.none.as_deref().map(|none| optional(string(none))));
+                return Ok(());
+            }
+            (None, Reasons::Never) => return Ok(()),
             (None, _) => {
                 let message = format!("models of the format {} have no marks around reasoning", family.name);
                 return Err(TagError::malformed("/reasoning", message).with_hint("leave reasoning off"));
@@ -56,7 +61,10 @@ impl Layouts<'_> {
         };
         let block = |begin: &str| json!({"type": "tag", "begin": begin, "content": {"type": "any_text"}, "end": reasoning.end});
         match self.options.reasoning {
-            Reasons::Maybe => parts.push(optional(block(&reasoning.begin))),
+            Reasons::Maybe => {
+                let ways = [Some(block(&reasoning.begin)), reasoning.none.as_deref().map(string)];
+                parts.push(optional(choice(ways.into_iter().flatten().collect())));
+            }
             _ => parts.push(block(if reasoning.is_open { "" } else { &reasoning.begin })),
         }
         Ok(())
@@ -76,12 +84,22 @@ impl Layouts<'_> {
 
     /// Text that holds no call, between two marks. It does not contain the second.
     fn free_text(&self, begin: &str, end: &str) -> Value {
-        let trigger = self.family.calls.trigger.as_str();
-        let excludes: &[&str] = if trigger.is_empty() { &[] } else { &[trigger] };
+        let excludes = self.triggers();
         let text = json!({"type": "any_text", "excludes": excludes});
         match end {
             "" => sequence(vec![string(begin), text]),
             _ => json!({"type": "tag", "begin": begin, "content": text, "end": end}),
+        }
+    }
+
+    /// What no text holds.
+    fn triggers(&self) -> Vec<String> {
+        let trigger = &self.family.calls.trigger;
+        match trigger.contains("{name}") {
+            true => self.tools.iter().map(|tool| trigger.replace("{name}", &tool.name)).collect(),
+            // Where marks around all text say where it ends, calls need none.
+            false if trigger.is_empty() => Vec::new(),
+            false => vec![trigger.clone()],
         }
     }
 
@@ -109,7 +127,10 @@ impl Layouts<'_> {
             let before = json!({"type": "star", "content": self.text()});
             return Ok(sequence(vec![before, self.calls_or_answer(is_required)?]));
         }
-        let calls = self.calls()?;
+        let mut calls = self.calls()?;
+        if text.place == TextPlace::Around {
+            calls = sequence(vec![calls, self.text()]);
+        }
         Ok(sequence(vec![self.text(), if is_required { calls } else { optional(calls) }]))
     }
 
@@ -153,9 +174,7 @@ impl Layouts<'_> {
                 Part::Text(text) => text.clone(),
                 Part::Name(name_form) => self.name(tool, *name_form)?,
                 Part::Arguments(style) => {
-                    content.push(json!({
-                        "type": "json_schema", "json_schema": tool.schema(), "style": style, OWNER: at
-                    }));
+                    content.push(self.arguments(at, tool, *style)?);
                     continue;
                 }
                 other => {
@@ -179,6 +198,35 @@ impl Layouts<'_> {
         Ok(json!({"type": "tag", "begin": begin, "content": sequence(content), "end": end}))
     }
 
+    /// The arguments of a call.
+    fn arguments(&self, at: usize, tool: &Tool, style: Style) -> Result<Value, TagError> {
+        if style == Style::MinimaxM3Xml && !tool.is_strict {
+            let message = format!(
+                "arguments of any names cannot be written in the format {}, and the tool is not strict",
+                self.family.name
+            );
+            return Err(TagError::malformed(&tool.at, message).with_hint("enforce its schema"));
+        }
+        let mut arguments =
+            json!({"type": "json_schema", "json_schema": tool.schema(), "style": style, OWNER: at});
+        if self.family.calls.is_any_order {
+            arguments["any_order"] = json!(true);
+        }
+        Ok(arguments)
+    }
+
+    /// A tool's name, unless the format cannot write it.
+    fn name_if(&self, is_right: bool, tool: &Tool, right: &str) -> Result<String, TagError> {
+        if is_right {
+            return Ok(tool.name.clone());
+        }
+        let message = format!(
+            "the name {:?} cannot be written in the format {}, which has {right}",
+            tool.name, self.family.name
+        );
+        Err(TagError::malformed(&tool.at, message))
+    }
+
     /// A tool's name as a call has it.
     fn name(&self, tool: &Tool, form: NameForm) -> Result<String, TagError> {
         let name = &tool.name;
@@ -189,14 +237,15 @@ impl Layouts<'_> {
             }
             NameForm::Plain => {
                 let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:/".contains(c);
-                if name.chars().all(is_plain) {
-                    return Ok(name.clone());
-                }
-                let message = format!(
-                    "the name {name:?} cannot be written in the format {}, which has names of letters, digits and `_-.:/`",
-                    self.family.name
-                );
-                Err(TagError::malformed(&tool.at, message))
+                let is_right = name.chars().all(is_plain);
+                self.name_if(is_right, tool, "names of letters, digits and `_-.:/`")
+            }
+            NameForm::Python => {
+                let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                let is_name = |part: &str| {
+                    part.starts_with(|c: char| c.is_ascii_alphabetic()) && part.chars().all(is_word)
+                };
+                self.name_if(name.split('.').all(is_name), tool, "names of functions in Python")
             }
         }
     }

@@ -99,6 +99,8 @@ pub struct ToolFormat {
     pub models: &'static [String],
     /// What its description was written from, with versions.
     pub sources: &'static [String],
+    /// Why no message of a chat template was at hand to check the description with; `None` if some were.
+    pub unrendered: Option<&'static str>,
 }
 
 /// All formats, in the order of their names.
@@ -108,6 +110,7 @@ pub fn tool_formats() -> impl ExactSizeIterator<Item = ToolFormat> {
         aliases: &family.aliases,
         models: &family.models,
         sources: &family.sources,
+        unrendered: family.unrendered.as_deref(),
     })
 }
 
