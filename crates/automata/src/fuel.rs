@@ -110,6 +110,12 @@ impl Fuel {
         self
     }
 
+    /// Another supply, with an `n`th of this one's limit, which ends with the same token.
+    #[must_use]
+    pub fn renewed(&self, n: u64) -> Fuel {
+        Fuel { cancel: self.cancel.clone(), ..Fuel::new(self.limit / n.max(1)) }
+    }
+
     /// Takes `units` from the supply. The watch of a [`CancelToken::watching`] may be called, so no lock may be held
     /// that it could need.
     ///

@@ -7,15 +7,17 @@ mod instances;
 mod judge;
 mod support;
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 
-use elements::{Read, STYLES, Unread, elements, mark, read};
+use elements::changes::{changed, changes};
+use elements::listed::{has_listed_names, has_unlisted_names, listing};
+use elements::{Reading, STYLES, Unread, read, text};
 use judge::{is_valid, orders, schemas, values};
 use maskwright_automata::Fuel;
 use maskwright_grammar::Grammar;
 use maskwright_json_schema::{Numbers, PropertyOrder, SchemaConfig, Style, Whitespace, compile};
 use proptest::prelude::*;
-use proptest::sample::Index;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
 use support::{Automata, Recogniser};
@@ -42,8 +44,70 @@ fn grammar(root: &Value, style: Style, order: PropertyOrder) -> Result<Option<Gr
     }
 }
 
-fn root(schema: Value, definition: Value) -> Value {
-    json!({"$defs": {"d": definition}, "allOf": [schema], "type": "object"})
+/// What is compiled: schema, style, and whether the schema is known to list all names that the style needs it to list.
+#[derive(Clone, Debug)]
+struct Case {
+    root: Value,
+    style: Style,
+    has_all_names: bool,
+}
+
+fn cases_of_all_styles() -> impl Strategy<Value = Case> {
+    let style = prop::sample::select(&STYLES[..]);
+    (object_schemas(), schemas(false), style, prop::bool::weighted(0.8)).prop_map(
+        |(schema, definition, style, lists)| {
+            let root = json!({"$defs": {"d": definition}, "allOf": [schema], "type": "object"});
+            let needs_names = style == Style::MinimaxM3Xml;
+            let root = if needs_names && lists { listing(&root) } else { root };
+            Case { root, style, has_all_names: lists || !needs_names }
+        },
+    )
+}
+
+impl Case {
+    /// Whether a text must be in the language, and whether it may be.
+    fn expected(&self, reading: &Reading) -> (bool, bool) {
+        let Case { root, style, has_all_names } = self;
+        let valid: Vec<&Value> = reading.objects.iter().filter(|value| is_valid(root, root, value)).collect();
+        if *style == Style::MinimaxM3Xml {
+            let must = *has_all_names && valid.iter().any(|value| has_listed_names(value));
+            return (must, valid.iter().any(|value| !has_unlisted_names(root, value)));
+        }
+        (reading.is_canonical && !valid.is_empty(), !valid.is_empty())
+    }
+}
+
+/// How often each of some things happened, by style.
+struct Counts<const N: usize>(Mutex<BTreeMap<&'static str, [u32; N]>>);
+
+impl<const N: usize> Counts<N> {
+    fn new() -> Counts<N> {
+        Counts(Mutex::new(STYLES.iter().map(|style| (style.name(), [0; N])).collect()))
+    }
+
+    fn add(&self, style: Style, has_happened: [bool; N]) {
+        let mut counts = self.0.lock().unwrap();
+        let counts = counts.get_mut(style.name()).unwrap();
+        for (count, has_happened) in counts.iter_mut().zip(has_happened) {
+            *count += u32::from(has_happened);
+        }
+    }
+
+    fn assert_at_least(self, floors: [u32; N]) {
+        let counts = self.0.into_inner().unwrap();
+        println!("{counts:?}");
+        let is_enough = |counts: &[u32; N]| counts.iter().zip(floors).all(|(&count, floor)| count >= floor);
+        assert!(counts.values().all(is_enough), "fewer than {floors:?}: {counts:?}");
+    }
+}
+
+fn config() -> ProptestConfig {
+    ProptestConfig {
+        cases: cases(),
+        failure_persistence: None,
+        max_global_rejects: cases() * 4,
+        ..ProptestConfig::default()
+    }
 }
 
 /// An object, mostly of other values.
@@ -72,156 +136,66 @@ fn object_schemas() -> impl Strategy<Value = Value> {
 
 #[test]
 fn a_value_is_valid_iff_some_order_of_it_is_in_the_language() {
-    let n_judged = AtomicU32::new(0);
-    let n_valid = AtomicU32::new(0);
-    let strategy = (
-        object_schemas(),
-        schemas(false),
-        prop::sample::select(&STYLES[..]),
-        any::<bool>(),
-        prop::collection::vec(objects(), 12),
-    );
-    let config = ProptestConfig {
-        cases: cases(),
-        failure_persistence: None,
-        max_global_rejects: cases() * 4,
-        ..ProptestConfig::default()
-    };
-    let result =
-        TestRunner::new(config).run(&strategy, |(schema, definition, style, is_any_order, objects)| {
-            let root = root(schema, definition);
-            let order = if is_any_order { PropertyOrder::Any } else { PropertyOrder::Schema };
-            let grammar = grammar(&root, style, order)?;
-            let mut recogniser = grammar.as_ref().map(Recogniser::new);
-            let mut automata = Automata::default();
-            for object in &objects {
-                let value = Value::Object(object.clone());
-                let is_in = recogniser.as_mut().is_some_and(|recogniser| {
-                    let mut is_read = |value: &Value| {
-                        let text = elements(style, value.as_object().unwrap());
-                        recogniser.read(&text, &mut automata).1
-                    };
-                    let orders = orders(&value);
-                    let is_in = orders.iter().any(&mut is_read);
-                    assert!(
-                        !is_any_order || is_in == orders.iter().all(is_read),
-                        "all orders or none: {value}"
-                    );
-                    is_in
-                });
-                let expected = could_be_valid(&root, &read(style, &elements(style, object)).unwrap());
-                prop_assert_eq!(is_in, expected, "{:?} {}", style, value);
-                n_judged.fetch_add(1, Ordering::Relaxed);
-                n_valid.fetch_add(u32::from(expected), Ordering::Relaxed);
-            }
-            Ok(())
-        });
-    result.unwrap();
-    let (n_judged, n_valid) = (n_judged.into_inner(), n_valid.into_inner());
-    assert!(n_judged >= cases() * 12 && n_valid >= cases(), "only {n_valid} of {n_judged}");
-}
-
-/// How a text is changed.
-#[derive(Clone, Debug)]
-enum Change {
-    Drop,
-    Insert(&'static str),
-    /// Another value for one element.
-    Value(&'static str),
-    Space(&'static str),
-}
-
-fn changes() -> impl Strategy<Value = Change> {
-    let values = ["3", "null", " true\n", "a", " b", "", "[]", "{}", "1.5", "a<", "é", "\t", "[1 ]"];
-    prop_oneof![
-        Just(Change::Drop),
-        prop::sample::select(vec![" ", "\n", "<", "a", "1", "\"", "}"]).prop_map(Change::Insert),
-        prop::sample::select(values.to_vec()).prop_map(Change::Value),
-        prop::sample::select(vec![" ", "\n\n", "\r\n\t"]).prop_map(Change::Space),
-    ]
-}
-
-fn changed(style: Style, text: &str, change: &Change, at: &Index) -> Option<String> {
-    let mark = mark(style);
-    let marks: Vec<usize> = text.match_indices(mark).map(|(at, _)| at).collect();
-    let chars: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
-    if chars.is_empty() {
-        return None;
-    }
-    let position = chars[at.index(chars.len())];
-    let with = |from: usize, to: usize, part: &str| Some([&text[..from], part, &text[to..]].concat());
-    match change {
-        Change::Drop => with(position, position + text[position..].chars().next()?.len_utf8(), ""),
-        Change::Insert(part) => with(position, position, part),
-        Change::Value(value) => {
-            let end = marks[at.index(marks.len())];
-            let start = text[..end].rfind('>')? + 1;
-            with(start, end, value)
-        }
-        Change::Space(space) => {
-            let end = marks[at.index(marks.len())];
-            with(end + mark.len(), end + mark.len(), space)
-        }
-    }
-}
-
-/// Whether some value that the text could be of is valid.
-fn could_be_valid(root: &Value, members: &[Read]) -> bool {
-    let mut objects = vec![Map::new()];
-    for (name, values) in members {
-        objects = objects
-            .iter()
-            .flat_map(|object| {
-                values.iter().map(|value| {
-                    let mut object = object.clone();
-                    object.insert(name.clone(), value.clone());
-                    object
-                })
-            })
-            .collect();
-    }
-    objects.into_iter().any(|object| is_valid(root, root, &Value::Object(object)))
-}
-
-#[test]
-fn a_changed_text_is_in_the_language_iff_a_plain_reader_finds_a_valid_value() {
-    let (n_read, n_broken, n_valid) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0));
-    let changes = prop::collection::vec((changes(), any::<Index>()), 12);
-    let strategy = (
-        object_schemas(),
-        schemas(false),
-        prop::sample::select(&STYLES[..]),
-        prop::collection::vec(objects(), 12),
-        changes,
-    );
-    let config = ProptestConfig {
-        cases: cases(),
-        failure_persistence: None,
-        max_global_rejects: cases() * 4,
-        ..ProptestConfig::default()
-    };
-    let result = TestRunner::new(config).run(&strategy, |(schema, definition, style, objects, changes)| {
-        let root = root(schema, definition);
-        let Some(grammar) = grammar(&root, style, PropertyOrder::Any)? else { return Ok(()) };
-        let mut recogniser = Recogniser::new(&grammar);
+    // Values; those that are written; others.
+    let counts = Counts::new();
+    let strategy = (cases_of_all_styles(), any::<bool>(), prop::collection::vec(objects(), 12));
+    let result = TestRunner::new(config()).run(&strategy, |(case, is_any_order, objects)| {
+        let style = case.style;
+        let order = if is_any_order { PropertyOrder::Any } else { PropertyOrder::Schema };
+        let grammar = grammar(&case.root, style, order)?;
+        let mut recogniser = grammar.as_ref().map(Recogniser::new);
         let mut automata = Automata::default();
-        for (object, (change, at)) in objects.iter().zip(&changes) {
-            let Some(text) = changed(style, &elements(style, object), change, at) else { continue };
-            let members = read(style, &text);
-            if members == Err(Unread::Names) {
-                continue;
-            }
-            let expected = members.as_ref().is_ok_and(|members| could_be_valid(&root, members));
-            let is_in = recogniser.read(&text, &mut automata).1;
-            prop_assert_eq!(is_in, expected, "{:?} {}", style, text);
-            let count = if members.is_ok() { &n_read } else { &n_broken };
-            count.fetch_add(1, Ordering::Relaxed);
-            n_valid.fetch_add(u32::from(expected), Ordering::Relaxed);
+        for object in &objects {
+            let value = Value::Object(object.clone());
+            let is_in = recogniser.as_mut().is_some_and(|recogniser| {
+                let mut is_read = |value: &Value| {
+                    recogniser.read(&text(style, value.as_object().unwrap()), &mut automata).1
+                };
+                let orders = orders(&value);
+                let is_in = orders.iter().any(&mut is_read);
+                let all_or_none = !is_any_order || is_in == orders.iter().all(is_read);
+                assert!(all_or_none, "all orders or none: {value}");
+                is_in
+            });
+            let (must_be_in, may_be_in) = case.expected(&read(style, &text(style, object)).unwrap());
+            prop_assert!(is_in || !must_be_in, "refused: {:?} {}", style, text(style, object));
+            prop_assert!(may_be_in || !is_in, "taken: {:?} {}", style, text(style, object));
+            counts.add(style, [true, is_in, !may_be_in]);
         }
         Ok(())
     });
     result.unwrap();
-    let (n_read, n_broken, n_valid) = (n_read.into_inner(), n_broken.into_inner(), n_valid.into_inner());
-    let enough = n_read >= cases() && n_broken >= cases() && n_valid >= cases() / 2;
-    assert!(enough, "only {n_read} read, {n_broken} broken, {n_valid} valid");
+    let enough = cases() / STYLES.len() as u32;
+    counts.assert_at_least([enough * 6, enough / 2, enough]);
+}
+
+#[test]
+fn a_changed_text_is_in_the_language_iff_a_plain_reader_finds_a_valid_value() {
+    // Texts that the reader reads; others; those in the language.
+    let counts = Counts::new();
+    let strategy =
+        (cases_of_all_styles(), prop::collection::vec(objects(), 12), prop::collection::vec(changes(), 12));
+    let result = TestRunner::new(config()).run(&strategy, |(case, objects, changes)| {
+        let style = case.style;
+        let Some(grammar) = grammar(&case.root, style, PropertyOrder::Any)? else { return Ok(()) };
+        let mut recogniser = Recogniser::new(&grammar);
+        let mut automata = Automata::default();
+        for (object, (change, at)) in objects.iter().zip(&changes) {
+            let Some(text) = changed(style, &text(style, object), change, at) else { continue };
+            let reading = read(style, &text);
+            if reading == Err(Unread::Names) {
+                continue;
+            }
+            let expected = reading.as_ref().map(|reading| case.expected(reading));
+            let (must_be_in, may_be_in) = expected.unwrap_or_default();
+            let is_in = recogniser.read(&text, &mut automata).1;
+            prop_assert!(is_in || !must_be_in, "refused: {:?} {}", style, text);
+            prop_assert!(may_be_in || !is_in, "taken: {:?} {}", style, text);
+            counts.add(style, [reading.is_ok(), reading.is_err(), is_in]);
+        }
+        Ok(())
+    });
+    result.unwrap();
+    let enough = cases() / STYLES.len() as u32;
+    counts.assert_at_least([enough, enough, enough / 2]);
 }

@@ -270,6 +270,32 @@ fn errors_name_the_tool_and_its_place() {
     assert!(error.hint().unwrap().contains("qwen_3"), "{error}");
 }
 
+/// A tool that takes all the work that is allowed costs that tool.
+#[test]
+fn a_tool_that_takes_too_much_work_is_named() {
+    let words: Vec<String> = (0..50_000).map(|n| format!("w{n}")).collect();
+    let heavy = json!({"type": "object", "properties": {"word": {"enum": words}}});
+    let light = json!({"type": "object", "properties": {"x": {"type": "integer"}}});
+    let tool = |name: &str, schema: &Value| json!({"name": name, "parameters": schema});
+    let tools = json!([tool("first", &light), tool("heavy", &heavy), tool("last", &light)]).to_string();
+    let compile = |on_error| {
+        let mut options = ToolCallOptions::new("qwen_3");
+        options.on_error = on_error;
+        compile_tool_calls(&tools, &options, &Default::default(), &Default::default(), &Fuel::new(30_000))
+    };
+    let error = compile(OnError::Raise).unwrap_err();
+    assert!(error.is_limit() && error.to_string().contains("the tool \"heavy\""), "{error}");
+    let left = compile(OnError::LeaveOut).unwrap();
+    let told = left.report.entries().find(|entry| entry.tool == Some("heavy")).unwrap();
+    assert_eq!(told.keyword, "parameters");
+    let session = Session::new(&[]);
+    let grammar = session.compile(left.grammar);
+    let call = |name: &str| {
+        format!("<tool_call>\n{{\"name\": \"{name}\", \"arguments\": {{}}}}\n</tool_call>").into()
+    };
+    assert!(session.is_text(&grammar, &call("last")) && !session.is_text(&grammar, &call("heavy")));
+}
+
 /// Text before a call does not contain its mark, so sessions know where the arguments begin and watch them.
 #[test]
 fn items_and_keys_of_arguments_differ() {

@@ -1,24 +1,101 @@
 //! A plain writer and a plain reader of arguments in each style, which share no code with the compiler.
 
+pub(crate) mod changes;
+pub(crate) mod listed;
+mod literals;
+mod minimax_m3;
+
 use maskwright_json_schema::Style;
 use serde_json::{Map, Value};
 
 use crate::instances::written;
 
-pub(crate) const STYLES: [Style; 6] = [
+pub(crate) const STYLES: [Style; 10] = [
     Style::QwenXml,
     Style::MinimaxXml,
+    Style::MinimaxM3Xml,
     Style::DeepseekXml,
+    Style::DeepseekV41Xml,
     Style::GlmXml,
     Style::CohereXml,
     Style::KimiK3Xml,
+    Style::Python,
+    Style::Gemma,
 ];
 
+/// What a text may stand for.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Reading {
+    /// The objects that it could be of.
+    pub(crate) objects: Vec<Value>,
+    /// Whether all strings have the one spelling that strings with constraints have.
+    pub(crate) is_canonical: bool,
+}
+
+/// Why a text is not read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unread {
+    /// It is not in the style.
+    Broken,
+    /// A name is there twice or is not one of a variable, which the reader leaves to cases written by hand.
+    Names,
+}
+
+/// The members of an object in a style.
+pub(crate) fn text(style: Style, members: &Map<String, Value>) -> String {
+    match style {
+        Style::MinimaxM3Xml => minimax_m3::text(members),
+        Style::Python | Style::Gemma => literals::text(style, members),
+        _ => elements(style, members),
+    }
+}
+
+/// The objects that a text with any white space could be of.
+pub(crate) fn read(style: Style, text: &str) -> Result<Reading, Unread> {
+    let objects = match style {
+        Style::MinimaxM3Xml => minimax_m3::read(text)?,
+        Style::Python | Style::Gemma => return literals::read(style, text),
+        _ => match read_some(style, text)? {
+            (members, "") => objects(&members),
+            _ => return Err(Unread::Broken),
+        },
+    };
+    Ok(Reading { objects, is_canonical: true })
+}
+
+/// A name, and the values that the text of an element could be of.
+type Read = (String, Vec<Value>);
+
+/// All objects with one of the values under each name.
+fn objects(members: &[Read]) -> Vec<Value> {
+    let mut all = vec![Map::new()];
+    for (name, values) in members {
+        let with = |object: &Map<String, Value>, value: &Value| {
+            let mut object = object.clone();
+            object.insert(name.clone(), value.clone());
+            object
+        };
+        all = all.iter().flat_map(|object| values.iter().map(|value| with(object, value))).collect();
+    }
+    all.into_iter().map(Value::Object).collect()
+}
+
+/// All arrays with one of the values at each place.
+fn arrays<'v>(items: impl Iterator<Item = &'v Vec<Value>>) -> Vec<Value> {
+    let mut all = vec![Vec::new()];
+    for values in items {
+        let with = |array: &Vec<Value>, value: &Value| [&array[..], &[value.clone()]].concat();
+        all = all.iter().flat_map(|array| values.iter().map(|value| with(array, value))).collect();
+    }
+    all.into_iter().map(Value::Array).collect()
+}
+
 /// What closes an element.
-pub(crate) fn mark(style: Style) -> &'static str {
+fn mark(style: Style) -> &'static str {
     match style {
         Style::QwenXml | Style::MinimaxXml => "</parameter>",
         Style::DeepseekXml => "</｜DSML｜parameter>",
+        Style::DeepseekV41Xml => "</｜DSML｜ parameter>",
         Style::GlmXml => "</arg_value>",
         Style::CohereXml => "</cofl:value>",
         Style::KimiK3Xml => "<|close|>argument<|sep|>",
@@ -27,7 +104,7 @@ pub(crate) fn mark(style: Style) -> &'static str {
 }
 
 /// The members of an object as elements.
-pub(crate) fn elements(style: Style, members: &Map<String, Value>) -> String {
+fn elements(style: Style, members: &Map<String, Value>) -> String {
     members.iter().map(|(name, value)| element(style, Some(name), value)).collect()
 }
 
@@ -56,6 +133,9 @@ fn element(style: Style, name: Option<&str>, value: &Value) -> String {
         Style::DeepseekXml => {
             format!("<｜DSML｜parameter{attribute} string=\"{}\">", value.is_string())
         }
+        Style::DeepseekV41Xml => {
+            format!("<｜DSML｜ parameter{attribute} string=\"{}\">", value.is_string())
+        }
         Style::GlmXml => format!("<arg_key>{name}</arg_key>\n<arg_value>"),
         Style::CohereXml => {
             let kind = match kind {
@@ -71,25 +151,7 @@ fn element(style: Style, name: Option<&str>, value: &Value) -> String {
     format!("{open}{body}{}", mark(style))
 }
 
-/// A name, and the values that the text of an element could be of.
-pub(crate) type Read = (String, Vec<Value>);
-
 const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
-
-/// Why a text is not read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Unread {
-    /// It is no list of elements.
-    Broken,
-    /// A name is there twice or is not one of a variable, which the reader leaves to cases written by hand.
-    Names,
-}
-
-/// The elements of a text with any white space.
-pub(crate) fn read(style: Style, text: &str) -> Result<Vec<Read>, Unread> {
-    let (all, rest) = read_some(style, text)?;
-    if rest.is_empty() { Ok(all) } else { Err(Unread::Broken) }
-}
 
 fn is_plain(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(|c| c.is_ascii_alphanumeric())
@@ -103,6 +165,7 @@ fn read_some(style: Style, text: &str) -> Result<(Vec<Read>, &str), Unread> {
         Style::QwenXml => "<parameter=",
         Style::MinimaxXml => "<parameter name=\"",
         Style::DeepseekXml => "<｜DSML｜parameter name=\"",
+        Style::DeepseekV41Xml => "<｜DSML｜ parameter name=\"",
         Style::GlmXml => "<arg_key>",
         Style::CohereXml => "<cofl:value name=\"",
         _ => "<|open|>argument key=\"",
@@ -130,7 +193,7 @@ fn read_some(style: Style, text: &str) -> Result<(Vec<Read>, &str), Unread> {
 /// The values that an element could have, and what follows it. `text` begins after the name.
 fn read_value(style: Style, text: &str) -> Result<(Vec<Value>, &str), Unread> {
     let (kind, text) = match style {
-        Style::DeepseekXml => {
+        Style::DeepseekXml | Style::DeepseekV41Xml => {
             text.strip_prefix(" string=\"").ok_or(Unread::Broken)?.split_once("\">").ok_or(Unread::Broken)?
         }
         Style::CohereXml => {
@@ -146,43 +209,18 @@ fn read_value(style: Style, text: &str) -> Result<(Vec<Value>, &str), Unread> {
     let mark = mark(style);
     if kind == "dict" {
         let (members, rest) = read_some(style, text)?;
-        let mut objects = vec![Map::new()];
-        for (name, values) in members {
-            objects = objects
-                .iter()
-                .flat_map(|object| {
-                    values.iter().map(|value| {
-                        let mut object = object.clone();
-                        object.insert(name.clone(), value.clone());
-                        object
-                    })
-                })
-                .collect();
-        }
-        return Ok((
-            objects.into_iter().map(Value::Object).collect(),
-            rest.strip_prefix(mark).ok_or(Unread::Broken)?,
-        ));
+        return Ok((objects(&members), rest.strip_prefix(mark).ok_or(Unread::Broken)?));
     }
     if kind == "list" {
         let mut rest = text.trim_start_matches(SPACE);
-        let mut lists = vec![Vec::new()];
+        let mut items = Vec::new();
         while let Some(after) = rest.strip_prefix("<cofl:value") {
             let (values, after) = read_value(style, after)?;
-            lists = lists
-                .iter()
-                .flat_map(|list| {
-                    values.iter().map(|value| {
-                        let mut list = list.clone();
-                        list.push(value.clone());
-                        list
-                    })
-                })
-                .collect();
+            items.push(values);
             rest = after;
         }
         let rest = rest.trim_start_matches(SPACE).strip_prefix(mark).ok_or(Unread::Broken)?;
-        return Ok((lists.into_iter().map(Value::Array).collect(), rest));
+        return Ok((arrays(items.iter()), rest));
     }
     let (body, rest) = text.split_once(mark).ok_or(Unread::Broken)?;
     let mut values = Vec::new();
@@ -206,7 +244,7 @@ fn read_value(style: Style, text: &str) -> Result<(Vec<Value>, &str), Unread> {
 /// The strings that `body` could be of, white space around them or not.
 fn strings(style: Style, body: &str) -> Vec<String> {
     let mut all = vec![body.to_owned()];
-    if style == Style::DeepseekXml {
+    if matches!(style, Style::DeepseekXml | Style::DeepseekV41Xml) {
         return all;
     }
     let mut front = body;

@@ -83,7 +83,7 @@ pub enum OnError {
     Raise,
     /// The tool cannot be called.
     LeaveOut,
-    /// Its arguments are any JSON object.
+    /// Its arguments are any JSON object. A tool that cannot be written so either cannot be called.
     AnyJson,
 }
 
@@ -144,30 +144,68 @@ pub fn compile_tool_calls(
     special: &SpecialNames,
     fuel: &Fuel,
 ) -> Result<CompiledTag, TagError> {
-    let Request { family, mut tools, left_out, choice } = read(tools, options).map_err(TagError::in_tools)?;
-    let mut faults: Vec<(Tool, TagError)> = Vec::new();
+    let Request { family, tools, left_out, choice } = read(tools, options).map_err(TagError::in_tools)?;
+    let how = choice.how;
+    let compile =
+        |tools: &[Tool], fuel: &Fuel| compile_once(family, tools, how, options, config, special, fuel);
+    let mut request = Faulty { tools, faults: Vec::new(), on_error: options.on_error, how };
+    let mut supply = None;
     loop {
-        let error = match compile_once(family, &tools, choice.how, options, config, special, fuel) {
+        let error = match compile(&request.tools, supply.as_ref().unwrap_or(fuel)) {
             Ok(mut compiled) => {
-                note_tools(&mut compiled.report, &tools, faults, left_out);
+                note_tools(&mut compiled.report, &request, left_out);
                 return Ok(compiled);
             }
             Err(error) => error,
         };
-        let Some(faulty) = tools.iter().position(|tool| tool.has(error.pointer())) else {
+        let is_raised = options.on_error == OnError::Raise && !error.is_limit();
+        if supply.is_some() || is_raised || error.is_cancelled() {
+            request.blame(error)?;
+            continue;
+        }
+        // Each tool alone: one compilation finds all that are at fault, and which one takes too much work.
+        supply = Some(fuel.renewed(1));
+        let n_tools = request.tools.len() as u64;
+        let tools = request.tools.clone();
+        let mut is_any_found = false;
+        for tool in &tools {
+            if let Err(error) = compile(std::slice::from_ref(tool), &fuel.renewed(n_tools)) {
+                request.blame(error)?;
+                is_any_found = true;
+            }
+        }
+        if !is_any_found {
+            request.blame(error)?;
+        }
+    }
+}
+
+/// A request, without the tools that were found to be at fault.
+struct Faulty {
+    tools: Vec<Tool>,
+    faults: Vec<(Tool, TagError)>,
+    on_error: OnError,
+    how: HowOften,
+}
+
+impl Faulty {
+    /// Leaves out the tool of an error, or its schema. The error, if that is not asked for or not possible.
+    fn blame(&mut self, error: TagError) -> Result<(), TagError> {
+        let Some(faulty) = self.tools.iter().position(|tool| tool.has(error.pointer())) else {
             return Err(error.in_tools());
         };
-        let error = error.in_tool(&tools[faulty].name);
-        let tool = tools[faulty].clone();
-        match options.on_error {
+        let tool = self.tools[faulty].clone();
+        let error = error.in_tool(&tool.name);
+        let is_last = self.tools.len() == 1 && self.how == HowOften::Required;
+        match self.on_error {
+            OnError::AnyJson if tool.is_strict => self.tools[faulty].is_strict = false,
+            OnError::Raise => return Err(error),
             // A call is required, and none would be left.
-            OnError::LeaveOut if tools.len() == 1 && choice.how == HowOften::Required => return Err(error),
-            OnError::LeaveOut => drop(tools.remove(faulty)),
-            OnError::AnyJson if tool.is_strict => tools[faulty].is_strict = false,
-            // Something else than the schema is wrong.
-            OnError::AnyJson | OnError::Raise => return Err(error),
+            OnError::LeaveOut | OnError::AnyJson if is_last => return Err(error),
+            OnError::LeaveOut | OnError::AnyJson => drop(self.tools.remove(faulty)),
         }
-        faults.push((tool, error));
+        self.faults.push((tool, error));
+        Ok(())
     }
 }
 
@@ -183,7 +221,7 @@ struct Request {
 fn read(tools: &str, options: &ToolCallOptions) -> Result<Request, TagError> {
     let family = family(&options.format)?;
     let tools = parse_json(tools, "tools").map_err(TagError::not_json)?;
-    let (mut tools, left_out) = read_tools(&tools, options.on_error == OnError::LeaveOut)?;
+    let (mut tools, left_out) = read_tools(&tools, options.on_error != OnError::Raise)?;
     let choice = match options.tool_choice.starts_with('{') {
         true => parse_json(&options.tool_choice, "tool_choice").map_err(TagError::not_json)?,
         false => Value::from(options.tool_choice.as_str()),
@@ -196,16 +234,16 @@ fn read(tools: &str, options: &ToolCallOptions) -> Result<Request, TagError> {
 }
 
 /// Names the tools of a report, and adds those that are not enforced.
-fn note_tools(report: &mut Report, tools: &[Tool], faults: Vec<(Tool, TagError)>, left_out: Vec<LeftOut>) {
+fn note_tools(report: &mut Report, request: &Faulty, left_out: Vec<LeftOut>) {
     for (at, error) in left_out {
         report.add(&at, "type", Status::NotEnforced { reason: error.to_string().into() });
     }
-    for (tool, error) in faults {
+    for (tool, error) in &request.faults {
         report.name_tool(&tool.at, &tool.name);
         let (place, keyword) = tool.schema_at.rsplit_once('/').unwrap_or(("", &tool.schema_at));
         report.add(place, keyword, Status::NotEnforced { reason: error.to_string().into() });
     }
-    for tool in tools {
+    for tool in &request.tools {
         report.name_tool(&tool.at, &tool.name);
     }
 }
