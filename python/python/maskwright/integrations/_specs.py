@@ -22,8 +22,10 @@ from maskwright._maskwright import (
     Compiler,
     GrammarError,
     LimitError,
+    ReportEntry,
     SchemaError,
 )
+from maskwright.integrations import _isolation
 
 Kind = Literal["json", "json_object", "regex", "choice", "grammar", "structural_tag"]
 Whitespace = Literal["flexible", "compact", "any"]
@@ -54,6 +56,7 @@ class Grammars:
     def __init__(self, compiler: Compiler, log: logging.Logger) -> None:
         self.compiler = compiler
         self._log = log
+        self._on_tool_error = _isolation.way()
         self._lock = threading.Lock()
         #: The one used last is at the end. Those who ask for one that is being compiled wait for it.
         self._kept: OrderedDict[Spec, Future[CompiledGrammar]] = OrderedDict()
@@ -84,7 +87,7 @@ class Grammars:
         grammar = self._compile_in_time(spec)
         missing = [entry for entry in grammar.report if entry.status == "not enforced"]
         if missing:
-            each = [f"{entry.keyword} at {entry.pointer or 'the root'}: {entry.reason}" for entry in missing]
+            each = [_told(entry) for entry in missing]
             text = spec.text if len(spec.text) <= 200 else spec.text[:200] + "…"
             self._log.warning("not enforced in the %s %s: %s", spec.kind, text, "; ".join(each))
         return grammar
@@ -94,11 +97,27 @@ class Grammars:
         timer = threading.Timer(COMPILE_SECONDS, cancel.cancel)
         timer.start()
         try:
-            return compile_spec(self.compiler, spec, cancel)
+            return self._compile_isolated(spec, cancel)
         except CancelledError:
             raise LimitError(f"compiling it took more than {COMPILE_SECONDS} s, which is the limit") from None
         finally:
             timer.cancel()
+
+
+    def _compile_isolated(self, spec: Spec, cancel: CancelToken) -> CompiledGrammar:
+        if spec.kind not in ("json", "structural_tag"):
+            return compile_spec(self.compiler, spec, cancel)
+        grammar, faults = _isolation.compile_isolated(
+            lambda text: compile_spec(self.compiler, spec._replace(text=text), cancel), spec.text, self._on_tool_error
+        )
+        for fault in faults:
+            self._log.warning("the tool %s %s: %s", fault.tool, fault.what, fault.error)
+        return grammar
+
+
+def _told(entry: ReportEntry) -> str:
+    tool = "" if entry.tool is None else f"{entry.tool}: "
+    return f"{tool}{entry.keyword} at {entry.pointer or 'the root'}: {entry.reason}"
 
 
 def compile_spec(compiler: Compiler, spec: Spec, cancel: CancelToken | None = None) -> CompiledGrammar:

@@ -1,0 +1,96 @@
+"""One tool that cannot be compiled costs that tool: what the adapters of servers do with the tags that servers make."""
+
+import json
+import logging
+
+import maskwright
+import pytest
+from maskwright.integrations import _isolation
+from maskwright.integrations._specs import Grammars, Spec
+
+GOOD = {"type": "object", "properties": {"x": {"type": "integer"}}, "additionalProperties": False}
+BAD = {"type": "object", "properties": {"x": {"type": "text"}}}
+
+
+def tag(name, schema):
+    content = {"type": "json_schema", "json_schema": schema}
+    return {"type": "tag", "begin": f'<call>{{"name": "{name}", "arguments": ', "content": content, "end": "}</call>"}
+
+
+def triggered(*tags):
+    return json.dumps({"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": ["<call>"], "tags": tags}})
+
+
+def branches(*tools):
+    branch = [{"properties": {"name": {"enum": [name]}, "parameters": schema}, "required": ["name", "parameters"]} for name, schema in tools]
+    return json.dumps({"type": "array", "minItems": 1, "items": {"type": "object", "anyOf": branch}})
+
+
+def accepts(grammar, text):
+    matcher = maskwright.Matcher(grammar)
+    return matcher.accept_bytes(text) and matcher.is_accepting()
+
+
+@pytest.fixture
+def grammars(compiler, monkeypatch):
+    def make(way):
+        monkeypatch.setenv(_isolation.SWITCH, way)
+        return Grammars(compiler, logging.getLogger("test.isolation"))
+
+    return make
+
+
+def test_a_bad_tool_of_a_tag_costs_that_tool(grammars, caplog):
+    text = triggered(tag("first", GOOD), tag("bad", BAD), tag("worse", {"$ref": "#/nowhere"}), tag("last", GOOD))
+    with pytest.raises(maskwright.SchemaError):
+        grammars("raise").get(Spec("structural_tag", text))
+    left = grammars("leave_out").get(Spec("structural_tag", text))
+    assert [record.args[:2] for record in caplog.records] == [("bad", "is left out"), ("worse", "is left out")]
+    loose = grammars("any_json").get(Spec("structural_tag", text))
+
+    def call(name, arguments):
+        return f'hi <call>{{"name": "{name}", "arguments": {arguments}}}</call>'
+
+    for grammar in (left, loose):
+        assert accepts(grammar, call("first", '{"x": 1}')) and accepts(grammar, call("last", "{}"))
+        assert not accepts(grammar, call("first", '{"x": "1"}'))
+        assert accepts(grammar, call("bad", '{"x": "1"}')) == (grammar is loose)
+        assert not accepts(grammar, call("bad", "1"))
+
+
+def test_a_bad_branch_of_a_schema_costs_that_branch(grammars, caplog):
+    text = branches(("first", GOOD), ("bad", BAD))
+    grammar = grammars("leave_out").get(Spec("json", text))
+    assert caplog.records[0].args[:2] == ("bad", "is left out")
+    assert accepts(grammar, '[{"name": "first", "parameters": {"x": 1}}]')
+    assert not accepts(grammar, '[{"name": "bad", "parameters": {}}]')
+    loose = grammars("any_json").get(Spec("json", text))
+    assert accepts(loose, '[{"name": "bad", "parameters": {"y": []}}]')
+
+
+def test_a_tool_that_takes_too_much_work_costs_that_tool(tokenizer, monkeypatch, caplog):
+    compiler = maskwright.Compiler(tokenizer, limits={"compile_fuel": 60_000})
+    monkeypatch.setenv(_isolation.SWITCH, "leave_out")
+    many = {"type": "object", "properties": {"x": {"enum": [f"w{i}" for i in range(90_000)]}}}
+    text = triggered(tag("first", GOOD), tag("heavy", many), tag("last", GOOD))
+    grammar = Grammars(compiler, logging.getLogger("test.isolation")).get(Spec("structural_tag", text))
+    assert [record.args[0] for record in caplog.records] == ["heavy"]
+    assert accepts(grammar, '<call>{"name": "last", "arguments": {"x": 1}}</call>')
+
+
+def test_what_is_no_fault_of_a_tool_is_an_error(grammars):
+    for way in ("leave_out", "any_json"):
+        made = grammars(way)
+        with pytest.raises(maskwright.Error):
+            made.get(Spec("structural_tag", triggered(tag("only", BAD))))
+        with pytest.raises(maskwright.Error):
+            made.get(Spec("structural_tag", '{"type": "structural_tag", "format": {"type": "tog"}}'))
+        with pytest.raises(maskwright.Error):
+            made.get(Spec("json", "{"))
+        with pytest.raises(maskwright.Error):
+            made.get(Spec("json", json.dumps(BAD)))
+
+
+def test_the_environment_is_checked(grammars):
+    with pytest.raises(ValueError, match="MASKWRIGHT_ON_TOOL_ERROR"):
+        grammars("ignore")
