@@ -3,14 +3,16 @@
 Each text is a random walk: at each place a token that the mask allows. What it says must be what was asked for: calls of tools that
 there are, with arguments that fit their schemas, and as many of them as the choice of tools allows.
 
-`MASKWRIGHT_TOOL_WALKS` is the number of texts per format, 40 by default. `python test_tool_call_walks.py FORMAT…` prints faults of
-some formats, without pytest.
+`MASKWRIGHT_TOOL_WALKS` is the number of texts per format, 40 by default. `python test_tool_call_walks.py FORMAT…` prints faults
+of some formats, without pytest.
 """
 
+import json
 import os
 import random
 import sys
 from collections import Counter
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import maskwright
@@ -19,6 +21,8 @@ import pytest
 from tool_parsers import FAMILIES, Message, NotTheFormatError, parse
 from tool_parsers.checking import faults
 
+#: Messages that chat templates write.
+TRANSCRIPTS = Path(__file__).parents[2] / "testdata" / "tools"
 N_TEXTS = int(os.environ.get("MASKWRIGHT_TOOL_WALKS", "40"))
 #: Texts of one grammar.
 N_PER_GRAMMAR = 5
@@ -69,7 +73,11 @@ SCHEMAS = {
         },
         "code",
     ),
-    "store": {"type": "object", "properties": {"key": {"type": "string"}, "data": {"type": "object"}}, "required": ["key"]},
+    "store": {
+        "type": "object",
+        "properties": {"key": {"type": "string"}, "data": {"type": "object"}},
+        "required": ["key"],
+    },
     "pick": closed(
         {
             "level": {"enum": [1, 2, "high", None, True]},
@@ -82,11 +90,17 @@ SCHEMAS = {
         "point",
         **{"$defs": {"point": closed({"x": {"type": "integer"}, "y": {"type": "integer"}}, "x", "y")}},
     ),
-    "fs.read-file": closed({"path": {"type": "string"}, "range": {"type": "array", "items": {"type": "integer"}, "maxItems": 2}}, "path"),
+    "fs.read-file": closed(
+        {"path": {"type": "string"}, "range": {"type": "array", "items": {"type": "integer"}, "maxItems": 2}},
+        "path",
+    ),
 }
 
 #: Pieces of JSON, of Python and of tags, as tokens have them.
-PIECES = ['{"', '": ', '", "', '"}', '"]', "true", "false", "null", "[]", "{}", ", ", "\n", "\n\n", "1", "-0.5", "12", "None", "True", "é", "</", "<", ">", "'"]
+PIECES = [
+    *('{"', '": ', '", "', '"}', '"]', "true", "false", "null", "[]", "{}", ", ", "-0.5", "12"),
+    *("\n", "\n\n", "None", "True", "é", "</", "<", ">", "'"),
+]
 
 
 class Request(NamedTuple):
@@ -111,7 +125,8 @@ class Request(NamedTuple):
 
 
 def random_request(family, rng):
-    tools = tuple(rng.sample(sorted(SCHEMAS), rng.randint(1, 3)))
+    names = [name for name in sorted(SCHEMAS) if "-" not in name or not FAMILIES[family].has_python_names]
+    tools = tuple(rng.sample(names, rng.randint(1, 3)))
     choice = rng.choice(["auto", "auto", "required", "required", tools[0]])
     reasoning = rng.choice([False, True, "auto"]) if FAMILIES[family].reasoning else False
     return Request(family, tools, choice, rng.random() < 0.7, reasoning, rng.random() < 0.7)
@@ -131,7 +146,8 @@ class Vocabulary:
         special = range(256 + len(words), self.eos)
         self.tokenizer = maskwright.Tokenizer.from_tokens(self.texts, [self.eos], list(special))
         #: How likely a token is among others.
-        self.weights = np.array([0.3 if 32 <= byte < 127 else 0.02 for byte in range(256)] + [3.0] * len(words) + [4.0] * len(names) + [1.0])
+        bytes_ = [0.3 if 32 <= byte < 127 else 0.02 for byte in range(256)]
+        self.weights = np.array([*bytes_, *[3.0] * len(words), *[4.0] * len(names), 1.0])
 
     def spell(self, ids):
         return b"".join(self.texts[id] for id in ids if id != self.eos)
@@ -195,6 +211,8 @@ def judge(request: Request, text: str) -> tuple[Message, list[str]]:
         wrong.append("several calls")
     if request.reasoning != "auto" and (message.reasoning is not None) is not request.reasoning:
         wrong.append(f"reasoning is {message.reasoning!r}")
+    if message.reasoning is not None and FAMILIES[request.family].marks[0] in message.reasoning:
+        wrong.append("a call begins in the reasoning")
     if called and not request.text and (message.text or "").strip():
         wrong.append("text beside calls")
     return message, wrong
@@ -222,6 +240,20 @@ def judge_family(family, n_texts, seed=0):
 
 def test_all_formats_have_a_parser():
     assert set(maskwright.tool_formats()) == set(FAMILIES)
+
+
+def test_the_parsers_read_what_chat_templates_write():
+    tools = json.loads((TRANSCRIPTS / "tools.json").read_text(encoding="utf-8"))
+    schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in tools}
+    counts = Counter()
+    for path in sorted(TRANSCRIPTS.glob("*.json")):
+        transcripts = json.loads(path.read_text(encoding="utf-8"))
+        for case in transcripts["cases"] if isinstance(transcripts, dict) else []:
+            if "refused" not in case:
+                reasoning = {"never": False, "always": True, "maybe": "auto"}[case["reasoning"]]
+                counts["calls"] += len(parse(transcripts["format"], case["text"], schemas, reasoning).calls)
+                counts["texts"] += 1
+    assert counts["texts"] > 700 and counts["calls"] > 700, counts
 
 
 @pytest.mark.parametrize("family", maskwright.tool_formats())

@@ -20,6 +20,8 @@ for _byte, _weight in {'"': 25.0, "}": 12.0, "]": 12.0, ",": 3.0, "\\": 0.2, "{"
     _WEIGHTS[ord(_byte)] = _weight
 _WEIGHTS[0x80:0x100] = 0.01
 _WEIGHTS[256] = 30.0
+#: Seconds for one text drawn under the masks.
+SAMPLE_SECONDS = 2.0
 
 
 def compiler() -> maskwright.Compiler:
@@ -33,7 +35,8 @@ class Tool:
 
     `state` is "wholly" (enforced), "partly" (only with `strict=False`) or "refused". `message` is the error of the
     default settings, `left_out` are the keywords that are not enforced, with places and reasons, and `annotations` those
-    without effect. `milliseconds` is the time to compile.
+    without effect. `milliseconds` is the time to compile, `slowest` that of the slowest mask under a limit of tokens, and
+    `limits` are the errors of masks that reached a limit of ours.
     """
 
     def __init__(self, compiler: maskwright.Compiler, tool: Any, name: str) -> None:
@@ -43,6 +46,10 @@ class Tool:
         self.left_out: list[tuple[str, str, str | None]] = []
         self.annotations: list[tuple[str, str, str | None]] = []
         self._matchers: dict[str, maskwright.Matcher] = {}
+        self._orders: dict[str, maskwright.CompiledGrammar] = {}
+        self._too_slow: list[str] = []
+        self.limits: list[str] = []
+        self.slowest = 0.0
         start = time.perf_counter()
         try:
             self._grammar, self.state = self._compile(), "wholly"
@@ -70,8 +77,7 @@ class Tool:
                 tool_choice=self.name,
                 text=False,
                 parallel=False,
-                property_order="any",
-                **options,
+                **{"property_order": "any", **options},
             )
         self.warnings = [str(warning.message) for warning in told]
         return grammar
@@ -86,19 +92,41 @@ class Tool:
             self._matchers[key] = begun(grammar, self.name)
         return ends(self._matchers[key], arguments)
 
-    def sample(self, rng: np.random.Generator, room: int) -> str:
-        """Arguments drawn under the masks, of `room` bytes more than the least at most."""
-        matcher = begun(self._grammar, self.name)
+    def sample(self, rng: np.random.Generator, room: int) -> str | None:
+        """Arguments drawn under the masks, of `room` bytes more than the least at most.
+
+        Properties come in any order, or in the schema's once that took too long or reached a limit. None, if that does as
+        well.
+        """
+        for order in ("any", "schema"):
+            if order in self._too_slow:
+                continue
+            if order not in self._orders:
+                self._orders[order] = self._compile(property_order=order, strict=self.state == "wholly")
+            try:
+                return self._sample(self._orders[order], rng, room)
+            except TimeoutError:
+                self._too_slow.append(order)
+            except maskwright.LimitError as error:
+                self._too_slow.append(order)
+                self.limits.append(f"{order}: {error}")
+        return None
+
+    def _sample(self, grammar: maskwright.CompiledGrammar, rng: np.random.Generator, room: int) -> str:
+        deadline = time.perf_counter() + SAMPLE_SECONDS
+        matcher = begun(grammar, self.name)
         before = len(matcher.text)
-        least = matcher.tokens_to_finish()
-        limited = maskwright.Matcher(self._grammar, max_tokens=before + (least or 200) + room)
+        least = self._timed(matcher.tokens_to_finish)
+        limited = maskwright.Matcher(grammar, max_tokens=before + (least or 200) + room)
         assert limited.accept_bytes(matcher.text)
         mask = maskwright.allocate_token_bitmask(1, 257)
         while not limited.is_terminated():
+            if time.perf_counter() > deadline:
+                raise TimeoutError
             forced = limited.forced_bytes()
             if forced and limited.accept_bytes(forced):
                 continue
-            limited.fill_next_token_bitmask(mask)
+            self._timed(limited.fill_next_token_bitmask, mask)
             allowed = np.flatnonzero(np.unpackbits(mask[0].view(np.uint8), bitorder="little")[:257])
             sums = np.cumsum(_WEIGHTS[allowed])
             token = int(allowed[min(np.searchsorted(sums, rng.random() * sums[-1]), len(allowed) - 1)])
@@ -106,6 +134,12 @@ class Tool:
                 raise AssertionError(f"{self.name}: a token of the mask was refused: {token} after {limited.text!r}")
         text = limited.text[before:].decode()
         return text.rstrip()[:-1].rstrip()
+
+    def _timed(self, work: Any, *arguments: Any) -> Any:
+        start = time.perf_counter()
+        result = work(*arguments)
+        self.slowest = max(self.slowest, 1000 * (time.perf_counter() - start))
+        return result
 
 
 def begun(grammar: maskwright.CompiledGrammar, name: str) -> maskwright.Matcher:
@@ -132,7 +166,13 @@ def left_out(compiler: maskwright.Compiler, tools: list[Any]) -> tuple[set[str],
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         grammar = compiler.compile_tool_calls(
-            tools, format=FORMAT, tool_choice="auto", text=True, property_order="any", on_error="leave_out"
+            tools,
+            format=FORMAT,
+            tool_choice="required",
+            text=False,
+            parallel=False,
+            property_order="any",
+            on_error="leave_out",
         )
     took = 1000 * (time.perf_counter() - start)
     # A tool that is left out has an entry for its schema as a whole.

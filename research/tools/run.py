@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import collect
+import formats
 import maskwright
 import ours
 import pydantic_types
@@ -39,11 +40,12 @@ def main() -> int:
         print(f"{_line(found[-1])}  {time.monotonic() - start:5.0f} s", flush=True)
     court.ajv.close()
     result = _summary(found, failed)
+    result["formats"] = formats.survey(compiler, sources)
     path = collect.CACHE / "result.json"
     path.write_text(json.dumps({"summary": result, "sources": found}, ensure_ascii=False, indent=1))
     _print(result, found)
     print(f"\nwritten: {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}")
-    return 1 if result["wrong"] or result["lost"] else 0
+    return 1 if result["wrong"] or result["lost"] or result["failed"] else 0
 
 
 def _sources() -> dict[str, list[Any]]:
@@ -55,6 +57,7 @@ def _source(name: str, tools: list[Any], compiler: Any, court: Court, arguments:
     """Everything about one list of tools."""
     rows = []
     alone = set()
+    answers: dict[str, list[tuple[str, bool]]] = {}
     for tool in tools:
         title, schema = _parts(tool)
         compiled = ours.Tool(compiler, tool, title)
@@ -65,32 +68,34 @@ def _source(name: str, tools: list[Any], compiler: Any, court: Court, arguments:
         outcome = Outcome()
         if compiled.state != "refused":
             seed = zlib.crc32(f"{arguments.seed} {name} {title}".encode())
-            texts = texts_of(compiled, schema, seed, arguments.sizes)
-            outcome = compare(compiled, schema, texts, court)
+            try:
+                outcome = compare(compiled, schema, texts_of(compiled, schema, seed, arguments.sizes), court)
+            except (AssertionError, maskwright.Error, maskwright.InternalError) as error:
+                row["failed"] = f"{type(error).__name__}: {error}"
+            row["slowest ms"] = round(compiled.slowest, 1)
+            row |= {"limits": compiled.limits} if compiled.limits else {}
+        answers[title] = outcome.answers
         row |= {"counts": dict(outcome.counts), "sides": dict(outcome.sides), "listed": outcome.listed}
         if outcome.errors:
             row["judges"] = outcome.errors
         rows.append(row)
-    found: dict[str, Any] = {"source": name, "tools": rows}
+    found: dict[str, Any] = {"source": name, "tools": rows, "lost": []}
     try:
         gone, whole, took = ours.left_out(compiler, tools)
         found |= {"ms": round(took, 2), "lost": sorted(gone ^ alone)}
-        found["lost"] += _differing(whole, rows, gone)
+        found["lost"] += [name for name in answers if name not in gone and _differs(whole, name, answers[name])]
     except maskwright.Error as error:
         found |= {"ms": None, "lost": [] if alone == {row["tool"] for row in rows} else [f"the whole list: {error}"]}
     return found
 
 
-def _differing(whole: Any, rows: list[dict[str, Any]], gone: set[str]) -> list[str]:
-    """The tools whose calls cannot begin among all others' although they can alone."""
-    lost = []
-    for row in rows:
-        try:
-            ours.begun(whole, row["tool"])
-        except AssertionError:
-            if row["tool"] not in gone:
-                lost.append(row["tool"])
-    return lost
+def _differs(whole: Any, name: str, answers: list[tuple[str, bool]]) -> bool:
+    """Whether the grammar of all tools answers otherwise than the one of this tool did."""
+    try:
+        matcher = ours.begun(whole, name)
+        return any(ours.ends(matcher, text) != answer for text, answer in answers)
+    except (AssertionError, maskwright.Error):
+        return True
 
 
 def _parts(tool: Any) -> tuple[str, Any]:
@@ -122,6 +127,7 @@ def _summary(found: list[dict[str, Any]], failed: dict[str, str]) -> dict[str, A
     )
     annotations = collections.Counter(keyword for _, row in rows for _, keyword, _ in row.get("annotations", []))
     times = sorted(row["ms"] for _, row in rows)
+    slow = sorted(((row.get("slowest ms", 0), source, row["tool"]) for source, row in rows), reverse=True)
     lists = sorted(source["ms"] for source in found if source["ms"] is not None)
     return {
         "lists": len(found),
@@ -136,6 +142,9 @@ def _summary(found: list[dict[str, Any]], failed: dict[str, str]) -> dict[str, A
         "refused": [[source, row["tool"], row["message"]] for source, row in rows if row["state"] == "refused"],
         "compile ms": {"p50": times[len(times) // 2], "p99": times[len(times) * 99 // 100], "max": times[-1]} if times else {},
         "list ms": {"p50": lists[len(lists) // 2], "max": lists[-1]} if lists else {},
+        "limits": [[source, row["tool"], *row["limits"]] for source, row in rows if row.get("limits")],
+        "failed": [[source, row["tool"], row["failed"]] for source, row in rows if row.get("failed")],
+        "slowest masks, ms": [list(entry) for entry in slow[:20]],
         "lost": [[source["source"], tool] for source in found for tool in source["lost"]],
         "wrong": [
             {"source": source, "tool": row["tool"], **case}
@@ -163,11 +172,14 @@ def _print(result: dict[str, Any], found: list[dict[str, Any]]) -> None:
         print(_line(source))
     whole = {"source": "all", "tools": [row for source in found for row in source["tools"]], "lost": result["lost"]}
     print(_line(whole))
-    for key in ("counts", "sides", "not enforced", "annotations", "compile ms", "list ms", "servers that failed"):
+    for key in ("counts", "sides", "not enforced", "annotations", "compile ms", "list ms", "slowest masks, ms", "servers that failed", "limits"):
         print(f"\n{key}:")
         for entry in result[key].items() if isinstance(result[key], dict) else result[key]:
             print("  ", *entry)
-    for key in ("refused", "lost", "wrong"):
+    print("\nrefused by format:", *(f"{name} {count}" for name, count in result["formats"]["refused"].items()))
+    for reason, count, example in result["formats"]["reasons"]:
+        print(f"   {count:5}  {reason}\n          {example}")
+    for key in ("refused", "failed", "lost", "wrong"):
         print(f"\n{key}: {len(result[key])}")
         for entry in result[key][:60]:
             print("  ", json.dumps(entry, ensure_ascii=False))

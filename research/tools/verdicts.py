@@ -32,8 +32,10 @@ _CAUSES = [
     {"format"}, {"nullable"}, {"pattern"}, {"patternProperties"}, {"propertyNames"}, {"multipleOf"}, {"format", "pattern"},
     {"uniqueItems"},
 ]  # fmt: skip
-#: The drafts by which a schema is judged that does not name one: the first by which it is one.
+#: The drafts by which a schema is judged: its own, or the first by which it is a schema.
 _DRAFTS = [None, "http://json-schema.org/draft-07/schema#", "http://json-schema.org/draft-04/schema#"]
+#: How many answers are kept at least; refused mutations come on top.
+ANSWERS = 6
 _STYLES: list[dict[str, Any]] = [{}, {}, {"separators": (",", ":")}, {"indent": 2}]
 
 
@@ -45,6 +47,8 @@ class Outcome:
     sides: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     listed: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     errors: dict[str, str] = dataclasses.field(default_factory=dict)
+    #: Some texts with our answers.
+    answers: list[tuple[str, bool]] = dataclasses.field(default_factory=list)
 
 
 class Court:
@@ -58,10 +62,9 @@ class Court:
 
         Lists of `items` and exclusive bounds that are true are of older drafts, whether or not the schema says so.
         """
-        drafts = _DRAFTS if isinstance(schema, dict) and "$schema" not in schema else _DRAFTS[:1]
         first: dict[str, str] = {}
-        for draft in drafts:
-            shown = schema if draft is None else {"$schema": draft, **schema}
+        for draft in _DRAFTS:
+            shown = {**schema, "$schema": draft} if draft is not None and isinstance(schema, dict) else schema
             said = {"ajv": self.ajv.use(shown), "jsonschema": self.python.use(shown)}
             errors = {name: error for name, error in said.items() if error}
             if len(errors) < 2:
@@ -79,12 +82,15 @@ def texts_of(tool: Tool, schema: Any, seed: int, sizes: tuple[int, int, int]) ->
     """Texts to judge, with where each is from: as many drawn, made and mutated ones as `sizes` says."""
     rng, numbers = random.Random(seed), np.random.default_rng(seed)
     drawn, made, mutated = sizes
-    found = [("drawn", tool.sample(numbers, rng.choice([10, 40, 120]))) for _ in range(drawn)]
+    samples = [tool.sample(numbers, rng.choice([10, 40, 120])) for _ in range(drawn)]
+    found = [("drawn", text) for text in samples if text is not None]
     generator, mutator = Generator(schema, rng), Mutator(schema, rng)
     values = [generator.value() for _ in range(made)]
     found += [("made", _text(value, rng)) for value in values]
     found += [("mutated", _text(mutator.changed(rng.choice(values)), rng)) for _ in range(mutated)]
-    return list(dict.fromkeys((kind, text) for kind, text in found if _is_unicode(text)))
+    # The arguments of a call are an object, whether or not the schema says so.
+    free = not (isinstance(schema, dict) and schema.get("type") == "object")
+    return list(dict.fromkeys((kind, text) for kind, text in found if _is_unicode(text) and not (free and text[0] != "{")))
 
 
 def compare(tool: Tool, schema: Any, texts: list[tuple[str, str]], court: Court) -> Outcome:
@@ -97,6 +103,7 @@ def compare(tool: Tool, schema: Any, texts: list[tuple[str, str]], court: Court)
     split, against = [], []
     for (kind, text), (ajv, python) in zip(texts, verdicts, strict=True):
         ours = tool.accepts(text)
+        outcome.answers += [(text, ours)] if len(outcome.answers) < ANSWERS or kind == "mutated" and not ours else []
         case = {"kind": kind, "text": text, "ours": ours, "ajv": ajv, "jsonschema": python}
         if kind == "drawn" and not ours:
             outcome.counts["drawn and refused"] += 1

@@ -1,19 +1,32 @@
 //! `cargo xtask experiment NAME` and `cargo xtask research check`: the workspace of `research/`.
+//!
+//! Experiments are campaigns in Rust, but for `tools`, which is about tools of programs in Python and JavaScript.
 
 use std::ffi::OsString;
 use std::process::Command;
 
 use crate::commands::{cargo, root, run};
+use crate::hosts::{environment, install_package};
 
 /// Runs the campaigns' program with these arguments, in a release build. The network gets one thread unless the
 /// environment says otherwise: with more, a small network on a busy machine falls to a fraction of its speed.
-pub(crate) fn run_campaign(arguments: &[OsString]) -> anyhow::Result<()> {
+pub(crate) fn run_experiment(arguments: &[OsString]) -> anyhow::Result<()> {
+    if let Some((_, arguments)) = arguments.split_first().filter(|(name, _)| *name == "tools") {
+        return run_tools(arguments);
+    }
     let mut command = research("run");
     command.args(["--release", "--quiet", "--package", "maskwright-campaigns", "--"]).args(arguments);
     if std::env::var_os("RAYON_NUM_THREADS").is_none() {
         command.env("RAYON_NUM_THREADS", "1");
     }
     run(&mut command)
+}
+
+/// How `compile_tool_calls` does on the tools of MCP servers and of type libraries. Node must be installed.
+fn run_tools(arguments: &[OsString]) -> anyhow::Result<()> {
+    let environment = environment("experiment-tools", "research/tools/requirements.txt", None)?;
+    install_package(&environment)?;
+    run(Command::new(environment.python()).arg("research/tools/run.py").args(arguments))
 }
 
 /// Formatting, lints and tests of the research workspace, which the product's checks leave out.

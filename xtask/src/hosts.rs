@@ -1,6 +1,7 @@
 //! `cargo xtask hosts`: the adapters of the Python package in the programs that they are for, with a small model.
 //!
-//! Also the comparison of structural tags with xgrammar, in an environment of its own.
+//! Also the comparison of structural tags with xgrammar, in an environment of its own, and that of calls of tools with the parsers
+//! of vLLM and SGLang.
 //!
 //! Not part of `.ci/run`: the first run downloads some 3 GB (torch among them), builds llama.cpp and takes a quarter of an
 //! hour. Later runs reuse an environment as long as its requirements are the same, and take minutes. vLLM and SGLang, in 6 GB
@@ -29,17 +30,19 @@ pub(crate) enum Host {
     Vllm,
     /// SGLang's scheduler, and its server on the CPU.
     Sglang,
+    /// The tool parsers of vLLM and SGLang, which read random messages with calls.
+    ToolCalls,
 }
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Which hosts; all but vLLM and SGLang by default.
+    /// Which hosts; by default all that need neither vLLM nor SGLang.
     #[arg(value_enum)]
     hosts: Vec<Host>,
     /// The GGUF file of SmolLM2; by default the one that `maskwright pull smollm2` fetches.
     #[arg(long)]
     gguf: Option<PathBuf>,
-    /// Passed to pytest, such as `-k beams`, or to the comparison with xgrammar: `--write`.
+    /// Passed to pytest, such as `-k beams`, to the comparison with xgrammar: `--write`, or to that with tool parsers: `--texts 50`.
     #[arg(last = true)]
     passed_on: Vec<String>,
 }
@@ -51,39 +54,62 @@ pub(crate) fn run_hosts(arguments: &Arguments) -> anyhow::Result<()> {
     if hosts.contains(&Host::Xgrammar) {
         compare_structural_tags(if hosts.len() == 1 { &arguments.passed_on } else { &[] })?;
     }
-    let files: Vec<&str> = hosts.iter().filter_map(|host| tests(*host)).collect();
+    let files: Vec<&str> = hosts.iter().flat_map(|host| tests(*host)).copied().collect();
     if !files.is_empty() {
         let environment = environment("hosts", "python/hosts/requirements.txt", None)?;
         run_tests(arguments, &environment, &files)?;
     }
+    if hosts.contains(&Host::ToolCalls) {
+        judge_tool_calls(&arguments.passed_on)?;
+    }
     if hosts.contains(&Host::Vllm) {
-        let installer = Some("python/hosts/install_vllm.py");
-        let environment = environment("hosts-vllm", "python/hosts/requirements-vllm.txt", installer)?;
+        let environment = vllm()?;
         run_tests(arguments, &environment, &["python/hosts/test_vllm.py"])?;
     }
     if hosts.contains(&Host::Sglang) {
-        let installer = Some("python/hosts/install_sglang.py");
-        let environment = environment("hosts-sglang", "python/hosts/requirements-sglang.txt", installer)?;
+        let environment = sglang()?;
         run_tests(arguments, &environment, &["python/hosts/test_sglang.py"])?;
     }
     Ok(())
 }
 
+fn vllm() -> anyhow::Result<Environment> {
+    let installer = Some("python/hosts/install_vllm.py");
+    environment("hosts-vllm", "python/hosts/requirements-vllm.txt", installer)
+}
+
+fn sglang() -> anyhow::Result<Environment> {
+    let installer = Some("python/hosts/install_sglang.py");
+    environment("hosts-sglang", "python/hosts/requirements-sglang.txt", installer)
+}
+
+/// Has the tool parsers of both servers read what our grammars of tool calls accept.
+fn judge_tool_calls(passed_on: &[String]) -> anyhow::Result<()> {
+    for (environment, server) in [(vllm()?, "vllm"), (sglang()?, "sglang")] {
+        install_package(&environment)?;
+        let mut judge = Command::new(environment.python());
+        run(judge.args(["python/hosts/tool_calls/judge.py", "--server", server]).args(passed_on))?;
+    }
+    Ok(())
+}
+
 /// The tests of a host that shares an environment with others.
-fn tests(host: Host) -> Option<&'static str> {
+fn tests(host: Host) -> &'static [&'static str] {
     match host {
-        Host::Transformers => Some("python/hosts/test_transformers.py"),
-        Host::LlamaCpp => Some("python/hosts/test_llama_cpp.py"),
-        Host::Outlines => Some("python/hosts/test_outlines.py"),
-        Host::Xgrammar | Host::Vllm | Host::Sglang => None,
+        Host::Transformers => &["python/hosts/test_transformers.py", "python/hosts/test_tool_calls.py"],
+        Host::LlamaCpp => &["python/hosts/test_llama_cpp.py"],
+        Host::Outlines => &["python/hosts/test_outlines.py"],
+        Host::Xgrammar | Host::Vllm | Host::Sglang | Host::ToolCalls => &[],
     }
 }
 
-/// Compares every structural tag of the test data with xgrammar.
+/// Compares structural tags with xgrammar: those of the test data, those that it writes itself, and those of its own tests.
 fn compare_structural_tags(passed_on: &[String]) -> anyhow::Result<()> {
     let environment = environment("hosts-xgrammar", "python/hosts/structural_tags/requirements.txt", None)?;
     install_package(&environment)?;
-    run(Command::new(environment.python()).arg("python/hosts/structural_tags/compare.py").args(passed_on))
+    run(Command::new(environment.python()).arg("python/hosts/structural_tags/compare.py").args(passed_on))?;
+    run(Command::new(environment.python()).arg("python/hosts/structural_tags/builtin_tags.py"))?;
+    run(Command::new(environment.python()).arg("python/hosts/structural_tags/own_cases.py"))
 }
 
 /// Runs tests with a small model.
@@ -113,7 +139,11 @@ fn run_tests(arguments: &Arguments, environment: &Environment, files: &[&str]) -
 }
 
 /// The environment of this name, at the versions of its requirements, after an `installer` of what cannot be required.
-fn environment(name: &str, requirements: &str, installer: Option<&str>) -> anyhow::Result<Environment> {
+pub(crate) fn environment(
+    name: &str,
+    requirements: &str,
+    installer: Option<&str>,
+) -> anyhow::Result<Environment> {
     let environment = Environment::with(name, &[])?;
     let mut wanted = std::fs::read_to_string(root().join(requirements))?;
     if let Some(script) = installer {
@@ -132,7 +162,7 @@ fn environment(name: &str, requirements: &str, installer: Option<&str>) -> anyho
 }
 
 /// Builds the wheel and installs it, as a user has it.
-fn install_package(environment: &Environment) -> anyhow::Result<()> {
+pub(crate) fn install_package(environment: &Environment) -> anyhow::Result<()> {
     let folder = target().join("hosts-wheel");
     if folder.exists() {
         std::fs::remove_dir_all(&folder)?;

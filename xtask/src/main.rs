@@ -3,7 +3,7 @@
 //! * `audit`: licences and sources of all dependencies.
 //! * `bench`: benchmarks beside peers.
 //! * `conformance`: MaskBench and the official JSON Schema suite; `conformance DIR --misses` lists the misses.
-//! * `experiment`: the campaigns of `research/campaigns`.
+//! * `experiment`: the campaigns of `research/campaigns`; `experiment tools`, which is in `research/tools`.
 //! * `research`: the checks of `research/`.
 //! * `hosts`: the Python package in transformers, llama-cpp-python, Outlines, vLLM and SGLang, with a small model.
 //! * `lint`: spelling, and the workflow files.
@@ -51,7 +51,7 @@ enum Task {
         #[arg(long)]
         misses: bool,
     },
-    /// Run a long experiment over real models and data; `experiment --help` lists them.
+    /// Run a long experiment over real models and data; `experiment --help` lists them, and `tools` is one more.
     #[command(disable_help_flag = true)]
     Experiment {
         /// Its name and arguments.
@@ -93,7 +93,7 @@ fn main() -> anyhow::Result<()> {
         Task::Audit => audit::run_deny(),
         Task::Bench(bench) => bench::run_bench(&bench),
         Task::Conformance { folder, misses } => conformance::run_conformance(&folder, misses),
-        Task::Experiment { arguments } => experiment::run_campaign(&arguments),
+        Task::Experiment { arguments } => experiment::run_experiment(&arguments),
         Task::Hosts(arguments) => hosts::run_hosts(&arguments),
         Task::Research(Research::Check) => experiment::check_research(),
         Task::Lint => lint::run_all(),

@@ -28,6 +28,8 @@ struct Inner {
     hint: Option<String>,
     /// In the order of the schema's text. The error is reported at the first.
     missing: Vec<MissingDocument>,
+    /// What messages say instead of the pointer.
+    shown: Option<String>,
     /// Only within the compiler: no caller gets an error with one.
     blame: Option<Blame>,
 }
@@ -73,7 +75,7 @@ pub(crate) enum Kind {
     Unsupported {
         message: String,
     },
-    /// A reference leads nowhere.
+    /// A reference to no schema.
     Reference {
         message: String,
     },
@@ -108,8 +110,8 @@ impl Kind {
 
 impl SchemaError {
     pub(crate) fn new(pointer: String, keyword: Option<&'static str>, kind: Kind) -> SchemaError {
-        let (hint, missing, blame) = (None, Vec::new(), None);
-        SchemaError(Box::new(Inner { pointer, keyword, kind, hint, missing, blame }))
+        let (hint, missing, shown, blame) = (None, Vec::new(), None, None);
+        SchemaError(Box::new(Inner { pointer, keyword, kind, hint, missing, shown, blame }))
     }
 
     /// The text of a document is not JSON.
@@ -131,7 +133,9 @@ impl SchemaError {
     }
 
     /// The same error with a hint.
-    pub(crate) fn hinted(mut self, hint: impl Into<String>) -> SchemaError {
+    #[must_use]
+    #[doc(hidden)]
+    pub fn hinted(mut self, hint: impl Into<String>) -> SchemaError {
         self.0.hint = Some(hint.into());
         self
     }
@@ -168,6 +172,14 @@ impl SchemaError {
                 missing.pointer.insert_str(0, outer);
             }
         }
+        self
+    }
+
+    /// The same error, whose message has `place` in place of the pointer.
+    #[must_use]
+    #[doc(hidden)]
+    pub fn shown_at(mut self, place: String) -> SchemaError {
+        self.0.shown = Some(place);
         self
     }
 
@@ -300,7 +312,7 @@ impl SchemaError {
 
 impl fmt::Display for SchemaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { pointer, keyword, kind, hint, missing, .. } = &*self.0;
+        let Inner { pointer, keyword, kind, hint, missing, shown, .. } = &*self.0;
         match kind {
             Kind::Syntax(error) => {
                 let (line, column) = (error.line(), error.column());
@@ -316,9 +328,10 @@ impl fmt::Display for SchemaError {
             Some(keyword) => write!(f, "`{keyword}` ")?,
             None => write!(f, "the schema ")?,
         }
-        match pointer.as_str() {
-            "" => write!(f, "at the root: ")?,
-            pointer => write!(f, "at {pointer}: ")?,
+        match (shown, pointer.as_str()) {
+            (Some(place), _) => write!(f, "{place}: ")?,
+            (None, "") => write!(f, "at the root: ")?,
+            (None, pointer) => write!(f, "at {pointer}: ")?,
         }
         match kind {
             Kind::Malformed { message }

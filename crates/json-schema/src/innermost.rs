@@ -13,6 +13,7 @@ use crate::SchemaError;
 use crate::error::Kind;
 use crate::graph::{Graph, PlaceId, address};
 use crate::lower;
+use crate::remedy::short;
 use crate::report::{Status, Step};
 use crate::shape::NodeId;
 
@@ -34,7 +35,9 @@ impl<'a> Graph<'a> {
                 self.error(*place, Some(keyword), Kind::Unsatisfiable { message })
             }
             None => {
-                let message = format!("no finite value satisfies it{}", self.of_keywords(at));
+                let error = self.error(at, None, Kind::Unsatisfiable { message: String::new() });
+                let schema = self.root.pointer(error.pointer());
+                let message = format!("no value satisfies it{}", self.of_keywords(at, schema));
                 self.error(at, None, Kind::Unsatisfiable { message })
             }
         }
@@ -51,14 +54,17 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The keywords of the schema at a place, if they are few.
-    fn of_keywords(&self, place: PlaceId) -> String {
+    /// The keywords of the schema at a place with their values, if they are few.
+    fn of_keywords(&self, place: PlaceId, schema: Option<&Value>) -> String {
         let at = |entry: &&crate::report::Entry<Cow<'a, str>>| {
             entry.place == place && entry.status == Status::Enforced
         };
         let mut names: Vec<String> = Vec::new();
         for entry in self.entries.iter().filter(at) {
-            let name = format!("`{}`", entry.keyword);
+            let value = schema.and_then(|schema| schema.get(&*entry.keyword));
+            // Schemas in it are told of at their own place.
+            let value = value.filter(|value| !value.is_object()).map(|value| format!(" {}", short(value)));
+            let name = format!("`{}`{}", entry.keyword, value.unwrap_or_default());
             if !names.contains(&name) {
                 names.push(name);
             }

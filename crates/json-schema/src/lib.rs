@@ -105,6 +105,7 @@ mod range;
 mod read;
 mod read_object;
 mod reference;
+mod remedy;
 mod report;
 mod scientific;
 mod shape;
@@ -131,6 +132,7 @@ pub use suggest::Warning;
 use crate::excluded::Excluded;
 use crate::graph::Graph;
 use crate::loose::Losses;
+use crate::remedy::with_remedy;
 use crate::report::Step;
 
 /// A schema as a grammar, and what of it is enforced.
@@ -188,7 +190,7 @@ pub fn compile_with_documents(
 }
 
 /// [Compiles](compile) a schema to the texts in which no string and no name contains any of `excludes`, as it is written: between
-/// its quotes, with escapes. None of these may be empty.
+/// its quotes, with escapes. Strings and names for which the schema has a pattern or a format are not looked at. None of these may be empty.
 ///
 /// # Errors
 /// As [`compile`].
@@ -212,7 +214,7 @@ fn compile_graph<'a>(mut graph: Graph<'a>, schema: &'a Value) -> Result<Compiled
         Err(error) if config.strict && error.missing_document().is_some() => {
             Err(graph.with_all_missing(error))
         }
-        Err(error) if config.strict || !error.may_be_loosened() => Err(error),
+        Err(error) if config.strict || !error.may_be_loosened() => Err(with_remedy(error, schema)),
         Err(_) => compile_loosely(graph, schema),
     }
 }

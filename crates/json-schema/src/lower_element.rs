@@ -141,7 +141,10 @@ impl<'a> Lowering<'_, 'a> {
                 }
                 StringSet::Constrained(constraint) => {
                     let regex = self.raw_constrained(elements, constraint, place)?;
-                    members.push(self.builder.terminal(self.excluded.kept(regex)));
+                    // Patterns say themselves what a string may hold.
+                    let is_filtered = constraint.patterns.is_empty();
+                    let regex = if is_filtered { self.excluded.kept(regex) } else { regex };
+                    members.push(self.builder.terminal(regex));
                 }
             }
         }

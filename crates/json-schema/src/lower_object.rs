@@ -223,16 +223,17 @@ impl<'a> Lowering<'_, 'a> {
                 for keys in &keys {
                     self.graph.spend(place, keys.size())?;
                 }
-                let key = match self.names(form) {
-                    Some(names) => {
-                        let key = self.unnamed(names, set, class, keys.clone(), place)?;
-                        self.excluded.kept(key)
-                    }
-                    None => {
-                        let key = self.unnamed_key(set, class, &keys, place)?;
-                        self.excluded.kept_strings(self.notation, key)
-                    }
+                let mut key = match self.names(form) {
+                    Some(names) => self.unnamed(names, set, class, keys.clone(), place)?,
+                    None => self.unnamed_key(set, class, &keys, place)?,
                 };
+                // Patterns say themselves what a name may hold.
+                if class.is_none() {
+                    key = match self.names(form) {
+                        Some(_) => self.excluded.kept(key),
+                        None => self.excluded.kept_strings(self.notation, key),
+                    };
+                }
                 let is_any =
                     self.excluded.is_empty() && keys.is_empty() && class.is_none() && set.classes.is_empty();
                 match if is_any { Size::Many } else { self.graph.size(&key, place)? } {

@@ -44,8 +44,8 @@ impl<'a> Lowering<'_, 'a> {
                 StringSet::Constrained(constraint) => members.push(self.constrained(constraint, place)?),
             }
         }
-        let members = self.excluded.kept_strings(self.notation, Regex::union(members));
-        Ok(Regex::union([members, Regex::words(listed)]))
+        members.push(Regex::words(listed));
+        Ok(Regex::union(members))
     }
 
     /// Any string, in any spelling.
@@ -81,7 +81,10 @@ impl<'a> Lowering<'_, 'a> {
             }
             ways.push(quotes.around(Regex::intersection(bodies)));
         }
-        Ok(Regex::union(ways))
+        let strings = Regex::union(ways);
+        // Patterns say themselves what a string may hold.
+        let is_filtered = constraint.patterns.is_empty();
+        Ok(if is_filtered { self.excluded.kept_strings(self.notation, strings) } else { strings })
     }
 
     /// The spellings of a constant, at least one: as in the schema, and in digits. With [`Numbers::Any`], a whole one may also
@@ -124,7 +127,17 @@ impl<'a> Lowering<'_, 'a> {
             }
         }
         for set in &shape.numbers {
-            let NumberSet::Values(values) = set else { return None };
+            let values = match set {
+                NumberSet::Values(values) => values,
+                NumberSet::Range(range) => {
+                    // Whole numbers have one spelling each.
+                    let is_plain = self.graph.config.numbers == Numbers::Plain;
+                    let numbers = range.integers(MAX_VALUES).filter(|_| is_plain)?;
+                    let words = numbers.into_iter().map(String::into_bytes);
+                    spellings.extend(words.map(|word| (word.clone(), vec![word])));
+                    continue;
+                }
+            };
             for value in values.iter() {
                 // With more digits, spellings of one value are not recognized as equal.
                 value.value.plain(MAX_PLAIN_DIGITS)?;

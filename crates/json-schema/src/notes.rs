@@ -98,7 +98,7 @@ impl<'a> Graph<'a> {
                 "no number of properties is allowed by all bounds".into()
             }),
             name => self.note_conflict(place, "required", || {
-                format!("the property \"{name}\" is required, but no value of it is allowed")
+                format!("the property \"{name}\" is required, but the schema allows no value for it")
             }),
         }
     }

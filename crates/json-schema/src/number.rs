@@ -94,6 +94,20 @@ impl NumberRange {
             && !self.non_multiples.iter().any(|multiple| value.is_multiple_of(multiple))
     }
 
+    /// Its numbers in digits, if it has only integers, between whole bounds that are at most `max` apart.
+    pub(crate) fn integers(&self, max: usize) -> Option<Vec<String>> {
+        /// How many digits a bound may have.
+        const MAX_DIGITS: usize = 18;
+        let whole =
+            |bound: &Option<Bound>| -> Option<i64> { bound.as_ref()?.value.plain(MAX_DIGITS)?.parse().ok() };
+        let (lower, upper) = (whole(&self.lower)?, whole(&self.upper)?);
+        if !self.is_integer || usize::try_from(upper.checked_sub(lower)?).ok()? > max {
+            return None;
+        }
+        let numbers = (lower..=upper).map(|number| number.to_string());
+        Some(numbers.filter(|text| Decimal::parse(text).is_some_and(|value| self.contains(&value))).collect())
+    }
+
     pub(crate) fn intersect(&self, other: &NumberRange) -> Option<NumberRange> {
         let tighter = |left: &Option<Bound>, right: &Option<Bound>, keep: Ordering| match (left, right) {
             (Some(left), Some(right)) => match left.value.cmp(&right.value) {

@@ -137,8 +137,10 @@ impl Report {
             let is_told = format.is_some() || suggestion.is_some() || advice.is_some();
             known.insert(name, is_told.then_some(warnings.len()));
             if is_told {
+                let pointer = pointer(&self.places, entry.place);
                 warnings.push(Warning {
-                    pointer: pointer(&self.places, entry.place),
+                    tool: self.tool_at(&pointer).map(str::to_owned),
+                    pointer,
                     keyword: entry.keyword.to_string(),
                     format: format.map(str::to_owned),
                     suggestion,

@@ -71,11 +71,44 @@ const OF_OTHERS: &[&str] =
 /// Names of formats that people use for another, too far from it for a comparison.
 const OTHER_NAMES: &[(&str, &str)] = &[("url", "uri"), ("ip", "ipv4"), ("timestamp", "date-time")];
 
+/// Formats that validators and languages have besides JSON Schema's, and that mean something of their own.
+const OTHER_FORMATS: &[&str] = &[
+    "base64",
+    "base64url",
+    "binary",
+    "byte",
+    "cidrv4",
+    "cidrv6",
+    "cuid",
+    "cuid2",
+    "double",
+    "e164",
+    "emoji",
+    "file-path",
+    "float",
+    "int32",
+    "int64",
+    "jwt",
+    "ksuid",
+    "lowercase",
+    "nanoid",
+    "password",
+    "path",
+    "regexp",
+    "ulid",
+    "uppercase",
+    "uuid4",
+    "xid",
+];
+
 /// The names of types.
 const TYPES: &[&str] = &["null", "boolean", "integer", "number", "string", "array", "object"];
 
 /// What other languages call the types.
 const OTHER_TYPES: &[(&str, &str)] = &[
+    ("bigint", "\"integer\""),
+    ("regexp", "\"string\" with `pattern`"),
+    ("uint8array", "\"string\""),
     ("any", "all seven, which is what a schema without `type` takes"),
     ("bool", "\"boolean\""),
     ("date", "\"string\" with `format`"),
@@ -130,10 +163,15 @@ pub struct Warning {
     pub advice: Option<&'static str>,
     /// How many schemas have the same.
     pub n_places: usize,
+    /// The name of the tool that has the first schema, if the schemas are those of tools.
+    pub tool: Option<String>,
 }
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(tool) = &self.tool {
+            write!(f, "in the tool {tool:?}, ")?;
+        }
         match &self.format {
             Some(format) => write!(f, "the format \"{format}\" ")?,
             None => write!(f, "`{}` ", self.keyword)?,
@@ -205,6 +243,9 @@ pub(crate) fn keyword(name: &str) -> Option<&'static str> {
 
 /// The format that `name`, which is none, was probably meant to be.
 pub(crate) fn format(name: &str) -> Option<&'static str> {
+    if OTHER_FORMATS.contains(&name) {
+        return None;
+    }
     let other = OTHER_NAMES.iter().find(|(other, _)| name.eq_ignore_ascii_case(other));
     other.map(|&(_, known)| known).or_else(|| nearest(name, formats::names()))
 }
@@ -288,6 +329,8 @@ mod tests {
             ("int32", None),
             ("color", None),
             ("double", None),
+            ("ulid", None),
+            ("cuid", None),
         ] {
             assert_eq!(format(given), meant, "{given}");
         }

@@ -24,7 +24,7 @@ use support::{Automata, Recogniser};
 
 /// How many schemas, each with a dozen values.
 fn cases() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1_500)
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2_500)
 }
 
 /// The grammar; `Ok(None)` if no object satisfies the schema; `Err` if the schema is not taken.
@@ -33,7 +33,7 @@ fn grammar(root: &Value, style: Style, order: PropertyOrder) -> Result<Option<Gr
     config.style = style;
     config.property_order = order;
     config.numbers = Numbers::Any;
-    config.whitespace = Whitespace::AtMost(u32::MAX);
+    config.whitespace = Whitespace::Any;
     match compile(root, &config, &Fuel::new(1_000_000)) {
         Ok(compiled) => Ok(Some(compiled.grammar)),
         Err(error) if error.is_unsatisfiable() => Ok(None),
@@ -112,7 +112,8 @@ fn config() -> ProptestConfig {
 
 /// An object, mostly of other values.
 fn objects() -> impl Strategy<Value = Map<String, Value>> {
-    prop::collection::vec(("[xyz]{1,2}", values()), 0..3).prop_map(|members| members.into_iter().collect())
+    let name = prop_oneof![3 => "[xyz]", 1 => "[xyz]{2}"];
+    prop::collection::vec((name, values()), 0..3).prop_map(|members| members.into_iter().collect())
 }
 
 /// Schemas that say something about objects.
@@ -166,7 +167,7 @@ fn a_value_is_valid_iff_some_order_of_it_is_in_the_language() {
     });
     result.unwrap();
     let enough = cases() / STYLES.len() as u32;
-    counts.assert_at_least([enough * 6, enough / 2, enough]);
+    counts.assert_at_least([enough * 6, enough, enough * 2]);
 }
 
 #[test]
@@ -197,5 +198,5 @@ fn a_changed_text_is_in_the_language_iff_a_plain_reader_finds_a_valid_value() {
     });
     result.unwrap();
     let enough = cases() / STYLES.len() as u32;
-    counts.assert_at_least([enough, enough, enough / 2]);
+    counts.assert_at_least([enough, enough, enough / 3]);
 }

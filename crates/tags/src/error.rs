@@ -7,6 +7,8 @@ use maskwright_error::{Error, ErrorKind, Place};
 use maskwright_json_schema::SchemaError;
 use maskwright_syntax::{SyntaxError, nearest_name};
 
+use crate::tools::argument_path;
+
 /// Why a structural tag is refused: a message, a JSON pointer to the place and, where there is one, a hint.
 ///
 /// Errors in a JSON Schema, a pattern or a grammar inside of a tag also have their place there.
@@ -115,16 +117,29 @@ impl TagError {
         TagError::new(error.pointer().to_owned(), Kind::Schema(error))
     }
 
-    /// The same error, which is that of a tool.
-    pub(crate) fn in_tool(mut self, name: &str) -> TagError {
+    /// The same error, which is that of a tool. `schema_at`: the pointer of its schema.
+    pub(crate) fn in_tool(mut self, name: &str, schema_at: &str) -> TagError {
         self.0.subject = Subject::Tool(name.to_owned());
+        if let Kind::Schema(error) = self.0.kind {
+            self.0.kind = Kind::Schema(told_of_tool(error, schema_at));
+        }
         self
     }
 
-    /// The same error, which is that of a list of tools.
+    /// The same error, which is that of a list of tools unless it is known to be that of one.
     pub(crate) fn in_tools(mut self) -> TagError {
-        self.0.subject = Subject::Tools;
+        if self.0.subject == Subject::Tag {
+            self.0.subject = Subject::Tools;
+        }
         self
+    }
+
+    /// The name of the tool that it is about, if it is one.
+    pub(crate) fn tool(&self) -> Option<&str> {
+        match &self.0.subject {
+            Subject::Tool(name) => Some(name),
+            _ => None,
+        }
     }
 
     /// The same error with what to do about it, in lowercase.
@@ -223,6 +238,36 @@ impl TagError {
             _ => None,
         }
     }
+}
+
+/// An error in the schema of a tool, with its place and its remedies as the user of a tool sees them.
+fn told_of_tool(error: SchemaError, schema_at: &str) -> SchemaError {
+    let error = match error.missing_documents().first() {
+        None => error,
+        Some(missing) => {
+            let name = missing.name.rsplit('/').next().unwrap_or_default().trim_end_matches(".json");
+            let hint = format!(
+                "copy that schema into the tool's `$defs` and refer to it as \"#/$defs/{name}\", or leave it unenforced: strict=False in \
+                 Python, --lenient on the command line"
+            );
+            error.with_hint_on_missing(hint)
+        }
+    };
+    let error = match error.hint() {
+        Some(hint) if error.is_unsupported() => {
+            let hint = format!("{hint}; on_error=\"leave_out\" or \"any_json\" gives up this tool alone");
+            error.hinted(hint)
+        }
+        _ => error,
+    };
+    let Some(below) = error.pointer().strip_prefix(schema_at).map(str::to_owned) else { return error };
+    let field = schema_at.rsplit('/').next().unwrap_or_default();
+    let place = match argument_path(&below) {
+        Some(path) => format!("of the argument `{path}`"),
+        None if below.is_empty() => format!("of its `{field}`"),
+        None => format!("at {below} of its `{field}`"),
+    };
+    error.shown_at(place)
 }
 
 impl fmt::Display for TagError {

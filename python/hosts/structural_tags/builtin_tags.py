@@ -59,7 +59,8 @@ WEATHER = {
     },
     "required": ["city"],
 }
-PLACE = closed({"lat": {"type": "number"}, "tags": {"type": "array", "items": {"type": "string"}}, "near": {"$ref": "#/$defs/near"}})
+TAGS = {"type": "array", "items": {"type": "string"}}
+PLACE = closed({"lat": {"type": "number"}, "tags": TAGS, "near": {"$ref": "#/$defs/near"}})
 NEAR = {"$defs": {"near": {"anyOf": [closed({"name": {"type": "string"}}), {"type": "null"}]}}}
 TREE = closed({"value": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#"}}})
 OPEN = {
@@ -124,49 +125,73 @@ def compiles_there(tag):
     return True
 
 
-def compile_family(model, options, compiler, failures):
-    """Compiles the tags of a family, each once, and counts them."""
-    counts, seen = Counter(), set()
-    for request in requests(options):
-        try:
-            tag = builtin_structural_tag.get_model_structural_tag(model, **request).model_dump_json()
-        except (ValueError, AssertionError):  # Such as a built-in tool for a family that has none.
-            counts["not written"] += 1
-            continue
-        if tag in seen:
-            continue
-        seen.add(tag)
+class Family:
+    """The tags of one family of models, each compiled once."""
+
+    def __init__(self, model):
+        self.model = model
+        self.counts = Counter()
+        self.seen = set()
+        #: For each error how many tags have it, and the arguments of the first.
+        self.errors = {}
+        #: The values of options with which a tag was written.
+        self.used = set()
+
+    def compile_all(self, options, compiler):
+        for request in requests(options):
+            try:
+                tag = builtin_structural_tag.get_model_structural_tag(self.model, **request).model_dump_json()
+            except (ValueError, AssertionError):  # Such as a built-in tool for a family that has none.
+                self.counts["not written"] += 1
+                continue
+            self.used |= {(name, request[name]) for name in options}
+            if tag not in self.seen:
+                self.seen.add(tag)
+                self.compile(tag, request, compiler)
+
+    def compile(self, tag, request, compiler):
         try:
             compiler.compile_structural_tag(tag, whitespace="any", numbers="any")
-            counts["compiled"] += 1
+            self.counts["compiled"] += 1
         except maskwright.Error as error:
             if compiles_there(tag):
-                counts["refused"] += 1
-                failures.append((model, json.dumps(request), str(error)))
+                self.counts["refused"] += 1
+                count, first = self.errors.get(str(error), (0, request))
+                self.errors[str(error)] = (count + 1, first)
             else:
-                counts["refused there too"] += 1
-    return counts
+                self.counts["refused there too"] += 1
+
+    def failures(self, options):
+        """What is wrong with the family, in words."""
+        for error, (count, request) in self.errors.items():
+            yield f"{self.model}: {count} tags: {error}\n    the first: {json.dumps(request)}"
+        if not self.counts["compiled"]:
+            yield f"{self.model}: no tag compiles"
+        for name, values in options.items():
+            for value in values:
+                if (name, value) not in self.used:
+                    yield f"{self.model}: xgrammar writes no tag with {name}={value!r}"
 
 
 def main():
     known = set(inspect.signature(builtin_structural_tag.get_model_structural_tag).parameters)
-    failures = [("", name, "is an option that OPTIONS does not know") for name in known - set(OPTIONS) - OTHERS]
+    failures = [f"{name} is an option that OPTIONS does not know" for name in sorted(known - set(OPTIONS) - OTHERS)]
     options = {name: values for name, values in OPTIONS.items() if name in known}
     print(f"built-in structural tags of xgrammar {version('xgrammar')}, with {', '.join(options)}")
     warnings.simplefilter("ignore", DeprecationWarning)
     warnings.simplefilter("ignore", maskwright.SchemaWarning)
     with tempfile.TemporaryDirectory() as folder:
         compiler = maskwright.Compiler(make_tokenizer(folder))
-    total = Counter()
+    n_compiled = 0
     for model in builtin_structural_tag._structural_tag_registry:
-        counts = compile_family(model, options, compiler, failures)
-        if not counts["compiled"]:
-            failures.append((model, "", "no tag compiles"))
-        total += counts
-        print(f"  {model:15}", ", ".join(f"{count} {what}" for what, count in sorted(counts.items())))
-    for failure in failures[:50]:
-        print(*failure, sep="\n    ")
-    print(f"{total['compiled']} built-in tags compiled, {len(failures)} failures")
+        family = Family(model)
+        family.compile_all(options, compiler)
+        failures += family.failures(options)
+        n_compiled += family.counts["compiled"]
+        print(f"  {model:15}", ", ".join(f"{count} {what}" for what, count in sorted(family.counts.items())))
+    for failure in failures:
+        print(failure)
+    print(f"{n_compiled} built-in tags compiled, {len(failures)} failures")
     return 1 if failures else 0
 
 

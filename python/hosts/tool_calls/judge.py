@@ -2,79 +2,47 @@
 
     python judge.py [FAMILY…] [--texts 1000] [--seed 0] [--server vllm|sglang]
 
-The texts are those of `python/tests/test_tool_call_walks.py`. A server must find the calls that the independent parser finds, or one
-of the reasons of `reasons.py` must hold for the text. Prints for each family and server how many texts were judged, how many were
+The texts are those of `python/tests/test_tool_call_walks.py`. A server must find the calls that the independent parser finds, or
+known quirks of it (`reasons.py`) must explain the difference. Prints for each family and server how many texts were judged, how many were
 read alike, how many differ for which reason, and those without a reason. Exits with 1 if there are any of these.
 """
 
 import argparse
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 import maskwright
-from reasons import Difference, explain
+from reasons import Case, Reading, answer, explain, same_calls
 from servers import SERVERS
 from test_tool_call_walks import texts
 from tool_parsers import NotTheFormatError, split_reasoning
-from tool_parsers.messages import parse_rest
-from tool_parsers.reading import Reader
 
 #: Differences without a reason that are shown per family and server, the shortest first.
 SHOWN = 4
 
 
-def same(left, right):
-    """Whether two values are the same JSON; `1.0` is 1, but no boolean is a number."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
-    return isinstance(left, bool) == isinstance(right, bool) and left == right
-
-
-def same_calls(left, right):
-    return len(left) == len(right) and all(a == b and same(x, y) for (a, x), (b, y) in zip(left, right, strict=True))
-
-
-def ask(read, family, text, tools):
-    """The calls that a server finds, and how it failed if it did."""
-    try:
-        return read(family, text, tools), None
-    except Exception as error:  # Any failure of a foreign parser is a difference.
-        return [], f"{type(error).__name__}: {error}"
-
-
-def judge(server, family, request, text, counts, open_cases):
-    _, read = SERVERS[server]
+def judge(server, request, text, counts, unexplained):
+    """Judges a text, and counts what became of it."""
     counts["texts"] += 1
+    family, schemas, read = request.family, request.schemas(), SERVERS[server][1]
     try:
-        rest = split_reasoning(family, text, request.reasoning)[1]
-        reader = Reader(rest)
-        calls = parse_rest(family, reader, request.schemas())[1]
+        reading = Reading.of(family, split_reasoning(family, text, request.reasoning)[1], schemas)
     except NotTheFormatError:
         counts["not the format"] += 1
         return
-    found, failure = ask(read, family, rest, request.document())
-    if failure is None and same_calls(found, calls):
+    case = Case(server, family, schemas, partial(read, family, tools=request.document()))
+    found = answer(case, reading.text)
+    if same_calls(case, found, reading.calls):
         counts["equal"] += 1
         return
-
-    def agrees(changed):
-        """Whether the server reads another text as the independent parser does."""
-        try:
-            wanted = parse_rest(family, Reader(changed), request.schemas())[1]
-        except NotTheFormatError:
-            return False
-        found, failure = ask(read, family, changed, request.document())
-        return failure is None and same_calls(found, wanted)
-
-    reason = explain(Difference(server, family, rest, reader.spans, calls, found, failure, request, agrees))
-    counts[reason or "unexplained"] += 1
+    reason = explain(case, reading, found)
+    counts[f"differ: {reason}" if reason else "unexplained"] += 1
     if reason is None:
-        open_cases.append((len(rest), rest, calls, found, failure))
+        unexplained.append((reading, found))
 
 
 def main():
@@ -86,16 +54,16 @@ def main():
     given = arguments.parse_args()
     total = Counter()
     for family in given.families or maskwright.tool_formats():
-        servers = [name for name, (parsers, _) in SERVERS.items() if family in parsers and name in (given.server or SERVERS)]
+        servers = [name for name in given.server or SERVERS if family in SERVERS[name][0]]
         made = list(texts(family, given.texts, given.seed)) if servers else []
         for server in servers:
-            counts, open_cases = Counter(), []
+            counts, unexplained = Counter(), []
             for request, text in made:
-                judge(server, family, request, text, counts, open_cases)
+                judge(server, request, text, counts, unexplained)
             total += counts
             print(f"{family} [{server}]", *(f"{count} {name}" for name, count in counts.items()), sep="\n    ", flush=True)
-            for _, rest, calls, found, failure in sorted(open_cases, key=lambda case: case[0])[:SHOWN]:
-                print(f"    unexplained: {rest!r}\n        wanted {calls}\n        found  {failure or found}", flush=True)
+            for reading, found in sorted(unexplained, key=lambda pair: len(pair[0].text))[:SHOWN]:
+                print(f"    unexplained: {reading.text!r}\n        wanted {reading.calls}\n        found  {found}", flush=True)
     print("in all", *(f"{count} {name}" for name, count in total.items()), sep="\n    ")
     return total["unexplained"] > 0
 

@@ -13,7 +13,6 @@ logging.disable(logging.CRITICAL)
 
 #: The parsers of our families in vLLM.
 VLLM = {
-    "command_a": "cohere_command3",
     "deepseek_r1": "deepseek_v3",
     "deepseek_v3_1": "deepseek_v31",
     "deepseek_v3_2": "deepseek_v32",
@@ -23,7 +22,6 @@ VLLM = {
     "exaone": "hermes",
     "functools": "phi4_mini_json",
     "gemma_3_json": "llama3_json",
-    "gemma_3": "pythonic",
     "gemma_4": "gemma4",
     "glm_4_5": "glm45",
     "glm_4_7": "glm47",
@@ -46,7 +44,10 @@ VLLM = {
     "mistral_v3": "mistral",
     "mistral_v7": "mistral",
     "olmo_3": "olmo3",
+    "nemotron_3": "qwen3_xml",
+    "pythonic": "pythonic",
     "qwen_3": "hermes",
+    "step_3_5": "step3p5",
     "qwen_3_coder": "qwen3_xml",
     "seed_oss": "seed_oss",
     "xlam": "xlam",
@@ -61,7 +62,6 @@ SGLANG = {
     "deepseek_v4_1": "deepseekv41",
     "command_a": "cohere_command4",
     "exaone": "hermes",
-    "gemma_3": "pythonic",
     "gemma_4": "gemma4",
     "glm_4_5": "glm45",
     "glm_4_7": "glm47",
@@ -79,7 +79,10 @@ SGLANG = {
     "mistral_v13": "mistral",
     "mistral_v3": "mistral",
     "mistral_v7": "mistral",
+    "nemotron_3": "qwen3_coder",
+    "pythonic": "pythonic",
     "qwen_3": "qwen25",
+    "step_3_5": "step3p5",
     "qwen_3_coder": "qwen3_coder",
 }
 
@@ -120,6 +123,8 @@ def read_sglang(family, text, tools):
     from sglang.srt.entrypoints.openai.protocol import Tool
     from sglang.srt.function_call.function_call_parser import FunctionCallParser
 
+    if family == "harmony":
+        text = "<|start|>assistant" + text  # The end of the prompt.
     detector = FunctionCallParser.ToolCallParserEnum[SGLANG[family]]()
     found = detector.detect_and_parse(text, [Tool(**tool) for tool in tools])
     return [(call.name, loads(call.parameters)) for call in found.calls]

@@ -6,7 +6,7 @@ They share no code with the package that they test, and are strict: what is not 
 Message(reasoning=None, text=None, calls=[('now', {})])
 """
 
-from . import element_calls, json_calls, marked_calls  # noqa: F401: they fill FAMILIES
+from . import element_calls, json_calls, marked_calls, nested_calls, python_calls  # noqa: F401: they fill FAMILIES
 from .messages import FAMILIES, Family, Message, parse, split_reasoning
 from .reading import NotTheFormatError
 

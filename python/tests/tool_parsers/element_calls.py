@@ -64,6 +64,29 @@ def qwen_3_coder(reader, schemas):
     return text, calls
 
 
+def read_xml_calls(reader, schemas, separator):
+    text, calls = reader.before("<tool_call>"), []
+    while reader.takes("<tool_call>\n"):
+        calls.append(read_function(reader, schemas, is_trimmed=True))
+        reader.take("\n</tool_call>")
+        reader.takes(separator)
+    return text, calls
+
+
+CODER_MARKS = ("<tool_call>", "</tool_call>", "<function=", "</function>", "<parameter=", "</parameter>")
+
+
+@family("nemotron_3", *CODER_MARKS, reasoning=("<think>\n", "</think>", ""), begins_in_prompt=True)
+def nemotron_3(reader, schemas):
+    """Line feeds stand between the calls and after the last."""
+    return read_xml_calls(reader, schemas, "\n")
+
+
+@family("step_3_5", *CODER_MARKS, reasoning=("<think>\n", "</think>", "\n"), begins_in_prompt=True)
+def step_3_5(reader, schemas):
+    return read_xml_calls(reader, schemas, "")
+
+
 @family(
     "mimo",
     "<tool_call>",
@@ -168,9 +191,9 @@ def glm_4_7(reader, schemas):
     return text, calls
 
 
-def read_dsml(reader, schemas, list_name):
-    """Reads DeepSeek's markup, where an attribute says whether a value is a string."""
-    begin, end = f"<｜DSML｜{list_name}>", f"</｜DSML｜{list_name}>"
+def read_dsml(reader, schemas, list_name, prefix="", after_invoke="\n"):
+    """Reads DeepSeek's markup, where an attribute says whether a value is a string. `prefix` stands before the name of each tag."""
+    begin, end = f"<｜DSML｜{prefix}{list_name}>", f"</｜DSML｜{prefix}{list_name}>"
     text, calls = reader.before(begin), []
     if reader.is_at_end():
         return text, calls
@@ -178,28 +201,29 @@ def read_dsml(reader, schemas, list_name):
         reader.fail("an empty line before the calls")
     reader.take(begin + "\n")
     while not calls or not reader.takes(end):
-        reader.take('<｜DSML｜invoke name="')
+        reader.take(f'<｜DSML｜{prefix}invoke name="')
         name = reader.until('">\n')
         schema_of(reader, schemas, name)
         arguments = Object()
         reader.match(SPACE)
-        while reader.takes('<｜DSML｜parameter name="'):
+        while reader.takes(f'<｜DSML｜{prefix}parameter name="'):
             key = reader.until('" string="')
             is_string = reader.take("true", "false") == "true"
             reader.take('">')
-            value = reader.until("</｜DSML｜parameter>")
+            value = reader.until(f"</｜DSML｜{prefix}parameter>")
             arguments.add(key, value if is_string else whole_json(value))
             if not is_string and isinstance(arguments[key], str):
                 raise NotTheFormatError('a string is written with string="true"')
             reader.match(SPACE)
         calls.append((name, arguments))
-        reader.take("</｜DSML｜invoke>\n")
+        reader.take(f"</｜DSML｜{prefix}invoke>" + after_invoke)
     return text, calls
 
 
-def dsml_marks(list_name):
-    names = (list_name, "invoke", "parameter")
-    return ("｜DSML｜", *(f"<｜DSML｜{name}" for name in names), *(f"</｜DSML｜{name}>" for name in names))
+def dsml_marks(list_name, prefix=""):
+    names = [prefix + name for name in (list_name, "invoke", "parameter")]
+    begins, ends = [f"<｜DSML｜{name}" for name in names], [f"</｜DSML｜{name}>" for name in names]
+    return (f"{begins[0]}>", "｜DSML｜", *begins, *ends)
 
 
 @family("deepseek_v3_2", *dsml_marks("function_calls"), reasoning=("<think>", "</think>", ""), begins_in_prompt=True)
@@ -210,6 +234,11 @@ def deepseek_v3_2(reader, schemas):
 @family("deepseek_v4", *dsml_marks("tool_calls"), reasoning=("<think>", "</think>", ""), begins_in_prompt=True)
 def deepseek_v4(reader, schemas):
     return read_dsml(reader, schemas, "tool_calls")
+
+
+@family("deepseek_v4_1", *dsml_marks("calls", " "), reasoning=("<think>", "</think>", ""), begins_in_prompt=True)
+def deepseek_v4_1(reader, schemas):
+    return read_dsml(reader, schemas, "calls", " ")
 
 
 def unescape(text):
@@ -224,6 +253,7 @@ KIMI_TYPES = {"string": "string", "integer": "number", "number": "number", "bool
 
 @family(
     "kimi_k3",
+    "<|open|>tools<|sep|>",
     "<|open|>",
     "<|close|>",
     "<|sep|>",

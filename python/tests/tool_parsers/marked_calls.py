@@ -112,6 +112,7 @@ def mistral_v13(reader, schemas):
 
 @family(
     "harmony",
+    "<|channel|>commentary to=functions.",
     "<|channel|>",
     "<|message|>",
     "<|constrain|>",

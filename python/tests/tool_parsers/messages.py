@@ -1,7 +1,7 @@
 """What the formats of tool calls have in common: a message is reasoning, text and calls.
 
-A `Family` says how the models of a family reason, and has a function that reads the rest of a message. `FAMILIES` holds them by name.
-The files beside this one add to it.
+A `Family` says how the models of a family reason, and has a function that reads the rest of a message. `FAMILIES` holds them by
+name. The files beside this one add to it.
 """
 
 from typing import Any, NamedTuple
@@ -27,23 +27,25 @@ class Family(NamedTuple):
     reasoning: tuple[str, str, str] | None
     #: Whether the prompt ends with the first of them.
     begins_in_prompt: bool
-    #: Strings that mean something in the format.
+    #: Strings that mean something in the format. The first is how calls begin.
     marks: tuple[str, ...]
     #: Whether a message has one call at most.
     is_one: bool
     #: Whether calls never have text beside them.
     is_alone: bool
+    #: Whether the names of tools are those of functions in Python.
+    has_python_names: bool
 
 
 FAMILIES: dict[str, Family] = {}
 
 
-def family(name, *marks, reasoning=None, begins_in_prompt=False, is_one=False, is_alone=False):
+def family(name, *marks, reasoning=None, begins_in_prompt=False, is_one=False, is_alone=False, has_python_names=False):
     """Adds the family that the decorated function reads."""
 
     def add(read):
         all_marks = tuple(dict.fromkeys(filter(None, [*marks, *(reasoning or ())])))
-        FAMILIES[name] = Family(name, read, reasoning, begins_in_prompt, all_marks, is_one, is_alone)
+        FAMILIES[name] = Family(name, read, reasoning, begins_in_prompt, all_marks, is_one, is_alone, has_python_names)
         return read
 
     return add
@@ -65,7 +67,8 @@ def split_reasoning(name, text, reasoning):
     if reasoning is True and not family.begins_in_prompt:
         reader.take(begin)
     thoughts = reader.until(end)
-    reader.take(after)
+    if not reader.takes(after):
+        reader.fail(f"{after!r} after the first mark that ends the reasoning")
     return thoughts, text[reader.at :]
 
 

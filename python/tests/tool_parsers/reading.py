@@ -40,7 +40,7 @@ class Reader:
 
     def __init__(self, text):
         self.text, self.at = text, 0
-        #: Where text or a value is, which the model chose: from, to, and whether it is JSON.
+        #: Where the model's own text and values are: from, to, and the kind, "text" (free), "raw" (a value), "json" or "python".
         self.spans = []
 
     def fail(self, wanted):
@@ -63,20 +63,26 @@ class Reader:
                 return literal
         return self.fail(" or ".join(map(repr, literals)))
 
+    def rest(self):
+        """Reads all that is left, which is source code in Python."""
+        start, self.at = self.at, len(self.text)
+        self.spans.append((start, self.at, "python"))
+        return self.text[start:]
+
     def until(self, mark):
         """Reads all before the next `mark`, and the mark."""
         end = self.text.find(mark, self.at)
         if end < 0:
             self.fail(f"{mark!r}, later,")
         start, self.at = self.at, end + len(mark)
-        self.spans.append((start, end, False))
+        self.spans.append((start, end, "raw"))
         return self.text[start:end]
 
     def before(self, *marks):
         """Reads all before the first of `marks`, or the whole rest if none comes."""
         places = [place for mark in marks if (place := self.text.find(mark, self.at)) >= 0]
         start, self.at = self.at, min(places, default=len(self.text))
-        self.spans.append((start, self.at, False))
+        self.spans.append((start, self.at, "text"))
         return self.text[start : self.at]
 
     def match(self, pattern):
@@ -97,7 +103,7 @@ class Reader:
             raise
         except ValueError as error:
             self.fail(f"JSON ({error})")
-        self.spans.append((start, self.at, True))
+        self.spans.append((start, self.at, "json"))
         return value
 
     def is_at_end(self):

@@ -314,7 +314,10 @@ impl<'a> Parser<'a> {
             }
             Ok(Group::Plain)
         } else if self.eat("P=") {
-            Err(Fault::unsupported(self.span(start), "a backreference is not supported: it is not regular"))
+            Err(Fault::unsupported(
+                self.span(start),
+                "a backreference cannot be enforced: it asks for an earlier part of the text again",
+            ))
         } else if self.eat(">") {
             refuse(self, "an atomic group `(?>` is")
         } else if self.eat("#") {
@@ -358,7 +361,8 @@ impl<'a> Parser<'a> {
             Some('z' | 'Z') => Beside::End,
             Some('1'..='9' | 'k') => {
                 self.at += 1;
-                let message = "a backreference is not supported: it is not regular";
+                let message =
+                    "a backreference cannot be enforced: it asks for an earlier part of the text again";
                 return Err(Fault::unsupported(self.span(start), message));
             }
             _ => {

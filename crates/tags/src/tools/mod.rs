@@ -3,6 +3,7 @@
 //! request → [`Tool`]s and a [`Choice`]; a [`Family`] lays them out as a tag; the tag is compiled like any other.
 //! Schemas keep the place that they have in the request, so errors and reports name it and the tool.
 
+mod argument;
 mod family;
 mod layout;
 mod request;
@@ -15,6 +16,7 @@ use maskwright_json_schema::{Report, SchemaConfig, Status, parse_json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub(crate) use self::argument::argument_path;
 use self::family::{Family, families};
 use self::request::{Choice, HowOften, LeftOut, Tool, read_choice, read_tools, unknown};
 use crate::format::{Format, Kind};
@@ -195,7 +197,7 @@ impl Faulty {
             return Err(error.in_tools());
         };
         let tool = self.tools[faulty].clone();
-        let error = error.in_tool(&tool.name);
+        let error = error.in_tool(&tool.name, &tool.schema_at);
         let is_last = self.tools.len() == 1 && self.how == HowOften::Required;
         match self.on_error {
             OnError::AnyJson if tool.is_strict => self.tools[faulty].is_strict = false,
@@ -221,7 +223,7 @@ struct Request {
 fn read(tools: &str, options: &ToolCallOptions) -> Result<Request, TagError> {
     let family = family(&options.format)?;
     let tools = parse_json(tools, "tools").map_err(TagError::not_json)?;
-    let (mut tools, left_out) = read_tools(&tools, options.on_error != OnError::Raise)?;
+    let (mut tools, left_out) = read_tools(&tools, options.on_error)?;
     let choice = match options.tool_choice.starts_with('{') {
         true => parse_json(&options.tool_choice, "tool_choice").map_err(TagError::not_json)?,
         false => Value::from(options.tool_choice.as_str()),
@@ -236,7 +238,12 @@ fn read(tools: &str, options: &ToolCallOptions) -> Result<Request, TagError> {
 /// Names the tools of a report, and adds those that are not enforced.
 fn note_tools(report: &mut Report, request: &Faulty, left_out: Vec<LeftOut>) {
     for (at, error) in left_out {
-        report.add(&at, "type", Status::NotEnforced { reason: error.to_string().into() });
+        let keyword = error.pointer().strip_prefix(&*at).and_then(|rest| rest.split('/').next_back());
+        let keyword = keyword.filter(|keyword| !keyword.is_empty()).unwrap_or("type").to_owned();
+        if let Some(name) = error.tool() {
+            report.name_tool(&at, name);
+        }
+        report.add(&at, &keyword, Status::NotEnforced { reason: error.to_string().into() });
     }
     for (tool, error) in &request.faults {
         report.name_tool(&tool.at, &tool.name);

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
+use super::OnError;
 use crate::TagError;
 use crate::fields::{listed, shown};
 
@@ -57,9 +58,9 @@ pub(crate) enum HowOften {
 /// The fields that hold a schema of the arguments, by the interface.
 const SCHEMAS: [&str; 3] = ["parameters", "input_schema", "inputSchema"];
 
-/// Reads a list of tools, or an object that has one under `tools`. What is no tool is an error or, if `leaves_out`, returned with its
-/// place.
-pub(crate) fn read_tools(document: &Value, leaves_out: bool) -> Result<(Vec<Tool>, Vec<LeftOut>), TagError> {
+/// Reads a list of tools, or an object that has one under `tools`. What is no tool is an error, unless `on_error`
+/// says otherwise: then it is returned with its place.
+pub(crate) fn read_tools(document: &Value, on_error: OnError) -> Result<(Vec<Tool>, Vec<LeftOut>), TagError> {
     let (tools, at) = match document {
         Value::Object(fields) if fields.contains_key("tools") => (&fields["tools"], "/tools"),
         _ => (document, ""),
@@ -72,23 +73,27 @@ pub(crate) fn read_tools(document: &Value, leaves_out: bool) -> Result<(Vec<Tool
     let mut names = HashMap::new();
     for (index, tool) in tools.iter().enumerate() {
         let at = format!("{at}/{index}");
-        let tool = read_tool(tool, &at).and_then(|tool| match names.insert(tool.name.clone(), index) {
-            None => Ok(tool),
-            Some(first) => {
-                let message = format!("the name {:?} is that of the tool {first} too", tool.name);
-                Err(TagError::malformed(&at, message))
+        let tool = read_tool(tool, &at, on_error).and_then(|(tool, fault)| {
+            if let Some(first) = names.insert(tool.name.clone(), index) {
+                let message = format!("the tools {first} and {index} have the same name; names must differ");
+                return Err(TagError::malformed(&at, message).in_tool(&tool.name, &tool.schema_at));
             }
+            Ok((tool, fault))
         });
         match tool {
-            Ok(tool) => read.push(tool),
-            Err(error) if leaves_out => left_out.push((at, error.in_tools())),
+            Ok((tool, fault)) => {
+                left_out.extend(fault.map(|fault| (at, fault)));
+                read.push(tool);
+            }
+            Err(error) if on_error != OnError::Raise => left_out.push((at, error.in_tools())),
             Err(error) => return Err(error),
         }
     }
     Ok((read, left_out))
 }
 
-fn read_tool(tool: &Value, tool_at: &str) -> Result<Tool, TagError> {
+/// A tool; with what is wrong with its schema, if it takes any object instead.
+fn read_tool(tool: &Value, tool_at: &str, on_error: OnError) -> Result<(Tool, Option<TagError>), TagError> {
     let at = tool_at;
     let fields = tool
         .as_object()
@@ -121,16 +126,33 @@ fn read_tool(tool: &Value, tool_at: &str) -> Result<Tool, TagError> {
         Some(Value::Bool(false)) => false,
         Some(other) => {
             let message = format!("{}, expected true or false", shown(other));
-            return Err(TagError::malformed(format!("{at}/strict"), message));
+            return Err(TagError::malformed(format!("{at}/strict"), message).in_tool(&name, &at));
         }
     };
     let field = SCHEMAS.into_iter().find(|field| fields.get(*field).is_some_and(|schema| !schema.is_null()));
     let Some(field) = field else {
-        return Ok(Tool { name, at: tool_at.to_owned(), parameters: any_object(), schema_at: at, is_strict });
+        let tool = Tool { name, at: tool_at.to_owned(), parameters: any_object(), schema_at: at, is_strict };
+        return Ok((tool, None));
     };
     let schema_at = format!("{at}/{field}");
-    let parameters = of_objects(&fields[field], &schema_at)?;
-    Ok(Tool { name, at: tool_at.to_owned(), parameters, schema_at, is_strict })
+    let tool = |parameters, is_strict| Tool {
+        name: name.clone(),
+        at: tool_at.to_owned(),
+        parameters,
+        schema_at: schema_at.clone(),
+        is_strict,
+    };
+    match of_objects(&fields[field], &schema_at) {
+        Ok(parameters) => Ok((tool(parameters, is_strict), None)),
+        Err(error) => {
+            let error = error.in_tool(&name, &schema_at);
+            if on_error == OnError::AnyJson {
+                Ok((tool(any_object(), false), Some(error)))
+            } else {
+                Err(error)
+            }
+        }
+    }
 }
 
 /// The schema of any arguments.
@@ -145,7 +167,11 @@ fn of_objects(schema: &Value, at: &str) -> Result<Value, TagError> {
         Value::Object(fields) => fields,
         other => {
             let message = format!("{}, expected a JSON Schema of the arguments", shown(other));
-            return Err(TagError::malformed(at, message));
+            let error = TagError::malformed(at, message);
+            return Err(match other {
+                Value::String(_) => error.with_hint("parse it first: with json.loads in Python"),
+                _ => error,
+            });
         }
     };
     let has_object = match fields.get("type") {

@@ -1,0 +1,126 @@
+//! What a user can do about an error: hints for usual mistakes, from the schema as it is written.
+//!
+//! Looked for once, when an error is about to be returned and has no hint yet.
+
+use maskwright_syntax::nearest_name;
+use serde_json::{Map, Value};
+
+use crate::SchemaError;
+
+/// What to do about a keyword that cannot be enforced.
+const LEAVE_OUT: &str = "or leave it unenforced: strict=False in Python, --lenient on the command line";
+
+/// The error with a hint, if there is one for it. `root`: the schema.
+pub(crate) fn with_remedy(error: SchemaError, root: &Value) -> SchemaError {
+    if error.hint().is_some() {
+        return error;
+    }
+    match remedy(&error, root) {
+        Some(hint) => error.hinted(hint),
+        None => error,
+    }
+}
+
+fn remedy(error: &SchemaError, root: &Value) -> Option<String> {
+    // An error in another document has its address in front, and no such place here.
+    let schema = root.pointer(error.pointer())?.as_object()?;
+    let keyword = error.keyword();
+    let value = keyword.and_then(|keyword| schema.get(keyword));
+    if error.is_unsupported() {
+        return Some(of_unsupported(keyword, value));
+    }
+    if error.is_unsatisfiable() {
+        return of_contradiction(error, schema);
+    }
+    match (keyword?, value?) {
+        ("$ref", Value::String(reference)) => of_reference(reference, root),
+        (keyword, value) => of_malformed(keyword, value),
+    }
+}
+
+fn of_unsupported(keyword: Option<&str>, value: Option<&Value>) -> String {
+    let say = match (keyword, value) {
+        (Some("pattern" | "patternProperties" | "propertyNames"), _) => "write the pattern without it",
+        (Some("uniqueItems"), _) => "list the values in `enum`, or drop `minItems`",
+        _ => "say it with other keywords",
+    };
+    format!("{say}, {LEAVE_OUT}")
+}
+
+/// A schema of that name that stands elsewhere, or where it should.
+fn of_reference(reference: &str, root: &Value) -> Option<String> {
+    let (_, name) = reference.strip_prefix('#')?.rsplit_once('/')?;
+    let mut known: Vec<String> = Vec::new();
+    for holder in ["$defs", "definitions"] {
+        let names = root.get(holder).and_then(Value::as_object).into_iter().flat_map(Map::keys);
+        known.extend(names.map(|name| format!("#/{holder}/{}", name.replace('~', "~0").replace('/', "~1"))));
+    }
+    let same = known.iter().find(|known| known.rsplit_once('/').is_some_and(|(_, known)| known == name));
+    let near = || nearest_name(reference, known.iter().map(String::as_str)).map(|(_, near)| near);
+    match same.map(String::as_str).or_else(near) {
+        Some(meant) => Some(format!("did you mean \"{meant}\"?")),
+        None => Some(format!(
+            "put the schema of \"{name}\" into `$defs` and refer to it as \"#/$defs/{name}\"; `#` is the root of this schema"
+        )),
+    }
+}
+
+/// A value of another type than the keyword has.
+fn of_malformed(keyword: &str, value: &Value) -> Option<String> {
+    match (keyword, value) {
+        ("required", Value::Bool(_)) => Some(
+            "`required` stands beside `properties` and lists the names of those that are required, as in \"required\": [\"a\"]"
+                .to_owned(),
+        ),
+        ("required" | "enum" | "allOf" | "anyOf" | "oneOf" | "examples", value) if !value.is_array() => {
+            Some(format!("write a list: \"{keyword}\": [{}]", short(value)))
+        }
+        (_, Value::String(text)) if text.parse::<f64>().is_ok() => Some(format!("write {text} without quotes")),
+        (_, Value::String(text)) if ["true", "false"].contains(&text.as_str()) => {
+            Some(format!("write {text} without quotes"))
+        }
+        ("properties" | "$defs" | "definitions" | "patternProperties", Value::Array(_)) => {
+            Some(format!("write an object from names to schemas: \"{keyword}\": {{\"a\": {{}}}}"))
+        }
+        (_, Value::String(text)) if text.trim_start().starts_with('{') => {
+            Some("the schema is a string that contains JSON: parse it first".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// Keywords that contradict each other.
+fn of_contradiction(error: &SchemaError, schema: &Map<String, Value>) -> Option<String> {
+    if error.keyword() == Some("required") {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let known = || properties.into_iter().flat_map(Map::keys).map(String::as_str);
+        let required = schema.get("required")?.as_array()?.iter().filter_map(Value::as_str);
+        let missing = required.into_iter().find(|name| !known().any(|known| known == *name))?;
+        let near = nearest_name(missing, known()).map(|(_, near)| format!("did you mean \"{near}\"? Or "));
+        return Some(format!(
+            "{}add \"{missing}\" to `properties`, or remove it from `required`",
+            near.unwrap_or_default()
+        ));
+    }
+    let (kind, listed) = (schema.get("type")?.as_str()?, schema.get("enum")?.as_array()?);
+    let first = listed.first()?;
+    let other = match first {
+        Value::Number(number) if number.is_i64() || number.is_u64() => "integer",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Bool(_) => "boolean",
+        Value::Null => "null",
+        _ => return None,
+    };
+    (other != kind).then(|| format!("did you mean \"type\": \"{other}\"?"))
+}
+
+/// A value in a message, cut.
+pub(crate) fn short(value: &Value) -> String {
+    const MAX_CHARS: usize = 60;
+    let text = value.to_string();
+    match text.char_indices().nth(MAX_CHARS) {
+        None => text,
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}

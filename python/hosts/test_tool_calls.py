@@ -1,0 +1,93 @@
+"""A small model writes calls in every format, each read by a parser that shares no code with the grammar."""
+
+import os
+import sys
+from pathlib import Path
+
+import maskwright
+import pytest
+import torch
+from maskwright.integrations.transformers import LogitsProcessor
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from tool_parsers import parse
+from tool_parsers.checking import faults
+
+#: Texts of each format.
+N_TEXTS = 10
+MAX_NEW_TOKENS = 160
+CITY = {"type": "string", "pattern": "^[A-Z][a-z]{2,10}$"}
+SCHEMAS = {
+    "get_weather": {
+        "type": "object",
+        "properties": {"city": CITY, "days": {"type": "integer", "minimum": 1, "maximum": 14}, "unit": {"enum": ["C", "F"]}},
+        "required": ["city", "days"],
+        "additionalProperties": False,
+    },
+    "find_flights": {
+        "type": "object",
+        "properties": {
+            "from_city": CITY,
+            "stops": {"type": "array", "items": CITY, "maxItems": 2},
+            "direct": {"type": "boolean"},
+            "seat": {"type": "object", "properties": {"row": {"type": "integer"}}, "required": ["row"], "additionalProperties": False},
+        },
+        "required": ["from_city", "direct"],
+        "additionalProperties": False,
+    },
+}
+PROMPTS = [
+    "How is the weather in Rome for the next three days?",
+    "Find a direct flight from Oslo.",
+    "Will it be warm in Madrid tomorrow?",
+    "I want to fly from Paris with a stop in Vienna.",
+    "Weather for Berlin, one week, please.",
+]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(folder):
+    return AutoTokenizer.from_pretrained(folder, padding_side="left")
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).eval()
+
+
+@pytest.fixture(scope="module")
+def compiler(tokenizer, model):
+    return maskwright.Compiler(maskwright.Tokenizer.from_hf(tokenizer, model=model))
+
+
+@pytest.mark.parametrize("family", maskwright.tool_formats())
+def test_calls_can_be_parsed(model, tokenizer, compiler, family):
+    tools = [{"name": name, "parameters": schema} for name, schema in SCHEMAS.items()]
+    grammar = compiler.compile_tool_calls(tools, format=family, tool_choice="required", text=False)
+    chats = [[{"role": "user", "content": f"Tools: {', '.join(SCHEMAS)}. {prompt}"}] for prompt in PROMPTS]
+    inputs = tokenizer.apply_chat_template(
+        chats, add_generation_prompt=True, return_tensors="pt", return_dict=True, padding=True
+    )
+    width = inputs["input_ids"].shape[1]
+    torch.manual_seed(1)
+    sequences = model.generate(
+        **inputs,
+        logits_processor=[LogitsProcessor(grammar)],
+        max_new_tokens=MAX_NEW_TOKENS,
+        do_sample=True,
+        temperature=1.1,
+        num_return_sequences=N_TEXTS // len(PROMPTS),
+    )[:, width:]
+    # No text may be ended by the limit.
+    assert all(tokenizer.eos_token_id in row for row in sequences.tolist())
+    texts = [tokenizer.decode([token for token in row if token != tokenizer.eos_token_id]) for row in sequences.tolist()]
+    assert len(texts) == N_TEXTS
+    for text in texts:
+        message = parse(family, text, SCHEMAS)
+        assert message.calls, text
+        for name, arguments in message.calls:
+            assert not faults(arguments, SCHEMAS[name]), text
+    print(f"\n{family}: {texts[0]!r}")
