@@ -69,7 +69,10 @@ def check(name, text):
 
 
 def run_guide(name):
-    """Runs the examples of a guide, one after the other. Returns the names that they define."""
+    """Runs the examples of a guide, one after the other, but for those as in an interpreter, and those of other packages' clients.
+
+    Returns the names that they define.
+    """
     text = (GUIDES / name).read_text(encoding="utf-8")
     text = text.replace("SmolLM2-135M-Instruct.Q8_0.gguf", str(GGUF))
     text = text.replace("HuggingFaceTB/SmolLM2-135M-Instruct", str(FOLDER))
@@ -77,6 +80,8 @@ def run_guide(name):
     blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert blocks
     for block in blocks:
+        if block.startswith(">>>") or "await " in block:
+            continue
         exec(compile(block, name, "exec"), names)
     return names
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import maskwright
 import pytest
 import torch
+from conftest import run_guide
 from maskwright.integrations.transformers import LogitsProcessor
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -61,6 +62,13 @@ def model(folder):
 @pytest.fixture(scope="module")
 def compiler(tokenizer, model):
     return maskwright.Compiler(maskwright.Tokenizer.from_hf(tokenizer, model=model))
+
+
+def test_the_guide_runs():
+    calls = run_guide("tool-calls.md")["calls"]
+    assert len(calls) >= 3
+    for call in calls:
+        assert call["name"] == "get_weather" and 1 <= call["arguments"]["days"] <= 14 and call["arguments"]["city"] is not None
 
 
 @pytest.mark.parametrize("family", maskwright.tool_formats())

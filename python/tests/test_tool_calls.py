@@ -3,10 +3,10 @@
 import json
 import pickle
 import typing
-
-import pytest
+from pathlib import Path
 
 import maskwright
+import pytest
 
 WEATHER = {
     "type": "function",
@@ -148,7 +148,7 @@ def test_the_format_of_a_chat_template(tmp_path):
         (3, {}, TypeError, "a list of tools"),
         ([3], {}, TypeError, "a tool as a dict"),
         ([{"name": object()}], {}, maskwright.GrammarError, "no JSON"),
-        ([WEATHER, WEATHER], {}, maskwright.GrammarError, "is that of the tool 0 too"),
+        ([WEATHER, WEATHER], {}, maskwright.GrammarError, "the tools 0 and 1 have the same name"),
         ([WEATHER], {"format": "qwen"}, maskwright.GrammarError, "no format of tool calls"),
         ([WEATHER], {"tool_choice": "getweather"}, maskwright.GrammarError, "did you mean `get_weather`"),
         ([WEATHER], {"tool_choice": 3}, TypeError, "tool_choice as a str or a dict"),
@@ -166,3 +166,8 @@ def test_wrong_use(compiler, arguments, options, error, message):
 
 def test_formats():
     assert len(maskwright.tool_formats()) >= 25 and maskwright.tool_formats() == sorted(maskwright.tool_formats())
+
+
+def test_the_guide_has_each_format():
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "tool-calls.md").read_text(encoding="utf-8")
+    assert [name for name in maskwright.tool_formats() if f"| `{name}`" not in guide] == []

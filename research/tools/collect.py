@@ -36,7 +36,7 @@ def collect(only: str = "", fresh: bool = False, jobs: int = 2) -> dict[str, str
     servers = [entry for entry in json.loads((HERE / "servers.json").read_text()) if only in entry["package"]]
     failed = {}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for entry, reason in zip(servers, pool.map(lambda entry: _server(entry, lists, fresh), servers)):
+        for entry, reason in zip(servers, pool.map(lambda entry: _server(entry, lists, fresh), servers), strict=True):
             if reason:
                 failed[entry["package"]] = reason
                 print(f"passed over: {entry['package']}: {reason}", file=sys.stderr)

@@ -16,6 +16,7 @@ from typing import Any
 
 import jsonschema
 import referencing
+
 from collect import kill_group
 
 Verdict = bool | None

@@ -16,8 +16,20 @@ import uuid
 from typing import Annotated, Any, Generic, Literal, Optional, TypeVar, Union
 
 import pydantic
-from pydantic import AnyUrl, Base64Str, BaseModel, ConfigDict, Field, HttpUrl, RootModel, StringConstraints, TypeAdapter
-from pydantic import conint, conlist, constr
+from pydantic import (
+    AnyUrl,
+    Base64Str,
+    BaseModel,
+    ConfigDict,
+    Field,
+    HttpUrl,
+    RootModel,
+    StringConstraints,
+    TypeAdapter,
+    conint,
+    conlist,
+    constr,
+)
 from typing_extensions import NotRequired, TypedDict
 
 Item = TypeVar("Item")

@@ -1,6 +1,6 @@
 """The experiment: how `compile_tool_calls` does on the tools of real servers and of type libraries.
 
-    python research/tools/run.py [--only WORD] [--offline] [--seed N] [--sizes DRAWN,MADE,MUTATED]
+    python research/tools/run.py [--only WORD] [--offline] [--seed N] [--sizes DRAWN,MADE,MUTATED] [--without KEYWORD]
 
 It collects the tools (`collect.py`; `--offline` takes those in the cache), compiles each alone and each server's list as
 a whole, compares our verdicts about arguments with those of Ajv and jsonschema, prints a table, and writes
@@ -18,13 +18,15 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import maskwright
+
 import collect
 import formats
-import maskwright
 import ours
 import pydantic_types
 from judges import Ajv
 from verdicts import Court, Outcome, compare, texts_of
+from walk import keywords, without
 
 
 def main() -> int:
@@ -40,7 +42,7 @@ def main() -> int:
         print(f"{_line(found[-1])}  {time.monotonic() - start:5.0f} s", flush=True)
     court.ajv.close()
     result = _summary(found, failed)
-    result["formats"] = formats.survey(compiler, sources)
+    result["formats"] = formats.survey(compiler, {} if arguments.without else sources)
     path = collect.CACHE / "result.json"
     path.write_text(json.dumps({"summary": result, "sources": found}, ensure_ascii=False, indent=1))
     _print(result, found)
@@ -60,6 +62,10 @@ def _source(name: str, tools: list[Any], compiler: Any, court: Court, arguments:
     answers: dict[str, list[tuple[str, bool]]] = {}
     for tool in tools:
         title, schema = _parts(tool)
+        if arguments.without:
+            if arguments.without not in keywords(schema):
+                continue
+            tool = {"name": title, "inputSchema": without(schema, {arguments.without})}
         compiled = ours.Tool(compiler, tool, title)
         if compiled.state != "wholly":
             alone.add(title)
@@ -80,6 +86,8 @@ def _source(name: str, tools: list[Any], compiler: Any, court: Court, arguments:
             row["judges"] = outcome.errors
         rows.append(row)
     found: dict[str, Any] = {"source": name, "tools": rows, "lost": []}
+    if arguments.without:
+        return found | {"ms": None}
     try:
         gone, whole, took = ours.left_out(compiler, tools)
         found |= {"ms": round(took, 2), "lost": sorted(gone ^ alone)}
@@ -192,7 +200,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2, help="how many servers to install and start at once")
     sizes = lambda text: tuple(int(part) for part in text.split(","))  # noqa: E731
-    parser.add_argument("--sizes", type=sizes, default=(15, 30, 60), metavar="DRAWN,MADE,MUTATED", help="texts per tool")
+    parser.add_argument("--sizes", type=sizes, default=(6, 15, 30), metavar="DRAWN,MADE,MUTATED", help="texts per tool")
+    parser.add_argument("--without", metavar="KEYWORD", help="compile schemas without this keyword: there must be wrong verdicts then")
     return parser.parse_args()
 
 

@@ -21,6 +21,7 @@ import random
 from typing import Any
 
 import numpy as np
+
 from generate import Generator
 from judges import Ajv, PythonJsonschema, Verdict
 from mutate import Mutator
@@ -119,6 +120,7 @@ def compare(tool: Tool, schema: Any, texts: list[tuple[str, str]], court: Court)
                 outcome.counts["drawn with a key twice"] += 1
         elif not ours and _is_spelling(tool, text):
             outcome.counts["spelling"] += 1
+            outcome.listed.append({**case, "class": "spelling"})
         elif ours and tool.left_out:
             outcome.counts["told"] += 1
         else:

@@ -28,14 +28,18 @@ impl<'a> Graph<'a> {
     ) -> Result<Shape<'a>, SchemaError> {
         let mut nodes = Vec::with_capacity(branches.len());
         let mut shapes: Vec<Rc<Shape<'a>>> = Vec::with_capacity(branches.len());
+        let mut leads_back = None;
         for (i, branch) in branches.iter().enumerate() {
-            let branch = self.schema_node(branch, place, Step::Item("oneOf", i))?;
-            nodes.push(branch);
-            let branch = self.shape(branch)?;
+            let node = self.schema_node(branch, place, Step::Item("oneOf", i))?;
+            let Some(branch) = self.branch_shape(node, &mut leads_back)? else { continue };
+            nodes.push(node);
             shapes.push(match known {
                 Some(known) => Rc::new(self.intersect(known, &branch, place)?),
                 None => branch,
             });
+        }
+        if let Some(error) = leads_back.filter(|_| shapes.is_empty()) {
+            return Err(error);
         }
         // What a branch loses is another one from the other side, so that is what it is compared with.
         let is_exact = self.loose.is_none();
@@ -46,9 +50,9 @@ impl<'a> Graph<'a> {
                 *denied = self.shape(node)?;
             }
         }
-        let mut overlaps: Vec<Vec<usize>> = vec![Vec::new(); branches.len()];
+        let mut overlaps: Vec<Vec<usize>> = vec![Vec::new(); shapes.len()];
         for (i, left) in shapes.iter().enumerate() {
-            let n_others = if is_exact { i } else { branches.len() };
+            let n_others = if is_exact { i } else { shapes.len() };
             for (j, right) in denied.iter().enumerate().take(n_others).filter(|(j, _)| *j != i) {
                 self.spend(place, 1)?;
                 let both = self.intersect(left, right, place)?;

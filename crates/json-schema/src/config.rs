@@ -69,6 +69,8 @@ pub enum Whitespace {
     /// may have one padding. An indentation is up to [`max_indent`](SchemaLimits::max_indent) blanks, or half as many tabs.
     #[default]
     Flexible,
+    /// On one line: a blank or none after `,` and `:`, and nowhere else.
+    OneLine,
     /// Any amount wherever RFC 8259 allows it, around the whole text too.
     Any,
     /// At most so many characters wherever RFC 8259 allows white space, except around the whole text. [`u32::MAX`]
@@ -140,15 +142,17 @@ pub enum Style {
     CohereXml,
     /// `<|open|>argument key="city" type="string"<|sep|>Berlin<|close|>argument<|sep|>`.
     KimiK3Xml,
-    /// `city="Berlin", days=3`: the arguments of a call in Python.
+    /// `city="Berlin", far=True`: the arguments of a call in Python.
     Python,
+    /// `city="Berlin", far=true`: the same, with JSON's words as well.
+    PythonJson,
     /// `{city:<|"|>Berlin<|"|>,days:3}`, as Gemma 4 writes it.
     Gemma,
 }
 
 impl Style {
     /// All styles.
-    pub const ALL: [Style; 11] = [
+    pub const ALL: [Style; 12] = [
         Style::Json,
         Style::QwenXml,
         Style::MinimaxXml,
@@ -159,6 +163,7 @@ impl Style {
         Style::CohereXml,
         Style::KimiK3Xml,
         Style::Python,
+        Style::PythonJson,
         Style::Gemma,
     ];
 
@@ -175,6 +180,7 @@ impl Style {
             Style::CohereXml => "cohere_xml",
             Style::KimiK3Xml => "kimi_k3_xml",
             Style::Python => "python",
+            Style::PythonJson => "python_json",
             Style::Gemma => "gemma",
         }
     }

@@ -59,6 +59,8 @@ pub(crate) struct Graph<'a> {
     pub(crate) patterns: FxHashMap<&'a str, Regex>,
     pub(crate) matchers: FxHashMap<Regex, Matcher>,
     depth: usize,
+    /// The least depth of the schemas being read that a branch without a step leads back to.
+    loops_to: usize,
     /// What strings and names must not contain.
     pub(crate) excluded: Excluded,
     /// `None`: everything is enforced, or refused.
@@ -83,7 +85,8 @@ enum Source<'a> {
 
 enum State<'a> {
     Pending,
-    Active,
+    /// Being read, at this depth.
+    Active(usize),
     Ready(Rc<Shape<'a>>),
 }
 
@@ -134,6 +137,7 @@ impl<'a> Graph<'a> {
             patterns: FxHashMap::default(),
             matchers: FxHashMap::default(),
             depth: 0,
+            loops_to: usize::MAX,
             excluded: Excluded::default(),
             loose: None,
             conflicts: Vec::new(),
@@ -370,7 +374,8 @@ impl<'a> Graph<'a> {
         let place = self.place(node);
         match &self.nodes[node.index()].state {
             State::Ready(shape) => return Ok(shape.clone()),
-            State::Active => {
+            &State::Active(depth) => {
+                self.loops_to = self.loops_to.min(depth);
                 return Err(self.error(place, Some("$ref"), Kind::Loop));
             }
             State::Pending => {}
@@ -382,12 +387,18 @@ impl<'a> Graph<'a> {
             );
             return Err(self.error(place, None, Kind::Limit { message }));
         }
-        self.nodes[node.index()].state = State::Active;
+        self.nodes[node.index()].state = State::Active(self.depth);
         self.depth += 1;
         let n_entries = self.entries.len();
         let shape = self.resolve_shape(node, place);
         self.depth -= 1;
+        let is_whole = self.loops_to >= self.depth;
+        if is_whole {
+            self.loops_to = usize::MAX;
+        }
         self.nodes[node.index()].state = match &shape {
+            // Without a branch that is a schema around it, which has others: it is read again once that is done.
+            Ok(_) if !is_whole => State::Pending,
             Ok(shape) => State::Ready(shape.clone()),
             Err(_) => {
                 // The caller may go on, and come back to this node.
@@ -396,6 +407,22 @@ impl<'a> Graph<'a> {
             }
         };
         shape
+    }
+
+    /// The form of a branch of `anyOf` or `oneOf`. `None` if it is a schema that is being read, without a step into the instance:
+    /// then it adds no value, since the least set that satisfies the schema is meant. `leads_back`: the first error of such a branch.
+    pub(crate) fn branch_shape(
+        &mut self,
+        branch: NodeId,
+        leads_back: &mut Option<SchemaError>,
+    ) -> Result<Option<Rc<Shape<'a>>>, SchemaError> {
+        match self.shape(branch) {
+            Err(error) if error.is_loop() => {
+                leads_back.get_or_insert(error);
+                Ok(None)
+            }
+            shape => shape.map(Some),
+        }
     }
 
     fn resolve_shape(&mut self, node: NodeId, place: PlaceId) -> Result<Rc<Shape<'a>>, SchemaError> {

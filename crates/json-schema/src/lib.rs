@@ -25,7 +25,7 @@
 //!   finite list of scalars, the watch keeps them too.
 //!
 //! # Arguments in elements
-//! With a [`Style`] other than JSON, a text writes the members of one object, without braces and commas, each in an element
+//! With most [`Style`]s other than JSON, a text writes the members of one object, without braces and commas, each in an element
 //! of its own, as xgrammar's structural tags have it. The schema's other values are left out, and a schema without objects
 //! is an error. For the members `city` (a string) and `days` (a number):
 //!
@@ -33,16 +33,26 @@
 //! |---|---|
 //! | `qwen_xml` | `<parameter=city>Berlin</parameter><parameter=days>3</parameter>` |
 //! | `minimax_xml` | `<parameter name="city">Berlin</parameter><parameter name="days">3</parameter>` |
+//! | `minimax_m3_xml` | `]<]minimax[>[<city>Berlin]<]minimax[>[</city>]<]minimax[>[<days>3]<]minimax[>[</days>` |
 //! | `deepseek_xml` | `<｜DSML｜parameter name="city" string="true">Berlin</｜DSML｜parameter><｜DSML｜parameter name="days" string="false">3</｜DSML｜parameter>` |
+//! | `deepseek_v4_1_xml` | the same with a blank after each `｜DSML｜` |
 //! | `glm_xml` | `<arg_key>city</arg_key><arg_value>Berlin</arg_value><arg_key>days</arg_key><arg_value>3</arg_value>` |
 //! | `cohere_xml` | `<cofl:value name="city" type="raw">Berlin</cofl:value><cofl:value name="days" type="json">3</cofl:value>` |
 //! | `kimi_k3_xml` | <code><&#124;open&#124;>argument key="city" type="string"<&#124;sep&#124;>Berlin<&#124;close&#124;>argument<&#124;sep&#124;>…</code> |
+//! | `python` | `city="Berlin", days=3` |
+//! | `gemma` | <code>{city:<&#124;"&#124;>Berlin<&#124;"&#124;>,days:3}</code> |
 //!
 //! * **Strings are raw**: any text without the closing mark that satisfies the schema's constraints. A text that
 //!   contains the mark cannot be written. Where the style does not tell kinds of values apart (`qwen_xml`, `minimax_xml`,
 //!   `glm_xml`), a text need only be one of the values that the schema allows: `3` is a string too.
-//! * **Other values are JSON**, also where a string in them contains the mark. In `cohere_xml` arrays and objects are
-//!   elements in turn, of type `list` and `dict`; items have no name.
+//! * **Other values are JSON**, also where a string in them contains the mark. In `cohere_xml` and `minimax_m3_xml` arrays and objects
+//!   are elements in turn: of type `list` and `dict`, whose items have no name, and with items of the name `item`.
+//! * **`minimax_m3_xml`** ends an element with its name, so only names that the schema lists can be written; no string contains
+//!   `]<]minimax[>[`; an empty array or object is an empty element; no white space stands around values.
+//! * **`python`** has Python's literals on one line: strings in either quotes, `True`, `False` and `None`, lists and dicts, with a blank or none after commas and colons. Names of arguments are names of Python and no keywords.
+//!   `python_json` has `true`, `false` and `null` as well.
+//! * **`gemma`** has objects, arrays, numbers and words as compact JSON, strings as they are between two `<|"|>`, and names without
+//!   quotes. The schema need not be of an object.
 //! * **Attributes say the kind** of the value that follows, never of another. `kimi_k3_xml` calls all numbers `number`.
 //! * **White space**, as much as is allowed after a comma, may stand around the members and around each value that is
 //!   not a string; around strings with a constraint, too, except in `deepseek_xml`. It is not part of the value. In

@@ -24,7 +24,7 @@ use crate::productive::is_productive;
 use crate::shape::{NodeId, Shape};
 use crate::style::{Elements, End};
 use crate::terminals::{Brackets, Pad, Punctuation};
-use crate::{SchemaError, Style};
+use crate::{SchemaError, Style, Whitespace};
 
 /// How deep schemas are followed before they are put off.
 const MAX_NESTING: usize = 64;
@@ -51,6 +51,7 @@ pub(crate) fn is_empty(graph: &mut Graph<'_>, node: NodeId) -> Result<bool, Sche
     // A question about values, however they are written.
     lowering.notation = Notation::of(Style::Json);
     lowering.excluded = Excluded::default();
+    lowering.unreadable = Excluded::default();
     let start = lowering.builder.declare("start");
     let body = lowering.node(Form::Value, node, 0)?;
     lowering.lower_deferred()?;
@@ -68,8 +69,12 @@ pub(crate) struct Lowering<'g, 'a> {
     pub(crate) notation: &'static Notation,
     /// What strings and names must not contain.
     pub(crate) excluded: Excluded,
-    /// White space inside of brackets and around values in elements, and nothing.
+    /// What strings and names of JSON in elements must not contain: the mark, at which readers end the element.
+    pub(crate) unreadable: Excluded,
+    /// White space inside of brackets and between elements, and nothing.
     pub(crate) inside: Regex,
+    /// White space around values in elements, and nothing.
+    pub(crate) padding: Regex,
     /// Punctuation by form.
     symbols: [Symbols; 3],
     /// By form and number.
@@ -135,15 +140,21 @@ impl Symbols {
     /// Where objects and arrays are elements: the mark that closes a member or an item is a comma where another follows,
     /// and else a bracket. White space stands around the whole and between members, but not between items. Where elements
     /// end with their name, white space stands before each and after the last, and nothing between them.
-    fn of_elements(builder: &mut GrammarBuilder, elements: &Elements, inside: &Regex) -> Symbols {
+    fn of_elements(
+        builder: &mut GrammarBuilder,
+        elements: &Elements,
+        inside: &Regex,
+        is_flexible: bool,
+    ) -> Symbols {
         let space = builder.terminal(inside.clone());
         let none = builder.epsilon();
+        let first = if is_flexible && !elements.has_space_first { none } else { space };
         let (open, array_comma, comma, close) = match elements.end {
             End::Mark => {
                 let mark = Regex::literal(elements.mark);
                 let array_comma = builder.terminal(mark.clone());
                 let comma = builder.terminal(Regex::concat([mark, inside.clone()]));
-                (space, array_comma, comma, comma)
+                (first, array_comma, comma, comma)
             }
             End::Name => (none, none, none, space),
         };
@@ -175,9 +186,19 @@ impl<'g, 'a> Lowering<'g, 'a> {
         let json = Symbols::of_json(&mut builder, punctuation);
         let elements = Elements::of(graph.config.style);
         let notation = Notation::of(graph.config.style);
+        // Where any white space is asked for, it may stand around values too.
+        let padding = match (elements, graph.config.whitespace) {
+            (Some(elements), Whitespace::Flexible | Whitespace::OneLine) => elements.padding.clone(),
+            _ => inside.clone(),
+        };
         let excluded = graph.excluded.clone();
-        let of_elements =
-            elements.map_or(json, |elements| Symbols::of_elements(&mut builder, elements, &inside));
+        let unreadable = match elements {
+            Some(elements) => Excluded::new(&[elements.mark]),
+            None => Excluded::default(),
+        };
+        let is_flexible = matches!(graph.config.whitespace, Whitespace::Flexible | Whitespace::OneLine);
+        let of_elements = elements
+            .map_or(json, |elements| Symbols::of_elements(&mut builder, elements, &inside, is_flexible));
         let of_arguments = match notation.arguments {
             None => json,
             Some(_) => Symbols::of_arguments(&mut builder, &json),
@@ -188,7 +209,9 @@ impl<'g, 'a> Lowering<'g, 'a> {
             elements,
             notation,
             excluded,
+            unreadable,
             inside,
+            padding,
             symbols: [json, of_elements, of_arguments],
             nodes: [Vec::new(), Vec::new(), Vec::new()],
             rules: FxHashMap::default(),

@@ -366,7 +366,9 @@ impl Counting<'_> {
             }
             lowering.graph.spend(self.place, 1)?;
             if self.tails.len() + todo.len() > MAX_STATES {
-                let message = format!("counting the items takes more than {MAX_STATES} states");
+                let message = format!(
+                    "the numbers of items are too large to count: that takes more than {MAX_STATES} steps"
+                );
                 return Err(lowering.graph.error(self.place, Some("contains"), Kind::Limit { message }));
             }
             let choices = self.choices(lowering, &state)?;

@@ -77,6 +77,7 @@ impl<'a> Lowering<'_, 'a> {
     ) -> Result<ExprId, SchemaError> {
         let place = self.graph.place(node);
         let space = self.space();
+        let padding = self.builder.terminal(self.padding.clone());
         let mut ways: Vec<(&str, ExprId)> = Vec::new();
         let is_any_string = shape.strings.iter().any(StringSet::is_any);
         if !shape.strings.is_empty() {
@@ -86,8 +87,9 @@ impl<'a> Lowering<'_, 'a> {
         let mut others: Vec<(&str, Shape<'a>)> = Vec::new();
         for kind in Kind::OTHERS {
             let open = (elements.open)(kind);
-            // Any text is any other value too, where nothing tells them apart.
-            if is_any_string && open == (elements.open)(Kind::String) {
+            // Any text is any other value too, where nothing tells them apart. Elements are not text.
+            let is_text = elements.item.is_none() || !matches!(kind, Kind::Array | Kind::Object);
+            if is_any_string && is_text && open == (elements.open)(Kind::String) {
                 continue;
             }
             let part = shape.of_kind(kind);
@@ -102,7 +104,7 @@ impl<'a> Lowering<'_, 'a> {
             // Arrays and objects that are elements have their white space already.
             let is_apart = form == Form::Value || part.arrays.is_empty() && part.objects.is_empty();
             if is_apart && elements.has_space_around_values {
-                value = self.builder.seq(&[space, value, space]);
+                value = self.builder.seq(&[padding, value, padding]);
             }
             ways.push((open, value));
         }
@@ -149,8 +151,11 @@ impl<'a> Lowering<'_, 'a> {
             }
         }
         let listed = self.builder.terminal(Regex::words(listed.into_iter().map(str::as_bytes)));
-        let space = if elements.has_space_around_strings { self.space() } else { self.builder.epsilon() };
-        members.push(self.builder.seq(&[space, listed, space]));
+        let padding = match elements.has_space_around_strings {
+            true => self.builder.terminal(self.padding.clone()),
+            false => self.builder.epsilon(),
+        };
+        members.push(self.builder.seq(&[padding, listed, padding]));
         Ok(self.builder.alt(&members))
     }
 
@@ -163,7 +168,7 @@ impl<'a> Lowering<'_, 'a> {
     ) -> Result<Regex, SchemaError> {
         let min = self.count(constraint.min, place, "minLength")?;
         let max = constraint.max.and_then(|max| u32::try_from(max).ok());
-        let space = if elements.has_space_around_strings { self.inside.clone() } else { Regex::epsilon() };
+        let space = if elements.has_space_around_strings { self.padding.clone() } else { Regex::epsilon() };
         if constraint.patterns.is_empty() && space == SPACE.star() {
             return Ok(elements.without_mark(counted_with_space(min, max)));
         }
@@ -178,7 +183,7 @@ impl<'a> Lowering<'_, 'a> {
         Ok(elements.without_mark(Regex::concat([space.clone(), body, space])))
     }
 
-    /// White space or nothing, where it may stand around values.
+    /// White space or nothing, where it may stand between the parts of elements.
     pub(crate) fn space(&mut self) -> ExprId {
         self.builder.terminal(self.inside.clone())
     }

@@ -227,6 +227,9 @@ impl<'a> Lowering<'_, 'a> {
                     Some(names) => self.unnamed(names, set, class, keys.clone(), place)?,
                     None => self.unnamed_key(set, class, &keys, place)?,
                 };
+                if self.names(form).is_none() {
+                    key = self.readable(key);
+                }
                 // Patterns say themselves what a name may hold.
                 if class.is_none() {
                     key = match self.names(form) {

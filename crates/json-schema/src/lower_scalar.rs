@@ -50,12 +50,20 @@ impl<'a> Lowering<'_, 'a> {
 
     /// Any string, in any spelling.
     pub(crate) fn any_string(&self) -> Regex {
-        self.excluded.kept_strings(self.notation, self.notation.any_string.clone())
+        self.readable(self.excluded.kept_strings(self.notation, self.notation.any_string.clone()))
+    }
+
+    /// The strings that readers do not take for the end of an element.
+    pub(crate) fn readable(&self, strings: Regex) -> Regex {
+        self.unreadable.kept_strings(self.notation, strings)
     }
 
     /// The spellings of a string, with quotes: none if it cannot be written.
     pub(crate) fn words(&self, text: &str) -> Vec<Vec<u8>> {
-        let is_allowed = |quotes: &&Quotes| self.excluded.allows(&quotes.spelled(text));
+        let is_allowed = |quotes: &&Quotes| {
+            let spelled = quotes.spelled(text);
+            self.excluded.allows(&spelled) && self.unreadable.allows(&spelled)
+        };
         self.notation.quotes.iter().filter(is_allowed).filter_map(|quotes| quotes.word(text)).collect()
     }
 
@@ -84,7 +92,8 @@ impl<'a> Lowering<'_, 'a> {
         let strings = Regex::union(ways);
         // Patterns say themselves what a string may hold.
         let is_filtered = constraint.patterns.is_empty();
-        Ok(if is_filtered { self.excluded.kept_strings(self.notation, strings) } else { strings })
+        let strings = if is_filtered { self.excluded.kept_strings(self.notation, strings) } else { strings };
+        Ok(self.readable(strings))
     }
 
     /// The spellings of a constant, at least one: as in the schema, and in digits. With [`Numbers::Any`], a whole one may also

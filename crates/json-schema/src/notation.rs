@@ -86,6 +86,7 @@ impl Notation {
     pub(crate) fn of(style: Style) -> &'static Notation {
         match style {
             Style::Python => &PYTHON,
+            Style::PythonJson => &PYTHON_JSON,
             Style::Gemma => &GEMMA,
             _ => &JSON,
         }
@@ -124,15 +125,21 @@ static JSON: LazyLock<Notation> = LazyLock::new(|| Notation {
     ..Notation::new([&[]; 3], vec![Quotes::new("\"", "\"", &escape::JSON)])
 });
 
-/// Python's literals. Parsers of calls take JSON's words for the three constants as well, and some models write them.
-static PYTHON: LazyLock<Notation> = LazyLock::new(|| {
+/// Python's literals.
+static PYTHON: LazyLock<Notation> = LazyLock::new(|| python([&["None"], &["True"], &["False"]]));
+
+/// Python's literals, with JSON's words for the three constants as well: some models write them, and some parsers know them.
+static PYTHON_JSON: LazyLock<Notation> =
+    LazyLock::new(|| python([&["None", "null"], &["True", "true"], &["False", "false"]]));
+
+fn python(words: [&'static [&'static str]; 3]) -> Notation {
     let quotes = vec![Quotes::new("\"", "\"", &escape::JSON), Quotes::new("'", "'", &escape::SINGLE)];
     Notation {
         any_string: Regex::union([python_string('"'), python_string('\'')]),
         arguments: Some(&PYTHON_NAMES),
-        ..Notation::new([&["None", "null"], &["True", "true"], &["False", "false"]], quotes)
+        ..Notation::new(words, quotes)
     }
-});
+}
 
 /// Any string of Python between these quotes, on one line.
 fn python_string(quote: char) -> Regex {

@@ -144,13 +144,18 @@ impl<'a> Graph<'a> {
         place: PlaceId,
     ) -> Result<Shape<'a>, SchemaError> {
         let mut union = Shape::default();
+        let (mut leads_back, mut has_branch) = (None, false);
         for (i, branch) in branches.iter().enumerate() {
             let branch = self.schema_node(branch, place, Step::Item(keyword, i))?;
-            let shape = self.shape(branch)?;
+            let Some(shape) = self.branch_shape(branch, &mut leads_back)? else { continue };
+            has_branch = true;
             self.spend(place, shape.n_alternatives() as u64)?;
             union.add(&shape);
         }
-        Ok(union)
+        match leads_back {
+            Some(error) if !has_branch => Err(error),
+            _ => Ok(union),
+        }
     }
 
     /// The form of what a schema states by its own keywords, type by type.

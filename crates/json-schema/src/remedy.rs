@@ -27,21 +27,24 @@ fn remedy(error: &SchemaError, root: &Value) -> Option<String> {
     let keyword = error.keyword();
     let value = keyword.and_then(|keyword| schema.get(keyword));
     if error.is_unsupported() {
-        return Some(of_unsupported(keyword, value));
+        return Some(of_unsupported(keyword, schema));
     }
     if error.is_unsatisfiable() {
         return of_contradiction(error, schema);
     }
     match (keyword?, value?) {
+        ("$ref", Value::String(_)) if error.is_loop() => None,
         ("$ref", Value::String(reference)) => of_reference(reference, root),
         (keyword, value) => of_malformed(keyword, value),
     }
 }
 
-fn of_unsupported(keyword: Option<&str>, value: Option<&Value>) -> String {
-    let say = match (keyword, value) {
-        (Some("pattern" | "patternProperties" | "propertyNames"), _) => "write the pattern without it",
-        (Some("uniqueItems"), _) => "list the values in `enum`, or drop `minItems`",
+fn of_unsupported(keyword: Option<&str>, schema: &Map<String, Value>) -> String {
+    let say = match keyword {
+        Some("pattern" | "patternProperties" | "propertyNames") => "write the pattern without it",
+        Some("uniqueItems") if schema.contains_key("minItems") => {
+            "list the values in `enum`, or leave out `minItems`"
+        }
         _ => "say it with other keywords",
     };
     format!("{say}, {LEAVE_OUT}")
@@ -56,13 +59,19 @@ fn of_reference(reference: &str, root: &Value) -> Option<String> {
         known.extend(names.map(|name| format!("#/{holder}/{}", name.replace('~', "~0").replace('/', "~1"))));
     }
     let same = known.iter().find(|known| known.rsplit_once('/').is_some_and(|(_, known)| known == name));
-    let near = || nearest_name(reference, known.iter().map(String::as_str)).map(|(_, near)| near);
+    let near = || near(reference, known.iter().map(String::as_str));
     match same.map(String::as_str).or_else(near) {
         Some(meant) => Some(format!("did you mean \"{meant}\"?")),
         None => Some(format!(
             "put the schema of \"{name}\" into `$defs` and refer to it as \"#/$defs/{name}\"; `#` is the root of this schema"
         )),
     }
+}
+
+/// The nearest of some names, if it is hardly another word.
+fn near<'n>(given: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let (distance, near) = nearest_name(given, known)?;
+    (distance * 3 <= given.len()).then_some(near)
 }
 
 /// A value of another type than the keyword has.
@@ -96,7 +105,7 @@ fn of_contradiction(error: &SchemaError, schema: &Map<String, Value>) -> Option<
         let known = || properties.into_iter().flat_map(Map::keys).map(String::as_str);
         let required = schema.get("required")?.as_array()?.iter().filter_map(Value::as_str);
         let missing = required.into_iter().find(|name| !known().any(|known| known == *name))?;
-        let near = nearest_name(missing, known()).map(|(_, near)| format!("did you mean \"{near}\"? Or "));
+        let near = near(missing, known()).map(|near| format!("did you mean \"{near}\"? Or "));
         return Some(format!(
             "{}add \"{missing}\" to `properties`, or remove it from `required`",
             near.unwrap_or_default()

@@ -47,6 +47,10 @@ pub(crate) struct Elements {
     pub(crate) text: Regex,
     /// Whether white space may stand around values that are not strings.
     pub(crate) has_space_around_values: bool,
+    /// That white space where it is flexible: what readers take away.
+    pub(crate) padding: Regex,
+    /// Whether flexible white space may stand before the first element.
+    pub(crate) has_space_first: bool,
     /// Whether white space may stand around raw strings that are not any text.
     pub(crate) has_space_around_strings: bool,
     /// What stands before and after an item of an array, where those are elements too.
@@ -68,7 +72,7 @@ impl Elements {
     /// The elements of a style; `None` for JSON.
     pub(crate) fn of(style: Style) -> Option<&'static Elements> {
         Some(match style {
-            Style::Json | Style::Python | Style::Gemma => return None,
+            Style::Json | Style::Python | Style::PythonJson | Style::Gemma => return None,
             Style::QwenXml => &QWEN,
             Style::MinimaxXml => &MINIMAX,
             Style::MinimaxM3Xml => &MINIMAX_M3,
@@ -99,6 +103,7 @@ static QWEN: LazyLock<Elements> = LazyLock::new(|| Elements {
     after_name: "",
     open: |_| ">",
     names: Names::until(">"),
+    padding: Regex::byte(b'\n').optional(),
     ..with_mark("</parameter>")
 });
 
@@ -150,6 +155,7 @@ static GLM: LazyLock<Elements> = LazyLock::new(|| Elements {
     after_name: "</arg_key>",
     open: |_| "<arg_value>",
     has_space_before_open: true,
+    has_space_first: false,
     names: Names::until("</arg_key>"),
     ..with_mark("</arg_value>")
 });
@@ -194,6 +200,8 @@ fn with_mark(mark: &'static str) -> Elements {
         end: End::Mark,
         text: without(mark),
         has_space_around_values: true,
+        padding: Regex::epsilon(),
+        has_space_first: true,
         has_space_around_strings: true,
         item: None,
         names: Names::until("\0"),

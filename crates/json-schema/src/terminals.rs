@@ -183,13 +183,15 @@ static ANY: LazyLock<Punctuation> = LazyLock::new(|| Punctuation::even(SPACE.sta
 impl Punctuation {
     /// The punctuation that `config` asks for.
     pub(crate) fn of(config: &SchemaConfig) -> Punctuation {
-        match (config.style, config.whitespace) {
-            (Style::Gemma, _) | (Style::Python, Whitespace::Compact) => return COMPACT.clone(),
-            (Style::Python, _) => return ONE_LINE.clone(),
-            _ => {}
-        }
-        match config.whitespace {
+        let whitespace = match (config.style, config.whitespace) {
+            (Style::Gemma, _) => Whitespace::Compact,
+            (Style::Python | Style::PythonJson, Whitespace::Compact) => Whitespace::Compact,
+            (Style::Python | Style::PythonJson, _) => Whitespace::OneLine,
+            (_, whitespace) => whitespace,
+        };
+        match whitespace {
             Whitespace::Compact => COMPACT.clone(),
+            Whitespace::OneLine => ONE_LINE.clone(),
             Whitespace::Any => ANY.clone(),
             Whitespace::Flexible if config.limits.max_indent == DEFAULT_MAX_INDENT => FLEXIBLE.clone(),
             Whitespace::Flexible => Punctuation::flexible(config.limits.max_indent),

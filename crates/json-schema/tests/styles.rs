@@ -27,6 +27,9 @@ fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2_500)
 }
 
+/// Enough for all but a few of the schemas, which contain themselves below `not`.
+const FUEL: u64 = 200_000;
+
 /// The grammar; `Ok(None)` if no object satisfies the schema; `Err` if the schema is not taken.
 fn grammar(root: &Value, style: Style, order: PropertyOrder) -> Result<Option<Grammar>, TestCaseError> {
     let mut config = SchemaConfig::default();
@@ -34,7 +37,7 @@ fn grammar(root: &Value, style: Style, order: PropertyOrder) -> Result<Option<Gr
     config.property_order = order;
     config.numbers = Numbers::Any;
     config.whitespace = Whitespace::Any;
-    match compile(root, &config, &Fuel::new(1_000_000)) {
+    match compile(root, &config, &Fuel::new(FUEL)) {
         Ok(compiled) => Ok(Some(compiled.grammar)),
         Err(error) if error.is_unsatisfiable() => Ok(None),
         Err(error) => {

@@ -43,6 +43,9 @@ impl Lowering<'_> {
             (None, Whitespace::Any) => Whitespace::AtMost(u32::MAX),
             (None, other) => other,
         };
+        if schema.is_one_line && config.whitespace != Whitespace::Compact {
+            config.whitespace = Whitespace::OneLine;
+        }
         let at = schema.shown_at.as_ref().unwrap_or(&schema.at);
         let compiled = compile_excluding(&schema.schema, &schema.excludes, &config, self.fuel);
         let compiled = compiled.map_err(|error| TagError::schema(at, error))?;

@@ -91,6 +91,7 @@ fn structure<'a>(value: &'a Value, at: &str, reader: &Reader<'a, '_>) -> Result<
         any_order,
         max_whitespace,
         shown_at: None,
+        is_one_line: false,
         excludes: Vec::new(),
     };
     Ok(Tag {

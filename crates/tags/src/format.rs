@@ -65,6 +65,8 @@ pub(crate) struct Schema<'a> {
     pub(crate) shown_at: Option<String>,
     /// What no string and no name contains.
     pub(crate) excludes: Vec<&'a str>,
+    /// Whether the text has no line feeds between values, whatever is asked for.
+    pub(crate) is_one_line: bool,
 }
 
 #[derive(Debug)]
@@ -72,6 +74,9 @@ pub(crate) struct AnyText<'a> {
     pub(crate) excludes: Vec<&'a str>,
     pub(crate) max_tokens: Option<u32>,
     pub(crate) max_chars: Option<u32>,
+    /// Whether a reader who looks for the end of the tag finds it after this text, not before: where the end overlaps itself, as
+    /// `>>>` does, the text must not end with `>`.
+    pub(crate) is_up_to_end: bool,
 }
 
 #[derive(Debug)]

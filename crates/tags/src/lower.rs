@@ -19,7 +19,7 @@ use maskwright_json_schema::{Distinct, Report, SchemaConfig};
 
 use crate::TagError;
 use crate::format::{AnyText, Begin, End, Format, How, Kind, Separated, Tag, Token};
-use crate::needles::{check_length, free_text};
+use crate::needles::{check_length, free_text, overlaps};
 
 /// The grammar of `format`, and the report on what is enforced. Strings also match the tokens in `special` that they name, and
 /// sessions watch the schemas at the JSON pointers `anchored`.
@@ -176,7 +176,9 @@ impl Lowering<'_> {
     fn any_text(&mut self, at: &str, any: &AnyText<'_>, ends: Ends<'_>) -> Result<Item, TagError> {
         let excludes = ends.and(&any.excludes);
         self.check_needles(at, &excludes)?;
-        let free = free_text(&excludes, &[]);
+        let ends = if any.is_up_to_end { ends.and(&[]) } else { Vec::new() };
+        let overlaps: Vec<&[u8]> = ends.into_iter().flat_map(overlaps).collect();
+        let free = free_text(&excludes, &overlaps);
         let text = match any.max_chars {
             None => free,
             Some(max) => Regex::intersection([free, Regex::any_char().repeat(0, Some(max))]),

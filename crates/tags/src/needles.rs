@@ -53,6 +53,12 @@ pub(crate) fn free_text(needles: &[&str], ends: &[&[u8]]) -> Regex {
     Regex::union([containing, ending]).complement()
 }
 
+/// The texts before `end` with which it begins earlier than where it stands.
+pub(crate) fn overlaps(end: &str) -> impl Iterator<Item = &[u8]> {
+    let end = end.as_bytes();
+    (1..end.len()).filter(|&by| end[by..] == end[..end.len() - by]).map(|by| &end[..by])
+}
+
 /// The longest needle, in bytes. Those in use have some dozens.
 const MAX_NEEDLE: usize = 1024;
 

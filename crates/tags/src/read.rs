@@ -109,6 +109,7 @@ impl<'a, 'f> Reader<'a, 'f> {
                 let max_tokens = fields.limit("max_tokens")?;
                 self.has_token_limits |= max_tokens.is_some();
                 Kind::AnyText(AnyText {
+                    is_up_to_end: false,
                     excludes: fields.texts("excludes")?,
                     max_tokens,
                     max_chars: fields.limit("max_chars")?,
@@ -388,6 +389,7 @@ fn schema<'a>(fields: &Fields<'a>, style: Style) -> Result<Schema<'a>, TagError>
         max_whitespace: max_whitespace(fields)?,
         shown_at: None,
         excludes: Vec::new(),
+        is_one_line: false,
     })
 }
 
@@ -395,7 +397,7 @@ fn schema<'a>(fields: &Fields<'a>, style: Style) -> Result<Schema<'a>, TagError>
 fn excludes_of_strings<'a>(fields: &Fields<'a>, style: Style) -> Result<Vec<&'a str>, TagError> {
     let texts = fields.texts("excludes")?;
     let is_apart = |text: &&str| text.trim_matches([' ', '\t', '\r', '\n']) != *text;
-    let has_elements = !matches!(style, Style::Json | Style::Python | Style::Gemma);
+    let has_elements = !matches!(style, Style::Json | Style::Python | Style::PythonJson | Style::Gemma);
     match texts.iter().position(|text| text.is_empty() || has_elements && is_apart(text)) {
         None => Ok(texts),
         Some(at) => {

@@ -197,7 +197,7 @@ QUIRKS = [
         ("functools",),
         holds=lambda case, reading, found: found == [] and "]" in "".join(pieces(reading, "json")),
     ),
-    Quirk("reads integers beyond 64 bits as floats", ("vllm", "sglang"), ("command_a", "granite_3"), tolerate=large_as_float),
+    Quirk("reads integers beyond 64 bits as floats", ("vllm", "sglang"), ("command_a", "granite_3", "mistral_v11"), tolerate=large_as_float),
     Quirk(
         "guesses the type of a parameter whose schema has no `type`",
         ("vllm", "sglang"),
@@ -233,6 +233,19 @@ QUIRKS = [
         ("sglang",),
         ("llama_4_pythonic", "pythonic", "lfm_2"),
         holds=lambda case, reading, found: found == [] and re.search(r"[\[=,:] ?-[0-9]", reading.text) is not None,
+    ),
+    Quirk("reads null as a string", ("sglang",), ("gemma_4",), tolerate=lambda schema, value: "null" if value is None else value),
+    Quirk(
+        "reads any value as null where null is allowed",
+        ("sglang",),
+        ("minimax",),
+        tolerate=lambda schema, value: None if not has_no_type(schema) and "null" in schema["type"] else value,
+    ),
+    Quirk(
+        "fails at text that begins with `{`",
+        ("sglang",),
+        ("llama",),
+        holds=lambda case, reading, found: isinstance(found, str) and reading.text.startswith("{") and not reading.calls,
     ),
     Quirk(
         "reads the string null as null",

@@ -61,7 +61,7 @@ fn values(style: Style) -> &'static [&'static str] {
             "§<x>1§</x>§<x>1§</x>",
             "§<x/>",
         ],
-        Style::Python => &[
+        Style::Python | Style::PythonJson => &[
             "3",
             "1.5",
             "01",
@@ -141,7 +141,7 @@ fn values(style: Style) -> &'static [&'static str] {
 /// From where to where values are in a text, in most styles only those of elements.
 fn places(style: Style, text: &str) -> Vec<(usize, usize)> {
     let mark = match style {
-        Style::Python | Style::Gemma => return literals::values(style, text),
+        Style::Python | Style::PythonJson | Style::Gemma => return literals::values(style, text),
         Style::MinimaxM3Xml => "]<]minimax[>[</",
         _ => mark(style),
     };
@@ -153,7 +153,7 @@ fn places(style: Style, text: &str) -> Vec<(usize, usize)> {
 fn gaps(style: Style, text: &str) -> Vec<usize> {
     let after = |mark: &str| text.match_indices(mark).map(|(at, mark)| at + mark.len()).collect();
     let mut gaps: Vec<usize> = match style {
-        Style::Python | Style::Gemma => {
+        Style::Python | Style::PythonJson | Style::Gemma => {
             text.match_indices([',', ':', '=', '[', '{', '}']).map(|m| m.0).collect()
         }
         Style::MinimaxM3Xml => text.match_indices(minimax_m3::MARK).map(|m| m.0).collect(),

@@ -12,7 +12,9 @@ pub(super) const MARK: &str = "<|\"|>";
 pub(super) fn text(style: Style, members: &Map<String, Value>) -> String {
     let mut text = String::new();
     match style {
-        Style::Python => write_members(style, members, &mut text, |name, text| *text += &format!("{name}=")),
+        Style::Python | Style::PythonJson => {
+            write_members(style, members, &mut text, |name, text| *text += &format!("{name}="))
+        }
         _ => write_object(style, members, &mut text),
     }
     text
@@ -21,7 +23,7 @@ pub(super) fn text(style: Style, members: &Map<String, Value>) -> String {
 fn write_object(style: Style, members: &Map<String, Value>, text: &mut String) {
     text.push('{');
     write_members(style, members, text, |name, text| match style {
-        Style::Python => {
+        Style::Python | Style::PythonJson => {
             write_value(style, &Value::from(name), text);
             *text += [":", ": "][text.len() % 2];
         }
@@ -45,13 +47,13 @@ fn write_members(
 
 fn write_comma(style: Style, i: usize, text: &mut String) {
     if i > 0 {
-        *text += if style == Style::Python { [",", ", "][text.len() % 2] } else { "," };
+        *text += if is_python(style) { [",", ", "][text.len() % 2] } else { "," };
     }
 }
 
 fn write_value(style: Style, value: &Value, text: &mut String) {
     match value {
-        Value::String(string) if style == Style::Python => {
+        Value::String(string) if is_python(style) => {
             let quote = ['"', '\''][text.len() % 2];
             *text += &canonical(string, quote);
         }
@@ -65,12 +67,17 @@ fn write_value(style: Style, value: &Value, text: &mut String) {
             text.push(']');
         }
         Value::Object(members) => write_object(style, members, text),
-        Value::Null | Value::Bool(_) if style == Style::Python && text.len() % 3 > 0 => {
+        Value::Null | Value::Bool(_) if style == Style::Python || is_python(style) && text.len() % 3 > 0 => {
             let word = value.to_string();
             *text += &(word[..1].to_uppercase() + &word[1..]).replace("Null", "None");
         }
         other => *text += &other.to_string(),
     }
+}
+
+/// Whether arguments are those of a call in Python.
+pub(crate) fn is_python(style: Style) -> bool {
+    matches!(style, Style::Python | Style::PythonJson)
 }
 
 /// The spelling of a string with constraints, in Python.
@@ -97,8 +104,8 @@ fn canonical(string: &str, quote: char) -> String {
 pub(super) fn read(style: Style, text: &str) -> Result<Reading, Unread> {
     let mut reader = Reader { style, rest: text, is_canonical: true, has_odd_names: false };
     let object = match style {
-        Style::Python if text.is_empty() => Value::Object(Map::new()),
-        Style::Python => reader.members(Reader::argument, None)?,
+        Style::Python | Style::PythonJson if text.is_empty() => Value::Object(Map::new()),
+        Style::Python | Style::PythonJson => reader.members(Reader::argument, None)?,
         _ => reader.value().ok().filter(Value::is_object).ok_or(Unread::Broken)?,
     };
     match (reader.rest, reader.has_odd_names) {
@@ -112,7 +119,7 @@ pub(super) fn read(style: Style, text: &str) -> Result<Reading, Unread> {
 pub(super) fn values(style: Style, text: &str) -> Vec<(usize, usize)> {
     let mut all = Vec::new();
     for (at, _) in text.match_indices(['=', ':', '[', ',', '{']) {
-        let at = at + 1 + usize::from(style == Style::Python && text[at + 1..].starts_with(' '));
+        let at = at + 1 + usize::from(is_python(style) && text[at + 1..].starts_with(' '));
         let mut reader = Reader { style, rest: &text[at..], is_canonical: true, has_odd_names: false };
         if reader.value().is_ok() {
             all.push((at, text.len() - reader.rest.len()));
@@ -143,7 +150,7 @@ impl<'t> Reader<'t> {
     /// A comma or colon, with a blank in Python.
     fn has_mark(&mut self, mark: &str) -> bool {
         let has = self.has(mark);
-        if has && self.style == Style::Python {
+        if has && is_python(self.style) {
             self.has(" ");
         }
         has
@@ -176,11 +183,11 @@ impl<'t> Reader<'t> {
         if self.rest.starts_with(['"', '\'', '<']) {
             return self.string().map(Value::from);
         }
-        let is_python = self.style == Style::Python;
+        let (is_python, has_json) = (is_python(self.style), self.style != Style::Python);
         match self.word(|c| c.is_ascii_alphanumeric() || "+-.".contains(c)) {
-            "null" => Ok(Value::Null),
-            "true" => Ok(Value::from(true)),
-            "false" => Ok(Value::from(false)),
+            "null" if has_json => Ok(Value::Null),
+            "true" if has_json => Ok(Value::from(true)),
+            "false" if has_json => Ok(Value::from(false)),
             "None" if is_python => Ok(Value::Null),
             "True" if is_python => Ok(Value::from(true)),
             "False" if is_python => Ok(Value::from(false)),
@@ -217,7 +224,7 @@ impl<'t> Reader<'t> {
     /// The name of a member of an object.
     fn name(&mut self) -> Result<String, Unread> {
         let name = match self.style {
-            Style::Python => self.string()?,
+            Style::Python | Style::PythonJson => self.string()?,
             _ => self.word(|c| !" \t\r\n<|>\"[]{}:,".contains(c)).to_owned(),
         };
         if !self.has_mark(":") || name.is_empty() && self.style == Style::Gemma {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::instances::written;
 
-pub(crate) const STYLES: [Style; 10] = [
+pub(crate) const STYLES: [Style; 11] = [
     Style::QwenXml,
     Style::MinimaxXml,
     Style::MinimaxM3Xml,
@@ -20,6 +20,7 @@ pub(crate) const STYLES: [Style; 10] = [
     Style::CohereXml,
     Style::KimiK3Xml,
     Style::Python,
+    Style::PythonJson,
     Style::Gemma,
 ];
 
@@ -45,7 +46,7 @@ pub(crate) enum Unread {
 pub(crate) fn text(style: Style, members: &Map<String, Value>) -> String {
     match style {
         Style::MinimaxM3Xml => minimax_m3::text(members),
-        Style::Python | Style::Gemma => literals::text(style, members),
+        Style::Python | Style::PythonJson | Style::Gemma => literals::text(style, members),
         _ => elements(style, members),
     }
 }
@@ -54,7 +55,7 @@ pub(crate) fn text(style: Style, members: &Map<String, Value>) -> String {
 pub(crate) fn read(style: Style, text: &str) -> Result<Reading, Unread> {
     let objects = match style {
         Style::MinimaxM3Xml => minimax_m3::read(text)?,
-        Style::Python | Style::Gemma => return literals::read(style, text),
+        Style::Python | Style::PythonJson | Style::Gemma => return literals::read(style, text),
         _ => match read_some(style, text)? {
             (members, "") => objects(&members),
             _ => return Err(Unread::Broken),

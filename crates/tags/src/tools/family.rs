@@ -59,6 +59,8 @@ pub(crate) struct Reasoning {
     pub(crate) is_open: bool,
     /// What the model may write to say that it does not reason.
     pub(crate) none: Option<String>,
+    /// What no reasoning holds, because readers take it for the end; by default `end` without white space around it.
+    pub(crate) mark: Option<String>,
 }
 
 /// What stands around a block.
@@ -84,6 +86,12 @@ pub(crate) struct Text {
     /// Whether the prompt or the end of the reasoning has its beginning already.
     #[serde(default)]
     pub(crate) is_open: bool,
+    /// Whether several may follow each other, each with its marks.
+    #[serde(default)]
+    pub(crate) may_repeat: bool,
+    /// What text and reasoning must not hold besides the trigger of calls, because readers take it for a mark.
+    #[serde(default)]
+    pub(crate) excludes: Vec<String>,
 }
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -115,6 +123,9 @@ pub(crate) struct Calls {
     /// Whether arguments may be in any order, whatever is asked for: models write them in another one than the schema's.
     #[serde(default)]
     pub(crate) is_any_order: bool,
+    /// Whether arguments are on one line, because readers end a call at a line feed.
+    #[serde(default)]
+    pub(crate) is_one_line: bool,
     /// Whether a message has one call at most.
     #[serde(default)]
     pub(crate) is_one: bool,

@@ -59,7 +59,11 @@ impl Layouts<'_> {
             }
             (Some(reasoning), _) => reasoning,
         };
-        let block = |begin: &str| json!({"type": "tag", "begin": begin, "content": {"type": "any_text"}, "end": reasoning.end});
+        let mut excludes = self.excluded();
+        excludes.push(reasoning.mark.clone().unwrap_or_else(|| reasoning.end.trim().to_owned()));
+        let content = json!({"type": "any_text", "excludes": excludes});
+        let block =
+            |begin: &str| json!({"type": "tag", "begin": begin, "content": content, "end": reasoning.end});
         match self.options.reasoning {
             Reasons::Maybe => {
                 let ways = [Some(block(&reasoning.begin)), reasoning.none.as_deref().map(string)];
@@ -84,7 +88,15 @@ impl Layouts<'_> {
 
     /// Text that holds no call, between two marks. It does not contain the second.
     fn free_text(&self, begin: &str, end: &str) -> Value {
-        let excludes = self.triggers();
+        let mut excludes = self.excluded();
+        let bare_end = end.trim();
+        if !bare_end.is_empty() && bare_end != end {
+            excludes.push(bare_end.to_owned());
+        }
+        // Text that begins like reasoning would be taken for it.
+        if let (Some(reasoning), Reasons::Maybe) = (&self.family.reasoning, self.options.reasoning) {
+            excludes.push(reasoning.begin.trim().to_owned());
+        }
         let text = json!({"type": "any_text", "excludes": excludes});
         match end {
             "" => sequence(vec![string(begin), text]),
@@ -92,15 +104,17 @@ impl Layouts<'_> {
         }
     }
 
-    /// What no text holds.
-    fn triggers(&self) -> Vec<String> {
+    /// What neither text nor reasoning holds.
+    fn excluded(&self) -> Vec<String> {
         let trigger = &self.family.calls.trigger;
-        match trigger.contains("{name}") {
+        let mut excluded: Vec<String> = match trigger.contains("{name}") {
             true => self.tools.iter().map(|tool| trigger.replace("{name}", &tool.name)).collect(),
             // Where marks around all text say where it ends, calls need none.
             false if trigger.is_empty() => Vec::new(),
             false => vec![trigger.clone()],
-        }
+        };
+        excluded.extend(self.family.text.excludes.iter().cloned());
+        excluded
     }
 
     /// A message with calls, or one that may have some.
@@ -124,7 +138,8 @@ impl Layouts<'_> {
             return self.calls_or_answer(is_required);
         }
         if has_marks {
-            let before = json!({"type": "star", "content": self.text()});
+            let how_often = if text.may_repeat { "star" } else { "optional" };
+            let before = json!({"type": how_often, "content": self.text()});
             return Ok(sequence(vec![before, self.calls_or_answer(is_required)?]));
         }
         let mut calls = self.calls()?;

@@ -267,17 +267,20 @@ fn compile_once(
     let mut tag = layout::layout(family, tools, how, options)?;
     let mut owners = HashMap::new();
     layout::take_owners(&mut tag, String::new(), &mut owners);
-    let show = |format: &mut Format<'_>| show_places(format, tools, &owners);
+    let show = |format: &mut Format<'_>| adjust(format, family, tools, &owners);
     compile_with(&tag, config, special, fuel, show)
 }
 
-/// Tells messages where the schemas are in the request. `owners`: the tools that they belong to, by place in the tag.
-fn show_places(format: &mut Format<'_>, tools: &[Tool], owners: &HashMap<String, usize>) {
-    let show = |format: &mut Format<'_>| show_places(format, tools, owners);
+/// Tells messages where the schemas are in the request, and says what structural tags cannot. `owners`: the tools that they belong
+/// to, by place in the tag.
+fn adjust(format: &mut Format<'_>, family: &Family, tools: &[Tool], owners: &HashMap<String, usize>) {
+    let show = |format: &mut Format<'_>| adjust(format, family, tools, owners);
     match &mut format.kind {
         Kind::Schema(schema) => {
+            schema.is_one_line = family.calls.is_one_line;
             schema.shown_at = owners.get(&schema.at).map(|&tool| tools[tool].schema_at.clone());
         }
+        Kind::AnyText(any) => any.is_up_to_end = true,
         Kind::Sequence(parts) | Kind::Choice(parts) => parts.iter_mut().for_each(show),
         Kind::Repeat { content, .. } => show(content),
         Kind::Tag(tag) => show(&mut tag.content),
