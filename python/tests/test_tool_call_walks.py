@@ -262,7 +262,7 @@ def test_random_texts(family):
     assert not lines, "\n".join([f"{len(lines)} of {counts['texts']}", *lines[:5]])
     # What was judged: most walks call tools.
     assert counts["texts"] == N_TEXTS
-    assert counts["calls"] >= N_TEXTS / 2 and counts["arguments"] >= N_TEXTS / 2, counts
+    assert counts["calls"] >= N_TEXTS / 4 and counts["arguments"] >= N_TEXTS / 4, counts
 
 
 def main():

@@ -61,6 +61,8 @@ pub(crate) struct Graph<'a> {
     depth: usize,
     /// The least depth of the schemas being read that a branch without a step leads back to.
     loops_to: usize,
+    /// The schemas that lead back to themselves without a step, through others.
+    pub(crate) looping: FxHashSet<PlaceId>,
     /// What strings and names must not contain.
     pub(crate) excluded: Excluded,
     /// `None`: everything is enforced, or refused.
@@ -138,6 +140,7 @@ impl<'a> Graph<'a> {
             matchers: FxHashMap::default(),
             depth: 0,
             loops_to: usize::MAX,
+            looping: FxHashSet::default(),
             excluded: Excluded::default(),
             loose: None,
             conflicts: Vec::new(),
@@ -398,7 +401,10 @@ impl<'a> Graph<'a> {
         }
         self.nodes[node.index()].state = match &shape {
             // Without a branch that is a schema around it, which has others: it is read again once that is done.
-            Ok(_) if !is_whole => State::Pending,
+            Ok(_) if !is_whole => {
+                self.looping.insert(place);
+                State::Pending
+            }
             Ok(shape) => State::Ready(shape.clone()),
             Err(_) => {
                 // The caller may go on, and come back to this node.

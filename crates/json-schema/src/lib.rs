@@ -45,8 +45,9 @@
 //! * **Strings are raw**: any text without the closing mark that satisfies the schema's constraints. A text that
 //!   contains the mark cannot be written. Where the style does not tell kinds of values apart (`qwen_xml`, `minimax_xml`,
 //!   `glm_xml`), a text need only be one of the values that the schema allows: `3` is a string too.
-//! * **Other values are JSON**, also where a string in them contains the mark. In `cohere_xml` and `minimax_m3_xml` arrays and objects
-//!   are elements in turn: of type `list` and `dict`, whose items have no name, and with items of the name `item`.
+//! * **Other values are JSON**, whose strings cannot contain the mark either: readers end the element there. In `cohere_xml` and
+//!   `minimax_m3_xml` arrays and objects are elements in turn: of type `list` and `dict`, whose items have no name, and with items of
+//!   the name `item`.
 //! * **`minimax_m3_xml`** ends an element with its name, so only names that the schema lists can be written; no string contains
 //!   `]<]minimax[>[`; an empty array or object is an empty element; no white space stands around values.
 //! * **`python`** has Python's literals on one line: strings in either quotes, `True`, `False` and `None`, lists and dicts, with a blank or none after commas and colons. Names of arguments are names of Python and no keywords.
@@ -54,9 +55,11 @@
 //! * **`gemma`** has objects, arrays, numbers and words as compact JSON, strings as they are between two `<|"|>`, and names without
 //!   quotes. The schema need not be of an object.
 //! * **Attributes say the kind** of the value that follows, never of another. `kimi_k3_xml` calls all numbers `number`.
-//! * **White space**, as much as is allowed after a comma, may stand around the members and around each value that is
-//!   not a string; around strings with a constraint, too, except in `deepseek_xml`. It is not part of the value. In
-//!   `glm_xml` it may stand before `<arg_value>`.
+//! * **White space**, as much as is allowed after a comma, may stand around the members (in `glm_xml` not before the first if white
+//!   space is flexible, but before `<arg_value>`). Around a value it is not part of the value: of flexible white space there, `qwen_xml`
+//!   has one line feed on each side, and the others have none, since readers take away no more. If any or so many characters of white
+//!   space are asked for, they may stand around each value that is not a string, and, except in `deepseek_xml`, around strings with a
+//!   constraint.
 //! * **Names** that the schema does not have are those of variables (`[A-Za-z_][A-Za-z0-9_]*`), in `cohere_xml` any but the
 //!   empty one, unless `patternProperties` or `propertyNames` say which there may be. `cohere_xml` and `kimi_k3_xml` escape
 //!   names as attributes of XML; in the other styles a name of the schema that contains what ends a name is not enforced.

@@ -18,6 +18,7 @@ use crate::distinct::Distinct;
 use crate::error::Kind;
 use crate::excluded::Excluded;
 use crate::graph::{Graph, PlaceId};
+use crate::lower_element::Padding;
 use crate::names::Names;
 use crate::notation::Notation;
 use crate::productive::is_productive;
@@ -73,8 +74,8 @@ pub(crate) struct Lowering<'g, 'a> {
     pub(crate) unreadable: Excluded,
     /// White space inside of brackets and between elements, and nothing.
     pub(crate) inside: Regex,
-    /// White space around values in elements, and nothing.
-    pub(crate) padding: Regex,
+    /// White space around values in elements.
+    pub(crate) padding: Padding,
     /// Punctuation by form.
     symbols: [Symbols; 3],
     /// By form and number.
@@ -188,8 +189,9 @@ impl<'g, 'a> Lowering<'g, 'a> {
         let notation = Notation::of(graph.config.style);
         // Where any white space is asked for, it may stand around values too.
         let padding = match (elements, graph.config.whitespace) {
-            (Some(elements), Whitespace::Flexible | Whitespace::OneLine) => elements.padding.clone(),
-            _ => inside.clone(),
+            (Some(elements), Whitespace::Flexible) if elements.has_lines => Padding::Lines,
+            (Some(_), Whitespace::Flexible | Whitespace::OneLine) => Padding::None,
+            _ => Padding::Any(inside.clone()),
         };
         let excluded = graph.excluded.clone();
         let unreadable = match elements {

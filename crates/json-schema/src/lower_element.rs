@@ -18,7 +18,47 @@ use crate::terminals::SPACE;
 static ANY_CHAR: LazyLock<Regex> = LazyLock::new(Regex::any_char);
 static NOT_SPACE: LazyLock<Regex> = LazyLock::new(|| ANY_CHAR.difference(&SPACE));
 
+/// White space around values that is not part of them.
+#[derive(Clone, Debug)]
+pub(crate) enum Padding {
+    None,
+    /// A line feed on both sides, or none. Readers take it away, so another value does not begin or end with one.
+    Lines,
+    /// Any of these on each side.
+    Any(Regex),
+}
+
+impl Padding {
+    /// Texts with what may stand around them.
+    fn around(self, texts: Regex) -> Regex {
+        match self {
+            Padding::None => texts,
+            Padding::Any(space) => Regex::concat([space.clone(), texts, space]),
+            Padding::Lines => {
+                let (line, any) = (Regex::byte(b'\n'), Regex::any_text());
+                let with_line =
+                    [Regex::concat([line.clone(), any.clone()]), Regex::concat([any, line.clone()])];
+                let bare = texts.difference(&Regex::union(with_line));
+                Regex::union([bare, Regex::concat([line.clone(), texts, line])])
+            }
+        }
+    }
+}
+
 impl<'a> Lowering<'_, 'a> {
+    /// A value that neither begins nor ends with white space, with what may stand around it.
+    fn padded(&mut self, value: ExprId) -> ExprId {
+        let padding = match self.padding.clone() {
+            Padding::None => return value,
+            Padding::Any(space) => space,
+            Padding::Lines => Regex::byte(b'\n'),
+        };
+        let is_optional = matches!(self.padding, Padding::Lines);
+        let padding = self.builder.terminal(padding);
+        let padded = self.builder.seq(&[padding, value, padding]);
+        if is_optional { self.builder.alt(&[value, padded]) } else { padded }
+    }
+
     /// A member of an object up to the end of its value, under a name as it is written.
     pub(crate) fn named_element(
         &mut self,
@@ -77,7 +117,6 @@ impl<'a> Lowering<'_, 'a> {
     ) -> Result<ExprId, SchemaError> {
         let place = self.graph.place(node);
         let space = self.space();
-        let padding = self.builder.terminal(self.padding.clone());
         let mut ways: Vec<(&str, ExprId)> = Vec::new();
         let is_any_string = shape.strings.iter().any(StringSet::is_any);
         if !shape.strings.is_empty() {
@@ -104,7 +143,7 @@ impl<'a> Lowering<'_, 'a> {
             // Arrays and objects that are elements have their white space already.
             let is_apart = form == Form::Value || part.arrays.is_empty() && part.objects.is_empty();
             if is_apart && elements.has_space_around_values {
-                value = self.builder.seq(&[padding, value, padding]);
+                value = self.padded(value);
             }
             ways.push((open, value));
         }
@@ -150,12 +189,12 @@ impl<'a> Lowering<'_, 'a> {
                 }
             }
         }
-        let listed = self.builder.terminal(Regex::words(listed.into_iter().map(str::as_bytes)));
-        let padding = match elements.has_space_around_strings {
-            true => self.builder.terminal(self.padding.clone()),
-            false => self.builder.epsilon(),
-        };
-        members.push(self.builder.seq(&[padding, listed, padding]));
+        let listed = Regex::words(listed.into_iter().map(str::as_bytes));
+        let has_lines = matches!(self.padding, Padding::Lines);
+        let listed = if has_lines { Padding::Lines.around(listed) } else { listed };
+        let listed = self.builder.terminal(listed);
+        let is_padded = elements.has_space_around_strings && !has_lines;
+        members.push(if is_padded { self.padded(listed) } else { listed });
         Ok(self.builder.alt(&members))
     }
 
@@ -168,8 +207,9 @@ impl<'a> Lowering<'_, 'a> {
     ) -> Result<Regex, SchemaError> {
         let min = self.count(constraint.min, place, "minLength")?;
         let max = constraint.max.and_then(|max| u32::try_from(max).ok());
-        let space = if elements.has_space_around_strings { self.padding.clone() } else { Regex::epsilon() };
-        if constraint.patterns.is_empty() && space == SPACE.star() {
+        let padding = if elements.has_space_around_strings { self.padding.clone() } else { Padding::None };
+        if constraint.patterns.is_empty() && matches!(&padding, Padding::Any(space) if *space == SPACE.star())
+        {
             return Ok(elements.without_mark(counted_with_space(min, max)));
         }
         let mut bodies = constraint.patterns.clone();
@@ -180,7 +220,7 @@ impl<'a> Lowering<'_, 'a> {
             bodies.push(ANY_CHAR.repeat(min, max));
         }
         let body = Regex::intersection(bodies);
-        Ok(elements.without_mark(Regex::concat([space.clone(), body, space])))
+        Ok(elements.without_mark(padding.around(body)))
     }
 
     /// White space or nothing, where it may stand between the parts of elements.

@@ -231,7 +231,8 @@ impl<'a> Lowering<'_, 'a> {
                     key = self.readable(key);
                 }
                 // Patterns say themselves what a name may hold.
-                if class.is_none() {
+                let are_free = !set.classes.iter().any(|class| class.schema == NodeId::NEVER);
+                if class.is_none() && are_free {
                     key = match self.names(form) {
                         Some(_) => self.excluded.kept(key),
                         None => self.excluded.kept_strings(self.notation, key),

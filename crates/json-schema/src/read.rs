@@ -106,7 +106,8 @@ impl<'a> Graph<'a> {
         }
         if let Some(branches) = keywords.one_of {
             *at = Some("oneOf");
-            if keywords.may_overlap {
+            // Of a schema that is one of its own branches "exactly one" says nothing: it is taken as "one".
+            if keywords.may_overlap || self.looping.contains(&place) {
                 let union = self.union(branches, "oneOf", place)?;
                 self.conjoin(&mut shape, Rc::new(union), place)?;
             } else {

@@ -47,8 +47,8 @@ pub(crate) struct Elements {
     pub(crate) text: Regex,
     /// Whether white space may stand around values that are not strings.
     pub(crate) has_space_around_values: bool,
-    /// That white space where it is flexible: what readers take away.
-    pub(crate) padding: Regex,
+    /// Whether flexible white space is a line feed on each side of a value: what readers take away.
+    pub(crate) has_lines: bool,
     /// Whether flexible white space may stand before the first element.
     pub(crate) has_space_first: bool,
     /// Whether white space may stand around raw strings that are not any text.
@@ -103,7 +103,7 @@ static QWEN: LazyLock<Elements> = LazyLock::new(|| Elements {
     after_name: "",
     open: |_| ">",
     names: Names::until(">"),
-    padding: Regex::byte(b'\n').optional(),
+    has_lines: true,
     ..with_mark("</parameter>")
 });
 
@@ -200,7 +200,7 @@ fn with_mark(mark: &'static str) -> Elements {
         end: End::Mark,
         text: without(mark),
         has_space_around_values: true,
-        padding: Regex::epsilon(),
+        has_lines: false,
         has_space_first: true,
         has_space_around_strings: true,
         item: None,

@@ -98,7 +98,6 @@ impl<const N: usize> Counts<N> {
 
     fn assert_at_least(self, floors: [u32; N]) {
         let counts = self.0.into_inner().unwrap();
-        println!("{counts:?}");
         let is_enough = |counts: &[u32; N]| counts.iter().zip(floors).all(|(&count, floor)| count >= floor);
         assert!(counts.values().all(is_enough), "fewer than {floors:?}: {counts:?}");
     }

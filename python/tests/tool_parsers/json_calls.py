@@ -69,7 +69,8 @@ def qwen_3(reader, schemas):
 
 @family("exaone", "<tool_call>", "</tool_call>", reasoning=("<think>\n", "</think>", "\n\n"), begins_in_prompt=True)
 def exaone(reader, schemas):
-    return read_tagged(reader, "<tool_call>", "</tool_call>", "")
+    """No source says what stands between calls; readers take any white space."""
+    return read_tagged(reader, "<tool_call>", "</tool_call>", "\n")
 
 
 @family(

@@ -34,7 +34,11 @@ fn values(style: Style) -> &'static [&'static str] {
         Style::MinimaxM3Xml => &[
             "3",
             "null",
-            "true\n",
+            " 3",
+            "-2 ",
+            "null\n",
+            "true",
+            " false",
             "a",
             " b",
             "",

@@ -67,7 +67,9 @@ fn write_value(style: Style, value: &Value, text: &mut String) {
             text.push(']');
         }
         Value::Object(members) => write_object(style, members, text),
-        Value::Null | Value::Bool(_) if style == Style::Python || is_python(style) && text.len() % 3 > 0 => {
+        Value::Null | Value::Bool(_)
+            if style == Style::Python || is_python(style) && !text.len().is_multiple_of(3) =>
+        {
             let word = value.to_string();
             *text += &(word[..1].to_uppercase() + &word[1..]).replace("Null", "None");
         }

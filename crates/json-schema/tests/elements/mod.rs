@@ -85,7 +85,7 @@ fn objects(members: &[Read]) -> Vec<Value> {
 fn arrays<'v>(items: impl Iterator<Item = &'v Vec<Value>>) -> Vec<Value> {
     let mut all = vec![Vec::new()];
     for values in items {
-        let with = |array: &Vec<Value>, value: &Value| [&array[..], &[value.clone()]].concat();
+        let with = |array: &[Value], value: &Value| [array, std::slice::from_ref(value)].concat();
         all = all.iter().flat_map(|array| values.iter().map(|value| with(array, value))).collect();
     }
     all.into_iter().map(Value::Array).collect()
