@@ -19,7 +19,8 @@ FIELDS = """
     const_string.value regex.pattern grammar.grammar any_text any_text.excludes any_text.max_tokens any_text.max_chars
     json_schema.json_schema json_schema.style json_schema.any_order json_schema.max_whitespace_cnt
     json_schema.style=qwen_xml json_schema.style=minimax_xml json_schema.style=deepseek_xml json_schema.style=glm_xml
-    json_schema.style=cohere_xml json_schema.style=kimi_k3_xml qwen_xml_parameter.json_schema
+    json_schema.style=cohere_xml json_schema.style=kimi_k3_xml json_schema.style=minimax_m3_xml
+    json_schema.style=deepseek_v4_1_xml json_schema.excludes qwen_xml_parameter.json_schema
     sequence.elements or.elements optional.content plus.content star.content repeat.min repeat.max repeat.content
     tag.begin tag.content tag.end
     triggered_tags.triggers triggered_tags.tags triggered_tags.at_least_one triggered_tags.stop_after_first
@@ -45,11 +46,13 @@ VOCABULARY = [bytes([byte]) for byte in range(256)] + LONGER + [name.encode() fo
 IDS = {token: id for id, token in enumerate(VOCABULARY)}
 EOS_ID = IDS[EOS.encode()]
 
-STYLES = ["qwen_xml", "minimax_xml", "deepseek_xml", "glm_xml", "cohere_xml", "kimi_k3_xml"]
+#: The styles of `arguments.jsonl`; `minimax_m3_xml`, in which elements nest, has cases of its own.
+STYLES = ["qwen_xml", "minimax_xml", "deepseek_xml", "deepseek_v4_1_xml", "glm_xml", "cohere_xml", "kimi_k3_xml"]
 CLOSING = {
     "qwen_xml": "</parameter>",
     "minimax_xml": "</parameter>",
     "deepseek_xml": "</｜DSML｜parameter>",
+    "deepseek_v4_1_xml": "</｜DSML｜ parameter>",
     "glm_xml": "</arg_value>",
     "cohere_xml": "</cofl:value>",
     "kimi_k3_xml": "<|close|>argument<|sep|>",
@@ -105,7 +108,7 @@ def read_cases():
         for number, line in enumerate(lines, 1):
             read = json.loads(line)
             if "schema" in read:
-                for style in read.get("styles", STYLES):
+                for style in _alike(read.get("styles", STYLES)):
                     cases.append(_case(f"{file}:{number}:{style}", _in_style(read, style)))
             else:
                 cases.append(_case(f"{file}:{number}", read))
@@ -162,10 +165,16 @@ def _in_style(read, style):
     return made
 
 
+def _alike(styles):
+    """Styles, with the one that differs from DeepSeek's only in a blank."""
+    more = ["deepseek_v4_1_xml"] if "deepseek_xml" in styles and "deepseek_v4_1_xml" not in styles else []
+    return [*styles, *more]
+
+
 def _text_in_style(text, style):
     if isinstance(text, dict):
         shown = _text_in_style(text["text"], style)
-        return {"text": shown, "why": text["why"]} if style in text.get("in", STYLES) else shown
+        return {"text": shown, "why": text["why"]} if style in _alike(text.get("in", STYLES)) else shown
     if isinstance(text, str):
         return text
     return "".join(piece if isinstance(piece, str) else parameter(style, *piece) for piece in text)
@@ -182,8 +191,9 @@ def parameter(style, name, kind, value):
     elif style == "kimi_k3_xml":
         kimi = "object" if kind == "const" else kind
         start = f'<|open|>argument key="{_escaped(name, "&" + chr(34))}" type="{kimi}"<|sep|>'
-    elif style == "deepseek_xml":
-        start = f'<｜DSML｜parameter name="{name}" string="{"true" if kind == "string" else "false"}">'
+    elif style in ("deepseek_xml", "deepseek_v4_1_xml"):
+        blank = " " if style == "deepseek_v4_1_xml" else ""
+        start = f'<｜DSML｜{blank}parameter name="{name}" string="{"true" if kind == "string" else "false"}">'
     elif style == "glm_xml":
         start = f"<arg_key>{name}</arg_key><arg_value>"
     else:

@@ -229,6 +229,11 @@ fn read_value(style: Style, text: &str) -> Result<(Vec<Value>, &str), Unread> {
         values.extend(strings(style, body).into_iter().map(Value::String));
     }
     let other: Option<Value> = serde_json::from_str(body.trim_matches(SPACE)).ok();
+    // The reader of JSON keeps only the last member of a name.
+    let n_quotes = |text: &str| text.matches('"').count();
+    if other.as_ref().is_some_and(|value| n_quotes(&value.to_string()) != n_quotes(body)) {
+        return Err(Unread::Names);
+    }
     values.extend(other.filter(|value| match kind {
         "" | "false" => !value.is_string(),
         "json" => !value.is_string() && !value.is_array() && !value.is_object(),
