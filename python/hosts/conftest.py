@@ -69,10 +69,7 @@ def check(name, text):
 
 
 def run_guide(name):
-    """Runs the examples of a guide, one after the other, but for those as in an interpreter, and those of other packages' clients.
-
-    Returns the names that they define.
-    """
+    """Runs a guide's examples in order. Skips interpreter sessions and asynchronous ones. Returns the names that they define."""
     text = (GUIDES / name).read_text(encoding="utf-8")
     text = text.replace("SmolLM2-135M-Instruct.Q8_0.gguf", str(GGUF))
     text = text.replace("HuggingFaceTB/SmolLM2-135M-Instruct", str(FOLDER))

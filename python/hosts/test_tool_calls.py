@@ -18,7 +18,7 @@ from tool_parsers.checking import faults
 
 #: Texts of each format.
 N_TEXTS = 10
-MAX_NEW_TOKENS = 160
+MAX_NEW_TOKENS = 120
 CITY = {"type": "string", "pattern": "^[A-Z][a-z]{2,10}$"}
 SCHEMAS = {
     "get_weather": {
@@ -56,7 +56,7 @@ def tokenizer(folder):
 @pytest.fixture(scope="module")
 def model(folder):
     torch.set_num_threads(len(os.sched_getaffinity(0)))
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).eval()
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
 
 
 @pytest.fixture(scope="module")

@@ -110,7 +110,7 @@ impl Fuel {
         self
     }
 
-    /// Another supply, with an `n`th of this one's limit, which ends with the same token.
+    /// A new supply with 1/`n` of this one's limit and the same cancel token.
     #[must_use]
     pub fn renewed(&self, n: u64) -> Fuel {
         Fuel { cancel: self.cancel.clone(), ..Fuel::new(self.limit / n.max(1)) }

@@ -274,9 +274,9 @@ impl<'a> Graph<'a> {
             return Ok(known);
         }
         self.spend(self.place(node), 1)?;
-        let shape = match self.shape(node) {
+        let shape = match self.whole_shape(node) {
             Ok(shape) => shape,
-            // It leads to a schema that is being read right now: nothing is seen of it yet.
+            // A schema that is still being read is in it, so nothing is known about it.
             Err(error) if error.is_loop() => return Ok(false),
             // Whether it is needed is found out where it is.
             Err(error) if error.may_be_loosened() => {

@@ -80,7 +80,10 @@ pub(crate) enum Kind {
         message: String,
     },
     /// A reference leads back to itself without a step into the instance.
-    Loop,
+    Loop {
+        /// Whether a negation lies between.
+        is_negated: bool,
+    },
     /// No text could satisfy the schema.
     Unsatisfiable {
         message: String,
@@ -289,7 +292,20 @@ impl SchemaError {
     }
 
     pub(crate) fn is_loop(&self) -> bool {
-        self.0.kind == Kind::Loop
+        matches!(self.0.kind, Kind::Loop { .. })
+    }
+
+    /// Whether a schema leads back to itself by references alone, without a negation.
+    pub(crate) fn is_plain_loop(&self) -> bool {
+        self.0.kind == Kind::Loop { is_negated: false }
+    }
+
+    /// The same error of a schema that is negated.
+    pub(crate) fn negated(mut self) -> SchemaError {
+        if let Kind::Loop { is_negated } = &mut self.0.kind {
+            *is_negated = true;
+        }
+        self
     }
 
     /// Whether the schema is valid, but uses a keyword that is not enforced, or a pattern that is not supported.
@@ -342,7 +358,7 @@ impl fmt::Display for SchemaError {
             Kind::Pattern(error) => {
                 write!(f, "column {}: {}\n{}", error.column(), error.message(), error.frame())?;
             }
-            Kind::Loop => write!(
+            Kind::Loop { .. } => write!(
                 f,
                 "the schema leads back to itself without a step into a property or an item, so it says nothing"
             )?,

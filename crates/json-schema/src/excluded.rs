@@ -1,11 +1,11 @@
-//! Strings that no string and no name of a text may contain, as they are written.
+//! Texts that must not occur in any string or name, compared with the text as written.
 
 use maskwright_automata::Regex;
 
 use crate::names::without;
 use crate::notation::Notation;
 
-/// What is kept out of strings and names: of each as it is written, without its quotes.
+/// Texts that must not occur in a string or name, between its quotes.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Excluded {
     needles: Vec<String>,

@@ -30,6 +30,9 @@ use crate::{SchemaConfig, SchemaError};
 /// An index into [`Graph::places`].
 pub(crate) type PlaceId = usize;
 
+/// What it costs to read a schema again.
+const REREAD: u64 = 1_000;
+
 pub(crate) struct Graph<'a> {
     pub(crate) config: &'a SchemaConfig,
     pub(crate) fuel: &'a Fuel,
@@ -61,6 +64,8 @@ pub(crate) struct Graph<'a> {
     depth: usize,
     /// The least depth of the schemas being read that a branch without a step leads back to.
     loops_to: usize,
+    /// Whether a branch that is a schema being read may be left out.
+    may_leave_out: bool,
     /// The schemas that lead back to themselves without a step, through others.
     pub(crate) looping: FxHashSet<PlaceId>,
     /// What strings and names must not contain.
@@ -140,6 +145,7 @@ impl<'a> Graph<'a> {
             matchers: FxHashMap::default(),
             depth: 0,
             loops_to: usize::MAX,
+            may_leave_out: true,
             looping: FxHashSet::default(),
             excluded: Excluded::default(),
             loose: None,
@@ -379,7 +385,7 @@ impl<'a> Graph<'a> {
             State::Ready(shape) => return Ok(shape.clone()),
             &State::Active(depth) => {
                 self.loops_to = self.loops_to.min(depth);
-                return Err(self.error(place, Some("$ref"), Kind::Loop));
+                return Err(self.error(place, Some("$ref"), Kind::Loop { is_negated: false }));
             }
             State::Pending => {}
         }
@@ -389,6 +395,10 @@ impl<'a> Graph<'a> {
                 self.config.limits.max_depth
             );
             return Err(self.error(place, None, Kind::Limit { message }));
+        }
+        if self.looping.contains(&place) {
+            // What is read again may have others in it that are.
+            self.spend(place, REREAD)?;
         }
         self.nodes[node.index()].state = State::Active(self.depth);
         self.depth += 1;
@@ -400,7 +410,7 @@ impl<'a> Graph<'a> {
             self.loops_to = usize::MAX;
         }
         self.nodes[node.index()].state = match &shape {
-            // Without a branch that is a schema around it, which has others: it is read again once that is done.
+            // It lacks a branch that refers to an enclosing schema, and is read again once that schema is done.
             Ok(_) if !is_whole => {
                 self.looping.insert(place);
                 State::Pending
@@ -415,15 +425,27 @@ impl<'a> Graph<'a> {
         shape
     }
 
+    /// The form of a node, unless a schema that is being read is a part of it.
+    ///
+    /// # Errors
+    /// As [`shape`](Graph::shape).
+    pub(crate) fn whole_shape(&mut self, node: NodeId) -> Result<Rc<Shape<'a>>, SchemaError> {
+        let before = (self.loops_to, std::mem::replace(&mut self.may_leave_out, false));
+        let shape = self.shape(node);
+        (self.loops_to, self.may_leave_out) = before;
+        shape
+    }
+
     /// The form of a branch of `anyOf` or `oneOf`. `None` if it is a schema that is being read, without a step into the instance:
     /// then it adds no value, since the least set that satisfies the schema is meant. `leads_back`: the first error of such a branch.
+    /// Below a negation there is no least set, and it is an error.
     pub(crate) fn branch_shape(
         &mut self,
         branch: NodeId,
         leads_back: &mut Option<SchemaError>,
     ) -> Result<Option<Rc<Shape<'a>>>, SchemaError> {
         match self.shape(branch) {
-            Err(error) if error.is_loop() => {
+            Err(error) if error.is_plain_loop() && self.may_leave_out => {
                 leads_back.get_or_insert(error);
                 Ok(None)
             }
@@ -460,7 +482,7 @@ impl<'a> Graph<'a> {
                 Ok(shape)
             }
             Source::Complement(denied) => {
-                let shape = self.shape(denied)?;
+                let shape = self.whole_shape(denied).map_err(SchemaError::negated)?;
                 Ok(Rc::new(self.complement(&shape, place)?))
             }
         }

@@ -139,6 +139,8 @@ pub use distinct::Distinct;
 pub use document::{parse_document, parse_json};
 pub use documents::Documents;
 pub use error::{MissingDocument, SchemaError};
+#[doc(hidden)]
+pub use names::is_python_name;
 pub use report::{Report, ReportEntry, Status};
 pub use suggest::Warning;
 

@@ -240,10 +240,11 @@ impl<'a> Lowering<'_, 'a> {
                 }
                 let is_any =
                     self.excluded.is_empty() && keys.is_empty() && class.is_none() && set.classes.is_empty();
-                match if is_any { Size::Many } else { self.graph.size(&key, place)? } {
+                let counted = self.once_each(form, &key);
+                match if is_any { Size::Many } else { self.graph.size(&counted, place)? } {
                     Size::Words(0) => continue,
                     Size::Words(n_words) if n_words <= FEW_KEYS && n_witnesses == 0 => {
-                        few.push((key, schema));
+                        few.push((counted, schema));
                         continue;
                     }
                     _ if form == Form::Element && self.ends_with_names() => {
@@ -267,7 +268,10 @@ impl<'a> Lowering<'_, 'a> {
         let mut once = Vec::new();
         for (keys, schema) in few {
             for key in self.graph.words(&keys, place)? {
-                let expr = self.named_member(form, key.into(), colon, schema, depth)?;
+                let expr = match self.key_spellings(form, &key) {
+                    Some(words) => self.member(form, Regex::words(words), None, colon, schema, depth)?,
+                    None => self.named_member(form, key, colon, schema, depth)?,
+                };
                 once.push(ShuffleItem { expr, is_required: false });
             }
         }
@@ -286,6 +290,24 @@ impl<'a> Lowering<'_, 'a> {
             members.push(self.builder.alt(&ways));
         }
         Ok(Others { once, members, is_watched, comma })
+    }
+
+    /// The keys of a language, each in one spelling only.
+    fn once_each(&self, form: Form, keys: &Regex) -> Regex {
+        match self.names(form) {
+            None if self.notation.quotes.len() > 1 => {
+                let first = Regex::concat([Regex::byte(b'"'), Regex::any_text()]);
+                Regex::intersection([keys.clone(), first])
+            }
+            _ => keys.clone(),
+        }
+    }
+
+    /// All spellings of a key, if it has several; `key` is in double quotes, as in JSON.
+    fn key_spellings(&self, form: Form, key: &[u8]) -> Option<Vec<Vec<u8>>> {
+        let has_several = self.names(form).is_none() && self.notation.quotes.len() > 1;
+        let text: String = serde_json::from_slice(key).ok().filter(|_| has_several)?;
+        Some(self.words(&text))
     }
 
     /// The keys of the members of a class, or of no class, that are not named and are in all of `keys`.

@@ -33,9 +33,12 @@ impl Names {
         Names { form: Form::Escaped(spelling), free: IDENTIFIER.clone() }
     }
 
-    /// Names of arguments in Python.
+    /// Names of arguments in Python. Parsers of calls know none that begin with `_`.
     pub(crate) fn of_python() -> Names {
-        let safe = IDENTIFIER.difference(&Regex::words(KEYWORDS.map(str::as_bytes)));
+        let letter = Regex::char_class(&[('A', 'Z'), ('a', 'z')]);
+        let word = Regex::char_class(&[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')]);
+        let name = Regex::concat([letter, word.star()]);
+        let safe = name.difference(&Regex::words(KEYWORDS.map(str::as_bytes)));
         Names { form: Form::Of { is_name: is_python_name, safe: safe.clone() }, free: safe }
     }
 
@@ -106,10 +109,10 @@ const KEYWORDS: [&str; 35] = [
     "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
 
-fn is_python_name(name: &str) -> bool {
-    let is_first = |c: char| c == '_' || c.is_ascii_alphabetic();
-    name.starts_with(is_first)
-        && name.chars().all(|c| is_first(c) || c.is_ascii_digit())
+/// Whether calls in Python can have a function or an argument of this name.
+pub fn is_python_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
         && !KEYWORDS.contains(&name)
 }
 

@@ -94,14 +94,14 @@ impl NumberRange {
             && !self.non_multiples.iter().any(|multiple| value.is_multiple_of(multiple))
     }
 
-    /// Its numbers in digits, if it has only integers, between whole bounds that are at most `max` apart.
+    /// Its numbers in digits, if it has only integers, if there are at most `max` between its whole bounds.
     pub(crate) fn integers(&self, max: usize) -> Option<Vec<String>> {
         /// How many digits a bound may have.
         const MAX_DIGITS: usize = 18;
         let whole =
             |bound: &Option<Bound>| -> Option<i64> { bound.as_ref()?.value.plain(MAX_DIGITS)?.parse().ok() };
         let (lower, upper) = (whole(&self.lower)?, whole(&self.upper)?);
-        if !self.is_integer || usize::try_from(upper.checked_sub(lower)?).ok()? > max {
+        if !self.is_integer || usize::try_from(upper.checked_sub(lower)?).ok()? >= max {
             return None;
         }
         let numbers = (lower..=upper).map(|number| number.to_string());

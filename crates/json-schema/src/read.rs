@@ -106,7 +106,7 @@ impl<'a> Graph<'a> {
         }
         if let Some(branches) = keywords.one_of {
             *at = Some("oneOf");
-            // Of a schema that is one of its own branches "exactly one" says nothing: it is taken as "one".
+            // If a schema is one of its own branches, `oneOf` is treated as `anyOf`.
             if keywords.may_overlap || self.looping.contains(&place) {
                 let union = self.union(branches, "oneOf", place)?;
                 self.conjoin(&mut shape, Rc::new(union), place)?;

@@ -249,7 +249,7 @@ impl<'a> Graph<'a> {
             (target, _) => target,
         };
         let Some(target) = target else {
-            let message = format!("the reference \"{reference}\" is to no part of the schema");
+            let message = format!("the reference \"{reference}\" points to nothing in the schema");
             return Err(self.error(place, Some(keyword), Kind::Reference { message }));
         };
         if !target.is_object() && !target.is_boolean() {

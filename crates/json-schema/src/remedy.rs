@@ -42,6 +42,8 @@ fn remedy(error: &SchemaError, root: &Value) -> Option<String> {
 fn of_unsupported(keyword: Option<&str>, schema: &Map<String, Value>) -> String {
     let say = match keyword {
         Some("pattern" | "patternProperties" | "propertyNames") => "write the pattern without it",
+        Some("properties") => "rename it",
+        Some("additionalProperties") => "set it to false",
         Some("uniqueItems") if schema.contains_key("minItems") => {
             "list the values in `enum`, or leave out `minItems`"
         }
@@ -77,15 +79,19 @@ fn near<'n>(given: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str
 /// A value of another type than the keyword has.
 fn of_malformed(keyword: &str, value: &Value) -> Option<String> {
     match (keyword, value) {
-        ("required", Value::Bool(_)) => Some(
+        ("required", value) if value.is_boolean() || *value == "true" || *value == "false" => Some(
             "`required` stands beside `properties` and lists the names of those that are required, as in \"required\": [\"a\"]"
                 .to_owned(),
         ),
         ("required" | "enum" | "allOf" | "anyOf" | "oneOf" | "examples", value) if !value.is_array() => {
             Some(format!("write a list: \"{keyword}\": [{}]", short(value)))
         }
-        (_, Value::String(text)) if text.parse::<f64>().is_ok() => Some(format!("write {text} without quotes")),
-        (_, Value::String(text)) if ["true", "false"].contains(&text.as_str()) => {
+        ("uniqueItems", Value::String(text)) if ["true", "false"].contains(&text.as_str()) => {
+            Some(format!("write {text} without quotes"))
+        }
+        (keyword, Value::String(text))
+            if takes_number(keyword) && serde_json::from_str::<serde_json::Number>(text).is_ok() =>
+        {
             Some(format!("write {text} without quotes"))
         }
         ("properties" | "$defs" | "definitions" | "patternProperties", Value::Array(_)) => {
@@ -98,30 +104,50 @@ fn of_malformed(keyword: &str, value: &Value) -> Option<String> {
     }
 }
 
+/// Whether the value of a keyword is a number.
+fn takes_number(keyword: &str) -> bool {
+    ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"].contains(&keyword)
+        || (keyword.starts_with("min") || keyword.starts_with("max"))
+            && keyword != "minimum"
+            && keyword != "maximum"
+}
+
 /// Keywords that contradict each other.
 fn of_contradiction(error: &SchemaError, schema: &Map<String, Value>) -> Option<String> {
     if error.keyword() == Some("required") {
         let properties = schema.get("properties").and_then(Value::as_object);
         let known = || properties.into_iter().flat_map(Map::keys).map(String::as_str);
         let required = schema.get("required")?.as_array()?.iter().filter_map(Value::as_str);
-        let missing = required.into_iter().find(|name| !known().any(|known| known == *name))?;
+        // The first is the one that the error is about only if it is the only one.
+        let mut missing = required.filter(|name| !known().any(|known| known == *name));
+        let (missing, None) = (missing.next()?, missing.next()) else { return None };
+        if !error.to_string().contains(&format!("\"{missing}\"")) {
+            return None;
+        }
         let near = near(missing, known()).map(|near| format!("did you mean \"{near}\"? Or "));
         return Some(format!(
             "{}add \"{missing}\" to `properties`, or remove it from `required`",
             near.unwrap_or_default()
         ));
     }
-    let (kind, listed) = (schema.get("type")?.as_str()?, schema.get("enum")?.as_array()?);
-    let first = listed.first()?;
-    let other = match first {
-        Value::Number(number) if number.is_i64() || number.is_u64() => "integer",
+    let (given, listed) = (schema.get("type")?.as_str()?, schema.get("enum")?.as_array()?);
+    let types: Vec<&str> = listed.iter().map(type_of).collect();
+    let has_type = |name: &&str| *name == given || given == "number" && *name == "integer";
+    let first = types.first()?;
+    (!types.iter().any(has_type)).then(|| format!("did you mean \"type\": \"{first}\"?"))
+}
+
+/// The type of a value, `integer` if it is whole.
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.as_f64().is_some_and(|number| number.fract() == 0.0) => "integer",
         Value::Number(_) => "number",
         Value::String(_) => "string",
-        Value::Bool(_) => "boolean",
-        Value::Null => "null",
-        _ => return None,
-    };
-    (other != kind).then(|| format!("did you mean \"type\": \"{other}\"?"))
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
 }
 
 /// A value in a message, cut.

@@ -84,7 +84,7 @@ impl Elements {
         })
     }
 
-    /// What ends an element with a name, beside the mark that is a comma where another follows.
+    /// What ends an element that ends with its name.
     pub(crate) fn end_of(&self, name: &[u8]) -> Vec<u8> {
         match self.end {
             End::Mark => Vec::new(),

@@ -255,7 +255,7 @@ fn told_of_tool(error: SchemaError, schema_at: &str) -> SchemaError {
     };
     let error = match error.hint() {
         Some(hint) if error.is_unsupported() => {
-            let hint = format!("{hint}; on_error=\"leave_out\" or \"any_json\" gives up this tool alone");
+            let hint = format!("{hint}; or skip only this tool: on_error=\"leave_out\" or \"any_json\"");
             error.hinted(hint)
         }
         _ => error,

@@ -74,8 +74,7 @@ pub(crate) struct AnyText<'a> {
     pub(crate) excludes: Vec<&'a str>,
     pub(crate) max_tokens: Option<u32>,
     pub(crate) max_chars: Option<u32>,
-    /// Whether a reader who looks for the end of the tag finds it after this text, not before: where the end overlaps itself, as
-    /// `>>>` does, the text must not end with `>`.
+    /// Whether the text must not end with a prefix of the end mark, as `>` before `>>>`: readers would find the mark too early.
     pub(crate) is_up_to_end: bool,
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn free_text(needles: &[&str], ends: &[&[u8]]) -> Regex {
     Regex::union([containing, ending]).complement()
 }
 
-/// The texts before `end` with which it begins earlier than where it stands.
+/// The prefixes of `end` after which `end` overlaps itself.
 pub(crate) fn overlaps(end: &str) -> impl Iterator<Item = &[u8]> {
     let end = end.as_bytes();
     (1..end.len()).filter(|&by| end[by..] == end[..end.len() - by]).map(|by| &end[..by])

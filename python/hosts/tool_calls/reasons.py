@@ -67,7 +67,10 @@ class Quirk(NamedTuple):
 
 
 def overwritten(reading, pattern, kinds):
-    """The text with an `x` for each character of the pattern's matches, in spans of these kinds; None if there are none."""
+    """The text with an `x` for each character of the pattern's matches, in spans of these kinds; None if there are none.
+
+    A character that ends an escape stays: `\\functions.` becomes `\\fxxxxxxxxx`.
+    """
     text = list(reading.text)
     for start, end, kind in reading.spans:
         if kind not in kinds:
@@ -77,9 +80,18 @@ def overwritten(reading, pattern, kinds):
             parts = [string.span(string.lastindex or 1) for string in STRINGS[kind].finditer(reading.text, start, end)]
         for low, high in parts:
             for found in re.compile(pattern).finditer(reading.text, low, high):
-                text[found.start() : found.end()] = "x" * (found.end() - found.start())
+                first = found.start()
+                if kind in STRINGS and ends_an_escape(reading.text, low, first):
+                    first += 1
+                text[first : found.end()] = "x" * (found.end() - first)
     changed = "".join(text)
     return changed if changed != reading.text else None
+
+
+def ends_an_escape(text, low, place):
+    """Whether the character at `place` follows an odd number of backslashes, of those from `low` on."""
+    before = text[low:place]
+    return (len(before) - len(before.rstrip("\\"))) % 2 == 1
 
 
 def pieces(reading, wanted):
@@ -131,6 +143,14 @@ def as_python(value):
         return str(json.loads(value))
     except ValueError:
         return value
+
+
+def without_quotes(value):
+    return value[1:-1] if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'" else value
+
+
+def null_for(*words):
+    return lambda value: None if value.lower() in words else value
 
 
 def on_strings(change):
@@ -211,6 +231,12 @@ QUIRKS = [
         tolerate=on_strings(as_python),
     ),
     Quirk(
+        "takes the quotes off strings",
+        ("sglang",),
+        ("glm_4_5", "glm_4_7"),
+        tolerate=on_strings(without_quotes),
+    ),
+    Quirk(
         "strips strings",
         ("sglang",),
         ("deepseek_v3_2", "deepseek_v4", "deepseek_v4_1", "minimax_m3"),
@@ -247,13 +273,19 @@ QUIRKS = [
         ("llama",),
         holds=lambda case, reading, found: isinstance(found, str) and reading.text.startswith("{") and not reading.calls,
     ),
+    Quirk("reads entities in strings", ("sglang",), ("mimo",), tolerate=on_strings(html.unescape)),
     Quirk(
         "reads the string null as null",
         ("sglang",),
-        ("qwen_3_coder", "nemotron_3", "step_3_5"),
-        tolerate=on_strings(lambda value: None if value == "null" else value),
+        ("qwen_3_coder", "nemotron_3", "step_3_5", "mimo"),
+        tolerate=on_strings(null_for("null")),
     ),
-    Quirk("reads entities in strings", ("sglang",), ("mimo",), tolerate=on_strings(html.unescape)),
+    Quirk(
+        "reads the strings null, none and nil as null",
+        ("sglang",),
+        ("minimax",),
+        tolerate=on_strings(null_for("null", "none", "nil")),
+    ),
     Quirk(
         "fails at a list of types",
         ("sglang",),

@@ -1,4 +1,4 @@
-//! The argument of a tool that a place in its schema is about, as its user would write it.
+//! The path of the argument that a place in a schema describes, as a user would write it.
 
 /// The path of an argument: `filters.tags[]` for `/properties/filters/properties/tags/items`. `None` if the place is not in a
 /// named property, or a keyword on the way does not say which values it is about.

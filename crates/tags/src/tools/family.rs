@@ -120,7 +120,7 @@ pub(crate) struct Calls {
     pub(crate) end: Vec<Part>,
     /// How the calls begin, as far as no text may contain it; `{name}` stands for the name of each tool.
     pub(crate) trigger: String,
-    /// Whether arguments may be in any order, whatever is asked for: models write them in another one than the schema's.
+    /// Whether arguments may come in any order, even if the request does not ask for it: models do not keep to the schema's.
     #[serde(default)]
     pub(crate) is_any_order: bool,
     /// Whether arguments are on one line, because readers end a call at a line feed.
@@ -158,8 +158,12 @@ pub(crate) enum NameForm {
     Json,
     /// As it is: of letters, digits, `_`, `-`, `.`, `:` and `/` only.
     Plain,
-    /// As a function of Python: letters, digits and `_` only, from a letter on, with dots between such names.
+    /// As it is: of letters, digits, `_`, `-` and `.` only.
+    Word,
+    /// As a function of Python: letters, digits and `_`, the first a letter, and no keyword.
     Python,
+    /// The same, or several with dots between them.
+    DottedPython,
 }
 
 impl Family {

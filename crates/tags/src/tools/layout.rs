@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use maskwright_json_schema::Style;
+use maskwright_json_schema::{Style, is_python_name};
 use serde_json::{Value, json};
 
 use super::family::{Family, NameForm, Part, Text, TextPlace};
@@ -220,7 +220,8 @@ impl Layouts<'_> {
                 "arguments of any names cannot be written in the format {}, and the tool is not strict",
                 self.family.name
             );
-            return Err(TagError::malformed(&tool.at, message).with_hint("enforce its schema"));
+            return Err(TagError::malformed(&tool.at, message)
+                .with_hint("leave the tool out: on_error=\"leave_out\""));
         }
         let mut arguments =
             json!({"type": "json_schema", "json_schema": tool.schema(), "style": style, OWNER: at});
@@ -255,12 +256,14 @@ impl Layouts<'_> {
                 let is_right = name.chars().all(is_plain);
                 self.name_if(is_right, tool, "names of letters, digits and `_-.:/`")
             }
-            NameForm::Python => {
-                let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                let is_name = |part: &str| {
-                    part.starts_with(|c: char| c.is_ascii_alphabetic()) && part.chars().all(is_word)
-                };
-                self.name_if(name.split('.').all(is_name), tool, "names of functions in Python")
+            NameForm::Word => {
+                let is_word = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+                self.name_if(name.chars().all(is_word), tool, "names of letters, digits and `_-.`")
+            }
+            NameForm::Python => self.name_if(is_python_name(name), tool, "names of functions in Python"),
+            NameForm::DottedPython => {
+                let is_right = name.split('.').all(is_python_name);
+                self.name_if(is_right, tool, "names of functions in Python, with dots between them")
             }
         }
     }

@@ -151,7 +151,7 @@ pub fn compile_tool_calls(
     let compile =
         |tools: &[Tool], fuel: &Fuel| compile_once(family, tools, how, options, config, special, fuel);
     let mut request = Faulty { tools, faults: Vec::new(), on_error: options.on_error, how };
-    let mut supply = None;
+    let (mut supply, mut was_shared, mut was_divided) = (None, false, false);
     loop {
         let error = match compile(&request.tools, supply.as_ref().unwrap_or(fuel)) {
             Ok(mut compiled) => {
@@ -161,22 +161,27 @@ pub fn compile_tool_calls(
             Err(error) => error,
         };
         let is_raised = options.on_error == OnError::Raise && !error.is_limit();
-        if supply.is_some() || is_raised || error.is_cancelled() {
+        let is_known = if error.is_limit() { was_divided } else { was_shared };
+        if is_raised || is_known || error.is_cancelled() {
             request.blame(error)?;
             continue;
         }
-        // Each tool alone: one compilation finds all that are at fault, and which one takes too much work.
+        // Each tool alone: one compilation finds all that are at fault. Where all take too much work together, each gets an equal part
+        // of it, so that the one which takes the most is found.
         supply = Some(fuel.renewed(1));
-        let n_tools = request.tools.len() as u64;
+        let shared = (!error.is_limit()).then(|| fuel.renewed(1));
+        (was_shared, was_divided) = (was_shared || shared.is_some(), was_divided || shared.is_none());
         let tools = request.tools.clone();
-        let mut is_any_found = false;
+        let n_faults = request.faults.len();
         for tool in &tools {
-            if let Err(error) = compile(std::slice::from_ref(tool), &fuel.renewed(n_tools)) {
-                request.blame(error)?;
-                is_any_found = true;
+            let part = fuel.renewed(tools.len() as u64);
+            match compile(std::slice::from_ref(tool), shared.as_ref().unwrap_or(&part)) {
+                Err(fault) if shared.is_some() && fault.is_limit() => break,
+                Err(fault) => request.blame(fault)?,
+                Ok(_) => {}
             }
         }
-        if !is_any_found {
+        if request.faults.len() == n_faults {
             request.blame(error)?;
         }
     }
@@ -271,8 +276,8 @@ fn compile_once(
     compile_with(&tag, config, special, fuel, show)
 }
 
-/// Tells messages where the schemas are in the request, and says what structural tags cannot. `owners`: the tools that they belong
-/// to, by place in the tag.
+/// Sets where messages locate each schema in the request, and options that structural tags cannot express. `owners`: the tools
+/// that schemas belong to, by place in the tag.
 fn adjust(format: &mut Format<'_>, family: &Family, tools: &[Tool], owners: &HashMap<String, usize>) {
     let show = |format: &mut Format<'_>| adjust(format, family, tools, owners);
     match &mut format.kind {

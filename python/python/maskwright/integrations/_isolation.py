@@ -2,15 +2,18 @@
 
 A server turns a request's tools into one structural tag, or into one JSON Schema with a branch for each. Where that does not
 compile, the tools in it are compiled one by one. Those that fail are left out, or take any JSON object as arguments.
+
+Only lists that servers write for tools are looked at, so nothing else of a request changes. Costs a compilation for each tool,
+once.
 """
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from maskwright._maskwright import CancelledError, CompiledGrammar, Error
@@ -23,11 +26,14 @@ _WAYS = ("raise", "leave_out", "any_json")
 #: What stands before a tool's name where a call begins.
 _BEFORE_NAME = re.compile(r"""(?:"name": ?"|name="|tool="|function=|functions[.]|invoke name=")(?P<name>[^"<>|\s\\]+)""")
 
-#: Fields that hold the schema of a tool's arguments.
+#: The lists of tags in structural tags, by the type of the format that has them.
+_LISTS = {"triggered_tags": "tags", "tags_with_separator": "tags", "or": "elements"}
+
+#: Fields that hold the schema of a tool's arguments, in a tag and in a branch.
 _SCHEMAS = ("json_schema", "schema", "parameters", "arguments")
 
-#: How many lists of tools are searched in one request.
-_MAX_LISTS = 8
+#: Stands for the list of tools in a document. No JSON text has it.
+_HERE = "\x00tools\x00"
 
 
 class Fault(NamedTuple):
@@ -36,6 +42,10 @@ class Fault(NamedTuple):
     tool: str
     what: str
     error: Error
+
+
+class _Lossy(ValueError):
+    """A number would not survive being read and written."""
 
 
 def way() -> str:
@@ -56,76 +66,91 @@ def compile_isolated(
 
     Raises maskwright.Error if it fails for another reason, or no tool would be left.
     """
-    faults: list[Fault] = []
-    for _ in range(_MAX_LISTS):
-        try:
-            return compile_text(text), faults
-        except CancelledError:
+    try:
+        return compile_text(text), []
+    except CancelledError:
+        raise
+    except Error as error:
+        made = None if on_error == "raise" else _without_faults(compile_text, text, error, on_error == "any_json")
+        if made is None:
             raise
-        except Error as error:
-            if on_error == "raise":
-                raise
-            made = _without_faults(compile_text, text, error, on_error, faults)
-            if made is None:
-                raise
-            text = made
-    return compile_text(text), faults
+    return compile_text(made[0]), made[1]
 
 
 def _without_faults(
-    compile_text: Callable[[str], CompiledGrammar], text: str, error: Error, on_error: str, faults: list[Fault]
-) -> str | None:
+    compile_text: Callable[[str], CompiledGrammar], text: str, error: Error, is_loose: bool
+) -> tuple[str, list[Fault]] | None:
     """The document without what fails alone in the list of tools where the error is; None if there is nothing to leave out."""
     try:
-        document = json.loads(text)
+        document = json.loads(text, parse_float=_number, parse_constant=_number)
     except (ValueError, RecursionError):
         return None
-    place = _list_of_tools(document, getattr(error, "pointer", None) or "")
-    if place is None:
+    found = _list_of_tools(document, getattr(error, "pointer", None) or "")
+    if found is None:
         return None
-    kept, found = [], False
-    for tool in _at(document, place):
+    holder, key = found
+    tools, holder[key] = holder[key], _HERE
+    before, after = json.dumps(document).split(json.dumps(_HERE))
+
+    def fault_of(tool: str) -> Error | None:
         try:
-            compile_text(_with_list(document, place, [tool]))
-            kept.append(tool)
-            continue
+            compile_text(f"{before}[{tool}]{after}")
         except CancelledError:
             raise
-        except Error as alone:
-            fault = alone
-        found = True
-        loose = _with_any_json(tool) if on_error == "any_json" else None
-        if loose is not None:
-            try:
-                compile_text(_with_list(document, place, [loose]))
-                kept.append(loose)
-                faults.append(Fault(str(_name(tool)), "takes any JSON", fault))
-                continue
-            except CancelledError:
-                raise
-            except Error:
-                pass
-        faults.append(Fault(str(_name(tool)), "is left out", fault))
-    return _with_list(document, place, kept) if found and kept else None
+        except Error as fault:
+            return fault
+        return None
+
+    kept, faults = [], []
+    for tool in tools:
+        written = json.dumps(tool)
+        fault = fault_of(written)
+        if fault is None:
+            kept.append(written)
+            continue
+        loose = json.dumps(_with_any_json(tool))
+        is_kept = is_loose and fault_of(loose) is None
+        if is_kept:
+            kept.append(loose)
+        faults.append(Fault(str(_name(tool)), "takes any JSON" if is_kept else "is left out", fault))
+    return (f"{before}[{', '.join(kept)}]{after}", faults) if faults and kept else None
 
 
-def _list_of_tools(document: Any, pointer: str) -> list[str] | None:
-    """The path of the innermost list of tools on the way to a place."""
-    steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
-    found, value = None, document
-    for n_steps, step in enumerate(steps):
+def _number(text: str) -> float:
+    """A number that is written again as it was given, as a value."""
+    number = float(text)
+    if Decimal(repr(number)) != Decimal(text) or number in (float("inf"), float("-inf")):
+        raise _Lossy(text)
+    return number
+
+
+def _list_of_tools(document: Any, pointer: str) -> tuple[dict[str, Any], str] | None:
+    """The outermost list of tools on the way to a place: the object that has it, and the key."""
+    value = document
+    for step in [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]:
         if isinstance(value, list):
-            item = value[int(step)] if step.isdigit() and int(step) < len(value) else None
-            if _name(item) is not None and len(value) > 1:
-                found = steps[:n_steps]
-            value = item
+            value = value[int(step)] if step.isdigit() and int(step) < len(value) else None
+        elif isinstance(value, dict):
+            if _is_list_of_tools(value, step):
+                return value, step
+            if step in ("json_schema", "schema", "properties"):
+                # What is below is a tool's own.
+                return None
+            value = value.get(step)
         else:
-            value = value.get(step) if isinstance(value, dict) else None
-    return found
+            return None
+    return None
+
+
+def _is_list_of_tools(holder: dict[str, Any], key: str) -> bool:
+    tools = holder.get(key)
+    is_known = _LISTS.get(holder.get("type", "")) == key if isinstance(holder.get("type", ""), str) else False
+    is_known = is_known or key == "structures" or key == "anyOf"
+    return is_known and isinstance(tools, list) and all(_name(tool) is not None for tool in tools)
 
 
 def _name(item: Any) -> str | None:
-    """The tool that a part of the document is for; None if it is for none."""
+    """The tool that a tag or a branch is for; None if it is for none."""
     if not isinstance(item, dict):
         return None
     begin = item.get("begin")
@@ -133,12 +158,14 @@ def _name(item: Any) -> str | None:
         match = _BEFORE_NAME.search(begin)
         return match["name"] if match else begin.strip()
     properties = item.get("properties")
-    name = properties.get("name") if isinstance(properties, dict) else None
-    if isinstance(name, dict):
-        only = name.get("const", name.get("enum"))
-        only = only[0] if isinstance(only, list) and len(only) == 1 else only
-        return only if isinstance(only, str) else None
-    return None
+    if not isinstance(properties, dict) or not ("parameters" in properties or "arguments" in properties):
+        return None
+    name = properties.get("name")
+    if not isinstance(name, dict):
+        return None
+    only = name.get("const", name.get("enum"))
+    only = only[0] if isinstance(only, list) and len(only) == 1 else only
+    return only if isinstance(only, str) else None
 
 
 def _with_any_json(tool: Any) -> Any:
@@ -152,15 +179,3 @@ def _with_any_json(tool: Any) -> Any:
         is_schema = field in _SCHEMAS and isinstance(value, (dict, bool))
         made[field] = {"type": "object"} if is_schema else _with_any_json(value)
     return made
-
-
-def _at(document: Any, path: list[str]) -> Any:
-    for step in path:
-        document = document[int(step)] if isinstance(document, list) else document[step]
-    return document
-
-
-def _with_list(document: Any, path: list[str], tools: list[Any]) -> str:
-    made = copy.deepcopy(document)
-    _at(made, path)[:] = tools
-    return json.dumps(made)
