@@ -106,7 +106,8 @@ pub enum Numbers {
 /// arguments of a call.
 ///
 /// Most styles are named after the models that write them, as in xgrammar's structural tags. With any but
-/// [`Json`](Style::Json) and [`Gemma`](Style::Gemma), the schema must have objects. The [crate's page](crate#arguments-in-elements) says what is written.
+/// [`Json`](Style::Json) and [`Gemma`](Style::Gemma), the schema must have objects. The
+/// [crate's page](crate#arguments-in-elements) says what is written.
 ///
 /// ```
 /// # mod maskwright { pub use maskwright_json_schema as json_schema; }

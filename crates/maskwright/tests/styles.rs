@@ -69,6 +69,7 @@ fn masks_and_sessions_agree_along_every_case() {
         config.numbers = Numbers::Any;
         config.whitespace = match &case["whitespace"] {
             Value::Number(most) => Whitespace::AtMost(most.as_u64().unwrap().try_into().unwrap()),
+            Value::String(name) if name == "any" => Whitespace::Any,
             Value::String(_) => Whitespace::Compact,
             _ => Whitespace::Flexible,
         };
