@@ -18,7 +18,7 @@ from tool_parsers.checking import faults
 
 #: Texts of each format.
 N_TEXTS = 10
-MAX_NEW_TOKENS = 120
+MAX_NEW_TOKENS = 80
 CITY = {"type": "string", "pattern": "^[A-Z][a-z]{2,10}$"}
 SCHEMAS = {
     "get_weather": {
