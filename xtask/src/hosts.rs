@@ -103,7 +103,7 @@ fn tests(host: Host) -> &'static [&'static str] {
     }
 }
 
-/// Compares structural tags with xgrammar: those of the test data, those that it writes itself, and those of its own tests.
+/// Compares structural tags with xgrammar: the cases of the test data, its built-in tags, and the cases of its own tests.
 fn compare_structural_tags(passed_on: &[String]) -> anyhow::Result<()> {
     let environment = environment("hosts-xgrammar", "python/hosts/structural_tags/requirements.txt", None)?;
     install_package(&environment)?;

@@ -32,7 +32,8 @@ const MAX_NESTING: usize = 64;
 
 /// The grammar of the texts of `root`, and its watch.
 pub(crate) fn lower(graph: &mut Graph<'_>, root: NodeId) -> Result<(Grammar, Option<Distinct>), SchemaError> {
-    let mut lowering = Lowering::new(graph);
+    let (style, excluded) = (graph.config.style, graph.excluded.clone());
+    let mut lowering = Lowering::new(graph, style, excluded);
     let start = lowering.builder.declare("start");
     let body = lowering.root(root)?;
     lowering.lower_deferred()?;
@@ -48,11 +49,8 @@ pub(crate) fn lower(graph: &mut Graph<'_>, root: NodeId) -> Result<(Grammar, Opt
 
 /// Whether `node` has no text.
 pub(crate) fn is_empty(graph: &mut Graph<'_>, node: NodeId) -> Result<bool, SchemaError> {
-    let mut lowering = Lowering::new(graph);
     // A question about values, however they are written.
-    lowering.notation = Notation::of(Style::Json);
-    lowering.excluded = Excluded::default();
-    lowering.unreadable = Excluded::default();
+    let mut lowering = Lowering::new(graph, Style::Json, Excluded::default());
     let start = lowering.builder.declare("start");
     let body = lowering.node(Form::Value, node, 0)?;
     lowering.lower_deferred()?;
@@ -65,6 +63,7 @@ pub(crate) fn is_empty(graph: &mut Graph<'_>, node: NodeId) -> Result<bool, Sche
 pub(crate) struct Lowering<'g, 'a> {
     pub(crate) graph: &'g mut Graph<'a>,
     pub(crate) builder: GrammarBuilder,
+    style: Style,
     /// The elements of the style, if it has them.
     pub(crate) elements: Option<&'static Elements>,
     pub(crate) notation: &'static Notation,
@@ -180,20 +179,19 @@ pub(crate) struct ArraySymbols {
 }
 
 impl<'g, 'a> Lowering<'g, 'a> {
-    fn new(graph: &'g mut Graph<'a>) -> Lowering<'g, 'a> {
+    fn new(graph: &'g mut Graph<'a>, style: Style, excluded: Excluded) -> Lowering<'g, 'a> {
         let mut builder = GrammarBuilder::new();
         let punctuation = Punctuation::of(graph.config);
         let inside = punctuation.inside.clone();
         let json = Symbols::of_json(&mut builder, punctuation);
-        let elements = Elements::of(graph.config.style);
-        let notation = Notation::of(graph.config.style);
+        let elements = Elements::of(style);
+        let notation = Notation::of(style);
         // Where any white space is asked for, it may stand around values too.
         let padding = match (elements, graph.config.whitespace) {
             (Some(elements), Whitespace::Flexible) if elements.has_lines => Padding::Lines,
             (Some(_), Whitespace::Flexible | Whitespace::OneLine) => Padding::None,
             _ => Padding::Any(inside.clone()),
         };
-        let excluded = graph.excluded.clone();
         let unreadable = match elements {
             Some(elements) => Excluded::new(&[elements.mark]),
             None => Excluded::default(),
@@ -208,6 +206,7 @@ impl<'g, 'a> Lowering<'g, 'a> {
         Lowering {
             graph,
             builder,
+            style,
             elements,
             notation,
             excluded,
@@ -277,12 +276,12 @@ impl<'g, 'a> Lowering<'g, 'a> {
 
     /// What users call the style.
     pub(crate) fn style_name(&self) -> &'static str {
-        self.graph.config.style.name()
+        self.style.name()
     }
 
     /// Whether sessions can watch over names and items.
     pub(crate) fn may_watch(&self) -> bool {
-        self.graph.config.style == Style::Json
+        self.style == Style::Json
     }
 
     /// The values of a schema, as one symbol or a choice of few.

@@ -190,12 +190,13 @@ impl<'a> Lowering<'_, 'a> {
             }
         }
         let listed = Regex::words(listed.into_iter().map(str::as_bytes));
-        let has_lines = matches!(self.padding, Padding::Lines);
-        let listed = if has_lines { Padding::Lines.around(listed) } else { listed };
-        let listed = self.builder.terminal(listed);
-        let is_padded = elements.has_space_around_strings && !has_lines;
-        members.push(if is_padded { self.padded(listed) } else { listed });
+        members.push(self.builder.terminal(self.string_padding(elements).around(listed)));
         Ok(self.builder.alt(&members))
+    }
+
+    /// White space around strings that are not any text.
+    fn string_padding(&self, elements: &Elements) -> Padding {
+        if elements.has_space_around_strings { self.padding.clone() } else { Padding::None }
     }
 
     /// Strings that satisfy constraints, with white space around them where the style has it.
@@ -207,7 +208,7 @@ impl<'a> Lowering<'_, 'a> {
     ) -> Result<Regex, SchemaError> {
         let min = self.count(constraint.min, place, "minLength")?;
         let max = constraint.max.and_then(|max| u32::try_from(max).ok());
-        let padding = if elements.has_space_around_strings { self.padding.clone() } else { Padding::None };
+        let padding = self.string_padding(elements);
         if constraint.patterns.is_empty() && matches!(&padding, Padding::Any(space) if *space == SPACE.star())
         {
             return Ok(elements.without_mark(counted_with_space(min, max)));

@@ -70,7 +70,7 @@ impl Names {
         }
     }
 
-    /// The names of a language as they are written, but for those that cannot be.
+    /// The names of a language as they are written, without names that cannot be written.
     pub(crate) fn language(&self, names: &Regex) -> Regex {
         match &self.form {
             Form::Until { end, safe } if may_contain(names, end) => {
@@ -154,5 +154,25 @@ fn may_have(regex: &Regex, byte: u8) -> bool {
         Node::Intersection(parts) => parts.iter().all(|part| may_have(part, byte)),
         Node::Complement(_) => true,
         Node::Repeat { inner, .. } => may_have(inner, byte),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use maskwright_automata::Fuel;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::words::Matcher;
+
+    proptest! {
+        #[test]
+        fn a_name_is_in_the_language_iff_it_has_no_fault(name in "[ab_$/>:, \\-.1é\t<\"|{}\u{1}\u{a0}]{0,3}|from|None|x1|_") {
+            for names in [Names::of_python(), Names::of_minimax(), Names::of_gemma(), Names::until(">")] {
+                let language = names.language(&Regex::any_text());
+                let is_in = Matcher::new(&language).matches(&name, &Fuel::unlimited()).unwrap();
+                prop_assert_eq!(is_in, names.fault(&name).is_none(), "{:?}", name);
+            }
+        }
     }
 }

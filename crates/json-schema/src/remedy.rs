@@ -106,10 +106,9 @@ fn of_malformed(keyword: &str, value: &Value) -> Option<String> {
 
 /// Whether the value of a keyword is a number.
 fn takes_number(keyword: &str) -> bool {
-    ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"].contains(&keyword)
-        || (keyword.starts_with("min") || keyword.starts_with("max"))
-            && keyword != "minimum"
-            && keyword != "maximum"
+    keyword.starts_with("min")
+        || keyword.starts_with("max")
+        || ["exclusiveMinimum", "exclusiveMaximum", "multipleOf"].contains(&keyword)
 }
 
 /// Keywords that contradict each other.

@@ -56,7 +56,7 @@ struct Case {
 }
 
 fn cases_of_all_styles() -> impl Strategy<Value = Case> {
-    let style = prop::sample::select(&STYLES[..]);
+    let style = prop::sample::select(STYLES);
     (object_schemas(), schemas(false), style, prop::bool::weighted(0.8)).prop_map(
         |(schema, definition, style, lists)| {
             let root = json!({"$defs": {"d": definition}, "allOf": [schema], "type": "object"});

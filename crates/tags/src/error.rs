@@ -117,7 +117,7 @@ impl TagError {
         TagError::new(error.pointer().to_owned(), Kind::Schema(error))
     }
 
-    /// The same error, which is that of a tool. `schema_at`: the pointer of its schema.
+    /// The same error about a tool. `schema_at`: the pointer of its schema.
     pub(crate) fn in_tool(mut self, name: &str, schema_at: &str) -> TagError {
         self.0.subject = Subject::Tool(name.to_owned());
         if let Kind::Schema(error) = self.0.kind {
@@ -126,7 +126,7 @@ impl TagError {
         self
     }
 
-    /// The same error, which is that of a list of tools unless it is known to be that of one.
+    /// The same error about a list of tools, unless it is about one tool.
     pub(crate) fn in_tools(mut self) -> TagError {
         if self.0.subject == Subject::Tag {
             self.0.subject = Subject::Tools;

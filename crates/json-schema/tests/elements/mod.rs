@@ -10,19 +10,8 @@ use serde_json::{Map, Value};
 
 use crate::instances::written;
 
-pub(crate) const STYLES: [Style; 11] = [
-    Style::QwenXml,
-    Style::MinimaxXml,
-    Style::MinimaxM3Xml,
-    Style::DeepseekXml,
-    Style::DeepseekV41Xml,
-    Style::GlmXml,
-    Style::CohereXml,
-    Style::KimiK3Xml,
-    Style::Python,
-    Style::PythonJson,
-    Style::Gemma,
-];
+/// All styles but the first, JSON.
+pub(crate) const STYLES: &[Style] = Style::ALL.split_at(1).1;
 
 /// What a text may stand for.
 #[derive(Clone, PartialEq, Debug)]

@@ -1,7 +1,7 @@
 """One tool that cannot be compiled costs that tool, not the request.
 
 A server turns a request's tools into one structural tag, or into one JSON Schema with a branch for each. Where that does not
-compile, the tools in it are compiled one by one. Those that fail are left out, or take any JSON object as arguments.
+compile, each tool in it is compiled alone. Tools that fail are left out, or take any JSON object as arguments.
 
 Only lists that servers write for tools are looked at, so nothing else of a request changes. Costs a compilation for each tool,
 once.
@@ -143,9 +143,8 @@ def _list_of_tools(document: Any, pointer: str) -> tuple[dict[str, Any], str] | 
 
 
 def _is_list_of_tools(holder: dict[str, Any], key: str) -> bool:
-    tools = holder.get(key)
-    is_known = _LISTS.get(holder.get("type", "")) == key if isinstance(holder.get("type", ""), str) else False
-    is_known = is_known or key == "structures" or key == "anyOf"
+    tools, kind = holder.get(key), holder.get("type")
+    is_known = key in ("structures", "anyOf") or (isinstance(kind, str) and _LISTS.get(kind) == key)
     return is_known and isinstance(tools, list) and all(_name(tool) is not None for tool in tools)
 
 
