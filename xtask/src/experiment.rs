@@ -1,6 +1,7 @@
-//! `cargo xtask experiment NAME` and `cargo xtask research check`: the workspace of `research/`.
+//! `cargo xtask experiment NAME`, `cargo xtask papers` and `cargo xtask research check`: the folder `research/`.
 //!
-//! Experiments are campaigns in Rust, but for `tools`, which is about tools of programs in Python and JavaScript.
+//! Experiments are campaigns in Rust, but for `tools`, which is about tools of programs in Python and JavaScript. Those of the
+//! papers are in Python, with the peers' packages beside ours, and run some campaigns.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -27,6 +28,13 @@ fn run_tools(arguments: &[OsString]) -> anyhow::Result<()> {
     let environment = environment("experiment-tools", "research/tools/requirements.txt", None)?;
     install_package(&environment)?;
     run(Command::new(environment.python()).arg("research/tools/run.py").args(arguments))
+}
+
+/// The experiments whose results are in `docs/results`.
+pub(crate) fn run_papers(arguments: &[OsString]) -> anyhow::Result<()> {
+    let environment = environment("papers", "research/papers/requirements.txt", None)?;
+    install_package(&environment)?;
+    run(Command::new(environment.python()).arg("research/papers/run.py").args(arguments))
 }
 
 /// Formatting, lints and tests of the research workspace, which the product's checks leave out.

@@ -61,6 +61,13 @@ enum Task {
     /// Test the Python package inside of the programs that it has adapters for, with a small model. The first run downloads
     /// some 3 GB.
     Hosts(hosts::Arguments),
+    /// Run the experiments of docs/papers.md and write its results again. The first run downloads some 3 GB.
+    #[command(disable_help_flag = true)]
+    Papers {
+        /// Which ones, and `--sample` for two minutes each; `papers --help` lists them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Look after the workspace of `research/`.
     #[command(subcommand)]
     Research(Research),
@@ -95,6 +102,7 @@ fn main() -> anyhow::Result<()> {
         Task::Conformance { folder, misses } => conformance::run_conformance(&folder, misses),
         Task::Experiment { arguments } => experiment::run_experiment(&arguments),
         Task::Hosts(arguments) => hosts::run_hosts(&arguments),
+        Task::Papers { arguments } => experiment::run_papers(&arguments),
         Task::Research(Research::Check) => experiment::check_research(),
         Task::Lint => lint::run_all(),
         Task::Release { dry_run: _, no_verify } => release::dry_run(!no_verify),

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use maskwright::{TokenId, Tokenizer};
+use maskwright::Tokenizer;
 use maskwright_decode::{GenerateConfig, RandomModel, generate};
 use maskwright_models::LlamaModel;
 use serde::{Deserialize, Serialize};
@@ -216,6 +216,8 @@ fn verdict(entries: &[Entry]) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use maskwright::TokenId;
+
     use super::*;
 
     #[test]

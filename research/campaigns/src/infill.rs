@@ -1,8 +1,9 @@
 //! Masked diffusion with no constraint, with the check of one proposal after the other, and with exact masks.
 //!
-//! The built-in model fills canvases with JSON records of its six kinds and with molecules. A text counts as right if
-//! a parser that shares nothing with infilling agrees: a JSON parser and a schema validator, and the engine's
-//! matcher for SMILES. Seeds, lengths and prompts are the same for the three methods.
+//! The built-in model fills canvases with JSON records of the six kinds that it was trained on, with molecules, and with records
+//! for the schemas of JSON-Mode-Eval, which it has never seen. A text counts as right if a parser that shares nothing with
+//! infilling agrees: a JSON parser and a schema validator, and the engine's matcher for SMILES (`cargo xtask papers` judges the
+//! molecules by RDKit). Seeds, lengths and prompts are the same for the three methods.
 //!
 //! What is claimed: exact masks make every text right, and none is patched up at the end.
 
@@ -10,29 +11,42 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use maskwright::grammar::Grammar;
 use maskwright::json_schema::SchemaConfig;
 use maskwright::{CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId};
 use maskwright_decode::{
     CanvasStatistics, CanvasTask, FillConfig, GrammarCanvas, SamplerConfig, fill_canvases,
 };
-use maskwright_infill::{Canvas, CanvasConfig, InfillLimits, Infiller};
+use maskwright_infill::{Canvas, CanvasConfig, Infiller};
 use maskwright_models::{BUILTIN_SCHEMAS, BuiltinDiffusion, builtin_diffusion};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::data::{self, Record};
 use crate::judge::Judge;
 use crate::log::{Log, LogArguments};
 use crate::reject::{CheckedOutcome, PartialCheck, RejectConfig, propose_and_check};
 use crate::table::{Quantiles, render, shortened};
 
-const SMILES: &str = include_str!("../../../testdata/infill/smiles.gbnf");
+/// Begins the name of a kind that is a schema of JSON-Mode-Eval; its id follows.
+const RECORD: &str = "schema ";
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Texts of each kind (six of records, one of molecules), method and seed
     #[arg(long, default_value_t = 10)]
     texts: u64,
+    /// How many times as many molecules
+    #[arg(long, default_value_t = 1)]
+    molecules: u64,
+    /// Schemas of JSON-Mode-Eval
+    #[arg(long, default_value_t = 0)]
+    schemas: usize,
+    /// Texts for each of these schemas
+    #[arg(long, default_value_t = 1)]
+    unseen_seeds: u64,
+    /// Positions of a canvas for one of these schemas, beyond the fewest tokens that satisfy it
+    #[arg(long, default_value_t = 24)]
+    spare_tokens: usize,
     /// Runs with different seeds
     #[arg(long, default_value_t = 1)]
     seeds: u64,
@@ -89,31 +103,81 @@ struct Entry {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let settings = json!({
         "record_tokens": arguments.record_tokens, "molecule_tokens": arguments.molecule_tokens,
-        "temperature": arguments.temperature,
+        "temperature": arguments.temperature, "spare_tokens": arguments.spare_tokens, "smiles": "lexed",
     });
     let mut log = Log::<Entry>::open("infill", &settings, &arguments.log)?;
-    let mut kinds = vec!["smiles"];
-    kinds.extend(BUILTIN_SCHEMAS.map(|(kind, _)| kind));
     let n_seeds = arguments.seeds * arguments.texts;
-    let bar = crate::progress::bar("infill", 0, kinds.len() * METHODS.len() * n_seeds as usize);
+    let mut jobs = vec![(Kind::molecules(), n_seeds * arguments.molecules)];
+    jobs.extend(BUILTIN_SCHEMAS.map(|(name, schema)| (Kind::records(name, schema), n_seeds)));
+    if arguments.schemas > 0 {
+        let records = data::read_records(&data::shared().join("data/json-mode-eval.jsonl"))?;
+        jobs.extend(
+            records
+                .iter()
+                .take(arguments.schemas)
+                .map(|record| (Kind::unseen(record), arguments.unseen_seeds)),
+        );
+    }
+    let n_texts: u64 = jobs.iter().map(|(_, n)| n * METHODS.len() as u64).sum();
+    let bar = crate::progress::bar("infill", 0, n_texts as usize);
     let builtin = builtin_diffusion()?;
-    for kind in kinds {
-        let mut writer = Writer::new(builtin.clone(), kind, arguments)?;
-        for seed in 0..n_seeds {
-            for method in METHODS {
-                let is_this =
-                    |entry: &Entry| entry.kind == kind && entry.method == method && entry.seed == seed;
-                if !log.entries().iter().any(is_this) {
-                    log.append(writer.entry(method, seed)?)?;
-                }
-                bar.inc(1);
+    for (kind, n_seeds) in jobs {
+        let is_done = |log: &Log<Entry>, method: Method, seed: u64| {
+            log.entries()
+                .iter()
+                .any(|entry| entry.kind == kind.name && entry.method == method && entry.seed == seed)
+        };
+        let mut left: Vec<(Method, u64)> =
+            (0..n_seeds).flat_map(|seed| METHODS.map(|method| (method, seed))).collect();
+        let n_all = left.len();
+        left.retain(|&(method, seed)| !is_done(&log, method, seed));
+        bar.inc((n_all - left.len()) as u64);
+        if left.is_empty() {
+            continue;
+        }
+        let mut writer = match Writer::new(builtin.clone(), &kind, arguments) {
+            Ok(writer) => writer,
+            Err(error) => {
+                eprintln!("{} is left out: {error:#}", kind.name);
+                continue;
             }
+        };
+        for (method, seed) in left {
+            log.append(writer.entry(method, seed)?)?;
+            bar.inc(1);
         }
     }
     bar.finish();
     println!("{}", report(log.entries()));
     println!("log: {}", log.path().display());
     verdict(log.entries())
+}
+
+/// What a canvas is filled with.
+struct Kind {
+    name: String,
+    /// What the model is asked for.
+    prompt: &'static str,
+    /// The schema of a record; a molecule has none.
+    schema: Option<Value>,
+    is_unseen: bool,
+}
+
+impl Kind {
+    fn molecules() -> Kind {
+        Kind { name: "smiles".to_owned(), prompt: "smiles", schema: None, is_unseen: false }
+    }
+
+    fn records(name: &'static str, schema: &str) -> Kind {
+        let schema = serde_json::from_str(schema).expect("the built-in schemas are JSON");
+        Kind { name: name.to_owned(), prompt: name, schema: Some(schema), is_unseen: false }
+    }
+
+    /// A record of a schema that the model was not trained on. It is asked for a record of a kind that it knows.
+    fn unseen(record: &Record) -> Kind {
+        let name = format!("{RECORD}{}", record.id);
+        Kind { name, prompt: "order", schema: Some(record.schema.clone()), is_unseen: true }
+    }
 }
 
 /// Who says whether a text is right.
@@ -138,7 +202,7 @@ impl Referee {
 /// A model, a language, and who judges.
 struct Writer {
     builtin: BuiltinDiffusion,
-    kind: &'static str,
+    kind: String,
     prompt: Vec<TokenId>,
     infiller: Infiller,
     referee: Referee,
@@ -147,34 +211,38 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(builtin: BuiltinDiffusion, kind: &'static str, arguments: &Arguments) -> anyhow::Result<Writer> {
+    fn new(builtin: BuiltinDiffusion, kind: &Kind, arguments: &Arguments) -> anyhow::Result<Writer> {
         let options = CompileOptions::default();
-        let schema = BUILTIN_SCHEMAS.iter().find(|(name, _)| *name == kind);
-        let (grammar, referee, n_positions): (Grammar, Referee, usize) = match schema {
-            Some((_, schema)) => {
-                let judge = Judge::new(&serde_json::from_str(schema)?)?;
-                let grammar =
-                    GrammarSource::json_schema(*schema, SchemaConfig::default()).grammar(&options)?;
-                (grammar, Referee::Schema(judge), arguments.record_tokens)
-            }
-            None => {
-                let compiled =
-                    Compiler::new(&builtin.tokenizer).compile(&GrammarSource::gbnf(SMILES), &options)?;
-                let grammar = GrammarSource::gbnf(SMILES).grammar(&options)?;
-                (grammar, Referee::Grammar { compiled }, arguments.molecule_tokens)
-            }
+        let source = match &kind.schema {
+            Some(schema) => GrammarSource::json_schema(schema.to_string(), SchemaConfig::default()),
+            None => GrammarSource::builtin("smiles"),
         };
-        let vocabulary = builtin.tokenizer.vocabulary().clone();
-        let fuel = maskwright_automata::Fuel::unlimited();
-        let infiller = Infiller::new(&grammar, vocabulary, InfillLimits::default(), &fuel)?;
-        let prompt = builtin.prompt_ids(kind)?;
+        let compiled = Compiler::new(&builtin.tokenizer).compile(&source, &options)?;
+        let infiller = compiled.infiller(&options)?;
+        let n_positions = if kind.is_unseen {
+            Matcher::new(&compiled).tokens_to_finish()?.n_tokens + arguments.spare_tokens
+        } else if kind.schema.is_some() {
+            arguments.record_tokens
+        } else {
+            arguments.molecule_tokens
+        };
+        let longest = builtin.model.config().n_positions;
+        let prompt = builtin.prompt_ids(kind.prompt)?;
+        ensure!(
+            prompt.len() + n_positions <= longest,
+            "it takes {n_positions} positions, the model has {longest}"
+        );
+        let referee = match &kind.schema {
+            Some(schema) => Referee::Schema(Judge::new(schema)?),
+            None => Referee::Grammar { compiled },
+        };
         let temperature = arguments.temperature;
-        Ok(Writer { builtin, kind, prompt, infiller, referee, n_positions, temperature })
+        Ok(Writer { builtin, kind: kind.name.clone(), prompt, infiller, referee, n_positions, temperature })
     }
 
     fn entry(&mut self, method: Method, seed: u64) -> anyhow::Result<Entry> {
         let clock = Instant::now();
-        let (text, is_patched, statistics) = self.write(method, seed).with_context(|| self.kind)?;
+        let (text, is_patched, statistics) = self.write(method, seed).with_context(|| self.kind.clone())?;
         let total = clock.elapsed();
         let reason = match &text {
             Some(text) => self.referee.objection(text)?,
@@ -182,7 +250,7 @@ impl Writer {
         };
         let ms = |time: Duration| time.as_secs_f64() * 1000.0;
         Ok(Entry {
-            kind: self.kind.to_owned(),
+            kind: self.kind.clone(),
             method,
             seed,
             is_valid: reason.is_none(),
@@ -247,12 +315,15 @@ fn report(entries: &[Entry]) -> String {
         "overhead",
     ];
     let mut rows = vec![std::iter::once("").chain(head).map(str::to_owned).collect::<Vec<_>>()];
-    for (title, is_molecule) in [("records", false), ("molecules", true)] {
+    let group = |entry: &Entry| match entry.kind.as_str() {
+        "smiles" => "molecules",
+        kind if kind.starts_with(RECORD) => "unseen schemas",
+        _ => "records",
+    };
+    for title in ["records", "molecules", "unseen schemas"] {
         for method in METHODS {
-            let chosen: Vec<&Entry> = entries
-                .iter()
-                .filter(|entry| entry.method == method && (entry.kind == "smiles") == is_molecule)
-                .collect();
+            let chosen: Vec<&Entry> =
+                entries.iter().filter(|entry| entry.method == method && group(entry) == title).collect();
             if chosen.is_empty() {
                 continue;
             }
@@ -306,6 +377,10 @@ mod tests {
     fn arguments() -> Arguments {
         Arguments {
             texts: 1,
+            molecules: 1,
+            schemas: 0,
+            unseen_seeds: 1,
+            spare_tokens: 24,
             seeds: 1,
             record_tokens: 48,
             molecule_tokens: 16,
@@ -318,8 +393,9 @@ mod tests {
     fn every_method_writes_and_is_judged() {
         let builtin = builtin_diffusion().unwrap();
         let mut entries = Vec::new();
-        for kind in ["smiles", "person"] {
-            let mut writer = Writer::new(builtin.clone(), kind, &arguments()).unwrap();
+        let (name, schema) = BUILTIN_SCHEMAS[0];
+        for kind in [Kind::molecules(), Kind::records(name, schema)] {
+            let mut writer = Writer::new(builtin.clone(), &kind, &arguments()).unwrap();
             for method in METHODS {
                 entries.push(writer.entry(method, 3).unwrap());
             }
@@ -344,7 +420,7 @@ mod tests {
 
     #[test]
     fn the_referee_knows_molecules() {
-        let writer = Writer::new(builtin_diffusion().unwrap(), "smiles", &arguments()).unwrap();
+        let writer = Writer::new(builtin_diffusion().unwrap(), &Kind::molecules(), &arguments()).unwrap();
         assert_eq!(writer.referee.objection(b"c1ccccc1[N+](=O)[O-]").unwrap(), None);
         assert!(writer.referee.objection(b"C(C").unwrap().is_some());
     }

@@ -12,7 +12,7 @@ use std::time::Instant;
 use anyhow::{Context, bail, ensure};
 use maskwright::json_schema::SchemaConfig;
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId, Tokenizer, TokenizerOptions,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, Tokenizer, TokenizerOptions,
 };
 use maskwright_decode::{GenerateConfig, GrammarConstraint, LanguageModel, SamplerConfig, Summary, generate};
 use maskwright_models::{ChatMessage, ChatTemplate, LlamaModel};
@@ -285,6 +285,7 @@ fn verdict(entries: &[Entry]) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use maskwright::TokenId;
     use maskwright_decode::RandomModel;
     use serde_json::Value;
 

@@ -14,9 +14,7 @@ use std::time::Instant;
 
 use anyhow::ensure;
 use maskwright::json_schema::SchemaConfig;
-use maskwright::{
-    CompileOptions, Compiler, Error, GrammarSource, Matcher, TokenId, mask_contains, mask_words,
-};
+use maskwright::{CompileOptions, Compiler, Error, GrammarSource, Matcher, mask_contains, mask_words};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -254,7 +252,7 @@ fn verdict(entries: &[Entry]) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use maskwright::Tokenizer;
+    use maskwright::{TokenId, Tokenizer};
 
     use super::*;
 

@@ -200,8 +200,9 @@ fn write(
         measure_mass: false,
     };
     let mut constraint = GrammarConstraint::new(Matcher::new(grammar), tokenizer);
-    let written =
-        generate(&mut model, Some(&mut constraint), &[0], &config, &mut |_| ControlFlow::Continue(()))?;
+    let written = generate(&mut model, Some(&mut constraint), &[TokenId(0)], &config, &mut |_| {
+        ControlFlow::Continue(())
+    })?;
     let is_complete = written.finish_reason.is_complete();
     Ok(is_complete.then(|| String::from_utf8_lossy(&tokenizer.decode(&written.tokens)).into_owned()))
 }

@@ -166,7 +166,7 @@ impl Grammars {
 
     fn random(&self, method: Method, seed: u64, max_tokens: usize) -> anyhow::Result<Entry> {
         let mut model = RandomModel::new(self.tokenizer.n_vocab(), max_tokens + 2, seed);
-        self.hold(method, Hand::Random(seed), &mut model, &[0], max_tokens)
+        self.hold(method, Hand::Random(seed), &mut model, &[TokenId(0)], max_tokens)
     }
 
     fn write<M: LanguageModel>(
@@ -363,7 +363,7 @@ fn report(entries: &[Entry]) -> String {
                 format!("{:.2}", Quantiles::of(chosen.iter().map(of)).map_or(0.0, |times| times.mean)),
             ]);
         };
-        for &strategy in Strategy::value_variants() {
+        for strategy in [Strategy::Greedy, Strategy::Beam, Strategy::Tree] {
             let is_this = |entry: &&Entry| (entry.method, entry.hand) == (method, Hand::Model(strategy));
             let chosen: Vec<&Entry> = entries.iter().filter(is_this).collect();
             row(format!("{method:?} {strategy:?}"), &chosen);

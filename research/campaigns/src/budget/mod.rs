@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     /// Only the first N records
     #[arg(long, value_name = "N")]
     records: Option<usize>,
-    /// Limits: ratios of the gold value's length (with a point) or numbers of tokens
+    /// Limits: ratios of the gold value's length (with a point), numbers of tokens, or `least`: the fewest tokens of the grammar
     #[arg(long, value_delimiter = ',', default_value = "1.0,1.1,1.2,1.5,400")]
     limits: Vec<Limit>,
     /// Which grammars
@@ -99,6 +99,8 @@ enum Strategy {
     Beam,
     /// Monte Carlo tree search with the paper's settings
     Tree,
+    /// No model: each token is any token of the mask, all alike; with a limit only
+    Random,
 }
 
 #[derive(ValueEnum, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -222,7 +224,8 @@ impl Setting {
         match self.method {
             Method::Free => self.strategy == Strategy::Greedy && self.grammar == GrammarKind::Json,
             Method::Estimate => self.grammar == GrammarKind::Json,
-            Method::Unlimited | Method::Exact => true,
+            Method::Unlimited => self.strategy != Strategy::Random,
+            Method::Exact => true,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use anyhow::Context;
 use maskwright::grammar::{Grammar, GrammarBuilder};
-use maskwright::{CompileOptions, GrammarSource, TokenId, Tokenizer};
+use maskwright::{CompileOptions, GrammarSource, Tokenizer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -31,13 +31,19 @@ pub(super) enum Limit {
     /// So many hundredths of the gold value's length.
     Percent(u32),
     Tokens(usize),
+    /// The fewest tokens of any text of the grammar.
+    Least,
 }
 
 impl FromStr for Limit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Limit, String> {
-        let wrong = |_| format!("`{text}` is neither a ratio such as 1.1 nor a number of tokens such as 400");
+        if text == "least" {
+            return Ok(Limit::Least);
+        }
+        let wrong =
+            |_| format!("`{text}` is no ratio such as 1.1, no number of tokens such as 400, and not `least`");
         if !text.contains('.') {
             return text.parse().map(Limit::Tokens).map_err(|_| wrong(()));
         }
@@ -57,6 +63,7 @@ impl fmt::Display for Limit {
             }
             Limit::Percent(percent) => write!(f, "{}.{:02}", percent / 100, percent % 100),
             Limit::Tokens(n_tokens) => n_tokens.fmt(f),
+            Limit::Least => f.write_str("least"),
         }
     }
 }
@@ -84,16 +91,9 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<Task>> {
 }
 
 impl Task {
-    /// The most tokens of a text, end of text included: the gold value's without white space, and one for the end,
-    /// times the ratio.
-    pub(super) fn max_tokens(&self, limit: Limit, tokenizer: &Tokenizer) -> anyhow::Result<usize> {
-        Ok(match limit {
-            Limit::Tokens(n_tokens) => n_tokens,
-            Limit::Percent(percent) => {
-                let gold = tokenizer.encode(&self.gold.to_string())?.len() + 1;
-                gold * percent as usize / 100
-            }
-        })
+    /// The tokens of the gold value without white space, end of text included.
+    pub(super) fn n_gold_tokens(&self, tokenizer: &Tokenizer) -> anyhow::Result<usize> {
+        Ok(tokenizer.encode(&self.gold.to_string())?.len() + 1)
     }
 
     /// What the model is asked: the schema, and the gold value's facts one by one.
@@ -152,7 +152,7 @@ pub(super) fn json_grammar() -> anyhow::Result<Grammar> {
 mod tests {
     use std::sync::Arc;
 
-    use maskwright::{Compiler, Matcher};
+    use maskwright::{Compiler, Matcher, TokenId};
     use maskwright_truncproof::TruncProof;
     use serde_json::json;
 
@@ -160,9 +160,12 @@ mod tests {
 
     #[test]
     fn limits_are_read_and_written() {
-        for (text, limit) in
-            [("1.1", Limit::Percent(110)), ("1.25", Limit::Percent(125)), ("400", Limit::Tokens(400))]
-        {
+        for (text, limit) in [
+            ("1.1", Limit::Percent(110)),
+            ("1.25", Limit::Percent(125)),
+            ("400", Limit::Tokens(400)),
+            ("least", Limit::Least),
+        ] {
             assert_eq!(text.parse::<Limit>(), Ok(limit));
             assert_eq!(limit.to_string(), text);
         }

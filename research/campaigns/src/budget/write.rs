@@ -11,18 +11,19 @@ use maskwright::{
 };
 use maskwright_decode::{
     BeamConfig, BestOfConfig, Constraint, DecodeError, GrammarConstraint, LanguageModel, Progress,
-    SamplerConfig, SearchConfig, SearchOutcome, TreeSearchConfig, Unconstrained, beam_search, best_of,
-    tree_search,
+    RandomModel, SamplerConfig, SearchConfig, SearchOutcome, TreeSearchConfig, Unconstrained, beam_search,
+    best_of, tree_search,
 };
 use maskwright_models::{ChatMessage, ChatTemplate, LlamaModel};
 use maskwright_truncproof::{TruncProof, TruncProofConstraint};
 use serde_json::Value;
 
-use super::task::{Task, json_grammar};
+use super::task::{Limit, Task, json_grammar};
 use super::{Entry, GrammarKind, Method, Outcome, Setting, Strategy};
 use crate::data;
 use crate::judge::Judge;
 use crate::prompt_memory::PromptMemory;
+use crate::random_logits::hash;
 
 /// A loaded model, and the grammar of JSON prepared for its vocabulary by both methods.
 pub(super) struct Writer<M> {
@@ -57,9 +58,18 @@ impl<M: LanguageModel> Writer<M> {
         Ok(Writer { model, template, compiler, json, estimate, schema: None })
     }
 
-    /// The limit on a text.
-    pub(super) fn max_tokens(&self, task: &Task, setting: Setting) -> anyhow::Result<usize> {
-        task.max_tokens(setting.limit, self.compiler.tokenizer())
+    /// The limit on a text, end of text included; of a grammar that is refused, `least` is 0.
+    pub(super) fn max_tokens(&mut self, task: &Task, setting: Setting) -> anyhow::Result<usize> {
+        Ok(match setting.limit {
+            Limit::Tokens(n_tokens) => n_tokens,
+            Limit::Percent(percent) => {
+                task.n_gold_tokens(self.compiler.tokenizer())? * percent as usize / 100
+            }
+            Limit::Least => match self.grammar(task, setting.grammar) {
+                Ok(grammar) => Matcher::new(&grammar).tokens_to_finish()?.n_tokens,
+                Err(_) => 0,
+            },
+        })
     }
 
     pub(super) fn entry(&mut self, task: &Task, setting: Setting) -> anyhow::Result<Entry> {
@@ -67,7 +77,8 @@ impl<M: LanguageModel> Writer<M> {
         let prompt = task.prompt(setting.prompt);
         let prompt_text = match &self.template {
             Some(template) => template.render(&[ChatMessage::user(prompt)], true)?,
-            None => prompt,
+            // A pretrained model continues a text; it does not answer.
+            None => prompt + "\n\nJSON value:\n",
         };
         let prompt_ids = tokenizer.encode_with_special(&prompt_text)?;
         let max_tokens = self.max_tokens(task, setting)?;
@@ -115,34 +126,53 @@ impl<M: LanguageModel> Writer<M> {
         tokenizer: &Tokenizer,
     ) -> anyhow::Result<Result<Result<SearchOutcome, DecodeError>, String>> {
         let search = SearchConfig { max_tokens, eos_ids: tokenizer.eos_token_ids().to_vec() };
-        let strategy = setting.strategy;
         let budget = (setting.method == Method::Exact).then_some(max_tokens);
         Ok(Ok(match setting.method {
             Method::Free => {
                 let anything = Unconstrained::new(search.eos_ids.clone());
-                decode(strategy, &mut self.model, &anything, prompt_ids, &search)
+                self.put(task, setting.strategy, &anything, prompt_ids, &search)
             }
             Method::Unlimited | Method::Exact => {
-                let grammar = match setting.grammar {
-                    GrammarKind::Json => Ok(self.json.clone()),
-                    GrammarKind::Schema => self.schema(&task.schema),
-                };
-                let matcher = grammar.and_then(|grammar| {
+                let matcher = self.grammar(task, setting.grammar).and_then(|grammar| {
                     Matcher::with_max_tokens(&grammar, budget).map_err(|error| error.to_string())
                 });
                 match matcher {
                     Ok(matcher) => {
                         let held = GrammarConstraint::new(matcher, tokenizer);
-                        decode(strategy, &mut self.model, &held, prompt_ids, &search)
+                        self.put(task, setting.strategy, &held, prompt_ids, &search)
                     }
                     Err(reason) => return Ok(Err(reason)),
                 }
             }
             Method::Estimate => match TruncProofConstraint::new(&self.estimate, Some(max_tokens)) {
-                Ok(held) => decode(strategy, &mut self.model, &held, prompt_ids, &search),
+                Ok(held) => self.put(task, setting.strategy, &held, prompt_ids, &search),
                 Err(reason) => return Ok(Err(reason.to_string())),
             },
         }))
+    }
+
+    /// One text by a strategy, of the model or of random logits.
+    fn put<C: Constraint + Clone>(
+        &mut self,
+        task: &Task,
+        strategy: Strategy,
+        constraint: &C,
+        prompt_ids: &[TokenId],
+        search: &SearchConfig,
+    ) -> Result<SearchOutcome, DecodeError> {
+        if strategy != Strategy::Random {
+            return decode(strategy, &mut self.model, constraint, prompt_ids, search);
+        }
+        let seed = hash(task.id.as_bytes());
+        let mut model = RandomModel::new(self.compiler.tokenizer().n_vocab(), search.max_tokens + 2, seed);
+        sample(seed, &mut model, constraint, &[TokenId(0)], search)
+    }
+
+    fn grammar(&mut self, task: &Task, kind: GrammarKind) -> Result<Arc<CompiledGrammar>, String> {
+        match kind {
+            GrammarKind::Json => Ok(self.json.clone()),
+            GrammarKind::Schema => self.schema(&task.schema),
+        }
     }
 
     fn schema(&mut self, schema: &Value) -> Result<Arc<CompiledGrammar>, String> {
@@ -214,6 +244,7 @@ pub(super) fn decode<C: Constraint + Clone>(
         Strategy::Tree => {
             tree_search(model, constraint, prompt_ids, search, &TreeSearchConfig::default(), &mut go_on)
         }
+        Strategy::Random => sample(0, model, constraint, prompt_ids, search),
     }
 }
 
@@ -237,7 +268,6 @@ mod tests {
 
     use super::*;
     use crate::budget::PromptKind;
-    use crate::budget::task::Limit;
 
     #[test]
     fn every_combination_is_written_and_judged() {
@@ -253,7 +283,7 @@ mod tests {
         let mut n_written = 0;
         for grammar in [GrammarKind::Json, GrammarKind::Schema] {
             for method in [Method::Free, Method::Unlimited, Method::Estimate, Method::Exact] {
-                for strategy in [Strategy::Greedy, Strategy::Beam, Strategy::Tree] {
+                for &strategy in Strategy::value_variants() {
                     let (prompt, limit) = (PromptKind::Compact, Limit::Percent(150));
                     let setting = Setting { grammar, prompt, limit, method, strategy };
                     if !setting.is_meant() {
@@ -272,7 +302,16 @@ mod tests {
                 }
             }
         }
-        assert_eq!(n_written, 1 + 6 + 3 + 6);
+        assert_eq!(n_written, 1 + 6 + 4 + 8);
+        let least = Setting {
+            grammar: GrammarKind::Schema,
+            prompt: PromptKind::Plain,
+            limit: Limit::Least,
+            method: Method::Exact,
+            strategy: Strategy::Random,
+        };
+        let entry = writer.entry(&task, least).unwrap();
+        assert!(entry.max_tokens == 8 && entry.n_tokens == 8 && entry.is_valid, "{entry:?}");
         let tight = Setting {
             grammar: GrammarKind::Schema,
             prompt: PromptKind::Plain,

@@ -168,7 +168,7 @@ fn put_true_tokens(
         let verdict = canvas.allows(at, &[token])?[0];
         let asked_ms = ms(clock);
         let asked = if is_astray { &mut filling.astray } else { &mut filling.asked };
-        asked.note((at, token.0), n_put, verdict, asked_ms);
+        asked.note((at, token), n_put, verdict, asked_ms);
         for _ in looked_at.iter().filter(|&&index| index == n_put) {
             let mask = Mask::new(task.infiller.vocabulary().n_vocab());
             let (elapsed, is_empty) = look_at_mask(&mut canvas, mask, (at, token, verdict), numbers)?;

@@ -20,8 +20,8 @@ mod subjects;
 use std::path::PathBuf;
 
 use anyhow::ensure;
+use maskwright::Compiler;
 use maskwright::lark::LexerKind;
-use maskwright::{Compiler, TokenId};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -322,7 +322,7 @@ fn verdict(entries: &[Entry]) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use maskwright::Tokenizer;
+    use maskwright::{TokenId, Tokenizer};
 
     use super::*;
 

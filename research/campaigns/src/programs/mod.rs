@@ -229,7 +229,7 @@ impl Task {
     /// The text of random logits.
     fn draw(self, tokenizer: &Tokenizer, grammar: &Arc<CompiledGrammar>) -> anyhow::Result<Entry> {
         let mut model = RandomModel::new(tokenizer.n_vocab(), self.max_tokens + 2, self.seed);
-        self.write(&mut model, tokenizer, grammar, &[0], "")
+        self.write(&mut model, tokenizer, grammar, &[TokenId(0)], "")
     }
 
     /// The text that `model` writes behind the question and `front`.
