@@ -3,8 +3,8 @@
 usage: maskbench.py ENGINE TOKENIZER DATA OUT [EVERY]
 
 A schema is compiled afresh, all schemas by one compiler. Then each instance is read token by token, and each valid one
-once more, for masks that are warm. Clocks stand around the engine's calls only; times are in microseconds. The last
-line has the memory, in MiB beyond what the process had with the engine loaded.
+once more, for masks that are warm. Times are of the engine's calls only, in microseconds. The last line has the memory,
+in MiB beyond what the process had with the engine loaded.
 """
 
 import glob
@@ -13,11 +13,10 @@ import os
 import resource
 import signal
 import sys
-from time import perf_counter_ns
 
 import tokenizers
 
-from engines import ENGINES, replay
+from engines import ENGINES, replay, timed
 
 SECONDS_PER_SCHEMA = 60
 
@@ -31,22 +30,33 @@ def on_alarm(*_):
 
 
 def run_schema(engine, encode, record):
-    start = perf_counter_ns()
-    engine.compile(record["schema"])
-    compiled = perf_counter_ns()
-    engine.start()
-    engine.fill()
-    first = perf_counter_ns()
-    line = {"compile": (compiled - start) / 1000, "first": (first - start) / 1000, "tests": []}
-    for test in record["tests"]:
-        tokens = encode(json.dumps(test["data"], ensure_ascii=False))
-        accepted, cold, commits = replay(engine, tokens)
-        outcome = {"valid": test["valid"], "accepted": accepted}
-        if test["valid"]:
-            _, warm, _ = replay(engine, tokens)
-            outcome |= {"cold": cold, "warm": warm, "commits": commits}
-        line["tests"].append(outcome)
+    line = compile_schema(engine, record["schema"])
+    line["tests"] = [
+        read_instance(engine, encode(json.dumps(test["data"], ensure_ascii=False)), test["valid"])
+        for test in record["tests"]
+    ]
     return line
+
+
+def compile_schema(engine, schema):
+    """The time to compile, and the time until the first mask is there."""
+
+    def first_mask():
+        engine.start()
+        engine.fill()
+
+    compiled = timed(engine.compile, schema)
+    return {"compile": compiled, "first": compiled + timed(first_mask)}
+
+
+def read_instance(engine, tokens, is_valid):
+    """Whether an instance is accepted; the times of a valid one."""
+    accepted, cold, commits = replay(engine, tokens)
+    outcome = {"valid": is_valid, "accepted": accepted}
+    if is_valid:
+        _, warm, _ = replay(engine, tokens)
+        outcome |= {"cold": cold, "warm": warm, "commits": commits}
+    return outcome
 
 
 def main():
@@ -79,4 +89,5 @@ def main():
         lines.write(json.dumps({"memory": memory}) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()
