@@ -51,15 +51,12 @@ def interpreter() -> str:
     raise SystemExit("the judge needs Python 3.12 or later: set MASKWRIGHT_JUDGE_PYTHON to one")
 
 
-def without_fence(text: str) -> str:
-    """The code of a text in Markdown: its first block, or all that stands before a fence that closes."""
+def without_fence(front: str, text: str) -> str:
+    """The code in a Markdown text: up to the closing fence if it begins with code, otherwise the first block."""
+    if front:
+        return text.partition("\n```")[0] + "\n"
     found = _FENCED.search(text)
-    if found and not text[: found.start()].strip():
-        return found[1] + "\n"
-    before, fence, _ = text.partition("\n```")
-    if found and not fence:
-        return found[1] + "\n"
-    return before + "\n" if fence else text
+    return found[1] + "\n" if found else text
 
 
 def cut(language: str, front: str, text: str) -> str:

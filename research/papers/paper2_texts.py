@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from itertools import chain
 from pathlib import Path
+from time import perf_counter_ns
 from typing import Any
 
 import maskwright
@@ -33,7 +34,9 @@ PROMPTS = {"python": "python-functions.txt", "sql": "sql-queries.txt"}
 #: Tokens of a text, after the words that it begins with, end of text included.
 MAX_TOKENS = 200
 N_PROMPTS, N_PROMPTS_SAMPLE = 50, 2
-N_RANDOM, N_RANDOM_SAMPLE = 20, 2
+#: Random texts of each kind and language, by vocabulary. Gemma's 262,144 tokens take longest.
+N_RANDOM = {"smollm2": 20, "gemma3": 5}
+N_RANDOM_SAMPLE = {"smollm2": 2, "gemma3": 0}
 
 #: The pretrained model gets an example and the beginning of the next one, as comments in the language.
 EXAMPLES = {
@@ -57,7 +60,8 @@ def run(options: Any) -> Result:
     result = Result("paper2_texts", settings)
     _write_random(log, n_random)
     _write_answers(log, n_prompts)
-    _judge(result, list(log.entries.values()))
+    _judge(result, [entry for entry in log.entries.values() if "text" in entry])
+    _replay(result, log, n_prompts)
     return result
 
 
@@ -80,8 +84,37 @@ def _write_answers(log: Any, n_prompts: int) -> None:
         print(f"{key}: {len(text.ids)} tokens", flush=True)
 
 
-def _write_random(log: Any, n: int) -> None:
+def _replay(result: Result, log: Any, n_prompts: int) -> None:
+    """Reads the models' texts again without a limit on tokens, for the times of the masks alone."""
     for name in WRITERS:
+        for language in LANGUAGES:
+            group = f"{name} / {language} / grammar"
+            key = f"{group} / {n_prompts} read again"
+            if key not in log:
+                tokenizer = maskwright.Tokenizer.from_gguf(str(models.file(name)))
+                grammar = _grammars(tokenizer)[language]
+                texts = [log.entries[f"{group} / {i}"]["text"] for i in range(n_prompts)]
+                log.append(key, {"mask": summary([time for text in texts for time in _mask_times(grammar, text)])})
+            result.times[f"{group} / mask, no limit"] = log.entries[key]["mask"]
+            ratio = log.entries[key]["mask"]["mean"] / result.times[f"{group} / model"]["mean"]
+            result.ratios[f"{group} / mask without limit by model"] = float(f"{ratio:.3g}")
+
+
+def _mask_times(grammar: Any, text: str) -> list[float]:
+    matcher = maskwright.Matcher(grammar)
+    mask = maskwright.allocate_token_bitmask(1, grammar.tokenizer.vocab_size)
+    times = []
+    for token in grammar.tokenizer.encode(text):
+        start = perf_counter_ns()
+        matcher.fill_next_token_bitmask(mask)
+        times.append((perf_counter_ns() - start) / 1000)
+        if not matcher.accept_token(token):
+            raise AssertionError(f"token {token} of {text!r} is refused when it is read again")
+    return times
+
+
+def _write_random(log: Any, numbers: dict[str, int]) -> None:
+    for name, n in numbers.items():
         tokenizer: Any = None
         grammars: dict[str, Any] = {}
         for i in range(n):
@@ -156,7 +189,7 @@ def _judge(result: Result, entries: list[dict[str, Any]]) -> None:
     texts, owners = [], []
     for entry in entries:
         language, text = entry["language"], entry["text"]
-        written = text if entry["way"] == "grammar" else paper2_judges.without_fence(text)
+        written = text if entry["way"] == "grammar" else paper2_judges.without_fence(entry["front"], text)
         readings = {"valid": written}
         if entry["way"] != "grammar":
             readings["valid, cut off at its end"] = paper2_judges.cut(language, entry["front"], written)
@@ -183,10 +216,9 @@ def _add_group(result: Result, group: str, pairs: list[tuple[dict[str, Any], dic
         objections = [(entry, verdict["objection"]) for entry, verdict in pairs if verdict.get("objection") is not None]
         result.never[f"{group} / invalid"] = [len(objections), len(pairs)]
         result.never[f"{group} / not finished"] = [sum(not entry["ended"] for entry in entries), len(pairs)]
-        result.shares[f"{group} / in words that sqlite lacks"] = [
-            sum("beyond" in verdict for _, verdict in pairs),
-            len(pairs),
-        ]
+        if entries[0]["language"] == "sql":
+            n_beyond = sum("beyond" in verdict for _, verdict in pairs)
+            result.shares[f"{group} / in words that sqlite lacks"] = [n_beyond, len(pairs)]
         for entry, objection in objections:
             print(f"INVALID {group}: {objection}: {entry['text']!r}", flush=True)
         masks = list(chain.from_iterable(entry["mask_us"] for entry in entries))
@@ -239,17 +271,20 @@ def _random(result: Result) -> str:
 
 
 def _cost(result: Result) -> str:
-    head = ("model", "language", "model, ms a token", "mask, us: p50", "mean", "p99", "mask by model", "allowed mass")
+    head = ["model", "language", "model, ms a token", "mask, us: p50", "mean", "p99", "mask by model"]
+    head += ["with the limit, us: p50", "mean", "p99", "mask by model", "allowed mass"]
     rows = []
     for writer, title in WRITERS.items():
         for language in LANGUAGES:
             group = f"{writer} / {language} / grammar"
-            model, mask = result.times.get(f"{group} / model"), result.times.get(f"{group} / mask")
-            if model is None or mask is None:
+            model = result.times.get(f"{group} / model")
+            if model is None:
                 continue
             row = [title, LANGUAGES[language], cells.number(model["mean"] / 1000)]
-            row += [cells.number(mask[field]) for field in ("p50", "mean", "p99")]
-            row.append(f"{100 * result.ratios[f'{group} / mask by model']:.2g}%")
+            for mask, ratio in (("mask, no limit", "mask without limit by model"), ("mask", "mask by model")):
+                times = result.times[f"{group} / {mask}"]
+                row += [cells.number(times[field]) for field in ("p50", "mean", "p99")]
+                row.append(f"{100 * result.ratios[f'{group} / {ratio}']:.2g}%")
             rows.append([*row, f"{100 * result.others[f'{group} / mean allowed mass']:.1f}%"])
     return cells.table(head, rows, 2)
 
