@@ -54,6 +54,7 @@ def run(options: Any) -> Result:
         "lexer": "basic",
         "compilations": 1 if options.sample else 3,
         "threads": 1,
+        "clock": "the lesser of processor time and time on the clock",
     }
     result = Result("paper2_masks", settings)
     _figure1(result)

@@ -21,11 +21,10 @@ from array import array
 from concurrent.futures import ProcessPoolExecutor
 from itertools import chain, compress
 from pathlib import Path
-from time import perf_counter_ns
 
 import maskwright
 
-from engines import ENGINES, replay
+from engines import ENGINES, replay, timed
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -105,22 +104,18 @@ def measure(engine_name, tokenizer_file, grammar, texts):
     """The figures of one engine for one grammar and texts in tokens, or its refusal of the grammar."""
     engine = ENGINES[engine_name](tokenizer_file)
     before = resident()
-    start = perf_counter_ns()
     try:
-        engine.compile_lark(**grammar)
+        compile_us = timed(lambda: engine.compile_lark(**grammar))
     except Exception as error:  # Whatever an engine raises is its refusal.
         return {"refusal": str(error).splitlines()[0]}
-    compiled = perf_counter_ns()
-    engine.start()
-    engine.fill()
-    first = perf_counter_ns()
+    first_us = timed(lambda: (engine.start(), engine.fill()))
     cold, warm = ([packed(*replay(engine, text)) for text in texts] for _ in range(2))
     memory = resident() - before
     verdicts, cold, commits = zip(*cold)
     again, warm, _ = zip(*warm)
     assert verdicts == again, "read again, programs are judged otherwise"
-    cold[0].append((first - compiled) / 1e3)
-    times = {"compile": (compiled - start) / 1e6, "first": (first - compiled) / 1e6, "commits": commits}
+    cold[0].append(first_us)
+    times = {"compile": compile_us / 1e3, "first": first_us / 1e3, "commits": commits}
     return {"verdicts": verdicts, "cold": cold, "warm": warm, "memory": memory, **times}
 
 
