@@ -81,12 +81,13 @@ def _sets(result: Result) -> str:
 
 def _examples(result: Result) -> str:
     rows = []
+    written = result.others.get("section 3.1", {})
     for task, (request, _) in REQUESTS.items():
         free, guided = PAPERS_TEXTS[task]
         rows.append([request.strip(), "GPT-2 medium (the paper)", _code(free), _code(guided)])
         for name in models.NAMES:
-            texts = [_code(result.others["section 3.1"][f"{task} / {name} / {kind}"]) for kind in ("free", "guided")]
-            rows.append(["", TITLES[name], *texts])
+            texts = [written.get(f"{task} / {name} / {kind}") for kind in ("free", "guided")]
+            rows.append(["", TITLES[name], *("–" if text is None else _code(text) for text in texts)])
     return table(["request", "model", "free, 30 tokens", "guided"], rows, n_labels=4)
 
 
@@ -99,15 +100,15 @@ def _valid(result: Result) -> str:
         row = [task.name]
         for name in models.NAMES:
             cell = f"{task.name} / {name}"
-            row += [share(result.shares[f"{cell} / free"]), share(result.shares[f"{cell} / free, first line"])]
-            row += [_guided(result, cell), f"{result.others[f'{cell} / allowed mass']:.2f}"]
+            row += [share(result.shares.get(f"{cell} / {kind}")) for kind in ("free", "free, first line")]
+            row += [_guided(result, cell), number(result.others.get(f"{cell} / allowed mass"))]
         rows.append(row)
     return table(head, rows)
 
 
 def _guided(result: Result, cell: str) -> str:
-    invalid, n = result.never[f"{cell} / guided and invalid"]
-    return count([n - invalid, n])
+    counts = result.never.get(f"{cell} / guided and invalid")
+    return count(counts and [counts[1] - counts[0], counts[1]])
 
 
 def _tasteless(result: Result) -> str:
@@ -124,10 +125,17 @@ def _lengths(result: Result) -> str:
                 keys = [f"{pattern} / {vocabulary} / {engine} / {length}" for length in paper1_lengths.LENGTHS]
                 if keys[0] in result.times:
                     method = "matching from the start" if engine == "from the start" else engine
-                    times = [number(result.times[key]["p50"]) for key in keys]
+                    times = [_duration(result.times[key]["p50"]) for key in keys]
                     rows.append([title, pattern, method, *times])
     head = ["vocabulary", "pattern", "method", *(f"{length:,} tokens" for length in paper1_lengths.LENGTHS)]
     return table(head, rows, n_labels=3)
+
+
+def _duration(microseconds: float) -> str:
+    for unit, size in (("s", 1e6), ("ms", 1e3)):
+        if microseconds >= size:
+            return f"{number(microseconds / size)} {unit}"
+    return f"{number(microseconds)} µs"
 
 
 def _builds(result: Result) -> str:

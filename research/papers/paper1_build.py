@@ -30,9 +30,18 @@ MAX_TOKENS = 30
 
 
 def patterns() -> dict[str, str]:
-    """The person record is outlines-core's own regular expression for the schema, for both engines."""
-    record = str(outlines_core.json_schema.build_regex_from_schema(json.dumps(PERSON)))
-    return {"IP address": IP, "identifier": IDENTIFIER, "e-mail": EMAIL, "person record": record}
+    r"""Both engines read `\d` and `\w` as Unicode here, so there are ASCII versions of the patterns that have them.
+
+    The person record is outlines-core's own regular expression for the schema, for both engines.
+    """
+    return {
+        "IP address": IP,
+        "IP address, ASCII": IP.replace(r"\d", "[0-9]"),
+        "identifier": IDENTIFIER,
+        "identifier, ASCII": "[A-Za-z_][A-Za-z0-9_]*",
+        "e-mail": EMAIL,
+        "person record": str(outlines_core.json_schema.build_regex_from_schema(json.dumps(PERSON))),
+    }
 
 
 def main() -> None:
