@@ -78,7 +78,7 @@ def run(options: Any) -> Result:
 
 
 def _n_for_peers(options: Any) -> int:
-    return N_FIVE if options.sample else 24
+    return N_FIVE if options.sample else 12
 
 
 def _ordered(language: str) -> list[tuple[str, bytes, bool]]:
