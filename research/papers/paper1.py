@@ -141,6 +141,8 @@ def _duration(microseconds: float) -> str:
 def _builds(result: Result) -> str:
     rows = []
     for pattern in paper1_build.patterns():
+        if f"{pattern} / maskwright / build" not in result.others:
+            continue
         ours, theirs = (result.others[f"{pattern} / {engine} / build"] for engine in paper1_indexes.ENGINES)
         sizes = [ours["reported"], ours["later"], theirs["resident"]]
         missing = result.facts[f"{pattern} / maskwright / tokens in the first mask"]
