@@ -258,10 +258,22 @@ fn cpp() {
         "#include <vector>\nint main() { std::vector<std::vector<int>> v; return v.size() >> 1; }",
         "template <typename T> T f(const T& a, int* b = nullptr) { for (auto& [k, x] : m) x++; return a ? T{} : T(1); }",
         "struct S : public B { S(int a) : a(a) {} int a; }; auto g = [&](int x) -> int { return x; };",
+        "#define A 1 \\\n + 2\n\n \t#include <a>\r\nint f() {\n#ifdef A\n return 1;\n  #endif\n}\n#undef A",
+        "\n\n#if 1\n// a\n#endif /* b */\n",
     ] {
         assert!(checker.accepts(text), "{text}");
     }
-    for text in ["int", "int f( {}", "int f() { return 1 }", "int f() { if x; }", "int f() { \"a }"] {
+    for text in [
+        "int",
+        "int f( {}",
+        "int f() { return 1 }",
+        "int f() { if x; }",
+        "int f() { \"a }",
+        // A preprocessor line begins a line, and is no statement.
+        "int a; #undef A",
+        "int f() { for (;;)#if\n}",
+        "int f() { if (a)\n#undef A\n}",
+    ] {
         assert!(!checker.accepts(text), "{text}");
     }
     programs("cpp", &checker, "");
