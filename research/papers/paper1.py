@@ -103,7 +103,8 @@ def _valid(result: Result) -> str:
             row += [share(result.shares.get(f"{cell} / {kind}")) for kind in ("free", "free, first line")]
             row += [_guided(result, cell), number(result.others.get(f"{cell} / allowed mass"))]
         rows.append(row)
-    return table(head, rows)
+    ended = [f"{TITLES[name]} {share(result.shares.get(f'{name} / free texts that end'))}" for name in models.NAMES]
+    return f"{table(head, rows)}\n\nFree texts that the model ended itself: {', '.join(ended)}."
 
 
 def _guided(result: Result, cell: str) -> str:

@@ -28,6 +28,8 @@ def run(result: Result, log: Log, n: int, n_tasteless: int) -> None:
         for task in TASKS:
             _count_free(result, log, task, name, n)
             _count_guided(result, log, task, name, n)
+        ended = [entry["ended"] for task in TASKS for entry in _entries(log, task, name, "free", n)]
+        result.shares[f"{name} / free texts that end"] = [sum(ended), len(ended)]
     for name in TASTELESS:
         plan = [(task, "guided", seed) for seed in range(n_tasteless) for task in TASKS]
         _write(plan, name, log)
