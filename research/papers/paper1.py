@@ -103,7 +103,8 @@ def _valid(result: Result) -> str:
             row += [share(result.shares.get(f"{cell} / {kind}")) for kind in ("free", "free, first line")]
             row += [_guided(result, cell), number(result.others.get(f"{cell} / allowed mass"))]
         rows.append(row)
-    ended = [f"{TITLES[name]} {share(result.shares.get(f'{name} / free texts that end'))}" for name in models.NAMES]
+    counts = {name: result.shares.get(f"{name} / free texts that end") for name in models.NAMES}
+    ended = [f"{TITLES[name]} {share(pair)}" for name, pair in counts.items()]
     return f"{table(head, rows)}\n\nFree texts that the model ended itself: {', '.join(ended)}."
 
 
