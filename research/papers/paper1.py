@@ -30,7 +30,8 @@ PAPERS_PYTHON_MB = 50
 def run(options: Any) -> Result:
     n, n_tasteless, n_rounds = (2, 4, 1) if options.sample else (12, 20, 3)
     vocabularies = ("gpt2",) if options.sample else tuple(paper1_lengths.VOCABULARIES)
-    settings: dict[str, Any] = {"texts": n, "texts of random logits": n_tasteless, "temperature": 1.0, "builds": n_rounds}
+    settings: dict[str, Any] = {"texts": n, "texts of random logits": n_tasteless, "builds": n_rounds}
+    settings["temperature"] = 1.0
     settings |= {"vocabulary of random logits": paper1_texts.VOCABULARY, "vocabularies": list(vocabularies)}
     settings |= {"patterns": {task.name: task.constraint for task in TASKS} | paper1_lengths.patterns()}
     result = Result("paper1", settings)
