@@ -242,11 +242,18 @@ impl Writer {
 
     fn entry(&mut self, method: Method, seed: u64) -> anyhow::Result<Entry> {
         let clock = Instant::now();
-        let (text, is_patched, statistics) = self.write(method, seed).with_context(|| self.kind.clone())?;
+        let (text, is_patched, statistics, failure) = match self.write(method, seed) {
+            Ok((text, is_patched, statistics)) => (text, is_patched, statistics, "no text".to_owned()),
+            // With any number of tokens in each gap, the check may be beyond the limit on work. Then there is no text.
+            Err(error) if method == Method::Propose => {
+                (None, true, CanvasStatistics::default(), format!("{error:#}"))
+            }
+            Err(error) => return Err(error.context(self.kind.clone())),
+        };
         let total = clock.elapsed();
         let reason = match &text {
             Some(text) => self.referee.objection(text)?,
-            None => Some("no text".to_owned()),
+            None => Some(failure),
         };
         let ms = |time: Duration| time.as_secs_f64() * 1000.0;
         Ok(Entry {

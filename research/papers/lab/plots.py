@@ -5,12 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("svg")
-import matplotlib.pyplot as plt  # noqa: E402  (the backend comes first)
-
-matplotlib.rcParams |= {
+_STYLE = {
     "svg.hashsalt": "maskwright",
     "svg.fonttype": "none",
     "font.family": "sans-serif",
@@ -35,12 +30,21 @@ COLOURS = {
 
 def figure(width: float = 6.4, height: float = 3.2, columns: int = 1) -> tuple[Any, Any]:
     """A figure and its axes (an array of them if there are several columns), in inches."""
-    return plt.subplots(1, columns, figsize=(width, height), layout="constrained")
+    # Only plots need matplotlib; the tables of the pages do not.
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams |= _STYLE
+    import matplotlib.pyplot
+
+    return matplotlib.pyplot.subplots(1, columns, figsize=(width, height), layout="constrained")
 
 
 def save(figure: Any, path: Path) -> None:
+    import matplotlib.pyplot
+
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None, "Creator": None})
-    plt.close(figure)
+    matplotlib.pyplot.close(figure)
     # Matplotlib leaves spaces at the ends of lines.
     path.write_text("\n".join(line.rstrip() for line in path.read_text().splitlines()) + "\n")
