@@ -34,7 +34,7 @@ MODELS = {"author": "author with slips", "smollm2": "SmolLM2 135M", "gemma3": "G
 METHODS = {"Van.": "none", "Con.-": "paper, aborted counted as wrong", "Con.": "paper, completed", "ours": "ours"}
 MEASURES = {"syntax": "Syntax", "passes": "Functional"}
 #: Programs that each model gets, of 80; each program has up to three tasks.
-N_PROGRAMS = {"author": 40, "smollm2": 16, "gemma3": 6}
+N_PROGRAMS = {"author": 40, "smollm2": 9, "gemma3": 5}
 N_PROGRAMS_SAMPLE = {"author": 1, "smollm2": 1, "gemma3": 1}
 TEMPERATURE = 0.8
 
@@ -242,11 +242,16 @@ def tables(result: Result) -> dict[str, str]:
     return {"table1": _table1(result), "compiles": _judges(result), "ends": _ends(result), "times": _times(result)}
 
 
+def _models(result: Result) -> dict[str, str]:
+    """The models with results."""
+    return {model: title for model, title in MODELS.items() if f"1 regions / {model} / ours / syntax" in result.shares}
+
+
 def _table1(result: Result) -> str:
     head = ["model", "measure", "regions", *METHODS, "paper, 1.3B: Van.", "Con.-", "Con."]
     head += ["paper, all: Van.", "Con.-", "Con."]
     rows = []
-    for model, title in MODELS.items():
+    for model, title in _models(result).items():
         for measure, words in MEASURES.items():
             for n in (1, 2, 3):
                 counts = [result.shares.get(f"{n} regions / {model} / {method} / {measure}") for method in METHODS]
@@ -265,7 +270,7 @@ def _judges(result: Result) -> str:
     }
     head = ["model", "regions", "", *METHODS]
     rows = []
-    for model, title in MODELS.items():
+    for model, title in _models(result).items():
         for n in (1, 2, 3):
             for measure, words in measures.items():
                 counts = [result.shares.get(f"{n} regions / {model} / {method} / {measure}") for method in METHODS]
@@ -281,7 +286,7 @@ def _ends(result: Result) -> str:
         "ours, the end by the engine": "ours: the engine wrote the rest",
     }
     rows = []
-    for model, title in MODELS.items():
+    for model, title in _models(result).items():
         for n in (1, 2, 3):
             start = f"{n} regions / {model}"
             counts = [result.shares.get(f"{start} / {name}") for name in names]
@@ -294,7 +299,7 @@ def _times(result: Result) -> str:
     head = ["model", "regions", "model, ms per token", "constraint", "overhead", "a question, ms: median", "p99"]
     names = (("model", "p50"), ("constraint", "p50"), ("question", "p50"), ("question", "p99"))
     rows = []
-    for model, title in MODELS.items():
+    for model, title in _models(result).items():
         for n in (1, 2, 3):
             start = f"{n} regions / {model}"
             times = [result.times.get(f"{start} / {name}", {}).get(figure) for name, figure in names]
@@ -308,8 +313,9 @@ def plot(result: Result, folder: Path) -> None:
     from lab import plots
 
     colours = dict(zip(METHODS, ("no constraint", "outlines-core", "xgrammar", "maskwright")))
-    figure, axes = plots.figure(columns=len(MODELS))
-    for ax, (model, title) in zip(axes, MODELS.items()):
+    shown = _models(result)
+    figure, axes = plots.figure(columns=len(shown))
+    for ax, (model, title) in zip(axes, shown.items()):
         for i, method in enumerate(METHODS):
             counts = [result.shares[f"{n} regions / {model} / {method} / syntax"] for n in (1, 2, 3)]
             tops = [100 * k / n for k, n in counts]
