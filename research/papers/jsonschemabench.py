@@ -35,7 +35,7 @@ PLAN = {
     "outlines-core": (SLOW_EVERY, 20),
 }
 #: A sample takes every how many-th schema, and of xgrammar's and outlines-core's.
-SAMPLE_EVERY, SAMPLE_EVERY_SLOW = 100, 400
+SAMPLE_EVERY, SAMPLE_EVERY_SLOW = 100, 800
 
 SETTINGS = {
     "data": "a third of MaskBench: 3,813 schemas, 4,767 valid and 7,736 invalid instances",

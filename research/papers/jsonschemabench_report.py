@@ -184,7 +184,8 @@ def _reasons(found: Iterable[Outcome]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for outcome in found:
         if outcome.reason:
-            reason = re.sub(r"(format:?|`|') ?[\w:/.-]+", r"\1 …", f"{outcome.verdict}: {outcome.reason}")
+            # Such as a format's name, or how far beyond a limit a schema is.
+            reason = re.sub(r"(?<=Unknown format: ).*|\d{3,}", "…", f"{outcome.verdict}: {outcome.reason}")
             counts[reason] = counts.get(reason, 0) + 1
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:8])
 

@@ -33,7 +33,8 @@ def run(options: Any) -> Result:
     settings: dict[str, Any] = {"texts": n, "texts of random logits": n_tasteless, "builds": n_rounds}
     settings["temperature"] = 1.0
     settings |= {"vocabulary of random logits": paper1_texts.VOCABULARY, "vocabularies": list(vocabularies)}
-    settings |= {"patterns": {task.name: task.constraint for task in TASKS} | paper1_lengths.patterns()}
+    lengths = {name: paper1_lengths.expression(name) for name in paper1_lengths.PATTERNS}
+    settings |= {"patterns": {task.name: task.constraint for task in TASKS} | lengths}
     result = Result("paper1", settings)
     result.facts |= paper1_examples.sets()
     paper1_indexes.trials(result)
@@ -123,7 +124,7 @@ def _tasteless(result: Result) -> str:
 def _lengths(result: Result) -> str:
     rows = []
     for vocabulary, title in paper1_lengths.VOCABULARIES.items():
-        for pattern in paper1_lengths.patterns():
+        for pattern in paper1_lengths.PATTERNS:
             for engine in ("maskwright", "outlines-core", "from the start"):
                 keys = [f"{pattern} / {vocabulary} / {engine} / {length}" for length in paper1_lengths.LENGTHS]
                 if keys[0] in result.times:
@@ -143,7 +144,7 @@ def _duration(microseconds: float) -> str:
 
 def _builds(result: Result) -> str:
     rows = []
-    for pattern in paper1_build.patterns():
+    for pattern in paper1_build.NAMES:
         if f"{pattern} / maskwright / build" not in result.others:
             continue
         ours, theirs = (result.others[f"{pattern} / {engine} / build"] for engine in paper1_indexes.ENGINES)

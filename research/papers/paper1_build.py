@@ -29,6 +29,10 @@ N_TEXTS = 50
 MAX_TOKENS = 30
 
 
+#: The patterns, in the order of the tables.
+NAMES = ("IP address", "IP address, ASCII", "identifier", "identifier, ASCII", "e-mail", "person record")
+
+
 def patterns() -> dict[str, str]:
     r"""Both engines read `\d` and `\w` as Unicode here, so there are ASCII versions of the patterns that have them.
 

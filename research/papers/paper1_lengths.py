@@ -28,6 +28,7 @@ WINDOW = 60
 NAIVE_STRIDE = 200
 VOCABULARIES = {"gpt2": "GPT-2", "llama3_1": "Llama 3.1"}
 WORDS = "[a-z ]+"
+PATTERNS = ("identifier", "words", "person records")
 
 
 def record_list() -> str:
@@ -36,8 +37,9 @@ def record_list() -> str:
     return str(outlines_core.json_schema.build_regex_from_schema(json.dumps(schema)))
 
 
-def patterns() -> dict[str, str]:
-    return {"identifier": IDENTIFIER, "words": WORDS, "person records": record_list()}
+def expression(pattern: str) -> str:
+    """The regular expression of one of the `PATTERNS`."""
+    return {"identifier": IDENTIFIER, "words": WORDS}.get(pattern) or record_list()
 
 
 #: Patterns whose every beginning of a text is a text, so that `re.fullmatch` answers whether a text can continue.
@@ -46,13 +48,13 @@ PREFIX_CLOSED = ("identifier", "words")
 
 def run(result: Result, log: Log, vocabularies: tuple[str, ...]) -> None:
     for name in vocabularies:
-        missing = [pattern for pattern in patterns() if not all(key in log for key in _keys(pattern, name))]
+        missing = [pattern for pattern in PATTERNS if not all(key in log for key in _keys(pattern, name))]
         if missing:
             tokenizer = maskwright.Tokenizer.from_file(tokenizer_file(name))
             peer = vocabulary(tokenizer)
         for pattern in missing:
             _measure(tokenizer, peer, pattern, name, log)
-        for pattern in patterns():
+        for pattern in PATTERNS:
             for key in _keys(pattern, name):
                 result.times[key] = {field: value for field, value in log.entries[key].items() if field != "key"}
             _compare(result, pattern, name)
@@ -80,12 +82,12 @@ def _compare(result: Result, pattern: str, name: str) -> None:
 
 
 def _measure(tokenizer: maskwright.Tokenizer, peer: Any, pattern: str, name: str, log: Log) -> None:
-    expression = patterns()[pattern]
+    regex = expression(pattern)
     tokens = tokenizer.encode(_text(pattern))[: LENGTHS[-1]]
-    grammar = maskwright.Compiler(tokenizer).compile_regex(expression, dialect="rust")
+    grammar = maskwright.Compiler(tokenizer).compile_regex(regex, dialect="rust")
     followers = {
         "maskwright": maskwright.Matcher(grammar),
-        "outlines-core": Follower(outlines_core.Index(expression, peer)),
+        "outlines-core": Follower(outlines_core.Index(regex, peer)),
     }
     for engine, follower in followers.items():
         times = _steps(tokenizer, follower, tokens)
@@ -96,7 +98,7 @@ def _measure(tokenizer: maskwright.Tokenizer, peer: Any, pattern: str, name: str
         prefix = f"{pattern} / {name} / from the start"
         for length in LENGTHS:
             text = tokenizer.decode(tokens[:length]).decode()
-            log.append(f"{prefix} / {length}", summary(_naive(tokenizer, re.compile(expression), text)))
+            log.append(f"{prefix} / {length}", summary(_naive(tokenizer, re.compile(regex), text)))
         print(f"paper1 lengths: {prefix}", flush=True)
 
 
@@ -151,9 +153,9 @@ def _naive(tokenizer: maskwright.Tokenizer, expression: re.Pattern[str], text: s
 
 def plot(result: Result, folder: Path) -> None:
     """Microseconds for a mask against the tokens so far, by pattern, with GPT-2's vocabulary as in the paper."""
-    figure, axes = plots.figure(width=7.6, height=2.9, columns=len(patterns()))
+    figure, axes = plots.figure(width=7.6, height=2.9, columns=len(PATTERNS))
     colours = plots.COLOURS | {"from the start": plots.COLOURS["no constraint"]}
-    for panel, pattern in zip(axes, patterns()):
+    for panel, pattern in zip(axes, PATTERNS):
         for engine in _engines(pattern):
             times = [result.times[f"{pattern} / gpt2 / {engine} / {length}"]["p50"] for length in LENGTHS]
             label = "matching from the start" if engine == "from the start" else engine
