@@ -69,6 +69,7 @@ def run(options: Options) -> Result:
     outcomes = report.outcomes(log, schemas)
     parts = {"every how many-th schema": {name: every for name, (every, _) in PLAN.items()}}
     result = report.result(outcomes, schemas, SETTINGS | parts)
+    report.compare_exactly(result, outcomes, range(0, len(schemas), SAMPLE_EVERY), options.sample)
     folder: Path = LOGS / "sample" if options.sample else RESULTS
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "jsonschemabench.tsv").write_text(report.tsv(outcomes, schemas), encoding="utf-8")

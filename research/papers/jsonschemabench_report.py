@@ -121,6 +121,20 @@ def result(found: Outcomes, schemas: Sequence[dict[str, Any]], settings: dict[st
     return made
 
 
+def compare_exactly(made: Result, found: Outcomes, indices: range, is_sample: bool) -> None:
+    """Adds the verdicts on the sample's schemas as facts, which a sample must give again.
+
+    A sample is a part of the published schemas, so its verdicts must be the same; intervals of shares are for
+    independent samples, and one rare fault among few schemas would contradict them. So a sample has no shares of these
+    engines. Those of xgrammar and outlines-core depend on the time limit, and so on the machine: they stay shares.
+    """
+    for engine in (*FULL, "glrmask"):
+        verdicts = [found[engine][index].verdict for index in indices if index in found[engine]]
+        made.facts[f"{engine} / verdicts of the sample"] = " ".join(verdict.replace(" ", "-") for verdict in verdicts)
+        if is_sample:
+            made.shares = {key: share for key, share in made.shares.items() if not key.startswith(f"{engine} / ")}
+
+
 def _in_another_order(found: Outcomes) -> set[tuple[int, int]]:
     """Valid instances whose keys are not in the schema's order: only `property_order="any"` accepts them."""
     return {
@@ -241,11 +255,12 @@ def _curve(values: list[float]) -> list[list[float]]:
 
 
 def _ratios(made: Result, peer: str, ours: str) -> None:
-    """Our times to a peer's. Ratios of the tails depend on the number of schemas: a sample need not give them again."""
+    """Our times to a peer's. A sample has too few schemas for ratios of tails, and of engines that read few schemas."""
     for measure in ("compile + first mask", "mask"):
         if f"{measure} / {peer}" not in made.times:
             continue
         own, other = made.times[f"{measure} / {ours}"], made.times[f"{measure} / {peer}"]
         for name in ("p50", "p99", "p999"):
-            cells = made.ratios if name == "p50" else made.others
+            is_steady = name == "p50" and peer in (*FULL, "glrmask")
+            cells = made.ratios if is_steady else made.others
             cells[f"{measure} / maskwright to {peer} / {name}"] = float(f"{own[name] / other[name]:.4g}")
