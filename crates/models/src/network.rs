@@ -1,31 +1,32 @@
-//! The Llama network: weights and one forward pass over tokens of several sequences.
+//! The network: one forward pass over tokens of several sequences, for Llama, Qwen 2 and Gemma 3.
 //!
 //! All tokens of a pass, whatever their sequence, are rows of one matrix, so every weight is read once; only
 //! attention is done sequence by sequence. Query heads that share a key-value head are rows of one product, so
 //! keys and values are never repeated in memory.
 //!
-//! Source: Touvron et al. 2023 (RMS norm, SwiGLU, rotary embedding: Su et al. 2021), grouped queries: Ainslie et
-//! al. 2023; tensor names and the order of a head's dimensions as in ggml's GGUF documentation. Rotary angles are
-//! computed for the positions of the pass, not tabulated: a table for a context of 131,072 takes 64 MB, and the
-//! angles of one token cost less than one of its 30 layers' norms.
+//! What differs between architectures is data: norms that may be absent ([`Norm`]), biases, the activation, two
+//! scales, and the scope of each layer ([`ScopeTable`]).
+//!
+//! Source: Touvron et al. 2023 (RMS norm, SwiGLU), grouped queries: Ainslie et al. 2023; Gemma Team 2025
+//! ("Gemma 3 Technical Report": windows, norms of heads); tensor names and the order of a head's dimensions as in
+//! ggml's GGUF documentation.
 
 use std::sync::Arc;
 
 use candle_core::{
-    DType, Device, Module, Result, Tensor,
-    quantized::{GgmlDType, QMatMul, QTensor},
+    Device, Module, Result, Tensor,
+    quantized::{QMatMul, QTensor},
 };
-use candle_nn::{
-    ops::{rms_norm, softmax_last_dim},
-    rotary_emb::{rope, rope_i},
-};
+use candle_nn::ops::softmax_last_dim;
 use maskwright_vocabulary::TokenId;
 
 use crate::{
     cache::SequenceCache,
-    config::{Architecture, NetworkConfig},
+    config::{Activation, NetworkConfig},
     error::ModelsError,
     gguf::GgufFile,
+    scope::{ScopePass, ScopeTable},
+    weights::{AttentionWeights, FeedForwardWeights, Layer, Norm, matrix, vector},
 };
 
 /// The weights of a network.
@@ -35,39 +36,10 @@ pub(crate) struct Network {
     n_vocab: usize,
     embedding: Arc<QTensor>,
     layers: Vec<Layer>,
-    norm: Tensor,
+    norm: Norm,
     output: QMatMul,
-    /// One angle per token and unit of position for each pair of a head's dimensions.
-    frequencies: Vec<f64>,
-}
-
-#[derive(Debug)]
-struct Layer {
-    attention_norm: Tensor,
-    query: Linear,
-    key: Linear,
-    value: Linear,
-    attention_output: Linear,
-    feed_forward_norm: Tensor,
-    gate: Linear,
-    up: Linear,
-    down: Linear,
-}
-
-#[derive(Debug)]
-struct Linear {
-    weight: QMatMul,
-    bias: Option<Tensor>,
-}
-
-impl Linear {
-    fn forward(&self, rows: &Tensor) -> Result<Tensor> {
-        let product = self.weight.forward(rows)?;
-        match &self.bias {
-            None => Ok(product),
-            Some(bias) => product.broadcast_add(bias),
-        }
-    }
+    /// Those that [`Layer::scope`] counts.
+    scopes: Vec<ScopeTable>,
 }
 
 /// Tokens of one sequence, to be read after those that its cache has.
@@ -85,8 +57,7 @@ impl Network {
     /// If a tensor is missing or has another shape than the sizes in the metadata demand.
     pub(crate) fn from_gguf(gguf: &mut GgufFile) -> std::result::Result<Self, ModelsError> {
         let config = NetworkConfig::from_gguf(gguf)?;
-        let (width, inner) = (config.n_embedding, config.n_feed_forward);
-        let (queries, keys) = (config.n_heads * config.head_size, config.n_kv_heads * config.head_size);
+        let width = config.n_embedding;
         let n_vocab = match gguf.tensor_info("token_embd.weight").map(|info| info.shape.as_slice()) {
             Some(&[n_vocab, _]) if n_vocab > 0 && u32::try_from(n_vocab).is_ok() => n_vocab,
             Some(shape) => return Err(gguf.error(format!("tensor token_embd.weight has shape {shape:?}"))),
@@ -100,33 +71,11 @@ impl Network {
         };
         let output =
             QMatMul::from_arc(output).map_err(|e| gguf.error("has unusable output weights").because(e))?;
-        let norm = vector(gguf, "output_norm.weight", width)?;
-        let frequencies = frequencies(gguf, &config)?;
-        let has_biases = config.architecture == Architecture::Qwen2;
-        let mut layers = Vec::new();
-        for layer in 0..config.n_layers {
-            let name = |part: &str| format!("blk.{layer}.{part}");
-            let mut linear = |part, n_out, n_in, bias| linear(gguf, &name(part), n_out, n_in, bias);
-            let query = linear("attn_q", queries, width, has_biases)?;
-            let key = linear("attn_k", keys, width, has_biases)?;
-            let value = linear("attn_v", keys, width, has_biases)?;
-            let attention_output = linear("attn_output", width, queries, false)?;
-            let gate = linear("ffn_gate", inner, width, false)?;
-            let up = linear("ffn_up", inner, width, false)?;
-            let down = linear("ffn_down", width, inner, false)?;
-            layers.push(Layer {
-                attention_norm: vector(gguf, &name("attn_norm.weight"), width)?,
-                query,
-                key,
-                value,
-                attention_output,
-                feed_forward_norm: vector(gguf, &name("ffn_norm.weight"), width)?,
-                gate,
-                up,
-                down,
-            });
-        }
-        Ok(Network { config, n_vocab, embedding, layers, norm, output, frequencies })
+        let norm = Norm::from_gguf(gguf, "output_norm.weight", width, config.norm_epsilon)?;
+        let layers = (0..config.n_layers).map(|index| Layer::from_gguf(gguf, &config, index));
+        let layers = layers.collect::<std::result::Result<_, _>>()?;
+        let scopes = scope_tables(gguf, &config)?;
+        Ok(Network { config, n_vocab, embedding, layers, norm, output, scopes })
     }
 
     /// The sizes.
@@ -146,108 +95,76 @@ impl Network {
         let ids: Vec<u32> = segments.iter().flat_map(|segment| segment.tokens).map(|token| token.0).collect();
         let n_rows = ids.len();
         let mut rows = self.embedding.embedding(&Tensor::from_vec(ids, n_rows, &Device::Cpu)?)?;
-        let (cos, sin) = self.rotations(segments)?;
-        let masks = segments
-            .iter()
-            .map(|segment| causal_mask(segment.tokens.len(), segment.cache.n_tokens()))
-            .collect::<Result<Vec<_>>>()?;
-        for (index, layer) in self.layers.iter().enumerate() {
-            let normed = rms_norm(&rows, &layer.attention_norm, self.config.norm_epsilon)?;
-            let attended = self.attend(index, &normed, &cos, &sin, &masks, segments)?;
-            rows = (rows + layer.attention_output.forward(&attended)?)?;
-            let normed = rms_norm(&rows, &layer.feed_forward_norm, self.config.norm_epsilon)?;
-            let inner = (layer.gate.forward(&normed)?.silu()? * layer.up.forward(&normed)?)?;
-            rows = (rows + layer.down.forward(&inner)?)?;
+        rows = (rows * self.config.embedding_scale)?;
+        let lengths: Vec<(usize, usize)> =
+            segments.iter().map(|segment| (segment.cache.n_tokens(), segment.tokens.len())).collect();
+        let passes = self.scopes.iter().map(|scope| scope.pass(&lengths)).collect::<Result<Vec<_>>>()?;
+        for (index, Layer { attention, feed_forward, scope }) in self.layers.iter().enumerate() {
+            let attended = self.attend(index, attention, &rows, &passes[*scope], segments)?;
+            rows = (rows + attended)?;
+            rows = (&rows + self.feed_forward(feed_forward, &rows)?)?;
         }
         let Some(wanted) = wanted_rows(segments)? else { return Ok(Vec::new()) };
         let rows = if wanted.dim(0)? == n_rows { rows } else { rows.index_select(&wanted, 0)? };
-        let normed = rms_norm(&rows, &self.norm, self.config.norm_epsilon)?;
-        self.output.forward(&normed)?.flatten_all()?.to_vec1()
+        self.output.forward(&self.norm.forward(&rows)?)?.flatten_all()?.to_vec1()
     }
 
-    /// Attention of one layer, all segments; rows in, rows out.
+    /// Attention of layer number `index`, all segments; what is to be added to the rows.
     fn attend(
         &self,
         index: usize,
-        normed: &Tensor,
-        cos: &Tensor,
-        sin: &Tensor,
-        masks: &[Option<Tensor>],
+        weights: &AttentionWeights,
+        rows: &Tensor,
+        pass: &ScopePass,
         segments: &mut [Segment<'_>],
     ) -> Result<Tensor> {
-        let config = &self.config;
-        let layer = &self.layers[index];
-        let n_rows = normed.dim(0)?;
+        let NetworkConfig { n_heads, n_kv_heads, head_size, score_scale, .. } = self.config;
+        let n_rows = rows.dim(0)?;
         // (heads, rows, head size)
         let heads = |rows: Tensor, n_heads: usize| {
-            rows.reshape((n_rows, n_heads, config.head_size))?.transpose(0, 1)?.contiguous()
+            rows.reshape((n_rows, n_heads, head_size))?.transpose(0, 1)?.contiguous()
         };
-        let rotate = |heads: Tensor| {
-            let heads = heads.unsqueeze(0)?;
-            match config.architecture {
-                Architecture::Llama => rope_i(&heads, cos, sin)?.squeeze(0),
-                Architecture::Qwen2 => rope(&heads, cos, sin)?.squeeze(0),
-            }
-        };
-        let scale = 1.0 / (config.head_size as f64).sqrt();
-        let queries = (rotate(heads(layer.query.forward(normed)?, config.n_heads)?)? * scale)?;
-        let keys = rotate(heads(layer.key.forward(normed)?, config.n_kv_heads)?)?;
-        let values = heads(layer.value.forward(normed)?, config.n_kv_heads)?;
+        let normed = weights.norm.forward(rows)?;
+        let queries = weights.query_norm.forward(&heads(weights.query.forward(&normed)?, n_heads)?)?;
+        let queries = (pass.rotate(&queries)? * score_scale)?;
+        let keys = weights.key_norm.forward(&heads(weights.key.forward(&normed)?, n_kv_heads)?)?;
+        let keys = pass.rotate(&keys)?;
+        let values = heads(weights.value.forward(&normed)?, n_kv_heads)?;
 
-        let n_sharing = config.n_heads / config.n_kv_heads;
+        let n_sharing = n_heads / n_kv_heads;
         let mut outputs = Vec::with_capacity(segments.len());
         let mut start = 0;
-        for (segment, mask) in segments.iter_mut().zip(masks) {
+        for (segment, visible) in segments.iter_mut().zip(&pass.visible) {
             let n_new = segment.tokens.len();
             let part = |heads: &Tensor| heads.narrow(1, start, n_new);
             let (all_keys, all_values) = segment.cache.append(index, &part(&keys)?, &part(&values)?)?;
+            let (seen_keys, seen_values) = (visible.of(&all_keys)?, visible.of(&all_values)?);
             // A key-value head's query heads lie one after the other, so they are rows of one matrix.
-            let shape = (config.n_kv_heads, n_sharing * n_new, config.head_size);
-            let queries = part(&queries)?.contiguous()?.reshape(shape)?;
-            let mut scores = queries.matmul(&all_keys.t()?)?;
-            if let Some(mask) = mask {
-                let n_all = all_keys.dim(1)?;
-                let by_head = scores.reshape((config.n_heads, n_new, n_all))?.broadcast_add(mask)?;
-                scores = by_head.reshape((config.n_kv_heads, n_sharing * n_new, n_all))?;
-            }
-            let attended = softmax_last_dim(&scores)?.matmul(&all_values)?;
-            let by_head = attended.reshape((config.n_heads, n_new, config.head_size))?;
-            outputs.push(by_head.transpose(0, 1)?.reshape((n_new, config.n_heads * config.head_size))?);
+            let queries =
+                part(&queries)?.contiguous()?.reshape((n_kv_heads, n_sharing * n_new, head_size))?;
+            let scores = queries.matmul(&seen_keys.t()?)?;
+            let shape = scores.shape().clone();
+            let scores = visible.hide(&scores.reshape((n_heads, n_new, seen_keys.dim(1)?))?)?;
+            let attended = softmax_last_dim(&scores.reshape(shape)?)?.matmul(&seen_values)?;
+            let by_head = attended.reshape((n_heads, n_new, head_size))?;
+            outputs.push(by_head.transpose(0, 1)?.reshape((n_new, n_heads * head_size))?);
             start += n_new;
         }
-        if outputs.len() == 1 { Ok(outputs.remove(0)) } else { Tensor::cat(&outputs, 0) }
+        let attended = if outputs.len() == 1 { outputs.remove(0) } else { Tensor::cat(&outputs, 0)? };
+        weights.post_norm.forward(&weights.output.forward(&attended)?)
     }
 
-    /// Cosines and sines (rows, half a head) of every row's position.
-    fn rotations(&self, segments: &[Segment<'_>]) -> Result<(Tensor, Tensor)> {
-        let (mut cos, mut sin) = (Vec::new(), Vec::new());
-        for segment in segments {
-            let first = segment.cache.n_tokens();
-            for position in first..first + segment.tokens.len() {
-                for frequency in &self.frequencies {
-                    let (s, c) = (position as f64 * frequency).sin_cos();
-                    cos.push(c as f32);
-                    sin.push(s as f32);
-                }
-            }
-        }
-        let shape = (cos.len() / self.frequencies.len(), self.frequencies.len());
-        Ok((Tensor::from_vec(cos, shape, &Device::Cpu)?, Tensor::from_vec(sin, shape, &Device::Cpu)?))
+    /// The feed-forward part of a layer: what is to be added to the rows.
+    fn feed_forward(&self, weights: &FeedForwardWeights, rows: &Tensor) -> Result<Tensor> {
+        let normed = weights.norm.forward(rows)?;
+        let gate = weights.gate.forward(&normed)?;
+        let gate = match self.config.architecture.activation() {
+            Activation::Silu => gate.silu()?,
+            Activation::Gelu => gate.gelu()?,
+        };
+        let inner = (gate * weights.up.forward(&normed)?)?;
+        weights.post_norm.forward(&weights.down.forward(&inner)?)
     }
-}
-
-/// What is added to the scores (new tokens, all tokens) so that no token attends to a later one; `None` for a
-/// single token, which may see all.
-fn causal_mask(n_new: usize, n_before: usize) -> Result<Option<Tensor>> {
-    if n_new == 1 {
-        return Ok(None);
-    }
-    let n_all = n_before + n_new;
-    let mut mask = vec![0_f32; n_new * n_all];
-    for (row, scores) in mask.chunks_mut(n_all).enumerate() {
-        scores[n_before + row + 1..].fill(f32::NEG_INFINITY);
-    }
-    Tensor::from_vec(mask, (n_new, n_all), &Device::Cpu).map(Some)
 }
 
 /// The indices of the rows whose logits are wanted; `None` if there are none.
@@ -262,8 +179,11 @@ fn wanted_rows(segments: &[Segment<'_>]) -> Result<Option<Tensor>> {
     if n_wanted == 0 { Ok(None) } else { Tensor::from_vec(wanted, n_wanted, &Device::Cpu).map(Some) }
 }
 
-/// The rotary frequencies: base^(-2i / head size), divided by the scaling factors of the file, if any.
-fn frequencies(gguf: &mut GgufFile, config: &NetworkConfig) -> std::result::Result<Vec<f64>, ModelsError> {
+/// The scopes, their frequencies divided by the scaling factors of the file, if any.
+fn scope_tables(
+    gguf: &mut GgufFile,
+    config: &NetworkConfig,
+) -> std::result::Result<Vec<ScopeTable>, ModelsError> {
     let n_pairs = config.head_size / 2;
     let factors = if gguf.tensor_info("rope_freqs.weight").is_some() {
         let factors = vector(gguf, "rope_freqs.weight", n_pairs)?;
@@ -271,62 +191,7 @@ fn frequencies(gguf: &mut GgufFile, config: &NetworkConfig) -> std::result::Resu
     } else {
         vec![1.0; n_pairs]
     };
-    let frequency = |(pair, factor): (usize, f32)| {
-        let exponent = -2.0 * pair as f64 / config.head_size as f64;
-        config.rope_base.powf(exponent) / f64::from(factor) / config.rope_divisor
-    };
-    Ok(factors.into_iter().enumerate().map(frequency).collect())
-}
-
-/// A matrix that the products can use.
-///
-/// candle's products of Q4_1, Q5_0 and Q5_1 take blocks in pairs; rows of an odd number of blocks (which only
-/// odd sizes have) are requantised to Q8_0.
-fn matrix(
-    gguf: &mut GgufFile,
-    name: &str,
-    n_out: usize,
-    n_in: usize,
-) -> std::result::Result<QTensor, ModelsError> {
-    check_shape(gguf, name, &[n_out, n_in])?;
-    let tensor = gguf.tensor(name)?;
-    let in_pairs = matches!(tensor.dtype(), GgmlDType::Q4_1 | GgmlDType::Q5_0 | GgmlDType::Q5_1);
-    if !in_pairs || n_in.is_multiple_of(2 * tensor.dtype().block_size()) {
-        return Ok(tensor);
-    }
-    let numbers = tensor.dequantize(&Device::Cpu);
-    let requantized = numbers.and_then(|numbers| QTensor::quantize(&numbers, GgmlDType::Q8_0));
-    requantized.map_err(|error| gguf.error(format!("tensor {name} cannot be requantised")).because(error))
-}
-
-/// A vector, as 32-bit numbers.
-fn vector(gguf: &mut GgufFile, name: &str, len: usize) -> std::result::Result<Tensor, ModelsError> {
-    check_shape(gguf, name, &[len])?;
-    let tensor = gguf.tensor(name)?.dequantize(&Device::Cpu).and_then(|tensor| tensor.to_dtype(DType::F32));
-    tensor.map_err(|e| gguf.error(format!("tensor {name} cannot be used")).because(e))
-}
-
-fn linear(
-    gguf: &mut GgufFile,
-    name: &str,
-    n_out: usize,
-    n_in: usize,
-    has_bias: bool,
-) -> std::result::Result<Linear, ModelsError> {
-    let weight = matrix(gguf, &format!("{name}.weight"), n_out, n_in)?;
-    let weight = QMatMul::from_qtensor(weight);
-    let weight = weight.map_err(|e| gguf.error(format!("tensor {name}.weight cannot be used")).because(e))?;
-    let bias = has_bias.then(|| vector(gguf, &format!("{name}.bias"), n_out)).transpose()?;
-    Ok(Linear { weight, bias })
-}
-
-fn check_shape(gguf: &GgufFile, name: &str, wanted: &[usize]) -> std::result::Result<(), ModelsError> {
-    match gguf.tensor_info(name) {
-        None => Err(gguf.error(format!("has no tensor {name}"))),
-        Some(info) if info.shape != wanted => {
-            let given = &info.shape;
-            Err(gguf.error(format!("tensor {name} has shape {given:?}, the metadata demand {wanted:?}")))
-        }
-        Some(_) => Ok(()),
-    }
+    let pairs = config.architecture.rope_pairs();
+    let table = |scope| ScopeTable::new(scope, pairs, &factors);
+    Ok(config.scopes.distinct().into_iter().map(table).collect())
 }

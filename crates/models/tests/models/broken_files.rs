@@ -136,7 +136,7 @@ fn missing_or_wrong_metadata() {
     };
     let text = |text: &str| Value::String(text.to_owned());
     let other = with("general.architecture", text("mamba"));
-    assert_eq!(other, "is a network of architecture \"mamba\", llama and qwen2 can be run");
+    assert_eq!(other, "is a network of architecture \"mamba\", llama, qwen2 and gemma3 can be run");
     assert_eq!(
         with("llama.block_count", Value::U32(0)),
         "has a llama.block_count that is not a number from 1 to 2^31"
@@ -170,4 +170,48 @@ fn missing_or_wrong_tensors() {
     let embedding = flat.tensors.iter_mut().find(|tensor| tensor.0 == "token_embd.weight").unwrap();
     embedding.1 = vec![48 * 64];
     assert_eq!(fault_of(&flat), "tensor token_embd.weight has shape [3072]");
+}
+
+#[test]
+fn gemma_without_its_norms_and_windows() {
+    let gemma = || Tiny::new("gemma3", GgmlDType::Q8_0, 1);
+    let folder = tempdir().unwrap();
+    LlamaModel::from_gguf(gemma().write(folder.path(), "whole.gguf")).unwrap();
+    for part in ["attn_q_norm", "attn_k_norm", "post_attention_norm", "post_ffw_norm"] {
+        let name = format!("blk.6.{part}.weight");
+        assert_eq!(fault_of(&gemma().without(&name)), format!("has no tensor {name}"));
+        let mut shorter = gemma();
+        let norm = shorter.tensors.iter_mut().find(|tensor| tensor.0 == name).unwrap();
+        let width = norm.1[0];
+        norm.1 = vec![width / 2];
+        norm.3.truncate(width / 2);
+        let fault = format!("tensor {name} has shape [{}], the metadata demand [{width}]", width / 2);
+        assert_eq!(fault_of(&shorter), fault);
+    }
+    let window = "gemma3.attention.sliding_window";
+    assert_eq!(fault_of(&gemma().without(window)), format!("has no {window}"));
+    let with = |key: &str, value: Value| {
+        let mut gemma = gemma();
+        gemma.set(&format!("gemma3.{key}"), value);
+        fault_of(&gemma)
+    };
+    for key in ["attention.sliding_window", "attention.sliding_window_pattern"] {
+        let fault = format!("has a gemma3.{key} that is not a number from 1 to 2^31");
+        assert_eq!(with(key, Value::U32(0)), fault);
+        assert_eq!(with(key, Value::Array(vec![Value::Bool(true); 7])), fault);
+    }
+    assert!(with("rope.freq_base_swa", Value::F32(-1.0)).contains("not positive"));
+    assert!(with("rope.scaling.factor", Value::F32(0.0)).contains("not positive"));
+    let capped = with("final_logit_softcapping", Value::F32(30.0));
+    assert_eq!(capped, "has gemma3.final_logit_softcapping 30, only networks without can be run");
+}
+
+#[test]
+fn a_window_longer_than_any_text_is_no_fault() {
+    let mut wide = Tiny::new("gemma3", GgmlDType::Q8_0, 1);
+    wide.set("gemma3.attention.sliding_window", Value::U32(0x8000_0000));
+    let folder = tempdir().unwrap();
+    let mut model = LlamaModel::from_gguf(wide.write(folder.path(), "wide.gguf")).unwrap();
+    let sequence = model.create_sequence().unwrap();
+    assert!(model.forward(&[SequenceInput::last(sequence, &[TokenId(1); 20])]).is_ok());
 }

@@ -161,7 +161,10 @@ fn names_and_paths_are_told_apart() {
     assert!(message(&text(&folder.path().join("none.gguf"))).ends_with("none.gguf: does not exist"));
     assert_eq!(message("models/none.gguf"), "models/none.gguf: does not exist");
     assert!(message(&text(folder.path())).ends_with("is a folder, a .gguf file is needed"));
-    assert!(message("gpt5").starts_with("unknown model \"gpt5\": give a .gguf file, a known name (smollm2)"));
+    assert!(
+        message("gpt5")
+            .starts_with("unknown model \"gpt5\": give a .gguf file, a known name (smollm2, gemma3)")
+    );
     assert!(message("org/repo:../../x.gguf").ends_with("does not exist"), "no file outside the repository");
     assert!(message("").contains("unknown model"));
     assert!(pull("gpt5", &config, &mut |_| ()).unwrap_err().to_string().contains("unknown model"));
