@@ -74,7 +74,7 @@ impl LayerScopes {
         }
     }
 
-    /// The index among the [distinct](Self::distinct) scopes of that of a layer (counted from 0).
+    /// Which of the [distinct](Self::distinct) scopes a layer has; both are counted from 0.
     pub(crate) fn index_of(&self, layer: usize) -> usize {
         match *self {
             LayerScopes::Same(_) => 0,
@@ -178,8 +178,8 @@ impl Visible {
         all.narrow(1, self.first, all.dim(1)? - self.first)
     }
 
-    /// Hides keys: the scores (heads, new tokens, keys from the first one) of those that a token does not
-    /// attend to become minus infinity.
+    /// Sets the scores of the keys that a token does not attend to to minus infinity. The shape is (heads, new
+    /// tokens, keys from the first visible one).
     pub(crate) fn hide(&self, scores: &Tensor) -> Result<Tensor> {
         match &self.mask {
             None => Ok(scores.clone()),

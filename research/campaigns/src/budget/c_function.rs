@@ -135,7 +135,9 @@ fn jobs(arguments: &Arguments) -> Vec<(Method, Hand)> {
     let mut jobs = Vec::new();
     for &method in &arguments.methods {
         for &strategy in &arguments.strategies {
-            if method != Method::Free || strategy == Strategy::Greedy {
+            let is_meant = method != Method::Free || strategy == Strategy::Greedy;
+            // Texts of random logits are counted by `--random`.
+            if is_meant && strategy != Strategy::Random {
                 jobs.push((method, Hand::Model(strategy)));
             }
         }
