@@ -481,9 +481,9 @@ mod tests {
         }
         let mut model = RandomModel::new(135, 500, 7).with_scale(6.0);
         for strategy in [Strategy::Greedy, Strategy::Beam, Strategy::Tree] {
-            entries.push(grammars.write(&mut model, &[1], Method::Exact, strategy, 40).unwrap());
+            entries.push(grammars.write(&mut model, &[TokenId(1)], Method::Exact, strategy, 40).unwrap());
         }
-        entries.push(grammars.write(&mut model, &[1], Method::Free, Strategy::Greedy, 40).unwrap());
+        entries.push(grammars.write(&mut model, &[TokenId(1)], Method::Free, Strategy::Greedy, 40).unwrap());
         verdict(&entries, 40).unwrap();
         let report = report(&entries);
         assert!(report.contains("Exact, random logits") && report.contains("Exact Tree: "), "{report}");

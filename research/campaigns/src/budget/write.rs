@@ -263,6 +263,7 @@ pub(super) fn sample<C: Constraint + Clone>(
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum;
     use maskwright_decode::RandomModel;
     use serde_json::json;
 

@@ -398,14 +398,15 @@ mod tests {
                 let task = |hand| Task { language, hand, seed, max_tokens: 30 };
                 entries.push(task(Hand::Random(seed)).draw(&tokenizer, &grammar).unwrap());
                 let mut model = RandomModel::new(135, 200, seed).with_scale(6.0);
-                let entry =
-                    task(Hand::Model(1)).write(&mut model, &tokenizer, &grammar, &[1], front).unwrap();
+                let entry = task(Hand::Model(1))
+                    .write(&mut model, &tokenizer, &grammar, &[TokenId(1)], front)
+                    .unwrap();
                 assert!(entry.text.starts_with(front) && entry.n_tokens <= 30, "{entry:?}");
                 entries.push(entry);
             }
             let task = Task { language, hand: Hand::Model(1), seed: 0, max_tokens: 30 };
             let mut model = RandomModel::new(135, 200, 0);
-            assert!(task.write(&mut model, &tokenizer, &grammar, &[1], ")").is_err());
+            assert!(task.write(&mut model, &tokenizer, &grammar, &[TokenId(1)], ")").is_err());
         }
         let versions = Versions { python: LEAST_PYTHON, sqlite: "3".to_owned() };
         let mut judged: Vec<Judged<'_>> = entries.iter().map(|entry| (entry, Verdict::default())).collect();
