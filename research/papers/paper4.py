@@ -27,11 +27,11 @@ MEASURES = {"is_json": "syntax", "is_valid": "schema", "is_gold": "gold"}
 #: Parts of the campaign: model, and the arguments that choose its texts. A full run takes about two hours.
 FULL = [
     ("smollm2", ["--records", "100", "--strategies", "random", "--limits", "least,1.0,1.1,1.2,1.5"]),
-    ("smollm2", ["--records", "50", "--strategies", "greedy", "--limits", "1.0,1.1,1.2,1.5"]),
-    ("smollm2", ["--records", "20", "--strategies", "greedy", "--limits", "400"]),
-    ("smollm2", ["--records", "10", "--strategies", "beam", "--limits", "1.1", "--at-most", "100"]),
-    ("smollm2", ["--records", "12", "--strategies", "tree", "--limits", "1.1", "--tree-records", "12", "--at-most", "45"]),
-    ("gemma3", ["--records", "30", "--strategies", "greedy", "--limits", "1.0,1.1,1.2,1.5"]),
+    ("smollm2", ["--records", "20", "--strategies", "greedy", "--limits", "1.0,1.1,1.2,1.5"]),
+    ("smollm2", ["--records", "6", "--strategies", "greedy", "--limits", "400"]),
+    ("smollm2", ["--records", "8", "--strategies", "beam", "--limits", "1.1", "--at-most", "100"]),
+    ("gemma3", ["--records", "8", "--strategies", "greedy", "--limits", "1.0,1.1,1.2,1.5", "--at-most", "100"]),
+    ("smollm2", ["--records", "8", "--strategies", "tree", "--limits", "1.1", "--tree-records", "8", "--at-most", "40"]),
 ]
 SAMPLE = [
     ("smollm2", ["--records", "20", "--strategies", "random", "--limits", "least,1.0,1.1,1.2,1.5"]),
@@ -61,12 +61,11 @@ def _count_texts(result: Result, model: str, entries: list[dict[str, Any]]) -> N
     """Shares by model, grammar, limit, method and strategy. A text that the method refuses to begin counts as wrong."""
     groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for entry in entries:
-        setting = entry["setting"]
-        if setting["strategy"] == "random":
+        if entry["strategy"] == "random":
             # Random logits know no model; the limit and the vocabulary are what matters.
-            groups[f"random / {setting['grammar']} / {setting['limit']} / {setting['method']} / random"].append(entry)
+            groups[f"random / {entry['grammar']} / {entry['limit']} / {entry['method']} / random"].append(entry)
         else:
-            parts = (model, setting["grammar"], setting["limit"], setting["method"], setting["strategy"])
+            parts = (model, *(str(entry[name]) for name in ("grammar", "limit", "method", "strategy")))
             groups[" / ".join(parts)].append(entry)
     n_wrong = n_exact = 0
     for key, texts in groups.items():
