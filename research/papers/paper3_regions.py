@@ -34,7 +34,7 @@ MODELS = {"author": "author with slips", "smollm2": "SmolLM2 135M", "gemma3": "G
 METHODS = {"Van.": "none", "Con.-": "paper, aborted counted as wrong", "Con.": "paper, completed", "ours": "ours"}
 MEASURES = {"syntax": "Syntax", "passes": "Functional"}
 #: Programs that each model gets, of 80; each has up to three tasks. Gemma is too slow for a sample.
-N_PROGRAMS = {"author": 40, "smollm2": 9, "gemma3": 3}
+N_PROGRAMS = {"author": 40, "smollm2": 24, "gemma3": 8}
 N_PROGRAMS_SAMPLE = {"author": 1, "smollm2": 1, "gemma3": 0}
 TEMPERATURE = 0.8
 
@@ -204,6 +204,7 @@ def _add_shares(result: Result, log: Log, verdicts: Log, model: str, n_regions: 
             counts[f"{method} / fixed text in a comment"] += is_text and verdict["in comments"] > 0
             if method in ("Con.", "ours"):
                 counts[f"{method} / outside the grammar"] += is_wrong
+                counts[f"{method} / no C++ by tree-sitter and g++"] += paper3_judges.is_no_cpp(verdict)
                 if paper3_judges.is_no_cpp(verdict):
                     result.others[f"{model} / {task.name} / {method} / no C++"] = verdict["gpp syntax"][:1]
         counts["aborted after 100 refused tokens"] += constrained["aborted"] == "rejections"
@@ -215,8 +216,8 @@ def _add_shares(result: Result, log: Log, verdicts: Log, model: str, n_regions: 
         for measure in ("syntax", "C++", "tree-sitter", "compiles", "passes", "fixed text in a comment"):
             result.shares[f"{start} / {method} / {measure}"] = [counts[f"{method} / {measure}"], len(tasks)]
     for method in ("Con.", "ours"):
-        words = f"{method} / outside the grammar"
-        result.never[f"{start} / {words}"] = [counts[words], len(tasks)]
+        for words in (f"{method} / outside the grammar", f"{method} / no C++ by tree-sitter and g++"):
+            result.never[f"{start} / {words}"] = [counts[words], len(tasks)]
     for name in list(counts):
         if name.startswith(("aborted", "ours, ")):
             result.shares[f"{start} / {name}"] = [counts[name], len(tasks)]

@@ -108,12 +108,20 @@ fn arithmetic() {
 #[test]
 fn smiles() {
     let checker = checker("smiles");
-    for text in
-        ["C", "c1ccccc1", "[13CH4]", "F/C=C/F", "[Na+].[Cl-]", "C(=O)([O-])N%12CC%12", "N[C@@H](C)C(=O)O"]
-    {
+    for text in [
+        "C",
+        "c1ccccc1",
+        "[13CH4]",
+        "F/C=C/F",
+        "[Na+].[Cl-]",
+        "C(=O)([O-])N%12CC%12",
+        "N[C@@H](C)C(=O)O",
+        "[2H]C",
+        "[H+]",
+    ] {
         assert!(checker.accepts(text), "{text}");
     }
-    for text in ["", "C(", "C)", "[C", "Q", "C=", "=C", "C..C", "[CH4+-]", "C%1"] {
+    for text in ["", "C(", "C)", "[C", "Q", "C=", "=C", "C..C", "[CH4+-]", "C%1", "[H@]", "[HH]"] {
         assert!(!checker.accepts(text), "{text}");
     }
     let Some(shared) = maskwright_oracle::shared_folder("data/smiles.txt") else { return };
@@ -260,6 +268,19 @@ fn cpp() {
         "struct S : public B { S(int a) : a(a) {} int a; }; auto g = [&](int x) -> int { return x; };",
         "#define A 1 \\\n + 2\n\n \t#include <a>\r\nint f() {\n#ifdef A\n return 1;\n  #endif\n}\n#undef A",
         "\n\n#if 1\n// a\n#endif /* b */\n",
+        "#ifndef A_H\n#define A_H\nint x;\n#endif // A_H\n",
+        "#if defined(A) && !defined B\nint x;\n#elif C >= 3\n#else\n#error no such thing\n#endif",
+        "#define M(a, b) (a / b) // c\nint x;",
+        "class A { public:\n#ifdef X\n A(); \n#endif\n ~A() = default; virtual int f() const = 0; bool operator<(const A& o) const { return 1 < 2; } };",
+        "A& A::operator=(const A& o) { return *this; }",
+        "int f() { x >>= 1; vector<vector<vector<int>>> v; return 09.5 + 1'000 + 0x1Fu; }",
+        "int f() { return static_cast<vector<int>>(x).size() > 1 and not y bitand 3; }",
+        "int f() { switch (x) { case 1: case 2: return 1; default: ; } try { throw 1; } catch (int& e) {} catch (...) {} }",
+        "template <typename T, typename U = std::vector<T>> using P = std::pair<T, U>;",
+        "unsigned long long f(long int a, unsigned b, long double c, short unsigned int d);",
+        "int (*p); std::function<int(int)> g; auto s = \"a\\x41\" \"b\" R\"(x)\"; const volatile int z = '\\n';",
+        // A backslash at the end of a comment joins the next line to it.
+        "// a \\\n b c ( \nint x;",
     ] {
         assert!(checker.accepts(text), "{text}");
     }
@@ -273,6 +294,38 @@ fn cpp() {
         "int a; #undef A",
         "int f() { for (;;)#if\n}",
         "int f() { if (a)\n#undef A\n}",
+        "#\\\nint x;",
+        "#include <a> int x;",
+        "#include a\n",
+        "#define A /*\nint x;",
+        "#define A \"\nint x;",
+        // Conditional parts have an end.
+        "#if 1\nint x;",
+        "int x;\n#endif",
+        "#if\n#endif",
+        // A type is not any row of its words, and a name before `operator` needs `::`.
+        "int int x;",
+        "int f() { int int(); }",
+        "ng nstr operator%=() {}",
+        // `>>` and `>>=` are one word each.
+        "int f() { return a > > b; }",
+        "int f() { a > >= b; }",
+        // A number ends where C++ ends it.
+        "int f() { x = 1or 2; }",
+        "int f() { x = 12abc; }",
+        "int f() { return 09; }",
+        "int f() { 1.x; }",
+        "int x = \"\\x\";",
+        "int x = u\"a\" U\"b\";",
+        "int register;",
+        "int f() = 0 {}",
+        "struct S { S() : a(1); };",
+        "int f() { case 1: }",
+        "int f() { try {} catch (...) {} catch (int) {} }",
+        "auto x = [&, =] {};",
+        "auto x = [] mutable {};",
+        "template <int x = []{}> int f();",
+        "template <class T> enum A {};",
     ] {
         assert!(!checker.accepts(text), "{text}");
     }

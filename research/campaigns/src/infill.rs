@@ -2,8 +2,8 @@
 //!
 //! The built-in model fills canvases with JSON records of the six kinds that it was trained on, with molecules, and with records
 //! for the schemas of JSON-Mode-Eval, which it has never seen. A text counts as right if a parser that shares nothing with
-//! infilling agrees: a JSON parser and a schema validator, and the engine's matcher for SMILES (`cargo xtask papers` judges the
-//! molecules by RDKit). Seeds, lengths and prompts are the same for the three methods.
+//! infilling agrees: a JSON parser and a schema validator, and the engine's matcher for SMILES with [closed rings](crate::molecules)
+//! (`cargo xtask papers` judges the molecules by RDKit). Seeds, lengths and prompts are the same for the three methods.
 //!
 //! What is claimed: exact masks make every text right, and none is patched up at the end.
 
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use maskwright::json_schema::SchemaConfig;
+use maskwright::lark::{LarkOptions, LexerKind};
 use maskwright::{CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId};
 use maskwright_decode::{
     CanvasStatistics, CanvasTask, FillConfig, GrammarCanvas, SamplerConfig, fill_canvases,
@@ -24,6 +25,7 @@ use serde_json::{Value, json};
 use crate::data::{self, Record};
 use crate::judge::Judge;
 use crate::log::{Log, LogArguments};
+use crate::molecules;
 use crate::reject::{CheckedOutcome, PartialCheck, RejectConfig, propose_and_check};
 use crate::table::{Quantiles, render, shortened};
 
@@ -103,7 +105,7 @@ struct Entry {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let settings = json!({
         "record_tokens": arguments.record_tokens, "molecule_tokens": arguments.molecule_tokens,
-        "temperature": arguments.temperature, "spare_tokens": arguments.spare_tokens, "smiles": "lexed",
+        "temperature": arguments.temperature, "spare_tokens": arguments.spare_tokens, "smiles": "closed rings",
     });
     let mut log = Log::<Entry>::open("infill", &settings, &arguments.log)?;
     let n_seeds = arguments.seeds * arguments.texts;
@@ -215,7 +217,11 @@ impl Writer {
         let options = CompileOptions::default();
         let source = match &kind.schema {
             Some(schema) => GrammarSource::json_schema(schema.to_string(), SchemaConfig::default()),
-            None => GrammarSource::builtin("smiles"),
+            None => {
+                let mut options = LarkOptions::default();
+                options.lexer = LexerKind::Basic;
+                GrammarSource::lark(molecules::closed_rings(), options)
+            }
         };
         let compiled = Compiler::new(&builtin.tokenizer).compile(&source, &options)?;
         let infiller = compiled.infiller(&options)?;

@@ -36,6 +36,7 @@ mod judge;
 mod lark_verdicts;
 mod log;
 mod maskbench;
+mod molecules;
 mod numbers;
 mod overhead;
 mod programs;
