@@ -9,7 +9,7 @@
 //! * `lint`: spelling, and the workflow files.
 //! * `release`: what a release packs, built, installed and tried; nothing is published.
 //! * `test`: every test, the Python package's included, in a virtual environment that it makes itself.
-//! * `tidy`: the layers of ARCHITECTURE.md, module heads, file lengths, examples.
+//! * `tidy`: the layers of ARCHITECTURE.md, circles of files, where methods are, module heads, file lengths, examples.
 
 mod audit;
 mod bench;
@@ -21,6 +21,7 @@ mod hosts;
 mod lint;
 mod python_env;
 mod release;
+mod structure;
 mod test;
 mod tidy;
 
@@ -85,7 +86,7 @@ enum Task {
     },
     /// Run every test: Rust's, then the Python package's in a virtual environment under target/.
     Test,
-    /// Check the layering of the crates, the module heads and the file lengths.
+    /// Check the layering of the crates, circles of files, where methods are, the module heads and the file lengths.
     Tidy,
 }
 

@@ -3,6 +3,8 @@
 //! * Crates depend on each other only along the arrows of [`LAYERS`] (drawn in ARCHITECTURE.md).
 //! * A crate that is published has what its page on crates.io and docs.rs shows.
 //! * Nothing but the features of [`ENCODERS`] brings the crates of that name, and no crate of [`ONE_VERSION`] is there twice.
+//! * No crate has a larger circle of files that import each other, or more `impl T` outside the file or folder of `T`, than
+//!   recorded (`structure`).
 //! * Every source file opens with `//!`.
 //! * No source file has more than [`MAX_LINES`] lines.
 //! * ARCHITECTURE.md names every crate.
@@ -15,7 +17,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 
 use crate::commands::{capture, cargo, root};
-use crate::examples;
+use crate::{examples, structure};
 
 /// The crates, and for each the crates of this workspace that it may depend on. Tests may use more.
 const LAYERS: &[(&str, &[&str])] = &[
@@ -149,6 +151,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     check_dependencies(&mut findings)?;
     let sources = sources()?;
     check_sources(&sources, &mut findings);
+    structure::check(&packages, &sources, &mut findings)?;
     let library = LAYERS.iter().find(|(name, _)| *name == "maskwright").map_or(&[][..], |(_, below)| below);
     let folders: Vec<&str> = library.iter().filter_map(|name| name.strip_prefix("maskwright-")).collect();
     let n_examples = examples::check(&sources, &folders, &mut findings)?;
