@@ -30,11 +30,16 @@ def judged(text: bytes, tests: str, grammar: str) -> dict[str, Any]:
     program = text.decode("utf-8", "replace") + "\n" + tests
     return {
         "lark": lark(text, grammar),
-        "tree": _parser().parse(text).root_node.has_error,
+        "tree": has_tree_error(text),
         "gpp": messages[:3],
         "gpp syntax": [message for message in messages if message.startswith(SYNTAX)][:3],
         "passes": not messages and judges.cpp_tests(program) is None,
     }
+
+
+def has_tree_error(text: bytes) -> bool:
+    """Whether tree-sitter finds an error."""
+    return bool(_parser().parse(text).root_node.has_error)
 
 
 def is_no_cpp(verdict: dict[str, Any]) -> bool:

@@ -2,22 +2,24 @@
 
 The texts come from the campaigns `budget` and `c-function` in `research/campaigns`. Each record of json-mode-eval is asked for
 with a limit of `e` times the tokens of its gold value, e = 1.0, 1.1, 1.2, 1.5, or 400 tokens. JSON is judged by serde_json,
-schemas by the crate `jsonschema`.
+schemas by the crate `jsonschema`, functions by tree-sitter and by the grammar without a limit.
 """
 
 from __future__ import annotations
 
+import html
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import paper3_judges
 from lab import campaigns, plots
 from lab.paths import LOGS
 from lab.results import Result
 from lab.statistics import quantile, wilson
 from lab.tables import number, share, table
 
-PACKAGES = ("maskwright",)
+PACKAGES = ("maskwright", "tree-sitter", "tree-sitter-cpp")
 LIMITS = ("1.0", "1.1", "1.2", "1.5", "400")
 METHODS = {"free": "no constraint", "unlimited": "grammar, no limit", "estimate": "the paper's estimate", "exact": "ours"}
 STRATEGIES = {"greedy": "greedy", "beam": "10 beams", "tree": "tree search", "random": "random logits"}
@@ -29,7 +31,7 @@ FULL = [
     ("smollm2", ["--records", "100", "--strategies", "random", "--limits", "least,1.0,1.1,1.2,1.5"]),
     ("smollm2", ["--records", "20", "--strategies", "greedy", "--limits", "1.0,1.1,1.2,1.5"]),
     ("smollm2", ["--records", "6", "--strategies", "greedy", "--limits", "400"]),
-    ("smollm2", ["--records", "8", "--strategies", "beam", "--limits", "1.1", "--at-most", "100"]),
+    ("smollm2", ["--records", "20", "--strategies", "beam", "--limits", "1.1", "--at-most", "45"]),
     ("gemma3", ["--records", "8", "--strategies", "greedy", "--limits", "1.0,1.1,1.2,1.5", "--at-most", "100"]),
     ("smollm2", ["--records", "8", "--strategies", "tree", "--limits", "1.1", "--tree-records", "8", "--at-most", "40"]),
 ]
@@ -88,6 +90,7 @@ def _count_texts(result: Result, model: str, entries: list[dict[str, Any]]) -> N
 def _count_functions(result: Result, entries: list[dict[str, Any]]) -> None:
     groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for entry in entries:
+        entry["is_function"] &= not paper3_judges.has_tree_error(entry["text"].encode())
         hand = entry["hand"]
         if "random" in hand:
             groups[f"c / {entry['method']} / random"].append(entry)
@@ -159,15 +162,14 @@ def _ratios(result: Result) -> str:
 def _random(result: Result) -> str:
     rows = []
     for method in ("estimate", "exact"):
-        for grammar in ("json", "schema"):
-            limits = ("least", *LIMITS[:-1])
-            keys = [f"random / {grammar} / {limit} / {method} / random" for limit in limits]
+        for grammar, measure in (("json", "syntax"), ("schema", "schema")):
+            keys = [f"random / {grammar} / {limit} / {method} / random" for limit in ("least", *LIMITS[:-1])]
             if any(f"{key} / syntax" in result.shares for key in keys):
-                measure = "schema" if grammar == "schema" else "syntax"
                 cells = [share(result.shares.get(f"{key} / {measure}")) for key in keys]
-                rows.append([METHODS[method], {"json": "JSON", "schema": "the schema"}[grammar], *cells])
-        rows.append([METHODS[method], "C, 40 tokens", share(result.shares.get(f"c / {method} / random")), *["–"] * 4])
-    return table(["method", "grammar", "the least number", *(f"e = {limit}" for limit in LIMITS[:-1])], rows, 2)
+                of_c = share(result.shares.get(f"c / {method} / random")) if grammar == "json" else "–"
+                rows.append([METHODS[method], {"json": "JSON", "schema": "the schema"}[grammar], *cells, of_c])
+    head = ["method", "grammar", "the least number", *(f"e = {limit}" for limit in LIMITS[:-1]), "C, 40 tokens"]
+    return table(head, rows, 2)
 
 
 def _functions(result: Result) -> str:
@@ -176,7 +178,8 @@ def _functions(result: Result) -> str:
         for strategy in ("greedy", "beam", "tree"):
             found = result.others.get(f"c / {method} / {strategy}")
             if found:
-                text = "<br>".join(line.replace("|", "\\|").replace("`", "'") for line in found["text"].split("\n") if line.strip())
+                lines = [line for line in found["text"].split("\n") if line.strip()]
+                text = "<br>".join(html.escape(line, quote=False).replace("|", "&#124;") for line in lines)
                 verdict = "yes" if found["is_function"] else "no"
                 rows.append([method_title, STRATEGIES[strategy], verdict, f"<code>{text}</code>", str(found["n_tokens"]), number(found["perplexity"])])
     return table(["method", "strategy", "complete", "text", "tokens", "perplexity"], rows, 4)
