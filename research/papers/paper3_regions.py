@@ -34,7 +34,7 @@ MODELS = {"author": "author with slips", "smollm2": "SmolLM2 135M", "gemma3": "G
 METHODS = {"Van.": "none", "Con.-": "paper, aborted counted as wrong", "Con.": "paper, completed", "ours": "ours"}
 MEASURES = {"syntax": "Syntax", "passes": "Functional"}
 #: Programs that each model gets, of 80; each has up to three tasks. Gemma is too slow for a sample.
-N_PROGRAMS = {"author": 40, "smollm2": 16, "gemma3": 5}
+N_PROGRAMS = {"author": 40, "smollm2": 9, "gemma3": 3}
 N_PROGRAMS_SAMPLE = {"author": 1, "smollm2": 1, "gemma3": 0}
 TEMPERATURE = 0.8
 

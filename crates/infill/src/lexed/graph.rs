@@ -98,6 +98,8 @@ pub(crate) struct Graph {
     usual_widths: Vec<u32>,
     /// Whether a comment or string that begins in unknown text must end before known text ([`Lattice::keeps_text`]).
     keeps_text: bool,
+    /// By position, its text if that is known; empty unless known text is kept.
+    known: Vec<Option<Box<[u8]>>>,
     /// A masked position of which only these tokens are asked about; packed.
     asked: Option<(usize, Box<[u32]>)>,
     pub(crate) is_boundary: Vec<bool>,
@@ -164,6 +166,11 @@ impl Graph {
                     _ => None,
                 })
                 .collect();
+        }
+        if lattice.keeps_text {
+            let known =
+                |(piece, _): &Step| if let Piece::Bytes(bytes) = piece { Some(bytes.clone()) } else { None };
+            graph.known = steps.iter().map(known).collect();
         }
         graph.counted = tables.counted(steps)?;
         graph.node(Node::boundary(0), (HypothesisId::START, 0), tables);
@@ -266,7 +273,10 @@ impl Graph {
             let before = self.nodes[from as usize].0.position;
             self.is_known(place.position as usize) && !self.is_known(before as usize)
         };
-        if self.keeps_text && enters_known() && tables.hypotheses.reads_anything(hypothesis)? {
+        if self.keeps_text
+            && enters_known()
+            && self.makes_text(hypothesis, place.position as usize, tables)?
+        {
             return Ok(());
         }
         let width = if width > self.counted && width <= MAX_WIDTH { WIDE } else { width };
@@ -275,6 +285,28 @@ impl Graph {
         self.is_boundary[to as usize] |= label.is_some();
         self.edges.push(Edge { from, to, label, crossing });
         Ok(())
+    }
+
+    /// Whether the known text from a position on goes on with the token in progress as with a comment or a string: at once, or after
+    /// some of it, as ` 1;` does after `#define A`.
+    fn makes_text(
+        &self,
+        mut hypothesis: HypothesisId,
+        position: usize,
+        tables: &mut LexedTables,
+    ) -> Result<bool, InfillError> {
+        if tables.hypotheses.is_boundary(hypothesis) {
+            return Ok(false);
+        }
+        let mut bytes = self.known[position..].iter().map_while(Option::as_ref).flat_map(|text| text.iter());
+        loop {
+            if tables.hypotheses.reads_anything(hypothesis)? {
+                return Ok(true);
+            }
+            let Some(&byte) = bytes.next() else { return Ok(false) };
+            let Some(next) = tables.hypotheses.within_after(hypothesis, byte)? else { return Ok(false) };
+            hypothesis = next;
+        }
     }
 
     /// Whether nothing comes of a hypothesis at the beginning of a position: the next byte is known and cannot be read, or

@@ -395,7 +395,11 @@ impl Hypotheses {
     }
 
     /// The hypothesis after a byte that continues the token in progress.
-    fn within_after(&mut self, id: HypothesisId, byte: u8) -> Result<Option<HypothesisId>, InfillError> {
+    pub(crate) fn within_after(
+        &mut self,
+        id: HypothesisId,
+        byte: u8,
+    ) -> Result<Option<HypothesisId>, InfillError> {
         let number = self.step(id, byte)?;
         let first = self.outcomes(number).first();
         Ok(first.filter(|outcome| outcome.terminal.is_none()).map(|outcome| outcome.next))
