@@ -4,31 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::{Error, TokenizerOptions, Trie, VocabularyError, loaders, mask_insert, mask_words};
-
-/// A token of a vocabulary: its index in the model's logits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct TokenId(pub u32);
-
-impl TokenId {
-    /// The id as an index.
-    #[inline]
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl From<u32> for TokenId {
-    fn from(id: u32) -> TokenId {
-        TokenId(id)
-    }
-}
-
-impl From<TokenId> for u32 {
-    fn from(token: TokenId) -> u32 {
-        token.0
-    }
-}
+use crate::{
+    Error, MAX_VOCABULARY, TokenId, TokenizerOptions, Trie, VocabularyError, loaders, mask_insert, mask_words,
+};
 
 /// A model's tokens: their bytes, which of them end a text, and the trie of all of them. Immutable.
 ///
@@ -83,9 +61,6 @@ const SYMBOL_MARK: u8 = 0xFF;
 pub const fn symbol_text(symbol: u8) -> [u8; 2] {
     [SYMBOL_MARK, symbol]
 }
-
-/// The most ids a vocabulary may have; the widest models have some 260,000.
-pub const MAX_VOCABULARY: usize = 1 << 22;
 
 impl Vocabulary {
     /// A vocabulary from the bytes of each id (`None`: never matches as text). The bytes of the ids in `eos` become their
