@@ -3,9 +3,9 @@
 //! Most tokens of most vocabularies are. A walk that is in a state where every character leads back to can then take a
 //! whole subtree at once, characters of several bytes included.
 
-use maskwright_automata::Utf8Rest;
+use std::ops::Range;
 
-use crate::trie::{Trie, TrieNodeId};
+use maskwright_automata::Utf8Rest;
 
 /// For each node of a trie, whether everything from its byte on is UTF-8 text.
 #[derive(Clone, Debug)]
@@ -15,39 +15,45 @@ pub(crate) struct TextBelow {
 }
 
 impl TextBelow {
-    pub(crate) fn new(trie: &Trie) -> TextBelow {
-        let mut text = TextBelow { bits: vec![0; trie.n_nodes().div_ceil(64)].into() };
-        // Children have larger numbers than their parent.
-        for index in (0..trie.n_nodes()).rev() {
-            let node = TrieNodeId(index as u32);
-            let is_text = match (trie.label(node), Utf8Rest::after(trie.label(node))) {
-                (..0x80, _) => text.begins_below(trie, node),
-                (_, Some(rest)) => text.continues(trie, node, rest),
+    /// For the trie whose node `n` is reached by the byte `labels[n]` and has the children `children(n)`, which have larger
+    /// numbers than `n`.
+    pub(crate) fn new(labels: &[u8], children: impl Fn(usize) -> Range<usize>) -> TextBelow {
+        let mut text = TextBelow { bits: vec![0; labels.len().div_ceil(64)].into() };
+        for node in (0..labels.len()).rev() {
+            let is_text = match (labels[node], Utf8Rest::after(labels[node])) {
+                (..0x80, _) => text.begins_at_all(children(node)),
+                (_, Some(rest)) => text.continues(labels, &children, node, rest),
                 (_, None) => false,
             };
             if is_text {
-                text.bits[index / 64] |= 1 << (index % 64);
+                text.bits[node / 64] |= 1 << (node % 64);
             }
         }
         text
     }
 
-    pub(crate) fn is_text_from(&self, node: TrieNodeId) -> bool {
-        self.bits[node.index() / 64] >> (node.index() % 64) & 1 == 1
+    pub(crate) fn is_text_from(&self, node: usize) -> bool {
+        self.bits[node / 64] >> (node % 64) & 1 == 1
     }
 
-    /// Whether characters begin at all children of `node`, and all that follows is text.
-    fn begins_below(&self, trie: &Trie, node: TrieNodeId) -> bool {
-        trie.children(node).all(|(_, child)| self.is_text_from(child))
+    /// Whether characters begin at all of `nodes`, and all that follows is text.
+    fn begins_at_all(&self, mut nodes: Range<usize>) -> bool {
+        nodes.all(|node| self.is_text_from(node))
     }
 
     /// Whether everything below `node` goes on with a character, and then with text.
-    fn continues(&self, trie: &Trie, node: TrieNodeId, rest: Utf8Rest) -> bool {
-        trie.children(node).all(|(byte, child)| {
-            rest.range().contains(&byte)
+    fn continues(
+        &self,
+        labels: &[u8],
+        children: &impl Fn(usize) -> Range<usize>,
+        node: usize,
+        rest: Utf8Rest,
+    ) -> bool {
+        children(node).all(|child| {
+            rest.range().contains(&labels[child])
                 && match rest.next() {
-                    Some(more) => self.continues(trie, child, more),
-                    None => self.begins_below(trie, child),
+                    Some(more) => self.continues(labels, children, child, more),
+                    None => self.begins_at_all(children(child)),
                 }
         })
     }
@@ -59,8 +65,7 @@ impl TextBelow {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::TokenId;
+    use crate::{TokenId, Trie};
 
     /// Against `str`'s own judgement, on strings of all kinds of bytes.
     #[test]

@@ -17,7 +17,7 @@ use crate::text_below::TextBelow;
 
 /// A node of a [`Trie`]: a prefix of some token.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct TrieNodeId(pub(crate) u32);
+pub struct TrieNodeId(u32);
 
 impl TrieNodeId {
     /// The node as an index, below [`Trie::n_nodes`].
@@ -215,12 +215,11 @@ impl Trie {
     /// the last character of a string may be cut off.
     #[inline]
     pub fn is_text_from(&self, node: TrieNodeId) -> bool {
-        self.text_below.get_or_init(|| TextBelow::new(self)).is_text_from(node)
-    }
-
-    /// The byte on the way to `node`; 0 at the root.
-    pub(crate) fn label(&self, node: TrieNodeId) -> u8 {
-        self.labels[node.index()]
+        let children = |node: usize| {
+            let Node { first_child, n_children, .. } = self.nodes[node];
+            first_child as usize..(first_child + n_children) as usize
+        };
+        self.text_below.get_or_init(|| TextBelow::new(&self.labels, children)).is_text_from(node.index())
     }
 
     /// Approximate memory, in bytes.
