@@ -25,6 +25,7 @@ mod token_bytes;
 mod token_id;
 mod tokenizer;
 mod tokenizer_error;
+mod tokenizer_options;
 mod trie;
 mod vocabulary;
 
@@ -32,7 +33,8 @@ pub(crate) use error::VocabularyError;
 pub use mask::{Mask, mask_contains, mask_insert, mask_words};
 pub use maskwright_error::{Error, ErrorKind};
 pub use token_id::{MAX_VOCABULARY, TokenId};
-pub use tokenizer::{Tokenizer, TokenizerOptions};
+pub use tokenizer::Tokenizer;
 pub(crate) use tokenizer_error::TokenizerError;
+pub use tokenizer_options::TokenizerOptions;
 pub use trie::{Trie, TrieNodeId};
 pub use vocabulary::{N_SYMBOLS, Vocabulary, symbol_text};

@@ -9,29 +9,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(any(feature = "tokenizers", feature = "tiktoken"))]
+use crate::TokenizerOptions;
 use crate::encoder::added_tokens::{AddedToken, AddedTokenMatcher, Piece};
 use crate::encoder::segment::segment;
 use crate::encoder::{Encoder, NoEncoder};
 #[cfg(any(feature = "tokenizers", feature = "tiktoken"))]
 use crate::loaders;
 use crate::{Error, TokenId, TokenizerError, Vocabulary};
-
-/// What the caller knows better than the tokenizer's files.
-///
-/// ```
-/// # use maskwright_vocabulary as maskwright;
-/// use maskwright::TokenizerOptions;
-/// let mut options = TokenizerOptions::default();
-/// options.vocab_size = Some(151_936);
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TokenizerOptions {
-    /// The ids that end a text. `None`: from the files, see [`Vocabulary::from_file`].
-    pub eos_token_ids: Option<Vec<TokenId>>,
-    /// The width of the model's logits, where it is more than the tokenizer's largest id plus one.
-    pub vocab_size: Option<usize>,
-}
 
 /// A model's vocabulary and its way to cut text into tokens. Immutable and cheap to clone.
 ///
