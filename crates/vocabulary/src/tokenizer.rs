@@ -228,7 +228,7 @@ impl Tokenizer {
     }
 
     /// What makes the encoder again.
-    pub(crate) fn save_encoder(&self) -> crate::saved_tokenizer::SavedEncoder {
+    pub(crate) fn save_encoder(&self) -> crate::encoder::saved::SavedEncoder {
         self.inner.encoder.save()
     }
 

@@ -6,11 +6,12 @@
 pub(crate) mod added_tokens;
 #[cfg(feature = "tokenizers")]
 pub(crate) mod pipeline;
+pub(crate) mod saved;
 pub(crate) mod segment;
 #[cfg(feature = "tiktoken")]
 pub(crate) mod tiktoken;
 
-use crate::saved_tokenizer::SavedEncoder;
+use self::saved::SavedEncoder;
 use crate::{TokenId, TokenizerError};
 
 /// A model's own way to cut text into tokens.

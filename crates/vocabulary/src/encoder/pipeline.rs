@@ -18,8 +18,8 @@ use tokenizers::{
 };
 
 use super::Encoder;
+use super::saved::{SavedBpe, SavedEncoder};
 use crate::loaders::tokenizer_json::{find_type, is_space_replacement, type_of};
-use crate::saved_tokenizer::{SavedBpe, SavedEncoder};
 use crate::token_bytes::{SPACE_MARK, TokenStyle};
 use crate::{TokenId, TokenizerError};
 

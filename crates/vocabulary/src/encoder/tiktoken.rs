@@ -3,8 +3,8 @@
 use tiktoken_rs::CoreBPE;
 
 use super::Encoder;
+use super::saved::SavedEncoder;
 use crate::TokenId;
-use crate::saved_tokenizer::SavedEncoder;
 
 /// Above this many white-space characters in a row, the encoding is not asked: its regular expression steps back over
 /// them one by one, and gives up with a panic at a million.

@@ -116,7 +116,10 @@ pub(crate) fn bpe(file: TokenizerJson, _: &Tokens) -> Result<super::bpe::Bpe, To
     let TokenizerJson { normalizer, pre_tokenizer, model, .. } = file;
     let merges = model.merges.ok_or_else(|| TokenizerError::invalid("/model/merges is missing"))?;
     Ok(super::bpe::Bpe {
-        merges: merges.into_iter().map(|super::bpe::MergeJson(left, right)| (left, right)).collect(),
+        merges: merges
+            .into_iter()
+            .map(|super::tokenizer_json::MergeJson(left, right)| (left, right))
+            .collect(),
         ignore_merges: model.ignore_merges.unwrap_or(false),
         byte_fallback: model.byte_fallback.unwrap_or(false),
         fuse_unk: model.fuse_unk.unwrap_or(false),

@@ -11,9 +11,6 @@ use serde::Deserialize;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-#[cfg(feature = "tokenizers")]
-use super::bpe::MergeJson;
-
 /// A tokenizer.json.
 #[derive(Deserialize)]
 pub(crate) struct TokenizerJson {
@@ -105,6 +102,43 @@ impl<'de> Deserialize<'de> for VocabJson {
             }
         }
         deserializer.deserialize_any(VocabVisitor)
+    }
+}
+
+/// A merge: `"a b"` in older files, `["a", "b"]` in newer ones.
+#[cfg(feature = "tokenizers")]
+pub(crate) struct MergeJson(pub(crate) String, pub(crate) String);
+
+#[cfg(feature = "tokenizers")]
+impl<'de> Deserialize<'de> for MergeJson {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+
+        struct MergeVisitor;
+        impl<'de> Visitor<'de> for MergeVisitor {
+            type Value = MergeJson;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a merge, as \"a b\" or [\"a\", \"b\"]")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<MergeJson, E> {
+                match text.split_once(' ') {
+                    Some((left, right)) if !right.contains(' ') => Ok(MergeJson(left.into(), right.into())),
+                    _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
+                }
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<MergeJson, A::Error> {
+                let left = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
+                let right = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
+                match seq.next_element::<serde::de::IgnoredAny>()? {
+                    None => Ok(MergeJson(left, right)),
+                    Some(_) => Err(A::Error::invalid_length(3, &self)),
+                }
+            }
+        }
+        deserializer.deserialize_any(MergeVisitor)
     }
 }
 
