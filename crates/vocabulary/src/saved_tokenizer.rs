@@ -81,21 +81,20 @@ impl SavedTokenizer {
         let eos: Vec<TokenId> = self.eos.into_iter().map(TokenId).collect();
         match self.encoder {
             SavedEncoder::None => {
-                let special =
-                    self.added_tokens.iter().map(|token| (TokenId(token.id), token.content.clone()));
-                let vocabulary = Vocabulary::of_tokens(self.tokens, special, &eos, Some(self.n_vocab))?;
+                let names = self.added_tokens.iter().map(AddedToken::named);
+                let vocabulary = Vocabulary::of_tokens(self.tokens, names, &eos, Some(self.n_vocab))?;
                 Ok(Tokenizer::new(vocabulary, Box::new(NoEncoder), self.added_tokens))
             }
             #[cfg(feature = "tiktoken")]
             SavedEncoder::Tiktoken(name) => {
                 let options = TokenizerOptions { eos_token_ids: Some(eos), vocab_size: Some(self.n_vocab) };
-                crate::loaders::tiktoken::from_encoding(&name, &options)
+                Tokenizer::of_encoding(&name, &options)
             }
             #[cfg(feature = "tokenizers")]
             SavedEncoder::Bpe(bpe) => {
                 let (tokens, bpe) = bpe.parts(self.added_tokens)?;
                 let loaded = Loaded { tokens, eos, vocab_size: Some(self.n_vocab), rest: bpe };
-                loaded.tokenizer(|bpe, _| Ok(bpe))
+                Tokenizer::of_file(loaded, |bpe, _| Ok(bpe))
             }
             #[cfg(not(all(feature = "tokenizers", feature = "tiktoken")))]
             _ => Err(TokenizerError::invalid(

@@ -12,10 +12,18 @@ use std::sync::Arc;
 #[cfg(any(feature = "tokenizers", feature = "tiktoken"))]
 use crate::TokenizerOptions;
 use crate::encoder::added_tokens::{AddedToken, AddedTokenMatcher, Piece};
+#[cfg(feature = "tokenizers")]
+use crate::encoder::pipeline::Pipeline;
 use crate::encoder::segment::segment;
+#[cfg(feature = "tiktoken")]
+use crate::encoder::tiktoken::Encoding;
 use crate::encoder::{Encoder, NoEncoder};
 #[cfg(any(feature = "tokenizers", feature = "tiktoken"))]
 use crate::loaders;
+#[cfg(feature = "tiktoken")]
+use crate::loaders::tiktoken::LoadedEncoding;
+#[cfg(feature = "tokenizers")]
+use crate::loaders::{Loaded, bpe::Bpe, tokens::Tokens};
 use crate::{Error, TokenId, TokenizerError, Vocabulary};
 
 /// A model's vocabulary and its way to cut text into tokens. Immutable and cheap to clone.
@@ -63,7 +71,8 @@ impl Tokenizer {
     #[cfg(feature = "tokenizers")]
     pub fn from_file(path: &Path, options: &TokenizerOptions) -> Result<Tokenizer, Error> {
         let file = loaders::hugging_face::read_file(path, options)?;
-        let tokenizer = file.tokenizer(loaders::hugging_face::bpe).map_err(|error| error.at(path))?;
+        let tokenizer =
+            Tokenizer::of_file(file, loaders::hugging_face::bpe).map_err(|error| error.at(path))?;
         Ok(tokenizer.with_chat_template(loaders::chat_template::beside(path)))
     }
 
@@ -74,7 +83,8 @@ impl Tokenizer {
     /// As for [`Tokenizer::from_file`].
     #[cfg(feature = "tokenizers")]
     pub fn from_json(json: &[u8], options: &TokenizerOptions) -> Result<Tokenizer, Error> {
-        Ok(loaders::hugging_face::read_json(json, options)?.tokenizer(loaders::hugging_face::bpe)?)
+        let file = loaders::hugging_face::read_json(json, options)?;
+        Ok(Tokenizer::of_file(file, loaders::hugging_face::bpe)?)
     }
 
     /// One of OpenAI's encodings, which are built in: `gpt2`, `r50k_base`, `p50k_base`, `cl100k_base`,
@@ -84,7 +94,7 @@ impl Tokenizer {
     /// If there is no such encoding, or the options contradict it.
     #[cfg(feature = "tiktoken")]
     pub fn from_tiktoken(encoding: &str, options: &TokenizerOptions) -> Result<Tokenizer, Error> {
-        Ok(loaders::tiktoken::from_encoding(encoding, options)?)
+        Ok(Tokenizer::of_encoding(encoding, options)?)
     }
 
     /// Reads the tokenizer inside a GGUF file: its tokens, as [`Vocabulary::from_gguf`] does, and how it cuts text.
@@ -96,7 +106,7 @@ impl Tokenizer {
     pub fn from_gguf(path: &Path, options: &TokenizerOptions) -> Result<Tokenizer, Error> {
         let tokenizer = loaders::gguf::read(path, options).and_then(|file| {
             let template = file.rest.chat_template();
-            Ok(file.tokenizer(loaders::gguf_bpe::bpe)?.with_chat_template(template))
+            Ok(Tokenizer::of_file(file, loaders::gguf_bpe::bpe)?.with_chat_template(template))
         });
         Ok(tokenizer.map_err(|error| error.at(path))?)
     }
@@ -154,10 +164,34 @@ impl Tokenizer {
                 rstrip: false,
             });
         }
-        let names: Vec<(TokenId, String)> =
-            added_tokens.iter().map(|token| (TokenId(token.id), token.content.clone())).collect();
+        let names = added_tokens.iter().map(AddedToken::named);
         let vocabulary = Vocabulary::of_tokens(tokens, names, eos, None)?;
         Ok(Tokenizer::new(vocabulary, Box::new(NoEncoder), added_tokens))
+    }
+
+    /// The tokens of a file with their encoder, which `read_bpe` reads from the rest of the file.
+    #[cfg(feature = "tokenizers")]
+    pub(crate) fn of_file<R>(
+        file: Loaded<R>,
+        read_bpe: impl FnOnce(R, &Tokens) -> Result<Bpe, TokenizerError>,
+    ) -> Result<Tokenizer, TokenizerError> {
+        let vocabulary = Vocabulary::of_file(&file)?;
+        let bpe = read_bpe(file.rest, &file.tokens)?;
+        let mut tokens = file.tokens;
+        let mut added_tokens = std::mem::take(&mut tokens.added_tokens);
+        added_tokens.sort_by_key(|token| token.id);
+        let pipeline = Pipeline::new(tokens, bpe, &vocabulary)?;
+        Ok(Tokenizer::new(vocabulary, Box::new(pipeline), added_tokens))
+    }
+
+    /// One of OpenAI's encodings.
+    #[cfg(feature = "tiktoken")]
+    pub(crate) fn of_encoding(name: &str, options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
+        let LoadedEncoding { name, model, tokens, added_tokens, eos } =
+            loaders::tiktoken::read(name, options)?;
+        let names = added_tokens.iter().map(AddedToken::named);
+        let vocabulary = Vocabulary::of_tokens(tokens, names, &eos, options.vocab_size)?;
+        Ok(Tokenizer::new(vocabulary, Box::new(Encoding { name, model }), added_tokens))
     }
 
     /// A tokenizer from its parts.

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::loaders::{self, Loaded};
 use crate::{
-    Error, MAX_VOCABULARY, TokenId, TokenizerOptions, Trie, VocabularyError, loaders, mask_insert, mask_words,
+    Error, MAX_VOCABULARY, TokenId, TokenizerError, TokenizerOptions, Trie, VocabularyError, mask_insert,
+    mask_words,
 };
 
 /// A model's tokens: their bytes, which of them end a text, and the trie of all of them. Immutable.
@@ -77,7 +79,7 @@ impl Vocabulary {
         Ok(Vocabulary::of_tokens(tokens, [], eos, n_vocab)?)
     }
 
-    /// As [`from_tokens`](Vocabulary::from_tokens), for the loaders, which add the file to the error. `names` are those of
+    /// As [`from_tokens`](Vocabulary::from_tokens), for files, which are added to the error. `names` are those of
     /// tokens that never match as text.
     pub(crate) fn of_tokens(
         mut tokens: Vec<Option<Vec<u8>>>,
@@ -359,7 +361,7 @@ impl Vocabulary {
     /// cannot be told to be byte-level or SentencePiece, if no id ends a text, or if a limit on size is reached.
     pub fn from_file(path: &Path, options: &TokenizerOptions) -> Result<Vocabulary, Error> {
         let file = loaders::hugging_face::read_file(path, options)?;
-        Ok(file.vocabulary().map_err(|error| error.at(path))?)
+        Ok(Vocabulary::of_file(&file).map_err(|error| error.at(path))?)
     }
 
     /// Reads the tokens in the text of a `tokenizer.json`; as [`Vocabulary::from_file`] with no files beside it.
@@ -367,7 +369,7 @@ impl Vocabulary {
     /// # Errors
     /// As for [`Vocabulary::from_file`].
     pub fn from_json(json: &[u8], options: &TokenizerOptions) -> Result<Vocabulary, Error> {
-        Ok(loaders::hugging_face::read_json(json, options)?.vocabulary()?)
+        Ok(Vocabulary::of_file(&loaders::hugging_face::read_json(json, options)?)?)
     }
 
     /// Reads the tokens inside a GGUF file (`tokenizer.ggml.model` is `llama` or `gpt2`).
@@ -379,7 +381,13 @@ impl Vocabulary {
     /// If the file cannot be read or is not what it should be, if no id ends a text, or if a limit on size is
     /// reached.
     pub fn from_gguf(path: &Path, options: &TokenizerOptions) -> Result<Vocabulary, Error> {
-        let vocabulary = loaders::gguf::read(path, options).and_then(|file| file.vocabulary());
+        let vocabulary = loaders::gguf::read(path, options).and_then(|file| Vocabulary::of_file(&file));
         Ok(vocabulary.map_err(|error| error.at(path))?)
+    }
+
+    /// The tokens of a file and their bytes. Takes time linear in the file, and that of building the trie.
+    pub(crate) fn of_file<R>(file: &Loaded<R>) -> Result<Vocabulary, TokenizerError> {
+        let (bytes, names) = (file.tokens.bytes()?, file.tokens.names());
+        Ok(Vocabulary::of_tokens(bytes, names, &file.eos, file.vocab_size)?)
     }
 }

@@ -43,7 +43,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("maskwright-models", 3),
     ("maskwright-syntax", 2),
     ("maskwright-tags", 3),
-    ("maskwright-vocabulary", 16),
     ("xtask", 3),
 ];
 

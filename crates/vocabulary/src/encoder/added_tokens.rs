@@ -23,6 +23,13 @@ pub(crate) struct AddedToken {
     pub(crate) rstrip: bool,
 }
 
+impl AddedToken {
+    /// The token with its name, for [`Vocabulary::of_tokens`](crate::Vocabulary::of_tokens).
+    pub(crate) fn named(&self) -> (TokenId, String) {
+        (TokenId(self.id), self.content.clone())
+    }
+}
+
 /// A piece of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece<'t> {

@@ -5,13 +5,16 @@
 //! space that SentencePiece models put in front. The text of a constrained generation must keep its bytes, and
 //! it continues a prompt, so it begins in the middle of a text, where there is no such space.
 //!
+//! Merges that lead to a token without bytes are dropped, so that text never becomes a special token.
+//!
 //! Rejected: `tokenizers::Tokenizer` as it is. It numbers added tokens by itself, from the size of the model's
 //! vocabulary on, which contradicts the ids in the file where those have gaps; and it loads merges without
 //! checking them, so that a broken file ends in a panic.
 //! Rejected: encoding `x` + text and dropping the tokens of `x`, since merges may cross the border.
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
-use tokenizers::models::bpe::BPE;
+use tokenizers::models::bpe::{BPE, Vocab};
 use tokenizers::{
     Model, NormalizedString, Normalizer, NormalizerWrapper, OffsetReferential, OffsetType,
     PreTokenizedString, PreTokenizer, PreTokenizerWrapper,
@@ -19,9 +22,11 @@ use tokenizers::{
 
 use super::Encoder;
 use super::saved::{SavedBpe, SavedEncoder};
+use crate::loaders::bpe::Bpe;
 use crate::loaders::tokenizer_json::{find_type, is_space_replacement, type_of};
+use crate::loaders::tokens::Tokens;
 use crate::token_bytes::{SPACE_MARK, TokenStyle};
-use crate::{TokenId, TokenizerError};
+use crate::{TokenId, TokenizerError, Vocabulary};
 
 /// The stages of a tokenizer.json.
 pub(crate) struct Pipeline {
@@ -36,15 +41,15 @@ pub(crate) struct Pipeline {
 }
 
 /// What a pipeline is made of besides its model.
-pub(crate) struct Origin {
+struct Origin {
     /// How tokens stand for bytes.
-    pub(crate) style: TokenStyle,
+    style: TokenStyle,
     /// The model's merges by the ids of their parts, the first in rank first.
-    pub(crate) merges: Vec<(u32, u32)>,
+    merges: Vec<(u32, u32)>,
     /// The `normalizer` stage as in tokenizer.json, or null.
-    pub(crate) normalizer: Value,
+    normalizer: Value,
     /// The `pre_tokenizer` stage as in tokenizer.json, or null.
-    pub(crate) pre_tokenizer: Value,
+    pre_tokenizer: Value,
 }
 
 #[derive(Debug)]
@@ -54,11 +59,38 @@ struct Stages {
 }
 
 impl Pipeline {
-    /// The pipeline of a model and the file's stages.
+    /// The pipeline of a tokenizer file, for the vocabulary made of its tokens. Takes time linear in the file.
     ///
     /// # Errors
-    /// If a stage is not one that the format knows.
-    pub(crate) fn new(model: BPE, origin: Origin) -> Result<Pipeline, TokenizerError> {
+    /// If the parts contradict one another, or a stage is not one that the format knows.
+    pub(crate) fn new(tokens: Tokens, bpe: Bpe, vocabulary: &Vocabulary) -> Result<Pipeline, TokenizerError> {
+        let ids: FxHashMap<&str, u32> =
+            tokens.vocab.iter().map(|(token, id)| (token.as_str(), *id)).collect();
+        let merges = checked_merges(&ids, bpe.merges, vocabulary)?;
+        let by_id = merges.iter().map(|(left, right)| (ids[left.as_str()], ids[right.as_str()])).collect();
+        let mut model = BPE::builder()
+            .ignore_merges(bpe.ignore_merges)
+            .byte_fallback(bpe.byte_fallback)
+            .fuse_unk(bpe.fuse_unk);
+        if let Some(unk_token) = tokens.unk_token.filter(|token| ids.contains_key(token.as_str())) {
+            model = model.unk_token(unk_token);
+        }
+        let model_vocab: Vocab = tokens.vocab.into_iter().collect();
+        let model = model
+            .vocab_and_merges(model_vocab, merges)
+            .build()
+            .map_err(|error| TokenizerError::invalid(format!("/model: {error}")))?;
+        let origin = Origin {
+            style: tokens.style,
+            merges: by_id,
+            normalizer: bpe.normalizer,
+            pre_tokenizer: bpe.pre_tokenizer,
+        };
+        Pipeline::of_model(model, origin)
+    }
+
+    /// The pipeline of a model and the file's stages.
+    fn of_model(model: BPE, origin: Origin) -> Result<Pipeline, TokenizerError> {
         let Origin { normalizer, pre_tokenizer, .. } = &origin;
         let mut prompt_normalizers = Vec::new();
         flatten_normalizers(normalizer, &mut prompt_normalizers);
@@ -136,6 +168,37 @@ impl Stages {
             },
         })
     }
+}
+
+/// The merges whose result is text. The library indexes by them without a check, so all are checked here.
+fn checked_merges(
+    ids: &FxHashMap<&str, u32>,
+    mut merges: Vec<(String, String)>,
+    vocabulary: &Vocabulary,
+) -> Result<Vec<(String, String)>, TokenizerError> {
+    let mut merged = String::new();
+    let mut not_text = FxHashSet::default();
+    for (rank, (left, right)) in merges.iter().enumerate() {
+        merged.clear();
+        merged.push_str(left);
+        merged.push_str(right);
+        for part in [left, right, &merged] {
+            if !ids.contains_key(part.as_str()) {
+                return Err(TokenizerError::invalid(format!(
+                    "/model/merges/{rank}: {part:?}, of the merge of {left:?} and {right:?}, is not in the vocabulary"
+                )));
+            }
+        }
+        if vocabulary.token_bytes(TokenId(ids[merged.as_str()])).is_none() {
+            not_text.insert(rank);
+        }
+    }
+    let mut rank = 0;
+    merges.retain(|_| {
+        rank += 1;
+        !not_text.contains(&(rank - 1))
+    });
+    Ok(merges)
 }
 
 fn encode(

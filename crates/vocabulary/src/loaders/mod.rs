@@ -1,7 +1,8 @@
 //! Loaders for the files that tokenizers come in.
 //!
-//! Each reads its format into typed parts: [`tokens`] for the vocabulary and `bpe` for the encoder. Only `bpe` needs the crate
-//! `tokenizers`. Files are untrusted, so every size is checked against a limit before memory is taken for it.
+//! Each reads its format into plain data: [`tokens`] for the vocabulary and `bpe` for the encoder. [`Vocabulary`](crate::Vocabulary)
+//! and [`Tokenizer`](crate::Tokenizer) are made of these; the loaders know neither. Files are untrusted, so every size is
+//! checked against a limit before memory is taken for it.
 
 #[cfg(feature = "tokenizers")]
 pub(crate) mod bpe;
@@ -23,9 +24,7 @@ use std::io::Read;
 use std::path::Path;
 
 use self::tokens::Tokens;
-#[cfg(feature = "tokenizers")]
-use crate::Tokenizer;
-use crate::{TokenId, TokenizerError, Vocabulary};
+use crate::{TokenId, TokenizerError};
 
 /// A file whose tokens have been read.
 pub(crate) struct Loaded<R> {
@@ -40,23 +39,6 @@ pub(crate) struct Loaded<R> {
         expect(dead_code, reason = "the library that encodes is missing")
     )]
     pub(crate) rest: R,
-}
-
-impl<R> Loaded<R> {
-    /// The tokens and their bytes.
-    pub(crate) fn vocabulary(&self) -> Result<Vocabulary, TokenizerError> {
-        self.tokens.vocabulary(&self.eos, self.vocab_size)
-    }
-
-    /// The tokens with their encoder, which `read_bpe` reads from the rest of the file.
-    #[cfg(feature = "tokenizers")]
-    pub(crate) fn tokenizer(
-        self,
-        read_bpe: impl FnOnce(R, &Tokens) -> Result<bpe::Bpe, TokenizerError>,
-    ) -> Result<Tokenizer, TokenizerError> {
-        let vocabulary = self.vocabulary()?;
-        read_bpe(self.rest, &self.tokens)?.tokenizer(self.tokens, vocabulary)
-    }
 }
 
 /// The content of a file of at most `limit` bytes.

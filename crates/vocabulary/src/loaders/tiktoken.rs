@@ -6,8 +6,7 @@ use tiktoken_rs::{
 };
 
 use crate::encoder::added_tokens::AddedToken;
-use crate::encoder::tiktoken::Encoding;
-use crate::{TokenId, Tokenizer, TokenizerError, TokenizerOptions, Vocabulary};
+use crate::{TokenId, TokenizerError, TokenizerOptions};
 
 /// A name, its encoding, and the special tokens that end a text.
 type Entry = (&'static str, fn() -> &'static CoreBPE, &'static [&'static str]);
@@ -23,8 +22,20 @@ const ENCODINGS: [Entry; 6] = [
     ("o200k_harmony", o200k_harmony_singleton, &["<|return|>", "<|call|>", "<|endoftext|>"]),
 ];
 
-/// See [`Tokenizer::from_tiktoken`].
-pub(crate) fn from_encoding(name: &str, options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
+/// An encoding whose tokens have been read.
+pub(crate) struct LoadedEncoding {
+    pub(crate) name: &'static str,
+    pub(crate) model: &'static CoreBPE,
+    /// The bytes of each id, `None` where it has none.
+    pub(crate) tokens: Vec<Option<Vec<u8>>>,
+    /// The special tokens, in ascending order of their ids.
+    pub(crate) added_tokens: Vec<AddedToken>,
+    /// The ids that end a text.
+    pub(crate) eos: Vec<TokenId>,
+}
+
+/// Reads the tokens of an encoding; see [`Tokenizer::from_tiktoken`](crate::Tokenizer::from_tiktoken).
+pub(crate) fn read(name: &str, options: &TokenizerOptions) -> Result<LoadedEncoding, TokenizerError> {
     let Some(&(name, load, eos_names)) = ENCODINGS.iter().find(|(known, ..)| *known == name) else {
         let known: Vec<&str> = ENCODINGS.iter().map(|(known, ..)| *known).collect();
         return Err(TokenizerError::invalid(format!(
@@ -32,12 +43,12 @@ pub(crate) fn from_encoding(name: &str, options: &TokenizerOptions) -> Result<To
             known.join(", ")
         )));
     };
-    let encoding = load();
-    let mut added_tokens: Vec<AddedToken> = encoding
+    let model = load();
+    let mut added_tokens: Vec<AddedToken> = model
         .special_tokens()
         .into_iter()
         .filter_map(|content| {
-            let id = special_token_id(encoding, content)?;
+            let id = special_token_id(model, content)?;
             let content = content.to_owned();
             Some(AddedToken { id, content, special: true, single_word: false, lstrip: false, rstrip: false })
         })
@@ -50,10 +61,8 @@ pub(crate) fn from_encoding(name: &str, options: &TokenizerOptions) -> Result<To
             ends.map(|token| TokenId(token.id)).collect()
         }
     };
-    let names = added_tokens.iter().map(|token| (TokenId(token.id), token.content.clone()));
-    let tokens = token_bytes(encoding, &added_tokens);
-    let vocabulary = Vocabulary::of_tokens(tokens, names, &eos, options.vocab_size)?;
-    Ok(Tokenizer::new(vocabulary, Box::new(Encoding { name, model: encoding }), added_tokens))
+    let tokens = token_bytes(model, &added_tokens);
+    Ok(LoadedEncoding { name, model, tokens, added_tokens, eos })
 }
 
 /// The id of a special token; the crate has no direct way to ask.

@@ -1,4 +1,4 @@
-//! The tokens of a tokenizer file, in the terms that tokenizer.json and GGUF share, and the vocabulary made of them.
+//! The tokens of a tokenizer file, in the terms that tokenizer.json and GGUF share.
 //!
 //! The bytes of an id are decided here. An id of the model's vocabulary has the bytes its style gives it. An added
 //! token is literal text, unless the model also writes text with it, as Gemma does with `▁▁`; a special one has no
@@ -6,7 +6,7 @@
 
 use crate::encoder::added_tokens::AddedToken;
 use crate::token_bytes::TokenStyle;
-use crate::{MAX_VOCABULARY, TokenId, TokenizerError, Vocabulary};
+use crate::{MAX_VOCABULARY, TokenId, TokenizerError};
 
 /// The longest token, in bytes of its text; the longest in use have some 1,000.
 const MAX_TOKEN_LEN: usize = 1 << 14;
@@ -28,23 +28,18 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    /// The vocabulary of these tokens. Takes time linear in the file, and that of building the trie.
+    /// What the file calls tokens that may have no bytes. Of two names for an id the later one counts.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (TokenId, String)> + '_ {
+        let unk = self.vocab.iter().filter(|(token, _)| self.unk_token.as_ref() == Some(token));
+        let unk = unk.map(|(token, id)| (TokenId(*id), token.clone()));
+        unk.chain(self.added_tokens.iter().map(AddedToken::named))
+    }
+
+    /// The bytes of each id, `None` where it has none. Takes time linear in the file.
     ///
     /// # Errors
     /// If the tokens contradict one another or a limit on size is reached.
-    pub(crate) fn vocabulary(
-        &self,
-        eos: &[TokenId],
-        vocab_size: Option<usize>,
-    ) -> Result<Vocabulary, TokenizerError> {
-        let unk = self.vocab.iter().filter(|(token, _)| self.unk_token.as_ref() == Some(token));
-        let unk = unk.map(|(token, id)| (TokenId(*id), token.clone()));
-        let added = self.added_tokens.iter().map(|token| (TokenId(token.id), token.content.clone()));
-        Ok(Vocabulary::of_tokens(self.bytes()?, unk.chain(added), eos, vocab_size)?)
-    }
-
-    /// The bytes of each id, `None` where it has none.
-    fn bytes(&self) -> Result<Vec<Option<Vec<u8>>>, TokenizerError> {
+    pub(crate) fn bytes(&self) -> Result<Vec<Option<Vec<u8>>>, TokenizerError> {
         let model = self.vocab.iter().map(|(token, id)| (token.as_str(), *id));
         let added = self.added_tokens.iter().map(|token| (token.content.as_str(), token.id));
         let mut n_tokens = 0;
