@@ -19,7 +19,6 @@ mod loaders;
 mod mask;
 #[doc(hidden)]
 pub mod saved;
-mod saved_tokenizer;
 mod text_below;
 mod token_bytes;
 mod token_id;

@@ -5,6 +5,8 @@
 //! about normal forms or spaces in front, and special tokens are never read out of text. Where a prompt should be
 //! read as the model was trained to, there is [`Tokenizer::encode_with_special`].
 
+mod saved;
+
 #[cfg(feature = "tokenizers")]
 use std::path::Path;
 use std::sync::Arc;
@@ -171,7 +173,7 @@ impl Tokenizer {
 
     /// The tokens of a file with their encoder, which `read_bpe` reads from the rest of the file.
     #[cfg(feature = "tokenizers")]
-    pub(crate) fn of_file<R>(
+    fn of_file<R>(
         file: Loaded<R>,
         read_bpe: impl FnOnce(R, &Tokens) -> Result<Bpe, TokenizerError>,
     ) -> Result<Tokenizer, TokenizerError> {
@@ -186,7 +188,7 @@ impl Tokenizer {
 
     /// One of OpenAI's encodings.
     #[cfg(feature = "tiktoken")]
-    pub(crate) fn of_encoding(name: &str, options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
+    fn of_encoding(name: &str, options: &TokenizerOptions) -> Result<Tokenizer, TokenizerError> {
         let LoadedEncoding { name, model, tokens, added_tokens, eos } =
             loaders::tiktoken::read(name, options)?;
         let names = added_tokens.iter().map(AddedToken::named);
@@ -195,11 +197,7 @@ impl Tokenizer {
     }
 
     /// A tokenizer from its parts.
-    pub(crate) fn new(
-        vocabulary: Vocabulary,
-        encoder: Box<dyn Encoder>,
-        added_tokens: Vec<AddedToken>,
-    ) -> Tokenizer {
+    fn new(vocabulary: Vocabulary, encoder: Box<dyn Encoder>, added_tokens: Vec<AddedToken>) -> Tokenizer {
         // An added token that the model also writes text with (Gemma's `▁▁`, two spaces) is not found literally.
         let literal = added_tokens
             .iter()
@@ -254,16 +252,6 @@ impl Tokenizer {
         let tokens = self.inner.all_tokens.tokens().iter();
         let named = tokens.map(|token| (TokenId(token.id), &*token.content));
         named.filter(|&(id, _)| self.token_bytes(id).is_none())
-    }
-
-    /// All added tokens.
-    pub(crate) fn added_tokens(&self) -> &[AddedToken] {
-        self.inner.all_tokens.tokens()
-    }
-
-    /// What makes the encoder again.
-    pub(crate) fn save_encoder(&self) -> crate::encoder::saved::SavedEncoder {
-        self.inner.encoder.save()
     }
 
     /// The id of the special token with the given name. Takes time linear in their number.

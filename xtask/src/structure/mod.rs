@@ -59,7 +59,6 @@ const MISPLACED: &[(&str, usize)] = &[
     ("maskwright-oracle", 2),
     ("maskwright-syntax", 2),
     ("maskwright-tags", 2),
-    ("maskwright-vocabulary", 1),
 ];
 
 /// Checks the crates of `packages` (as `cargo metadata` tells them), those of research/ left out, and prints their structure.

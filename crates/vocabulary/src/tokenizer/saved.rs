@@ -43,7 +43,7 @@ impl Tokenizer {
     /// assert!(Tokenizer::deserialize(&saved[1..]).is_err());
     /// ```
     pub fn serialize(&self) -> Vec<u8> {
-        let encoder = self.save_encoder();
+        let encoder = self.inner.encoder.save();
         let mut tokens = Vec::new();
         if matches!(encoder, SavedEncoder::None) {
             let ids = (0..self.n_vocab() as u32).map(TokenId);
@@ -56,7 +56,7 @@ impl Tokenizer {
             n_vocab: self.n_vocab(),
             eos: self.eos_token_ids().iter().map(|id| id.0).collect(),
             tokens,
-            added_tokens: self.added_tokens().to_vec(),
+            added_tokens: self.inner.all_tokens.tokens().to_vec(),
             encoder,
             chat_template: self.chat_template().map(str::to_owned),
         };
