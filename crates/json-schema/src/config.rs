@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::terminals::DEFAULT_MAX_INDENT;
-
 /// How a schema is compiled.
 ///
 /// ```
@@ -214,6 +212,9 @@ pub struct SchemaLimits {
     #[serde(skip)]
     pub max_remainders: usize,
 }
+
+/// The default of [`SchemaLimits::max_indent`]; all grammars share the flexible punctuation of this width.
+pub(crate) const DEFAULT_MAX_INDENT: u32 = 64;
 
 impl Default for SchemaLimits {
     fn default() -> SchemaLimits {

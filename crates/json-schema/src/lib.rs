@@ -109,6 +109,7 @@ mod names;
 mod notation;
 mod notes;
 mod number;
+mod numeral;
 mod object;
 mod object_meet;
 mod order;

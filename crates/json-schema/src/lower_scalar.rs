@@ -13,11 +13,12 @@ use crate::lower::Lowering;
 use crate::multiples::{DEAD, Dfa, SYMBOLS};
 use crate::notation::{Notation, Quotes};
 use crate::number::{NumberRange, NumberSet, NumberValue};
+use crate::numeral::short_numbers;
 use crate::plain::{self, COUNTED, PLAIN_NUMBER};
 use crate::range::{Fraction, range_regex};
 use crate::scientific::scientific_regex;
 use crate::shape::{Shape, StringConstraint, StringSet};
-use crate::{Numbers, SchemaError, formats, terminals};
+use crate::{Numbers, SchemaError, formats};
 
 /// How many values are told apart one by one.
 const MAX_VALUES: usize = 512;
@@ -246,7 +247,7 @@ impl<'a> Lowering<'_, 'a> {
     fn shortened(&self, regex: Regex) -> Regex {
         match self.graph.config.limits.max_number_digits {
             None => regex,
-            Some(max) => Regex::intersection([regex, terminals::short_numbers(max)]),
+            Some(max) => Regex::intersection([regex, short_numbers(max)]),
         }
     }
 

@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 use maskwright_automata::{ByteSet, Regex};
 
 use crate::number::NumberRange;
-use crate::terminals::{DIGIT, SIGN, WHOLE};
+use crate::numeral::{DIGIT, SIGN, WHOLE};
 
 /// The most significant digits of a number with a fraction.
 const MAX_DIGITS: u32 = 17;

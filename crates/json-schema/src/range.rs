@@ -8,8 +8,8 @@
 use maskwright_automata::{ByteSet, Regex};
 
 use crate::number::{Bound, NumberRange};
+use crate::numeral::{DIGIT, INTEGER, NUMBER, WHOLE_NUMBER, ZERO_FRACTION};
 use crate::plain::PLAIN_INTEGER;
-use crate::terminals::{DIGIT, INTEGER, NUMBER, WHOLE_NUMBER, ZERO_FRACTION};
 
 /// What may follow the point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,9 +6,11 @@
 
 use std::sync::LazyLock;
 
-use maskwright_automata::{ByteSet, Node, Regex};
+use maskwright_automata::{Node, Regex};
 
+use crate::config::DEFAULT_MAX_INDENT;
 use crate::escape::SPELLED_CHAR;
+use crate::numeral::{INTEGER, NUMBER, WHOLE_NUMBER};
 use crate::plain::{PLAIN_FROM_ZERO, PLAIN_INTEGER, PLAIN_NUMBER};
 use crate::{Numbers, SchemaConfig, Style, Whitespace};
 
@@ -36,53 +38,11 @@ pub(crate) static CANONICAL_STRING: LazyLock<Regex> = LazyLock::new(|| quote(SPE
 /// A string of at most some length: what an engine learns from one length it knows for all.
 static COUNTED_STRING: LazyLock<Regex> = LazyLock::new(|| quote(SPELLED_CHAR.repeat(0, Some(1_000))));
 
-/// Any number of RFC 8259.
-pub(crate) static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
-    let exponent = Regex::concat([
-        Regex::bytes([b'e', b'E'].into_iter().collect()),
-        Regex::bytes([b'+', b'-'].into_iter().collect()).optional(),
-        DIGIT.plus(),
-    ]);
-    let fraction = Regex::concat([Regex::byte(b'.'), DIGIT.plus()]);
-    Regex::concat([SIGN.clone(), WHOLE.clone(), fraction.optional(), exponent.optional()])
-});
-
-/// Any whole number without a fraction.
-pub(crate) static WHOLE_NUMBER: LazyLock<Regex> =
-    LazyLock::new(|| Regex::concat([SIGN.clone(), WHOLE.clone()]));
-
-/// Any whole number, also with the fraction `.0`.
-pub(crate) static INTEGER: LazyLock<Regex> =
-    LazyLock::new(|| Regex::concat([SIGN.clone(), WHOLE.clone(), ZERO_FRACTION.clone()]));
-
-/// What numbers look like whose parts have at most `max_digits` digits: a bound on any language of numbers.
-pub(crate) fn short_numbers(max_digits: u32) -> Regex {
-    let digits = DIGIT.repeat(1, Some(max_digits.max(1)));
-    let exponent = Regex::concat([
-        Regex::bytes([b'e', b'E'].into_iter().collect()),
-        Regex::bytes([b'+', b'-'].into_iter().collect()).optional(),
-        digits.clone(),
-    ]);
-    let fraction = Regex::concat([Regex::byte(b'.'), digits.clone()]);
-    Regex::concat([SIGN.clone(), digits, fraction.optional(), exponent.optional()])
-}
-
-/// `.0` or nothing.
-pub(crate) static ZERO_FRACTION: LazyLock<Regex> = LazyLock::new(|| Regex::literal(b".0").optional());
-
-pub(crate) static DIGIT: LazyLock<Regex> = LazyLock::new(|| Regex::bytes(ByteSet::range(b'0', b'9')));
 pub(crate) static NULL: LazyLock<Regex> = LazyLock::new(|| Regex::literal(b"null"));
 pub(crate) static TRUE: LazyLock<Regex> = LazyLock::new(|| Regex::literal(b"true"));
 pub(crate) static FALSE: LazyLock<Regex> = LazyLock::new(|| Regex::literal(b"false"));
 pub(crate) static BOOLEAN: LazyLock<Regex> =
     LazyLock::new(|| Regex::words([b"true".as_slice(), b"false".as_slice()]));
-
-pub(crate) static SIGN: LazyLock<Regex> = LazyLock::new(|| Regex::byte(b'-').optional());
-
-/// Digits before the point: no leading zero.
-pub(crate) static WHOLE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::union([Regex::byte(b'0'), Regex::concat([Regex::bytes(ByteSet::range(b'1', b'9')), DIGIT.star()])])
-});
 
 /// The terminals that most schemas have.
 pub(crate) fn usual(config: &SchemaConfig) -> Vec<Regex> {
@@ -161,9 +121,6 @@ impl<T> Brackets<T> {
         Brackets { open: to(self.open), pads, end: to(self.end) }
     }
 }
-
-/// The widest indentation of the shared flexible punctuation, in blanks.
-pub(crate) const DEFAULT_MAX_INDENT: u32 = 64;
 
 /// How many blanks a tab counts for in the limit on indentation.
 const TAB_WIDTH: u32 = 2;
