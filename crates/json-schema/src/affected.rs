@@ -21,7 +21,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
 use crate::graph::{Graph, PlaceId, address};
-use crate::keywords::Types;
+use crate::json_types::Types;
 use crate::left_out::constrained_by;
 use crate::loose::Side;
 use crate::reference::{holds_schemas, holds_schemas_by_name};

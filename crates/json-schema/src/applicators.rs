@@ -11,9 +11,10 @@ use serde_json::{Map, Value};
 use crate::SchemaError;
 use crate::graph::{Graph, PlaceId};
 use crate::keywords::Keywords;
+use crate::node_id::NodeId;
 use crate::object::ObjectSet;
 use crate::report::Step;
-use crate::shape::{NodeId, Shape};
+use crate::shape::Shape;
 
 /// How far into the instance branches of `oneOf` are compared.
 const DISJOINT_DEPTH: usize = 3;

@@ -1,6 +1,6 @@
 //! Sets of arrays.
 
-use crate::shape::{NodeId, least};
+use crate::node_id::NodeId;
 
 /// Arrays of `min` to `max` items, the first ones of `prefix`, the others of `rest`, with so many of each
 /// kind in `counts`.
@@ -97,5 +97,13 @@ impl ArraySet {
         let is_possible = self.max.is_none_or(|max| self.min <= max)
             && !self.counts.iter().any(|count| count.schema == NodeId::NEVER && count.min > 0);
         is_possible.then_some(self)
+    }
+}
+
+/// The lesser of two upper bounds.
+pub(crate) fn least(left: Option<u64>, right: Option<u64>) -> Option<u64> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(left.min(right)),
+        (bound, None) | (None, bound) => bound,
     }
 }

@@ -15,10 +15,11 @@ use crate::array::{ArraySet, ItemCount};
 use crate::decimal::Multiple;
 use crate::error::Kind;
 use crate::graph::{Graph, PlaceId};
+use crate::node_id::NodeId;
 use crate::number::{Bound, NumberRange, NumberSet};
 use crate::object::{KeyClass, ObjectSet};
 use crate::object_meet::all_keys;
-use crate::shape::{NodeId, Shape, StringConstraint, StringSet};
+use crate::shape::{Shape, StringConstraint, StringSet};
 
 /// How far into the instance it is looked whether an alternative is empty.
 const PRUNING_DEPTH: usize = 2;

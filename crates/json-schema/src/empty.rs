@@ -11,9 +11,10 @@ use maskwright_automata::Regex;
 use crate::SchemaError;
 use crate::array::ArraySet;
 use crate::graph::{Graph, PlaceId};
+use crate::node_id::NodeId;
 use crate::number::NumberSet;
 use crate::object::{Names, ObjectSet};
-use crate::shape::{NodeId, Shape, StringConstraint, StringSet};
+use crate::shape::{Shape, StringConstraint, StringSet};
 use crate::words::{self, Size};
 
 /// How many sets of objects are compared with each other.

@@ -18,12 +18,14 @@ use crate::documents::Documents;
 use crate::draft::Draft;
 use crate::error::Kind;
 use crate::excluded::Excluded;
+use crate::json_types::kind_of;
 use crate::loose::{Loose, Losses, Side};
+use crate::node_id::NodeId;
 use crate::number::{NumberSet, NumberValue};
 use crate::object::{ObjectSet, Property};
 use crate::reference::Resources;
 use crate::report::{Entry, Place, Step};
-use crate::shape::{NodeId, Shape, StringSet};
+use crate::shape::{Shape, StringSet};
 use crate::words::{Matcher, Size};
 use crate::{SchemaConfig, SchemaError};
 
@@ -581,16 +583,4 @@ impl<'a> Graph<'a> {
 /// A value's address, which tells the values of one document apart.
 pub(crate) fn address(value: &Value) -> usize {
     std::ptr::from_ref(value).addr()
-}
-
-/// The JSON type of a value, for messages.
-pub(crate) fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    }
 }

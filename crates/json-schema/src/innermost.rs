@@ -13,9 +13,9 @@ use crate::SchemaError;
 use crate::error::Kind;
 use crate::graph::{Graph, PlaceId, address};
 use crate::lower;
+use crate::node_id::NodeId;
 use crate::remedy::short;
 use crate::report::{Status, Step};
-use crate::shape::NodeId;
 
 /// How many keywords a message names.
 const MAX_NAMED: usize = 6;

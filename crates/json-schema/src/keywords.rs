@@ -12,7 +12,8 @@ use crate::decimal::Decimal;
 use crate::draft::Draft;
 use crate::error::Kind;
 use crate::formats;
-use crate::graph::{Graph, PlaceId, kind_of};
+use crate::graph::{Graph, PlaceId};
+use crate::json_types::{Types, kind_of};
 use crate::suggest;
 
 /// The enforced keywords of one schema; absent ones are `None`.
@@ -71,43 +72,6 @@ pub(crate) struct Keywords<'a> {
 pub(crate) enum Exclusive {
     Flag(bool),
     Bound(Decimal),
-}
-
-/// A set of JSON types.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Types(u8);
-
-impl Types {
-    pub(crate) const NONE: Types = Types(0);
-    pub(crate) const ALL: Types = Types(127);
-    pub(crate) const NULL: Types = Types(1);
-    pub(crate) const BOOLEAN: Types = Types(2);
-    pub(crate) const INTEGER: Types = Types(4);
-    pub(crate) const NUMBER: Types = Types(8);
-    pub(crate) const STRING: Types = Types(16);
-    pub(crate) const ARRAY: Types = Types(32);
-    pub(crate) const OBJECT: Types = Types(64);
-
-    pub(crate) fn has(self, other: Types) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    pub(crate) fn union(self, other: Types) -> Types {
-        Types(self.0 | other.0)
-    }
-
-    pub(crate) fn of_name(name: &str) -> Option<Types> {
-        Some(match name {
-            "null" => Types::NULL,
-            "boolean" => Types::BOOLEAN,
-            "integer" => Types::INTEGER,
-            "number" => Types::NUMBER,
-            "string" => Types::STRING,
-            "array" => Types::ARRAY,
-            "object" => Types::OBJECT,
-            _ => return None,
-        })
-    }
 }
 
 const NOT_YET: &str = "this keyword is not enforced";

@@ -28,7 +28,7 @@ use serde_json::{Map, Value};
 use crate::SchemaError;
 use crate::error::Blame;
 use crate::graph::{Graph, PlaceId, address};
-use crate::shape::NodeId;
+use crate::node_id::NodeId;
 
 /// Which bound of a schema is computed when a part of it is left out.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

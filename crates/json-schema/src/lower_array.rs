@@ -13,8 +13,9 @@ use crate::array::{ArraySet, ItemCount};
 use crate::error::Kind;
 use crate::graph::PlaceId;
 use crate::lower::{ArraySymbols, Form, Lowering};
+use crate::node_id::NodeId;
 use crate::number::NumberSet;
-use crate::shape::{NodeId, StringSet};
+use crate::shape::StringSet;
 
 /// How many states the counting of one array's items may take.
 const MAX_STATES: usize = 20_000;

@@ -11,7 +11,8 @@ use maskwright_grammar::ExprId;
 use crate::SchemaError;
 use crate::graph::PlaceId;
 use crate::lower::{Form, Lowering};
-use crate::shape::{NodeId, Shape, StringConstraint, StringSet};
+use crate::node_id::NodeId;
+use crate::shape::{Shape, StringConstraint, StringSet};
 use crate::style::{Elements, End, Kind};
 use crate::terminals::SPACE;
 

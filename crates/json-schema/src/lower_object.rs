@@ -21,9 +21,9 @@ use crate::error::Kind;
 use crate::graph::PlaceId;
 use crate::lower::{Form, Lowering, Symbols};
 use crate::names::Names;
+use crate::node_id::NodeId;
 use crate::object::{KeyClass, ObjectSet, Property};
 use crate::object_meet::all_keys;
-use crate::shape::NodeId;
 use crate::style::End;
 use crate::words::Size;
 

@@ -6,10 +6,11 @@
 use maskwright_automata::Regex;
 
 use crate::SchemaError;
+use crate::array::least;
 use crate::error::Kind;
 use crate::graph::{Graph, PlaceId};
+use crate::node_id::NodeId;
 use crate::object::{KeyClass, Names, ObjectSet, Property};
-use crate::shape::{NodeId, least};
 
 /// How many key classes one object may have.
 const MAX_CLASSES: usize = 256;

@@ -13,11 +13,13 @@ use crate::array::{ArraySet, ItemCount};
 use crate::decimal::{Decimal, Multiple};
 use crate::error::Kind;
 use crate::graph::{Graph, PlaceId};
-use crate::keywords::{Exclusive, Keywords, Types};
+use crate::json_types::Types;
+use crate::keywords::{Exclusive, Keywords};
 use crate::loose::Side;
+use crate::node_id::NodeId;
 use crate::number::{Bound, NumberRange, NumberSet};
 use crate::report::Step;
-use crate::shape::{NodeId, Shape, StringConstraint, StringSet};
+use crate::shape::{Shape, StringConstraint, StringSet};
 
 impl<'a> Graph<'a> {
     /// The canonical form of a schema object.

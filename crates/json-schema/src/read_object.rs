@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::SchemaError;
 use crate::graph::{Graph, PlaceId};
 use crate::keywords::Keywords;
+use crate::node_id::NodeId;
 use crate::object::{KeyClass, ObjectSet, Property};
 use crate::object_meet::missing;
 use crate::report::Step;
-use crate::shape::NodeId;
 
 impl<'a> Graph<'a> {
     /// The objects that a schema's own keywords allow; `Err` as [`Graph::intersect_objects`].

@@ -16,9 +16,10 @@ use crate::SchemaError;
 use crate::documents::Documents;
 use crate::draft::Draft;
 use crate::error::{Kind, MissingDocument};
-use crate::graph::{Graph, PlaceId, address, kind_of};
+use crate::graph::{Graph, PlaceId, address};
+use crate::json_types::kind_of;
+use crate::node_id::NodeId;
 use crate::report::{self, Step};
-use crate::shape::NodeId;
 use crate::uri::{self, percent_decode};
 
 /// The schema resources of all documents.

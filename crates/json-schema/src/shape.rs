@@ -7,7 +7,7 @@
 //! `$ref` are therefore exact whatever they contain. Constants have no form of their own: `{"a": [1]}` is
 //! the object with exactly one property, whose value is the array of exactly one item, and so on.
 //!
-//! The schemas of items and properties are [`NodeId`]s, resolved lazily by the graph: a shape is one step
+//! The schemas of items and properties are [`NodeId`](crate::node_id::NodeId)s, resolved lazily by the graph: a shape is one step
 //! deep, and recursive schemas are finite.
 //!
 //! Rejected: merging schemas as JSON documents (`allOf` folded into one `Value`) before compiling. Merging
@@ -18,33 +18,11 @@ use std::rc::Rc;
 
 use maskwright_automata::Regex;
 
-use crate::array::ArraySet;
-use crate::keywords::Types;
+use crate::array::{ArraySet, least};
+use crate::json_types::Types;
 use crate::number::NumberSet;
 use crate::object::ObjectSet;
 use crate::style::Kind;
-
-/// A schema in the graph.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct NodeId(u32);
-
-impl NodeId {
-    /// The schema of all values.
-    pub(crate) const ANY: NodeId = NodeId(0);
-    /// The schema of no value.
-    pub(crate) const NEVER: NodeId = NodeId(1);
-
-    pub(crate) fn index(self) -> usize {
-        self.0 as usize
-    }
-
-    pub(crate) fn from_index(index: usize) -> NodeId {
-        NodeId(
-            u32::try_from(index)
-                .expect("every node spends fuel, and a document of 2^32 schemas does not fit memory"),
-        )
-    }
-}
 
 /// A union of values: those of each type that satisfy one of its alternatives.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -219,13 +197,5 @@ impl StringConstraint {
         }
         let length = word.chars().count() as u64;
         self.min <= length && self.max.is_none_or(|max| length <= max)
-    }
-}
-
-/// The lesser of two upper bounds.
-pub(crate) fn least(left: Option<u64>, right: Option<u64>) -> Option<u64> {
-    match (left, right) {
-        (Some(left), Some(right)) => Some(left.min(right)),
-        (bound, None) | (None, bound) => bound,
     }
 }

@@ -19,9 +19,10 @@ use crate::error::Kind;
 use crate::graph::{Graph, PlaceId};
 use crate::keywords::Keywords;
 use crate::loose::Side;
+use crate::node_id::NodeId;
 use crate::object::{KeyClass, ObjectSet, Property};
 use crate::report::Step;
-use crate::shape::{NodeId, Shape};
+use crate::shape::Shape;
 
 /// How deep references and branches are followed.
 const MAX_DEPTH: usize = 64;
