@@ -20,12 +20,13 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
-use crate::graph::{Graph, PlaceId, address};
+use crate::document::address;
+use crate::graph::Graph;
 use crate::json_types::Types;
 use crate::left_out::constrained_by;
 use crate::loose::Side;
-use crate::reference::{holds_schemas, holds_schemas_by_name};
-use crate::report::{self, Status, Step};
+use crate::report::{self, PlaceId, Status, Step};
+use crate::resources::{holds_schemas, holds_schemas_by_name};
 
 /// A schema as it was read: its address, and from which side.
 type Seen = (usize, Side);

@@ -9,11 +9,11 @@ use std::rc::Rc;
 use serde_json::{Map, Value};
 
 use crate::SchemaError;
-use crate::graph::{Graph, PlaceId};
+use crate::graph::Graph;
 use crate::keywords::Keywords;
 use crate::node_id::NodeId;
 use crate::object::ObjectSet;
-use crate::report::Step;
+use crate::report::{PlaceId, Step};
 use crate::shape::Shape;
 
 /// How far into the instance branches of `oneOf` are compared.

@@ -14,11 +14,12 @@ use crate::SchemaError;
 use crate::array::{ArraySet, ItemCount};
 use crate::decimal::Multiple;
 use crate::error::Kind;
-use crate::graph::{Graph, PlaceId};
+use crate::graph::Graph;
 use crate::node_id::NodeId;
 use crate::number::{Bound, NumberRange, NumberSet};
 use crate::object::{KeyClass, ObjectSet};
 use crate::object_meet::all_keys;
+use crate::report::PlaceId;
 use crate::shape::{Shape, StringConstraint, StringSet};
 
 /// How far into the instance it is looked whether an alternative is empty.

@@ -1,4 +1,4 @@
-//! Reading the text of a schema document.
+//! Reading the text of a schema document, and finding values of it again.
 //!
 //! A repeated key is refused: which of its values counts depends on the reader, and a schema that is read in
 //! two ways is enforced in neither. `serde_json::Value` drops all but the last silently, so the keys are
@@ -157,6 +157,40 @@ impl<'de> Visitor<'de> for DistinctKeysVisitor {
         }
         Ok(DistinctKeys)
     }
+}
+
+/// A value's address, which tells the values of one document apart.
+pub(crate) fn address(value: &Value) -> usize {
+    std::ptr::from_ref(value).addr()
+}
+
+/// The JSON pointer of `target` in `root`, if it is there. Iterative, linear in the size of the document.
+pub(crate) fn pointer_to(root: &Value, target: &Value) -> Option<String> {
+    let mut steps: Vec<(usize, String)> = vec![(0, String::new())];
+    let mut stack = vec![(root, 0)];
+    while let Some((value, at)) = stack.pop() {
+        if std::ptr::eq(value, target) {
+            let mut parts = Vec::new();
+            let mut at = at;
+            while at != 0 {
+                parts.push(steps[at].1.as_str());
+                at = steps[at].0;
+            }
+            return Some(parts.into_iter().rev().fold(String::new(), |pointer, part| pointer + "/" + part));
+        }
+        let mut add = |name: String, member| {
+            steps.push((at, name));
+            stack.push((member, steps.len() - 1));
+        };
+        match value {
+            Value::Array(items) => items.iter().enumerate().for_each(|(i, item)| add(i.to_string(), item)),
+            Value::Object(members) => members
+                .iter()
+                .for_each(|(name, member)| add(name.replace('~', "~0").replace('/', "~1"), member)),
+            _ => {}
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -10,10 +10,11 @@ use maskwright_automata::Regex;
 
 use crate::SchemaError;
 use crate::array::ArraySet;
-use crate::graph::{Graph, PlaceId};
+use crate::graph::Graph;
 use crate::node_id::NodeId;
 use crate::number::NumberSet;
 use crate::object::{Names, ObjectSet};
+use crate::report::PlaceId;
 use crate::shape::{Shape, StringConstraint, StringSet};
 use crate::words::{self, Size};
 

@@ -14,6 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
 use crate::array::ArraySet;
+use crate::document::address;
 use crate::documents::Documents;
 use crate::draft::Draft;
 use crate::error::Kind;
@@ -23,14 +24,11 @@ use crate::loose::{Loose, Losses, Side};
 use crate::node_id::NodeId;
 use crate::number::{NumberSet, NumberValue};
 use crate::object::{ObjectSet, Property};
-use crate::reference::Resources;
-use crate::report::{Entry, Place, Step};
+use crate::report::{Entry, Place, PlaceId, Step};
+use crate::resources::Resources;
 use crate::shape::{Shape, StringSet};
 use crate::words::{Matcher, Size};
 use crate::{SchemaConfig, SchemaError};
-
-/// An index into [`Graph::places`].
-pub(crate) type PlaceId = usize;
 
 /// What it costs to read a schema again.
 const REREAD: u64 = 1_000;
@@ -164,6 +162,16 @@ impl<'a> Graph<'a> {
             excluded: self.excluded,
             ..Graph::empty(self.root, self.documents, self.config, self.fuel, self.latest_draft)
         }
+    }
+
+    /// Where schemas are seen from.
+    pub(crate) fn side(&self) -> Side {
+        self.loose.as_ref().map_or(Side::Above, |loose| loose.side)
+    }
+
+    /// Turns to another side, and returns the one before.
+    pub(crate) fn turn_to(&mut self, side: Side) -> Side {
+        self.loose.as_mut().map_or(Side::Above, |loose| std::mem::replace(&mut loose.side, side))
     }
 
     /// The node of a schema of the document, which stands `step` below `parent`.
@@ -578,9 +586,4 @@ impl<'a> Graph<'a> {
         self.places.push(Place { parent, step });
         self.places.len() - 1
     }
-}
-
-/// A value's address, which tells the values of one document apart.
-pub(crate) fn address(value: &Value) -> usize {
-    std::ptr::from_ref(value).addr()
 }

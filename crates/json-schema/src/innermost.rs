@@ -10,12 +10,13 @@ use rustc_hash::FxHashSet;
 use serde_json::Value;
 
 use crate::SchemaError;
+use crate::document::address;
 use crate::error::Kind;
-use crate::graph::{Graph, PlaceId, address};
+use crate::graph::Graph;
 use crate::lower;
 use crate::node_id::NodeId;
 use crate::remedy::short;
-use crate::report::{Status, Step};
+use crate::report::{PlaceId, Status, Step};
 
 /// How many keywords a message names.
 const MAX_NAMED: usize = 6;

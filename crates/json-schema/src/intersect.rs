@@ -9,7 +9,8 @@ use maskwright_automata::Regex;
 
 use crate::SchemaError;
 use crate::error::Kind;
-use crate::graph::{Graph, PlaceId};
+use crate::graph::Graph;
+use crate::report::PlaceId;
 use crate::shape::{Shape, StringSet};
 use crate::words::Matcher;
 

@@ -12,8 +12,9 @@ use crate::decimal::Decimal;
 use crate::draft::Draft;
 use crate::error::Kind;
 use crate::formats;
-use crate::graph::{Graph, PlaceId};
+use crate::graph::Graph;
 use crate::json_types::{Types, kind_of};
+use crate::report::PlaceId;
 use crate::suggest;
 
 /// The enforced keywords of one schema; absent ones are `None`.

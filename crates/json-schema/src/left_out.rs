@@ -10,13 +10,14 @@ use serde_json::{Map, Value};
 
 use crate::SchemaError;
 use crate::decimal::Multiple;
-use crate::graph::{Graph, PlaceId, address};
+use crate::document::{address, pointer_to};
+use crate::graph::Graph;
 use crate::json_types::Types;
 use crate::keywords::Keywords;
 use crate::loose::{Loss, Side};
 use crate::multiples::Dfa;
-use crate::reference;
-use crate::report::{Entry, Status, Step};
+use crate::report::{Entry, PlaceId, Status, Step};
+use crate::resources::{holds_schemas, holds_schemas_by_name};
 use crate::shape::Shape;
 
 /// By keyword: those that mean more, or nothing, without it.
@@ -197,7 +198,7 @@ impl<'a> Graph<'a> {
                 && !error.may_be_loosened()
             {
                 // The pointer takes a search, so it is found only for an error.
-                let Some(pointer) = reference::find(self.root, schema) else { return Err(error) };
+                let Some(pointer) = pointer_to(self.root, schema) else { return Err(error) };
                 let place = self.place_below(0, Step::Pointer(Cow::Owned(pointer)));
                 return self.check_schema(schema, place, &mut work);
             }
@@ -277,10 +278,10 @@ fn push_schemas<'a>(keyword: &str, value: &'a Value, work: &mut Vec<&'a Value>) 
         ("dependencies", Value::Object(schemas)) => {
             work.extend(schemas.values().filter(|needed| needed.is_object()));
         }
-        (_, Value::Object(schemas)) if reference::holds_schemas_by_name(keyword) => {
+        (_, Value::Object(schemas)) if holds_schemas_by_name(keyword) => {
             work.extend(schemas.values());
         }
-        (_, schema) if reference::holds_schemas(keyword) => work.push(schema),
+        (_, schema) if holds_schemas(keyword) => work.push(schema),
         _ => {}
     }
 }

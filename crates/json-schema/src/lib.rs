@@ -78,6 +78,7 @@
 mod affected;
 mod applicators;
 mod array;
+mod blame;
 mod complement;
 mod config;
 mod decimal;
@@ -123,6 +124,7 @@ mod read_object;
 mod reference;
 mod remedy;
 mod report;
+mod resources;
 mod scientific;
 mod shape;
 mod style;

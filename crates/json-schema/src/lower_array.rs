@@ -11,10 +11,10 @@ use rustc_hash::FxHashMap;
 use crate::SchemaError;
 use crate::array::{ArraySet, ItemCount};
 use crate::error::Kind;
-use crate::graph::PlaceId;
 use crate::lower::{ArraySymbols, Form, Lowering};
 use crate::node_id::NodeId;
 use crate::number::NumberSet;
+use crate::report::PlaceId;
 use crate::shape::StringSet;
 
 /// How many states the counting of one array's items may take.

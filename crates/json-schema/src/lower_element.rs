@@ -9,9 +9,9 @@ use maskwright_automata::Regex;
 use maskwright_grammar::ExprId;
 
 use crate::SchemaError;
-use crate::graph::PlaceId;
 use crate::lower::{Form, Lowering};
 use crate::node_id::NodeId;
+use crate::report::PlaceId;
 use crate::shape::{Shape, StringConstraint, StringSet};
 use crate::style::{Elements, End, Kind};
 use crate::terminals::SPACE;

@@ -18,12 +18,12 @@ use maskwright_grammar::{ExprId, Mark, ShuffleItem, ShuffleList};
 use crate::SchemaError;
 use crate::config::PropertyOrder;
 use crate::error::Kind;
-use crate::graph::PlaceId;
 use crate::lower::{Form, Lowering, Symbols};
 use crate::names::Names;
 use crate::node_id::NodeId;
 use crate::object::{KeyClass, ObjectSet, Property};
 use crate::object_meet::all_keys;
+use crate::report::PlaceId;
 use crate::style::End;
 use crate::words::Size;
 

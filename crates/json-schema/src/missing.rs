@@ -7,11 +7,12 @@ use rustc_hash::FxHashSet;
 use serde_json::Value;
 
 use crate::SchemaError;
+use crate::document::address;
 use crate::draft::Draft;
 use crate::error::MissingDocument;
-use crate::graph::{Graph, address};
-use crate::reference::{holds_schemas, holds_schemas_by_name};
+use crate::graph::Graph;
 use crate::report;
+use crate::resources::{holds_schemas, holds_schemas_by_name};
 
 /// How many missing documents are named.
 const MAX_MISSING: usize = 100;

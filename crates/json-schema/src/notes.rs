@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use crate::SchemaError;
 use crate::error::Kind;
-use crate::graph::{Graph, PlaceId};
-use crate::report::{self, Entry, Place, Status};
+use crate::graph::Graph;
+use crate::report::{self, Entry, Place, PlaceId, Status};
 use crate::shape::Shape;
 
 /// How many contradictions are remembered.

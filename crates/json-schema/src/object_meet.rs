@@ -8,9 +8,10 @@ use maskwright_automata::Regex;
 use crate::SchemaError;
 use crate::array::least;
 use crate::error::Kind;
-use crate::graph::{Graph, PlaceId};
+use crate::graph::Graph;
 use crate::node_id::NodeId;
 use crate::object::{KeyClass, Names, ObjectSet, Property};
+use crate::report::PlaceId;
 
 /// How many key classes one object may have.
 const MAX_CLASSES: usize = 256;

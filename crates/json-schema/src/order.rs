@@ -8,8 +8,9 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-use crate::graph::{Graph, PlaceId, address};
-use crate::report::{Entry, Status};
+use crate::document::address;
+use crate::graph::Graph;
+use crate::report::{Entry, PlaceId, Status};
 
 impl<'a> Graph<'a> {
     /// Sorts the entries as the documents are written. A keyword that was noted several times, because its schema was

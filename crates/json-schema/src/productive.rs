@@ -4,8 +4,9 @@ use maskwright_automata::{Node, Regex};
 use maskwright_grammar::{Expr, ExprId, Grammar};
 
 use crate::SchemaError;
-use crate::graph::{Graph, PlaceId};
+use crate::graph::Graph;
 use crate::names::IDENTIFIER;
+use crate::report::PlaceId;
 use crate::terminals::CANONICAL_STRING;
 use crate::words;
 

@@ -12,13 +12,13 @@ use crate::SchemaError;
 use crate::array::{ArraySet, ItemCount};
 use crate::decimal::{Decimal, Multiple};
 use crate::error::Kind;
-use crate::graph::{Graph, PlaceId};
+use crate::graph::Graph;
 use crate::json_types::Types;
 use crate::keywords::{Exclusive, Keywords};
 use crate::loose::Side;
 use crate::node_id::NodeId;
 use crate::number::{Bound, NumberRange, NumberSet};
-use crate::report::Step;
+use crate::report::{PlaceId, Step};
 use crate::shape::{Shape, StringConstraint, StringSet};
 
 impl<'a> Graph<'a> {

@@ -7,12 +7,12 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use crate::SchemaError;
-use crate::graph::{Graph, PlaceId};
+use crate::graph::Graph;
 use crate::keywords::Keywords;
 use crate::node_id::NodeId;
 use crate::object::{KeyClass, ObjectSet, Property};
 use crate::object_meet::missing;
-use crate::report::Step;
+use crate::report::{PlaceId, Step};
 
 impl<'a> Graph<'a> {
     /// The objects that a schema's own keywords allow; `Err` as [`Graph::intersect_objects`].

@@ -1,210 +1,20 @@
 //! Where `$ref` leads, within the document and those that the caller gives.
 //!
-//! A reference is a URI; what comes before `#` names a schema resource, what comes after a place in it. A
-//! schema with an `$id` inside a document is a resource of its own, whose URI is its identifier resolved
-//! against that of the resource around it. [`Resources`] finds those once; most documents have none. A document that
-//! no identifier names is looked for beside the document with the reference, by where both were found
-//! ([`Documents`]).
+//! A reference is a URI; what comes before `#` names a schema [resource](crate::resources), what comes after a place in it.
 
 use std::borrow::Cow;
-use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::SchemaError;
-use crate::documents::Documents;
-use crate::draft::Draft;
+use crate::document::pointer_to;
 use crate::error::{Kind, MissingDocument};
-use crate::graph::{Graph, PlaceId, address};
+use crate::graph::Graph;
 use crate::json_types::kind_of;
 use crate::node_id::NodeId;
-use crate::report::{self, Step};
+use crate::report::{self, PlaceId, Step};
+use crate::resources::Resources;
 use crate::uri::{self, percent_decode};
-
-/// The schema resources of all documents.
-#[derive(Default)]
-pub(crate) struct Resources<'a> {
-    /// By URI, without a fragment.
-    by_uri: FxHashMap<Rc<str>, &'a Value>,
-    /// Anchors: names of places, with the URI of the resource they are in.
-    anchors: FxHashMap<(Rc<str>, &'a str), &'a Value>,
-    /// Where each schema with a reference is.
-    homes: FxHashMap<usize, Home>,
-    /// The URI that a document gives itself, by where it was found, if those differ.
-    identifiers: FxHashMap<Rc<str>, Rc<str>>,
-    /// The dynamic anchors, by name, with the URIs of the resources that have one; `""` is the name of
-    /// `$recursiveAnchor`.
-    dynamic: FxHashMap<&'a str, Vec<(Rc<str>, &'a Value)>>,
-}
-
-/// What the references of a schema are relative to.
-#[derive(Clone, Default)]
-struct Home {
-    /// The URI of its resource.
-    resource: Rc<str>,
-    /// Where its document was found.
-    document: Rc<str>,
-}
-
-impl<'a> Resources<'a> {
-    /// Those of the schema itself and of other documents.
-    fn new(root: &'a Value, documents: &'a Documents, draft: Draft) -> Resources<'a> {
-        let mut resources = Resources::default();
-        resources.add(root, documents.base(), draft);
-        resources.by_uri.insert("".into(), root);
-        for (uri, document) in documents.iter() {
-            resources.add(document, uri, draft);
-        }
-        resources
-    }
-
-    /// The resource that `reference`, without a fragment, names at `home`, and its URI. Tried in order: the resource with
-    /// that URI (as specified), the document found at that path relative to the referring document, the document given
-    /// under that name.
-    fn resource(&self, home: &Home, reference: &str, documents: &Documents) -> Option<(Rc<str>, &'a Value)> {
-        let known = |uri: &str| self.by_uri.get_key_value(uri).map(|(uri, &value)| (uri.clone(), value));
-        let (uri, value) = known(&uri::resolve(&home.resource, reference))
-            .or_else(|| known(&uri::resolve(&home.document, reference)))
-            .or_else(|| known(documents.named(reference)?))?;
-        Some((self.identifiers.get(&uri).cloned().unwrap_or(uri), value))
-    }
-
-    /// Walks a whole document. Iterative, linear in its size.
-    fn add(&mut self, root: &'a Value, uri: &str, default_draft: Draft) {
-        let draft = match root.get("$schema") {
-            Some(_) => Draft::of(root),
-            None => default_draft,
-        };
-        let document: Rc<str> = uri.into();
-        self.by_uri.insert(document.clone(), root);
-        // Schemas, and values that are none: an unknown keyword's, say, where `$id` means nothing. A `$ref` that is
-        // reached there by its pointer still has a resource around it.
-        let mut stack = vec![(root, document.clone(), true)];
-        while let Some((value, outer, is_schema)) = stack.pop() {
-            let mut home = outer;
-            match value {
-                Value::Array(items) => stack.extend(items.iter().map(|item| (item, home.clone(), is_schema))),
-                Value::Object(members) => {
-                    if is_schema {
-                        home = self.identify(value, members, home, draft);
-                    }
-                    if std::ptr::eq(value, root) && home != document {
-                        self.identifiers.insert(document.clone(), home.clone());
-                    }
-                    let refers = |keyword| members.get(keyword).is_some_and(Value::is_string);
-                    if refers("$ref") || refers("$dynamicRef") || refers("$recursiveRef") {
-                        let home = Home { resource: home.clone(), document: document.clone() };
-                        self.homes.insert(address(value), home);
-                    }
-                    for (keyword, member) in members {
-                        match (is_schema, member) {
-                            (true, Value::Object(schemas)) if holds_schemas_by_name(keyword) => {
-                                stack.extend(schemas.values().map(|schema| (schema, home.clone(), true)));
-                            }
-                            _ => stack.push((member, home.clone(), is_schema && holds_schemas(keyword))),
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Notes what a schema is called, and returns the URI of the resource it is in.
-    fn identify(
-        &mut self,
-        schema: &'a Value,
-        members: &'a Map<String, Value>,
-        outer: Rc<str>,
-        draft: Draft,
-    ) -> Rc<str> {
-        let mut home = outer;
-        let text = |keyword: &str| members.get(keyword).and_then(Value::as_str);
-        let has_ref = members.get("$ref").is_some_and(Value::is_string);
-        if let Some(id) = text(draft.id_keyword())
-            && !(has_ref && draft.ignores_siblings_of_ref())
-        {
-            if let Some(name) = id.strip_prefix('#') {
-                self.anchors.entry((home.clone(), name)).or_insert(schema);
-            } else {
-                home = uri::resolve(&home, id.trim_end_matches('#')).into();
-                self.by_uri.entry(home.clone()).or_insert(schema);
-            }
-        }
-        for keyword in ["$anchor", "$dynamicAnchor"] {
-            if let Some(name) = text(keyword) {
-                self.anchors.entry((home.clone(), name)).or_insert(schema);
-            }
-        }
-        let dynamic = match members.get("$recursiveAnchor") {
-            Some(Value::Bool(true)) => Some(""),
-            _ => text("$dynamicAnchor"),
-        };
-        if let Some(name) = dynamic {
-            self.dynamic.entry(name).or_default().push((home.clone(), schema));
-        }
-        home
-    }
-}
-
-/// Whether the value of a keyword is a schema or a list of schemas.
-pub(crate) fn holds_schemas(keyword: &str) -> bool {
-    matches!(
-        keyword,
-        "allOf"
-            | "anyOf"
-            | "oneOf"
-            | "not"
-            | "if"
-            | "then"
-            | "else"
-            | "items"
-            | "prefixItems"
-            | "additionalItems"
-            | "unevaluatedItems"
-            | "contains"
-            | "additionalProperties"
-            | "unevaluatedProperties"
-            | "propertyNames"
-            | "contentSchema"
-    )
-}
-
-/// Whether the members of a keyword's value are schemas.
-pub(crate) fn holds_schemas_by_name(keyword: &str) -> bool {
-    matches!(
-        keyword,
-        "properties" | "patternProperties" | "dependencies" | "dependentSchemas" | "$defs" | "definitions"
-    )
-}
-
-impl<'a> Resources<'a> {
-    /// Where a dynamic reference leads whose target, as a plain one, is `target`; `None` if that depends on
-    /// how it was reached. The document itself is the outermost resource of every dynamic scope.
-    fn dynamic_target(
-        &self,
-        home: &Rc<str>,
-        fragment: &str,
-        target: &'a Value,
-        keyword: &str,
-    ) -> Option<&'a Value> {
-        let name = if keyword == "$recursiveRef" { "" } else { fragment };
-        let anchored = self.dynamic.get(name).map_or(&[][..], Vec::as_slice);
-        if !anchored.iter().any(|(uri, value)| uri == home && std::ptr::eq(*value, target)) {
-            return Some(target);
-        }
-        let root = self.by_uri.get("")?;
-        let of_root = anchored.iter().find(|(uri, _)| {
-            uri.is_empty() || self.by_uri.get(uri).is_some_and(|resource| std::ptr::eq(*resource, *root))
-        });
-        match (of_root, anchored) {
-            (Some((_, value)), _) => Some(value),
-            (None, [_]) => Some(target),
-            _ => None,
-        }
-    }
-}
 
 impl<'a> Graph<'a> {
     /// The node that the reference of `holder` leads to, and its schema.
@@ -219,7 +29,7 @@ impl<'a> Graph<'a> {
         let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let resources =
             self.resources.get_or_insert_with(|| Resources::new(root, self.documents, self.draft));
-        let home = resources.homes.get(&address(holder)).cloned().unwrap_or_default();
+        let home = resources.home(holder);
         let Some((absolute, home)) = resources.resource(&home, uri, self.documents) else {
             return Err(SchemaError::lacking(vec![MissingDocument {
                 uri: uri::resolve(&home.document, uri),
@@ -235,7 +45,7 @@ impl<'a> Graph<'a> {
         } else if fragment.starts_with('/') {
             home.pointer(&fragment)
         } else {
-            resources.anchors.get(&(absolute.clone(), &*fragment)).copied()
+            resources.anchored(&absolute, &fragment)
         };
         let target = match (target, keyword) {
             (Some(target), "$dynamicRef" | "$recursiveRef") => {
@@ -263,40 +73,11 @@ impl<'a> Graph<'a> {
         } else if std::ptr::eq(home, root) && fragment.starts_with('/') {
             Step::Pointer(fragment)
         } else {
-            match find(root, target) {
+            match pointer_to(root, target) {
                 Some(pointer) => Step::Pointer(Cow::Owned(pointer)),
                 None => Step::Pointer(Cow::Owned(format!("{absolute}#{fragment}"))),
             }
         };
         Ok((self.schema_node(target, place, step)?, target))
     }
-}
-
-/// The JSON pointer of `target` in `root`, if it is there. Iterative, linear in the size of the document.
-pub(crate) fn find(root: &Value, target: &Value) -> Option<String> {
-    let mut steps: Vec<(usize, String)> = vec![(0, String::new())];
-    let mut stack = vec![(root, 0)];
-    while let Some((value, at)) = stack.pop() {
-        if std::ptr::eq(value, target) {
-            let mut parts = Vec::new();
-            let mut at = at;
-            while at != 0 {
-                parts.push(steps[at].1.as_str());
-                at = steps[at].0;
-            }
-            return Some(parts.into_iter().rev().fold(String::new(), |pointer, part| pointer + "/" + part));
-        }
-        let mut add = |name: String, member| {
-            steps.push((at, name));
-            stack.push((member, steps.len() - 1));
-        };
-        match value {
-            Value::Array(items) => items.iter().enumerate().for_each(|(i, item)| add(i.to_string(), item)),
-            Value::Object(members) => members
-                .iter()
-                .for_each(|(name, member)| add(name.replace('~', "~0").replace('/', "~1"), member)),
-            _ => {}
-        }
-    }
-    None
 }

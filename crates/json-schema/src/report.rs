@@ -18,7 +18,7 @@ pub struct Report {
     pub(crate) places: Vec<Place<Box<str>>>,
     pub(crate) entries: Vec<Entry<Box<str>>>,
     /// The names of formats that are not known, by the place of their schema.
-    pub(crate) unknown_formats: HashMap<usize, Box<str>>,
+    pub(crate) unknown_formats: HashMap<PlaceId, Box<str>>,
     /// The names of tools, by the JSON pointer of each in a list of tools.
     pub(crate) tools: HashMap<Box<str>, Box<str>>,
 }
@@ -220,15 +220,18 @@ impl Report {
 /// An entry, with the place as an index.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry<N> {
-    pub(crate) place: usize,
+    pub(crate) place: PlaceId,
     pub(crate) keyword: N,
     pub(crate) status: Status,
 }
 
+/// An index into a list of [places](Place).
+pub(crate) type PlaceId = usize;
+
 /// Where a schema stands: how it is reached from the schema at `parent`. The root is its own parent.
 #[derive(Clone, Debug)]
 pub(crate) struct Place<N> {
-    pub(crate) parent: usize,
+    pub(crate) parent: PlaceId,
     pub(crate) step: Step<N>,
 }
 
@@ -256,7 +259,7 @@ impl<N: AsRef<str>> Place<N> {
 }
 
 /// The JSON pointer of a place. Linear in its length.
-pub(crate) fn pointer<N: AsRef<str>>(places: &[Place<N>], place: usize) -> String {
+pub(crate) fn pointer<N: AsRef<str>>(places: &[Place<N>], place: PlaceId) -> String {
     let mut steps = Vec::new();
     let mut at = place;
     loop {

@@ -16,12 +16,12 @@ use crate::SchemaError;
 use crate::array::ArraySet;
 use crate::draft::Draft;
 use crate::error::Kind;
-use crate::graph::{Graph, PlaceId};
+use crate::graph::Graph;
 use crate::keywords::Keywords;
 use crate::loose::Side;
 use crate::node_id::NodeId;
 use crate::object::{KeyClass, ObjectSet, Property};
-use crate::report::Step;
+use crate::report::{PlaceId, Step};
 use crate::shape::Shape;
 
 /// How deep references and branches are followed.
