@@ -22,7 +22,6 @@ use maskwright_grammar::{Doubt, Mark, Marks, Watch, Watching};
 use rpds::{ListSync, RedBlackTreeSetSync, VectorSync};
 
 use crate::json_value::{JsonValue, begins_with, escape_goes_on, unescaped_so_far};
-use crate::lower_object::FEW_KEYS;
 
 /// The watch of a schema.
 #[derive(Clone, Copy, Default, Debug)]
@@ -97,6 +96,9 @@ impl Watch for Distinct {
         }
     }
 }
+
+/// Classes of no more keys than this are taken as names, in any order.
+pub(crate) const FEW_KEYS: u64 = 64;
 
 /// Fewer keys than this never use up those of a class (which has more than [`FEW_KEYS`]), nor do those of one more token
 /// that is of no doubt.

@@ -18,14 +18,13 @@ use crate::distinct::Distinct;
 use crate::error::Kind;
 use crate::excluded::Excluded;
 use crate::graph::Graph;
-use crate::lower_element::Padding;
 use crate::names::Names;
 use crate::node_id::NodeId;
 use crate::notation::Notation;
 use crate::productive::is_productive;
 use crate::report::PlaceId;
 use crate::shape::Shape;
-use crate::style::{Elements, End};
+use crate::style::{Elements, End, Padding};
 use crate::terminals::{Brackets, Pad, Punctuation};
 use crate::{SchemaError, Style, Whitespace};
 

@@ -13,38 +13,11 @@ use crate::lower::{Form, Lowering};
 use crate::node_id::NodeId;
 use crate::report::PlaceId;
 use crate::shape::{Shape, StringConstraint, StringSet};
-use crate::style::{Elements, End, Kind};
+use crate::style::{Elements, End, Kind, Padding};
 use crate::terminals::SPACE;
 
 static ANY_CHAR: LazyLock<Regex> = LazyLock::new(Regex::any_char);
 static NOT_SPACE: LazyLock<Regex> = LazyLock::new(|| ANY_CHAR.difference(&SPACE));
-
-/// White space around values that is not part of them.
-#[derive(Clone, Debug)]
-pub(crate) enum Padding {
-    None,
-    /// A line feed on both sides, or none. Readers take it away, so another value does not begin or end with one.
-    Lines,
-    /// Any of these on each side.
-    Any(Regex),
-}
-
-impl Padding {
-    /// Texts with what may stand around them.
-    fn around(self, texts: Regex) -> Regex {
-        match self {
-            Padding::None => texts,
-            Padding::Any(space) => Regex::concat([space.clone(), texts, space]),
-            Padding::Lines => {
-                let (line, any) = (Regex::byte(b'\n'), Regex::any_text());
-                let with_line =
-                    [Regex::concat([line.clone(), any.clone()]), Regex::concat([any, line.clone()])];
-                let bare = texts.difference(&Regex::union(with_line));
-                Regex::union([bare, Regex::concat([line.clone(), texts, line])])
-            }
-        }
-    }
-}
 
 impl<'a> Lowering<'_, 'a> {
     /// A value that neither begins nor ends with white space, with what may stand around it.

@@ -17,6 +17,7 @@ use maskwright_grammar::{ExprId, Mark, ShuffleItem, ShuffleList};
 
 use crate::SchemaError;
 use crate::config::PropertyOrder;
+use crate::distinct::FEW_KEYS;
 use crate::error::Kind;
 use crate::lower::{Form, Lowering, Symbols};
 use crate::names::Names;
@@ -32,9 +33,6 @@ const MAX_CELLS: u64 = 1 << 18;
 
 /// How many members that must be there, whatever their key, one object may have.
 const MAX_WITNESSES: usize = 4;
-
-/// Classes of no more keys than this are taken as names, in any order.
-pub(crate) const FEW_KEYS: u64 = 64;
 
 /// The members of an object, without its brackets.
 struct List {

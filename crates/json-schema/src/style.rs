@@ -68,6 +68,33 @@ pub(crate) enum End {
     Name,
 }
 
+/// White space around the values of elements that is not part of them.
+#[derive(Clone, Debug)]
+pub(crate) enum Padding {
+    None,
+    /// A line feed on both sides, or none. Readers take it away, so another value does not begin or end with one.
+    Lines,
+    /// Any of these on each side.
+    Any(Regex),
+}
+
+impl Padding {
+    /// Texts with what may stand around them.
+    pub(crate) fn around(self, texts: Regex) -> Regex {
+        match self {
+            Padding::None => texts,
+            Padding::Any(space) => Regex::concat([space.clone(), texts, space]),
+            Padding::Lines => {
+                let (line, any) = (Regex::byte(b'\n'), Regex::any_text());
+                let with_line =
+                    [Regex::concat([line.clone(), any.clone()]), Regex::concat([any, line.clone()])];
+                let bare = texts.difference(&Regex::union(with_line));
+                Regex::union([bare, Regex::concat([line.clone(), texts, line])])
+            }
+        }
+    }
+}
+
 impl Elements {
     /// The elements of a style; `None` for JSON.
     pub(crate) fn of(style: Style) -> Option<&'static Elements> {

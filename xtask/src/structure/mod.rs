@@ -38,7 +38,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("maskwright-engine", 46),
     ("maskwright-grammar", 2),
     ("maskwright-infill", 22),
-    ("maskwright-json-schema", 4),
     ("maskwright-lexing", 9),
     ("maskwright-models", 3),
     ("maskwright-syntax", 2),
