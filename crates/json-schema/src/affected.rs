@@ -71,184 +71,189 @@ struct Tree<'a> {
     cause: Rc<str>,
 }
 
-impl<'a> Graph<'a> {
-    /// Reports keywords as not enforced that lost their effect because something else is not enforced.
-    pub(crate) fn report_affected(&mut self) {
-        let is_lost = |status: &Status| matches!(status, Status::NotEnforced { .. });
-        if self.loose.is_none() || !self.entries.iter().any(|entry| is_lost(&entry.status)) {
-            return;
-        }
-        let schemas: Vec<_> = self.schemas_read().collect();
-        let places: FxHashMap<usize, PlaceId> =
-            schemas.iter().map(|&(schema, _, place)| (address(schema), place)).collect();
-        let read: FxHashSet<Seen> =
-            schemas.iter().map(|&(schema, side, _)| (address(schema), side)).collect();
-        let mut uses: FxHashMap<Seen, Vec<Use<'a>>> = FxHashMap::default();
-        for &(holder, side, place) in &schemas {
-            for (keyword, schema, of) in self.applied(holder, side, place) {
-                uses.entry((address(schema), of)).or_default().push(Use { holder, side, keyword });
-            }
-        }
-        let by_place: FxHashMap<PlaceId, usize> =
-            places.iter().map(|(&schema, &place)| (place, schema)).collect();
-        let mut losses: FxHashMap<Seen, Loss<'a>> = FxHashMap::default();
-        let mut work: Vec<Seen> = Vec::new();
-        for entry in self.entries.iter().filter(|entry| is_lost(&entry.status)) {
-            let Some(&schema) = by_place.get(&entry.place) else { continue };
-            let cause: Rc<str> = self.cause(entry.place, &entry.keyword).into();
-            for side in [Side::Above, Side::Below] {
-                let seen = (schema, side);
-                let loss = Loss {
-                    types: constrained_by(&entry.keyword),
-                    is_deep: false,
-                    deviates: side == Side::Below,
-                    via: None,
-                    cause: cause.clone(),
-                };
-                if read.contains(&seen) && lose(&mut losses, seen, loss) {
-                    work.push(seen);
-                }
-            }
-        }
-        let mut marks = Marks::default();
-        while let Some(seen) = work.pop() {
-            let loss = losses[&seen].clone();
-            for used in uses.get(&seen).into_iter().flatten() {
-                let (at, passed) = (places[&address(used.holder)], self.pass(used, &loss));
-                marks.mark_use(used, at, seen.0, &loss, &places);
-                let holder = (address(used.holder), used.side);
-                if lose(&mut losses, holder, passed) {
-                    work.push(holder);
-                }
-            }
-        }
-        for (&(schema, side), loss) in &losses {
-            // A schema that is also seen from above is enforced there.
-            if loss.deviates && side == Side::Below && !read.contains(&(schema, Side::Above)) {
-                let except = loss.via.filter(|keyword| matches!(*keyword, "anyOf" | "oneOf"));
-                let (types, cause) = (loss.types, loss.cause.clone());
-                marks.add_tree(places[&schema], Tree { types, has_general: true, except, cause });
-            }
-        }
-        self.mark_entries(&marks);
+/// Reports keywords as not enforced that lost their effect because something else is not enforced.
+pub(crate) fn report_affected<'a>(graph: &mut Graph<'a>) {
+    let is_lost = |status: &Status| matches!(status, Status::NotEnforced { .. });
+    if graph.loose.is_none() || !graph.entries.iter().any(|entry| is_lost(&entry.status)) {
+        return;
     }
-
-    /// What a holder loses if a schema that it applies has a loss.
-    fn pass(&self, used: &Use<'a>, loss: &Loss<'a>) -> Loss<'a> {
-        let inside = match used.keyword {
-            "properties"
-            | "patternProperties"
-            | "additionalProperties"
-            | "propertyNames"
-            | "unevaluatedProperties" => Some(Types::OBJECT),
-            "items" | "prefixItems" | "additionalItems" | "contains" | "unevaluatedItems" => {
-                Some(Types::ARRAY)
-            }
-            _ => None,
-        };
-        let deviates = used.side == Side::Below && (loss.deviates || looks_from_both_sides(used.keyword));
-        Loss {
-            types: inside.unwrap_or(loss.types),
-            is_deep: loss.is_deep || inside.is_some(),
-            // A `not` over a loss from below is itself reported, so it counts as true.
-            deviates: deviates && used.keyword != "not",
-            via: Some(used.keyword),
-            cause: loss.cause.clone(),
+    let schemas: Vec<_> = graph.schemas_read().collect();
+    let places: FxHashMap<usize, PlaceId> =
+        schemas.iter().map(|&(schema, _, place)| (address(schema), place)).collect();
+    let read: FxHashSet<Seen> = schemas.iter().map(|&(schema, side, _)| (address(schema), side)).collect();
+    let mut uses: FxHashMap<Seen, Vec<Use<'a>>> = FxHashMap::default();
+    for &(holder, side, place) in &schemas {
+        for (keyword, schema, of) in applied(graph, holder, side, place) {
+            uses.entry((address(schema), of)).or_default().push(Use { holder, side, keyword });
         }
     }
-
-    /// The schemas that `holder`, seen from `side`, applies: the keyword, the schema, and the side it is seen from.
-    fn applied(&mut self, holder: &'a Value, side: Side, place: PlaceId) -> Vec<(&'a str, &'a Value, Side)> {
-        let mut applied = Vec::new();
-        if self.is_left_out(holder) {
-            return applied;
-        }
-        let members: Vec<_> = self.members_that_count(holder).collect();
-        for (keyword, value) in members {
-            let is_lost = |loose: &crate::loose::Loose<'_>| loose.losses.has_all_of(address(holder), keyword);
-            if self.loose.as_ref().is_some_and(is_lost) {
-                continue;
-            }
-            let mut add = |schema, of| applied.push((keyword.as_str(), schema, of));
-            match (keyword.as_str(), value) {
-                ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
-                    let keyword = match keyword.as_str() {
-                        "$ref" => "$ref",
-                        "$dynamicRef" => "$dynamicRef",
-                        _ => "$recursiveRef",
-                    };
-                    if let Ok((_, target)) = self.resolve(reference, keyword, holder, place) {
-                        add(target, side);
-                    }
-                }
-                ("contentSchema" | "$defs" | "definitions", _) => {}
-                ("not", schema) => add(schema, side.other()),
-                (name, schema) if looks_from_both_sides(name) => {
-                    let schemas = match schema {
-                        Value::Array(schemas) => schemas.as_slice(),
-                        schema => std::slice::from_ref(schema),
-                    };
-                    for schema in schemas {
-                        add(schema, side);
-                        add(schema, side.other());
-                    }
-                }
-                (name, Value::Object(schemas)) if holds_schemas_by_name(name) => {
-                    schemas.values().for_each(|schema| add(schema, side));
-                }
-                (name, Value::Array(schemas)) if holds_schemas(name) => {
-                    schemas.iter().for_each(|schema| add(schema, side));
-                }
-                (name, schema) if holds_schemas(name) => add(schema, side),
-                _ => {}
-            }
-        }
-        applied
-    }
-
-    fn cause(&self, place: PlaceId, keyword: &str) -> String {
-        match report::pointer(&self.places, place).as_str() {
-            "" => format!("`{keyword}` at the root"),
-            pointer => format!("`{keyword}` at {pointer}"),
-        }
-    }
-
-    fn mark_entries(&mut self, marks: &Marks<'a>) {
-        let mut entries = std::mem::take(&mut self.entries);
-        for entry in &mut entries {
-            if !matches!(entry.status, Status::Enforced | Status::EnforcedBySession) {
-                continue;
-            }
-            let cause = marks
-                .keywords
-                .get(&(entry.place, &*entry.keyword))
-                .or_else(|| self.tree_of(marks, entry.place, &entry.keyword));
-            if let Some(cause) = cause {
-                let reason = format!("it has lost its effect, at least in part: {cause} is not enforced");
-                entry.status = Status::NotEnforced { reason: Cow::Owned(reason) };
-            }
-        }
-        self.entries = entries;
-    }
-
-    /// The reason that a keyword in a marked tree has lost its effect.
-    fn tree_of<'m>(&self, marks: &'m Marks<'a>, mut place: PlaceId, keyword: &str) -> Option<&'m Rc<str>> {
-        let mut keyword: &str = keyword;
-        let mut is_below = false;
-        loop {
-            if let Some(tree) = marks.trees.get(&place)
-                && tree.has(keyword)
-                && !(is_below && tree.except == Some(keyword))
-            {
-                return Some(&tree.cause);
-            }
-            let above = &self.places[place];
-            keyword = match &above.step {
-                Step::Root | Step::Pointer(_) => return None,
-                Step::Keyword(keyword) | Step::Member(keyword, _) | Step::Item(keyword, _) => keyword,
+    let by_place: FxHashMap<PlaceId, usize> =
+        places.iter().map(|(&schema, &place)| (place, schema)).collect();
+    let mut losses: FxHashMap<Seen, Loss<'a>> = FxHashMap::default();
+    let mut work: Vec<Seen> = Vec::new();
+    for entry in graph.entries.iter().filter(|entry| is_lost(&entry.status)) {
+        let Some(&schema) = by_place.get(&entry.place) else { continue };
+        let cause: Rc<str> = cause(graph, entry.place, &entry.keyword).into();
+        for side in [Side::Above, Side::Below] {
+            let seen = (schema, side);
+            let loss = Loss {
+                types: constrained_by(&entry.keyword),
+                is_deep: false,
+                deviates: side == Side::Below,
+                via: None,
+                cause: cause.clone(),
             };
-            (place, is_below) = (above.parent, true);
+            if read.contains(&seen) && lose(&mut losses, seen, loss) {
+                work.push(seen);
+            }
         }
+    }
+    let mut marks = Marks::default();
+    while let Some(seen) = work.pop() {
+        let loss = losses[&seen].clone();
+        for used in uses.get(&seen).into_iter().flatten() {
+            let (at, passed) = (places[&address(used.holder)], pass(used, &loss));
+            marks.mark_use(used, at, seen.0, &loss, &places);
+            let holder = (address(used.holder), used.side);
+            if lose(&mut losses, holder, passed) {
+                work.push(holder);
+            }
+        }
+    }
+    for (&(schema, side), loss) in &losses {
+        // A schema that is also seen from above is enforced there.
+        if loss.deviates && side == Side::Below && !read.contains(&(schema, Side::Above)) {
+            let except = loss.via.filter(|keyword| matches!(*keyword, "anyOf" | "oneOf"));
+            let (types, cause) = (loss.types, loss.cause.clone());
+            marks.add_tree(places[&schema], Tree { types, has_general: true, except, cause });
+        }
+    }
+    mark_entries(graph, &marks);
+}
+
+/// What a holder loses if a schema that it applies has a loss.
+fn pass<'a>(used: &Use<'a>, loss: &Loss<'a>) -> Loss<'a> {
+    let inside = match used.keyword {
+        "properties"
+        | "patternProperties"
+        | "additionalProperties"
+        | "propertyNames"
+        | "unevaluatedProperties" => Some(Types::OBJECT),
+        "items" | "prefixItems" | "additionalItems" | "contains" | "unevaluatedItems" => Some(Types::ARRAY),
+        _ => None,
+    };
+    let deviates = used.side == Side::Below && (loss.deviates || looks_from_both_sides(used.keyword));
+    Loss {
+        types: inside.unwrap_or(loss.types),
+        is_deep: loss.is_deep || inside.is_some(),
+        // A `not` over a loss from below is itself reported, so it counts as true.
+        deviates: deviates && used.keyword != "not",
+        via: Some(used.keyword),
+        cause: loss.cause.clone(),
+    }
+}
+
+/// The schemas that `holder`, seen from `side`, applies: the keyword, the schema, and the side it is seen from.
+fn applied<'a>(
+    graph: &mut Graph<'a>,
+    holder: &'a Value,
+    side: Side,
+    place: PlaceId,
+) -> Vec<(&'a str, &'a Value, Side)> {
+    let mut applied = Vec::new();
+    if graph.is_left_out(holder) {
+        return applied;
+    }
+    let members: Vec<_> = graph.members_that_count(holder).collect();
+    for (keyword, value) in members {
+        let is_lost = |loose: &crate::loose::Loose<'_>| loose.losses.has_all_of(address(holder), keyword);
+        if graph.loose.as_ref().is_some_and(is_lost) {
+            continue;
+        }
+        let mut add = |schema, of| applied.push((keyword.as_str(), schema, of));
+        match (keyword.as_str(), value) {
+            ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
+                let keyword = match keyword.as_str() {
+                    "$ref" => "$ref",
+                    "$dynamicRef" => "$dynamicRef",
+                    _ => "$recursiveRef",
+                };
+                if let Ok((_, target)) = graph.resolve(reference, keyword, holder, place) {
+                    add(target, side);
+                }
+            }
+            ("contentSchema" | "$defs" | "definitions", _) => {}
+            ("not", schema) => add(schema, side.other()),
+            (name, schema) if looks_from_both_sides(name) => {
+                let schemas = match schema {
+                    Value::Array(schemas) => schemas.as_slice(),
+                    schema => std::slice::from_ref(schema),
+                };
+                for schema in schemas {
+                    add(schema, side);
+                    add(schema, side.other());
+                }
+            }
+            (name, Value::Object(schemas)) if holds_schemas_by_name(name) => {
+                schemas.values().for_each(|schema| add(schema, side));
+            }
+            (name, Value::Array(schemas)) if holds_schemas(name) => {
+                schemas.iter().for_each(|schema| add(schema, side));
+            }
+            (name, schema) if holds_schemas(name) => add(schema, side),
+            _ => {}
+        }
+    }
+    applied
+}
+
+fn cause(graph: &Graph<'_>, place: PlaceId, keyword: &str) -> String {
+    match report::pointer(&graph.places, place).as_str() {
+        "" => format!("`{keyword}` at the root"),
+        pointer => format!("`{keyword}` at {pointer}"),
+    }
+}
+
+fn mark_entries<'a>(graph: &mut Graph<'a>, marks: &Marks<'a>) {
+    let mut entries = std::mem::take(&mut graph.entries);
+    for entry in &mut entries {
+        if !matches!(entry.status, Status::Enforced | Status::EnforcedBySession) {
+            continue;
+        }
+        let cause = marks
+            .keywords
+            .get(&(entry.place, &*entry.keyword))
+            .or_else(|| tree_of(graph, marks, entry.place, &entry.keyword));
+        if let Some(cause) = cause {
+            let reason = format!("it has lost its effect, at least in part: {cause} is not enforced");
+            entry.status = Status::NotEnforced { reason: Cow::Owned(reason) };
+        }
+    }
+    graph.entries = entries;
+}
+
+/// The reason that a keyword in a marked tree has lost its effect.
+fn tree_of<'a, 'm>(
+    graph: &Graph<'a>,
+    marks: &'m Marks<'a>,
+    mut place: PlaceId,
+    keyword: &str,
+) -> Option<&'m Rc<str>> {
+    let mut keyword: &str = keyword;
+    let mut is_below = false;
+    loop {
+        if let Some(tree) = marks.trees.get(&place)
+            && tree.has(keyword)
+            && !(is_below && tree.except == Some(keyword))
+        {
+            return Some(&tree.cause);
+        }
+        let above = &graph.places[place];
+        keyword = match &above.step {
+            Step::Root | Step::Pointer(_) => return None,
+            Step::Keyword(keyword) | Step::Member(keyword, _) | Step::Item(keyword, _) => keyword,
+        };
+        (place, is_below) = (above.parent, true);
     }
 }
 

@@ -152,6 +152,7 @@ pub use suggest::Warning;
 use crate::excluded::Excluded;
 use crate::graph::Graph;
 use crate::loose::Losses;
+use crate::productive::is_productive;
 use crate::remedy::with_remedy;
 use crate::report::Step;
 
@@ -232,7 +233,7 @@ fn compile_graph<'a>(mut graph: Graph<'a>, schema: &'a Value) -> Result<Compiled
     match grammar_of(&mut graph, schema) {
         Ok((grammar, watch)) => Ok(CompiledSchema { grammar, report: graph.into_report(), watch }),
         Err(error) if config.strict && error.missing_document().is_some() => {
-            Err(graph.with_all_missing(error))
+            Err(missing::with_all_missing(&mut graph, error))
         }
         Err(error) if config.strict || !error.may_be_loosened() => Err(with_remedy(error, schema)),
         Err(_) => compile_loosely(graph, schema),
@@ -263,7 +264,12 @@ fn grammar_of<'a>(
     schema: &'a Value,
 ) -> Result<(Grammar, Option<Distinct>), SchemaError> {
     let root = graph.schema_node(schema, 0, Step::Root)?;
-    lower::lower(graph, root)
+    let (grammar, watch) = lower::lower(graph, root)?;
+    if is_productive(&grammar, graph, graph.place(root))? {
+        Ok((grammar, watch))
+    } else {
+        Err(innermost::unsatisfiable(graph, root))
+    }
 }
 
 /// The terminals that the grammars of most schemas have: JSON's own strings, numbers and punctuation. An engine

@@ -31,7 +31,7 @@ use crate::{SchemaError, Style, Whitespace};
 /// How deep schemas are followed before they are put off.
 const MAX_NESTING: usize = 64;
 
-/// The grammar of the texts of `root`, and its watch.
+/// The grammar of the texts of `root`, which may have none, and its watch.
 pub(crate) fn lower(graph: &mut Graph<'_>, root: NodeId) -> Result<(Grammar, Option<Distinct>), SchemaError> {
     let (style, excluded) = (graph.config.style, graph.excluded.clone());
     let mut lowering = Lowering::new(graph, style, excluded);
@@ -43,9 +43,7 @@ pub(crate) fn lower(graph: &mut Graph<'_>, root: NodeId) -> Result<(Grammar, Opt
     if let Some(watch) = watch {
         lowering.builder.set_watch(Arc::new(watch));
     }
-    let grammar = lowering.finish(start);
-    let place = graph.place(root);
-    if is_productive(&grammar, graph, place)? { Ok((grammar, watch)) } else { Err(graph.unsatisfiable(root)) }
+    Ok((lowering.finish(start), watch))
 }
 
 /// Whether `node` has no text.

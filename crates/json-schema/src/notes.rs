@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 
 use crate::SchemaError;
+use crate::affected::report_affected;
 use crate::error::Kind;
 use crate::graph::Graph;
+use crate::order::sort_entries;
 use crate::report::{self, Entry, Place, PlaceId, Status};
 use crate::shape::Shape;
 
@@ -105,8 +107,8 @@ impl<'a> Graph<'a> {
 
     /// The report of everything noted, in the order of the schema's text.
     pub(crate) fn into_report(mut self) -> report::Report {
-        self.report_affected();
-        self.sort_entries();
+        report_affected(&mut self);
+        sort_entries(&mut self);
         report::Report {
             unknown_formats: self
                 .unknown_formats
