@@ -17,8 +17,7 @@ use crate::error::Kind;
 use crate::graph::Graph;
 use crate::node_id::NodeId;
 use crate::number::{Bound, NumberRange, NumberSet};
-use crate::object::{KeyClass, ObjectSet};
-use crate::object_meet::all_keys;
+use crate::object::{KeyClass, ObjectSet, all_keys};
 use crate::report::PlaceId;
 use crate::shape::{Shape, StringConstraint, StringSet};
 

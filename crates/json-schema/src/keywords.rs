@@ -75,6 +75,47 @@ pub(crate) enum Exclusive {
     Bound(Decimal),
 }
 
+impl Keywords<'_> {
+    /// Whether there is any keyword that [`Graph::own_shape`] looks at.
+    pub(crate) fn constrains(&self) -> bool {
+        self.types.is_some()
+            || self.has_number_keyword()
+            || self.has_string_keyword()
+            || self.has_container_keyword()
+    }
+
+    pub(crate) fn has_number_keyword(&self) -> bool {
+        self.minimum.is_some()
+            || self.maximum.is_some()
+            || self.exclusive_minimum.is_some()
+            || self.exclusive_maximum.is_some()
+            || self.multiple_of.is_some()
+    }
+
+    pub(crate) fn has_string_keyword(&self) -> bool {
+        self.min_length.is_some()
+            || self.max_length.is_some()
+            || self.pattern.is_some()
+            || self.format.is_some()
+    }
+
+    pub(crate) fn has_container_keyword(&self) -> bool {
+        self.items.is_some()
+            || self.prefix_items.is_some()
+            || self.min_items.is_some()
+            || self.max_items.is_some()
+            || self.has_unique_items
+            || self.properties.is_some()
+            || self.required.is_some()
+            || self.additional_properties.is_some()
+            || self.min_properties.is_some()
+            || self.contains.is_some()
+            || self.pattern_properties.is_some()
+            || self.property_names.is_some()
+            || self.max_properties.is_some()
+    }
+}
+
 const NOT_YET: &str = "this keyword is not enforced";
 
 impl<'a> Graph<'a> {

@@ -93,6 +93,19 @@ impl<'a> ObjectSet<'a> {
     }
 }
 
+/// The keys of all classes.
+pub(crate) fn all_keys(classes: &[KeyClass]) -> Regex {
+    Regex::union(classes.iter().map(|class| class.keys.clone()))
+}
+
+/// The first property that is required and cannot be there.
+pub(crate) fn missing<'a>(properties: &[Property<'a>]) -> Option<&'a str> {
+    properties
+        .iter()
+        .find(|property| property.is_required && property.schema == NodeId::NEVER)
+        .map(|property| property.name)
+}
+
 /// How many properties are searched one by one.
 const FEW_PROPERTIES: usize = 8;
 

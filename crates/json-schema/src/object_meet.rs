@@ -10,7 +10,7 @@ use crate::array::least;
 use crate::error::Kind;
 use crate::graph::Graph;
 use crate::node_id::NodeId;
-use crate::object::{KeyClass, Names, ObjectSet, Property};
+use crate::object::{KeyClass, Names, ObjectSet, Property, all_keys, missing};
 use crate::report::PlaceId;
 
 /// How many key classes one object may have.
@@ -162,9 +162,7 @@ impl<'a> Graph<'a> {
         self.add_class(&mut refined, new, |_| schema, place)?;
         Ok(refined)
     }
-}
 
-impl<'a> Graph<'a> {
     /// The same objects as a union of sets whose witnesses are not named: each is a named property or none.
     pub(crate) fn spread_witnesses(
         &mut self,
@@ -204,17 +202,4 @@ impl<'a> Graph<'a> {
         }
         Ok(done)
     }
-}
-
-/// The keys of all classes.
-pub(crate) fn all_keys(classes: &[KeyClass]) -> Regex {
-    Regex::union(classes.iter().map(|class| class.keys.clone()))
-}
-
-/// The first property that is required and cannot be there.
-pub(crate) fn missing<'a>(properties: &[Property<'a>]) -> Option<&'a str> {
-    properties
-        .iter()
-        .find(|property| property.is_required && property.schema == NodeId::NEVER)
-        .map(|property| property.name)
 }

@@ -173,7 +173,7 @@ impl<'a> Graph<'a> {
         if types.has(Types::INTEGER) || types.has(Types::NUMBER) {
             let range = self.number_range(keywords, !types.has(Types::NUMBER), place)?;
             if range.is_none() {
-                self.note_conflict(place, "minimum", || keywords.bounds());
+                self.note_conflict(place, "minimum", || bounds(keywords));
             }
             shape.numbers.extend(range.map(NumberSet::Range));
         }
@@ -305,67 +305,26 @@ impl<'a> Graph<'a> {
     }
 }
 
-impl Keywords<'_> {
-    /// Whether there is any keyword that [`Graph::own_shape`] looks at.
-    fn constrains(&self) -> bool {
-        self.types.is_some()
-            || self.has_number_keyword()
-            || self.has_string_keyword()
-            || self.has_container_keyword()
-    }
-
-    /// The bounds that leave no number between them, in words.
-    fn bounds(&self) -> String {
-        const MAX_DIGITS: usize = 40;
-        let of = |keyword: &str, value: &Option<Decimal>| {
-            let value = value.as_ref()?.plain(MAX_DIGITS);
-            Some(format!("`{keyword}` {}", value.as_deref().unwrap_or("a number of many digits")))
-        };
-        let exclusive = |keyword: &str, bound: &Option<Exclusive>| match bound {
-            Some(Exclusive::Bound(value)) => of(keyword, &Some(value.clone())),
-            Some(Exclusive::Flag(flag)) => Some(format!("`{keyword}` {flag}")),
-            None => None,
-        };
-        let told: Vec<String> = [
-            of("minimum", &self.minimum),
-            exclusive("exclusiveMinimum", &self.exclusive_minimum),
-            of("maximum", &self.maximum),
-            exclusive("exclusiveMaximum", &self.exclusive_maximum),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        format!("the bounds leave no number between them: {}", told.join(", "))
-    }
-
-    fn has_number_keyword(&self) -> bool {
-        self.minimum.is_some()
-            || self.maximum.is_some()
-            || self.exclusive_minimum.is_some()
-            || self.exclusive_maximum.is_some()
-            || self.multiple_of.is_some()
-    }
-
-    fn has_string_keyword(&self) -> bool {
-        self.min_length.is_some()
-            || self.max_length.is_some()
-            || self.pattern.is_some()
-            || self.format.is_some()
-    }
-
-    fn has_container_keyword(&self) -> bool {
-        self.items.is_some()
-            || self.prefix_items.is_some()
-            || self.min_items.is_some()
-            || self.max_items.is_some()
-            || self.has_unique_items
-            || self.properties.is_some()
-            || self.required.is_some()
-            || self.additional_properties.is_some()
-            || self.min_properties.is_some()
-            || self.contains.is_some()
-            || self.pattern_properties.is_some()
-            || self.property_names.is_some()
-            || self.max_properties.is_some()
-    }
+/// The bounds that leave no number between them, in words.
+fn bounds(keywords: &Keywords<'_>) -> String {
+    const MAX_DIGITS: usize = 40;
+    let of = |keyword: &str, value: &Option<Decimal>| {
+        let value = value.as_ref()?.plain(MAX_DIGITS);
+        Some(format!("`{keyword}` {}", value.as_deref().unwrap_or("a number of many digits")))
+    };
+    let exclusive = |keyword: &str, bound: &Option<Exclusive>| match bound {
+        Some(Exclusive::Bound(value)) => of(keyword, &Some(value.clone())),
+        Some(Exclusive::Flag(flag)) => Some(format!("`{keyword}` {flag}")),
+        None => None,
+    };
+    let told: Vec<String> = [
+        of("minimum", &keywords.minimum),
+        exclusive("exclusiveMinimum", &keywords.exclusive_minimum),
+        of("maximum", &keywords.maximum),
+        exclusive("exclusiveMaximum", &keywords.exclusive_maximum),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    format!("the bounds leave no number between them: {}", told.join(", "))
 }

@@ -10,8 +10,7 @@ use crate::SchemaError;
 use crate::graph::Graph;
 use crate::keywords::Keywords;
 use crate::node_id::NodeId;
-use crate::object::{KeyClass, ObjectSet, Property};
-use crate::object_meet::missing;
+use crate::object::{KeyClass, ObjectSet, Property, missing};
 use crate::report::{PlaceId, Step};
 
 impl<'a> Graph<'a> {
