@@ -22,8 +22,8 @@ use serde_json::Value;
 
 use crate::document::address;
 use crate::graph::Graph;
+use crate::graph::left_out::constrained_by;
 use crate::json_types::Types;
-use crate::left_out::constrained_by;
 use crate::loose::Side;
 use crate::report::{self, PlaceId, Status, Step};
 use crate::resources::{holds_schemas, holds_schemas_by_name};

@@ -5,6 +5,31 @@
 //! one step deep. An intersection is keyed by the flat list of what it intersects, so intersecting recursive
 //! schemas ends: there are finitely many lists. What it costs is counted in fuel, and alternatives are
 //! limited, since multiplying out `anyOf`s is exponential in the worst case.
+//!
+//! What a graph does is in the files of its folder:
+//!
+//! | files | |
+//! |---|---|
+//! | [`keywords`], [`left_out`] | a schema object to typed fields, without the parts that are left out |
+//! | [`read`], [`read_object`], [`applicators`], [`unevaluated`] | typed fields to a form |
+//! | [`reference`] | where `$ref` leads |
+//! | [`intersect`], [`object_meet`], [`complement`] | forms of intersections and complements |
+//! | [`empty`] | whether a form has no value |
+//! | [`notes`], [`blame`] | errors, the report, what to leave out |
+
+mod applicators;
+mod blame;
+mod complement;
+mod empty;
+mod intersect;
+mod keywords;
+pub(crate) mod left_out;
+mod notes;
+mod object_meet;
+mod read;
+mod read_object;
+mod reference;
+mod unevaluated;
 
 use std::borrow::Cow;
 use std::rc::Rc;

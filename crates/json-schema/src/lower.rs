@@ -8,6 +8,11 @@
 //! Schemas are followed depth first, but only so deep; what lies deeper waits in a queue as a declared rule,
 //! so a chain of 100,000 references does not exhaust the stack.
 
+mod array;
+mod element;
+mod object;
+mod scalar;
+
 use std::sync::Arc;
 
 use maskwright_automata::Regex;

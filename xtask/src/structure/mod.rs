@@ -52,7 +52,6 @@ const MISPLACED: &[(&str, usize)] = &[
     ("maskwright-engine", 17),
     ("maskwright-grammar", 6),
     ("maskwright-infill", 19),
-    ("maskwright-json-schema", 17),
     ("maskwright-lark", 1),
     ("maskwright-lexing", 5),
     ("maskwright-oracle", 2),

@@ -6,9 +6,9 @@ use maskwright_automata::Regex;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
+use super::keywords::Keywords;
 use crate::SchemaError;
 use crate::graph::Graph;
-use crate::keywords::Keywords;
 use crate::node_id::NodeId;
 use crate::object::{KeyClass, ObjectSet, Property, missing};
 use crate::report::{PlaceId, Step};

@@ -12,12 +12,12 @@ use std::rc::Rc;
 use maskwright_automata::Regex;
 use serde_json::Value;
 
+use super::keywords::Keywords;
 use crate::SchemaError;
 use crate::array::ArraySet;
 use crate::draft::Draft;
 use crate::error::Kind;
 use crate::graph::Graph;
-use crate::keywords::Keywords;
 use crate::loose::Side;
 use crate::node_id::NodeId;
 use crate::object::{KeyClass, ObjectSet, Property};

@@ -8,13 +8,13 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
+use super::keywords::{Exclusive, Keywords};
 use crate::SchemaError;
 use crate::array::{ArraySet, ItemCount};
 use crate::decimal::{Decimal, Multiple};
 use crate::error::Kind;
 use crate::graph::Graph;
 use crate::json_types::Types;
-use crate::keywords::{Exclusive, Keywords};
 use crate::loose::Side;
 use crate::node_id::NodeId;
 use crate::number::{Bound, NumberRange, NumberSet};

@@ -1,7 +1,7 @@
 //! The arguments of a call, as [elements](crate::style).
 //!
 //! The members of an object are separated in most styles by the mark that closes an element, as those of JSON are by
-//! commas, so [`crate::lower_object`] makes both. Here are the values: the part of an element after its name, up to its end.
+//! commas, so [`crate::lower::object`] makes both. Here are the values: the part of an element after its name, up to its end.
 
 use std::sync::LazyLock;
 

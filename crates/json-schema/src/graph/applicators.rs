@@ -8,9 +8,9 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
+use super::keywords::Keywords;
 use crate::SchemaError;
 use crate::graph::Graph;
-use crate::keywords::Keywords;
 use crate::node_id::NodeId;
 use crate::object::ObjectSet;
 use crate::report::{PlaceId, Step};

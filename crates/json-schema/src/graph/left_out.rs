@@ -8,12 +8,12 @@ use maskwright_automata::Regex;
 use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
 
+use super::keywords::Keywords;
 use crate::SchemaError;
 use crate::decimal::Multiple;
 use crate::document::{address, pointer_to};
 use crate::graph::Graph;
 use crate::json_types::Types;
-use crate::keywords::Keywords;
 use crate::loose::{Loss, Side};
 use crate::multiples::Dfa;
 use crate::report::{Entry, PlaceId, Status, Step};
