@@ -10,6 +10,7 @@
 //!
 //! | files | |
 //! |---|---|
+//! | [`resolve`] | a node to its form |
 //! | [`keywords`], [`left_out`] | a schema object to typed fields, without the parts that are left out |
 //! | [`read`], [`read_object`], [`applicators`], [`unevaluated`] | typed fields to a form |
 //! | [`reference`] | where `$ref` leads |
@@ -29,6 +30,7 @@ mod object_meet;
 mod read;
 mod read_object;
 mod reference;
+mod resolve;
 mod unevaluated;
 
 use std::borrow::Cow;
@@ -38,7 +40,6 @@ use maskwright_automata::{Fuel, Regex};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
-use crate::array::ArraySet;
 use crate::document::address;
 use crate::documents::Documents;
 use crate::draft::Draft;
@@ -47,16 +48,11 @@ use crate::excluded::Excluded;
 use crate::json_types::kind_of;
 use crate::loose::{Loose, Losses, Side};
 use crate::node_id::NodeId;
-use crate::number::{NumberSet, NumberValue};
-use crate::object::{ObjectSet, Property};
 use crate::report::{Entry, Place, PlaceId, Step};
 use crate::resources::Resources;
-use crate::shape::{Shape, StringSet};
+use crate::shape::Shape;
 use crate::words::{Matcher, Size};
 use crate::{SchemaConfig, SchemaError};
-
-/// What it costs to read a schema again.
-const REREAD: u64 = 1_000;
 
 pub(crate) struct Graph<'a> {
     pub(crate) config: &'a SchemaConfig,
@@ -408,202 +404,6 @@ impl<'a> Graph<'a> {
             Step::Pointer(name) | Step::Member(_, name) => name,
             Step::Keyword(keyword) | Step::Item(keyword, _) => keyword,
         }
-    }
-
-    /// The canonical form of a node.
-    ///
-    /// # Errors
-    /// Whatever is wrong with its schema; that it leads back to itself without a step into the instance.
-    pub(crate) fn shape(&mut self, node: NodeId) -> Result<Rc<Shape<'a>>, SchemaError> {
-        let place = self.place(node);
-        match &self.nodes[node.index()].state {
-            State::Ready(shape) => return Ok(shape.clone()),
-            &State::Active(depth) => {
-                self.loops_to = self.loops_to.min(depth);
-                return Err(self.error(place, Some("$ref"), Kind::Loop { is_negated: false }));
-            }
-            State::Pending => {}
-        }
-        if self.depth >= self.config.limits.max_depth {
-            let message = format!(
-                "references and combinations follow each other more than {} deep",
-                self.config.limits.max_depth
-            );
-            return Err(self.error(place, None, Kind::Limit { message }));
-        }
-        if self.looping.contains(&place) {
-            // What is read again may have others in it that are.
-            self.spend(place, REREAD)?;
-        }
-        self.nodes[node.index()].state = State::Active(self.depth);
-        self.depth += 1;
-        let n_entries = self.entries.len();
-        let shape = self.resolve_shape(node, place);
-        self.depth -= 1;
-        let is_whole = self.loops_to >= self.depth;
-        if is_whole {
-            self.loops_to = usize::MAX;
-        }
-        self.nodes[node.index()].state = match &shape {
-            // It lacks a branch that refers to an enclosing schema, and is read again once that schema is done.
-            Ok(_) if !is_whole => {
-                self.looping.insert(place);
-                State::Pending
-            }
-            Ok(shape) => State::Ready(shape.clone()),
-            Err(_) => {
-                // The caller may go on, and come back to this node.
-                self.entries.truncate(n_entries);
-                State::Pending
-            }
-        };
-        shape
-    }
-
-    /// The form of a node, unless a schema that is being read is a part of it.
-    ///
-    /// # Errors
-    /// As [`shape`](Graph::shape).
-    pub(crate) fn whole_shape(&mut self, node: NodeId) -> Result<Rc<Shape<'a>>, SchemaError> {
-        let before = (self.loops_to, std::mem::replace(&mut self.may_leave_out, false));
-        let shape = self.shape(node);
-        (self.loops_to, self.may_leave_out) = before;
-        shape
-    }
-
-    /// The form of a branch of `anyOf` or `oneOf`. `None` if it is a schema that is being read, without a step into the instance:
-    /// then it adds no value, since the least set that satisfies the schema is meant. `leads_back`: the first error of such a branch.
-    /// Below a negation there is no least set, and it is an error.
-    pub(crate) fn branch_shape(
-        &mut self,
-        branch: NodeId,
-        leads_back: &mut Option<SchemaError>,
-    ) -> Result<Option<Rc<Shape<'a>>>, SchemaError> {
-        match self.shape(branch) {
-            Err(error) if error.is_plain_loop() && self.may_leave_out => {
-                leads_back.get_or_insert(error);
-                Ok(None)
-            }
-            shape => shape.map(Some),
-        }
-    }
-
-    fn resolve_shape(&mut self, node: NodeId, place: PlaceId) -> Result<Rc<Shape<'a>>, SchemaError> {
-        match self.nodes[node.index()].source.clone() {
-            Source::Schema(schema, side) => {
-                let around = self.turn_to(side);
-                let shape = self.read_schema(schema, place);
-                self.turn_to(around);
-                shape
-            }
-            Source::Constant(value) => self.constant_shape(value, place),
-            Source::Intersection(members) => {
-                // One more member than an intersection that is known: long ones grow by one.
-                let (last, before) = members.split_last().expect("an intersection has members");
-                let known = self.intersections.get(before).map(|node| &self.nodes[node.index()].state);
-                let (mut shape, rest) = match known {
-                    Some(State::Ready(shape)) => (shape.clone(), std::slice::from_ref(last)),
-                    _ => {
-                        let first = self.shape(members[0]);
-                        (first.map_err(|error| self.blame(error, members[0]))?, &members[1..])
-                    }
-                };
-                for &member in rest {
-                    let other = self.shape_within(&shape, member, place);
-                    let other = other.map_err(|error| self.blame(error, member))?;
-                    let both = self.product(&shape, &other, place);
-                    shape = Rc::new(both.map_err(|error| self.blame(error, member))?);
-                }
-                Ok(shape)
-            }
-            Source::Complement(denied) => {
-                let shape = self.whole_shape(denied).map_err(SchemaError::negated)?;
-                Ok(Rc::new(self.complement(&shape, place)?))
-            }
-        }
-    }
-
-    /// The form of a node, restricted to what matters for values of `known`. If all arrays of `known` have different items, it
-    /// does not matter whether those of a complement must, so `uniqueItems` can be complemented.
-    fn shape_within(
-        &mut self,
-        known: &Shape<'a>,
-        node: NodeId,
-        place: PlaceId,
-    ) -> Result<Rc<Shape<'a>>, SchemaError> {
-        if let Source::Complement(denied) = self.nodes[node.index()].source
-            && known.has_only_unique_arrays()
-        {
-            let shape = self.shape(denied)?;
-            if shape.has_unique_arrays() {
-                return Ok(Rc::new(self.complement(&shape.with_any_items(), place)?));
-            }
-        }
-        self.shape(node)
-    }
-
-    /// The form of exactly one value.
-    fn constant_shape(&mut self, value: &'a Value, place: PlaceId) -> Result<Rc<Shape<'a>>, SchemaError> {
-        let mut shape = Shape::default();
-        self.add_constants(&mut shape, std::slice::from_ref(value), place, "const")?;
-        Ok(Rc::new(shape))
-    }
-
-    /// Adds the given values, and no others, to `shape`.
-    pub(crate) fn add_constants(
-        &mut self,
-        shape: &mut Shape<'a>,
-        values: &'a [Value],
-        place: PlaceId,
-        keyword: &'static str,
-    ) -> Result<(), SchemaError> {
-        self.spend(place, values.len() as u64)?;
-        let mut words = Vec::new();
-        let mut numbers = Vec::new();
-        for value in values {
-            match value {
-                Value::Null => shape.has_null = true,
-                Value::Bool(true) => shape.has_true = true,
-                Value::Bool(false) => shape.has_false = true,
-                Value::String(text) => words.push(text.as_str()),
-                Value::Number(number) => {
-                    let value = Rc::new(self.decimal(number, place, keyword)?);
-                    numbers.push(NumberValue { value, text: number.as_str(), is_integer: false });
-                }
-                Value::Array(items) => {
-                    let prefix: Result<Vec<_>, _> =
-                        items.iter().map(|item| self.constant_node(item, place)).collect();
-                    let length = items.len() as u64;
-                    let set = ArraySet {
-                        prefix: prefix?,
-                        rest: NodeId::NEVER,
-                        min: length,
-                        max: Some(length),
-                        ..ArraySet::any()
-                    };
-                    shape.arrays.push(Rc::new(set));
-                }
-                Value::Object(members) => {
-                    let mut properties = Vec::with_capacity(members.len());
-                    for (name, value) in members {
-                        let schema = self.constant_node(value, place)?;
-                        properties.push(Property { name, schema, is_required: true, is_declared: true });
-                    }
-                    shape.objects.push(Rc::new(ObjectSet {
-                        properties,
-                        additional: NodeId::NEVER,
-                        ..ObjectSet::any()
-                    }));
-                }
-            }
-        }
-        if !words.is_empty() {
-            shape.strings.push(StringSet::Words(words.into()));
-        }
-        if !numbers.is_empty() {
-            shape.numbers.push(NumberSet::Values(numbers.into()));
-        }
-        Ok(())
     }
 
     /// The place `step` below another.
