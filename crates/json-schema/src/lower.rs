@@ -12,6 +12,7 @@ mod array;
 mod element;
 mod object;
 mod scalar;
+mod unnamed;
 
 use std::sync::Arc;
 
