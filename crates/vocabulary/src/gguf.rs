@@ -11,14 +11,15 @@
 //! 32 times its size), divides by an alignment of 0, multiplies dimensions unchecked, and rewrites strings that
 //! are not UTF-8 or end in a zero byte, which would change tokens when a file is rewritten.
 
+mod error;
+
 use std::collections::HashMap;
-use std::fmt;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::TokenizerError;
+pub use error::GgufError;
 
 /// The most metadata entries, and the most tensors; models have up to a hundred and some thousands.
 const MAX_ENTRIES: u64 = 1 << 16;
@@ -120,12 +121,11 @@ impl GgufFile {
     /// # Errors
     /// If it cannot be read, is no GGUF file of version 2 or 3, contradicts itself or its length, or reaches a limit.
     pub fn open(path: &Path) -> Result<GgufFile, GgufError> {
-        let fail = |kind| GgufError { path: path.to_path_buf(), kind };
-        let io = |problem| move |error| fail(Kind::Io(problem, error));
+        let io = |problem| move |error| GgufError::io(path, problem, error);
         let file = File::open(path).map_err(io("cannot be opened"))?;
         let metadata = file.metadata().map_err(io("cannot be read"))?;
         if !metadata.is_file() {
-            return Err(fail(Kind::Invalid("is not a file".to_owned())));
+            return Err(GgufError::invalid(path, "is not a file".to_owned()));
         }
         let mut gguf = GgufFile {
             path: path.to_path_buf(),
@@ -261,11 +261,15 @@ impl GgufFile {
     }
 
     fn error(&self, problem: String) -> GgufError {
-        GgufError { path: self.path.clone(), kind: Kind::Invalid(problem) }
+        GgufError::invalid(&self.path, problem)
+    }
+
+    fn unreadable(&self, error: std::io::Error) -> GgufError {
+        GgufError::io(&self.path, "cannot be read", error)
     }
 
     fn limit(&self, what: String, limit: u64) -> GgufError {
-        GgufError { path: self.path.clone(), kind: Kind::Limit { what, limit } }
+        GgufError::limit(&self.path, what, limit)
     }
 }
 
@@ -420,7 +424,7 @@ impl GgufFile {
 
     fn fill(&mut self, bytes: &mut [u8], what: &str) -> Result<(), GgufError> {
         self.check_room(bytes.len() as u64, what)?;
-        self.reader.read_exact(bytes).map_err(|error| unreadable(&self.path, error))?;
+        self.reader.read_exact(bytes).map_err(|error| self.unreadable(error))?;
         self.position += bytes.len() as u64;
         Ok(())
     }
@@ -462,89 +466,16 @@ impl GgufFile {
     fn skip(&mut self, n: u64, what: &str) -> Result<(), GgufError> {
         self.check_room(n, what)?;
         let distance = i64::try_from(n).map_err(|_| self.error("is too large".to_owned()))?;
-        self.reader.seek_relative(distance).map_err(|error| unreadable(&self.path, error))?;
+        self.reader.seek_relative(distance).map_err(|error| self.unreadable(error))?;
         self.position += n;
         Ok(())
     }
 
     /// Moves to `position`, and resets the limit on text.
     fn seek(&mut self, position: u64) -> Result<(), GgufError> {
-        self.reader.seek(SeekFrom::Start(position)).map_err(|error| unreadable(&self.path, error))?;
+        self.reader.seek(SeekFrom::Start(position)).map_err(|error| self.unreadable(error))?;
         self.position = position;
         self.text_left = MAX_TEXT;
         Ok(())
-    }
-}
-
-/// Why a GGUF file cannot be used. The message names the file, the place in it, and what was expected.
-#[derive(Debug)]
-pub struct GgufError {
-    path: PathBuf,
-    kind: Kind,
-}
-
-#[derive(Debug)]
-enum Kind {
-    /// What failed, and why.
-    Io(&'static str, std::io::Error),
-    Invalid(String),
-    Limit {
-        what: String,
-        limit: u64,
-    },
-}
-
-fn unreadable(path: &Path, error: std::io::Error) -> GgufError {
-    GgufError { path: path.to_path_buf(), kind: Kind::Io("cannot be read", error) }
-}
-
-impl GgufError {
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Whether a limit on size was reached, rather than something being wrong.
-    pub fn is_limit(&self) -> bool {
-        matches!(self.kind, Kind::Limit { .. })
-    }
-
-    /// What the system said, if it refused to open or read the file.
-    pub fn into_io(self) -> Option<std::io::Error> {
-        match self.kind {
-            Kind::Io(_, error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl From<GgufError> for TokenizerError {
-    fn from(GgufError { path, kind }: GgufError) -> TokenizerError {
-        let error = match kind {
-            Kind::Io(_, error) => TokenizerError::io(error),
-            Kind::Invalid(problem) => TokenizerError::invalid(problem),
-            Kind::Limit { what, limit } => TokenizerError::limit(what, limit as usize),
-        };
-        error.at(&path)
-    }
-}
-
-impl fmt::Display for GgufError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.path.display())?;
-        match &self.kind {
-            Kind::Io(problem, _) => f.write_str(problem),
-            Kind::Invalid(problem) => f.write_str(problem),
-            Kind::Limit { what, limit } => write!(f, "{what}, more than the limit of {limit}"),
-        }
-    }
-}
-
-impl std::error::Error for GgufError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.kind {
-            Kind::Io(_, error) => Some(error),
-            _ => None,
-        }
     }
 }
