@@ -13,7 +13,7 @@
 //! | [`resolve`] | a node to its form |
 //! | [`keywords`], [`left_out`] | a schema object to typed fields, without the parts that are left out |
 //! | [`read`], [`read_object`], [`applicators`], [`unevaluated`] | typed fields to a form |
-//! | [`reference`] | where `$ref` leads |
+//! | [`mod@reference`] | where `$ref` leads |
 //! | [`intersect`], [`object_meet`], [`complement`] | forms of intersections and complements |
 //! | [`empty`] | whether a form has no value |
 //! | [`notes`], [`blame`] | errors, the report, what to leave out |

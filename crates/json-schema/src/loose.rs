@@ -14,7 +14,7 @@
 //!
 //! # How the parts to leave out are found
 //! A pass over the document leaves out what it cannot read where it stands (a pattern, a divisor). Where something
-//! larger fails, the product of two unions, say, the innermost schema that was being read is [*blamed*](crate::graph::blame), by
+//! larger fails, the product of two unions, say, the innermost schema that was being read is *blamed* (`graph/blame.rs`), by
 //! keyword if one is known, and a new pass begins without it. Each pass leaves out more than the one before, and
 //! all of them share the fuel of the caller: what is too much work stays an error.
 //!
