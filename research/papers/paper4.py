@@ -36,7 +36,7 @@ FULL = [
     ("smollm2", ["--records", "8", "--strategies", "tree", "--limits", "1.1", "--tree-records", "8", "--at-most", "40"]),
 ]
 SAMPLE = [
-    ("smollm2", ["--records", "20", "--strategies", "random", "--limits", "least,1.0,1.1,1.2,1.5"]),
+    ("smollm2", ["--records", "10", "--strategies", "random", "--limits", "least,1.0,1.1,1.2,1.5"]),
     ("smollm2", ["--records", "2", "--strategies", "greedy", "--limits", "1.1"]),
 ]
 
@@ -52,7 +52,7 @@ def run(options: Any) -> Result:
         seen.add(model)
     for model in sorted(seen):
         _count_texts(result, model, campaigns.entries(folder / f"paper4-{model}.jsonl"))
-    n_random = "50" if options.sample else "500"
+    n_random = "20" if options.sample else "500"
     chosen = ["--strategies", "greedy"] if options.sample else []
     functions = campaigns.run("c-function", folder / "paper4-c.jsonl", "--random", n_random, *chosen, fresh=fresh)
     _count_functions(result, functions)
