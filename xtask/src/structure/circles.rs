@@ -60,7 +60,7 @@ pub(crate) fn tie(imports: &Imports, circle: &[usize]) -> Option<Tie> {
     inside.iter().map(without).min_by_key(|tie| (tie.rest, tie.names.len()))
 }
 
-/// The strongly connected components of more than one node, by Tarjan's algorithm (SIAM J. Comput. 1(2), 1972).
+/// The strongly connected components of more than one node, by Tarjan's algorithm (SIAM Journal on Computing 1(2), 1972).
 fn components(arrows: impl Iterator<Item = (usize, usize)>) -> Vec<Vec<usize>> {
     let mut search = Tarjan::default();
     for (from, to) in arrows {
