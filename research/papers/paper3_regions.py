@@ -283,7 +283,7 @@ def _ends(result: Result) -> str:
     names = {
         "aborted after 100 refused tokens": "paper: 100 refused tokens",
         "aborted without an end": "paper: no end in time",
-        "ours, the end with few tokens more": "ours: ended a gap with 1 to 8 tokens more",
+        "ours, the end with few tokens more": "ours: a gap reached 48 tokens",
         "ours, the end by the engine": "ours: the engine wrote the rest",
     }
     rows = []
