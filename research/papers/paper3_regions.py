@@ -204,8 +204,9 @@ def _add_shares(result: Result, log: Log, verdicts: Log, model: str, n_regions: 
             counts[f"{method} / fixed text in a comment"] += is_text and verdict["in comments"] > 0
             if method in ("Con.", "ours"):
                 counts[f"{method} / outside the grammar"] += is_wrong
-                counts[f"{method} / no C++ by tree-sitter and g++"] += paper3_judges.is_no_cpp(verdict)
-                if paper3_judges.is_no_cpp(verdict):
+                is_no_cpp = paper3_judges.is_no_cpp(verdict)
+                counts[f"{method} / no C++ by tree-sitter and g++"] += is_no_cpp
+                if is_no_cpp:
                     result.others[f"{model} / {task.name} / {method} / no C++"] = verdict["gpp syntax"][:1]
         counts["aborted after 100 refused tokens"] += constrained["aborted"] == "rejections"
         counts["aborted without an end"] += constrained["aborted"] == "limit"

@@ -1,4 +1,4 @@
-//! The schema resources of a document and of those that the caller gives: what a reference can name.
+//! The schema resources that a reference can name: those of the document, and of the documents that the caller gives.
 //!
 //! A schema with an `$id` inside a document is a resource of its own, whose URI is its identifier resolved
 //! against that of the resource around it. [`Resources`] finds those once; most documents have none. A document that

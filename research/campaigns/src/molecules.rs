@@ -28,11 +28,10 @@ pub(crate) fn closed_rings() -> String {
     let befores = states(&['c', 'o', 'f']);
     for &before in &befores {
         for after in states(&['c', 'o']) {
-            let mut chain: Vec<String> = atoms(before)
+            let chain: Vec<String> = atoms(before)
                 .into_iter()
                 .map(|(digits, state)| format!("atom {digits}{}", rule("tail", state, after)))
                 .collect();
-            chain.dedup();
             let mut tail =
                 vec![rule("chain", before, after), format!("BOND {}", rule("chain", before, after))];
             if is_like(before, after) {

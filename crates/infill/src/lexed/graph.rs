@@ -287,8 +287,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Whether the known text from a position on goes on with the token in progress as with a comment or a string: at once, or after
-    /// some of it, as ` 1;` does after `#define A`.
+    /// Whether the known text from a position on becomes part of the token in progress, as of a comment or a string. This may show
+    /// only after some of the text, as with ` 1;` after `#define A`.
     fn makes_text(
         &self,
         mut hypothesis: HypothesisId,

@@ -250,7 +250,7 @@ impl Reader {
         self.kept_names().is_some_and(|names| self.may_be_one_of(names))
     }
 
-    /// Whether the string that is being written, of which nothing need be there yet, may be one of `names`.
+    /// Whether the string being written may become one of `names`. It may still be empty.
     fn may_be_one_of(&self, names: &Names) -> bool {
         if self.token.is_empty() || names.is_empty() {
             return !names.is_empty();

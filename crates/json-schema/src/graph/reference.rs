@@ -1,4 +1,4 @@
-//! Where `$ref` leads, within the document and those that the caller gives.
+//! What `$ref` names, in the document and in the documents that the caller gives.
 //!
 //! A reference is a URI; what comes before `#` names a schema [resource](crate::resources), what comes after a place in it.
 
