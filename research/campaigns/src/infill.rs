@@ -407,10 +407,11 @@ mod tests {
         let builtin = builtin_diffusion().unwrap();
         let mut entries = Vec::new();
         let (name, schema) = BUILTIN_SCHEMAS[0];
-        for kind in [Kind::molecules(), Kind::records(name, schema)] {
+        // With these seeds the model draws a token that is refused, so that a mask is made.
+        for (kind, seed) in [(Kind::molecules(), 6), (Kind::records(name, schema), 5)] {
             let mut writer = Writer::new(builtin.clone(), &kind, &arguments()).unwrap();
             for method in METHODS {
-                entries.push(writer.entry(method, 3).unwrap());
+                entries.push(writer.entry(method, seed).unwrap());
             }
         }
         verdict(&entries).unwrap();
@@ -428,7 +429,7 @@ mod tests {
                 .to_string()
                 .starts_with("1 of 1 texts under masks")
         );
-        assert!(report(&[wrong]).contains("smiles seed 3"));
+        assert!(report(&[wrong]).contains("smiles seed 6"));
     }
 
     #[test]
