@@ -293,7 +293,7 @@ pub mod grammar {
 }
 #[doc(hidden)]
 pub mod debug {
-    pub use maskwright_grammar::LrTable;
+    pub use maskwright_lark::LarkGrammar;
 }
 pub use maskwright_error::Error;
 ";
@@ -323,7 +323,7 @@ pub use maskwright_error::Error;
         assert!(facade.has_module("inspect.rs") && !facade.has_module("lexed/mod.rs"));
         let has = |path: &str| facade.has(&expand(path)[0]);
         assert!(has("grammar") && has("grammar::Regex::literal(") && has("inspect::RowView"));
-        assert!(!has("Regex") && !has("debug") && !has("grammar::LrTable") && !has("infill"));
+        assert!(!has("Regex") && !has("debug") && !has("debug::LarkGrammar") && !has("infill"));
     }
 
     #[test]

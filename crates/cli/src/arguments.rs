@@ -584,7 +584,7 @@ pub(crate) struct Debug {
     /// For `dfa`: only the terminal of this number (as `cfg` lists them)
     #[arg(long, value_name = "N")]
     pub(crate) terminal: Option<usize>,
-    /// The most states of one rule or automaton (`cfg`, `dfa`), or of the table (`lr`); the most sequences (`rows`)
+    /// The most states of one rule or automaton (`cfg`, `dfa`); the most sequences (`rows`)
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) limit: usize,
 }
@@ -596,8 +596,6 @@ pub(crate) enum Stage {
     Ir,
     /// After the passes: rules as networks of states, without left recursion, and the terminals
     Cfg,
-    /// The states and conflicts that an LALR(1) parser of the rules would have; the engine follows all readings
-    Lr,
     /// The automata of the terminals
     Dfa,
     /// The residues that are alive after a prefix, and what each says about the vocabulary; of a grammar with a lexer,

@@ -23,23 +23,16 @@ pub(crate) fn run(arguments: &Debug) -> anyhow::Result<Outcome> {
         out.flush()?;
         return Ok(Outcome::Done);
     }
-    if arguments.stage == Stage::Lr {
-        source.lr_table()?.print(arguments.limit, &mut out)?;
-        out.flush()?;
-        return Ok(Outcome::Done);
-    }
     let tokenizer = match &arguments.tokenizer {
         Some(name) => model::load_tokenizer(name)?,
         None => model::byte_tokenizer()?,
     };
     let grammar = source.compile(&tokenizer, None)?;
     if grammar.is_lexed() && arguments.stage == Stage::Dfa {
-        bail!(
-            "the grammar reads the tokens of a lexer; its stages that can be printed are ir, cfg, lr and rows"
-        );
+        bail!("the grammar reads the tokens of a lexer; its stages that can be printed are ir, cfg and rows");
     }
     match arguments.stage {
-        Stage::Ir | Stage::Lr => {}
+        Stage::Ir => {}
         Stage::Cfg => print_network(&grammar, arguments.limit, &mut out)?,
         Stage::Dfa => print_automata(&grammar, arguments, &mut out)?,
         Stage::Rows => {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use maskwright::debug::{Parsed, lr_table};
+use maskwright::debug::Parsed;
 use maskwright::json_schema::{Report, SchemaConfig, SchemaDocuments, Status, Whitespace};
 use maskwright::lark::LarkOptions;
 use maskwright::tool_calls::{ToolCallOptions, tool_formats};
@@ -13,7 +13,6 @@ use maskwright::{CancelToken, CompileOptions, CompiledGrammar, Compiler, Grammar
 
 use crate::arguments::{DialectArgument, GrammarArguments, JsonArgument, WhitespaceArgument};
 use crate::input;
-use crate::lr::NamedTable;
 use crate::outcome::{note, warning};
 
 /// A grammar's source, read.
@@ -174,24 +173,6 @@ impl Source {
 
     fn parse(&self) -> anyhow::Result<Parsed> {
         self.source.parse(&CompileOptions::default()).map_err(|error| self.origin.name(error))
-    }
-
-    /// The LALR(1) table of the rules.
-    pub(crate) fn lr_table(&self) -> anyhow::Result<NamedTable> {
-        let options = CompileOptions::default();
-        Ok(match self.parse()? {
-            Parsed::Lark(grammar) => NamedTable {
-                table: lr_table(&grammar.lexed.rules, &options)?,
-                terminals: grammar.names().map(str::to_owned).collect(),
-            },
-            Parsed::OverBytes(grammar, None) if !matches!(self.origin, Origin::Argument) => NamedTable {
-                table: lr_table(&grammar, &options)?,
-                terminals: grammar.terminals().iter().map(|regex| format!("{regex:?}")).collect(),
-            },
-            Parsed::OverBytes(..) => {
-                bail!("there are no rules to make a table of: lr goes with --lark, --grammar and --gbnf")
-            }
-        })
     }
 
     /// The grammar as the front end makes it, printed.

@@ -20,7 +20,6 @@ mod grammar;
 mod infill;
 mod input;
 mod interrupt;
-mod lr;
 mod mask;
 mod model;
 mod outcome;

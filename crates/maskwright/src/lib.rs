@@ -194,15 +194,7 @@ pub mod grammar {
 /// For `maskwright debug` and experiments; no part of it is promised.
 #[doc(hidden)]
 pub mod debug {
-    pub use maskwright_grammar::{LrConflict, LrProduction, LrState, LrSymbol, LrTable};
     pub use maskwright_lark::LarkGrammar;
 
     pub use crate::source::Parsed;
-    use crate::{CompileOptions, Error, Limits, grammar::Grammar};
-
-    /// The LALR(1) table of a grammar's rules; the engine does not use it.
-    pub fn lr_table(grammar: &Grammar, options: &CompileOptions) -> Result<LrTable, Error> {
-        let fuel = options.fuel(Limits::default().compile_fuel);
-        Ok(LrTable::new(grammar, &fuel).map_err(maskwright_grammar::GrammarError::from)?)
-    }
 }
