@@ -78,10 +78,17 @@ impl Spelling {
     /// The spelling of a text.
     pub(crate) fn bytes(&self, text: &[u8]) -> Vec<u8> {
         let mut word = Vec::with_capacity(text.len());
-        for &byte in text {
-            (self.write)(byte, &mut word);
-        }
+        self.append(text, &mut word);
         word
+    }
+
+    /// Appends the spelling of a text.
+    pub(crate) fn append(&self, text: &[u8], word: &mut Vec<u8>) {
+        if text.iter().any(|&byte| self.escaped.contains(byte)) {
+            text.iter().for_each(|&byte| (self.write)(byte, word));
+        } else {
+            word.extend_from_slice(text);
+        }
     }
 }
 

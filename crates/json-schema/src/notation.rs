@@ -62,17 +62,21 @@ impl Quotes {
         self.spelling.regex(regex)
     }
 
-    /// A text without the quotes.
-    pub(crate) fn spelled(&self, text: &str) -> Vec<u8> {
-        self.spelling.bytes(text.as_bytes())
-    }
-
     /// A text with the quotes; `None` if it cannot stand between them.
     pub(crate) fn word(&self, text: &str) -> Option<Vec<u8>> {
         if self.safe.is_some() && text.contains(self.right) {
             return None;
         }
-        Some([self.left.as_bytes(), &self.spelled(text), self.right.as_bytes()].concat())
+        let mut word = Vec::with_capacity(self.left.len() + text.len() + self.right.len());
+        word.extend_from_slice(self.left.as_bytes());
+        self.spelling.append(text.as_bytes(), &mut word);
+        word.extend_from_slice(self.right.as_bytes());
+        Some(word)
+    }
+
+    /// What stands between the quotes of a [`word`](Quotes::word).
+    pub(crate) fn inside<'a>(&self, word: &'a [u8]) -> &'a [u8] {
+        &word[self.left.len()..word.len() - self.right.len()]
     }
 
     /// Whether strings are written as in JSON.

@@ -61,11 +61,12 @@ impl<'a> Lowering<'_, 'a> {
 
     /// The spellings of a string, with quotes: none if it cannot be written.
     pub(crate) fn words(&self, text: &str) -> Vec<Vec<u8>> {
-        let is_allowed = |quotes: &&Quotes| {
-            let spelled = quotes.spelled(text);
-            self.excluded.allows(&spelled) && self.unreadable.allows(&spelled)
+        let allowed = |quotes: &Quotes| {
+            let word = quotes.word(text)?;
+            let spelled = quotes.inside(&word);
+            (self.excluded.allows(spelled) && self.unreadable.allows(spelled)).then_some(word)
         };
-        self.notation.quotes.iter().filter(is_allowed).filter_map(|quotes| quotes.word(text)).collect()
+        self.notation.quotes.iter().filter_map(allowed).collect()
     }
 
     fn constrained(&mut self, constraint: &StringConstraint, place: PlaceId) -> Result<Regex, SchemaError> {
