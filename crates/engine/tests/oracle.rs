@@ -93,8 +93,18 @@ fn check(
     Ok(())
 }
 
+/// So many cases, if the environment does not say how many.
+fn cases(default: u32) -> ProptestConfig {
+    let config = ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::default() };
+    if std::env::var_os("PROPTEST_CASES").is_some() {
+        config
+    } else {
+        ProptestConfig { cases: default, ..config }
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+    #![proptest_config(cases(400))]
 
     #[test]
     fn masks_equal_the_naive_reference(
