@@ -7,46 +7,34 @@
 //! * [`Compiler`]: owns what grammars share for one vocabulary (automata, rows); makes a
 //!   [`EngineGrammar`] in time linear in the grammar.
 //! * [`Matcher`]: the state of one sequence; fills masks, accepts tokens, rolls back, forks.
-//! * `lexed`: grammars over the tokens of a lexer, masks over their bytes.
+//!
+//! Inside, the engine is a house with floors. A file imports from its own floor and from those below:
+//!
+//! * `session`: compilers, grammars and matchers, as users hold them.
+//! * `watch`: grammars whose sessions remember what was there, so that keys and items differ.
 //! * `budget`: the least number of tokens that complete a text, and masks that keep within a limit.
-//! * Inside: configurations (`configuration`, sets of readings, hash-consed) over a graph-structured stack
-//!   (`stack`), stepped byte by byte (`machine`); `rows` and `mask` turn them into masks.
+//! * `bytes` and `lexed`: two readers with one interface. The first steps terminals byte by byte, the second reads the
+//!   tokens of a lexer.
+//! * `parser`: rules over terminals, as configurations (sets of readings, hash-consed) over a graph-structured stack.
+//! * `spelling` and `rows`: what one terminal costs in tokens, and what it says about the vocabulary.
+//! * `ground`: errors, limits, memory, masks.
 
 mod budget;
-mod by_stops;
-mod compiler;
-mod configuration;
-mod engine_grammar;
-mod error;
-mod explain;
-mod forced;
-mod hooks;
-pub mod inspect;
+mod bytes;
+mod ground;
 mod lexed;
-mod limits;
-mod machine;
-mod mask;
-mod mask_form;
-mod matcher;
-mod memory;
-mod named_tokens;
 mod parser;
 mod rows;
-mod shared_machine;
-mod spelled;
-mod stack;
-mod watched;
-mod watched_search;
+mod session;
+mod spelling;
+mod watch;
 
-pub use budget::{MaskStatus, TokenCountStatus, TokensToFinish};
-pub use compiler::Compiler;
-pub use engine_grammar::EngineGrammar;
-pub(crate) use error::EngineError;
-pub use limits::{ExitRows, Limits, Options};
+pub(crate) use ground::EngineError;
+pub use ground::{ExitRows, Limits, MaskStatus, Options, TokenCountStatus, TokensToFinish};
+#[doc(hidden)]
+pub use ground::{NamedTokens, ResolvedLexed, TextPart, text_parts};
 pub use maskwright_error::{Error, ErrorKind};
 pub use maskwright_grammar::Layout;
 #[doc(hidden)]
-pub use matcher::written;
-pub use matcher::{Matcher, Taken};
-#[doc(hidden)]
-pub use named_tokens::{NamedTokens, ResolvedLexed, TextPart, text_parts};
+pub use session::written;
+pub use session::{Compiler, EngineGrammar, Matcher, Taken, inspect};

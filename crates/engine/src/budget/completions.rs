@@ -15,17 +15,17 @@ use maskwright_vocabulary::{Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use super::far::single_bytes;
-use super::futures::{FutureId, NEVER, plus};
 use super::profile::Profile;
-use super::runs::{Effort, MAX_STEPS, MIN_STEPS, Spelling};
 use super::summaries::{Extent, Summaries};
 use crate::EngineError;
-use crate::configuration::{ConfigId, Thread};
-use crate::machine::Machine;
-use crate::stack::{Frame, NodeId};
+use crate::ground::{NEVER, plus};
+use crate::parser::{ConfigId, Frame, NodeId, Thread};
+use crate::session::Machine;
+use crate::spelling::FutureId;
+use crate::spelling::{Effort, MAX_STEPS, MIN_STEPS, Spelling};
 
 /// Items that the search for one upper bound may take.
-pub(super) const MAX_UPPER_ITEMS: u64 = 400_000;
+pub(crate) const MAX_UPPER_ITEMS: u64 = 400_000;
 /// After searches that were given up, the next may take at least so many items.
 const MIN_ITEMS: u64 = 1_000;
 /// Bytes that the memoised answers may take before they are dropped.
@@ -36,20 +36,20 @@ type Place = (ExprId, NodeId, FutureId);
 
 /// What is known about the budgets of one grammar's texts.
 pub(crate) struct Budget {
-    pub(super) spelling: Arc<Mutex<Spelling>>,
+    pub(crate) spelling: Arc<Mutex<Spelling>>,
     summaries: Summaries,
     /// The least number of tokens from a place to the end.
     places: FxHashMap<Place, u32>,
     follows: FxHashMap<NodeId, ByteSet>,
     configs: FxHashMap<ConfigId, u32>,
-    pub(super) threads: FxHashMap<Thread, u32>,
-    pub(super) profiles: FxHashMap<ConfigId, Arc<Profile>>,
+    pub(crate) threads: FxHashMap<Thread, u32>,
+    pub(crate) profiles: FxHashMap<ConfigId, Arc<Profile>>,
     /// What tokens read behind residues, by the bytes that may follow there.
-    pub(super) partition_exits: FxHashMap<((u64, StateId), ByteSet), Arc<Trie>>,
-    pub(super) profile_bytes: usize,
+    pub(crate) partition_exits: FxHashMap<((u64, StateId), ByteSet), Arc<Trie>>,
+    pub(crate) profile_bytes: usize,
     eos_cost: u32,
     /// Whether each byte is a token.
-    pub(super) spells_all: bool,
+    pub(crate) spells_all: bool,
     /// Items that a search may take.
     max_items: u64,
     /// Items that the next search may take: fewer after searches that were given up.
@@ -135,12 +135,12 @@ impl Budget {
     }
 
     /// That number, if it was found before.
-    pub(super) fn known_least(&self, config: ConfigId) -> Option<u32> {
+    pub(crate) fn known_least(&self, config: ConfigId) -> Option<u32> {
         self.configs.get(&config).copied()
     }
 
     /// The same for one reading.
-    pub(super) fn thread(&mut self, machine: &mut Machine, thread: Thread) -> Result<u32, EngineError> {
+    pub(crate) fn thread(&mut self, machine: &mut Machine, thread: Thread) -> Result<u32, EngineError> {
         if let Some(&known) = self.threads.get(&thread) {
             return Ok(known);
         }
@@ -204,7 +204,7 @@ impl Budget {
     }
 
     /// The least number of tokens from a place.
-    pub(super) fn place(&mut self, machine: &mut Machine, place: Place) -> Result<u32, EngineError> {
+    pub(crate) fn place(&mut self, machine: &mut Machine, place: Place) -> Result<u32, EngineError> {
         let mut stack = vec![place];
         while let Some(&top) = stack.last() {
             if self.places.contains_key(&top) {

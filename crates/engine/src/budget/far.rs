@@ -24,9 +24,8 @@ use maskwright_grammar::{ExprId, Mark, Symbol, TerminalId, Watching};
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
-use crate::configuration::ConfigId;
-use crate::machine::Machine;
-use crate::stack::{Frame, NodeId};
+use crate::parser::{ConfigId, Frame, NodeId};
+use crate::session::Machine;
 
 /// Grammars of more states have no bound.
 const MAX_STATES: usize = 1_024;
@@ -110,7 +109,7 @@ impl Parts {
 impl Machine {
     /// Whether every token that the grammar allows, and the watch if there is one, can be completed within `n_left` tokens, the
     /// token itself and EOS included; if not, that is not known.
-    pub(super) fn is_far(&mut self, config: ConfigId, watching: Option<&dyn Watching>, n_left: u32) -> bool {
+    pub(crate) fn is_far(&mut self, config: ConfigId, watching: Option<&dyn Watching>, n_left: u32) -> bool {
         // The terminals of a lexed grammar are names. A watch counts what is kept, and what a completion may add.
         if self.lexed().is_some() {
             return false;
@@ -387,7 +386,7 @@ fn settled<T: Copy + PartialEq>(n: usize, of: impl Fn(&[T], usize) -> T, start: 
 }
 
 /// The bytes that are tokens by themselves.
-pub(super) fn single_bytes(vocabulary: &Vocabulary) -> ByteSet {
+pub(crate) fn single_bytes(vocabulary: &Vocabulary) -> ByteSet {
     let trie = vocabulary.trie();
     trie.children(Trie::ROOT)
         .filter(|&(_, child)| !trie.tokens(child).is_empty())

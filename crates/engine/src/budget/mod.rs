@@ -59,18 +59,12 @@
 
 mod completions;
 mod far;
-mod futures;
 mod lexed;
+mod limits;
 mod profile;
-mod runs;
-mod session;
 mod summaries;
-mod watched;
 
 pub(crate) use far::Far;
-pub(crate) use futures::MANY;
 pub(crate) use lexed::LexedBudget;
-pub(crate) use runs::Spelling;
-pub(crate) use session::{Budgets, MaskWithin};
-pub use session::{MaskStatus, TokenCountStatus, TokensToFinish};
-pub(crate) use watched::FoundWays;
+pub(crate) use limits::{Budgets, Ways};
+pub(crate) use profile::Profile;

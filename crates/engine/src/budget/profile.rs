@@ -8,17 +8,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
-use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary};
+use maskwright_automata::{Automaton, ByteSet, StateId};
+use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use super::completions::Budget;
-use super::futures::NEVER;
-use super::summaries::located;
 use crate::EngineError;
-use crate::configuration::{ConfigId, Thread};
-use crate::machine::Machine;
-use crate::mask_form::{MaskBuilder, MaskForm};
+use crate::ground::{MaskBuilder, MaskForm, NEVER};
+use crate::parser::{ConfigId, Thread};
+use crate::session::Machine;
+use crate::spelling::Partition;
 
 /// Bytes that profiles may take before they are dropped.
 const MAX_BYTES: usize = 64 << 20;
@@ -31,28 +30,28 @@ pub(crate) struct Profile {
 
 impl Profile {
     /// The profile of groups that are ascending.
-    pub(super) fn new(groups: Vec<(u32, MaskForm)>) -> Profile {
+    pub(crate) fn new(groups: Vec<(u32, MaskForm)>) -> Profile {
         Profile { groups }
     }
 
     /// The number of tokens that completes the text whichever allowed token comes next; `None` if some cannot be
     /// completed.
-    pub(super) fn most(&self) -> Option<u32> {
+    pub(crate) fn most(&self) -> Option<u32> {
         self.groups.last().map_or(Some(0), |&(cost, _)| (cost != NEVER).then_some(cost))
     }
 
     /// The same of those tokens behind which the text can be completed; 0 if there are none.
-    pub(super) fn most_of_completed(&self) -> u32 {
+    pub(crate) fn most_of_completed(&self) -> u32 {
         self.groups.iter().rev().map(|&(cost, _)| cost).find(|&cost| cost != NEVER).unwrap_or(0)
     }
 
     /// The number of tokens that completes the text after the best of the allowed tokens.
-    pub(super) fn least(&self) -> Option<u32> {
+    pub(crate) fn least(&self) -> Option<u32> {
         self.groups.first().map(|&(cost, _)| cost)
     }
 
     /// The tokens after which fewer than `n_left` tokens complete the text.
-    pub(super) fn mask(&self, n_left: u32, n_words: usize) -> MaskForm {
+    pub(crate) fn mask(&self, n_left: u32, n_words: usize) -> MaskForm {
         let mut mask = MaskBuilder::new(n_words);
         for (_, group) in self.groups.iter().take_while(|&&(cost, _)| cost < n_left) {
             mask.union(group);
@@ -61,7 +60,7 @@ impl Profile {
     }
 
     /// The same, those first that leave the most over; at most `most` of them.
-    pub(super) fn tokens_within(&self, n_left: u32, most: usize) -> Vec<TokenId> {
+    pub(crate) fn tokens_within(&self, n_left: u32, most: usize) -> Vec<TokenId> {
         let mut tokens = Vec::new();
         for (_, group) in self.groups.iter().take_while(|&&(cost, _)| cost < n_left) {
             tokens.extend(group.tokens().into_iter().take(most - tokens.len()));
@@ -72,71 +71,8 @@ impl Profile {
         tokens
     }
 
-    pub(super) fn memory_usage(&self) -> usize {
+    pub(crate) fn memory_usage(&self) -> usize {
         self.groups.iter().map(|(_, mask)| mask.memory_usage() + 24).sum::<usize>() + 64
-    }
-}
-
-/// What the tokens do to one residue.
-pub(super) struct Partition {
-    /// Tokens that keep it alive, by the residue after them.
-    inside: Vec<(StateId, MaskForm)>,
-    /// Places in the token trie where it accepts and tokens go on.
-    places: Vec<(TrieNodeId, u32)>,
-}
-
-impl Partition {
-    fn new(
-        vocabulary: &Vocabulary,
-        automaton: &Automaton,
-        residue: StateId,
-    ) -> Result<Partition, AutomatonError> {
-        let trie = vocabulary.trie();
-        let mut inside: FxHashMap<StateId, MaskBuilder> = FxHashMap::default();
-        let mut places = Vec::new();
-        let mut stack = vec![(Trie::ROOT, residue, 0u32)];
-        while let Some((node, residue, depth)) = stack.pop() {
-            for (byte, child) in trie.children(node) {
-                let Some(next) = automaton.step(residue, byte)? else { continue };
-                let tokens = trie.tokens(child);
-                if !tokens.is_empty() {
-                    let fresh = || MaskBuilder::new(vocabulary.n_words());
-                    inside.entry(next).or_insert_with(fresh).insert_all(tokens);
-                }
-                if trie.n_children(child) > 0 {
-                    if automaton.is_accepting(next) {
-                        places.push((child, depth + 1));
-                    }
-                    stack.push((child, next, depth + 1));
-                }
-            }
-        }
-        let mut inside: Vec<(StateId, MaskForm)> =
-            inside.into_iter().map(|(state, mask)| (state, mask.finish())).collect();
-        inside.sort_unstable_by_key(|&(state, _)| state);
-        Ok(Partition { inside, places })
-    }
-
-    /// The remainders of tokens behind places where the residue accepts, that begin with a byte of `follow`.
-    fn exits(&self, vocabulary: &Vocabulary, follow: ByteSet) -> Trie {
-        let trie = vocabulary.trie();
-        let mut found: Vec<(TokenId, u32)> = Vec::new();
-        for &(place, depth) in &self.places {
-            for (byte, child) in trie.children(place) {
-                if follow.contains(byte) {
-                    found.extend(trie.subtree_tokens(child).iter().map(|&token| (token, depth)));
-                }
-            }
-        }
-        let remainder = |(token, depth): &(TokenId, u32)| {
-            vocabulary.text(*token).map(|bytes| (&bytes[*depth as usize..], *token))
-        };
-        Trie::new(found.iter().filter_map(remainder))
-    }
-
-    pub(super) fn memory_usage(&self) -> usize {
-        let inside: usize = self.inside.iter().map(|(_, mask)| mask.memory_usage() + 24).sum();
-        inside + self.places.len() * 8 + 128
     }
 }
 
@@ -145,7 +81,7 @@ impl Budget {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(super) fn profile(
+    pub(crate) fn profile(
         &mut self,
         machine: &mut Machine,
         config: ConfigId,
@@ -166,7 +102,7 @@ impl Budget {
             let partition = self.partition(&vocabulary, &automaton, same[0].residue)?;
             for (residue, tokens) in &partition.inside {
                 let goes_on =
-                    !automaton.next_bytes(*residue).map_err(|error| located(&automaton, error))?.is_empty();
+                    !automaton.next_bytes(*residue).map_err(EngineError::in_terminal(&automaton))?.is_empty();
                 let mut least = NEVER;
                 for thread in same {
                     if goes_on {
@@ -232,7 +168,7 @@ impl Budget {
             return Ok(known);
         }
         let partition = Partition::new(vocabulary, automaton, residue);
-        let partition = Arc::new(partition.map_err(|error| located(automaton, error))?);
+        let partition = Arc::new(partition.map_err(EngineError::in_terminal(automaton))?);
         self.spelling.lock().keep_partition(automaton, residue, partition.clone());
         Ok(partition)
     }

@@ -14,18 +14,18 @@ use maskwright_automata::ByteSet;
 use maskwright_grammar::{Expr, ExprId, ExprPool, ShufflePhase, Symbol, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::futures::{FutureId, NEVER, plus};
-use super::runs::{Effort, Spelling, is_beyond};
 use crate::EngineError;
-use crate::machine::Machine;
+use crate::ground::{NEVER, plus};
+use crate::session::Machine;
+use crate::spelling::{Effort, FutureId, Spelling, is_beyond};
 
 /// A set of bytes that may follow, by number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct FollowId(u32);
+pub(crate) struct FollowId(u32);
 
 /// A summary.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct SummaryId(u32);
+pub(crate) struct SummaryId(u32);
 
 /// A place in a summary: its state and the token in progress.
 type Item = (SummaryId, ExprId, FutureId);
@@ -49,7 +49,7 @@ struct Summary {
 
 /// All summaries of one grammar.
 #[derive(Default)]
-pub(super) struct Summaries {
+pub(crate) struct Summaries {
     summaries: Vec<Summary>,
     ids: FxHashMap<(ExprId, FutureId, FollowId), SummaryId>,
     /// Items that are to be taken, by cost, those at the end of their summary first; no list is empty.
@@ -64,7 +64,7 @@ pub(super) struct Summaries {
     first_bytes: FxHashMap<ExprId, ByteSet>,
     /// Terminals that are not entered, by index.
     avoided: Arc<[bool]>,
-    pub(super) extent: Extent,
+    pub(crate) extent: Extent,
     /// How much work the present question may have led to at its end.
     last_work: u64,
     n_items: u64,
@@ -74,7 +74,7 @@ pub(super) struct Summaries {
 
 /// Which completions a search considers.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) enum Extent {
+pub(crate) enum Extent {
     /// All; the search is given up where a list in any order has too many orders.
     #[default]
     All,
@@ -95,22 +95,22 @@ const MAX_SETS: u32 = 256;
 
 impl Summaries {
     /// Nothing is known yet; terminals that are `avoided` are not entered.
-    pub(super) fn new(avoided: Arc<[bool]>, extent: Extent) -> Summaries {
+    pub(crate) fn new(avoided: Arc<[bool]>, extent: Extent) -> Summaries {
         Summaries { avoided, extent, ..Summaries::default() }
     }
 
     /// Whether a terminal is not entered.
-    pub(super) fn avoids(&self, terminal: TerminalId) -> bool {
+    pub(crate) fn avoids(&self, terminal: TerminalId) -> bool {
         self.avoided.get(terminal.index()).copied().unwrap_or(false)
     }
 
     /// The same, with nothing known.
-    pub(super) fn forgotten(&self) -> Summaries {
+    pub(crate) fn forgotten(&self) -> Summaries {
         Summaries::new(self.avoided.clone(), self.extent)
     }
 
     /// The number of a set of bytes.
-    pub(super) fn follow(&mut self, spelling: &mut Spelling, bytes: ByteSet) -> FollowId {
+    pub(crate) fn follow(&mut self, spelling: &mut Spelling, bytes: ByteSet) -> FollowId {
         if let Some(&known) = self.follow_ids.get(&bytes) {
             return known;
         }
@@ -123,7 +123,7 @@ impl Summaries {
     /// A superset of the bytes that a non-empty reading of `state` can begin with: in a list in any order, members that
     /// were read before are counted too, so a list may seem to begin with itself. All states together take time linear in
     /// their distinct expressions, which chains of optional parts share. A state that leads to such a list takes it alone.
-    pub(super) fn first_bytes(
+    pub(crate) fn first_bytes(
         &mut self,
         machine: &mut Machine,
         state: ExprId,
@@ -172,7 +172,7 @@ impl Summaries {
     }
 
     /// The bytes that may follow a symbol in front of `next`, if `follow` may come behind that.
-    pub(super) fn follow_of(
+    pub(crate) fn follow_of(
         &mut self,
         machine: &mut Machine,
         next: ExprId,
@@ -186,7 +186,7 @@ impl Summaries {
     }
 
     /// The summary of a state.
-    pub(super) fn summary(&mut self, state: ExprId, future: FutureId, follow: FollowId) -> SummaryId {
+    pub(crate) fn summary(&mut self, state: ExprId, future: FutureId, follow: FollowId) -> SummaryId {
         let fresh = SummaryId(self.summaries.len() as u32);
         let id = *self.ids.entry((state, future, follow)).or_insert(fresh);
         if id == fresh {
@@ -210,7 +210,7 @@ impl Summaries {
     ///
     /// # Errors
     /// If more than `max_items` items are taken, `effort` is not enough for a run, or another limit is reached.
-    pub(super) fn exits(
+    pub(crate) fn exits(
         &mut self,
         machine: &mut Machine,
         spelling: &mut Spelling,
@@ -235,7 +235,7 @@ impl Summaries {
     }
 
     /// A new question, whose summaries may take `max_items` items each, and [`SUMMARIES_PER_QUESTION`] times that together.
-    pub(super) fn begin(&mut self, max_items: u64) {
+    pub(crate) fn begin(&mut self, max_items: u64) {
         self.last_work = self.work().saturating_add(max_items.saturating_mul(SUMMARIES_PER_QUESTION));
     }
 
@@ -453,19 +453,11 @@ impl Summaries {
     }
 
     /// Approximate memory, in bytes.
-    pub(super) fn memory_usage(&self) -> usize {
+    pub(crate) fn memory_usage(&self) -> usize {
         self.summaries.len() * (size_of::<Summary>() + 100)
             + self.queue.values().map(|items| items.len() * size_of::<Item>() + 60).sum::<usize>()
             + (self.costs.len() + self.root_costs.len() + self.covered.len()) * 24
     }
-}
-
-/// An automaton's error, with its terminal.
-pub(super) fn located(
-    automaton: &maskwright_automata::Automaton,
-    error: maskwright_automata::AutomatonError,
-) -> EngineError {
-    EngineError::automaton(format!("{:?}", automaton.regex()), error)
 }
 
 /// The bytes that an expression can begin with by itself, and the parts that it can begin with.
@@ -495,7 +487,7 @@ fn first_parts(machine: &mut Machine, expr: ExprId) -> Result<(ByteSet, Vec<Expr
                 return Ok((ByteSet::EMPTY, Vec::new()));
             };
             let automaton = machine.parser.automaton(terminal);
-            let bytes = automaton.next_bytes(start).map_err(|error| located(automaton, error))?;
+            let bytes = automaton.next_bytes(start).map_err(EngineError::in_terminal(automaton))?;
             return Ok((bytes, Vec::new()));
         }
     };

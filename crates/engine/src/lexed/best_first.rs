@@ -15,8 +15,7 @@ use super::hypotheses::HypothesisId;
 use super::layout::LayoutId;
 use super::{Lexed, LexedThread};
 use crate::EngineError;
-use crate::configuration::ConfigId;
-use crate::parser::Parser;
+use crate::parser::{ConfigId, Parser};
 
 /// The most places that one search for a completion visits.
 const MAX_PLACES: usize = 5_000;

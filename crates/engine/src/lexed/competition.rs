@@ -14,8 +14,7 @@ use super::scope::Scope;
 use super::viability::Adjacency;
 use super::{Lexed, LexedTables, scope};
 use crate::EngineError;
-use crate::configuration::ConfigId;
-use crate::parser::Parser;
+use crate::parser::{ConfigId, Parser};
 
 /// What [`prepare`] finds out about a grammar.
 pub(super) struct Prepared {

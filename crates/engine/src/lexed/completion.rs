@@ -12,9 +12,7 @@ use super::layout::LayoutId;
 use super::pushdown::Pushdown;
 use super::{Lexed, LexedThread, Places};
 use crate::EngineError;
-use crate::configuration::ConfigId;
-use crate::parser::Parser;
-use crate::stack::NodeId;
+use crate::parser::{ConfigId, NodeId, Parser};
 
 impl Lexed {
     /// Whether some completion of the text continues from `thread`; `None` if a search for one was given up.

@@ -8,9 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::bits::{Bits, contains};
 use super::scope::expressions;
-use crate::configuration::ConfigId;
-use crate::parser::Parser;
-use crate::stack::{Frame, NodeId};
+use crate::parser::{ConfigId, Frame, NodeId, Parser};
 
 /// The distance of an expression without a sentence.
 pub(super) const NEVER: u32 = u32::MAX;

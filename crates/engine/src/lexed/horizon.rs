@@ -9,9 +9,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::EngineError;
-use crate::configuration::ConfigId;
-use crate::parser::Parser;
-use crate::stack::{Frame, NodeId};
+use crate::parser::{ConfigId, Frame, NodeId, Parser};
 
 /// How far down stacks are seen, in costs of frames.
 const DEPTH: u32 = 8;

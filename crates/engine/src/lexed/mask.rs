@@ -33,11 +33,8 @@ use super::stepping::Settled;
 use super::viability::Adjacency;
 use super::{Lexed, LexedThread};
 use crate::EngineError;
-use crate::configuration::{ConfigId, Thread};
-use crate::hooks;
-use crate::mask_form::{MaskBuilder, MaskForm};
-use crate::parser::Parser;
-use crate::stack::NodeId;
+use crate::ground::{MaskBuilder, MaskForm, hooks};
+use crate::parser::{ConfigId, NodeId, Parser, Thread};
 
 /// Bytes that sets of readings may take before they are dropped; rows do not need them once they are made.
 const MAX_READINGS_BYTES: usize = 32 << 20;

@@ -66,9 +66,8 @@ use maskwright_lexing::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
-use crate::configuration::{ConfigId, Configurations};
-use crate::mask_form::MaskForm;
-use crate::parser::Parser;
+use crate::ground::MaskForm;
+use crate::parser::{ConfigId, Configurations, Parser};
 use best_first::Patience;
 use bits::{Bits, contains, insert, remove};
 use competition::{Prepared, prepare};

@@ -23,8 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::hypotheses::HypothesisId;
 use super::{Lexed, LexedThread};
 use crate::EngineError;
-use crate::parser::Parser;
-use crate::stack::{Frame, NodeId};
+use crate::parser::{Frame, NodeId, Parser};
 
 /// The most items that one question may add. The limit shrinks after questions that were given up.
 const MAX_ITEMS: usize = 200_000;

@@ -15,7 +15,7 @@ use super::hypotheses::HypothesisId;
 use super::parts::stays_below;
 use super::readings::{Context, Readings, SequenceId, SetId, Symbol};
 use crate::EngineError;
-use crate::mask_form::{MaskBuilder, MaskForm};
+use crate::ground::{MaskBuilder, MaskForm};
 
 /// What one hypothesis says about the vocabulary.
 pub(super) struct LexedRow {

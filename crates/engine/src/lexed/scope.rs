@@ -13,9 +13,7 @@ use super::bits::{Bits, contains, insert, ones, unite};
 use super::hypotheses::{Hypotheses, HypothesisId};
 use super::viability::Viability;
 use crate::EngineError;
-use crate::configuration::ConfigId;
-use crate::parser::Parser;
-use crate::stack::{Frame, NodeId};
+use crate::parser::{ConfigId, Frame, NodeId, Parser};
 
 /// The rules restricted to a set of terminals, and what is known of hypotheses under that.
 pub(super) struct Scope {

@@ -15,9 +15,8 @@ use maskwright_vocabulary::{Mask, Trie};
 use super::hypotheses::HypothesisId;
 use super::{Lexed, LexedThread};
 use crate::EngineError;
-use crate::configuration::ConfigId;
 use crate::inspect::{SpanView, StackVerdict};
-use crate::parser::Parser;
+use crate::parser::{ConfigId, Parser};
 
 /// The most readings of one token.
 const MAX_READINGS: usize = 10_000;

@@ -15,9 +15,8 @@
 
 use super::{Lexed, LexedThread};
 use crate::EngineError;
-use crate::configuration::ConfigId;
-use crate::hooks;
-use crate::parser::Parser;
+use crate::ground::hooks;
+use crate::parser::{ConfigId, Parser};
 
 /// Of bytes read at once, searches are made after so many, so that dead threads do not pile up.
 const MAX_LOOSE: usize = 64;

@@ -8,8 +8,7 @@ use super::Lexed;
 use super::hypotheses::{HypothesisId, Outcome};
 use super::readings::Blanks;
 use crate::EngineError;
-use crate::configuration::ConfigId;
-use crate::parser::Parser;
+use crate::parser::{ConfigId, Parser};
 
 /// Where the lexer stands after some bytes: a hypothesis, and the blanks since the last newline character of the
 /// token in progress, if that may become a token that ends a line. Widths count from before the bytes, so points of lines that

@@ -8,7 +8,8 @@ use maskwright_vocabulary::{Trie, Vocabulary};
 use super::once::{OncePerKey, Weigh};
 use super::plain::ExitLists;
 use super::{BeyondRow, CountedKey, CountedRow, LongTokens, MinusRow, PlainRow, Row};
-use crate::{Options, hooks};
+use crate::Options;
+use crate::ground::hooks;
 
 /// How often the key of a key is taken.
 const MAX_KEYS: usize = 2;

@@ -12,7 +12,7 @@ use maskwright_automata::{CountedFamily, UnitStep, Window};
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary};
 use rustc_hash::FxHashMap;
 
-use crate::mask_form::{MaskBuilder, MaskForm};
+use crate::ground::{MaskBuilder, MaskForm};
 
 /// Tokens inside, tokens that end, and exits, as [`CountedRow::from_lists`] has them.
 type Lists = (Vec<Vec<u32>>, Vec<(u32, u32)>, Vec<(u32, u32, u32)>);

@@ -50,7 +50,7 @@ pub(crate) use once::{OncePerKey, Weigh};
 use plain::PlainRow;
 pub(crate) use saved::{CountedKey, MAX_RESIDUE, MAX_TREE, ReadRow, SavedError, SavedRows, Writer};
 
-use crate::mask_form::MaskBuilder;
+use crate::ground::MaskBuilder;
 
 /// What one residue says about the vocabulary.
 #[derive(Clone)]

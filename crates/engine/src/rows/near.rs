@@ -9,7 +9,7 @@ use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 
 use super::plain::{Exits, PlainRow};
 use super::walk::{Found, walk};
-use crate::mask_form::MaskBuilder;
+use crate::ground::MaskBuilder;
 
 /// The tokens of more than some number of bytes.
 pub(crate) struct LongTokens {

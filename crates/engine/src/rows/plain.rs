@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::walk::{Found, walk};
-use crate::mask_form::{MaskBuilder, MaskForm};
+use crate::ground::{MaskBuilder, MaskForm};
 
 /// Exits that were asked for so many times are worth rows of their own: those of plain strings are asked for by all
 /// grammars, those of a place in a pattern by one, and once.

@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 
 use super::CountedRow;
 use super::plain::{AllExits, PlainRow};
-use crate::mask_form::MaskForm;
+use crate::ground::MaskForm;
 
 /// Bytes of a vocabulary's fingerprint.
 const N_DIGEST: usize = 32;

@@ -6,9 +6,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::super::futures::FutureId;
 use super::blocks::BlocksId;
 use crate::lexed::HypothesisId;
+use crate::spelling::FutureId;
 
 /// A control, by number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -17,14 +17,13 @@
 use maskwright_grammar::{ExprId, ExprPool, Symbol, TerminalId};
 use rustc_hash::FxHashMap;
 
-use super::super::futures::{FutureId, Futures};
 use super::ends::Explored;
 use super::neighbours::Neighbours;
 use crate::EngineError;
 use crate::lexed::bits::{Bits, contains};
 use crate::lexed::{HypothesisId, Lexed};
-use crate::parser::Parser;
-use crate::stack::{Frame, NodeId};
+use crate::parser::{Frame, NodeId, Parser};
+use crate::spelling::{FutureId, Futures};
 
 /// With more tables than this nothing more is found out: floors are 0.
 const MAX_TABLES: usize = 100_000;

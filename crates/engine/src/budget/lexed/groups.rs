@@ -14,11 +14,9 @@ use super::LexedBudget;
 use super::search::Least;
 use super::witness::Witness;
 use crate::EngineError;
-use crate::budget::{MaskStatus, MaskWithin};
-use crate::configuration::ConfigId;
+use crate::ground::{MaskBuilder, MaskForm, MaskStatus, MaskWithin};
 use crate::lexed::{Lexed, Settled};
-use crate::mask_form::{MaskBuilder, MaskForm};
-use crate::parser::Parser;
+use crate::parser::{ConfigId, Parser};
 
 /// How many times as many items a search may take when no token is left otherwise.
 const MAX_ESCALATION: u64 = 256;

@@ -43,13 +43,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::futures::NEVER;
-use super::runs::Spelling;
-use super::session::TokenCountStatus;
 use crate::EngineError;
-use crate::configuration::ConfigId;
+use crate::ground::{NEVER, TokenCountStatus};
 use crate::lexed::Lexed;
-use crate::parser::Parser;
+use crate::parser::{ConfigId, Parser};
+use crate::spelling::Spelling;
 use ends::{Ends, Explored};
 use floors::Floors;
 use groups::Groups;

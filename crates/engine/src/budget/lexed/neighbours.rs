@@ -12,11 +12,11 @@
 use maskwright_grammar::TerminalId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::futures::{FutureId, Futures};
 use super::ends::Explored;
 use crate::EngineError;
 use crate::lexed::bits::{Bits, insert};
 use crate::lexed::{HypothesisId, Lexed};
+use crate::spelling::{FutureId, Futures};
 
 /// Behind one terminal, no more places than this are looked at; all terminals are neighbours then.
 const MAX_PLACES: usize = 200_000;

@@ -14,11 +14,11 @@ use maskwright_automata::ByteSet;
 use maskwright_grammar::TerminalId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::futures::{FutureId, Futures};
 use super::ends::Ends;
 use super::walks::{End, Walk, Walks};
 use crate::EngineError;
 use crate::lexed::{Blanks, HypothesisId, Lexed, Point};
+use crate::spelling::{FutureId, Futures};
 
 /// Making a level takes the time of so many looks.
 const LOOKS_PER_LEVEL: u64 = 16;

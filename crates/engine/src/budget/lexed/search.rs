@@ -11,8 +11,7 @@ use super::controls::{Control, ControlId};
 use super::runs::RunStart;
 use super::summaries::{Parts, Summaries};
 use crate::EngineError;
-use crate::configuration::{ConfigId, Thread};
-use crate::stack::{Frame, NodeId};
+use crate::parser::{ConfigId, Frame, NodeId, Thread};
 
 /// Bounds are raised by one so many times, then doubled: where nothing is left to be found, higher bounds take no time.
 const MAX_STEPS: u32 = 64;

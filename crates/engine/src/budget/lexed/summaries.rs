@@ -12,7 +12,6 @@ use std::sync::Arc;
 use maskwright_grammar::{ExprId, Symbol, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::futures::{FutureId, Futures};
 use super::blocks::{BlocksId, BlocksPool, Made};
 use super::controls::{Control, ControlId, Controls, InText};
 use super::floors::{ContextId, Floors};
@@ -20,6 +19,7 @@ use super::runs::{Exit, RunId, RunStart, Runs};
 use crate::EngineError;
 use crate::lexed::{Blanks, HypothesisId, Lexed, Point};
 use crate::parser::Parser;
+use crate::spelling::{FutureId, Futures};
 
 /// So many looks at levels of runs take the time of an item. A run has no last level where each width of a line is another one.
 const LOOKS_PER_ITEM: u64 = 64;

@@ -11,10 +11,10 @@ use maskwright_automata::ByteSet;
 use maskwright_grammar::TerminalId;
 use rustc_hash::FxHashMap;
 
-use super::super::futures::{FutureId, Futures};
 use super::runs::RunStart;
 use crate::EngineError;
 use crate::lexed::{Blanks, HypothesisId, Lexed, Point, Read};
+use crate::spelling::{FutureId, Futures};
 
 /// Futures with fewer strings are walked rather than asked whether all their bytes lead back.
 const MIN_STRINGS: u32 = 8;

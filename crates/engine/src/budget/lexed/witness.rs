@@ -15,9 +15,8 @@ use rustc_hash::FxHashMap;
 use super::LexedBudget;
 use super::search::Least;
 use crate::EngineError;
-use crate::configuration::ConfigId;
 use crate::lexed::Lexed;
-use crate::parser::Parser;
+use crate::parser::{ConfigId, Parser};
 
 /// The most tokens that one search token by token tries, over the masks of all configurations.
 const MAX_TRIED: usize = 1_000_000;

@@ -12,6 +12,9 @@
 //! Rejected: configurations that carry what was there (each text would have its own, and masks and transitions
 //! would never be met again).
 
+mod budget;
+mod search;
+
 use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
@@ -20,12 +23,12 @@ use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use crate::EngineError;
-use crate::budget::MaskStatus;
-use crate::configuration::{ConfigId, Thread};
-use crate::machine::Machine;
-use crate::mask_form::{MaskBuilder, MaskForm};
+use crate::ground::{MaskBuilder, MaskForm, MaskStatus};
+use crate::parser::{ConfigId, Thread};
 use crate::rows::Weigh;
-use crate::watched_search::{Completion, Numbered, Search};
+use crate::session::Machine;
+pub(crate) use budget::FoundWays;
+use search::{Completion, Numbered, Search};
 
 /// Where a session of a watched grammar stands: a configuration, and what the watch remembers.
 #[derive(Clone, Debug)]
@@ -414,9 +417,7 @@ impl Machine {
         if is_marked || automaton.is_accepting(thread.residue) {
             return Ok(ByteSet::EMPTY);
         }
-        automaton
-            .loop_bytes(thread.residue)
-            .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))
+        automaton.loop_bytes(thread.residue).map_err(EngineError::in_terminal(automaton))
     }
 
     /// Whether a thread at a terminal that [parts](Mark::parts) reads `byte`.
@@ -427,9 +428,7 @@ impl Machine {
                 continue;
             }
             let automaton = self.parser.automaton(thread.terminal);
-            let bytes = automaton
-                .next_bytes(thread.residue)
-                .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
+            let bytes = automaton.next_bytes(thread.residue).map_err(EngineError::in_terminal(automaton))?;
             if bytes.contains(byte) {
                 return Ok(true);
             }

@@ -9,26 +9,29 @@
 //! together from those behind each first byte, and are shared by all grammars of a compiler. Of residues at the start of a token
 //! those are left out that others contain which are walked no later: what leaves them leaves those too, at no greater cost.
 
+mod futures;
+mod partition;
+
 use std::sync::Arc;
 
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
 use maskwright_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::futures::{FutureId, Futures, NEVER};
-use super::profile::Partition;
-use super::summaries::located;
 use crate::EngineError;
+use crate::ground::NEVER;
+pub(crate) use futures::{FutureId, Futures};
+pub(crate) use partition::Partition;
 
 /// Costs at which something can be left, each with the future of the token in progress; ascending.
-pub(super) type Exits = Arc<[(FutureId, u32)]>;
+pub(crate) type Exits = Arc<[(FutureId, u32)]>;
 
 /// Exits, and how many costs were looked at.
 type FoundExits = (Vec<(FutureId, u32)>, u32);
 
 /// How much is done to find a run.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Effort {
+pub(crate) enum Effort {
     /// Tokens that span terminals are left out, and what is not known is spelled by a shortest word.
     Upper,
     /// The run itself, in so many steps at most.
@@ -39,9 +42,9 @@ pub(super) enum Effort {
 type RunKey = ((u64, StateId), FutureId, ByteSet);
 
 /// The steps that one run may take, unless more patience is asked for: a second or two.
-pub(super) const MAX_STEPS: u64 = 100_000_000;
+pub(crate) const MAX_STEPS: u64 = 100_000_000;
 /// So many steps any run may take: one walk over the whole vocabulary, and some more.
-pub(super) const MIN_STEPS: u64 = 1_000_000;
+pub(crate) const MIN_STEPS: u64 = 1_000_000;
 /// Walks of at most so many steps are made again rather than kept.
 const MAX_FORGOTTEN: u64 = 64;
 /// So many residues are compared with one to see whether they read all that it does.
@@ -55,7 +58,7 @@ const SATURATED_TOKENS: u32 = 4;
 
 /// What one vocabulary says about terminals; shared by the grammars of a compiler.
 pub(crate) struct Spelling {
-    pub(super) futures: Futures,
+    pub(crate) futures: Futures,
     max_token_bytes: u32,
     walks: FxHashMap<((u64, StateId), FutureId), Arc<Walk>>,
     /// Runs that looked further than [`SATURATED_TOKENS`].
@@ -141,7 +144,7 @@ impl Spelling {
     ///
     /// # Errors
     /// If a limit of the automaton is reached, or the effort is not enough.
-    pub(super) fn exits(
+    pub(crate) fn exits(
         &mut self,
         automaton: &Automaton,
         residue: StateId,
@@ -149,7 +152,7 @@ impl Spelling {
         follow: ByteSet,
         effort: Effort,
     ) -> Result<Exits, EngineError> {
-        let in_terminal = |error| located(automaton, error);
+        let in_terminal = EngineError::in_terminal(automaton);
         match effort {
             Effort::Upper => self.upper_run(automaton, residue, follow).map_err(in_terminal),
             Effort::Exact { max_steps } => {
@@ -406,12 +409,12 @@ impl Spelling {
     }
 
     /// The partition of a residue, if it is known.
-    pub(super) fn partition(&self, automaton: &Automaton, residue: StateId) -> Option<Arc<Partition>> {
+    pub(crate) fn partition(&self, automaton: &Automaton, residue: StateId) -> Option<Arc<Partition>> {
         self.partitions.get(&automaton.residue_key(residue)).cloned()
     }
 
     /// Keeps the partition of a residue.
-    pub(super) fn keep_partition(
+    pub(crate) fn keep_partition(
         &mut self,
         automaton: &Automaton,
         residue: StateId,
@@ -472,6 +475,6 @@ fn widest(
 
 /// Whether no begun token at `cost` can be better than no token begun at `root_cost`, if the rests of begun
 /// tokens take at most `worst` tokens to spell (lemma 1).
-pub(super) fn is_beyond(cost: u32, root_cost: u32, worst: u32) -> bool {
+pub(crate) fn is_beyond(cost: u32, root_cost: u32, worst: u32) -> bool {
     u64::from(root_cost) + u64::from(worst) <= u64::from(cost) + 1 && root_cost != NEVER && worst != NEVER
 }

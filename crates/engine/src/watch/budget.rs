@@ -21,16 +21,13 @@ use maskwright_grammar::Watching;
 use maskwright_vocabulary::TokenId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::futures::NEVER;
-use super::profile::Profile;
-use super::session::{MaskWithin, Ways};
-use super::{MaskStatus, TokenCountStatus};
+use super::Place;
+use super::search::{Numbered, Search};
 use crate::EngineError;
-use crate::configuration::ConfigId;
-use crate::machine::Machine;
-use crate::mask_form::{MaskBuilder, MaskForm};
-use crate::watched::Place;
-use crate::watched_search::{Numbered, Search};
+use crate::budget::{Profile, Ways};
+use crate::ground::{MaskBuilder, MaskForm, MaskStatus, MaskWithin, NEVER, TokenCountStatus};
+use crate::parser::ConfigId;
+use crate::session::Machine;
 
 /// How many tokens one search for a completion may try.
 const MAX_TRIED: usize = 2_000;

@@ -5,6 +5,8 @@
 //! ([`Matcher::make_rows`]), and a search for a word before the step that needs it. So sessions of one grammar work at the same
 //! time. ARCHITECTURE.md ("Locks") says at what they still take turns.
 
+mod explain;
+mod forced;
 mod masks;
 
 use std::borrow::Cow;
@@ -15,12 +17,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use maskwright_grammar::Watching;
 use maskwright_vocabulary::{TokenId, Vocabulary, symbol_text};
 
-use crate::budget::MaskWithin;
-use crate::configuration::ConfigId;
-use crate::machine::Machine;
-use crate::named_tokens::Readings;
-use crate::shared_machine::SharedMachine;
-use crate::watched::Place;
+use crate::ground::{MaskWithin, Readings};
+use crate::parser::ConfigId;
+use crate::session::{Machine, SharedMachine};
+use crate::watch::Place;
 use crate::{EngineError, EngineGrammar, Error, MaskStatus};
 
 /// The greatest limit on tokens: it stands for any number of tokens.

@@ -16,30 +16,21 @@ use maskwright_automata::ByteSet;
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
+use crate::ground::NEVER;
+
 /// A set of remainders.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct FutureId(u32);
+pub(crate) struct FutureId(u32);
 
 impl FutureId {
     /// No remainder at all.
-    pub(super) const EMPTY: FutureId = FutureId(0);
+    pub(crate) const EMPTY: FutureId = FutureId(0);
 
     /// The id as a dense index.
     #[inline]
-    pub(super) fn index(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
-}
-
-/// A number of tokens that no text has: there is no such way.
-pub(super) const NEVER: u32 = u32::MAX;
-
-/// This number of tokens, or more.
-pub(crate) const MANY: u32 = NEVER - 1;
-
-/// The sum of two numbers of tokens; [`NEVER`] if one of them is.
-pub(super) fn plus(a: u32, b: u32) -> u32 {
-    if a == NEVER || b == NEVER { NEVER } else { a.saturating_add(b).min(MANY) }
 }
 
 /// Sets with more strings than this are not searched one by one.
@@ -56,7 +47,7 @@ struct Node {
 }
 
 /// All futures of one vocabulary, and what its tokens can spell.
-pub(super) struct Futures {
+pub(crate) struct Futures {
     vocabulary: Arc<Vocabulary>,
     nodes: Vec<Node>,
     /// By future, the bytes of its strings.
@@ -74,7 +65,7 @@ pub(super) struct Futures {
 
 impl Futures {
     /// The futures of all places in the tokens of `vocabulary`.
-    pub(super) fn new(vocabulary: Arc<Vocabulary>) -> Futures {
+    pub(crate) fn new(vocabulary: Arc<Vocabulary>) -> Futures {
         let mut futures = Futures {
             vocabulary: vocabulary.clone(),
             nodes: Vec::new(),
@@ -108,42 +99,42 @@ impl Futures {
     }
 
     /// No token begun.
-    pub(super) fn root(&self) -> FutureId {
+    pub(crate) fn root(&self) -> FutureId {
         self.root
     }
 
     /// How many futures there are.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
     /// All futures, the empty one included.
-    pub(super) fn all(&self) -> impl Iterator<Item = FutureId> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = FutureId> {
         (0..self.nodes.len() as u32).map(FutureId)
     }
 
     /// Whether a token may end here.
     #[inline]
-    pub(super) fn is_end(&self, future: FutureId) -> bool {
+    pub(crate) fn is_end(&self, future: FutureId) -> bool {
         self.nodes[future.0 as usize].is_end
     }
 
     /// The ways on, by ascending byte.
     #[inline]
-    pub(super) fn edges(&self, future: FutureId) -> &[(u8, FutureId)] {
+    pub(crate) fn edges(&self, future: FutureId) -> &[(u8, FutureId)] {
         let node = self.nodes[future.0 as usize];
         &self.edges[node.first as usize..node.end as usize]
     }
 
     /// How many strings it has, up to `u32::MAX`.
     #[inline]
-    pub(super) fn n_strings(&self, future: FutureId) -> u32 {
+    pub(crate) fn n_strings(&self, future: FutureId) -> u32 {
         self.nodes[future.0 as usize].n_strings
     }
 
     /// The bytes of its strings.
     #[inline]
-    pub(super) fn bytes(&self, future: FutureId) -> &ByteSet {
+    pub(crate) fn bytes(&self, future: FutureId) -> &ByteSet {
         &self.bytes[future.0 as usize]
     }
 
@@ -194,7 +185,7 @@ impl Futures {
     }
 
     /// The strings of `future` that begin with a byte of `bytes`; the root is cut like any other and is the root no more.
-    pub(super) fn restrict(&mut self, future: FutureId, bytes: ByteSet) -> FutureId {
+    pub(crate) fn restrict(&mut self, future: FutureId, bytes: ByteSet) -> FutureId {
         let node = self.nodes[future.0 as usize];
         let is_whole = self.edges(future).iter().all(|(byte, _)| bytes.contains(*byte));
         if is_whole && !node.is_end && !node.is_root {
@@ -206,7 +197,7 @@ impl Futures {
     }
 
     /// The union of `parts`. Iterative; takes time in the nodes that several parts share.
-    pub(super) fn union(&mut self, mut parts: Vec<FutureId>) -> FutureId {
+    pub(crate) fn union(&mut self, mut parts: Vec<FutureId>) -> FutureId {
         struct Level {
             is_end: bool,
             /// What is still to be merged, in descending order of bytes.
@@ -269,7 +260,7 @@ impl Futures {
     }
 
     /// Whether each string of `small` is in `large`; no, if they are too many to be looked at. Neither is the root.
-    pub(super) fn is_inside(&self, small: FutureId, large: FutureId) -> bool {
+    pub(crate) fn is_inside(&self, small: FutureId, large: FutureId) -> bool {
         if self.n_strings(small) > MAX_LISTED {
             return small == large;
         }
@@ -292,7 +283,7 @@ impl Futures {
 
     /// The strings of `future` that take at least `n_tokens` tokens to spell; all of them, if they are too
     /// many to be looked at.
-    pub(super) fn costly(&mut self, future: FutureId, n_tokens: u32) -> FutureId {
+    pub(crate) fn costly(&mut self, future: FutureId, n_tokens: u32) -> FutureId {
         if n_tokens <= 1 || self.nodes[future.0 as usize].n_strings > MAX_LISTED {
             return future;
         }
@@ -307,7 +298,7 @@ impl Futures {
     }
 
     /// The least number of tokens that spell `string`; [`NEVER`] if none do.
-    pub(super) fn spell(&self, string: &[u8]) -> u32 {
+    pub(crate) fn spell(&self, string: &[u8]) -> u32 {
         self.vocabulary.fewest_tokens(string)[0].unwrap_or(NEVER)
     }
 
@@ -341,7 +332,7 @@ impl Futures {
 
     /// The most tokens that the rest of a begun token takes to spell, when a byte of `before` is the last one read and
     /// one of `first` comes next; [`NEVER`] if some rest cannot be spelled, at least 1.
-    pub(super) fn worst(&mut self, before: ByteSet, first: ByteSet) -> u32 {
+    pub(crate) fn worst(&mut self, before: ByteSet, first: ByteSet) -> u32 {
         if let Some(&known) = self.worst_of.get(&(before, first)) {
             return known;
         }
@@ -370,7 +361,7 @@ impl Futures {
     }
 
     /// Approximate memory, in bytes.
-    pub(super) fn memory_usage(&self) -> usize {
+    pub(crate) fn memory_usage(&self) -> usize {
         self.nodes.len() * (size_of::<Node>() + size_of::<ByteSet>() + 5)
             + self.edges.len() * 8
             + self.unions.keys().map(|key| key.len() * 4 + 40).sum::<usize>()

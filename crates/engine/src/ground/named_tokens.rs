@@ -27,11 +27,10 @@ use maskwright_vocabulary::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::mask_form::MaskForm;
 use crate::EngineError;
-use crate::configuration::ConfigId;
-use crate::machine::Machine;
-use crate::mask_form::MaskForm;
-use crate::matcher::written;
+use crate::parser::ConfigId;
+use crate::session::{Machine, written};
 
 /// A part of a text of the engine.
 #[doc(hidden)]

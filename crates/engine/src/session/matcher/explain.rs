@@ -3,10 +3,9 @@
 use maskwright_automata::Regex;
 use maskwright_vocabulary::{TokenId, symbol_text};
 
-use crate::configuration::ConfigId;
-use crate::machine::Machine;
-use crate::matcher::written;
-use crate::named_tokens::NamedTokens;
+use crate::ground::NamedTokens;
+use crate::parser::ConfigId;
+use crate::session::{Machine, written};
 use crate::{EngineError, Error, Matcher};
 
 /// The most terminals that an explanation lists.

@@ -9,7 +9,7 @@ use maskwright_grammar::GrammarError;
 use maskwright_lexing::LexError;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
-use crate::budget::MANY;
+use super::status::MANY;
 
 /// Why a grammar is refused, or a mask cannot be given.
 #[derive(Clone, Debug)]
@@ -105,7 +105,7 @@ impl Search {
             Some(byte) => self.automaton.step(self.residue, byte).map(|_| ()),
             None => self.automaton.next_bytes(self.residue).map(|_| ()),
         };
-        made.map_err(|error| EngineError::automaton(format!("{:?}", self.automaton.regex()), error))
+        made.map_err(EngineError::in_terminal(&self.automaton))
     }
 }
 
@@ -123,6 +123,11 @@ impl EngineError {
             terminal.push('…');
         }
         EngineError(Kind::Automaton { terminal, error })
+    }
+
+    /// Places the errors of a terminal's automaton: `automaton.step(..).map_err(EngineError::in_terminal(automaton))`.
+    pub(crate) fn in_terminal(automaton: &Automaton) -> impl Fn(AutomatonError) -> EngineError + Copy + '_ {
+        |error| EngineError::automaton(format!("{:?}", automaton.regex()), error)
     }
 
     /// The grammar names a token that the vocabulary lacks; `meant` is a similar name.

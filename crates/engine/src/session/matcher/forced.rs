@@ -2,8 +2,8 @@
 
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 
-use crate::matcher::written;
-use crate::named_tokens::{TextPart, text_parts};
+use crate::ground::{TextPart, text_parts};
+use crate::session::written;
 use crate::{EngineError, Error, Matcher};
 
 /// A part of what is forced.

@@ -9,14 +9,9 @@ use maskwright_lexing::LarkTerminal;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 use parking_lot::Mutex;
 
-use crate::by_stops::ByStops;
-use crate::compiler::Shared;
+use crate::ground::{ByStops, Counted, NamedTokens, Readings, Spelled};
 use crate::lexed::LexedTables;
-use crate::machine::Machine;
-use crate::memory::Counted;
-use crate::named_tokens::{NamedTokens, Readings};
-use crate::shared_machine::SharedMachine;
-use crate::spelled::Spelled;
+use crate::session::{Machine, Shared, SharedMachine};
 use crate::{Compiler, EngineError, Error, Matcher};
 
 /// A grammar ready to serve masks over one vocabulary; shared by its sessions and by threads.

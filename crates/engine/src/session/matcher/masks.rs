@@ -6,9 +6,8 @@
 use maskwright_vocabulary::{Mask, TokenId, mask_insert, mask_words};
 
 use super::Matcher;
-use crate::budget::MaskWithin;
-use crate::configuration::ConfigId;
-use crate::mask_form::MaskForm;
+use crate::ground::{MaskForm, MaskWithin};
+use crate::parser::ConfigId;
 use crate::{EngineError, Error, MaskStatus};
 
 impl Matcher {

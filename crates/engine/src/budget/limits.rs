@@ -5,77 +5,16 @@ use std::sync::Arc;
 use maskwright_vocabulary::TokenId;
 
 use super::completions::{Budget, MAX_UPPER_ITEMS};
-use super::futures::{MANY, NEVER};
 use super::lexed::LexedBudget;
 use super::profile::Profile;
 use super::summaries::Extent;
-use crate::configuration::ConfigId;
-use crate::hooks;
+use crate::ground::{
+    MANY, MaskBuilder, MaskForm, MaskStatus, MaskWithin, NEVER, TokenCountStatus, TokensToFinish, hooks,
+};
 use crate::lexed::Lexed;
-use crate::machine::Machine;
-use crate::mask_form::{MaskBuilder, MaskForm};
-use crate::matcher::State;
-use crate::parser::Parser;
+use crate::parser::{ConfigId, Parser};
+use crate::session::{Machine, State};
 use crate::{EngineError, EngineGrammar, Error, Matcher};
-
-/// Whether a number of tokens is the least.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TokenCountStatus {
-    /// No fewer tokens complete the text.
-    Exact,
-    /// So many tokens do complete it; fewer may. A limit on work stopped the search, the grammar has the contextual lexer, or an
-    /// object in any order lacks more than eight required keys, of which one order is measured.
-    Upper,
-}
-
-/// Whether a mask has all tokens that are allowed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MaskStatus {
-    /// It has just those.
-    Exact,
-    /// All of its tokens are allowed; others may be too. A mask can be a bound for three reasons. Under a limit on tokens, the
-    /// search could not decide whether some token leaves enough room to finish the text: it reached a limit on work, or the
-    /// grammar has the contextual lexer, for which only upper bounds are known. Where items or keys must differ, the search
-    /// could not decide whether some token leaves a way to finish the text. With a lexer, it could not decide whether the
-    /// words that the rules still need can be adjacent; [`Matcher::accept_token`] refuses such a token too.
-    Bound,
-}
-
-/// A mask and whether it is exact.
-pub(crate) type MaskWithin = (Arc<MaskForm>, MaskStatus);
-
-/// How many tokens complete a text.
-///
-/// ```
-/// # mod maskwright { pub use maskwright_engine::*; pub use maskwright_vocabulary::*; }
-/// # use maskwright_automata::{Fuel, Regex};
-/// # use maskwright_grammar::Grammar;
-/// # let tokens = ["a", "b", "ab", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
-/// # let vocabulary = maskwright::Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(3)], None).unwrap().shared();
-/// # let compiler = maskwright::Compiler::new(vocabulary, Default::default());
-/// # let grammar = compiler.compile(Grammar::from_regex(Regex::literal("aab")), &Fuel::new(1_000)).unwrap();
-/// use maskwright::{Matcher, TokenCountStatus, TokenId};
-/// // The grammar has the text `aab`; the tokens are `a`, `b`, `ab` and one that ends texts.
-/// let least = Matcher::new(&grammar).tokens_to_finish().unwrap();
-/// assert_eq!((least.n_tokens, least.status), (3, TokenCountStatus::Exact));
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct TokensToFinish {
-    /// How many, an end-of-sequence token included.
-    pub n_tokens: usize,
-    /// Whether fewer could do.
-    pub status: TokenCountStatus,
-}
-
-impl From<TokenCountStatus> for MaskStatus {
-    fn from(status: TokenCountStatus) -> MaskStatus {
-        match status {
-            TokenCountStatus::Exact => MaskStatus::Exact,
-            TokenCountStatus::Upper => MaskStatus::Bound,
-        }
-    }
-}
 
 /// How many times as many items a search may take when no token is left otherwise.
 const MAX_ESCALATION: u64 = 256;
@@ -250,7 +189,7 @@ impl Machine {
     }
 
     /// The least number of tokens of some of the completions.
-    pub(super) fn least(
+    pub(crate) fn least(
         &mut self,
         ways: Ways,
         config: ConfigId,
@@ -259,7 +198,7 @@ impl Machine {
     }
 
     /// The profile of a configuration by some of the completions.
-    pub(super) fn profile(
+    pub(crate) fn profile(
         &mut self,
         ways: Ways,
         config: ConfigId,
@@ -297,7 +236,7 @@ impl Machine {
 
     /// The least number of tokens of some of the completions, or an upper bound on it that is at most `n_left`: those are found
     /// faster.
-    pub(super) fn least_within(
+    pub(crate) fn least_within(
         &mut self,
         ways: Ways,
         config: ConfigId,
@@ -317,7 +256,7 @@ impl Machine {
     ///
     /// # Errors
     /// If the call is to be made again.
-    pub(super) fn upper_least(&mut self, ways: Ways, config: ConfigId) -> Result<u32, EngineError> {
+    pub(crate) fn upper_least(&mut self, ways: Ways, config: ConfigId) -> Result<u32, EngineError> {
         // Whatever stops this search need not stop the exact one.
         match self.ask_budget(ways, Extent::Aligned, |budget, machine| budget.least(machine, config)) {
             Err(error) if !error.is_postponed() => Ok(NEVER),
@@ -329,7 +268,7 @@ impl Machine {
     ///
     /// # Errors
     /// If the call is to be made again.
-    pub(super) fn upper_profile(
+    pub(crate) fn upper_profile(
         &mut self,
         ways: Ways,
         config: ConfigId,
@@ -342,7 +281,7 @@ impl Machine {
 
     /// The profile of a configuration, or upper bounds on it that tell of each token whether some of the completions fit: those are
     /// found faster.
-    pub(super) fn profile_within(
+    pub(crate) fn profile_within(
         &mut self,
         ways: Ways,
         config: ConfigId,
@@ -458,7 +397,7 @@ impl Machine {
 
     /// The exact profile of a configuration, with more patience than usual: no token is left otherwise, and a text that could be
     /// completed in time can be after some token too.
-    pub(super) fn profile_at_length(
+    pub(crate) fn profile_at_length(
         &mut self,
         ways: Ways,
         config: ConfigId,

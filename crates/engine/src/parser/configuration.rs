@@ -11,7 +11,7 @@ use hashbrown::HashTable;
 use maskwright_automata::{ByteSet, StateId};
 use maskwright_grammar::{ExprId, Marks, TerminalId};
 
-use crate::stack::{NodeId, hash_of, slice};
+use super::stack::{NodeId, hash_of, slice};
 
 /// One reading of the text so far.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

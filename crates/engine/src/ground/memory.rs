@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use crate::EngineGrammar;
-use crate::compiler::Shared;
+use crate::session::Shared;
 
 /// The counts of one compiler.
 #[derive(Default)]

@@ -16,17 +16,13 @@ use maskwright_grammar::Network;
 use rustc_hash::FxHashMap;
 
 use crate::EngineError;
-use crate::budget::{Budgets, Far, FoundWays, LexedBudget};
-use crate::compiler::Shared;
-use crate::configuration::{ConfigId, Thread};
-use crate::error::Search;
-use crate::hooks;
+use crate::budget::{Budgets, Far, LexedBudget};
+use crate::bytes::FoundBehind;
+use crate::ground::{Counted, MaskForm, Search, hooks};
 use crate::lexed::{Lexed, LexedTables};
-use crate::mask::FoundBehind;
-use crate::mask_form::MaskForm;
-use crate::memory::Counted;
-use crate::parser::{Parser, Seed, loaded};
-use crate::watched::{DoubtfulTokens, PartingTokens, WaysOut};
+use crate::parser::{ConfigId, Parser, Seed, Thread, loaded};
+use crate::session::Shared;
+use crate::watch::{DoubtfulTokens, FoundWays, PartingTokens, WaysOut};
 
 /// The lazily built tables of one grammar.
 pub(crate) struct Machine {
@@ -414,7 +410,7 @@ fn unless_searched(
 ) -> EngineError {
     match error.is_unsearched() {
         true => EngineError::search(Search { automaton: automaton.clone(), residue, byte }),
-        false => EngineError::automaton(format!("{:?}", automaton.regex()), error),
+        false => EngineError::in_terminal(automaton)(error),
     }
 }
 

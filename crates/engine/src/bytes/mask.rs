@@ -17,14 +17,10 @@ use maskwright_vocabulary::{TokenId, Trie, TrieNodeId};
 use rustc_hash::FxHashMap;
 
 use crate::EngineError;
-use crate::compiler::Shared;
-use crate::configuration::{ConfigId, Thread};
-use crate::hooks;
-use crate::limits::ExitRows;
-use crate::machine::Machine;
-use crate::mask_form::{MaskBuilder, MaskForm};
-use crate::parser::Seed;
+use crate::ground::{ExitRows, MaskBuilder, MaskForm, hooks};
+use crate::parser::{ConfigId, Seed, Thread};
 use crate::rows::{BeyondExits, Lookup, Row};
+use crate::session::{Machine, Shared};
 
 /// The most rows over exits that one row's exits ask for.
 const MAX_EXIT_ROWS: usize = 64;
@@ -33,7 +29,7 @@ const MAX_EXIT_ROWS: usize = 64;
 #[derive(Default)]
 pub(crate) struct Wanted {
     rows: Vec<WantedRow>,
-    /// Whose [`DoubtfulTokens`](crate::watched::DoubtfulTokens) are not known.
+    /// Whose [`DoubtfulTokens`](crate::watch::DoubtfulTokens) are not known.
     watch: Option<Arc<dyn Watch>>,
 }
 
@@ -54,7 +50,7 @@ impl Wanted {
             shared.doubtful_tokens(&**watch);
         }
         for WantedRow { automaton, residue, follow } in &self.rows {
-            let located = |error| EngineError::automaton(format!("{:?}", automaton.regex()), error);
+            let located = EngineError::in_terminal(automaton);
             let row = shared.rows.get_if_heavy(automaton, *residue, None).map_err(located)?;
             if let (Some(row), Some(follow)) = (row, *follow) {
                 let max_exits = shared.options.max_exits;
@@ -148,7 +144,7 @@ impl Machine {
                 }
                 Ok(Lookup::Known(row)) => Some(row),
                 Ok(Lookup::Missing) => None,
-                Err(error) => return Err(EngineError::automaton(format!("{:?}", automaton.regex()), error)),
+                Err(error) => return Err(EngineError::in_terminal(&automaton)(error)),
             };
             let behind = self.threads_behind(group)?;
             let follow = if behind.is_empty() { None } else { Some(self.bytes_of(&behind)?) };
@@ -179,9 +175,8 @@ impl Machine {
             if automaton.is_literal_like() {
                 continue;
             }
-            let key = automaton
-                .row_key(thread.residue, max_bytes)
-                .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
+            let key =
+                automaton.row_key(thread.residue, max_bytes).map_err(EngineError::in_terminal(automaton))?;
             is_same &= key == thread.residue;
             thread.residue = key;
         }
@@ -279,7 +274,7 @@ impl Machine {
                 residue,
                 self.parser.shared.options.max_exits,
             )
-            .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
+            .map_err(EngineError::in_terminal(&automaton))?;
         let Some(exits) = exits else { return Ok(false) };
         let mut n_rows = match self.parser.shared.options.exit_rows {
             ExitRows::Never => 0,
@@ -316,7 +311,7 @@ impl Machine {
                 .shared
                 .rows
                 .beyond(exits, &automaton, group[0].residue)
-                .map_err(|error| EngineError::automaton(format!("{:?}", automaton.regex()), error))?;
+                .map_err(EngineError::in_terminal(&automaton))?;
             match &row.exits {
                 BeyondExits::Nothing => found.extend_from_slice(&row.tokens),
                 BeyondExits::Listed(beyond) => {
@@ -366,7 +361,7 @@ impl Machine {
     /// The row of a residue, from the compiler's cache; `None` if few tokens can match it.
     pub(crate) fn row(&self, terminal: TerminalId, residue: StateId) -> Result<Option<Row>, EngineError> {
         let automaton = self.parser.automaton(terminal);
-        let located = |error| EngineError::automaton(format!("{:?}", automaton.regex()), error);
+        let located = EngineError::in_terminal(automaton);
         self.parser.shared.rows.get_if_heavy(automaton, residue, None).map_err(located)
     }
 

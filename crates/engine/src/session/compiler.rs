@@ -11,18 +11,15 @@ use maskwright_vocabulary::{TokenId, Vocabulary};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use crate::budget::Spelling;
-use crate::by_stops::ByStops;
-use crate::engine_grammar::{EngineGrammar, Source};
+use crate::ground::Spelled;
+use crate::ground::{ByStops, Memory, NamedTokens};
 use crate::lexed::LexedTables;
-use crate::machine::Machine;
-use crate::memory::Memory;
-use crate::named_tokens::NamedTokens;
 use crate::rows::{
     KnownRow, MAX_RESIDUE, MAX_TREE, OncePerKey, ReadRow, Rows, SavedError, SavedRows, Writer,
 };
-use crate::spelled::Spelled;
-use crate::watched::DoubtfulTokens;
+use crate::session::{EngineGrammar, Machine, Source};
+use crate::spelling::Spelling;
+use crate::watch::DoubtfulTokens;
 use crate::{EngineError, Error, Limits, Options};
 
 /// The most residues of one terminal that are prepared for.

@@ -1,12 +1,15 @@
 //! The parser: a grammar's rules over terminals, with a graph-structured stack.
 //!
 //! It reads terminals and returns values; what bytes are, its two readers know: the scannerless one
-//! ([`Machine`](crate::machine::Machine)), whose threads step the automata of their terminals byte by byte, and the one over the
+//! ([`Machine`](crate::session::Machine)), whose threads step the automata of their terminals byte by byte, and the one over the
 //! tokens of a lexer (`lexed`). A configuration is a set of threads: the terminals that can be read next, each with
 //! the place of the rules after it.
 //!
 //! All tables only grow, but for what is memoised, which can be dropped at any time. So a panic in the middle of a
 //! call leaves at most entries that nobody refers to, and [`Parser::recover`] makes the rest anew.
+
+mod configuration;
+mod stack;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,11 +20,11 @@ use maskwright_grammar::{ExprId, ExprPool, Network, RuleId, Symbol, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
-use crate::compiler::Shared;
-use crate::configuration::{ConfigId, Configurations, Thread};
-use crate::hooks;
-use crate::mask::WordPath;
-use crate::stack::{Frame, NodeId, Stacks};
+use crate::bytes::WordPath;
+use crate::ground::hooks;
+use crate::session::Shared;
+pub(crate) use configuration::{ConfigId, Configurations, Thread};
+pub(crate) use stack::{Frame, NodeId, Stacks};
 
 /// A state of the network with the stack it returns to: where a reading stands between terminals.
 pub(crate) type Seed = (ExprId, NodeId);

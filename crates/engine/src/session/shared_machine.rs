@@ -10,9 +10,8 @@ use std::sync::Arc;
 use maskwright_grammar::Watching;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::configuration::ConfigId;
-use crate::machine::Machine;
-use crate::parser::Effort;
+use crate::parser::{ConfigId, Effort};
+use crate::session::Machine;
 
 /// A machine that many sessions use.
 pub(crate) struct SharedMachine {

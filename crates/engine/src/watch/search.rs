@@ -15,10 +15,10 @@ use maskwright_automata::ByteSet;
 use maskwright_grammar::Marks;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::{Place, Stepped};
 use crate::EngineError;
-use crate::configuration::ConfigId;
-use crate::machine::Machine;
-use crate::watched::{Place, Stepped};
+use crate::parser::ConfigId;
+use crate::session::Machine;
 
 /// How many bytes the searches of one call may try.
 const MAX_TRIED: usize = 400_000;

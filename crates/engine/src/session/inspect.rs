@@ -9,9 +9,9 @@ use maskwright_automata::{Automaton, ByteSet, Fuel, StateId};
 use maskwright_grammar::{ExprId, Seen, Symbol};
 use maskwright_vocabulary::Mask;
 
-use crate::configuration::ConfigId;
-use crate::machine::Machine;
-use crate::mask_form::MaskBuilder;
+use crate::ground::MaskBuilder;
+use crate::parser::ConfigId;
+use crate::session::Machine;
 use crate::{EngineError, EngineGrammar, Error, Matcher};
 
 /// A rule of the normalised grammar, as a network of states.
@@ -266,7 +266,7 @@ impl EngineGrammar {
             let Some(regex) = machine.parser.network.terminals().get(terminal) else { return Ok(None) };
             machine.parser.shared.automaton(regex, &Fuel::new(machine.parser.shared.limits.compile_fuel))?
         };
-        let located = |error| EngineError::automaton(format!("{:?}", automaton.regex()), error);
+        let located = EngineError::in_terminal(&automaton);
         let (mut seen, mut queue) = (Seen::new(), VecDeque::new());
         let (mut states, mut is_cut) = (Vec::new(), false);
         if let Some(start) = automaton.start() {
@@ -351,7 +351,7 @@ fn row_counts(
     if automaton.is_literal_like() {
         return Ok((None, None));
     }
-    let located = |error| EngineError::automaton(format!("{:?}", automaton.regex()), error);
+    let located = EngineError::in_terminal(automaton);
     let vocabulary = &machine.parser.shared.vocabulary;
     let max_bytes = vocabulary.max_token_bytes() as u32;
     let residue = automaton.row_key(residue, max_bytes).map_err(located)?;

@@ -1,0 +1,25 @@
+//! The ground floor: what everything above builds on, and nothing of the engine is below.
+//!
+//! Errors, limits, accounts of memory, masks in their compact form, the tokens that a grammar names, and the places
+//! where tests step in.
+
+mod by_stops;
+mod error;
+pub(crate) mod hooks;
+mod limits;
+mod mask_form;
+mod memory;
+mod named_tokens;
+mod spelled;
+mod status;
+
+pub(crate) use by_stops::ByStops;
+pub(crate) use error::{EngineError, Search};
+pub use limits::{ExitRows, Limits, Options};
+pub(crate) use mask_form::{MaskBuilder, MaskForm};
+pub(crate) use memory::{Counted, Memory};
+pub(crate) use named_tokens::Readings;
+pub use named_tokens::{NamedTokens, ResolvedLexed, TextPart, text_parts};
+pub(crate) use spelled::Spelled;
+pub(crate) use status::{MANY, MaskWithin, NEVER, plus};
+pub use status::{MaskStatus, TokenCountStatus, TokensToFinish};
