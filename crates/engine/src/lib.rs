@@ -26,15 +26,14 @@ mod lexed;
 mod parser;
 mod rows;
 mod session;
+mod shared;
 mod spelling;
 mod watch;
 
 pub(crate) use ground::EngineError;
 pub use ground::{ExitRows, Limits, MaskStatus, Options, TokenCountStatus, TokensToFinish};
 #[doc(hidden)]
-pub use ground::{NamedTokens, ResolvedLexed, TextPart, text_parts};
+pub use ground::{NamedTokens, ResolvedLexed, TextPart, text_parts, written};
 pub use maskwright_error::{Error, ErrorKind};
 pub use maskwright_grammar::Layout;
-#[doc(hidden)]
-pub use session::written;
 pub use session::{Compiler, EngineGrammar, Matcher, Taken, inspect};

@@ -20,7 +20,8 @@ use crate::EngineError;
 use crate::ground::{ExitRows, MaskBuilder, MaskForm, hooks};
 use crate::parser::{ConfigId, Seed, Thread};
 use crate::rows::{BeyondExits, Lookup, Row};
-use crate::session::{Machine, Shared};
+use crate::session::Machine;
+use crate::shared::Shared;
 
 /// The most rows over exits that one row's exits ask for.
 const MAX_EXIT_ROWS: usize = 64;
@@ -29,7 +30,7 @@ const MAX_EXIT_ROWS: usize = 64;
 #[derive(Default)]
 pub(crate) struct Wanted {
     rows: Vec<WantedRow>,
-    /// Whose [`DoubtfulTokens`](crate::watch::DoubtfulTokens) are not known.
+    /// Whose [`DoubtfulTokens`](crate::ground::DoubtfulTokens) are not known.
     watch: Option<Arc<dyn Watch>>,
 }
 

@@ -10,8 +10,13 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use crate::EngineGrammar;
-use crate::session::Shared;
+/// What drops what it can make again.
+pub(crate) trait GivesUp: Send + Sync {
+    /// When it was last used, by the compiler's clock.
+    fn last_use(&self) -> u64;
+    /// Drops what it can make again, unless it is at work.
+    fn give_up(&self);
+}
 
 /// The counts of one compiler.
 #[derive(Default)]
@@ -29,20 +34,30 @@ pub(crate) struct Memory {
 /// The grammars there are.
 #[derive(Default)]
 struct Known {
-    grammars: Vec<Weak<EngineGrammar>>,
+    grammars: Vec<Weak<dyn GivesUp>>,
     /// The number at which those that are gone are left out.
     n_next: usize,
 }
 
 /// Bytes that are counted as long as this lives.
 pub(crate) struct Counted {
-    shared: Arc<Shared>,
+    memory: Arc<Memory>,
     n_bytes: usize,
+    n_calls: u32,
 }
 
+/// Every so many calls that may do work, what they grow is measured, which can take as long as a call.
+const CALLS_PER_COUNT: u32 = 64;
+
 impl Counted {
-    pub(crate) fn new(shared: Arc<Shared>) -> Counted {
-        Counted { shared, n_bytes: 0 }
+    pub(crate) fn new(memory: Arc<Memory>) -> Counted {
+        Counted { memory, n_bytes: 0, n_calls: 0 }
+    }
+
+    /// Whether to count after one more call that may do work: now and then, and often while there were few.
+    pub(crate) fn is_due(&mut self) -> bool {
+        self.n_calls = self.n_calls.wrapping_add(1);
+        self.n_calls.is_power_of_two() || self.n_calls.is_multiple_of(CALLS_PER_COUNT)
     }
 
     pub(crate) fn n_bytes(&self) -> usize {
@@ -51,7 +66,7 @@ impl Counted {
 
     /// Counts `n_bytes` instead of what was counted before.
     pub(crate) fn set(&mut self, n_bytes: usize) {
-        let grammars = &self.shared.memory.grammars;
+        let grammars = &self.memory.grammars;
         if n_bytes >= self.n_bytes {
             grammars.fetch_add(n_bytes - self.n_bytes, Ordering::Relaxed);
         } else {
@@ -79,59 +94,57 @@ impl Memory {
     }
 
     /// Remembers a grammar, as long as it lives.
-    pub(crate) fn add(&self, grammar: &Arc<EngineGrammar>) {
+    pub(crate) fn add(&self, grammar: &Arc<impl GivesUp + 'static>) {
         let mut known = self.known.lock();
         if known.grammars.len() >= known.n_next {
             known.grammars.retain(|grammar| grammar.strong_count() > 0);
             known.n_next = 2 * known.grammars.len() + 64;
         }
-        known.grammars.push(Arc::downgrade(grammar));
+        let grammar: Arc<dyn GivesUp> = grammar.clone();
+        known.grammars.push(Arc::downgrade(&grammar));
     }
 
-    fn living(&self) -> Vec<Arc<EngineGrammar>> {
+    fn living(&self) -> Vec<Arc<dyn GivesUp>> {
         let mut living: Vec<_> = self.known.lock().grammars.iter().filter_map(Weak::upgrade).collect();
         living.sort_by_cached_key(|grammar| grammar.last_use());
         living
     }
-}
 
-impl Shared {
-    /// What all grammars and caches of the compiler take, in bytes.
-    pub(crate) fn memory_usage(&self) -> usize {
-        self.memory.of_grammars() + self.cache_bytes()
-    }
-
-    /// Makes room if all together take more than they may. Waits for no grammar. Call it without a lock.
-    pub(crate) fn keep_within_limit(&self) {
-        let limit = self.limits.memory_bytes;
-        // What the caches take is not at hand; at most this.
-        let at_most = self.memory.of_grammars() + self.limits.row_cache_bytes + self.limits.automaton_bytes;
-        if at_most <= limit {
+    /// Makes room if the grammars and the compiler's caches together take more than `limit`. The caches take at most
+    /// `at_most` bytes; `cache_bytes` tells how many. Waits for no grammar. Call it without a lock.
+    pub(crate) fn keep_within(
+        &self,
+        limit: usize,
+        at_most: usize,
+        cache_bytes: impl Fn() -> usize,
+        clear_caches: impl FnOnce(),
+    ) {
+        if self.of_grammars() + at_most <= limit {
             return;
         }
-        let usage = self.memory_usage();
+        let usage = self.of_grammars() + cache_bytes();
         if usage <= limit {
-            self.memory.threshold.store(0, Ordering::Relaxed);
+            self.threshold.store(0, Ordering::Relaxed);
             return;
         }
-        if usage <= self.memory.threshold.load(Ordering::Relaxed) {
+        if usage <= self.threshold.load(Ordering::Relaxed) {
             return;
         }
-        let Some(_alone) = self.memory.making_room.try_lock() else { return };
+        let Some(_alone) = self.making_room.try_lock() else { return };
         // More than just enough, so that this is not called again at once.
         let goal = limit / 4 * 3;
         // Grammars free nothing of the caches, which take their locks to be measured.
-        let caches = self.cache_bytes();
-        for grammar in self.memory.living() {
-            if self.memory.of_grammars() + caches <= goal {
+        let caches = cache_bytes();
+        for grammar in self.living() {
+            if self.of_grammars() + caches <= goal {
                 break;
             }
             grammar.give_up();
         }
-        if self.memory.of_grammars() + caches > goal {
-            self.clear_caches();
+        if self.of_grammars() + caches > goal {
+            clear_caches();
         }
-        let left = self.memory_usage();
-        self.memory.threshold.store(left + left / 4, Ordering::Relaxed);
+        let left = self.of_grammars() + cache_bytes();
+        self.threshold.store(left + left / 4, Ordering::Relaxed);
     }
 }

@@ -4,6 +4,7 @@
 //! where tests step in.
 
 mod by_stops;
+mod doubtful;
 mod error;
 pub(crate) mod hooks;
 mod limits;
@@ -12,14 +13,18 @@ mod memory;
 mod named_tokens;
 mod spelled;
 mod status;
+mod text;
 
 pub(crate) use by_stops::ByStops;
+pub(crate) use doubtful::DoubtfulTokens;
 pub(crate) use error::{EngineError, Search};
 pub use limits::{ExitRows, Limits, Options};
 pub(crate) use mask_form::{MaskBuilder, MaskForm};
-pub(crate) use memory::{Counted, Memory};
-pub(crate) use named_tokens::Readings;
-pub use named_tokens::{NamedTokens, ResolvedLexed, TextPart, text_parts};
+pub(crate) use memory::{Counted, GivesUp, Memory};
+pub(crate) use named_tokens::{Ends, Readings};
+pub use named_tokens::{NamedTokens, ResolvedLexed};
 pub(crate) use spelled::Spelled;
 pub(crate) use status::{MANY, MaskWithin, NEVER, plus};
 pub use status::{MaskStatus, TokenCountStatus, TokensToFinish};
+pub(crate) use text::text_prefix;
+pub use text::{TextPart, text_parts, written};

@@ -28,39 +28,8 @@ use maskwright_vocabulary::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::mask_form::MaskForm;
+use super::text::written;
 use crate::EngineError;
-use crate::parser::ConfigId;
-use crate::session::{Machine, written};
-
-/// A part of a text of the engine.
-#[doc(hidden)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TextPart<'t> {
-    /// Bytes of tokens that are read as text; at least one.
-    Text(&'t [u8]),
-    /// A token that is read by its id.
-    Symbol(u8),
-}
-
-/// The parts of a text of the engine, in order. A mark at the end, without its symbol, is left out.
-#[doc(hidden)]
-pub fn text_parts(text: &[u8]) -> impl Iterator<Item = TextPart<'_>> {
-    let [mark, _] = symbol_text(0);
-    let mut rest = text;
-    std::iter::from_fn(move || match rest {
-        [] => None,
-        [first, symbol, after @ ..] if *first == mark => {
-            rest = after;
-            Some(TextPart::Symbol(*symbol))
-        }
-        _ => {
-            let n_text = rest.iter().position(|&byte| byte == mark).unwrap_or(rest.len());
-            let (text, after) = rest.split_at(n_text);
-            rest = after;
-            (!text.is_empty()).then_some(TextPart::Text(text))
-        }
-    })
-}
 
 /// How a token can be read.
 #[derive(Clone, Copy, Debug)]
@@ -85,9 +54,9 @@ pub struct NamedTokens {
 #[derive(Clone, Debug)]
 pub(crate) struct Ends {
     /// The symbol that can be read where any of them may end the text.
-    any: u8,
+    pub(crate) any: u8,
     /// Each set of them that a string spells, with the symbol that can be read where these may end the text.
-    spelled: Vec<(Vec<TokenId>, u8)>,
+    pub(crate) spelled: Vec<(Vec<TokenId>, u8)>,
 }
 
 impl Ends {
@@ -129,36 +98,6 @@ impl Ends {
         }
         let ends = Ends::spelled_by(set, vocabulary)?;
         Ok(self.spelled.iter().find(|(known, _)| *known == ends).map(|&(_, symbol)| symbol))
-    }
-
-    /// The tokens that may end a text at `config`, where it may end, ascending.
-    pub(crate) fn at(&self, machine: &mut Machine, config: ConfigId) -> Result<Vec<TokenId>, EngineError> {
-        let mut can_come =
-            |symbol: u8| machine.step_all(config, &symbol_text(symbol)).map(|after| after.is_some());
-        if can_come(self.any)? {
-            return Ok(machine.parser.shared.vocabulary.eos_token_ids().to_vec());
-        }
-        let mut ends = Vec::new();
-        for (tokens, symbol) in &self.spelled {
-            if can_come(*symbol)? {
-                ends.extend(tokens);
-            }
-        }
-        ends.sort_unstable();
-        ends.dedup();
-        Ok(ends)
-    }
-
-    /// Whether only an end can come at `config`.
-    pub(crate) fn are_all(&self, machine: &mut Machine, config: ConfigId) -> Result<bool, EngineError> {
-        let [mark, _] = symbol_text(0);
-        if machine.next_bytes(config)?.iter().any(|byte| byte != mark) {
-            return Ok(false);
-        }
-        match machine.step_all(config, &[mark])? {
-            None => Ok(true),
-            Some(after) => Ok(machine.next_bytes(after)?.iter().all(|symbol| symbol >= self.any)),
-        }
     }
 }
 

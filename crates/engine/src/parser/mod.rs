@@ -22,7 +22,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::EngineError;
 use crate::bytes::WordPath;
 use crate::ground::hooks;
-use crate::session::Shared;
+use crate::shared::Shared;
 pub(crate) use configuration::{ConfigId, Configurations, Thread};
 pub(crate) use stack::{Frame, NodeId, Stacks};
 

@@ -2,34 +2,19 @@
 
 use std::sync::Arc;
 
-use maskwright_automata::{Automaton, AutomatonStore, CountedUnits, Fuel, FuelError, Node, Regex, StateId};
-use maskwright_grammar::{Grammar, Layout, LexedGrammar, Network, TerminalFacts, TerminalId, Watch, reduce};
-use maskwright_lexing::{
-    LarkTerminal, TerminalSet, lark_contextual_terminals, lark_terminals, terminals_within,
-};
-use maskwright_vocabulary::{TokenId, Vocabulary};
-use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use maskwright_automata::{Fuel, Regex, StateId};
+use maskwright_grammar::{Grammar, Layout, LexedGrammar};
+use maskwright_lexing::LarkTerminal;
+use maskwright_vocabulary::Vocabulary;
 
-use crate::ground::Spelled;
-use crate::ground::{ByStops, Memory, NamedTokens};
-use crate::lexed::LexedTables;
-use crate::rows::{
-    KnownRow, MAX_RESIDUE, MAX_TREE, OncePerKey, ReadRow, Rows, SavedError, SavedRows, Writer,
-};
-use crate::session::{EngineGrammar, Machine, Source};
-use crate::spelling::Spelling;
-use crate::watch::DoubtfulTokens;
+use super::engine_grammar::EngineGrammar;
+use super::source::Source;
+use crate::rows::{KnownRow, MAX_RESIDUE, MAX_TREE, ReadRow, SavedError, SavedRows, Writer};
+use crate::shared::Shared;
 use crate::{EngineError, Error, Limits, Options};
 
 /// The most residues of one terminal that are prepared for.
 const MAX_WARM_RESIDUES: usize = 32;
-
-/// Bytes that the doubtful tokens of all watch families may take; there are few.
-const MAX_DOUBTFUL_BYTES: usize = 64 << 20;
-
-/// The most automata that are kept for grammars to come.
-const MAX_AUTOMATA: usize = 8_192;
 
 /// Compiles grammars for one vocabulary, and owns what they share: the automata of terminals and their rows.
 ///
@@ -51,32 +36,6 @@ const MAX_AUTOMATA: usize = 8_192;
 #[derive(Clone)]
 pub struct Compiler(Arc<Shared>);
 
-/// What the grammars of a compiler share.
-pub(crate) struct Shared {
-    pub(crate) vocabulary: Arc<Vocabulary>,
-    pub(crate) limits: Limits,
-    pub(crate) options: Options,
-    automata: Arc<Mutex<AutomatonCache>>,
-    units: Arc<CountedUnits>,
-    pub(crate) rows: Arc<Rows>,
-    /// By the family of a watch.
-    doubtful: Arc<OncePerKey<&'static str, Arc<DoubtfulTokens>>>,
-    /// What grammars take.
-    pub(crate) memory: Arc<Memory>,
-    /// The same for vocabularies with more tokens that end a text, by these; the last one used is the last.
-    by_stops: ByStops<Arc<Shared>>,
-    /// The bytes that texts can use, if stop tokens leave fewer than the vocabulary has.
-    pub(crate) spelled: Option<Spelled>,
-    /// What budgets share; made when a first budget is asked for.
-    spelling: Mutex<Option<Arc<Mutex<Spelling>>>>,
-}
-
-/// The automata of terminals, with their states in one store, so that equal residues are one.
-struct AutomatonCache {
-    store: AutomatonStore,
-    known: FxHashMap<Regex, Arc<Automaton>>,
-}
-
 impl Compiler {
     /// A compiler for `vocabulary` with all optimisations on.
     pub fn new(vocabulary: Arc<Vocabulary>, limits: Limits) -> Compiler {
@@ -85,25 +44,7 @@ impl Compiler {
 
     /// A compiler with the given optimisations; masks are the same whichever are on.
     pub fn with_options(vocabulary: Arc<Vocabulary>, limits: Limits, options: Options) -> Compiler {
-        let rows = Rows::new(vocabulary.clone(), options, limits.row_cache_bytes);
-        Compiler(Arc::new(Shared {
-            vocabulary,
-            automata: Arc::new(Mutex::new(AutomatonCache::new(&limits))),
-            limits,
-            options,
-            units: Arc::default(),
-            rows: Arc::new(rows),
-            doubtful: Arc::new(OncePerKey::new(MAX_DOUBTFUL_BYTES)),
-            memory: Arc::default(),
-            by_stops: ByStops::default(),
-            spelled: None,
-            spelling: Mutex::default(),
-        }))
-    }
-
-    /// The compiler that owns `shared`.
-    pub(crate) fn of(shared: Arc<Shared>) -> Compiler {
-        Compiler(shared)
+        Compiler(Arc::new(Shared::new(vocabulary, limits, options)))
     }
 
     /// The vocabulary that masks are over.
@@ -122,28 +63,8 @@ impl Compiler {
     /// # Errors
     /// If the grammar's language is empty, a limit is reached, or the work is cancelled through `fuel`.
     pub fn compile(&self, grammar: Grammar, fuel: &Fuel) -> Result<Arc<EngineGrammar>, Error> {
-        Ok(self.compile_over_bytes(grammar, fuel)?)
-    }
-
-    pub(crate) fn compile_over_bytes(
-        &self,
-        mut grammar: Grammar,
-        fuel: &Fuel,
-    ) -> Result<Arc<EngineGrammar>, EngineError> {
-        let (named, limits);
-        let names_tokens = grammar.terminals().iter().any(Regex::is_marked);
-        let source = names_tokens.then(|| Source::OverBytes(Box::new(grammar.clone())));
-        (grammar, limits) = grammar.without_token_limits();
-        if let Some(spelled) = &self.0.spelled {
-            grammar = grammar.within(&spelled.bytes);
-        }
-        (grammar, named) = NamedTokens::over_bytes(grammar, self.vocabulary(), fuel)?;
-        let facts = self.0.all_facts(grammar.terminals(), fuel)?;
-        let grammar = reduce(grammar, |terminal: TerminalId| facts[terminal.index()], fuel)?;
-        let mut network = Network::new(grammar, fuel)?;
-        network.limit_tokens(limits);
-        let machine = Machine::new(self.0.clone(), network)?;
-        Ok(EngineGrammar::new(self.0.clone(), None, named.zip(source), machine))
+        let source = Source::OverBytes(Box::new(grammar));
+        Ok(EngineGrammar::compile(&self.0, source, fuel)?)
     }
 
     /// Compiles a grammar over the tokens of Lark's basic lexer: a text is in the language iff that lexer
@@ -193,7 +114,8 @@ impl Compiler {
         layout: Option<Layout>,
         fuel: &Fuel,
     ) -> Result<Arc<EngineGrammar>, Error> {
-        Ok(self.compile_tokens(grammar, layout, false, fuel)?)
+        let source = Source::WithLexer { grammar: Box::new(grammar), layout, is_contextual: false };
+        Ok(EngineGrammar::compile(&self.0, source, fuel)?)
     }
 
     /// The same for the contextual discipline: only those terminals compete for a token that can follow the tokens before
@@ -243,36 +165,8 @@ impl Compiler {
         layout: Option<Layout>,
         fuel: &Fuel,
     ) -> Result<Arc<EngineGrammar>, Error> {
-        Ok(self.compile_tokens(grammar, layout, true, fuel)?)
-    }
-
-    pub(crate) fn compile_tokens(
-        &self,
-        grammar: LexedGrammar<LarkTerminal>,
-        layout: Option<Layout>,
-        is_contextual: bool,
-        fuel: &Fuel,
-    ) -> Result<Arc<EngineGrammar>, EngineError> {
-        let source = NamedTokens::are_in(&grammar).then(|| Source::WithLexer {
-            grammar: Box::new(grammar.clone()),
-            layout: layout.clone(),
-            is_contextual,
-        });
-        let (grammar, layout, named) = NamedTokens::with_lexer(grammar, layout, self.vocabulary(), fuel)?;
-        let mut made = if is_contextual {
-            lark_contextual_terminals(&grammar.terminals, &ignored(&grammar), fuel)?
-        } else {
-            lark_terminals(&grammar.terminals, &ignored(&grammar), fuel)?
-        };
-        if let Some(spelled) = &self.0.spelled {
-            made = terminals_within(&made, &spelled.bytes);
-        }
-        let LexedGrammar { rules, terminals, declared, ignored } = grammar;
-        let names = terminals.into_iter().map(|terminal| terminal.name).chain(declared).collect();
-        let tables = Arc::new(LexedTables::new(made, names, ignored, layout, is_contextual, fuel)?);
-        let network = Network::new(reduce(rules, tables.facts()?, fuel)?, fuel)?;
-        let machine = Machine::new_lexed(self.0.clone(), network, tables.clone())?;
-        Ok(EngineGrammar::new(self.0.clone(), Some(tables), named.zip(source), machine))
+        let source = Source::WithLexer { grammar: Box::new(grammar), layout, is_contextual: true };
+        Ok(EngineGrammar::compile(&self.0, source, fuel)?)
     }
 
     /// Makes the rows of `terminals` now, those of all residues if they are few, so that no mask has to wait for
@@ -312,7 +206,7 @@ impl Compiler {
     pub fn save_rows(&self) -> Vec<u8> {
         let vocabulary = &self.0.vocabulary;
         // What is locked is looked up and let go: writing takes long.
-        let store = self.0.automata.lock().store.clone();
+        let store = self.0.store();
         let (rows, counted) = self.0.rows.plain_and_counted(store.id());
         let mut writer = Writer::default();
         for (state, row) in rows {
@@ -356,7 +250,7 @@ impl Compiler {
     pub fn load_rows(&self, saved: &[u8], fuel: &Fuel) -> Result<usize, Error> {
         let shared = &self.0;
         let refused = |error: SavedError| EngineError::saved_rows(error.reason());
-        let store = shared.automata.lock().store.clone();
+        let store = shared.store();
         let saved = SavedRows::read(saved, &shared.vocabulary).map_err(refused)?;
         let mut n_rows = 0;
         for row in saved.rows(&shared.vocabulary).map_err(refused)? {
@@ -396,156 +290,4 @@ impl Compiler {
     pub fn memory_usage(&self) -> usize {
         self.0.memory_usage()
     }
-}
-
-impl Shared {
-    /// The [`facts`](Shared::facts) of each terminal.
-    pub(crate) fn all_facts(
-        &self,
-        terminals: &[Regex],
-        fuel: &Fuel,
-    ) -> Result<Vec<TerminalFacts>, EngineError> {
-        terminals.iter().map(|regex| self.facts(regex, fuel)).collect()
-    }
-
-    /// What the grammar passes must know of a terminal. Only intersection and complement can hide that a
-    /// language is empty; then its automaton is made now.
-    fn facts(&self, regex: &Regex, fuel: &Fuel) -> Result<TerminalFacts, EngineError> {
-        fuel.spend(1)?;
-        if !regex.is_extended() {
-            let has_proper_words = !matches!(regex.node(), Node::Empty);
-            return Ok(TerminalFacts { is_nullable: regex.is_nullable(), has_proper_words });
-        }
-        let automaton = self.automaton(regex, fuel)?;
-        let located = |error| EngineError::automaton(format!("{regex:?}"), error);
-        Ok(match automaton.start() {
-            None => TerminalFacts { is_nullable: false, has_proper_words: false },
-            Some(start) => TerminalFacts {
-                is_nullable: automaton.is_accepting(start),
-                has_proper_words: !automaton.next_bytes(start).map_err(located)?.is_empty(),
-            },
-        })
-    }
-
-    pub(crate) fn clear_caches(&self) {
-        self.by_stops.clear();
-        self.rows.clear();
-        *self.automata.lock() = AutomatonCache::new(&self.limits);
-    }
-
-    /// What grammars share for sessions whose texts end with more tokens, which are sorted. If none of these matches as text,
-    /// that is all but the vocabulary.
-    ///
-    /// # Errors
-    /// If an id is not in range.
-    pub(crate) fn with_stops(&self, stops: &[TokenId]) -> Result<Arc<Shared>, Error> {
-        if let Some(known) = self.by_stops.get(stops) {
-            return Ok(known);
-        }
-        let vocabulary = self.vocabulary.with_more_eos(stops)?.shared();
-        let (rows, doubtful) = if vocabulary.spells_as(&self.vocabulary) {
-            (self.rows.clone(), self.doubtful.clone())
-        } else {
-            let rows = Rows::new(vocabulary.clone(), self.options, self.limits.row_cache_bytes);
-            (Arc::new(rows), Arc::new(OncePerKey::new(MAX_DOUBTFUL_BYTES)))
-        };
-        let spelled = Spelled::after_stops(&self.vocabulary, &vocabulary, stops).or(self.spelled.clone());
-        let shared = Shared {
-            vocabulary,
-            limits: self.limits.clone(),
-            options: self.options,
-            automata: self.automata.clone(),
-            units: self.units.clone(),
-            rows,
-            doubtful,
-            memory: self.memory.clone(),
-            by_stops: ByStops::default(),
-            spelled,
-            spelling: Mutex::default(),
-        };
-        Ok(self.by_stops.keep(stops, Arc::new(shared)))
-    }
-
-    /// The same for texts over fewer bytes.
-    pub(crate) fn with_spelled(&self, spelled: Spelled) -> Arc<Shared> {
-        Arc::new(Shared {
-            vocabulary: self.vocabulary.clone(),
-            limits: self.limits.clone(),
-            options: self.options,
-            automata: self.automata.clone(),
-            units: self.units.clone(),
-            rows: self.rows.clone(),
-            doubtful: self.doubtful.clone(),
-            memory: self.memory.clone(),
-            by_stops: ByStops::default(),
-            spelled: Some(spelled),
-            spelling: Mutex::default(),
-        })
-    }
-
-    /// Approximate memory of the shared caches, in bytes.
-    pub(crate) fn cache_bytes(&self) -> usize {
-        let automata = self.automata.lock().store.memory_usage();
-        automata + self.rows.memory_usage()
-    }
-
-    /// The automaton of a terminal, shared by all grammars that have it.
-    pub(crate) fn automaton(&self, regex: &Regex, fuel: &Fuel) -> Result<Arc<Automaton>, EngineError> {
-        let located = |error| EngineError::automaton(format!("{regex:?}"), error);
-        let limits = &self.limits.automaton;
-        if matches!(regex.node(), Node::Literal(_) | Node::Bytes(_)) {
-            // Made in no time, and mostly the keys of one schema.
-            return Automaton::new(regex, limits, fuel).map(Arc::new).map_err(located);
-        }
-        let store = {
-            let mut automata = self.automata.lock();
-            if let Some(known) = automata.known.get(regex) {
-                return Ok(known.clone());
-            }
-            if automata.known.len() >= MAX_AUTOMATA
-                || automata.store.memory_usage() > self.limits.automaton_bytes
-            {
-                *automata = AutomatonCache::new(&self.limits);
-            }
-            automata.store.clone()
-        };
-        let counted = Automaton::counted(regex, &self.units, limits, fuel).map_err(located)?;
-        let automaton = match counted {
-            Some(automaton) => automaton,
-            None => store.automaton(regex, fuel).map_err(located)?,
-        };
-        Ok(self.automata.lock().known.entry(regex.clone()).or_insert(Arc::new(automaton)).clone())
-    }
-
-    /// What the budgets of all grammars share. One that has grown beyond the limit is left to those that hold it, and a
-    /// fresh one takes its place.
-    pub(crate) fn spelling(&self) -> Arc<Mutex<Spelling>> {
-        let is_full =
-            |known: &Mutex<Spelling>| known.lock().memory_usage() > self.limits.row_cache_bytes.max(64 << 20);
-        let known = self.spelling.lock().clone();
-        match known.filter(|known| !is_full(known)) {
-            Some(known) => known,
-            None => {
-                let fresh = Arc::new(Mutex::new(Spelling::new(self.vocabulary.clone())));
-                self.spelling.lock().insert(fresh).clone()
-            }
-        }
-    }
-
-    /// The tokens that `watch` doubts.
-    pub(crate) fn doubtful_tokens(&self, watch: &dyn Watch) -> Arc<DoubtfulTokens> {
-        let find = || Ok(Arc::new(DoubtfulTokens::of(watch, &self.vocabulary)));
-        self.doubtful.get_or_make::<FuelError>(&watch.family(), None, find).unwrap_or_default()
-    }
-}
-
-impl AutomatonCache {
-    fn new(limits: &Limits) -> AutomatonCache {
-        AutomatonCache { store: AutomatonStore::new(limits.automaton), known: FxHashMap::default() }
-    }
-}
-
-/// The terminals whose tokens the parser does not get.
-fn ignored(grammar: &LexedGrammar<LarkTerminal>) -> TerminalSet {
-    grammar.ignored.iter().map(|terminal| terminal.index() as u32).collect()
 }

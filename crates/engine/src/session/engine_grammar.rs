@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use maskwright_automata::{Fuel, Regex};
-use maskwright_grammar::{Grammar, Layout, LexedGrammar};
-use maskwright_lexing::LarkTerminal;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 use parking_lot::Mutex;
 
-use crate::ground::{ByStops, Counted, NamedTokens, Readings, Spelled};
+use super::machine::Machine;
+use super::matcher::Matcher;
+use super::shared_machine::SharedMachine;
+use super::source::Source;
+use crate::ground::{ByStops, Counted, GivesUp, NamedTokens, Readings, Spelled};
 use crate::lexed::LexedTables;
-use crate::session::{Machine, Shared, SharedMachine};
-use crate::{Compiler, EngineError, Error, Matcher};
+use crate::shared::Shared;
+use crate::{EngineError, Error};
 
 /// A grammar ready to serve masks over one vocabulary; shared by its sessions and by threads.
 pub struct EngineGrammar {
@@ -31,12 +33,6 @@ pub struct EngineGrammar {
     /// By the compiler's clock.
     last_use: AtomicU64,
     must_spell: bool,
-}
-
-/// What a grammar that names tokens was compiled from.
-pub(crate) enum Source {
-    OverBytes(Box<Grammar>),
-    WithLexer { grammar: Box<LexedGrammar<LarkTerminal>>, layout: Option<Layout>, is_contextual: bool },
 }
 
 impl EngineGrammar {
@@ -104,15 +100,8 @@ impl EngineGrammar {
     /// The same grammar with another compiler's vocabulary, which differs in the tokens that end a text.
     fn over(&self, shared: Arc<Shared>) -> Result<Arc<EngineGrammar>, EngineError> {
         let fuel = Fuel::new(shared.limits.compile_fuel);
-        let compiler = Compiler::of(shared.clone());
-        match &self.source {
-            Some(Source::OverBytes(grammar)) => {
-                return compiler.compile_over_bytes((**grammar).clone(), &fuel);
-            }
-            Some(Source::WithLexer { grammar, layout, is_contextual }) => {
-                return compiler.compile_tokens((**grammar).clone(), layout.clone(), *is_contextual, &fuel);
-            }
-            None => {}
+        if let Some(source) = &self.source {
+            return EngineGrammar::compile(&shared, source.clone(), &fuel);
         }
         let mut network = self.machine().lock().parser.network.clone();
         let mut lexed = self.lexed.clone();
@@ -135,7 +124,7 @@ impl EngineGrammar {
             Some(tables) => Machine::new_lexed(shared.clone(), network, tables.clone())?,
             None => Machine::new(shared.clone(), network)?,
         };
-        Ok(EngineGrammar::new(shared, lexed, None, machine))
+        Ok(EngineGrammar::new(shared, None, None, machine))
     }
 
     /// The grammar, if it has a text that the tokens spell.
@@ -163,20 +152,34 @@ impl EngineGrammar {
         self.shared.spelled.as_ref().is_some_and(|spelled| spelled.is_bound)
     }
 
-    pub(crate) fn new(
+    /// The grammar that `source` describes.
+    ///
+    /// # Errors
+    /// As [`Source::compile`].
+    pub(crate) fn compile(
+        shared: &Arc<Shared>,
+        source: Source,
+        fuel: &Fuel,
+    ) -> Result<Arc<EngineGrammar>, EngineError> {
+        let kept = source.names_tokens().then(|| source.clone());
+        let (machine, named) = source.compile(shared, fuel)?;
+        Ok(EngineGrammar::new(shared.clone(), named, kept, machine))
+    }
+
+    fn new(
         shared: Arc<Shared>,
-        lexed: Option<Arc<LexedTables>>,
-        named: Option<(NamedTokens, Source)>,
+        named: Option<NamedTokens>,
+        source: Option<Source>,
         machine: Machine,
     ) -> Arc<EngineGrammar> {
-        let (named, source) = named.unzip();
+        let lexed = machine.lexed().map(|lexed| lexed.tables.clone());
         let must_spell = shared.spelled.as_ref().is_some_and(|Spelled { rare, .. }| match &lexed {
             _ if rare.is_empty() => false,
             Some(tables) => tables.may_read(rare),
             None => machine.parser.network.terminals().iter().any(|terminal| terminal.may_read(rare)),
         });
         let machine = Mutex::new(Arc::new(SharedMachine::new(machine)));
-        let beside = Mutex::new(Counted::new(shared.clone()));
+        let beside = Mutex::new(Counted::new(shared.memory.clone()));
         let last_use = AtomicU64::new(shared.memory.now());
         let grammar = Arc::new(EngineGrammar {
             shared,
@@ -198,31 +201,6 @@ impl EngineGrammar {
     #[doc(hidden)]
     pub fn count_beside(&self, n_bytes: usize) {
         self.beside.lock().set(n_bytes);
-    }
-
-    /// When the last session was begun, by the compiler's clock.
-    pub(crate) fn last_use(&self) -> u64 {
-        self.last_use.load(Ordering::Relaxed)
-    }
-
-    /// Drops what can be made again, unless the grammar is at work.
-    pub(crate) fn give_up(&self) {
-        self.by_stops.clear();
-        let Some(mut machine) = self.machine.try_lock() else { return };
-        let renewed = match Arc::strong_count(&machine) {
-            // No session has it.
-            1 => machine.try_lock().and_then(|known| self.anew(&known)),
-            _ => None,
-        };
-        match renewed {
-            Some(renewed) => *machine = renewed,
-            None => {
-                if let Some(mut known) = machine.try_lock() {
-                    known.clear_memo();
-                    known.count();
-                }
-            }
-        }
     }
 
     /// The vocabulary that masks are over.
@@ -314,5 +292,30 @@ impl EngineGrammar {
         let tables = machine.lock().count();
         let named = self.named.as_ref().map_or(0, NamedTokens::memory_usage);
         tables + named + self.beside.lock().n_bytes()
+    }
+}
+
+impl GivesUp for EngineGrammar {
+    fn last_use(&self) -> u64 {
+        self.last_use.load(Ordering::Relaxed)
+    }
+
+    fn give_up(&self) {
+        self.by_stops.clear();
+        let Some(mut machine) = self.machine.try_lock() else { return };
+        let renewed = match Arc::strong_count(&machine) {
+            // No session has it.
+            1 => machine.try_lock().and_then(|known| self.anew(&known)),
+            _ => None,
+        };
+        match renewed {
+            Some(renewed) => *machine = renewed,
+            None => {
+                if let Some(mut known) = machine.try_lock() {
+                    known.clear_memo();
+                    known.count();
+                }
+            }
+        }
     }
 }

@@ -18,11 +18,11 @@ use rustc_hash::FxHashMap;
 use crate::EngineError;
 use crate::budget::{Budgets, Far, LexedBudget};
 use crate::bytes::FoundBehind;
-use crate::ground::{Counted, MaskForm, Search, hooks};
+use crate::ground::{Counted, DoubtfulTokens, MaskForm, Search, hooks};
 use crate::lexed::{Lexed, LexedTables};
 use crate::parser::{ConfigId, Parser, Seed, Thread, loaded};
-use crate::session::Shared;
-use crate::watch::{DoubtfulTokens, FoundWays, PartingTokens, WaysOut};
+use crate::shared::Shared;
+use crate::watch::{FoundWays, PartingTokens, WaysOut};
 
 /// The lazily built tables of one grammar.
 pub(crate) struct Machine {
@@ -49,11 +49,7 @@ pub(crate) struct Machine {
     pub(crate) found_ways: FoundWays,
     scratch: Scratch,
     counted: Counted,
-    n_calls: u32,
 }
-
-/// Every so many calls that may do work, a machine is measured, which can take as long as a call.
-const CALLS_PER_COUNT: u32 = 64;
 
 /// Buffers that are reused from step to step.
 #[derive(Default)]
@@ -66,8 +62,7 @@ impl Machine {
     /// The machine of `network` before any text.
     pub(crate) fn new(shared: Arc<Shared>, network: Network) -> Result<Machine, EngineError> {
         Ok(Machine {
-            counted: Counted::new(shared.clone()),
-            n_calls: 0,
+            counted: Counted::new(shared.memory.clone()),
             parser: Parser::new(shared, network)?,
             transitions: FxHashMap::default(),
             begun: FxHashMap::default(),
@@ -384,8 +379,7 @@ impl Machine {
 
     /// Counts now and then, and often while the machine is new; called after each call that may do work.
     pub(crate) fn count_at_times(&mut self) {
-        self.n_calls = self.n_calls.wrapping_add(1);
-        if self.n_calls.is_power_of_two() || self.n_calls.is_multiple_of(CALLS_PER_COUNT) {
+        if self.counted.is_due() {
             self.count();
         }
     }

@@ -9,15 +9,14 @@ mod explain;
 mod forced;
 mod masks;
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use maskwright_grammar::Watching;
-use maskwright_vocabulary::{TokenId, Vocabulary, symbol_text};
+use maskwright_vocabulary::{TokenId, symbol_text};
 
-use crate::ground::{MaskWithin, Readings};
+use crate::ground::{MaskWithin, Readings, text_prefix, written};
 use crate::parser::ConfigId;
 use crate::session::{Machine, SharedMachine};
 use crate::watch::Place;
@@ -558,19 +557,6 @@ impl Matcher {
     fn breaks_on_panic(&self) -> BreaksOnPanic<'_> {
         BreaksOnPanic { is_broken: &self.is_broken, was_panicking: std::thread::panicking() }
     }
-}
-
-/// How a token is shown in a text: its bytes, its name, or its id as Lark grammars write it.
-#[doc(hidden)]
-pub fn written(vocabulary: &Vocabulary, token: TokenId) -> Cow<'_, [u8]> {
-    let bytes = vocabulary.token_bytes(token).or_else(|| vocabulary.name(token).map(str::as_bytes));
-    bytes.map_or_else(|| Cow::Owned(format!("<[{}]>", token.0).into_bytes()), Cow::Borrowed)
-}
-
-/// The length of the longest prefix of `bytes` that can be text: what spells a symbol can't.
-fn text_prefix(bytes: &[u8]) -> usize {
-    let [mark, _] = symbol_text(0);
-    bytes.iter().position(|&byte| byte == mark).unwrap_or(bytes.len())
 }
 
 impl Machine {

@@ -18,14 +18,13 @@ mod search;
 use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
-use maskwright_grammar::{Doubt, Mark, Marks, Watch, Watched, Watching};
-use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
+use maskwright_grammar::{Mark, Marks, Watched, Watching};
+use maskwright_vocabulary::{TokenId, Trie};
 use rustc_hash::FxHashMap;
 
 use crate::EngineError;
-use crate::ground::{MaskBuilder, MaskForm, MaskStatus};
+use crate::ground::{DoubtfulTokens, MaskBuilder, MaskForm, MaskStatus};
 use crate::parser::{ConfigId, Thread};
-use crate::rows::Weigh;
 use crate::session::Machine;
 pub(crate) use budget::FoundWays;
 use search::{Completion, Numbered, Search};
@@ -50,71 +49,6 @@ pub(crate) enum Stepped {
 
 /// The tokens that read into a marked terminal, by configuration.
 pub(crate) type PartingTokens = FxHashMap<ConfigId, Arc<[TokenId]>>;
-
-/// The tokens of a vocabulary that a watch [doubts](maskwright_grammar::Watch::doubt), whatever was there or where it keeps
-/// something.
-#[derive(Default)]
-pub(crate) struct DoubtfulTokens {
-    doubted: ByDoubt,
-    beginning: ByDoubt,
-}
-
-/// Tokens that matter whatever was there, and those that do where something is kept.
-#[derive(Default)]
-struct ByDoubt {
-    always: Vec<TokenId>,
-    kept: Vec<TokenId>,
-}
-
-impl ByDoubt {
-    fn add(&mut self, token: TokenId, doubt: Doubt) {
-        match doubt {
-            Doubt::Never => {}
-            Doubt::Kept => self.kept.push(token),
-            Doubt::Always => self.always.push(token),
-        }
-    }
-
-    fn tokens(&self, is_idle: bool) -> impl Iterator<Item = &TokenId> {
-        let kept = if is_idle { &[][..] } else { &self.kept };
-        self.always.iter().chain(kept)
-    }
-}
-
-impl Weigh for Arc<DoubtfulTokens> {
-    fn weight(&self) -> usize {
-        let lists = [&self.doubted, &self.beginning].map(|by| by.always.capacity() + by.kept.capacity());
-        lists.iter().sum::<usize>() * size_of::<TokenId>() + size_of::<DoubtfulTokens>()
-    }
-}
-
-impl DoubtfulTokens {
-    /// Takes time in the vocabulary.
-    pub(crate) fn of(watch: &dyn Watch, vocabulary: &Vocabulary) -> DoubtfulTokens {
-        let mut doubtful = DoubtfulTokens::default();
-        for id in 0..vocabulary.n_vocab() as u32 {
-            let Some(bytes) = vocabulary.text(TokenId(id)) else { continue };
-            doubtful.doubted.add(TokenId(id), watch.doubt(bytes));
-            doubtful.beginning.add(TokenId(id), watch.begins(bytes));
-        }
-        doubtful
-    }
-
-    /// Tokens behind which there may be no completion.
-    pub(crate) fn doubted(&self, is_idle: bool) -> impl Iterator<Item = &TokenId> {
-        self.doubted.tokens(is_idle)
-    }
-
-    /// Whether the text may be at risk behind a token where something is kept, which the token itself does not do.
-    pub(crate) fn merely_begins(&self, token: TokenId) -> bool {
-        self.beginning.kept.binary_search(&token).is_ok()
-    }
-
-    /// Tokens behind which the text may be at risk.
-    pub(crate) fn beginning(&self, is_idle: bool) -> impl Iterator<Item = &TokenId> {
-        self.beginning.tokens(is_idle)
-    }
-}
 
 /// Tokens along which a text stays at risk.
 #[derive(Default)]

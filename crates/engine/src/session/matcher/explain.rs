@@ -3,9 +3,9 @@
 use maskwright_automata::Regex;
 use maskwright_vocabulary::{TokenId, symbol_text};
 
-use crate::ground::NamedTokens;
+use crate::ground::{NamedTokens, written};
 use crate::parser::ConfigId;
-use crate::session::{Machine, written};
+use crate::session::machine::Machine;
 use crate::{EngineError, Error, Matcher};
 
 /// The most terminals that an explanation lists.

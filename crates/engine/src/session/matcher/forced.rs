@@ -2,8 +2,8 @@
 
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 
-use crate::ground::{TextPart, text_parts};
-use crate::session::written;
+use crate::ground::{TextPart, text_parts, written};
+use crate::session::ends::only_ends_at;
 use crate::{EngineError, Error, Matcher};
 
 /// A part of what is forced.
@@ -82,7 +82,7 @@ impl Matcher {
                 && self.ask(|machine| {
                     let is_over = match ends {
                         None => machine.next_bytes(config)?.is_empty(),
-                        Some(ends) => ends.are_all(machine, config)?,
+                        Some(ends) => only_ends_at(machine, ends, config)?,
                     };
                     Ok(machine.is_accepting(config) && is_over)
                 })?;
