@@ -55,6 +55,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("maskwright-vocabulary", &["maskwright-automata", "maskwright-error"]),
+    ("maskwright-scan", &["maskwright-automata", "maskwright-grammar", "maskwright-lexing"]),
     (
         "maskwright-engine",
         &[
@@ -62,6 +63,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "maskwright-error",
             "maskwright-grammar",
             "maskwright-lexing",
+            "maskwright-scan",
             "maskwright-vocabulary",
         ],
     ),

@@ -180,7 +180,7 @@ impl Machine {
     ) -> Result<(u32, TokenCountStatus), EngineError> {
         if let Some(lexed) = self.lexed() {
             // Tokens ahead are read strictly there, so there may be shorter texts.
-            let is_contextual = lexed.tables.is_contextual;
+            let is_contextual = lexed.points.tables.is_contextual;
             let (least, status) =
                 self.with_lexed_budget(|budget, lexed, parser| budget.least(lexed, parser, config))?;
             return Ok((least, if is_contextual { TokenCountStatus::Upper } else { status }));

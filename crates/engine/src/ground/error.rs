@@ -7,6 +7,7 @@ use maskwright_automata::{Automaton, AutomatonError, FuelError, StateId};
 use maskwright_error::{Error, ErrorKind, Place};
 use maskwright_grammar::GrammarError;
 use maskwright_lexing::LexError;
+use maskwright_scan::ScanError;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
 use super::status::MANY;
@@ -22,7 +23,7 @@ enum Kind {
         terminal: String,
         error: AutomatonError,
     },
-    Lexer(LexError),
+    Lexer(ScanError),
     LexedLimit {
         what: &'static str,
         limit: usize,
@@ -462,6 +463,12 @@ impl From<GrammarError> for EngineError {
 
 impl From<LexError> for EngineError {
     fn from(error: LexError) -> EngineError {
+        ScanError::from(error).into()
+    }
+}
+
+impl From<ScanError> for EngineError {
+    fn from(error: ScanError) -> EngineError {
         EngineError(Kind::Lexer(error))
     }
 }

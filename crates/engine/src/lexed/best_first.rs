@@ -8,11 +8,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use maskwright_grammar::TerminalId;
+use maskwright_scan::{HypothesisId, LayoutId};
 use rustc_hash::FxHashSet;
 
 use super::distance::NEVER;
-use super::hypotheses::HypothesisId;
-use super::layout::LayoutId;
 use super::{Lexed, LexedThread};
 use crate::EngineError;
 use crate::parser::{ConfigId, Parser};
@@ -172,7 +171,7 @@ impl Lexed {
         thread: LexedThread,
         terminal: TerminalId,
     ) -> Result<Vec<(ConfigId, LayoutId)>, EngineError> {
-        let is_newline = self.tables.layout.as_ref().is_some_and(|layout| layout.newline == terminal);
+        let is_newline = self.points.tables.layout.as_ref().is_some_and(|layout| layout.newline == terminal);
         if is_newline {
             return Ok(self.after_any_newline(parser, thread.parser, thread.layout, terminal)?.to_vec());
         }

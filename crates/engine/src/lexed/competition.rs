@@ -1,24 +1,22 @@
 //! The contextual discipline put together with the rules: what competes at a place, and what is asked first of what may
 //! follow it.
 //!
-//! Strict readings ([`contexts`](super::contexts)) take more terminals for competitors than there are, and some terminals
+//! Strict readings (see the crate `scan`) take more terminals for competitors than there are, and some terminals
 //! never win among those: one that matches what another matches too and that is preferred. Such *doubtful* terminals are
 //! left out of the scope that most answers come from; where only they could go on, a search decides.
 
 use maskwright_grammar::Network;
 
-use super::bits::{Bits, contains, insert, is_subset, ones, remove};
-use super::hypotheses::{Hypotheses, HypothesisId};
-use super::layout::LayoutId;
+use maskwright_scan::bits::{Bits, contains, insert, is_subset, n_words, ones, remove};
+use maskwright_scan::{HypothesisId, LayoutId, LexerTables, Points};
+
 use super::scope::Scope;
-use super::viability::Adjacency;
-use super::{Lexed, LexedTables, scope};
+use super::{Lexed, scope};
 use crate::EngineError;
 use crate::parser::{ConfigId, Parser};
 
 /// What [`prepare`] finds out about a grammar.
 pub(super) struct Prepared {
-    pub(super) hypotheses: Hypotheses,
     /// The scope without doubtful terminals, if there are some.
     pub(super) main: Option<Scope>,
     pub(super) doubtful: Bits,
@@ -29,18 +27,18 @@ pub(super) struct Prepared {
 /// # Errors
 /// If a limit is reached.
 pub(super) fn prepare(
-    tables: &LexedTables,
+    points: &mut Points,
     network: &mut Network,
     everything: &mut Scope,
-    mut hypotheses: Hypotheses,
 ) -> Result<Prepared, EngineError> {
     let needed = everything.viability.adjacency.needed[0].clone();
-    let mut doubtful: Bits = vec![0; Adjacency::n_words(tables.n_terminals)].into();
-    if !tables.is_contextual {
-        return Ok(Prepared { hypotheses, main: None, doubtful });
+    let mut doubtful: Bits = vec![0; n_words(points.tables.n_terminals)].into();
+    if !points.tables.is_contextual {
+        return Ok(Prepared { main: None, doubtful });
     }
     // Behind a terminal that something may follow which never wins among all, only what may follow competes, if that
     // helps.
+    let hypotheses = &mut points.hypotheses;
     let mut following: Vec<Option<Bits>> = vec![None; needed.len()];
     for (terminal, needed) in needed.iter().enumerate() {
         let hidden = hypotheses.hidden(None, needed)?;
@@ -54,11 +52,11 @@ pub(super) fn prepare(
             insert(&mut doubtful, hidden);
         }
     }
-    let mut main = main_scope(tables, network, &doubtful);
+    let mut main = main_scope(&points.tables, network, &doubtful);
     let scope = main.as_mut().unwrap_or(everything);
     // The same where it is not the first match but what must come behind it that cannot be read.
     let start = hypotheses.start()?;
-    let reads: Bits = scope.viability.reads(&mut hypotheses, start, 0)?.into();
+    let reads: Bits = scope.viability.reads(hypotheses, start, 0)?.into();
     for (terminal, of_scope) in scope.viability.adjacency.needed[0].iter().enumerate() {
         if !is_subset(of_scope, &reads) {
             following[terminal] = Some(needed[terminal].clone());
@@ -67,11 +65,11 @@ pub(super) fn prepare(
     if hypotheses.follow(&following) {
         scope.viability.forget();
     }
-    Ok(Prepared { hypotheses, main, doubtful })
+    Ok(Prepared { main, doubtful })
 }
 
 /// The scope without doubtful terminals; `None` if there are none.
-fn main_scope(tables: &LexedTables, network: &mut Network, doubtful: &Bits) -> Option<Scope> {
+fn main_scope(tables: &LexerTables, network: &mut Network, doubtful: &Bits) -> Option<Scope> {
     ones(doubtful).next()?;
     let mut terminals: Bits = vec![u64::MAX; doubtful.len()].into();
     ones(doubtful).for_each(|terminal| remove(&mut terminals, terminal));
@@ -92,20 +90,20 @@ impl Lexed {
         let set = match self.competing.get(&(config, is_nested)) {
             Some(&known) => known,
             None => {
-                let mut terminals: Bits = vec![0; Adjacency::n_words(self.tables.n_terminals)].into();
+                let mut terminals: Bits = vec![0; n_words(self.points.tables.n_terminals)].into();
                 for thread in parser.configs.threads(config) {
                     insert(&mut terminals, thread.terminal.index());
                 }
-                if let Some(layout) = self.tables.layout.as_ref().filter(|_| is_nested) {
+                if let Some(layout) = self.points.tables.layout.as_ref().filter(|_| is_nested) {
                     insert(&mut terminals, layout.newline.index());
                 }
-                let Some(set) = self.hypotheses.set(&terminals) else { return Ok(hypothesis) };
+                let Some(set) = self.points.hypotheses.set(&terminals) else { return Ok(hypothesis) };
                 self.competing.insert((config, is_nested), set);
                 self.memo_bytes += 24;
                 set
             }
         };
-        self.hypotheses.exact(hypothesis, set)
+        Ok(self.points.hypotheses.exact(hypothesis, set)?)
     }
 
     /// The scope of what can come after a hypothesis, doubtful terminals left out.
@@ -114,7 +112,7 @@ impl Lexed {
         parser: &mut Parser,
         hypothesis: HypothesisId,
     ) -> Result<usize, EngineError> {
-        let over = self.reach.over(&mut self.hypotheses, hypothesis)?;
+        let over = self.reach.over(&mut self.points.hypotheses, hypothesis)?;
         if let Some(&scope) = self.scope_of.get(&over) {
             return Ok(scope);
         }
@@ -124,7 +122,7 @@ impl Lexed {
             is_complete &= !contains(&terminals, terminal);
             remove(&mut terminals, terminal);
         }
-        let mut made = scope(&self.tables, &mut parser.network, terminals, &self.doubtful, false);
+        let mut made = scope(&self.points.tables, &mut parser.network, terminals, &self.doubtful, false);
         made.is_complete = is_complete;
         self.scopes.push(made);
         self.scope_of.insert(over, self.scopes.len() - 1);

@@ -6,9 +6,10 @@
 
 use maskwright_grammar::{ExprId, TerminalId};
 
+use maskwright_scan::LayoutId;
+use maskwright_scan::bits::{contains, intersects_outside, is_subset, ones};
+
 use super::best_first::{Found, Goal};
-use super::bits::{contains, intersects_outside, is_subset, ones};
-use super::layout::LayoutId;
 use super::pushdown::Pushdown;
 use super::{Lexed, LexedThread, Places};
 use crate::EngineError;
@@ -53,13 +54,13 @@ impl Lexed {
     ) -> Result<Option<bool>, EngineError> {
         let LexedThread { hypothesis, parser: config, layout } = thread;
         let regime = usize::from(self.layouts.get(layout).depth > 0);
-        let hidden = &self.tables.hidden;
-        let newline = self.tables.layout.as_ref().map(|layout| layout.newline.index());
+        let hidden = &self.points.tables.hidden;
+        let newline = self.points.tables.layout.as_ref().map(|layout| layout.newline.index());
         let within = &mut self.scopes[scope];
         let is_complete = within.is_complete;
         let (end, bad) = (within.viability.adjacency.end(), within.viability.adjacency.bad());
         let (reads, readable) =
-            within.reads_and_readable(parser, config, &mut self.hypotheses, hypothesis, regime)?;
+            within.reads_and_readable(parser, config, &mut self.points.hypotheses, hypothesis, regime)?;
         if intersects_outside(reads, readable, hidden) {
             return Ok(Some(true));
         }
@@ -70,7 +71,7 @@ impl Lexed {
         if !is_complete {
             // What cannot be finished without doubtful terminals may be with them.
             let (everything, others) = self.scopes.split_at_mut(1);
-            let reads = others[scope - 1].viability.reads(&mut self.hypotheses, hypothesis, regime)?;
+            let reads = others[scope - 1].viability.reads(&mut self.points.hypotheses, hypothesis, regime)?;
             let readable = everything[0].readable(parser, config);
             is_open = intersects_outside(reads, readable, hidden);
             may_continue = !is_subset(readable, hidden);
@@ -78,7 +79,7 @@ impl Lexed {
         if !(reads_end || reads_bad || reads_newline) {
             return Ok((!is_open).then_some(false));
         }
-        let tables = self.tables.clone();
+        let tables = self.points.tables.clone();
         let can_end = self.can_end(parser, config, layout)?;
         if reads_end && can_end {
             return Ok(Some(true));
@@ -127,7 +128,7 @@ impl Lexed {
         }
         let had_met_hole = std::mem::take(&mut self.has_met_hole);
         let mut places = Vec::new();
-        let tables = self.tables.clone();
+        let tables = self.points.tables.clone();
         if let (Some(rules), Some(mut after)) = (&tables.layout, self.shift(parser, config, newline)?) {
             let mut state = *self.layouts.get(layout);
             let deeper = self.layouts.width(state.blocks).saturating_add(1);
@@ -165,8 +166,8 @@ impl Lexed {
         parser: &mut Parser,
         thread: LexedThread,
     ) -> Result<Option<bool>, EngineError> {
-        let has_layout = self.tables.layout.is_some();
-        let is_contextual = self.tables.is_contextual;
+        let has_layout = self.points.tables.layout.is_some();
+        let is_contextual = self.points.tables.is_contextual;
         if !has_layout {
             match self.ask_pushdown(parser, thread, false)? {
                 Some(true) => return Ok(Some(true)),
@@ -240,7 +241,7 @@ impl Lexed {
         config: ConfigId,
         prefers: &dyn Fn(u8) -> bool,
     ) -> Result<Option<Vec<u8>>, EngineError> {
-        if self.tables.layout.is_some() {
+        if self.points.tables.layout.is_some() {
             return Ok(None);
         }
         let roots = self.configs.threads(config).to_vec();

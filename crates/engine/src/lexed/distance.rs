@@ -4,9 +4,9 @@
 //! A fixpoint over the expressions of the rules, made once per grammar. Distances of stack nodes are computed on demand.
 
 use maskwright_grammar::{Expr, ExprId, Network, Seen};
+use maskwright_scan::bits::{Bits, contains};
 use rustc_hash::FxHashMap;
 
-use super::bits::{Bits, contains};
 use super::scope::expressions;
 use crate::parser::{ConfigId, Frame, NodeId, Parser};
 

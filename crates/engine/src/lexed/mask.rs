@@ -11,7 +11,7 @@
 //! is the union of a few judgements and of what is left of them on the whole stack.
 //!
 //! Under the contextual discipline a class that only free readings allow is left open likewise
-//! ([`contexts`](super::contexts)): its tokens are read byte by byte.
+//! (see the crate `scan`): its tokens are read byte by byte.
 //!
 //! If the search for a completion after a token was given up, the token is left out, and the mask says that it is a bound.
 //!
@@ -21,16 +21,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use maskwright_grammar::TerminalId;
+use maskwright_scan::bits::{Bits, contains, insert, intersects, n_words, subtract};
+use maskwright_scan::{HypothesisId, LayoutId};
 use maskwright_vocabulary::Trie;
 use rustc_hash::FxHashMap;
 
-use super::bits::{Bits, contains, insert, intersects, subtract};
-use super::hypotheses::HypothesisId;
-use super::layout::LayoutId;
 use super::readings::{Context, Readings};
 use super::row::{End, LexedRow, SequenceTree};
 use super::stepping::Settled;
-use super::viability::Adjacency;
 use super::{Lexed, LexedThread};
 use crate::EngineError;
 use crate::ground::{MaskBuilder, MaskForm, hooks};
@@ -175,7 +173,7 @@ impl Lexed {
         let row = self.row(parser, thread.hypothesis)?;
         let mut found = Found::nothing(&row);
         // What the parser can read but not finish, or not without doubtful terminals.
-        let mut unfinished: Bits = vec![0; Adjacency::n_words(self.tables.n_terminals)].into();
+        let mut unfinished: Bits = vec![0; n_words(self.points.tables.n_terminals)].into();
         for own in parser.configs.threads(thread.parser) {
             insert(&mut unfinished, own.terminal.index());
         }
@@ -193,7 +191,8 @@ impl Lexed {
                 None => found.open.push((0, *end)),
             }
         }
-        let made = self.tables.layout.as_ref().map(|layout| (layout.newline, [layout.indent, layout.dedent]));
+        let made =
+            self.points.tables.layout.as_ref().map(|layout| (layout.newline, [layout.indent, layout.dedent]));
         let is_nested = self.layouts.get(thread.layout).depth > 0;
         if let Some((newline, _)) = made.filter(|_| is_nested) {
             // The parser does not get this newline, so it is not the first terminal of any of its threads.
@@ -215,7 +214,7 @@ impl Lexed {
                 continue;
             }
             if last.replace(terminal) != Some(terminal)
-                && !contains(&self.tables.hidden, terminal.index())
+                && !contains(&self.points.tables.hidden, terminal.index())
                 && !contains(&unfinished, terminal.index())
             {
                 self.add_inside(parser, thread, terminal, &row, mask)?;
@@ -273,7 +272,10 @@ impl Lexed {
         let mut found = Found::nothing(row);
         for end in &row.inside {
             let viability = &mut self.scopes[self.main].viability;
-            if contains(viability.reads(&mut self.hypotheses, end.hypothesis, regime)?, terminal.index()) {
+            if contains(
+                viability.reads(&mut self.points.hypotheses, end.hypothesis, regime)?,
+                terminal.index(),
+            ) {
                 found.allow(end.class);
             }
         }
@@ -348,8 +350,8 @@ impl Lexed {
         let regime = usize::from(self.layouts.get(layout).depth > 0);
         let viability = &mut self.scopes[self.main].viability;
         let (end, bad) = (viability.adjacency.end(), viability.adjacency.bad());
-        let reads = viability.reads(&mut self.hypotheses, hypothesis, regime)?;
-        let newline = self.tables.layout.as_ref().map(|layout| layout.newline.index());
+        let reads = viability.reads(&mut self.points.hypotheses, hypothesis, regime)?;
+        let newline = self.points.tables.layout.as_ref().map(|layout| layout.newline.index());
         Ok(intersects(reads, unfinished)
             || contains(reads, end)
             || contains(reads, bad)
@@ -366,16 +368,15 @@ impl Lexed {
             self.row_bytes = 0;
         }
         if self.readings.memory_usage() > MAX_READINGS_BYTES {
-            self.readings = Readings::new(&self.tables);
+            self.readings = Readings::new(&self.points.tables);
         }
         let mut context = Context {
-            tables: &self.tables,
-            hypotheses: &mut self.hypotheses,
+            points: &mut self.points,
             viability: &mut self.scopes[self.main].viability,
             follow: &self.follow,
         };
-        let may_be_newline = context.may_be_newline(hypothesis)?;
-        let start = self.readings.start(&self.tables, hypothesis, may_be_newline);
+        let may_be_newline = context.points.may_be_newline(hypothesis)?;
+        let start = self.readings.start(hypothesis, may_be_newline);
         let alike = &mut self.alike;
         let row = LexedRow::new(
             &parser.shared.vocabulary,
@@ -386,7 +387,8 @@ impl Lexed {
                 let mut key: Vec<u64> = Vec::new();
                 for regime in 0..context.viability.adjacency.ignored.len() {
                     let bad = context.viability.adjacency.bad();
-                    let reads = context.viability.reads(context.hypotheses, hypothesis, regime)?;
+                    let reads =
+                        context.viability.reads(&mut context.points.hypotheses, hypothesis, regime)?;
                     if contains(reads, bad) {
                         return Ok(hypothesis);
                     }

@@ -3,7 +3,7 @@
 //! **Language** (`basic`). The lexer takes, at each place of the text, the match that Lark's basic lexer takes
 //! there: the first terminal in Lark's order that matches, with the match that Python's `re` finds for it,
 //! keywords told apart by their text. Ignored tokens are dropped; indentation makes tokens of its own
-//! ([`layout`]). A text is in the language iff it is used up by tokens in this way and they are a sentence of
+//! ([`Layouts`]). A text is in the language iff it is used up by tokens in this way and they are a sentence of
 //! the rules.
 //!
 //! **Language** (`contextual`). A text is in it iff it is the texts of tokens one after the other such that
@@ -19,7 +19,7 @@
 //! letting those compete that *one* stack can read. What one stack is depends on how the rules are written: in a grammar that has
 //! `if` with and without `else` as two rules, `else` would be a name for one of them.
 //!
-//! A *thread* is a hypothesis of the lexer ([`hypotheses`]), what the parser may be in after the tokens that
+//! A *thread* is a hypothesis of the lexer ([`Points`]), what the parser may be in after the tokens that
 //! have ended in it, and its layout. The parser's side is the machine of scannerless grammars with terminals
 //! for bytes: its configurations are the states of a deterministic automaton over *terminals*. So a lexed
 //! configuration is a small set (how many ways to lex are open), however ambiguous the rules are.
@@ -35,14 +35,10 @@
 
 mod answers;
 mod best_first;
-pub(crate) mod bits;
 mod competition;
 mod completion;
-mod contexts;
 mod distance;
 mod horizon;
-mod hypotheses;
-mod layout;
 mod mask;
 mod next_tokens;
 mod parts;
@@ -58,129 +54,31 @@ mod viability;
 
 use std::sync::Arc;
 
-use maskwright_automata::{ByteSet, Fuel};
-use maskwright_grammar::{Layout, Network, TerminalFacts, TerminalId, blanks_after};
-use maskwright_lexing::{
-    Choice, Discipline, Lexer, LexerLimits, LexerTerminal, TerminalSet, terminals_within,
-};
+use maskwright_automata::ByteSet;
+use maskwright_grammar::{Network, TerminalId, blanks_after};
+use maskwright_scan::bits::{Bits, contains, insert, n_words, remove};
+use maskwright_scan::{HypothesisId, LayoutId, LayoutState, Layouts, LexerTables, Outcome, Points, SetId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
 use crate::ground::MaskForm;
 use crate::parser::{ConfigId, Configurations, Parser};
 use best_first::Patience;
-use bits::{Bits, contains, insert, remove};
 use competition::{Prepared, prepare};
-use contexts::SetId;
 use distance::Distances;
 use horizon::Horizon;
-pub(crate) use hypotheses::HypothesisId;
-use hypotheses::{Hypotheses, Outcome};
-use layout::{LayoutId, LayoutState, Layouts};
 use mask::{Judgement, JudgementKey, LexedMask};
 use next_tokens::NextTokens;
 use pushdown::Pushdown;
 use reach::Reach;
-pub(crate) use readings::Blanks;
 use readings::Readings;
 use row::LexedRow;
 use scope::{Restriction, Scope};
 pub(crate) use stepping::Settled;
-pub(crate) use tokens::{Point, Read};
 use viability::{Adjacency, Viability, needed};
 
 /// With more answers of searches than this, all are dropped when caches are cleared; with fewer, the proven ones are kept.
 const MAX_PROVEN: usize = 1 << 20;
-
-/// What a lexed grammar has beside its rules; not changed by reading.
-pub(crate) struct LexedTables {
-    pub(crate) lexer: Arc<Lexer>,
-    /// What the lexer was made from.
-    terminals: Vec<LexerTerminal>,
-    pub(crate) n_terminals: usize,
-    /// By terminal id, the declared ones included.
-    pub(crate) names: Vec<String>,
-    /// The terminals whose tokens the parser does not get.
-    pub(crate) ignored: Vec<TerminalId>,
-    pub(crate) layout: Option<Layout>,
-    /// The terminals that are read in a way of their own: those of the layout.
-    pub(crate) hidden: Bits,
-    /// Whether only those terminals compete that the parser can read; otherwise all do.
-    pub(crate) is_contextual: bool,
-    /// Of the contextual discipline: [`Lexer::rivals`].
-    pub(crate) rivals: Arc<[TerminalSet]>,
-}
-
-impl LexedTables {
-    /// `terminals` are the lexer's, in its order; `names` are those of all terminals, the declared ones included. Makes all
-    /// states of the lexer.
-    ///
-    /// # Errors
-    /// If a limit of the lexer is reached, or the work is cancelled through `fuel`.
-    pub(crate) fn new(
-        terminals: Vec<LexerTerminal>,
-        names: Vec<String>,
-        ignored: Vec<TerminalId>,
-        layout: Option<Layout>,
-        is_contextual: bool,
-        fuel: &Fuel,
-    ) -> Result<LexedTables, EngineError> {
-        let discipline = match is_contextual {
-            true => Discipline::LongestMatch,
-            false => Discipline::LeftmostFirst,
-        };
-        let lexer = Lexer::new(&terminals, discipline, LexerLimits::default(), fuel)?;
-        let (lexer, n_terminals) = (Arc::new(lexer), names.len());
-        let mut hidden: Bits = vec![0; Adjacency::n_words(n_terminals)].into();
-        for terminal in layout.iter().flat_map(|layout| [layout.newline, layout.indent, layout.dedent]) {
-            insert(&mut hidden, terminal.index());
-        }
-        let rivals = if is_contextual { lexer.rivals()?.into() } else { Arc::default() };
-        Ok(LexedTables {
-            lexer,
-            terminals,
-            n_terminals,
-            names,
-            ignored,
-            layout,
-            hidden,
-            is_contextual,
-            rivals,
-        })
-    }
-
-    /// The same for texts whose bytes are all in `bytes`.
-    ///
-    /// # Errors
-    /// As [`new`](LexedTables::new).
-    pub(crate) fn within(&self, bytes: &ByteSet, fuel: &Fuel) -> Result<LexedTables, EngineError> {
-        let terminals = terminals_within(&self.terminals, bytes);
-        let (names, ignored, layout) = (self.names.clone(), self.ignored.clone(), self.layout.clone());
-        LexedTables::new(terminals, names, ignored, layout, self.is_contextual, fuel)
-    }
-
-    /// Whether some token of the lexer may contain one of `bytes`. `false` is always right.
-    pub(crate) fn may_read(&self, bytes: &ByteSet) -> bool {
-        self.terminals.iter().any(|terminal| terminal.pattern.may_read(bytes))
-    }
-
-    /// What the grammar passes must know of the terminals: which of them the lexer can find.
-    ///
-    /// # Errors
-    /// If a limit of the lexer is reached.
-    pub(crate) fn facts(&self) -> Result<impl Fn(TerminalId) -> TerminalFacts + use<>, EngineError> {
-        // A terminal that the lexer never finds, or that matches nothing by itself, has no token.
-        let found = self.lexer.possible(if self.is_contextual { Choice::Each } else { Choice::Best })?;
-        // Indentation comes with line ends.
-        let made = self.layout.as_ref().filter(|layout| found.contains(layout.newline.index() as u32));
-        let made = made.map(|layout| [layout.indent, layout.dedent]);
-        Ok(move |terminal: TerminalId| TerminalFacts {
-            is_nullable: false,
-            has_proper_words: found.contains(terminal.index() as u32)
-                || made.is_some_and(|made| made.contains(&terminal)),
-        })
-    }
-}
 
 /// One reading of the text so far.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -196,8 +94,7 @@ type Places = Arc<[(ConfigId, LayoutId)]>;
 
 /// The lazily built tables of one lexed grammar, beside those of its parser.
 pub(crate) struct Lexed {
-    pub(crate) tables: Arc<LexedTables>,
-    hypotheses: Hypotheses,
+    pub(crate) points: Points,
     reach: Reach,
     /// The rules restricted to a set of terminals; first those with all terminals.
     scopes: Vec<Scope>,
@@ -253,22 +150,20 @@ impl Lexed {
     ///
     /// # Errors
     /// If no text is in the language, or a limit is reached.
-    pub(crate) fn new(tables: Arc<LexedTables>, parser: &mut Parser) -> Result<Lexed, EngineError> {
-        let n_words = Adjacency::n_words(tables.n_terminals);
+    pub(crate) fn new(tables: Arc<LexerTables>, parser: &mut Parser) -> Result<Lexed, EngineError> {
+        let n_words = n_words(tables.n_terminals);
         let (everything, nothing): (Bits, Bits) = (vec![u64::MAX; n_words].into(), vec![0; n_words].into());
         let mut everything = scope(&tables, &mut parser.network, everything, &nothing, true);
-        let hypotheses = Hypotheses::new(&tables);
-        let prepared = prepare(&tables, &mut parser.network, &mut everything, hypotheses)?;
-        let Prepared { mut hypotheses, main, doubtful } = prepared;
+        let mut points = Points::new(tables);
+        let Prepared { main, doubtful } = prepare(&mut points, &mut parser.network, &mut everything)?;
         let follow = everything.viability.adjacency.needed[0].as_slice().into();
         let scopes: Vec<Scope> = [everything].into_iter().chain(main).collect();
-        let first = hypotheses.start()?;
-        let reach = Reach::new(tables.n_terminals, n_words);
-        let readings = Readings::new(&tables);
-        let distances = distances(&tables);
+        let first = points.hypotheses.start()?;
+        let reach = Reach::new(points.tables.n_terminals, n_words);
+        let readings = Readings::new(&points.tables);
+        let distances = distances(&points.tables);
         let mut lexed = Lexed {
-            tables,
-            hypotheses,
+            points,
             reach,
             main: scopes.len() - 1,
             scopes,
@@ -276,7 +171,7 @@ impl Lexed {
             follow,
             scope_of: FxHashMap::default(),
             competing: FxHashMap::default(),
-            layouts: Layouts::new(),
+            layouts: Layouts::default(),
             configs: Configurations::new(),
             start: ConfigId(0),
             transitions: FxHashMap::default(),
@@ -395,7 +290,7 @@ impl Lexed {
         parser.check_threads(threads.len())?;
         let mut is_accepting = false;
         for &thread in threads.iter() {
-            is_accepting |= self.hypotheses.ends_here(thread.hypothesis)
+            is_accepting |= self.points.hypotheses.ends_here(thread.hypothesis)
                 && self.can_end(parser, thread.parser, thread.layout)?;
         }
         Ok(Some(self.configs.intern(threads, is_accepting)))
@@ -410,16 +305,17 @@ impl Lexed {
         outcome: Outcome,
         byte: u8,
     ) -> Result<Option<LexedThread>, EngineError> {
-        let tables = self.tables.clone();
+        let tables = self.points.tables.clone();
         let line = match &tables.layout {
             Some(layout) => blanks_after(self.layouts.get(thread.layout).line, byte, layout.tabs),
             None => None,
         };
         let hypothesis = outcome.next;
         let Some(terminal) = outcome.terminal else {
-            let Some(layout) = &tables.layout else { return Ok(Some(LexedThread { hypothesis, ..thread })) };
-            let state = self.hypotheses.get(hypothesis).state;
-            let is_newline = tables.lexer.reachable(state)?.contains(layout.newline.index() as u32);
+            if tables.layout.is_none() {
+                return Ok(Some(LexedThread { hypothesis, ..thread }));
+            }
+            let is_newline = self.points.may_be_newline(hypothesis)?;
             let layout = self.layouts.with_line(thread.layout, line.filter(|_| is_newline));
             return Ok(Some(LexedThread { hypothesis, layout, ..thread }));
         };
@@ -439,10 +335,10 @@ impl Lexed {
         terminal: TerminalId,
         line: Option<u32>,
     ) -> Result<Option<(ConfigId, LayoutId)>, EngineError> {
-        if self.tables.ignored.contains(&terminal) {
+        if self.points.tables.ignored.contains(&terminal) {
             return Ok(Some((config, layout)));
         }
-        let Some(rules) = &self.tables.layout else {
+        let Some(rules) = &self.points.tables.layout else {
             return Ok(self.shift(parser, config, terminal)?.map(|config| (config, layout)));
         };
         let depth = self.layouts.get(layout).depth;
@@ -477,7 +373,7 @@ impl Lexed {
         layout: LayoutId,
         width: u32,
     ) -> Result<Option<(ConfigId, LayoutId)>, EngineError> {
-        let tables = self.tables.clone();
+        let tables = self.points.tables.clone();
         let Some(rules) = &tables.layout else { return Ok(Some((config, layout))) };
         let mut state = *self.layouts.get(layout);
         if rules.tabs.is_deeper(width, self.layouts.width(state.blocks)) {
@@ -504,7 +400,7 @@ impl Lexed {
         mut config: ConfigId,
         layout: LayoutId,
     ) -> Result<bool, EngineError> {
-        let Some(dedent) = self.tables.layout.as_ref().map(|layout| layout.dedent) else {
+        let Some(dedent) = self.points.tables.layout.as_ref().map(|layout| layout.dedent) else {
             return Ok(parser.configs.is_accepting(config));
         };
         let had_met_hole = std::mem::take(&mut self.has_met_hole);
@@ -582,7 +478,7 @@ impl Lexed {
 
     /// Makes what a panic left in the middle of a call usable again; called after [`clear_memo`](Lexed::clear_memo).
     pub(crate) fn recover(&mut self) {
-        self.readings = Readings::new(&self.tables);
+        self.readings = Readings::new(&self.points.tables);
         self.rows = FxHashMap::default();
         self.row_bytes = 0;
         self.has_met_hole = false;
@@ -596,7 +492,7 @@ impl Lexed {
     pub(crate) fn memory_usage(&self) -> usize {
         self.memo_bytes
             + self.configs.memory_usage()
-            + self.hypotheses.memory_usage()
+            + self.points.hypotheses.memory_usage()
             + self.reach.memory_usage()
             + self.scopes.iter().map(Scope::memory_usage).sum::<usize>()
             + self.layouts.memory_usage()
@@ -613,19 +509,22 @@ impl Lexed {
         let mut names = Vec::new();
         for thread in self.configs.threads(config) {
             let regime = usize::from(self.layouts.get(thread.layout).depth > 0);
-            let reads =
-                self.scopes[self.main].viability.reads(&mut self.hypotheses, thread.hypothesis, regime)?;
+            let reads = self.scopes[self.main].viability.reads(
+                &mut self.points.hypotheses,
+                thread.hypothesis,
+                regime,
+            )?;
             let readable = parser.configs.threads(thread.parser).iter().map(|thread| thread.terminal);
             let expected = readable.filter(|terminal| contains(reads, terminal.index()));
-            names.extend(expected.map(|terminal| self.tables.names[terminal.index()].clone()));
+            names.extend(expected.map(|terminal| self.points.tables.names[terminal.index()].clone()));
         }
         Ok(names)
     }
 }
 
 /// The distances in the rules of a grammar, with none computed yet.
-fn distances(tables: &LexedTables) -> Distances {
-    let n_words = Adjacency::n_words(tables.n_terminals);
+fn distances(tables: &LexerTables) -> Distances {
+    let n_words = n_words(tables.n_terminals);
     let [mut free, mut ignored]: [Bits; 2] = [(); 2].map(|()| vec![0; n_words].into());
     for terminal in tables.layout.iter().flat_map(|layout| [layout.indent, layout.dedent]) {
         insert(&mut free, terminal.index());
@@ -638,7 +537,7 @@ fn distances(tables: &LexedTables) -> Distances {
 
 /// The rules restricted to a set of terminals, and those that indentation makes.
 fn scope(
-    tables: &LexedTables,
+    tables: &LexerTables,
     network: &mut Network,
     mut terminals: Bits,
     doubtful: &Bits,
@@ -663,8 +562,8 @@ fn scope(
 }
 
 /// What the fixpoints of [`viability`] need to know of the grammar.
-fn adjacency_of(tables: &LexedTables, followers: &[Bits], doubtful: &Bits) -> Adjacency {
-    let n_words = Adjacency::n_words(tables.n_terminals);
+fn adjacency_of(tables: &LexerTables, followers: &[Bits], doubtful: &Bits) -> Adjacency {
+    let n_words = n_words(tables.n_terminals);
     let made: Vec<usize> = match &tables.layout {
         Some(layout) => vec![layout.indent.index(), layout.dedent.index()],
         None => Vec::new(),

@@ -7,11 +7,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use maskwright_grammar::TerminalId;
+use maskwright_scan::bits::contains;
+use maskwright_scan::{HypothesisId, Outcome};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Lexed;
-use super::bits::contains;
-use super::hypotheses::{HypothesisId, Outcome};
 use crate::EngineError;
 
 /// One way in which the next token can end.
@@ -50,25 +50,25 @@ impl Lexed {
             return Ok(known.clone());
         }
         // `is_good` below needs this.
-        self.scopes[self.main].viability.reads(&mut self.hypotheses, root, usize::from(is_nested))?;
+        self.scopes[self.main].viability.reads(&mut self.points.hypotheses, root, usize::from(is_nested))?;
         let mut seen = FxHashSet::from_iter([root]);
         // Hypotheses share most of their steps; equal steps have one range.
         let mut seen_ranges = FxHashSet::default();
         let mut work = vec![root];
         let mut ends = Vec::new();
         while let Some(id) = work.pop() {
-            for class in 0..self.hypotheses.n_classes() {
-                let range = self.hypotheses.step_class(id, class)?;
+            for class in 0..self.points.hypotheses.n_classes() {
+                let range = self.points.hypotheses.step_class(id, class)?;
                 if range.is_empty() || !seen_ranges.insert(range.start) {
                     continue;
                 }
                 for index in range {
-                    let outcome = self.hypotheses.outcome(index);
-                    if !self.hypotheses.is_for(&outcome, is_nested) {
+                    let outcome = self.points.hypotheses.outcome(index);
+                    if !self.points.hypotheses.is_for(&outcome, is_nested) {
                         continue;
                     }
                     let Outcome { terminal, next, .. } = outcome;
-                    match terminal.filter(|&terminal| !self.is_ignored(terminal, is_nested)) {
+                    match terminal.filter(|&terminal| !self.points.tables.is_ignored(terminal, is_nested)) {
                         Some(terminal) => {
                             let viability = &self.scopes[self.main].viability;
                             let is_good = viability.is_good(terminal.index(), next);
@@ -92,7 +92,7 @@ impl Lexed {
     pub(super) fn may_end(&mut self, id: HypothesisId, is_nested: bool) -> Result<bool, EngineError> {
         let viability = &mut self.scopes[self.main].viability;
         let end = viability.adjacency.end();
-        Ok(contains(viability.reads(&mut self.hypotheses, id, usize::from(is_nested))?, end))
+        Ok(contains(viability.reads(&mut self.points.hypotheses, id, usize::from(is_nested))?, end))
     }
 
     /// A shortest text from `root` to the end `target` of the next token or, if `target` is `None`, to an end of the text. Of
@@ -103,7 +103,7 @@ impl Lexed {
         target: Option<(TerminalId, HypothesisId)>,
         prefers: &dyn Fn(u8) -> bool,
     ) -> Result<Option<Vec<u8>>, EngineError> {
-        if target.is_none() && self.ends_here(root) {
+        if target.is_none() && self.points.hypotheses.ends_here(root) {
             return Ok(Some(Vec::new()));
         }
         let bytes = self.preferred_bytes(prefers);
@@ -112,9 +112,10 @@ impl Lexed {
         let mut found = None;
         'search: while let Some(id) = work.pop_front() {
             for (class, &byte) in bytes.iter().enumerate() {
-                for index in self.hypotheses.step_class(id, class)? {
-                    let Outcome { terminal, next, .. } = self.hypotheses.outcome(index);
-                    let terminal = terminal.filter(|&terminal| !self.is_ignored(terminal, false));
+                for index in self.points.hypotheses.step_class(id, class)? {
+                    let Outcome { terminal, next, .. } = self.points.hypotheses.outcome(index);
+                    let terminal =
+                        terminal.filter(|&terminal| !self.points.tables.is_ignored(terminal, false));
                     if let Some(terminal) = terminal {
                         if target == Some((terminal, next)) {
                             found = Some((id, byte));
@@ -122,7 +123,7 @@ impl Lexed {
                         }
                         continue;
                     }
-                    if target.is_none() && self.ends_here(next) {
+                    if target.is_none() && self.points.hypotheses.ends_here(next) {
                         found = Some((id, byte));
                         break 'search;
                     }
@@ -145,9 +146,9 @@ impl Lexed {
 
     /// A byte of each class: one that `prefers` accepts, if there is one.
     fn preferred_bytes(&self, prefers: &dyn Fn(u8) -> bool) -> Vec<u8> {
-        let mut bytes = self.tables.lexer.class_representatives().to_vec();
+        let mut bytes = self.points.tables.lexer.class_representatives().to_vec();
         for byte in (0..=255u8).rev().filter(|&byte| prefers(byte)) {
-            bytes[usize::from(self.byte_classes()[usize::from(byte)])] = byte;
+            bytes[usize::from(self.points.tables.lexer.byte_classes()[usize::from(byte)])] = byte;
         }
         bytes
     }

@@ -11,16 +11,16 @@
 //!
 //! **Exactness.** If all terminals always compete, hypotheses do not depend on the rules, and the answer is exact. With the
 //! contextual lexer there are two questions: strict readings can prove that there is a completion, and free ones that there is
-//! none ([`contexts`](super::contexts)); otherwise the answer is open. Control states do not include the width of a line, so
+//! none (see the crate `scan`); otherwise the answer is open. Control states do not include the width of a line, so
 //! this module is not used for grammars with indentation.
 //!
 //! Takes time proportional to the states of the rules times the square of the hypotheses that bad ends lead to, once per
 //! grammar; summaries are kept.
 
 use maskwright_grammar::{ExprId, ExprPool, Symbol};
+use maskwright_scan::HypothesisId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::hypotheses::HypothesisId;
 use super::{Lexed, LexedThread};
 use crate::EngineError;
 use crate::parser::{Frame, NodeId, Parser};
@@ -99,7 +99,7 @@ impl Pushdown {
         let last_item = self.seen.len() + self.max_items;
         let mut root = thread.hypothesis;
         if self.is_free {
-            root = lexed.hypotheses.free_ahead(root)?;
+            root = lexed.points.hypotheses.free_ahead(root)?;
         }
         let ends = lexed.next_tokens(root, false)?;
         let is_complete = lexed.is_main_complete();

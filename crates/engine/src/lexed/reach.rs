@@ -1,10 +1,10 @@
 //! over(h): all terminals whose tokens can end in some text after hypothesis h, ignored ones included, and a bit
 //! for the end of the text.
 
+use maskwright_scan::bits::{Bits, insert, unite};
+use maskwright_scan::{Hypotheses, HypothesisId, Outcome};
 use rustc_hash::FxHashMap;
 
-use super::bits::{Bits, insert, unite};
-use super::hypotheses::{Hypotheses, HypothesisId, Outcome};
 use crate::EngineError;
 
 /// The sets over(h), found for all that follows a hypothesis at once and kept.
@@ -72,7 +72,7 @@ impl Reach {
                 }
             }
         }
-        self.known.resize(hypotheses.len(), 0);
+        self.known.resize(hypotheses.n_known(), 0);
         for (index, node) in nodes.iter().enumerate() {
             let set = &sets[index * n_words..(index + 1) * n_words];
             let number = match self.ids.get(set) {

@@ -8,66 +8,21 @@
 //! strings, comments and names) are taken whole, because their bytes lead from a set back to itself.
 //!
 //! Under the contextual discipline each reading goes on strictly and freely behind the first token that it ends
-//! ([`contexts`](super::contexts)): what strict readings say is so, and what free ones say may be.
+//! (see the crate `scan`): what strict readings say is so, and what free ones say may be.
 //!
 //! Indentation needs the width of a line beside its token, which may have begun before the bytes in hand
 //! ([`Blanks`]).
 
 use maskwright_automata::ByteSet;
-use maskwright_grammar::{Tabs, TerminalId, blanks_after};
+use maskwright_grammar::TerminalId;
+use maskwright_scan::bits::{Bits, contains, intersects};
+use maskwright_scan::{Blanks, HypothesisId, LexerTables, Points};
 use maskwright_vocabulary::{Trie, TrieNodeId};
 use rustc_hash::FxHashMap;
 
-use super::LexedTables;
-use super::bits::{Bits, contains, intersects};
-use super::hypotheses::{Hypotheses, HypothesisId};
 use super::parts::{Part, walk};
 use super::viability::Viability;
 use crate::EngineError;
-
-/// The blanks since the last newline character of the lexer's token in progress.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) enum Blanks {
-    /// There is no newline character in it.
-    None,
-    /// So many columns; the newline character is among the bytes in hand.
-    Known(u32),
-    /// So many columns more than before the bytes in hand, if there was a newline character.
-    More(u32),
-}
-
-impl Blanks {
-    /// The same after one more byte of the token.
-    pub(super) fn after(self, byte: u8, tabs: Tabs) -> Blanks {
-        match self {
-            Blanks::More(width) if byte != b'\n' => {
-                Blanks::More(blanks_after(Some(width), byte, tabs).unwrap_or(width))
-            }
-            Blanks::Known(width) => blanks_after(Some(width), byte, tabs).map_or(self, Blanks::Known),
-            _ if byte == b'\n' => Blanks::Known(0),
-            _ => self,
-        }
-    }
-
-    /// The line of a thread that had `before`.
-    pub(crate) fn line(self, before: Option<u32>) -> Option<u32> {
-        match self {
-            Blanks::None => None,
-            Blanks::Known(width) => Some(width),
-            Blanks::More(width) => before.map(|before| before.saturating_add(width)),
-        }
-    }
-
-    /// The same over more bytes, with `before` as what the bytes before them made.
-    pub(crate) fn behind(self, before: Blanks) -> Blanks {
-        match (self, before) {
-            (Blanks::More(_), Blanks::None) => Blanks::None,
-            (Blanks::More(width), Blanks::Known(before)) => Blanks::Known(before.saturating_add(width)),
-            (Blanks::More(width), Blanks::More(before)) => Blanks::More(before.saturating_add(width)),
-            (Blanks::None | Blanks::Known(_), _) => self,
-        }
-    }
-}
 
 /// A token that has ended, as the parser gets it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -134,7 +89,7 @@ pub(super) struct Readings {
 }
 
 impl Readings {
-    pub(super) fn new(tables: &LexedTables) -> Readings {
+    pub(super) fn new(tables: &LexerTables) -> Readings {
         let classes = tables.lexer.byte_classes();
         let mut columns = [0u16; 256];
         let mut keys: Vec<(u8, u8)> = Vec::new();
@@ -166,13 +121,8 @@ impl Readings {
     }
 
     /// The set before any byte: nothing but `hypothesis`.
-    pub(super) fn start(
-        &mut self,
-        tables: &LexedTables,
-        hypothesis: HypothesisId,
-        may_be_newline: bool,
-    ) -> SetId {
-        let blanks = if tables.layout.is_some() && may_be_newline { Blanks::More(0) } else { Blanks::None };
+    pub(super) fn start(&mut self, hypothesis: HypothesisId, may_be_newline: bool) -> SetId {
+        let blanks = if may_be_newline { Blanks::More(0) } else { Blanks::None };
         self.intern(vec![Reading { sequence: SequenceId::EMPTY, hypothesis, blanks }])
     }
 
@@ -217,33 +167,34 @@ impl Readings {
         let mut after = Vec::new();
         for index in 0..self.get(set).len() {
             let reading = self.get(set)[index];
-            for outcome in context.hypotheses.step(reading.hypothesis, byte)? {
-                let outcome = context.hypotheses.outcome(outcome);
-                if !context.hypotheses.is_for(&outcome, false) {
+            for outcome in context.points.hypotheses.step(reading.hypothesis, byte)? {
+                let outcome = context.points.hypotheses.outcome(outcome);
+                if !context.points.hypotheses.is_for(&outcome, false) {
                     // Free readings have what follows inside of brackets.
                     continue;
                 }
-                let blanks = match &context.tables.layout {
+                let blanks = match &context.points.tables.layout {
                     Some(layout) => reading.blanks.after(byte, layout.tabs),
                     None => Blanks::None,
                 };
                 let next = match outcome.terminal {
                     None => {
-                        let is_newline = blanks != Blanks::None && context.may_be_newline(outcome.next)?;
+                        let is_newline =
+                            blanks != Blanks::None && context.points.may_be_newline(outcome.next)?;
                         let blanks = if is_newline { blanks } else { Blanks::None };
                         Reading { hypothesis: outcome.next, blanks, ..reading }
                     }
-                    Some(terminal) if context.tables.ignored.contains(&terminal) => {
+                    Some(terminal) if context.points.tables.ignored.contains(&terminal) => {
                         Reading { hypothesis: outcome.next, blanks: Blanks::None, ..reading }
                     }
                     Some(terminal) => {
-                        let is_newline = context.is_newline(terminal);
+                        let is_newline = context.points.tables.is_newline(terminal);
                         let blanks = if is_newline { blanks } else { Blanks::None };
                         if !self.may_follow(context, reading.sequence, terminal) {
                             continue;
                         }
                         let sequence = self.longer(reading.sequence, Symbol { terminal, blanks });
-                        if let Some(hypothesis) = context.hypotheses.free(outcome.next)? {
+                        if let Some(hypothesis) = context.points.hypotheses.free(outcome.next)? {
                             let free = Reading { sequence, hypothesis, blanks: Blanks::None };
                             if self.may_go_on(context, free)? {
                                 after.push(free);
@@ -308,8 +259,8 @@ impl Readings {
     /// that is not known, so it may always.
     fn may_follow(&self, context: &Context<'_>, sequence: SequenceId, terminal: TerminalId) -> bool {
         let Some((_, last)) = self.last(sequence) else { return true };
-        context.is_newline(last.terminal)
-            || context.is_newline(terminal)
+        context.points.tables.is_newline(last.terminal)
+            || context.points.tables.is_newline(terminal)
             || contains(context.needed(last.terminal), terminal.index())
     }
 
@@ -323,7 +274,8 @@ impl Readings {
             _ => None,
         };
         for regime in 0..n_regimes {
-            let reads = context.viability.reads(context.hypotheses, reading.hypothesis, regime)?;
+            let reads =
+                context.viability.reads(&mut context.points.hypotheses, reading.hypothesis, regime)?;
             let is_possible = match &needed {
                 Some(needed) => contains(reads, bad) || intersects(reads, needed),
                 None => reads.iter().any(|&word| word != 0),
@@ -368,8 +320,7 @@ impl Readings {
 
 /// What a step of [`Readings`] needs beside them.
 pub(super) struct Context<'a> {
-    pub(super) tables: &'a LexedTables,
-    pub(super) hypotheses: &'a mut Hypotheses,
+    pub(super) points: &'a mut Points,
     /// What is known of hypotheses by the main scope.
     pub(super) viability: &'a mut Viability,
     /// By terminal, what may follow it.
@@ -377,17 +328,6 @@ pub(super) struct Context<'a> {
 }
 
 impl Context<'_> {
-    fn is_newline(&self, terminal: TerminalId) -> bool {
-        self.tables.layout.as_ref().is_some_and(|layout| layout.newline == terminal)
-    }
-
-    /// Whether the token in progress may become a newline.
-    pub(super) fn may_be_newline(&self, hypothesis: HypothesisId) -> Result<bool, EngineError> {
-        let Some(layout) = &self.tables.layout else { return Ok(false) };
-        let state = self.hypotheses.get(hypothesis).state;
-        Ok(self.tables.lexer.reachable(state)?.contains(layout.newline.index() as u32))
-    }
-
     fn needed(&self, terminal: TerminalId) -> &[u64] {
         &self.follow[terminal.index()]
     }

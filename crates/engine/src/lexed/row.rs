@@ -8,10 +8,10 @@
 use std::ops::Range;
 
 use maskwright_grammar::TerminalId;
+use maskwright_scan::HypothesisId;
 use maskwright_vocabulary::{Trie, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::hypotheses::HypothesisId;
 use super::parts::stays_below;
 use super::readings::{Context, Readings, SequenceId, SetId, Symbol};
 use crate::EngineError;
@@ -184,7 +184,7 @@ impl LexedRow {
         let mut ends: FxHashMap<SequenceId, Vec<End>> = FxHashMap::default();
         for (class, (set, _)) in classes.iter().enumerate() {
             for reading in readings.get(*set) {
-                let is_free = context.hypotheses.is_free(reading.hypothesis);
+                let is_free = context.points.hypotheses.is_free(reading.hypothesis);
                 let end =
                     End { hypothesis: alike(context, reading.hypothesis)?, class: class as u32, is_free };
                 ends.entry(reading.sequence).or_default().push(end);

@@ -8,9 +8,10 @@
 
 use maskwright_grammar::{Expr, ExprId, Network, RuleId, Seen, TerminalId};
 
+use maskwright_scan::bits::{Bits, contains, insert, ones, unite};
+use maskwright_scan::{Hypotheses, HypothesisId};
+
 use super::answers::Answers;
-use super::bits::{Bits, contains, insert, ones, unite};
-use super::hypotheses::{Hypotheses, HypothesisId};
 use super::viability::Viability;
 use crate::EngineError;
 use crate::parser::{ConfigId, Frame, NodeId, Parser};

@@ -10,9 +10,9 @@
 use std::collections::BTreeMap;
 
 use maskwright_grammar::TerminalId;
+use maskwright_scan::HypothesisId;
 use maskwright_vocabulary::{Mask, Trie};
 
-use super::hypotheses::HypothesisId;
 use super::{Lexed, LexedThread};
 use crate::EngineError;
 use crate::inspect::{SpanView, StackVerdict};
@@ -44,9 +44,9 @@ impl Lexed {
         let mut origins = Vec::new();
         for thread in self.configs.threads(config).to_vec() {
             let is_nested = self.layouts.get(thread.layout).depth > 0;
-            for outcome in self.hypotheses.step(thread.hypothesis, last)? {
-                let outcome = self.hypotheses.outcome(outcome);
-                if self.hypotheses.is_for(&outcome, is_nested)
+            for outcome in self.points.hypotheses.step(thread.hypothesis, last)? {
+                let outcome = self.points.hypotheses.outcome(outcome);
+                if self.points.hypotheses.is_for(&outcome, is_nested)
                     && let Some(next) = self.after(parser, thread, outcome, last)?
                     && self.is_viable(parser, next)? != Some(false)
                 {
@@ -71,8 +71,11 @@ impl Lexed {
         let mut found: BTreeMap<Vec<TerminalId>, (Mask, StackVerdict)> = BTreeMap::new();
         for origin in origins {
             let is_nested = self.layouts.get(origin.thread.layout).depth > 0;
-            let ended: Vec<TerminalId> =
-                origin.ended.into_iter().filter(|&terminal| !self.is_ignored(terminal, is_nested)).collect();
+            let ended: Vec<TerminalId> = origin
+                .ended
+                .into_iter()
+                .filter(|&terminal| !self.points.tables.is_ignored(terminal, is_nested))
+                .collect();
             let mut verdicts: BTreeMap<Vec<TerminalId>, StackVerdict> = BTreeMap::new();
             let mut stack = vec![(Trie::ROOT, vec![(Vec::new(), origin.thread.hypothesis)])];
             while let Some((node, spans)) = stack.pop() {
@@ -119,13 +122,15 @@ impl Lexed {
     fn longer_spans(&mut self, spans: &[Span], byte: u8, is_nested: bool) -> Result<Vec<Span>, EngineError> {
         let mut longer = Vec::new();
         for (sequence, hypothesis) in spans {
-            for outcome in self.hypotheses.step(*hypothesis, byte)? {
-                let outcome = self.hypotheses.outcome(outcome);
-                if !self.hypotheses.is_for(&outcome, is_nested) {
+            for outcome in self.points.hypotheses.step(*hypothesis, byte)? {
+                let outcome = self.points.hypotheses.outcome(outcome);
+                if !self.points.hypotheses.is_for(&outcome, is_nested) {
                     continue;
                 }
                 let mut sequence = sequence.clone();
-                sequence.extend(outcome.terminal.filter(|&terminal| !self.is_ignored(terminal, is_nested)));
+                sequence.extend(
+                    outcome.terminal.filter(|&terminal| !self.points.tables.is_ignored(terminal, is_nested)),
+                );
                 longer.push((sequence, outcome.next));
             }
         }
@@ -139,10 +144,10 @@ impl Lexed {
 
     /// The sequences of some spans, each with the terminals that may be in progress.
     fn sequences(&mut self, spans: &[Span], is_nested: bool) -> Result<Vec<Vec<TerminalId>>, EngineError> {
-        let lexer = self.tables.lexer.clone();
+        let lexer = self.points.tables.lexer.clone();
         let mut sequences = Vec::new();
         for (sequence, hypothesis) in spans {
-            let hypothesis = self.hypotheses.get(*hypothesis);
+            let hypothesis = self.points.hypotheses.get(*hypothesis);
             if hypothesis.is_boundary {
                 sequences.push(sequence.clone());
                 continue;
@@ -150,7 +155,7 @@ impl Lexed {
             for terminal in lexer.reachable(hypothesis.state)?.iter() {
                 let terminal = TerminalId::from_index(terminal as usize);
                 let mut sequence = sequence.clone();
-                sequence.extend((!self.is_ignored(terminal, is_nested)).then_some(terminal));
+                sequence.extend((!self.points.tables.is_ignored(terminal, is_nested)).then_some(terminal));
                 sequences.push(sequence);
             }
         }
@@ -166,7 +171,7 @@ impl Lexed {
         thread: LexedThread,
         sequence: &[TerminalId],
     ) -> Result<StackVerdict, EngineError> {
-        let newline = self.tables.layout.as_ref().map(|layout| layout.newline);
+        let newline = self.points.tables.layout.as_ref().map(|layout| layout.newline);
         let is_read_here = self.reads(parser, thread.parser, sequence)?.0;
         let depends = StackVerdict::Depends { is_read_here };
         if sequence.iter().any(|&terminal| Some(terminal) == newline) {

@@ -117,9 +117,9 @@ impl Lexed {
         for index in 0..self.configs.threads(config).len() {
             let thread = self.configs.threads(config)[index];
             let is_nested = self.layouts.get(thread.layout).depth > 0;
-            for outcome in self.hypotheses.step(thread.hypothesis, byte)? {
-                let outcome = self.hypotheses.outcome(outcome);
-                if !self.hypotheses.is_for(&outcome, is_nested) {
+            for outcome in self.points.hypotheses.step(thread.hypothesis, byte)? {
+                let outcome = self.points.hypotheses.outcome(outcome);
+                if !self.points.hypotheses.is_for(&outcome, is_nested) {
                     continue;
                 }
                 let Some(next) = self.after(parser, thread, outcome, byte)? else { continue };

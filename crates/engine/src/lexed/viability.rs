@@ -14,17 +14,17 @@
 //! boundary is in reach, it is not. Else it depends on the stack, and a search decides it
 //! ([`Lexed::is_viable`](super::Lexed)).
 //!
-//! Under the contextual discipline, tokens behind the next are read strictly ([`contexts`](super::contexts)), so a good
+//! Under the contextual discipline, tokens behind the next are read strictly (see the crate `scan`), so a good
 //! boundary is one, and one that is not may be.
 //!
 //! Where brackets suspend indentation, newlines count as ignored; so there are two regimes, and a good
 //! boundary is good in both.
 
 use maskwright_grammar::TerminalId;
+use maskwright_scan::bits::{Bits, contains, insert, is_subset, remove, unite};
+use maskwright_scan::{Hypotheses, HypothesisId, Node, Outcome};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::bits::{Bits, contains, insert, is_subset, remove, unite};
-use super::hypotheses::{Hypotheses, HypothesisId, Node, Outcome};
 use crate::EngineError;
 
 /// What the fixpoints need to know of a grammar.
@@ -41,10 +41,6 @@ pub(crate) struct Adjacency {
 }
 
 impl Adjacency {
-    pub(crate) fn n_words(n_terminals: usize) -> usize {
-        (n_terminals + 2).div_ceil(64)
-    }
-
     /// The bit of the end of the text.
     pub(crate) fn end(&self) -> usize {
         self.n_terminals
@@ -136,8 +132,8 @@ impl Viability {
                 .copied()
                 .collect();
             if newly_bad.is_empty() {
-                self.reads.resize(hypotheses.len() * n_regimes * n_words, 0);
-                self.is_solved.resize(hypotheses.len(), false);
+                self.reads.resize(hypotheses.n_known() * n_regimes * n_words, 0);
+                self.is_solved.resize(hypotheses.n_known(), false);
                 for (index, node) in nodes.iter().enumerate() {
                     self.is_solved[node.id.index()] = true;
                     for regime in 0..n_regimes {

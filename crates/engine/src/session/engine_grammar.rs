@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use maskwright_automata::{Fuel, Regex};
+use maskwright_scan::LexerTables;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 use parking_lot::Mutex;
 
@@ -12,14 +13,13 @@ use super::matcher::Matcher;
 use super::shared_machine::SharedMachine;
 use super::source::Source;
 use crate::ground::{ByStops, Counted, GivesUp, NamedTokens, Readings, Spelled};
-use crate::lexed::LexedTables;
 use crate::shared::Shared;
 use crate::{EngineError, Error};
 
 /// A grammar ready to serve masks over one vocabulary; shared by its sessions and by threads.
 pub struct EngineGrammar {
     shared: Arc<Shared>,
-    lexed: Option<Arc<LexedTables>>,
+    lexed: Option<Arc<LexerTables>>,
     /// The tokens that the grammar names.
     named: Option<NamedTokens>,
     /// The machine that new sessions start on. Locked to be copied or replaced only.
@@ -172,7 +172,7 @@ impl EngineGrammar {
         source: Option<Source>,
         machine: Machine,
     ) -> Arc<EngineGrammar> {
-        let lexed = machine.lexed().map(|lexed| lexed.tables.clone());
+        let lexed = machine.lexed().map(|lexed| lexed.points.tables.clone());
         let must_spell = shared.spelled.as_ref().is_some_and(|Spelled { rare, .. }| match &lexed {
             _ if rare.is_empty() => false,
             Some(tables) => tables.may_read(rare),
@@ -229,7 +229,7 @@ impl EngineGrammar {
     }
 
     /// What the grammar has beside its rules, if it is lexed.
-    pub(crate) fn lexed_tables(&self) -> Option<&LexedTables> {
+    pub(crate) fn lexed_tables(&self) -> Option<&LexerTables> {
         self.lexed.as_deref()
     }
 

@@ -13,13 +13,14 @@ use std::sync::Arc;
 
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
 use maskwright_grammar::Network;
+use maskwright_scan::LexerTables;
 use rustc_hash::FxHashMap;
 
 use crate::EngineError;
 use crate::budget::{Budgets, Far, LexedBudget};
 use crate::bytes::FoundBehind;
 use crate::ground::{Counted, DoubtfulTokens, MaskForm, Search, hooks};
-use crate::lexed::{Lexed, LexedTables};
+use crate::lexed::Lexed;
 use crate::parser::{ConfigId, Parser, Seed, Thread, loaded};
 use crate::shared::Shared;
 use crate::watch::{FoundWays, PartingTokens, WaysOut};
@@ -85,7 +86,7 @@ impl Machine {
     pub(crate) fn new_lexed(
         shared: Arc<Shared>,
         network: Network,
-        tables: Arc<LexedTables>,
+        tables: Arc<LexerTables>,
     ) -> Result<Machine, EngineError> {
         let mut machine = Machine::new(shared, network)?;
         machine.lexed = Some(Box::new(Lexed::new(tables, &mut machine.parser)?));

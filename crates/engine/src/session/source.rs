@@ -7,11 +7,11 @@ use maskwright_grammar::{Grammar, Layout, LexedGrammar, Network, TerminalId, red
 use maskwright_lexing::{
     LarkTerminal, TerminalSet, lark_contextual_terminals, lark_terminals, terminals_within,
 };
+use maskwright_scan::LexerTables;
 
 use super::machine::Machine;
 use crate::EngineError;
 use crate::ground::NamedTokens;
-use crate::lexed::LexedTables;
 use crate::shared::Shared;
 
 /// What a grammar is compiled from.
@@ -83,7 +83,7 @@ fn with_lexer(
         made = terminals_within(&made, &spelled.bytes);
     }
     let names = terminals.into_iter().map(|terminal| terminal.name).chain(declared).collect();
-    let tables = Arc::new(LexedTables::new(made, names, ignored, layout, is_contextual, fuel)?);
+    let tables = Arc::new(LexerTables::new(made, names, ignored, layout, is_contextual, fuel)?);
     let network = Network::new(reduce(rules, tables.facts()?, fuel)?, fuel)?;
     Ok((Machine::new_lexed(shared.clone(), network, tables)?, named))
 }

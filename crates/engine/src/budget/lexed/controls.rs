@@ -4,10 +4,10 @@
 //! with the blocks around; or tokens that are no text and that the parser is yet to get, of a line that opens or closes blocks, or
 //! of the end of the text.
 
+use maskwright_scan::HypothesisId;
 use rustc_hash::FxHashMap;
 
 use super::blocks::BlocksId;
-use crate::lexed::HypothesisId;
 use crate::spelling::FutureId;
 
 /// A control, by number.

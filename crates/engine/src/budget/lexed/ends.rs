@@ -5,11 +5,12 @@
 //! ([`runs`](super::runs)) ask them which ways are worth following.
 
 use maskwright_grammar::TerminalId;
+use maskwright_scan::HypothesisId;
+use maskwright_scan::bits::{Bits, contains, insert, unite};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
-use crate::lexed::bits::{Bits, contains, insert, unite};
-use crate::lexed::{HypothesisId, Lexed};
+use crate::lexed::Lexed;
 
 /// With more hypotheses than this nothing is found out.
 const MAX_HYPOTHESES: usize = 20_000;
@@ -31,16 +32,16 @@ impl Explored {
     /// # Errors
     /// If a limit of the lexer is reached.
     pub(super) fn new(lexed: &mut Lexed) -> Result<Option<Explored>, EngineError> {
-        let first = lexed.first_hypothesis()?;
+        let first = lexed.points.hypotheses.start()?;
         let mut order = vec![first];
         let mut all_outcomes: Vec<Vec<Outcome>> = Vec::new();
         let mut seen = FxHashSet::from_iter([first]);
         let mut last_bytes = FxHashSet::default();
         while let Some(&hypothesis) = order.get(all_outcomes.len()) {
             let mut outcomes: Vec<Outcome> = Vec::new();
-            for class in 0..lexed.n_classes() {
+            for class in 0..lexed.points.hypotheses.n_classes() {
                 let n_before = outcomes.len();
-                lexed.read_class(hypothesis, class, &mut outcomes)?;
+                lexed.points.read_class(hypothesis, class, &mut outcomes)?;
                 for &(terminal, next) in &outcomes[n_before..] {
                     if let Some(terminal) = terminal {
                         last_bytes.insert((terminal, class as u8, next));
@@ -120,14 +121,14 @@ fn sets(
     let mut predecessors: Vec<Vec<u32>> = vec![Vec::new(); explored.order.len()];
     for (index, outcomes) in explored.outcomes.iter().enumerate() {
         for &(terminal, next) in outcomes {
-            match terminal.filter(|&terminal| !lexed.is_ignored(terminal, is_nested)) {
+            match terminal.filter(|&terminal| !lexed.points.tables.is_ignored(terminal, is_nested)) {
                 Some(terminal) => {
                     let end = list.binary_search(&(terminal, next)).unwrap_or(list.len());
                     insert(&mut sets[index], end);
                 }
                 None => {
                     predecessors[index_of[&next] as usize].push(index as u32);
-                    if lexed.ends_here(next) {
+                    if lexed.points.hypotheses.ends_here(next) {
                         insert(&mut sets[index], list.len());
                     }
                 }

@@ -15,13 +15,14 @@
 //! They are made when asked for, by iteration until nothing changes.
 
 use maskwright_grammar::{ExprId, ExprPool, Symbol, TerminalId};
+use maskwright_scan::HypothesisId;
+use maskwright_scan::bits::{Bits, contains};
 use rustc_hash::FxHashMap;
 
 use super::ends::Explored;
 use super::neighbours::Neighbours;
 use crate::EngineError;
-use crate::lexed::bits::{Bits, contains};
-use crate::lexed::{HypothesisId, Lexed};
+use crate::lexed::Lexed;
 use crate::parser::{Frame, NodeId, Parser};
 use crate::spelling::{FutureId, Futures};
 
@@ -100,10 +101,15 @@ impl Floors {
     }
 
     fn of(lexed: &Lexed, neighbours: Option<Neighbours>) -> Floors {
-        let n_words = lexed.n_terminals().div_ceil(64);
+        let n_words = lexed.points.tables.n_terminals.div_ceil(64);
         let mut known = Known {
             neighbours,
-            made: lexed.layout().map_or(Vec::new(), |layout| vec![layout.indent, layout.dedent]),
+            made: lexed
+                .points
+                .tables
+                .layout
+                .as_ref()
+                .map_or(Vec::new(), |layout| vec![layout.indent, layout.dedent]),
             contexts: Vec::new(),
             context_ids: FxHashMap::default(),
             of_terminal: Vec::new(),
@@ -113,7 +119,7 @@ impl Floors {
         };
         known.context(vec![0; n_words].into());
         known.context(vec![u64::MAX; n_words].into());
-        for index in 0..lexed.n_terminals() {
+        for index in 0..lexed.points.tables.n_terminals {
             let neighbours = known.neighbours.as_ref();
             let behind = neighbours.map(|known| known.of_terminal(TerminalId::from_index(index)).clone());
             let context = behind.map_or(ContextId::ROOT, |behind| known.context(behind));

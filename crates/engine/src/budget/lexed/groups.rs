@@ -117,7 +117,7 @@ impl LexedBudget {
                     fits => fits?,
                 },
             };
-            if fits.is_none() || lexed.tables.is_contextual && fits == Some(false) {
+            if fits.is_none() || lexed.points.tables.is_contextual && fits == Some(false) {
                 status = MaskStatus::Bound;
             }
             if fits == Some(true) {
@@ -207,7 +207,7 @@ impl LexedBudget {
             }
             factor *= 4;
         }
-        if lexed.tables.is_contextual {
+        if lexed.points.tables.is_contextual {
             for &(_, index) in &order {
                 let (config, tokens) = &list[index];
                 if let Witness::Of(found) = self.witness(lexed, parser, *config)?

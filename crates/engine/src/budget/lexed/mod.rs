@@ -171,7 +171,7 @@ impl LexedBudget {
         if !std::mem::replace(&mut self.has_floors, true) {
             self.aligned_floors = Floors::aligned(lexed);
             // Under the contextual discipline neighbours depend on the place.
-            if !lexed.tables.is_contextual
+            if !lexed.points.tables.is_contextual
                 && let Some(explored) = Explored::new(lexed)?
             {
                 self.floors = Floors::new(lexed, &spelling.futures, &explored)?;
@@ -267,7 +267,9 @@ impl LexedBudget {
         let exact = self.exact_within(lexed, parser, config, better, self.patience)?;
         let error = match (exact, upper) {
             (Ok(Some(least)), _) | (Ok(None), Some(least)) => return Ok((least, TokenCountStatus::Exact)),
-            (Ok(None), None) if !lexed.tables.is_contextual => return Ok((NEVER, TokenCountStatus::Exact)),
+            (Ok(None), None) if !lexed.points.tables.is_contextual => {
+                return Ok((NEVER, TokenCountStatus::Exact));
+            }
             (Err(_), Some(least)) => return Ok((least, TokenCountStatus::Upper)),
             (Ok(None), None) => EngineError::budget_search(self.patience),
             (Err(error), None) => error,

@@ -10,12 +10,13 @@
 //! terminal may end, once per grammar.
 
 use maskwright_grammar::TerminalId;
+use maskwright_scan::HypothesisId;
+use maskwright_scan::bits::{Bits, insert};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ends::Explored;
 use crate::EngineError;
-use crate::lexed::bits::{Bits, insert};
-use crate::lexed::{HypothesisId, Lexed};
+use crate::lexed::Lexed;
 use crate::spelling::{FutureId, Futures};
 
 /// Behind one terminal, no more places than this are looked at; all terminals are neighbours then.
@@ -43,11 +44,15 @@ impl Neighbours {
         explored: &Explored,
     ) -> Result<Neighbours, EngineError> {
         let ends = &explored.last_bytes;
-        let n_words = lexed.n_terminals().div_ceil(64);
-        let behind = behind_bytes(futures, lexed.byte_classes(), lexed.n_classes());
-        let mut of_terminal: Vec<Bits> = Vec::with_capacity(lexed.n_terminals());
+        let n_words = lexed.points.tables.n_terminals.div_ceil(64);
+        let behind = behind_bytes(
+            futures,
+            lexed.points.tables.lexer.byte_classes(),
+            lexed.points.hypotheses.n_classes(),
+        );
+        let mut of_terminal: Vec<Bits> = Vec::with_capacity(lexed.points.tables.n_terminals);
         let mut position = 0;
-        for index in 0..lexed.n_terminals() {
+        for index in 0..lexed.points.tables.n_terminals {
             let n_ends = ends[position..].iter().take_while(|end| end.0.index() == index).count();
             let mut search = Search::new(n_words);
             for &(_, class, hypothesis) in &ends[position..position + n_ends] {
@@ -59,7 +64,7 @@ impl Neighbours {
             position += n_ends;
         }
         if let Some((newline, made)) =
-            lexed.layout().map(|layout| (layout.newline, [layout.indent, layout.dedent]))
+            lexed.points.tables.layout.as_ref().map(|layout| (layout.newline, [layout.indent, layout.dedent]))
         {
             // What indentation makes stands behind a newline, or behind more of it.
             for terminal in made {
@@ -128,14 +133,16 @@ impl Search {
         future: FutureId,
     ) -> Result<(), EngineError> {
         self.outcomes.clear();
-        let class = usize::from(lexed.byte_classes()[usize::from(byte)]);
-        lexed.read_class(hypothesis, class, &mut self.outcomes)?;
+        let class = usize::from(lexed.points.tables.lexer.byte_classes()[usize::from(byte)]);
+        lexed.points.read_class(hypothesis, class, &mut self.outcomes)?;
         for &(terminal, next) in &self.outcomes {
             // Newlines are read or passed over: in brackets they are ignored.
-            if let Some(terminal) = terminal.filter(|&terminal| !lexed.is_ignored(terminal, false)) {
+            if let Some(terminal) =
+                terminal.filter(|&terminal| !lexed.points.tables.is_ignored(terminal, false))
+            {
                 insert(&mut self.found, terminal.index());
             }
-            let is_passed = terminal.is_none_or(|terminal| lexed.is_ignored(terminal, true));
+            let is_passed = terminal.is_none_or(|terminal| lexed.points.tables.is_ignored(terminal, true));
             if is_passed && !futures.edges(future).is_empty() && self.seen.insert((next, future)) {
                 self.stack.push((next, future));
             }

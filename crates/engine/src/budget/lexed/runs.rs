@@ -12,12 +12,13 @@ use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
 use maskwright_grammar::TerminalId;
+use maskwright_scan::{Blanks, HypothesisId, Point};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ends::Ends;
 use super::walks::{End, Walk, Walks};
 use crate::EngineError;
-use crate::lexed::{Blanks, HypothesisId, Lexed, Point};
+use crate::lexed::Lexed;
 use crate::spelling::{FutureId, Futures};
 
 /// Making a level takes the time of so many looks.
@@ -106,7 +107,7 @@ impl Runs {
         if start.future == futures.root() {
             run.add_pending(start.point, 0);
         } else {
-            let walk = self.walks.walk(lexed, futures, start)?;
+            let walk = self.walks.walk(&mut lexed.points, futures, start)?;
             run.add_walk(walk, Blanks::More(0), 0);
         }
         let id = RunId(self.runs.len() as u32);
@@ -167,7 +168,7 @@ impl Runs {
             for point in points {
                 if self.runs[index].costs.get(&point) == Some(&cost) {
                     let start = RunStart { point: point.begun(), future: futures.root(), is_nested };
-                    let walk = self.walks.walk(lexed, futures, start)?;
+                    let walk = self.walks.walk(&mut lexed.points, futures, start)?;
                     self.runs[index].add_walk(walk, point.line, cost + 1);
                 }
             }
@@ -216,14 +217,14 @@ impl Runs {
             return Ok(!is_known && ends.may_end_text(hypothesis, run.is_nested));
         };
         let Some(behind) = ends.behind(hypothesis, terminal, run.is_nested) else { return Ok(true) };
-        let is_newline = lexed.layout().is_some_and(|layout| layout.newline == terminal);
+        let is_newline = lexed.points.tables.layout.as_ref().is_some_and(|layout| layout.newline == terminal);
         for hypothesis in behind {
             let Some(&known) =
                 run.root_costs.get(&(Some(terminal), Blanks::None, hypothesis)).filter(|_| !is_newline)
             else {
                 return Ok(true);
             };
-            let bytes = self.walks.readable(lexed, hypothesis)?;
+            let bytes = self.walks.readable(&mut lexed.points, hypothesis)?;
             // A rest with D tokens is of use at the next cost iff D > that − known.
             if futures.worst(ByteSet::FULL, bytes) > (cost + 1).saturating_sub(known) {
                 return Ok(true);
@@ -247,8 +248,10 @@ impl Runs {
         let Runs { runs, walks, .. } = self;
         let Run { walks: of_run, root_costs, .. } = &mut runs[index];
         for (walk, before) in of_run.get(cost as usize).into_iter().flatten() {
-            for &((_, line, hypothesis), future) in walks.exits(lexed, futures, walk, terminal)?.iter() {
-                let end = (terminal, line.behind(*before), hypothesis);
+            for &((_, line, hypothesis), future) in
+                walks.exits(&mut lexed.points, futures, walk, terminal)?.iter()
+            {
+                let end = (terminal, line.after_bytes(*before), hypothesis);
                 if future != root {
                     parts.entry(end).or_default().push(future);
                 } else if let Entry::Vacant(entry) = root_costs.entry(end) {
@@ -324,7 +327,7 @@ impl Run {
     /// made is known to that already, since all ways to ends of its terminal were followed then.
     fn add_walk(&mut self, walk: Arc<Walk>, before: Blanks, cost: u32) {
         for point in &walk.ends {
-            self.add_pending(point.behind(before), cost);
+            self.add_pending(point.after_bytes(before), cost);
         }
         let level = cost as usize;
         if self.walks.len() <= level {

@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use maskwright_grammar::{ExprId, Symbol, TerminalId};
+use maskwright_scan::{Blanks, HypothesisId, Point};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::blocks::{BlocksId, BlocksPool, Made};
@@ -17,7 +18,7 @@ use super::controls::{Control, ControlId, Controls, InText};
 use super::floors::{ContextId, Floors};
 use super::runs::{Exit, RunId, RunStart, Runs};
 use crate::EngineError;
-use crate::lexed::{Blanks, HypothesisId, Lexed, Point};
+use crate::lexed::Lexed;
 use crate::parser::Parser;
 use crate::spelling::{FutureId, Futures};
 
@@ -189,7 +190,7 @@ impl Summaries {
         exit: &Exit,
     ) -> Vec<ControlId> {
         let text = |blocks| InText { hypothesis: exit.hypothesis, future: exit.future, blocks };
-        let Some(layout) = parts.lexed.layout() else {
+        let Some(layout) = parts.lexed.points.tables.layout.as_ref() else {
             return vec![self.controls.intern(Control::Text(text(blocks)))];
         };
         let Some(terminal) = exit.terminal else { return Vec::new() };
@@ -335,7 +336,7 @@ impl Summaries {
             control = self.controls.intern(Control::Text(text));
             let is_root = text.future == parts.futures.root();
             let n_open = self.blocks.n_open(text.blocks);
-            if is_root && n_open > 0 && parts.lexed.ends_here(text.hypothesis) {
+            if is_root && n_open > 0 && parts.lexed.points.hypotheses.ends_here(text.hypothesis) {
                 let end = self.controls.intern(Control::End(n_open));
                 self.push(parts, cost, id, (state, end))?;
             }
@@ -442,7 +443,7 @@ impl Summaries {
         text: InText,
         bound: u32,
     ) -> Result<Option<u32>, EngineError> {
-        if text.future == parts.futures.root() && parts.lexed.ends_here(text.hypothesis) {
+        if text.future == parts.futures.root() && parts.lexed.points.hypotheses.ends_here(text.hypothesis) {
             return Ok(Some(0));
         }
         let run = self.run(parts, text)?;
@@ -498,7 +499,7 @@ impl Summaries {
         control: ControlId,
         terminal: TerminalId,
     ) -> Option<ControlId> {
-        let layout = parts.lexed.layout()?;
+        let layout = parts.lexed.points.tables.layout.as_ref()?;
         let next = match self.controls.get(control) {
             Control::Indent(text) if terminal == layout.indent => Control::Text(text),
             Control::Dedents(text, 1) if terminal == layout.dedent => Control::Text(text),

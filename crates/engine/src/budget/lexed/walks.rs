@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
 use maskwright_grammar::TerminalId;
+use maskwright_scan::{Blanks, HypothesisId, Point, Points, Read};
 use rustc_hash::FxHashMap;
 
 use super::runs::RunStart;
 use crate::EngineError;
-use crate::lexed::{Blanks, HypothesisId, Lexed, Point, Read};
 use crate::spelling::{FutureId, Futures};
 
 /// Futures with fewer strings are walked rather than asked whether all their bytes lead back.
@@ -57,10 +57,10 @@ impl Walk {
     /// Adds the ways out of a walk that begins within this one, after bytes that made `before`.
     fn add(&mut self, part: &Walk, before: Blanks) {
         for &((terminal, line, hypothesis), future) in &part.exits {
-            push_new(&mut self.exits, ((terminal, line.behind(before), hypothesis), future));
+            push_new(&mut self.exits, ((terminal, line.after_bytes(before), hypothesis), future));
         }
         for point in &part.ends {
-            push_new(&mut self.ends, point.behind(before));
+            push_new(&mut self.ends, point.after_bytes(before));
         }
     }
 }
@@ -94,17 +94,17 @@ impl Walks {
     /// If a limit of the lexer is reached.
     pub(super) fn walk(
         &mut self,
-        lexed: &mut Lexed,
+        points: &mut Points,
         futures: &Futures,
         start: RunStart,
     ) -> Result<Arc<Walk>, EngineError> {
-        self.walk_at(lexed, futures, start, MAX_DEPTH)
+        self.walk_at(points, futures, start, MAX_DEPTH)
     }
 
     /// The same; so many walks may be made for it one inside the other.
     fn walk_at(
         &mut self,
-        lexed: &mut Lexed,
+        points: &mut Points,
         futures: &Futures,
         start: RunStart,
         depth: u32,
@@ -124,18 +124,19 @@ impl Walks {
         while let Some((point, future)) = stack.pop() {
             for &(byte, next_future) in futures.edges(future) {
                 reads.clear();
-                lexed.read(point, byte, start.is_nested, &mut reads)?;
+                points.read(point, byte, start.is_nested, &mut reads)?;
                 let goes_on = !futures.edges(next_future).is_empty();
                 let is_end = futures.is_end(next_future);
                 for read in &reads {
-                    let terminal =
-                        read.terminal.filter(|&terminal| !lexed.is_ignored(terminal, start.is_nested));
+                    let terminal = read
+                        .terminal
+                        .filter(|&terminal| !points.tables.is_ignored(terminal, start.is_nested));
                     if let Some(terminal) = terminal {
                         let end = (Some(terminal), read.next.line, read.next.hypothesis);
                         if is_end {
                             push_new(&mut walk.exits, (end, root));
                         }
-                        if goes_on && self.can_go_on(lexed, futures, end.2, next_future)? {
+                        if goes_on && self.can_go_on(points, futures, end.2, next_future)? {
                             push_new(&mut walk.exits, (end, next_future));
                         }
                         continue;
@@ -150,7 +151,7 @@ impl Walks {
                     *mark = (number, next);
                     if is_end {
                         push_new(&mut walk.ends, next);
-                        if lexed.ends_here(next.hypothesis) {
+                        if points.hypotheses.ends_here(next.hypothesis) {
                             push_new(&mut walk.exits, ((None, Blanks::None, next.hypothesis), root));
                         }
                     }
@@ -158,7 +159,7 @@ impl Walks {
                         continue;
                     }
                     if futures.n_strings(next_future) >= MIN_STRINGS {
-                        let known = self.loop_at(lexed, futures, next.begun(), start.is_nested)?;
+                        let known = self.loop_at(points, futures, next.begun(), start.is_nested)?;
                         if futures.bytes(next_future).is_subset(&known.bytes) {
                             walk.add(&known.at_end, next.line);
                             continue;
@@ -176,7 +177,7 @@ impl Walks {
             }
         }
         for (part, line) in parts {
-            let part = self.walk_at(lexed, futures, part, depth - 1)?;
+            let part = self.walk_at(points, futures, part, depth - 1)?;
             walk.add(&part, line);
         }
         walk.exits.sort_unstable();
@@ -198,7 +199,7 @@ impl Walks {
     /// If a limit of the lexer is reached.
     pub(super) fn exits(
         &mut self,
-        lexed: &mut Lexed,
+        points: &mut Points,
         futures: &mut Futures,
         walk: &Walk,
         terminal: Option<TerminalId>,
@@ -210,7 +211,7 @@ impl Walks {
         let mut exits = Vec::new();
         for same_end in walk.exits_for(terminal).chunk_by(|a, b| a.0 == b.0) {
             let end = same_end[0].0;
-            let readable = self.readable(lexed, end.2)?;
+            let readable = self.readable(points, end.2)?;
             let mut rests = Vec::with_capacity(same_end.len());
             for &(_, future) in same_end {
                 if future == root {
@@ -237,7 +238,7 @@ impl Walks {
     /// The largest loop at a point.
     fn loop_at(
         &mut self,
-        lexed: &mut Lexed,
+        points: &mut Points,
         futures: &Futures,
         point: Point,
         is_nested: bool,
@@ -249,7 +250,7 @@ impl Walks {
         let mut reads = Vec::new();
         for byte in 0..=255 {
             reads.clear();
-            lexed.read(point, byte, is_nested, &mut reads)?;
+            points.read(point, byte, is_nested, &mut reads)?;
             if !reads.iter().any(|read| read.terminal.is_none() && read.next == point) {
                 continue;
             }
@@ -265,18 +266,18 @@ impl Walks {
             }
             let mut at_end = Walk::default();
             for Read { terminal, next } in reads {
-                let goes_on = self.readable(lexed, next.hypothesis)?.intersects(&bytes);
+                let goes_on = self.readable(points, next.hypothesis)?.intersects(&bytes);
                 if (terminal.is_some() || next != point) && goes_on {
                     continue 'groups;
                 }
-                let got = terminal.filter(|&terminal| !lexed.is_ignored(terminal, is_nested));
+                let got = terminal.filter(|&terminal| !points.tables.is_ignored(terminal, is_nested));
                 if let Some(got) = got {
                     at_end.exits.push(((Some(got), next.line, next.hypothesis), futures.root()));
                     continue;
                 }
                 let line = if terminal.is_none() { next.line } else { Blanks::None };
                 at_end.ends.push(Point { line, ..next });
-                if lexed.ends_here(next.hypothesis) {
+                if points.hypotheses.ends_here(next.hypothesis) {
                     at_end.exits.push(((None, Blanks::None, next.hypothesis), futures.root()));
                 }
             }
@@ -290,12 +291,12 @@ impl Walks {
     /// Whether some rest of a token goes on from `hypothesis` for a byte at least.
     fn can_go_on(
         &mut self,
-        lexed: &mut Lexed,
+        points: &mut Points,
         futures: &Futures,
         hypothesis: HypothesisId,
         future: FutureId,
     ) -> Result<bool, EngineError> {
-        let readable = self.readable(lexed, hypothesis)?;
+        let readable = self.readable(points, hypothesis)?;
         Ok(futures.edges(future).iter().any(|&(byte, _)| readable.contains(byte)))
     }
 
@@ -305,13 +306,13 @@ impl Walks {
     /// If a limit of the lexer is reached.
     pub(super) fn readable(
         &mut self,
-        lexed: &mut Lexed,
+        points: &mut Points,
         hypothesis: HypothesisId,
     ) -> Result<ByteSet, EngineError> {
         if let Some(&known) = self.readable.get(&hypothesis) {
             return Ok(known);
         }
-        let bytes = lexed.readable_bytes(hypothesis)?;
+        let bytes = points.readable_bytes(hypothesis)?;
         self.readable.insert(hypothesis, bytes);
         Ok(bytes)
     }

@@ -5,16 +5,16 @@ use rustc_hash::FxHashMap;
 
 /// Where a thread stands in its layout, by number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct LayoutId(pub(crate) u32);
+pub struct LayoutId(u32);
 
 impl LayoutId {
     /// The layout at the beginning of a text; the only one of grammars without indentation.
-    pub(crate) const START: LayoutId = LayoutId(0);
+    pub const START: LayoutId = LayoutId(0);
 }
 
 /// The blocks around, by number: the innermost, in those around it. Layouts are many where blocks are few.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct BlockStackId(u32);
+pub struct BlockStackId(u32);
 
 impl BlockStackId {
     /// No block but the text itself.
@@ -33,25 +33,26 @@ struct Block {
 
 /// Where a thread stands in its layout.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct LayoutState {
+pub struct LayoutState {
     /// The blocks around.
-    pub(crate) blocks: BlockStackId,
+    pub blocks: BlockStackId,
     /// How many brackets are open.
-    pub(crate) depth: u32,
+    pub depth: u32,
     /// The blanks since the last newline character of the token in progress, if it has one.
-    pub(crate) line: Option<u32>,
+    pub line: Option<u32>,
 }
 
 /// All layouts met so far.
-pub(crate) struct Layouts {
+pub struct Layouts {
     blocks: Vec<Block>,
     block_ids: FxHashMap<(BlockStackId, u32), BlockStackId>,
     list: Vec<LayoutState>,
     ids: FxHashMap<LayoutState, LayoutId>,
 }
 
-impl Layouts {
-    pub(crate) fn new() -> Layouts {
+impl Default for Layouts {
+    /// Only the layout before any text.
+    fn default() -> Layouts {
         let mut layouts = Layouts {
             blocks: vec![Block { width: 0, around: None, n_blocks: 0 }],
             block_ids: FxHashMap::default(),
@@ -61,12 +62,17 @@ impl Layouts {
         layouts.intern(LayoutState { blocks: BlockStackId::TEXT, depth: 0, line: None });
         layouts
     }
+}
 
-    pub(crate) fn get(&self, id: LayoutId) -> &LayoutState {
+impl Layouts {
+    /// A layout.
+    #[inline]
+    pub fn get(&self, id: LayoutId) -> &LayoutState {
         &self.list[id.0 as usize]
     }
 
-    pub(crate) fn intern(&mut self, layout: LayoutState) -> LayoutId {
+    /// The number of a layout.
+    pub fn intern(&mut self, layout: LayoutState) -> LayoutId {
         if let Some(&known) = self.ids.get(&layout) {
             return known;
         }
@@ -77,7 +83,7 @@ impl Layouts {
     }
 
     /// The same layout with the given line.
-    pub(crate) fn with_line(&mut self, id: LayoutId, line: Option<u32>) -> LayoutId {
+    pub fn with_line(&mut self, id: LayoutId, line: Option<u32>) -> LayoutId {
         if self.get(id).line == line {
             return id;
         }
@@ -85,22 +91,22 @@ impl Layouts {
     }
 
     /// How wide the innermost block is; the text is 0 wide.
-    pub(crate) fn width(&self, blocks: BlockStackId) -> u32 {
+    pub fn width(&self, blocks: BlockStackId) -> u32 {
         self.blocks[blocks.0 as usize].width
     }
 
     /// The blocks around the innermost; `None` if that is the text.
-    pub(crate) fn around(&self, blocks: BlockStackId) -> Option<BlockStackId> {
+    pub fn around(&self, blocks: BlockStackId) -> Option<BlockStackId> {
         self.blocks[blocks.0 as usize].around
     }
 
     /// How many blocks there are besides the text.
-    pub(crate) fn n_blocks(&self, blocks: BlockStackId) -> u32 {
+    pub fn n_blocks(&self, blocks: BlockStackId) -> u32 {
         self.blocks[blocks.0 as usize].n_blocks
     }
 
     /// The same blocks with one more in them, which is wider.
-    pub(crate) fn within(&mut self, around: BlockStackId, width: u32) -> BlockStackId {
+    pub fn within(&mut self, around: BlockStackId, width: u32) -> BlockStackId {
         let next = BlockStackId(self.blocks.len() as u32);
         let id = *self.block_ids.entry((around, width)).or_insert(next);
         if id == next {
@@ -111,14 +117,15 @@ impl Layouts {
     }
 
     /// The widths of the blocks, outermost (0) first, ascending.
-    pub(crate) fn widths(&self, blocks: BlockStackId) -> Box<[u32]> {
+    pub fn widths(&self, blocks: BlockStackId) -> Box<[u32]> {
         let all = std::iter::successors(Some(blocks), |&blocks| self.around(blocks));
         let mut widths: Vec<u32> = all.map(|blocks| self.width(blocks)).collect();
         widths.reverse();
         widths.into()
     }
 
-    pub(crate) fn memory_usage(&self) -> usize {
+    /// Approximate memory, in bytes.
+    pub fn memory_usage(&self) -> usize {
         self.list.len() * (2 * size_of::<LayoutState>() + 8) + self.blocks.len() * (size_of::<Block>() + 16)
     }
 }

@@ -7,7 +7,7 @@
 //! does ([`Guards`]), is forgotten. This is
 //! maximal munch (and leftmost-first) with as much lookahead as it takes, exactly.
 //!
-//! Under the contextual discipline a hypothesis also has the terminals it is read among ([`contexts`](super::contexts)):
+//! Under the contextual discipline a hypothesis also has the terminals it is read among ([`contexts`](crate::contexts)):
 //! at a place that the parser has come to, exactly those that compete there ([`Hypotheses::exact`]).
 //!
 //! Hypotheses are interned, and their steps kept, independently of the grammar's rules.
@@ -19,10 +19,10 @@ use maskwright_grammar::TerminalId;
 use maskwright_lexing::{Choice, Fate, Guards, LexState, Lexer};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::LexedTables;
-use super::bits::{Bits, ones};
-use super::contexts::{Ahead, Context, Contexts, SetId};
-use crate::EngineError;
+use crate::bits::{Bits, ones};
+use crate::contexts::{Ahead, Context, Contexts, SetId};
+use crate::error::ScanError;
+use crate::tables::LexerTables;
 
 /// The most hypotheses of one grammar.
 const MAX_HYPOTHESES: usize = 1 << 20;
@@ -32,46 +32,50 @@ const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A hypothesis, by number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct HypothesisId(pub(crate) u32);
+pub struct HypothesisId(pub u32);
 
 impl HypothesisId {
-    pub(crate) fn index(self) -> usize {
+    /// The number as an index.
+    #[inline]
+    pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 /// One reading of the bytes so far as tokens, from where on bytes matter.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Hypothesis {
+pub struct Hypothesis {
     /// The lexer in the token in progress.
-    pub(crate) state: LexState,
+    pub state: LexState,
     /// Whether that token has no bytes yet.
-    pub(crate) is_boundary: bool,
+    pub is_boundary: bool,
     /// What must not refute the tokens before; sorted and distinct.
-    pub(crate) guards: Box<[LexState]>,
+    pub guards: Box<[LexState]>,
     context: Context,
 }
 
 /// What one byte can do to a hypothesis.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// The terminal whose token ends with the byte, if one does.
-    pub(crate) terminal: Option<TerminalId>,
+    pub terminal: Option<TerminalId>,
     /// The hypothesis after it.
-    pub(crate) next: HypothesisId,
+    pub next: HypothesisId,
     /// Of a line end that is a terminal: whether `next` is for brackets, which drop it, or for all other places.
     /// Where all terminals always compete it is for both.
-    pub(crate) is_dropped: bool,
+    pub is_dropped: bool,
 }
 
 /// A hypothesis with all that one byte can do to it.
-pub(crate) struct Node {
-    pub(crate) id: HypothesisId,
-    pub(crate) edges: Vec<Outcome>,
+pub struct Node {
+    /// The hypothesis.
+    pub id: HypothesisId,
+    /// Sorted and distinct.
+    pub edges: Vec<Outcome>,
 }
 
 /// All hypotheses met so far, and their steps.
-pub(crate) struct Hypotheses {
+pub struct Hypotheses {
     lexer: Arc<Lexer>,
     guards: Guards,
     /// Of the contextual discipline.
@@ -87,7 +91,8 @@ pub(crate) struct Hypotheses {
 }
 
 impl Hypotheses {
-    pub(crate) fn new(tables: &LexedTables) -> Hypotheses {
+    /// No hypothesis of the lexer of `tables` yet.
+    pub fn new(tables: &LexerTables) -> Hypotheses {
         let newline = tables.layout.as_ref().map(|layout| layout.newline);
         let contexts = tables
             .is_contextual
@@ -113,7 +118,7 @@ impl Hypotheses {
 
     /// Lets other sets compete behind some terminals ([`Contexts::follow`]); whether anything is different. Steps that end
     /// one of those are forgotten, all others stay.
-    pub(crate) fn follow(&mut self, following: &[Option<Bits>]) -> bool {
+    pub fn follow(&mut self, following: &[Option<Bits>]) -> bool {
         let Some(contexts) = &mut self.contexts else { return false };
         let changed = contexts.follow(following);
         let ends_changed =
@@ -130,17 +135,19 @@ impl Hypotheses {
     }
 
     /// The hypothesis before any text, with all terminals.
-    pub(crate) fn start(&mut self) -> Result<HypothesisId, EngineError> {
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn start(&mut self) -> Result<HypothesisId, ScanError> {
         let state = self.lexer.start();
         self.make(state, true, Box::default(), Context::ALL)
     }
 
     /// The terminals of `wanted` that are never matched by a token among `terminals` and the ignored ones, or among all.
-    pub(crate) fn hidden(
-        &mut self,
-        terminals: Option<&Bits>,
-        wanted: &Bits,
-    ) -> Result<Vec<usize>, EngineError> {
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn hidden(&mut self, terminals: Option<&Bits>, wanted: &Bits) -> Result<Vec<usize>, ScanError> {
         let Some(contexts) = &mut self.contexts else { return Ok(Vec::new()) };
         let set = terminals.map_or(SetId::ALL, |terminals| contexts.following(terminals));
         let start = contexts.start(&self.lexer, self.lexer.start(), set, Choice::Best)?;
@@ -151,17 +158,23 @@ impl Hypotheses {
     }
 
     /// The number of the set of `terminals` and the ignored ones; `None` where all terminals always compete.
-    pub(crate) fn set(&mut self, terminals: &Bits) -> Option<SetId> {
+    pub fn set(&mut self, terminals: &Bits) -> Option<SetId> {
         self.contexts.as_mut().map(|contexts| contexts.set(terminals))
     }
 
     /// The hypothesis `id`, at the end of a token, where the terminals of `set` compete for the next.
-    pub(crate) fn exact(&mut self, id: HypothesisId, set: SetId) -> Result<HypothesisId, EngineError> {
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn exact(&mut self, id: HypothesisId, set: SetId) -> Result<HypothesisId, ScanError> {
         self.restarted(id, Context { set, ..Context::ALL })
     }
 
     /// The same with all that follows read freely; `None` where it already is, or all terminals always compete.
-    pub(crate) fn free(&mut self, id: HypothesisId) -> Result<Option<HypothesisId>, EngineError> {
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn free(&mut self, id: HypothesisId) -> Result<Option<HypothesisId>, ScanError> {
         if self.contexts.is_none() || self.is_free(id) {
             return Ok(None);
         }
@@ -169,12 +182,15 @@ impl Hypotheses {
     }
 
     /// Whether what follows is read freely.
-    pub(crate) fn is_free(&self, id: HypothesisId) -> bool {
+    pub fn is_free(&self, id: HypothesisId) -> bool {
         self.get(id).context.ahead == Ahead::Free
     }
 
     /// The hypothesis with all tokens behind that in progress, or that which begins, read freely.
-    pub(crate) fn free_ahead(&mut self, id: HypothesisId) -> Result<HypothesisId, EngineError> {
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn free_ahead(&mut self, id: HypothesisId) -> Result<HypothesisId, ScanError> {
         if self.contexts.is_none() || self.is_free(id) {
             return Ok(id);
         }
@@ -182,7 +198,7 @@ impl Hypotheses {
         self.make(state, is_boundary, guards, Context { ahead: Ahead::Free, ..context })
     }
 
-    fn restarted(&mut self, id: HypothesisId, context: Context) -> Result<HypothesisId, EngineError> {
+    fn restarted(&mut self, id: HypothesisId, context: Context) -> Result<HypothesisId, ScanError> {
         let Hypothesis { state, is_boundary, guards, context: before } = self.get(id).clone();
         let Some(contexts) = self.contexts.as_mut().filter(|_| before != context) else { return Ok(id) };
         let state = contexts.start(&self.lexer, state, context.set, context.choice)?;
@@ -191,40 +207,52 @@ impl Hypotheses {
 
     /// Whether an outcome is for places inside of brackets, or outside.
     #[inline]
-    pub(crate) fn is_for(&self, outcome: &Outcome, is_nested: bool) -> bool {
+    pub fn is_for(&self, outcome: &Outcome, is_nested: bool) -> bool {
         outcome.is_dropped == is_nested
             || self.contexts.as_ref().is_none_or(|contexts| {
                 !outcome.terminal.is_some_and(|terminal| contexts.is_newline(terminal))
             })
     }
 
-    pub(crate) fn get(&self, id: HypothesisId) -> &Hypothesis {
+    /// A hypothesis.
+    #[inline]
+    pub fn get(&self, id: HypothesisId) -> &Hypothesis {
         &self.list[id.index()]
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many hypotheses were met.
+    pub fn n_known(&self) -> usize {
         self.list.len()
     }
 
-    pub(crate) fn n_classes(&self) -> usize {
+    /// How many classes of bytes there are; bytes of a class do the same.
+    #[inline]
+    pub fn n_classes(&self) -> usize {
         self.n_classes
     }
 
     /// Whether the text may end here as far as the lexer goes: no token is in progress, and the end refutes
     /// none before.
-    pub(crate) fn ends_here(&self, id: HypothesisId) -> bool {
+    pub fn ends_here(&self, id: HypothesisId) -> bool {
         let hypothesis = self.get(id);
         hypothesis.is_boundary && !hypothesis.guards.iter().any(|&guard| self.lexer.refutes_at_end(guard))
     }
 
     /// What a byte can do, as a range for [`Hypotheses::outcome`].
+    ///
+    /// # Errors
+    /// If a limit is reached.
     #[inline]
-    pub(crate) fn step(&mut self, id: HypothesisId, byte: u8) -> Result<Range<usize>, EngineError> {
+    pub fn step(&mut self, id: HypothesisId, byte: u8) -> Result<Range<usize>, ScanError> {
         self.step_class(id, usize::from(self.lexer.byte_classes()[usize::from(byte)]))
     }
 
     /// The same for any byte of a class.
-    pub(crate) fn step_class(&mut self, id: HypothesisId, class: usize) -> Result<Range<usize>, EngineError> {
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    #[inline]
+    pub fn step_class(&mut self, id: HypothesisId, class: usize) -> Result<Range<usize>, ScanError> {
         let cell = id.index() * self.n_classes + class;
         let known = self.cells[cell];
         let number = if known > 0 {
@@ -242,13 +270,13 @@ impl Hypotheses {
 
     /// One of a range that [`Hypotheses::step`] gave.
     #[inline]
-    pub(crate) fn outcome(&self, index: usize) -> Outcome {
+    pub fn outcome(&self, index: usize) -> Outcome {
         self.outcomes[index]
     }
 
     /// Makes all steps of a hypothesis. What a byte does depends on nothing but where it leads the lexer and
     /// the guards, so classes that lead to the same places are computed once.
-    fn fill(&mut self, id: HypothesisId) -> Result<(), EngineError> {
+    fn fill(&mut self, id: HypothesisId) -> Result<(), ScanError> {
         let n_classes = self.n_classes;
         if self.cells[id.index() * n_classes..(id.index() + 1) * n_classes].iter().all(|&cell| cell > 0) {
             return Ok(());
@@ -269,7 +297,7 @@ impl Hypotheses {
         Ok(())
     }
 
-    fn compute(&mut self, id: HypothesisId, byte: u8) -> Result<Vec<Outcome>, EngineError> {
+    fn compute(&mut self, id: HypothesisId, byte: u8) -> Result<Vec<Outcome>, ScanError> {
         let lexer = self.lexer.clone();
         let hypothesis = self.get(id).clone();
         let Some(state) = lexer.step(hypothesis.state, byte)? else { return Ok(Vec::new()) };
@@ -312,7 +340,7 @@ impl Hypotheses {
         is_boundary: bool,
         guards: Box<[LexState]>,
         mut context: Context,
-    ) -> Result<HypothesisId, EngineError> {
+    ) -> Result<HypothesisId, ScanError> {
         if let Some(contexts) = &self.contexts
             && !is_boundary
             && !contexts.may_be_kept(self.lexer.reachable(state)?)
@@ -322,12 +350,12 @@ impl Hypotheses {
         self.intern(Hypothesis { state, is_boundary, guards, context })
     }
 
-    fn intern(&mut self, hypothesis: Hypothesis) -> Result<HypothesisId, EngineError> {
+    fn intern(&mut self, hypothesis: Hypothesis) -> Result<HypothesisId, ScanError> {
         if let Some(&known) = self.ids.get(&hypothesis) {
             return Ok(known);
         }
         if self.list.len() >= MAX_HYPOTHESES {
-            return Err(EngineError::lexed_limit("readings of a text as tokens", MAX_HYPOTHESES));
+            return Err(ScanError::hypotheses(MAX_HYPOTHESES));
         }
         let id = HypothesisId(self.list.len() as u32);
         self.list.push(hypothesis.clone());
@@ -349,11 +377,14 @@ impl Hypotheses {
     }
 
     /// `root` and all that follow it through hypotheses that are not `known`.
-    pub(crate) fn explore(
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn explore(
         &mut self,
         root: HypothesisId,
         known: impl Fn(HypothesisId) -> bool,
-    ) -> Result<Vec<Node>, EngineError> {
+    ) -> Result<Vec<Node>, ScanError> {
         let mut seen = FxHashSet::from_iter([root]);
         let mut nodes = vec![Node { id: root, edges: Vec::new() }];
         // By range of outcomes, the last node that has it.
@@ -383,7 +414,8 @@ impl Hypotheses {
         Ok(nodes)
     }
 
-    pub(crate) fn memory_usage(&self) -> usize {
+    /// Approximate memory, in bytes.
+    pub fn memory_usage(&self) -> usize {
         self.cells.capacity() * 4
             + self.list.len() * (2 * size_of::<Hypothesis>() + 24)
             + self.outcomes.len() * 2 * size_of::<Outcome>()

@@ -22,14 +22,14 @@ use maskwright_grammar::TerminalId;
 use maskwright_lexing::{Choice, LexError, LexState, Lexer, TerminalSet};
 use rustc_hash::FxHashMap;
 
-use super::bits::{Bits, insert, ones};
+use crate::bits::{Bits, insert, ones};
 
 /// The most sets of terminals that strict readings tell apart.
 const MAX_FOLLOW_SETS: usize = 64;
 
 /// A set of terminals, by number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct SetId(u32);
+pub struct SetId(u32);
 
 impl SetId {
     /// All terminals.
