@@ -128,7 +128,8 @@ impl Facade {
 
     /// Whether a file, by its path in `src`, is a module that is shown as a whole.
     fn has_module(&self, file: &str) -> bool {
-        file.strip_suffix(".rs").is_some_and(|name| self.reexported.contains(name))
+        let name = file.rsplit('/').next().and_then(|name| name.strip_suffix(".rs"));
+        name.is_some_and(|name| self.reexported.contains(name))
     }
 
     /// Whether a path in `maskwright` exists, as far as modules and names in them tell.
@@ -320,7 +321,7 @@ pub use maskwright_error::Error;
         assert_eq!(facade.items, items);
         let reexported = ["Error", "Matcher", "Regex", "inspect"].map(str::to_owned);
         assert_eq!(facade.reexported, BTreeSet::from(reexported));
-        assert!(facade.has_module("inspect.rs") && !facade.has_module("lexed/mod.rs"));
+        assert!(facade.has_module("session/inspect.rs") && !facade.has_module("lexed/mod.rs"));
         let has = |path: &str| facade.has(&expand(path)[0]);
         assert!(has("grammar") && has("grammar::Regex::literal(") && has("inspect::RowView"));
         assert!(!has("Regex") && !has("debug") && !has("debug::LarkGrammar") && !has("infill"));
