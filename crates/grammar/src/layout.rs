@@ -1,6 +1,6 @@
 //! Indentation as tokens, as Lark's `PythonIndenter` makes them.
 //!
-//! After each `newline` token outside of brackets, the blanks behind the
+//! After each `newline` token outside of brackets, the blanks after the
 //! token's last newline character are counted ([`Tabs`] says how). More than the innermost block has makes
 //! an `indent` token; less makes a `dedent` for each block that is wider, and the width must be that of a
 //! block. Inside of brackets `newline` tokens are dropped. The end of the text closes all blocks. A text is not

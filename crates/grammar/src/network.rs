@@ -2,7 +2,7 @@
 //!
 //! A state is an expression: what is still to be read of a right-hand side. Its *moves* are its linear form
 //! (Antimirov 1996, partial derivatives, here by whole symbols): the symbols that may come next, each with
-//! the state behind it. The engine keeps a stack of states to return to; since left recursion is turned into
+//! the state after it. The engine keeps a stack of states to return to; since left recursion is turned into
 //! repetition first (`left_recursion`), following moves into rules always ends.
 //!
 //! **Convention.** A move reads at least one byte. A rule or terminal that matches the empty word is skipped
@@ -37,7 +37,7 @@ pub enum Symbol {
 pub struct Move {
     /// What is read.
     pub symbol: Symbol,
-    /// The state behind it.
+    /// The state after it.
     pub next: ExprId,
 }
 
@@ -389,7 +389,7 @@ impl Network {
         moves
     }
 
-    /// What may be read first at a place of a list in any order, each with the place behind it.
+    /// What may be read first at a place of a list in any order, each with the place after it.
     fn shuffle_steps(&mut self, place: &Shuffle) -> Vec<(ExprId, ExprId)> {
         let list = self.pool.shared_list(place);
         match place.phase {

@@ -41,9 +41,9 @@ pub struct ShuffleItem {
 pub enum ShufflePhase {
     /// At the beginning.
     Start,
-    /// Behind an item.
+    /// After an item.
     AfterItem,
-    /// Behind a separator.
+    /// After a separator.
     AfterSeparator,
 }
 

@@ -11,7 +11,7 @@
 //! a text depends on the text alone, not on its derivation. (So a schema within a larger text is watched only if all readings
 //! agree on where it begins: `maskwright_tags`.) From a text that is not [at
 //! risk](Watching::is_at_risk) and goes on by the grammar, some completion satisfies the condition. Where a text is not
-//! at risk and goes on by a token that reads into no terminal that [parts](Mark::parts), the same is true of the text behind
+//! at risk and goes on by a token that reads into no terminal that [parts](Mark::parts), the same is true of the text after
 //! it, unless the token is [doubtful](Watch::doubt); and that text is not at risk either, unless the token may
 //! [begin](Watch::begins) something. From a text that is not at risk, whatever completes it without terminals marked
 //! [`Mark::Begins`] or [`Mark::Separates`] satisfies the condition.
@@ -33,7 +33,7 @@ pub enum Mark {
     Opens,
     /// Something watched ends here: the terminal is not entered where the watch refuses it.
     Parts,
-    /// The same, and something more to watch comes behind it.
+    /// The same, and something more to watch comes after it.
     Separates,
     /// Something that the watch could refuse at its end begins here. It says nothing to sessions; completions that enter
     /// no such terminal, and none that separates, are refused nothing (see the promise above).
@@ -56,7 +56,7 @@ impl Mark {
         self.parts() || self == Mark::Names
     }
 
-    /// Whether what comes behind could be refused later.
+    /// Whether what comes after it could be refused later.
     pub fn begins(self) -> bool {
         matches!(self, Mark::Begins | Mark::Separates)
     }
@@ -159,7 +159,7 @@ pub trait Watching: Debug + Send + Sync {
     /// [parts](Mark::parts).
     fn keeps_parts(&self) -> bool;
 
-    /// At least as many things as are kept to tell apart what a [watched](Mark::Begins) terminal reads anywhere in the text.
+    /// An upper bound on the number of keys and items kept, of those that a [watched](Mark::Begins) terminal reads.
     fn n_kept(&self) -> usize {
         usize::MAX
     }
@@ -169,7 +169,7 @@ pub trait Watching: Debug + Send + Sync {
 }
 
 impl dyn Watching {
-    /// What is behind `shared`, which is copied if others have it too.
+    /// What `shared` holds, which is copied if others have it too.
     pub fn make_mut(shared: &mut Arc<dyn Watching>) -> &mut dyn Watching {
         if Arc::get_mut(shared).is_none() {
             *shared = shared.copied();
@@ -192,7 +192,7 @@ impl Watched {
         self.marks.get(terminal.index()).copied().flatten()
     }
 
-    /// By terminal, whether what comes behind it [could be refused later](Mark::begins).
+    /// By terminal, whether what comes after it [could be refused later](Mark::begins).
     pub fn beginning(&self) -> Vec<bool> {
         self.marks.iter().map(|mark| mark.is_some_and(Mark::begins)).collect()
     }

@@ -1,6 +1,6 @@
 //! Guards that refute the same, and guards that others make needless.
 //!
-//! A guard watches the bytes behind a match and refutes it if a better match follows. The lexer's states for that say
+//! A guard watches the bytes after a match and refutes it if a better match follows. The lexer's states for that say
 //! which match it was; what matters from here on is only which bytes refute it. All prefixes of keywords, ended as names, have the
 //! same guard: no byte of a name may follow. So a guard is taken for its *canonical* one, the first met that
 //! refutes the same texts; with 100 keywords that makes one boundary of hundreds.

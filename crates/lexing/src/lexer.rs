@@ -184,9 +184,9 @@ impl Lexer {
         }
     }
 
-    /// The matches that end at `state`, best first: at most one without lookahead. Each is the token iff its
-    /// guard lets it stand, which of all matches of one token's reading just one does, if any; but for
-    /// operators and [`Choice::Each`], where the matches of several terminals may stand. O(1).
+    /// The matches that end at `state`, best first: at most one without lookahead. A match
+    /// is the token if its guard is not refuted. At most one match of a token is, except for operators and
+    /// [`Choice::Each`], where the matches of several terminals may stand. O(1).
     pub fn accepts(&self, state: LexState) -> &[Accept] {
         &slot(&self.slots, state.0).accepts
     }

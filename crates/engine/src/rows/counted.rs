@@ -26,7 +26,7 @@ pub(crate) struct CountedRow {
     up_to: Vec<OnceLock<MaskForm>>,
     /// Tokens that end within or at the end of the suffix, with their number of units.
     ending: Vec<(TokenId, u32)>,
-    /// Tokens that go on behind the suffix, by what they go on with.
+    /// Tokens that go on after the suffix, by what they go on with.
     exits: Arc<Trie>,
     exit_units: FxHashMap<TokenId, u32>,
     /// The least and the greatest number of units before an exit.

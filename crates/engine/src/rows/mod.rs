@@ -7,6 +7,10 @@
 //! grammars of a compiler share it. (Paper 2's inverse token spanner table, section 3.3, by residue instead
 //! of by lexer state, and lazily.)
 //!
+//! An example: the terminal is `[0-9]+`, the text so far ends within it, and the vocabulary has `1`, `42`, `7,` and `x`. The
+//! row says: `1` and `42` are inside; `7,` exits with the remainder `,`; `x` is in no part of the row. Where the grammar reads
+//! a comma next, the mask is `1`, `42`, `7,`.
+//!
 //! Walking the whole token trie takes milliseconds, so a row is made that way only where nothing nearby is
 //! known:
 //!

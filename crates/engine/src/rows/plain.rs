@@ -272,7 +272,7 @@ impl<'a> Inside<'a> {
                 (bit < 64).then_some(index * 64 + bit)
             })
         });
-        // The last word has places behind the last.
+        // The last word has places after the last token.
         let listed = listed.filter_map(|place| all.get(place).copied());
         if has_most {
             let mut words = self.vocabulary.in_trie().to_vec();

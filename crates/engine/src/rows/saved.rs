@@ -61,7 +61,7 @@ impl SavedError {
     }
 }
 
-/// Everything that is written, behind the vocabulary's fingerprint.
+/// Everything that is written, after the vocabulary's fingerprint.
 #[derive(Serialize, Deserialize, Default)]
 pub(crate) struct SavedRows {
     /// Operations, each after those that it has inside.

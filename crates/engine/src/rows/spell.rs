@@ -142,7 +142,7 @@ mod tests {
     use super::super::walk::tests::agrees_with_steps;
     use super::*;
 
-    /// All strings of a and b up to eight bytes, and the shorter ones with something else behind.
+    /// All strings of a and b up to eight bytes, and the shorter ones with something else after them.
     fn strings() -> Vec<Vec<u8>> {
         let mut strings: Vec<Vec<u8>> = vec![Vec::new()];
         let mut first = 0;

@@ -313,7 +313,7 @@ impl States<'_> {
     }
 
     /// The states that `root` leads to, that are as free as it is, and that mostly lead to themselves or back into the
-    /// set: so it is with searches for a word, before and behind it. Counts never lead back.
+    /// set: so it is with searches for a word, before and after it. Counts never lead back.
     fn around(&mut self, root: usize, texts: bool) -> Result<Vec<usize>, AutomatonError> {
         let alive = self.automaton.next_bytes(self.states[root].residue)?;
         let mut set = vec![root];
