@@ -24,6 +24,7 @@ mod bytes;
 mod ground;
 mod lexed;
 mod parser;
+mod reader;
 mod rows;
 mod session;
 mod shared;

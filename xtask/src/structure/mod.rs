@@ -35,7 +35,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("maskwright", 3),
     ("maskwright-automata", 5),
     ("maskwright-cli", 3),
-    ("maskwright-engine", 35),
+    ("maskwright-engine", 15),
     ("maskwright-grammar", 2),
     ("maskwright-infill", 22),
     ("maskwright-lexing", 9),
@@ -49,7 +49,7 @@ const CIRCLES: &[(&str, usize)] = &[
 const MISPLACED: &[(&str, usize)] = &[
     ("maskwright-automata", 3),
     ("maskwright-decode", 1),
-    ("maskwright-engine", 14),
+    ("maskwright-engine", 4),
     ("maskwright-grammar", 6),
     ("maskwright-infill", 19),
     ("maskwright-lark", 1),

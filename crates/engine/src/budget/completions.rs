@@ -5,6 +5,8 @@
 //! shared by the configurations of a text (and of others), so as a text goes on only its newest nodes are
 //! looked at.
 
+mod profiles;
+
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -19,8 +21,8 @@ use super::profile::Profile;
 use super::summaries::{Extent, Summaries};
 use crate::EngineError;
 use crate::ground::{NEVER, plus};
+use crate::parser::Parser;
 use crate::parser::{ConfigId, Frame, NodeId, Thread};
-use crate::session::Machine;
 use crate::spelling::FutureId;
 use crate::spelling::{Effort, MAX_STEPS, MIN_STEPS, Spelling};
 
@@ -120,15 +122,15 @@ impl Budget {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn least(&mut self, machine: &mut Machine, config: ConfigId) -> Result<u32, EngineError> {
+    pub(crate) fn least(&mut self, parser: &mut Parser, config: ConfigId) -> Result<u32, EngineError> {
         if let Some(&known) = self.configs.get(&config) {
             return Ok(known);
         }
-        let mut least = if machine.parser.configs.is_accepting(config) { self.eos_cost } else { NEVER };
-        for thread in machine.parser.configs.threads(config).to_vec() {
-            least = least.min(self.thread(machine, thread)?);
+        let mut least = if parser.configs.is_accepting(config) { self.eos_cost } else { NEVER };
+        for thread in parser.configs.threads(config).to_vec() {
+            least = least.min(self.thread(parser, thread)?);
         }
-        if machine.parser.shared.options.use_memo {
+        if parser.shared.options.use_memo {
             self.configs.insert(config, least);
         }
         Ok(least)
@@ -140,20 +142,20 @@ impl Budget {
     }
 
     /// The same for one reading.
-    pub(crate) fn thread(&mut self, machine: &mut Machine, thread: Thread) -> Result<u32, EngineError> {
+    pub(crate) fn thread(&mut self, parser: &mut Parser, thread: Thread) -> Result<u32, EngineError> {
         if let Some(&known) = self.threads.get(&thread) {
             return Ok(known);
         }
         if self.summaries.avoids(thread.terminal)
-            && machine.parser.terminal_start(thread.terminal)? == Some(thread.residue)
+            && parser.terminal_start(thread.terminal)? == Some(thread.residue)
         {
             self.threads.insert(thread, NEVER);
             return Ok(NEVER);
         }
-        let below = self.follow(machine, thread.node)?;
-        let follow = self.summaries.follow_of(machine, thread.next, below)?;
+        let below = self.follow(parser, thread.node)?;
+        let follow = self.summaries.follow_of(parser, thread.next, below)?;
         let exits = {
-            let automaton = machine.parser.automaton(thread.terminal);
+            let automaton = parser.automaton(thread.terminal);
             let mut spelling = self.spelling.lock();
             let root = spelling.futures.root();
             spelling.exits(automaton, thread.residue, root, follow, self.effort())?
@@ -161,7 +163,7 @@ impl Budget {
         let mut least = NEVER;
         for &(future, cost) in exits.iter() {
             if cost < least {
-                least = least.min(plus(cost, self.place(machine, (thread.next, thread.node, future))?));
+                least = least.min(plus(cost, self.place(parser, (thread.next, thread.node, future))?));
             }
         }
         self.threads.insert(thread, least);
@@ -169,7 +171,7 @@ impl Budget {
     }
 
     /// The bytes that may come next below a node.
-    fn follow(&mut self, machine: &mut Machine, node: NodeId) -> Result<ByteSet, EngineError> {
+    fn follow(&mut self, parser: &mut Parser, node: NodeId) -> Result<ByteSet, EngineError> {
         let mut stack = vec![node];
         while let Some(&top) = stack.last() {
             if self.follows.contains_key(&top) {
@@ -178,11 +180,11 @@ impl Budget {
             }
             let n_open = stack.len();
             let mut bytes = ByteSet::EMPTY;
-            for frame in machine.parser.stacks.frames(top).to_vec() {
+            for frame in parser.stacks.frames(top).to_vec() {
                 if frame == Frame::BOTTOM {
                     continue;
                 }
-                let below = if machine.parser.network.is_nullable(frame.ret) {
+                let below = if parser.network.is_nullable(frame.ret) {
                     match self.follows.get(&frame.parent) {
                         Some(&known) => known,
                         None => {
@@ -193,7 +195,7 @@ impl Budget {
                 } else {
                     ByteSet::EMPTY
                 };
-                bytes = bytes.union(&self.summaries.follow_of(machine, frame.ret, below)?);
+                bytes = bytes.union(&self.summaries.follow_of(parser, frame.ret, below)?);
             }
             if stack.len() == n_open {
                 self.follows.insert(top, bytes);
@@ -204,7 +206,7 @@ impl Budget {
     }
 
     /// The least number of tokens from a place.
-    pub(crate) fn place(&mut self, machine: &mut Machine, place: Place) -> Result<u32, EngineError> {
+    pub(crate) fn place(&mut self, parser: &mut Parser, place: Place) -> Result<u32, EngineError> {
         let mut stack = vec![place];
         while let Some(&top) = stack.last() {
             if self.places.contains_key(&top) {
@@ -212,7 +214,7 @@ impl Budget {
                 continue;
             }
             let (state, node, future) = top;
-            let exits = self.exits(machine, state, node, future)?;
+            let exits = self.exits(parser, state, node, future)?;
             let root = self.spelling.lock().futures.root();
             let n_open = stack.len();
             let mut least = NEVER;
@@ -220,7 +222,7 @@ impl Budget {
                 if cost >= least {
                     break;
                 }
-                for frame in machine.parser.stacks.frames(node) {
+                for frame in parser.stacks.frames(node) {
                     if *frame == Frame::BOTTOM {
                         if left == root {
                             least = least.min(plus(cost, self.eos_cost));
@@ -245,7 +247,7 @@ impl Budget {
     /// The exits of the rest of a rule.
     fn exits(
         &mut self,
-        machine: &mut Machine,
+        parser: &mut Parser,
         state: ExprId,
         node: NodeId,
         future: FutureId,
@@ -253,13 +255,13 @@ impl Budget {
         if state == ExprPool::EPSILON {
             return Ok(vec![(future, 0)]);
         }
-        let follow = self.follow(machine, node)?;
+        let follow = self.follow(parser, node)?;
         let spelling = self.spelling.clone();
         let mut spelling = spelling.lock();
         let follow = self.summaries.follow(&mut spelling, follow);
         let summary = self.summaries.summary(state, future, follow);
         let effort = self.effort();
-        Ok(self.summaries.exits(machine, &mut spelling, summary, self.patience, effort)?.to_vec())
+        Ok(self.summaries.exits(parser, &mut spelling, summary, self.patience, effort)?.to_vec())
     }
 
     /// Drops what is memoised if it has grown beyond the limit.

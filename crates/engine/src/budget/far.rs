@@ -24,8 +24,7 @@ use maskwright_grammar::{ExprId, Mark, Symbol, TerminalId, Watching};
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
-use crate::parser::{ConfigId, Frame, NodeId};
-use crate::session::Machine;
+use crate::parser::{ConfigId, Frame, NodeId, Parser};
 
 /// Grammars of more states have no bound.
 const MAX_STATES: usize = 1_024;
@@ -60,6 +59,45 @@ pub(crate) struct Parts {
 }
 
 impl Far {
+    /// Whether every token that the grammar allows, and the watch if there is one, can be completed within `n_left` tokens, the
+    /// token itself and EOS included; if not, that is not known.
+    pub(crate) fn is_far(
+        &mut self,
+        parser: &mut Parser,
+        config: ConfigId,
+        watching: Option<&dyn Watching>,
+        n_left: u32,
+    ) -> bool {
+        // A watch counts what is kept, and what a completion may add.
+        if watching.is_some_and(|watching| watching.n_kept() >= 1 << (KEPT_BITS - 1)) {
+            return false;
+        }
+        let mut parts = match std::mem::take(self) {
+            Far::Known(parts) => parts,
+            Far::Unbounded => {
+                *self = Far::Unbounded;
+                return false;
+            }
+            Far::Unknown => match parts(parser) {
+                Some(parts) => Box::new(parts),
+                None => {
+                    *self = Far::Unbounded;
+                    return false;
+                }
+            },
+        };
+        let mut below = (n_left > parts.top).then_some(0);
+        for thread in parser.configs.threads(config) {
+            below = below.and_then(|below| Some(below.max(parts.below(parser, thread.node)?)));
+        }
+        // The token itself is one of those that are left.
+        let is_far = below.is_some_and(|below| {
+            n_left > parts.top.saturating_add(below) && (watching.is_none() || below < 1 << (KEPT_BITS - 2))
+        });
+        *self = Far::Known(parts);
+        is_far
+    }
+
     /// Drops what is kept by stack.
     pub(crate) fn clear(&mut self) {
         if let Far::Known(parts) = self {
@@ -78,7 +116,7 @@ impl Far {
 
 impl Parts {
     /// The fewest bytes that are left of the rules on a stack, the most of all its stacks.
-    fn below(&mut self, machine: &Machine, node: NodeId) -> Option<u32> {
+    fn below(&mut self, parser: &Parser, node: NodeId) -> Option<u32> {
         let mut work = vec![node];
         while let Some(&top) = work.last() {
             if self.below.contains_key(&top) {
@@ -87,7 +125,7 @@ impl Parts {
             }
             let n_open = work.len();
             let mut most = 0;
-            for &frame in machine.parser.stacks.frames(top) {
+            for &frame in parser.stacks.frames(top) {
                 if frame == Frame::BOTTOM {
                     continue;
                 }
@@ -106,192 +144,156 @@ impl Parts {
     }
 }
 
-impl Machine {
-    /// Whether every token that the grammar allows, and the watch if there is one, can be completed within `n_left` tokens, the
-    /// token itself and EOS included; if not, that is not known.
-    pub(crate) fn is_far(&mut self, config: ConfigId, watching: Option<&dyn Watching>, n_left: u32) -> bool {
-        // The terminals of a lexed grammar are names. A watch counts what is kept, and what a completion may add.
-        if self.lexed().is_some() {
-            return false;
-        }
-        if watching.is_some_and(|watching| watching.n_kept() >= 1 << (KEPT_BITS - 1)) {
-            return false;
-        }
-        let mut parts = match std::mem::take(&mut self.far) {
-            Far::Known(parts) => parts,
-            Far::Unbounded => {
-                self.far = Far::Unbounded;
-                return false;
+/// What bounds are made of, if the grammar has one and is not too large to know.
+fn parts(parser: &mut Parser) -> Option<Parts> {
+    let vocabulary = parser.shared.vocabulary.clone();
+    let is_token = single_bytes(&vocabulary);
+    let (states, steps) = steps(parser)?;
+    let (moves, longest_rest) = ways(parser, steps, &is_token)?;
+    let nullable: Vec<bool> = states.iter().map(|&state| parser.network.is_nullable(state)).collect();
+    let n_states = states.len();
+    let rests = settled(
+        n_states,
+        |rests: &[u32], state| {
+            let ways = moves[state].iter().map(|(way, next)| match way {
+                Way::Terminal { length, .. } => length.saturating_add(rests[*next]),
+                Way::Rule { body } => rests[*body].saturating_add(rests[*next]),
+            });
+            if nullable[state] { 0 } else { ways.min().unwrap_or(u32::MAX).min(rests[state]) }
+        },
+        u32::MAX,
+    )?;
+    let first = settled(
+        n_states,
+        |first: &[ByteSet], state| {
+            moves[state].iter().fold(first[state], |all, (way, _)| match way {
+                Way::Terminal { first, .. } => all.union(first),
+                Way::Rule { body } => all.union(&first[*body]),
+            })
+        },
+        ByteSet::EMPTY,
+    )?;
+    // By byte, what the callers have left to do that are begun with it.
+    let none: Begun = [0; 256];
+    let begun = settled(
+        n_states,
+        |begun: &[Begun], state| {
+            let mut all = none;
+            for (way, next) in &moves[state] {
+                let Way::Rule { body } = way else { continue };
+                // Calls at the last position leave nothing.
+                for byte in first[*body].iter().map(usize::from) {
+                    all[byte] = all[byte].max(begun[*body][byte].saturating_add(rests[*next]));
+                }
             }
-            Far::Unknown => match self.parts() {
-                Some(parts) => Box::new(parts),
-                None => {
-                    self.far = Far::Unbounded;
-                    return false;
-                }
-            },
-        };
-        let mut below = (n_left > parts.top).then_some(0);
-        for thread in self.parser.configs.threads(config) {
-            below = below.and_then(|below| Some(below.max(parts.below(self, thread.node)?)));
-        }
-        // The token itself is one of those that are left.
-        let is_far = below.is_some_and(|below| {
-            n_left > parts.top.saturating_add(below) && (watching.is_none() || below < 1 << (KEPT_BITS - 2))
-        });
-        self.far = Far::Known(parts);
-        is_far
+            all
+        },
+        none,
+    )?;
+    let mut most_begun = none;
+    for begun in &begun {
+        most_begun.iter_mut().zip(begun).for_each(|(most, its)| *most = (*most).max(*its));
     }
-
-    /// What bounds are made of, if the grammar has one and is not too large to know.
-    fn parts(&mut self) -> Option<Parts> {
-        let vocabulary = self.parser.shared.vocabulary.clone();
-        let is_token = single_bytes(&vocabulary);
-        let (states, steps) = self.steps()?;
-        let (moves, longest_rest) = self.ways(steps, &is_token)?;
-        let nullable: Vec<bool> =
-            states.iter().map(|&state| self.parser.network.is_nullable(state)).collect();
-        let n_states = states.len();
-        let rests = settled(
-            n_states,
-            |rests: &[u32], state| {
-                let ways = moves[state].iter().map(|(way, next)| match way {
-                    Way::Terminal { length, .. } => length.saturating_add(rests[*next]),
-                    Way::Rule { body } => rests[*body].saturating_add(rests[*next]),
-                });
-                if nullable[state] { 0 } else { ways.min().unwrap_or(u32::MAX).min(rests[state]) }
-            },
-            u32::MAX,
-        )?;
-        let first = settled(
-            n_states,
-            |first: &[ByteSet], state| {
-                moves[state].iter().fold(first[state], |all, (way, _)| match way {
-                    Way::Terminal { first, .. } => all.union(first),
-                    Way::Rule { body } => all.union(&first[*body]),
-                })
-            },
-            ByteSet::EMPTY,
-        )?;
-        // By byte, what the callers have left to do that are begun with it.
-        let none: Begun = [0; 256];
-        let begun = settled(
-            n_states,
-            |begun: &[Begun], state| {
-                let mut all = none;
-                for (way, next) in &moves[state] {
-                    let Way::Rule { body } = way else { continue };
-                    // Calls at the last position leave nothing.
-                    for byte in first[*body].iter().map(usize::from) {
-                        all[byte] = all[byte].max(begun[*body][byte].saturating_add(rests[*next]));
-                    }
-                }
-                all
-            },
-            none,
-        )?;
-        let mut most_begun = none;
-        for begun in &begun {
-            most_begun.iter_mut().zip(begun).for_each(|(most, its)| *most = (*most).max(*its));
-        }
-        let of_token = |bytes: &[u8]| {
-            bytes.iter().fold(0, |all: u32, &byte| all.saturating_add(most_begun[usize::from(byte)]))
-        };
-        let tokens = (0..vocabulary.n_vocab()).map(|id| TokenId(id as u32));
-        let token = tokens.filter_map(|token| vocabulary.text(token)).map(of_token).max().unwrap_or(0);
-        let longest_rule = rests.iter().copied().max().unwrap_or(0);
-        let end = u32::from(!vocabulary.eos_token_ids().is_empty());
-        let top = token.saturating_add(longest_rule).saturating_add(longest_rest).saturating_add(end);
-        let rests = states.into_iter().zip(rests).collect();
-        // No more is added to what a watch has kept than a completion has bytes.
-        (top < 1 << (KEPT_BITS - 2)).then(|| Parts { top, rests, below: FxHashMap::default() })
-    }
+    let of_token = |bytes: &[u8]| {
+        bytes.iter().fold(0, |all: u32, &byte| all.saturating_add(most_begun[usize::from(byte)]))
+    };
+    let tokens = (0..vocabulary.n_vocab()).map(|id| TokenId(id as u32));
+    let token = tokens.filter_map(|token| vocabulary.text(token)).map(of_token).max().unwrap_or(0);
+    let longest_rule = rests.iter().copied().max().unwrap_or(0);
+    let end = u32::from(!vocabulary.eos_token_ids().is_empty());
+    let top = token.saturating_add(longest_rule).saturating_add(longest_rest).saturating_add(end);
+    let rests = states.into_iter().zip(rests).collect();
+    // No more is added to what a watch has kept than a completion has bytes.
+    (top < 1 << (KEPT_BITS - 2)).then(|| Parts { top, rests, below: FxHashMap::default() })
 }
 
-impl Machine {
-    /// The states that the network can come to, the start's first, and by state its moves.
-    fn steps(&mut self) -> Option<(Vec<ExprId>, Moves<Read>)> {
-        let body = self.parser.network.body(self.parser.network.start());
-        let mut states: Vec<ExprId> = vec![body];
-        let mut ids: FxHashMap<ExprId, usize> = FxHashMap::from_iter([(body, 0)]);
-        let mut steps: Moves<Read> = Vec::new();
-        let mut n_moves = 0;
-        while let Some(&state) = states.get(steps.len()) {
-            let range = self.parser.network.moves(state);
-            n_moves += range.len();
-            if states.len() > MAX_STATES || n_moves > MAX_MOVES {
-                return None;
-            }
-            let mut its = Vec::new();
-            for index in range {
-                let step = self.parser.network.move_at(index);
-                let mut id = |state: ExprId| {
-                    let next = states.len();
-                    let id = *ids.entry(state).or_insert(next);
-                    if id == next {
-                        states.push(state);
-                    }
-                    id
-                };
-                let next = id(step.next);
-                its.push(match step.symbol {
-                    Symbol::Rule(rule) => (Read::Rule { body: id(self.parser.network.body(rule)) }, next),
-                    Symbol::Terminal(terminal) => (Read::Terminal(terminal), next),
-                });
-            }
-            steps.push(its);
+/// The states that the network can come to, the start's first, and by state its moves.
+fn steps(parser: &mut Parser) -> Option<(Vec<ExprId>, Moves<Read>)> {
+    let body = parser.network.body(parser.network.start());
+    let mut states: Vec<ExprId> = vec![body];
+    let mut ids: FxHashMap<ExprId, usize> = FxHashMap::from_iter([(body, 0)]);
+    let mut steps: Moves<Read> = Vec::new();
+    let mut n_moves = 0;
+    while let Some(&state) = states.get(steps.len()) {
+        let range = parser.network.moves(state);
+        n_moves += range.len();
+        if states.len() > MAX_STATES || n_moves > MAX_MOVES {
+            return None;
         }
-        Some((states, steps))
+        let mut its = Vec::new();
+        for index in range {
+            let step = parser.network.move_at(index);
+            let mut id = |state: ExprId| {
+                let next = states.len();
+                let id = *ids.entry(state).or_insert(next);
+                if id == next {
+                    states.push(state);
+                }
+                id
+            };
+            let next = id(step.next);
+            its.push(match step.symbol {
+                Symbol::Rule(rule) => (Read::Rule { body: id(parser.network.body(rule)) }, next),
+                Symbol::Terminal(terminal) => (Read::Terminal(terminal), next),
+            });
+        }
+        steps.push(its);
     }
+    Some((states, steps))
+}
 
-    /// The moves with what is known of their terminals, and the longest rest of one.
-    fn ways(&mut self, steps: Moves<Read>, is_token: &ByteSet) -> Option<(Moves<Way>, u32)> {
-        let mut terminals: FxHashMap<TerminalId, Rests> = FxHashMap::default();
-        let (mut longest_rest, mut n_residues) = (0, MAX_RESIDUES);
-        let mut moves: Moves<Way> = Vec::new();
-        for its in steps {
-            let mut ways = Vec::with_capacity(its.len());
-            for (read, next) in its {
-                let way = match read {
-                    Read::Rule { body } => Way::Rule { body },
-                    Read::Terminal(terminal) => {
-                        let rests = match terminals.get(&terminal) {
-                            Some(&known) => known,
-                            None => {
-                                let rests = self.rests(terminal, is_token, &mut n_residues)?;
-                                longest_rest = longest_rest.max(bounded(rests.longest));
-                                terminals.insert(terminal, rests);
-                                rests
-                            }
-                        };
-                        Way::Terminal { length: bounded(rests.shortest), first: rests.first }
-                    }
-                };
-                ways.push((way, next));
-            }
-            moves.push(ways);
+/// The moves with what is known of their terminals, and the longest rest of one.
+fn ways(parser: &mut Parser, steps: Moves<Read>, is_token: &ByteSet) -> Option<(Moves<Way>, u32)> {
+    let mut terminals: FxHashMap<TerminalId, Rests> = FxHashMap::default();
+    let (mut longest_rest, mut n_residues) = (0, MAX_RESIDUES);
+    let mut moves: Moves<Way> = Vec::new();
+    for its in steps {
+        let mut ways = Vec::with_capacity(its.len());
+        for (read, next) in its {
+            let way = match read {
+                Read::Rule { body } => Way::Rule { body },
+                Read::Terminal(terminal) => {
+                    let rests = match terminals.get(&terminal) {
+                        Some(&known) => known,
+                        None => {
+                            let rests = rests(parser, terminal, is_token, &mut n_residues)?;
+                            longest_rest = longest_rest.max(bounded(rests.longest));
+                            terminals.insert(terminal, rests);
+                            rests
+                        }
+                    };
+                    Way::Terminal { length: bounded(rests.shortest), first: rests.first }
+                }
+            };
+            ways.push((way, next));
         }
-        Some((moves, longest_rest))
+        moves.push(ways);
     }
+    Some((moves, longest_rest))
+}
 
-    /// Bounds on what completes a terminal's words; `n_residues` may still be looked at one by one.
-    fn rests(&mut self, terminal: TerminalId, is_token: &ByteSet, n_residues: &mut usize) -> Option<Rests> {
-        let regex = &self.parser.network.terminals()[terminal.index()];
-        if let Some(watched) = self.parser.network.watched() {
-            let apart = watched.watch.apart()?;
-            match watched.mark(terminal) {
-                Some(Mark::Begins) => return regex.rests_but(KEPT_BITS, is_token, &apart),
-                Some(Mark::Opens | Mark::Parts | Mark::Separates) => return None,
-                None | Some(Mark::Names | Mark::Holds) => {}
-            }
+/// Bounds on what completes a terminal's words; `n_residues` may still be looked at one by one.
+fn rests(
+    parser: &mut Parser,
+    terminal: TerminalId,
+    is_token: &ByteSet,
+    n_residues: &mut usize,
+) -> Option<Rests> {
+    let regex = &parser.network.terminals()[terminal.index()];
+    if let Some(watched) = parser.network.watched() {
+        let apart = watched.watch.apart()?;
+        match watched.mark(terminal) {
+            Some(Mark::Begins) => return regex.rests_but(KEPT_BITS, is_token, &apart),
+            Some(Mark::Opens | Mark::Parts | Mark::Separates) => return None,
+            None | Some(Mark::Names | Mark::Holds) => {}
         }
-        match regex.rests(is_token) {
-            None if regex.size() <= MAX_SIZE => {
-                let start = self.parser.terminal_start(terminal).ok()??;
-                rests_of(self.parser.automaton(terminal), start, is_token, n_residues)
-            }
-            rests => rests,
+    }
+    match regex.rests(is_token) {
+        None if regex.size() <= MAX_SIZE => {
+            let start = parser.terminal_start(terminal).ok()??;
+            rests_of(parser.automaton(terminal), start, is_token, n_residues)
         }
+        rests => rests,
     }
 }
 

@@ -61,10 +61,10 @@ mod completions;
 mod far;
 mod lexed;
 mod limits;
+mod over_bytes;
 mod profile;
 mod summaries;
 
-pub(crate) use far::Far;
-pub(crate) use lexed::LexedBudget;
-pub(crate) use limits::{Budgets, Ways};
+pub(crate) use limits::LimitsMemo;
+pub(crate) use over_bytes::{ByteLimits, Ways};
 pub(crate) use profile::Profile;

@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
 use crate::ground::{NEVER, plus};
-use crate::session::Machine;
+use crate::parser::Parser;
 use crate::spelling::{Effort, FutureId, Spelling, is_beyond};
 
 /// A set of bytes that may follow, by number.
@@ -123,11 +123,7 @@ impl Summaries {
     /// A superset of the bytes that a non-empty reading of `state` can begin with: in a list in any order, members that
     /// were read before are counted too, so a list may seem to begin with itself. All states together take time linear in
     /// their distinct expressions, which chains of optional parts share. A state that leads to such a list takes it alone.
-    pub(crate) fn first_bytes(
-        &mut self,
-        machine: &mut Machine,
-        state: ExprId,
-    ) -> Result<ByteSet, EngineError> {
+    pub(crate) fn first_bytes(&mut self, parser: &mut Parser, state: ExprId) -> Result<ByteSet, EngineError> {
         let mut stack = vec![state];
         let mut open: FxHashSet<ExprId> = FxHashSet::default();
         while let Some(&top) = stack.last() {
@@ -135,13 +131,13 @@ impl Summaries {
                 stack.pop();
                 continue;
             }
-            let (mut bytes, parts) = first_parts(machine, top)?;
+            let (mut bytes, parts) = first_parts(parser, top)?;
             open.insert(top);
             let n_open = stack.len();
             for part in parts {
                 match self.first_bytes.get(&part) {
                     Some(known) => bytes = bytes.union(known),
-                    None if open.contains(&part) => return self.first_bytes_of_all(machine, state),
+                    None if open.contains(&part) => return self.first_bytes_of_all(parser, state),
                     None => stack.push(part),
                 }
             }
@@ -155,14 +151,14 @@ impl Summaries {
     }
 
     /// The same where some expression seems to begin with itself: the bytes of all that `state` can begin with.
-    fn first_bytes_of_all(&mut self, machine: &mut Machine, state: ExprId) -> Result<ByteSet, EngineError> {
+    fn first_bytes_of_all(&mut self, parser: &mut Parser, state: ExprId) -> Result<ByteSet, EngineError> {
         let mut all = ByteSet::EMPTY;
         let (mut stack, mut met) = (vec![state], FxHashSet::default());
         while let Some(top) = stack.pop() {
             if let Some(known) = self.first_bytes.get(&top) {
                 all = all.union(known);
             } else if met.insert(top) {
-                let (bytes, parts) = first_parts(machine, top)?;
+                let (bytes, parts) = first_parts(parser, top)?;
                 all = all.union(&bytes);
                 stack.extend(parts);
             }
@@ -174,15 +170,15 @@ impl Summaries {
     /// The bytes that may follow a symbol in front of `next`, if `follow` may come behind that.
     pub(crate) fn follow_of(
         &mut self,
-        machine: &mut Machine,
+        parser: &mut Parser,
         next: ExprId,
         follow: ByteSet,
     ) -> Result<ByteSet, EngineError> {
         if next == ExprPool::EPSILON {
             return Ok(follow);
         }
-        let first = self.first_bytes(machine, next)?;
-        Ok(if machine.parser.network.is_nullable(next) { first.union(&follow) } else { first })
+        let first = self.first_bytes(parser, next)?;
+        Ok(if parser.network.is_nullable(next) { first.union(&follow) } else { first })
     }
 
     /// The summary of a state.
@@ -212,7 +208,7 @@ impl Summaries {
     /// If more than `max_items` items are taken, `effort` is not enough for a run, or another limit is reached.
     pub(crate) fn exits(
         &mut self,
-        machine: &mut Machine,
+        parser: &mut Parser,
         spelling: &mut Spelling,
         summary: SummaryId,
         max_items: u64,
@@ -224,7 +220,7 @@ impl Summaries {
             self.unpark(summary);
             let last_work = self.last_work.min(self.work().saturating_add(max_items));
             while let Some((cost, item)) = self.pop_before(summary) {
-                self.take(machine, spelling, cost, item, effort)?;
+                self.take(parser, spelling, cost, item, effort)?;
                 if self.work() > last_work {
                     return Err(EngineError::budget_search(max_items));
                 }
@@ -248,8 +244,8 @@ impl Summaries {
     ///
     /// # Errors
     /// If all would have to be.
-    fn is_in_order(&self, machine: &Machine, state: ExprId) -> Result<bool, EngineError> {
-        let list = machine.parser.network.list_at(state);
+    fn is_in_order(&self, parser: &Parser, state: ExprId) -> Result<bool, EngineError> {
+        let list = parser.network.list_at(state);
         let is_long = list.is_some_and(|(list, left)| left.n_sets(list) > MAX_SETS);
         match self.extent {
             Extent::All if is_long => Err(EngineError::budget_orders()),
@@ -325,7 +321,7 @@ impl Summaries {
     /// Takes an item whose cost is final.
     fn take(
         &mut self,
-        machine: &mut Machine,
+        parser: &mut Parser,
         spelling: &mut Spelling,
         cost: u32,
         (id, state, mut future): Item,
@@ -356,40 +352,40 @@ impl Summaries {
             }
         }
         let follow = self.follows[self.summaries[id.0 as usize].follow.0 as usize].0;
-        if machine.parser.network.is_nullable(state) {
+        if parser.network.is_nullable(state) {
             self.leave(spelling, id, cost, future, follow);
             if self.is_past(id, cost) {
                 return Ok(());
             }
         }
-        if self.is_in_order(machine, state)? {
+        if self.is_in_order(parser, state)? {
             // The rest of the list has a summary of its own, which lists that began otherwise come to as well.
             let own = (state, future, self.summaries[id.0 as usize].follow);
             if self.ids.get(&own) != Some(&id) {
                 self.call(spelling, (id, ExprPool::EPSILON, cost), (state, future, follow));
-            } else if let Some((member, next)) = machine.parser.network.next_member(state) {
-                let behind = self.follow_of(machine, next, follow)?;
+            } else if let Some((member, next)) = parser.network.next_member(state) {
+                let behind = self.follow_of(parser, next, follow)?;
                 self.call(spelling, (id, next, cost), (member, future, behind));
             }
             return Ok(());
         }
-        let moves = machine.parser.network.moves(state);
+        let moves = parser.network.moves(state);
         self.n_moves += moves.len() as u64;
         for index in moves {
-            let step = machine.parser.network.move_at(index);
-            let behind = self.follow_of(machine, step.next, follow)?;
+            let step = parser.network.move_at(index);
+            let behind = self.follow_of(parser, step.next, follow)?;
             match step.symbol {
                 Symbol::Terminal(terminal) if self.avoids(terminal) => {}
                 Symbol::Terminal(terminal) => {
-                    let Some(start) = machine.parser.terminal_start(terminal)? else { continue };
-                    let automaton = machine.parser.automaton(terminal);
+                    let Some(start) = parser.terminal_start(terminal)? else { continue };
+                    let automaton = parser.automaton(terminal);
                     let run = spelling.exits(automaton, start, future, behind, effort)?;
                     for &(left, more) in run.iter() {
                         self.offer(plus(cost, more), (id, step.next, left));
                     }
                 }
                 Symbol::Rule(rule) => {
-                    let body = machine.parser.network.body(rule);
+                    let body = parser.network.body(rule);
                     self.call(spelling, (id, step.next, cost), (body, future, behind));
                 }
             }
@@ -461,8 +457,8 @@ impl Summaries {
 }
 
 /// The bytes that an expression can begin with by itself, and the parts that it can begin with.
-fn first_parts(machine: &mut Machine, expr: ExprId) -> Result<(ByteSet, Vec<ExprId>), EngineError> {
-    let network = &mut machine.parser.network;
+fn first_parts(parser: &mut Parser, expr: ExprId) -> Result<(ByteSet, Vec<ExprId>), EngineError> {
+    let network = &mut parser.network;
     let parts = match network.pool().get(expr).clone() {
         Expr::Never | Expr::Epsilon => Vec::new(),
         Expr::Rule(rule) => vec![network.body(rule)],
@@ -483,10 +479,10 @@ fn first_parts(machine: &mut Machine, expr: ExprId) -> Result<(ByteSet, Vec<Expr
             parts
         }
         Expr::Terminal(terminal) => {
-            let Some(start) = machine.parser.terminal_start(terminal)? else {
+            let Some(start) = parser.terminal_start(terminal)? else {
                 return Ok((ByteSet::EMPTY, Vec::new()));
             };
-            let automaton = machine.parser.automaton(terminal);
+            let automaton = parser.automaton(terminal);
             let bytes = automaton.next_bytes(start).map_err(EngineError::in_terminal(automaton))?;
             return Ok((bytes, Vec::new()));
         }

@@ -12,27 +12,23 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Weak};
 
 use maskwright_automata::{Automaton, ByteSet, StateId};
-use maskwright_grammar::{TerminalId, Watch};
+use maskwright_grammar::TerminalId;
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId};
 use rustc_hash::FxHashMap;
 
+use super::{BytesReader, bytes_of};
 use crate::EngineError;
 use crate::ground::{ExitRows, MaskBuilder, MaskForm, hooks};
-use crate::parser::{ConfigId, Seed, Thread};
+use crate::parser::{ConfigId, Parser, Thread, follow};
 use crate::rows::{BeyondExits, Lookup, Row};
-use crate::session::Machine;
 use crate::shared::Shared;
 
 /// The most rows over exits that one row's exits ask for.
 const MAX_EXIT_ROWS: usize = 64;
 
-/// The rows and token lists that a mask lacks.
+/// The rows that a mask lacks.
 #[derive(Default)]
-pub(crate) struct Wanted {
-    rows: Vec<WantedRow>,
-    /// Whose [`DoubtfulTokens`](crate::ground::DoubtfulTokens) are not known.
-    watch: Option<Arc<dyn Watch>>,
-}
+pub(crate) struct WantedRows(Vec<WantedRow>);
 
 /// A row, and the bytes that may come after its terminal, if any may.
 struct WantedRow {
@@ -41,16 +37,13 @@ struct WantedRow {
     follow: Option<ByteSet>,
 }
 
-impl Wanted {
+impl WantedRows {
     /// Makes the rows, and those of their exits that the mask asks for; waits if another thread is doing so.
     ///
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn make(&self, shared: &Shared) -> Result<(), EngineError> {
-        if let Some(watch) = &self.watch {
-            shared.doubtful_tokens(&**watch);
-        }
-        for WantedRow { automaton, residue, follow } in &self.rows {
+        for WantedRow { automaton, residue, follow } in &self.0 {
             let located = EngineError::in_terminal(automaton);
             let row = shared.rows.get_if_heavy(automaton, *residue, None).map_err(located)?;
             if let (Some(row), Some(follow)) = (row, *follow) {
@@ -69,35 +62,8 @@ pub(crate) struct FoundBehind {
     _exits: Weak<Trie>,
 }
 
-/// Where a word lies in the trie of the vocabulary.
-pub(crate) struct WordPath {
-    /// The tokens that the word begins with.
-    tokens: Box<[TokenId]>,
-    /// Its last node, if longer tokens begin with it.
-    end: Option<TrieNodeId>,
-}
-
-impl WordPath {
-    fn new(trie: &Trie, word: &[u8]) -> WordPath {
-        let mut tokens: Vec<TokenId> = Vec::new();
-        let end = follow(trie, word, |found| tokens.extend(found));
-        tokens.sort_unstable();
-        WordPath { tokens: tokens.into(), end }
-    }
-}
-
-/// Visits the tokens that `word` begins with; its last node, if longer tokens begin with it.
-fn follow(trie: &Trie, word: &[u8], mut found: impl FnMut(&[TokenId])) -> Option<TrieNodeId> {
-    let end = word.iter().try_fold(Trie::ROOT, |node, &byte| {
-        let child = trie.child(node, byte)?;
-        found(trie.tokens(child));
-        Some(child)
-    });
-    end.filter(|&end| trie.n_children(end) > 0)
-}
-
-impl Machine {
-    /// The mask of `config`, of a grammar that is not lexed.
+impl BytesReader {
+    /// The mask of `config`.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -106,32 +72,30 @@ impl Machine {
             self.parser.begin_work()?;
             return Ok(Arc::new(self.compute_mask(config)?));
         }
-        let key = self.mask_key(config)?;
-        if let Some(known) = self.masks.get(&key) {
+        let key = mask_key(&mut self.parser, config)?;
+        if let Some(known) = self.memo.masks.get(&key) {
             return Ok(known.clone());
         }
         self.parser.begin_work()?;
         let form = Arc::new(self.compute_mask(key)?);
-        self.memo_bytes += form.memory_usage() + 64;
-        self.masks.insert(key, form.clone());
-        self.trim();
+        self.memo.n_bytes += form.memory_usage() + 64;
+        self.memo.masks.insert(key, form.clone());
         Ok(form)
     }
 
-    /// What the mask of `config` lacks. It is to be [made](Wanted::make) beforehand, without
+    /// What the mask of `config` lacks. It is to be [made](WantedRows::make) beforehand, without
     /// the lock of the machine, so that other sessions need not wait; a mask that misses something makes it itself.
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn wanted(&mut self, config: ConfigId) -> Result<Wanted, EngineError> {
+    pub(crate) fn wanted(&mut self, config: ConfigId) -> Result<WantedRows, EngineError> {
         let options = self.parser.shared.options;
-        if self.lexed().is_some() || !options.use_rows {
-            return Ok(Wanted::default());
+        let mut wanted = WantedRows::default();
+        if !options.use_rows {
+            return Ok(wanted);
         }
-        let watched = self.parser.network.watched().filter(|_| self.doubtful.is_none());
-        let mut wanted = Wanted { rows: Vec::new(), watch: watched.map(|watched| watched.watch.clone()) };
-        let key = if options.use_memo { self.mask_key(config)? } else { config };
-        if self.masks.contains_key(&key) {
+        let key = if options.use_memo { mask_key(&mut self.parser, config)? } else { config };
+        if self.memo.masks.contains_key(&key) {
             return Ok(wanted);
         }
         let threads = self.parser.configs.threads(key).to_vec();
@@ -147,48 +111,14 @@ impl Machine {
                 Ok(Lookup::Missing) => None,
                 Err(error) => return Err(EngineError::in_terminal(&automaton)(error)),
             };
-            let behind = self.threads_behind(group)?;
-            let follow = if behind.is_empty() { None } else { Some(self.bytes_of(&behind)?) };
+            let behind = self.parser.threads_behind(group)?;
+            let follow = if behind.is_empty() { None } else { Some(bytes_of(&self.parser, &behind)?) };
             let knows_exits = |row: Row| follow.is_none_or(|follow| row.knows_exits_on(follow));
             if !known.is_some_and(knows_exits) {
-                wanted.rows.push(WantedRow { automaton, residue, follow });
+                wanted.0.push(WantedRow { automaton, residue, follow });
             }
         }
         Ok(wanted)
-    }
-
-    /// The configuration with every residue cut to its row key. Over the bytes of any one token both read
-    /// alike (`Automaton::row_key`), so their masks are equal, and a counted repetition far from its bounds
-    /// has one mask at all counts.
-    fn mask_key(&mut self, config: ConfigId) -> Result<ConfigId, EngineError> {
-        if let Some(key) = self.parser.configs.mask_key(config) {
-            return Ok(key);
-        }
-        self.parser.begin_work()?;
-        let max_bytes = self.parser.shared.vocabulary.max_token_bytes() as u32;
-        let mut threads = self.parser.configs.threads(config).to_vec();
-        let mut is_same = true;
-        for thread in &mut threads {
-            // What may be read does not depend on it.
-            is_same &= thread.n_left == 0;
-            thread.n_left = 0;
-            let automaton = self.parser.automaton(thread.terminal);
-            if automaton.is_literal_like() {
-                continue;
-            }
-            let key =
-                automaton.row_key(thread.residue, max_bytes).map_err(EngineError::in_terminal(automaton))?;
-            is_same &= key == thread.residue;
-            thread.residue = key;
-        }
-        let key = if is_same {
-            config
-        } else {
-            let is_accepting = self.parser.configs.is_accepting(config);
-            self.parser.intern(&mut threads, is_accepting)?.unwrap_or(config)
-        };
-        self.parser.configs.set_mask_key(config, key);
-        Ok(key)
     }
 
     fn compute_mask(&mut self, config: ConfigId) -> Result<MaskForm, EngineError> {
@@ -206,7 +136,7 @@ impl Machine {
         let mut light: Vec<Thread> = Vec::new();
         for group in threads.chunk_by(Thread::reads_alike) {
             let Thread { terminal, residue, .. } = group[0];
-            let Some(row) = self.row(terminal, residue)? else {
+            let Some(row) = row(&self.parser, terminal, residue)? else {
                 light.extend(group);
                 continue;
             };
@@ -226,7 +156,7 @@ impl Machine {
         let vocabulary = self.parser.shared.vocabulary.clone();
         let mut others: Vec<Thread> = Vec::new();
         for group in light.chunk_by(Thread::reads_alike) {
-            let Some(word) = self.word_at_start(group[0]) else {
+            let Some(word) = self.parser.word_at_start(group[0]) else {
                 others.extend(group);
                 continue;
             };
@@ -239,19 +169,6 @@ impl Machine {
         Ok(())
     }
 
-    /// Where the word lies that `thread` is at the start of, if it is.
-    fn word_at_start(&mut self, thread: Thread) -> Option<&WordPath> {
-        let terminal = self.parser.terminals[thread.terminal.index()].as_mut()?;
-        if terminal.start != Some(thread.residue) {
-            return None;
-        }
-        if terminal.word.is_none() {
-            let word = terminal.automaton.rest_of_word(thread.residue)?;
-            terminal.word = Some(Box::new(WordPath::new(self.parser.shared.vocabulary.trie(), word)));
-        }
-        terminal.word.as_deref()
-    }
-
     /// Adds the exits of `row` that the grammar can read behind the threads of `group`; `false` if there are
     /// too many exits to list.
     fn walk_exits(
@@ -260,11 +177,11 @@ impl Machine {
         group: &[Thread],
         mask: &mut MaskBuilder,
     ) -> Result<bool, EngineError> {
-        let behind = self.threads_behind(group)?;
+        let behind = self.parser.threads_behind(group)?;
         if behind.is_empty() {
             return Ok(true);
         }
-        let follow = if row.lists_all_exits() { ByteSet::FULL } else { self.bytes_of(&behind)? };
+        let follow = if row.lists_all_exits() { ByteSet::FULL } else { bytes_of(&self.parser, &behind)? };
         let Thread { terminal, residue, .. } = group[0];
         let automaton = self.parser.automaton(terminal).clone();
         let exits = row
@@ -340,11 +257,11 @@ impl Machine {
             }
             _ => None,
         };
-        if let Some(known) = key.and_then(|key| self.found_behind.get(&key)) {
+        if let Some(known) = key.and_then(|key| self.memo.found_behind.get(&key)) {
             found.extend_from_slice(&known.tokens);
             return Ok(());
         }
-        let behind = self.threads_behind(group)?;
+        let behind = self.parser.threads_behind(group)?;
         let n_before = found.len();
         self.find_beyond(exits, behind, n_rows, found)?;
         if let Some(key) = key {
@@ -352,21 +269,15 @@ impl Machine {
             tokens.sort_unstable();
             tokens.dedup();
             found.extend_from_slice(&tokens);
-            self.memo_bytes += 64 + tokens.len() * 4;
-            self.found_behind
+            self.memo.n_bytes += 64 + tokens.len() * 4;
+            self.memo
+                .found_behind
                 .insert(key, FoundBehind { tokens: tokens.into(), _exits: Arc::downgrade(exits) });
         }
         Ok(())
     }
 
-    /// The row of a residue, from the compiler's cache; `None` if few tokens can match it.
-    pub(crate) fn row(&self, terminal: TerminalId, residue: StateId) -> Result<Option<Row>, EngineError> {
-        let automaton = self.parser.automaton(terminal);
-        let located = EngineError::in_terminal(automaton);
-        self.parser.shared.rows.get_if_heavy(automaton, residue, None).map_err(located)
-    }
-
-    /// Finds the tokens of `trie` that `threads` (sorted) can read, some more than once. As [`walk`](Machine::walk), but threads that
+    /// Finds the tokens of `trie` that `threads` (sorted) can read, some more than once. As [`walk`](BytesReader::walk), but threads that
     /// read a single word (the keys of an object) follow it byte by byte, each by itself, and make no configuration
     /// before its end.
     ///
@@ -395,17 +306,6 @@ impl Machine {
         }
     }
 
-    /// The threads behind the terminal that the threads of `group` read, sorted.
-    fn threads_behind(&mut self, group: &[Thread]) -> Result<Vec<Thread>, EngineError> {
-        let mut seeds: Vec<Seed> = group.iter().map(|thread| (thread.next, thread.node)).collect();
-        let mut behind = Vec::new();
-        self.parser.close(&mut seeds, &mut behind)?;
-        behind.sort_unstable();
-        behind.dedup();
-        self.parser.check_threads(behind.len())?;
-        Ok(behind)
-    }
-
     /// Finds the tokens of `trie` below `start` that can be read behind the threads of `group`.
     fn walk_behind(
         &mut self,
@@ -414,7 +314,7 @@ impl Machine {
         group: &[Thread],
         found: impl FnMut(&[TokenId]),
     ) -> Result<(), EngineError> {
-        let mut behind = self.threads_behind(group)?;
+        let mut behind = self.parser.threads_behind(group)?;
         match self.parser.intern(&mut behind, false)? {
             Some(behind) => self.walk(trie, start, behind, found),
             None => Ok(()),
@@ -456,4 +356,45 @@ impl Machine {
         }
         Ok(())
     }
+}
+
+/// The configuration with every residue cut to its row key. Over the bytes of any one token both read
+/// alike (`Automaton::row_key`), so their masks are equal, and a counted repetition far from its bounds
+/// has one mask at all counts.
+fn mask_key(parser: &mut Parser, config: ConfigId) -> Result<ConfigId, EngineError> {
+    if let Some(key) = parser.configs.mask_key(config) {
+        return Ok(key);
+    }
+    parser.begin_work()?;
+    let max_bytes = parser.shared.vocabulary.max_token_bytes() as u32;
+    let mut threads = parser.configs.threads(config).to_vec();
+    let mut is_same = true;
+    for thread in &mut threads {
+        // What may be read does not depend on it.
+        is_same &= thread.n_left == 0;
+        thread.n_left = 0;
+        let automaton = parser.automaton(thread.terminal);
+        if automaton.is_literal_like() {
+            continue;
+        }
+        let key =
+            automaton.row_key(thread.residue, max_bytes).map_err(EngineError::in_terminal(automaton))?;
+        is_same &= key == thread.residue;
+        thread.residue = key;
+    }
+    let key = if is_same {
+        config
+    } else {
+        let is_accepting = parser.configs.is_accepting(config);
+        parser.intern(&mut threads, is_accepting)?.unwrap_or(config)
+    };
+    parser.configs.set_mask_key(config, key);
+    Ok(key)
+}
+
+/// The row of a residue, from the compiler's cache; `None` if few tokens can match it.
+fn row(parser: &Parser, terminal: TerminalId, residue: StateId) -> Result<Option<Row>, EngineError> {
+    let automaton = parser.automaton(terminal);
+    let located = EngineError::in_terminal(automaton);
+    parser.shared.rows.get_if_heavy(automaton, residue, None).map_err(located)
 }

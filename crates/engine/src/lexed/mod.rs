@@ -62,7 +62,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
 use crate::ground::MaskForm;
-use crate::parser::{ConfigId, Configurations, Parser};
+use crate::parser::{ConfigId, Configurations, Parser, Shift};
 use best_first::Patience;
 use competition::{Prepared, prepare};
 use distance::Distances;
@@ -74,6 +74,7 @@ use reach::Reach;
 use readings::Readings;
 use row::LexedRow;
 use scope::{Restriction, Scope};
+pub use spans::{SpanView, StackVerdict};
 pub(crate) use stepping::Settled;
 use viability::{Adjacency, Viability, needed};
 
@@ -112,8 +113,7 @@ pub(crate) struct Lexed {
     start: ConfigId,
     /// `(config << 8 | byte)` to the configuration after the byte, before searches.
     transitions: FxHashMap<u64, Option<ConfigId>>,
-    /// With whether a reading returned into a hole.
-    shifts: FxHashMap<(ConfigId, TerminalId), (Option<ConfigId>, bool)>,
+    shifts: FxHashMap<(ConfigId, TerminalId), Shift>,
     /// Whether some shift since this was last cleared had a reading that returned into a hole.
     has_met_hole: bool,
     /// By configuration of the parser and layout: where a newline can lead, and whether some shift returned into a hole.
@@ -437,7 +437,7 @@ impl Lexed {
         config: ConfigId,
         terminal: TerminalId,
     ) -> Result<Option<ConfigId>, EngineError> {
-        let (next, meets_hole) = match self.shifts.get(&(config, terminal)) {
+        let Shift { next, meets_hole } = match self.shifts.get(&(config, terminal)) {
             Some(&known) => known,
             None => {
                 let made = parser.shift(config, terminal)?;

@@ -15,11 +15,43 @@ use maskwright_vocabulary::{Mask, Trie};
 
 use super::{Lexed, LexedThread};
 use crate::EngineError;
-use crate::inspect::{SpanView, StackVerdict};
 use crate::parser::{ConfigId, Parser};
 
 /// The most readings of one token.
 const MAX_READINGS: usize = 10_000;
+
+/// Of a lexed grammar, a sequence of terminals that tokens span at some place (paper 2's inverse token spanner table).
+///
+/// ```
+/// # use maskwright_engine as maskwright;
+/// use maskwright::inspect::StackVerdict;
+/// assert!(StackVerdict::Never < StackVerdict::Always);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SpanView {
+    /// The terminals, by number, that end with or after the last byte so far, within the token, and that one which the token may
+    /// be in the middle of. Those that the parser does not get are left out.
+    pub terminals: Vec<usize>,
+    /// The tokens that can be read so.
+    pub tokens: Mask,
+    /// What the parser says of it.
+    pub verdict: StackVerdict,
+}
+
+/// What the parser says of a sequence of terminals at one place of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StackVerdict {
+    /// It is read nowhere that the parser comes to this place.
+    Never,
+    /// That depends on the stack, or on the blocks around.
+    Depends {
+        /// Whether it is read at this place of this text.
+        is_read_here: bool,
+    },
+    /// It is read wherever the parser comes to this place.
+    Always,
+}
 
 /// A way that a text was read: the terminal that its last byte ended, if one, and what it led to.
 pub(crate) struct Origin {

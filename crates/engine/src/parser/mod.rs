@@ -1,8 +1,7 @@
 //! The parser: a grammar's rules over terminals, with a graph-structured stack.
 //!
-//! It reads terminals and returns values; what bytes are, its two readers know: the scannerless one
-//! ([`Machine`](crate::session::Machine)), whose threads step the automata of their terminals byte by byte, and the one over the
-//! tokens of a lexer (`lexed`). A configuration is a set of threads: the terminals that can be read next, each with
+//! It reads terminals and returns values. What bytes are, its two readers know: one steps the automata of terminals byte by
+//! byte (`bytes`), the other reads the tokens of a lexer (`lexed`). A configuration is a set of threads: the terminals that can be read next, each with
 //! the place of the rules after it.
 //!
 //! All tables only grow, but for what is memoised, which can be dropped at any time. So a panic in the middle of a
@@ -10,6 +9,7 @@
 
 mod configuration;
 mod stack;
+mod word;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,11 +20,11 @@ use maskwright_grammar::{ExprId, ExprPool, Network, RuleId, Symbol, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
-use crate::bytes::WordPath;
 use crate::ground::hooks;
 use crate::shared::Shared;
 pub(crate) use configuration::{ConfigId, Configurations, Thread};
 pub(crate) use stack::{Frame, NodeId, Stacks};
+pub(crate) use word::{WordPath, follow};
 
 /// A state of the network with the stack it returns to: where a reading stands between terminals.
 pub(crate) type Seed = (ExprId, NodeId);
@@ -48,8 +48,8 @@ pub(crate) struct Parser {
     start: ConfigId,
     closures: FxHashMap<Seed, Closure>,
     closure_threads: Vec<Thread>,
-    /// By the seeds after a terminal: where they lead, and whether some reading returned into a hole.
-    shifts: FxHashMap<Box<[Seed]>, (Option<ConfigId>, bool)>,
+    /// By the seeds after a terminal.
+    shifts: FxHashMap<Box<[Seed]>, Shift>,
     memo_bytes: usize,
     /// Of terminals that no other grammar shares.
     terminal_bytes: usize,
@@ -64,6 +64,15 @@ pub(crate) struct Terminal {
     pub(crate) start: Option<StateId>,
     /// Of a single word, made when a first mask asks for it.
     pub(crate) word: Option<Box<WordPath>>,
+}
+
+/// What a terminal leads to.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Shift {
+    /// The configuration after it; `None` if it cannot come.
+    pub(crate) next: Option<ConfigId>,
+    /// Whether there are readings that return into frames which were cut off ([`Frame::HOLE`]). They are left out of `next`.
+    pub(crate) meets_hole: bool,
 }
 
 /// Facts about some seeds, beside the terminals that can come next.
@@ -139,20 +148,15 @@ impl Parser {
         self.start
     }
 
-    /// The configuration after one more terminal; and whether there are readings that return into a hole
-    /// ([`Frame::HOLE`]), which are left out of the configuration.
-    pub(crate) fn shift(
-        &mut self,
-        config: ConfigId,
-        terminal: TerminalId,
-    ) -> Result<(Option<ConfigId>, bool), EngineError> {
+    /// What one more terminal leads to.
+    pub(crate) fn shift(&mut self, config: ConfigId, terminal: TerminalId) -> Result<Shift, EngineError> {
         let threads = self.configs.threads(config).iter();
         let mut seeds: Vec<Seed> = threads
             .filter(|thread| thread.terminal == terminal)
             .map(|thread| (thread.next, thread.node))
             .collect();
         if seeds.is_empty() {
-            return Ok((None, false));
+            return Ok(Shift::default());
         }
         // Configurations differ in other terminals more often than in this one.
         if let Some(&known) = self.shifts.get(seeds.as_slice()) {
@@ -161,7 +165,8 @@ impl Parser {
         let key: Box<[Seed]> = seeds.as_slice().into();
         let mut behind = Vec::new();
         let closed = self.close(&mut seeds, &mut behind)?;
-        let after = (self.intern(&mut behind, closed.is_accepting)?, closed.meets_hole);
+        let next = self.intern(&mut behind, closed.is_accepting)?;
+        let after = Shift { next, meets_hole: closed.meets_hole };
         if self.shared.options.use_memo {
             self.memo_bytes += 48 + size_of_val(&*key);
             self.shifts.insert(key, after);
@@ -365,6 +370,67 @@ impl Parser {
         threads.dedup();
         self.check_threads(threads.len())?;
         Ok(Some(self.configs.intern(threads, is_accepting)))
+    }
+
+    /// The configuration of the readings of both.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn union(&mut self, first: ConfigId, second: ConfigId) -> Result<ConfigId, EngineError> {
+        if first == second {
+            return Ok(first);
+        }
+        let configs = &self.configs;
+        let is_accepting = configs.is_accepting(first) || configs.is_accepting(second);
+        let mut threads = [configs.threads(first), configs.threads(second)].concat();
+        Ok(self.intern(&mut threads, is_accepting)?.unwrap_or(first))
+    }
+
+    /// The configuration without readings that can use one more token of their terminal and can leave it now; `None` if there are
+    /// no such readings.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn without_last_tokens(&mut self, config: ConfigId) -> Result<Option<ConfigId>, EngineError> {
+        if !self.network.has_token_limits() {
+            return Ok(None);
+        }
+        let is_last = |thread: &Thread| {
+            thread.n_left == 0
+                && self.network.token_limit(thread.terminal).is_some()
+                && self.automaton(thread.terminal).is_accepting(thread.residue)
+        };
+        let threads = self.configs.threads(config);
+        let mut others: Vec<Thread> = threads.iter().filter(|thread| !is_last(thread)).copied().collect();
+        if others.len() == threads.len() {
+            return Ok(None);
+        }
+        let is_accepting = self.configs.is_accepting(config);
+        self.intern(&mut others, is_accepting)
+    }
+
+    /// The threads behind the terminal that the threads of `group` read, sorted.
+    pub(crate) fn threads_behind(&mut self, group: &[Thread]) -> Result<Vec<Thread>, EngineError> {
+        let mut seeds: Vec<Seed> = group.iter().map(|thread| (thread.next, thread.node)).collect();
+        let mut behind = Vec::new();
+        self.close(&mut seeds, &mut behind)?;
+        behind.sort_unstable();
+        behind.dedup();
+        self.check_threads(behind.len())?;
+        Ok(behind)
+    }
+
+    /// Where the word lies that `thread` is at the start of, if it is.
+    pub(crate) fn word_at_start(&mut self, thread: Thread) -> Option<&WordPath> {
+        let terminal = self.terminals[thread.terminal.index()].as_mut()?;
+        if terminal.start != Some(thread.residue) {
+            return None;
+        }
+        if terminal.word.is_none() {
+            let word = terminal.automaton.rest_of_word(thread.residue)?;
+            terminal.word = Some(Box::new(WordPath::new(self.shared.vocabulary.trie(), word)));
+        }
+        terminal.word.as_deref()
     }
 
     pub(crate) fn check_threads(&self, n_threads: usize) -> Result<(), EngineError> {

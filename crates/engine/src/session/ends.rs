@@ -16,7 +16,7 @@ pub(crate) fn ends_at(
     let mut can_come =
         |symbol: u8| machine.step_all(config, &symbol_text(symbol)).map(|after| after.is_some());
     if can_come(ends.any)? {
-        return Ok(machine.parser.shared.vocabulary.eos_token_ids().to_vec());
+        return Ok(machine.parser().shared.vocabulary.eos_token_ids().to_vec());
     }
     let mut found = Vec::new();
     for (tokens, symbol) in &ends.spelled {

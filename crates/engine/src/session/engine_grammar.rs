@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use maskwright_automata::{Fuel, Regex};
-use maskwright_scan::LexerTables;
+use maskwright_automata::Fuel;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 use parking_lot::Mutex;
 
@@ -13,13 +12,14 @@ use super::matcher::Matcher;
 use super::shared_machine::SharedMachine;
 use super::source::Source;
 use crate::ground::{ByStops, Counted, GivesUp, NamedTokens, Readings, Spelled};
+use crate::reader::Terminals;
 use crate::shared::Shared;
 use crate::{EngineError, Error};
 
 /// A grammar ready to serve masks over one vocabulary; shared by its sessions and by threads.
 pub struct EngineGrammar {
     shared: Arc<Shared>,
-    lexed: Option<Arc<LexerTables>>,
+    terminals: Terminals,
     /// The tokens that the grammar names.
     named: Option<NamedTokens>,
     /// The machine that new sessions start on. Locked to be copied or replaced only.
@@ -48,7 +48,7 @@ impl EngineGrammar {
     ///
     /// ```
     /// # mod maskwright { pub use maskwright_engine::*; pub use maskwright_vocabulary::*; }
-    /// # use maskwright_automata::{Fuel, Regex};
+    /// # use maskwright_automata::Fuel;
     /// # use maskwright_grammar::Grammar;
     /// # let tokens = ["a", ".", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
     /// # let vocabulary = maskwright::Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(2)], None).unwrap().shared();
@@ -103,27 +103,12 @@ impl EngineGrammar {
         if let Some(source) = &self.source {
             return EngineGrammar::compile(&shared, source.clone(), &fuel);
         }
-        let mut network = self.machine().lock().parser.network.clone();
-        let mut lexed = self.lexed.clone();
+        let mut network = self.machine().lock().parser().network.clone();
+        let mut terminals = self.terminals.clone();
         if let Some(Spelled { bytes, .. }) = &shared.spelled {
-            match &mut lexed {
-                Some(tables) => {
-                    *tables = Arc::new(tables.within(bytes, &fuel)?);
-                    let terminals = network.terminals().to_vec();
-                    network = network.with_terminals(terminals, tables.facts()?, &fuel)?;
-                }
-                None => {
-                    let terminals: Vec<Regex> =
-                        network.terminals().iter().map(|regex| regex.within(bytes)).collect();
-                    let facts = shared.all_facts(&terminals, &fuel)?;
-                    network = network.with_terminals(terminals, |id| facts[id.index()], &fuel)?;
-                }
-            }
+            (terminals, network) = terminals.within(network, bytes, &shared, &fuel)?;
         }
-        let machine = match &lexed {
-            Some(tables) => Machine::new_lexed(shared.clone(), network, tables.clone())?,
-            None => Machine::new(shared.clone(), network)?,
-        };
+        let machine = Machine::new(shared.clone(), network, &terminals)?;
         Ok(EngineGrammar::new(shared, None, None, machine))
     }
 
@@ -134,7 +119,7 @@ impl EngineGrammar {
     fn with_some_text(self: Arc<EngineGrammar>) -> Result<Arc<EngineGrammar>, EngineError> {
         if self.must_spell && Matcher::new(&self).has_completion()? != Some(true) {
             // With the contextual lexer, the search for completions may miss some.
-            return Err(match self.lexed.as_ref().is_some_and(|tables| tables.is_contextual) {
+            return Err(match self.terminals.may_miss_completions() {
                 true => EngineError::undecided(),
                 false => EngineError::cannot_be_spelled(),
             });
@@ -172,18 +157,15 @@ impl EngineGrammar {
         source: Option<Source>,
         machine: Machine,
     ) -> Arc<EngineGrammar> {
-        let lexed = machine.lexed().map(|lexed| lexed.points.tables.clone());
-        let must_spell = shared.spelled.as_ref().is_some_and(|Spelled { rare, .. }| match &lexed {
-            _ if rare.is_empty() => false,
-            Some(tables) => tables.may_read(rare),
-            None => machine.parser.network.terminals().iter().any(|terminal| terminal.may_read(rare)),
-        });
+        let terminals = machine.reader.terminals();
+        let rare = shared.spelled.as_ref().map(|spelled| &spelled.rare).filter(|rare| !rare.is_empty());
+        let must_spell = rare.is_some_and(|rare| terminals.may_read(&machine.parser().network, rare));
         let machine = Mutex::new(Arc::new(SharedMachine::new(machine)));
         let beside = Mutex::new(Counted::new(shared.memory.clone()));
         let last_use = AtomicU64::new(shared.memory.now());
         let grammar = Arc::new(EngineGrammar {
             shared,
-            lexed,
+            terminals,
             named,
             machine,
             source,
@@ -228,9 +210,9 @@ impl EngineGrammar {
         self.named().is_some_and(|named| named.ends().is_some())
     }
 
-    /// What the grammar has beside its rules, if it is lexed.
-    pub(crate) fn lexed_tables(&self) -> Option<&LexerTables> {
-        self.lexed.as_deref()
+    /// What its reader knows of terminals.
+    pub(crate) fn terminals(&self) -> &Terminals {
+        &self.terminals
     }
 
     /// What the grammars of its compiler share.
@@ -268,12 +250,7 @@ impl EngineGrammar {
 
     /// The machine as it was before any text.
     fn anew(&self, machine: &Machine) -> Option<Arc<SharedMachine>> {
-        let network = machine.parser.network.clone();
-        let machine = match &self.lexed {
-            Some(tables) => Machine::new_lexed(self.shared.clone(), network, tables.clone()),
-            None => Machine::new(self.shared.clone(), network),
-        };
-        machine.ok().map(|machine| Arc::new(SharedMachine::new(machine)))
+        machine.anew().ok().map(|machine| Arc::new(SharedMachine::new(machine)))
     }
 
     fn is_full(&self, machine: &Machine) -> bool {

@@ -7,12 +7,14 @@ use std::collections::VecDeque;
 
 use maskwright_automata::{Automaton, ByteSet, Fuel, StateId};
 use maskwright_grammar::{ExprId, Seen, Symbol};
-use maskwright_vocabulary::Mask;
 
+use super::engine_grammar::EngineGrammar;
+use super::machine::Machine;
+use super::matcher::Matcher;
 use crate::ground::MaskBuilder;
+pub use crate::lexed::{SpanView, StackVerdict};
 use crate::parser::ConfigId;
-use crate::session::Machine;
-use crate::{EngineError, EngineGrammar, Error, Matcher};
+use crate::{EngineError, Error};
 
 /// A rule of the normalised grammar, as a network of states.
 ///
@@ -147,39 +149,6 @@ pub struct RowView {
     pub n_exits: Option<usize>,
 }
 
-/// Of a lexed grammar, a sequence of terminals that tokens span at some place (paper 2's inverse token spanner table).
-///
-/// ```
-/// # use maskwright_engine as maskwright;
-/// use maskwright::inspect::StackVerdict;
-/// assert!(StackVerdict::Never < StackVerdict::Always);
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SpanView {
-    /// The terminals, by number, that end with or after the last byte so far, within the token, and that one which the token may
-    /// be in the middle of. Those that the parser does not get are left out.
-    pub terminals: Vec<usize>,
-    /// The tokens that can be read so.
-    pub tokens: Mask,
-    /// What the parser says of it.
-    pub verdict: StackVerdict,
-}
-
-/// What the parser says of a sequence of terminals at one place of a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum StackVerdict {
-    /// It is read nowhere that the parser comes to this place.
-    Never,
-    /// That depends on the stack, or on the blocks around.
-    Depends {
-        /// Whether it is read at this place of this text.
-        is_read_here: bool,
-    },
-    /// It is read wherever the parser comes to this place.
-    Always,
-}
-
 impl EngineGrammar {
     /// Of a lexed grammar, the sequences of terminals that tokens span after `text`, in the order of their terminals'
     /// numbers: which the lexer can make of them, and what the parser says to each. `None` if no text of the
@@ -190,19 +159,14 @@ impl EngineGrammar {
     pub fn inspect_spans(&self, text: &[u8]) -> Result<Option<Vec<SpanView>>, Error> {
         let machine = self.machine();
         let mut machine = machine.lock();
-        let Some((lexed, parser)) = machine.lexed_mut() else { return Ok(None) };
-        let origins = lexed.origins(parser, text)?;
-        if origins.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(lexed.spans(parser, &origins)?))
+        Ok(machine.reader.spans(text)?)
     }
 
     /// The rules after all passes, each with at most `max_states` of its states.
     pub fn inspect_rules(&self, max_states: usize) -> Vec<RuleView> {
         let machine = self.machine();
         let mut machine = machine.lock();
-        let network = &mut machine.parser.network;
+        let network = &mut machine.reader.parser_mut().network;
         let start = network.start();
         (0..network.n_rules())
             .map(|index| {
@@ -242,12 +206,7 @@ impl EngineGrammar {
 
     /// The terminals' languages in regular-expression notation, by number; their names if the grammar is lexed.
     pub fn inspect_terminals(&self) -> Vec<String> {
-        if let Some(tables) = self.lexed_tables() {
-            return tables.names.clone();
-        }
-        let machine = self.machine();
-        let machine = machine.lock();
-        machine.parser.network.terminals().iter().map(|regex| format!("{regex:?}")).collect()
+        self.terminals().shown(&self.machine().lock().parser().network)
     }
 
     /// The automaton of a terminal, at most `max_states` of its states by breadth; whether there are more.
@@ -263,8 +222,11 @@ impl EngineGrammar {
         let machine = self.machine();
         let automaton = {
             let machine = machine.lock();
-            let Some(regex) = machine.parser.network.terminals().get(terminal) else { return Ok(None) };
-            machine.parser.shared.automaton(regex, &Fuel::new(machine.parser.shared.limits.compile_fuel))?
+            let Some(regex) = machine.parser().network.terminals().get(terminal) else { return Ok(None) };
+            machine
+                .parser()
+                .shared
+                .automaton(regex, &Fuel::new(machine.parser().shared.limits.compile_fuel))?
         };
         let located = EngineError::in_terminal(&automaton);
         let (mut seen, mut queue) = (Seen::new(), VecDeque::new());
@@ -321,14 +283,11 @@ impl Matcher {
 }
 
 fn rows_at(machine: &Machine, config: ConfigId) -> Result<Vec<RowView>, EngineError> {
-    if machine.lexed().is_some() {
-        return Ok(Vec::new());
-    }
-    let threads = machine.parser.configs.threads(config);
+    let threads = machine.reader.threads(config);
     threads
         .chunk_by(|a, b| (a.terminal, a.residue) == (b.terminal, b.residue))
         .map(|group| {
-            let automaton = machine.parser.automaton(group[0].terminal);
+            let automaton = machine.parser().automaton(group[0].terminal);
             let (n_inside, n_exits) = row_counts(machine, automaton, group[0].residue)?;
             Ok(RowView {
                 terminal: group[0].terminal.index(),
@@ -352,14 +311,14 @@ fn row_counts(
         return Ok((None, None));
     }
     let located = EngineError::in_terminal(automaton);
-    let vocabulary = &machine.parser.shared.vocabulary;
+    let vocabulary = &machine.parser().shared.vocabulary;
     let max_bytes = vocabulary.max_token_bytes() as u32;
     let residue = automaton.row_key(residue, max_bytes).map_err(located)?;
-    let row = machine.parser.shared.rows.get(automaton, residue).map_err(located)?;
+    let row = machine.parser().shared.rows.get(automaton, residue).map_err(located)?;
     let mut inside = MaskBuilder::new(vocabulary.n_words());
     row.add_inside(&mut inside);
     let n_inside = inside.finish().len();
-    let max_exits = machine.parser.shared.options.max_exits;
+    let max_exits = machine.parser().shared.options.max_exits;
     let exits = row.exits_on(ByteSet::FULL, vocabulary, automaton, residue, max_exits).map_err(located)?;
     Ok((Some(n_inside), exits.map(|exits| exits.len())))
 }

@@ -1,126 +1,94 @@
-//! The lazy stack automaton of one grammar: a deterministic automaton over bytes whose states are
-//! configurations, built byte by byte as texts need it.
+//! The machine of one grammar: its parser, its reader, and what is known of limits and of watches.
 //!
-//! **Invariant (correct prefix).** For a configuration c reached by bytes s: c has a thread or accepts iff
-//! some word of the language begins with s. Each thread alone has a completion: its residue is live (automata
-//! never step to a dead state), every state of the network has a word (the grammar is reduced), and every
-//! stack node stands for stacks that a derivation from the start made. So a mask needs no look beyond the
-//! token.
-//!
-//! Everything here is a cache: forgetting it changes time, never answers.
+//! Here it is decided who answers a session's question: the reader alone, the limits on tokens, or the watch. All tables
+//! only grow, or can be dropped at any time: forgetting changes time, never answers.
 
 use std::sync::Arc;
 
-use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
-use maskwright_grammar::Network;
-use maskwright_scan::LexerTables;
-use rustc_hash::FxHashMap;
+use maskwright_automata::ByteSet;
+use maskwright_grammar::{Network, Watch, Watching};
+use maskwright_vocabulary::{TokenId, symbol_text};
 
+use super::state::State;
 use crate::EngineError;
-use crate::budget::{Budgets, Far, LexedBudget};
-use crate::bytes::FoundBehind;
-use crate::ground::{Counted, DoubtfulTokens, MaskForm, Search, hooks};
-use crate::lexed::Lexed;
-use crate::parser::{ConfigId, Parser, Seed, Thread, loaded};
+use crate::budget::LimitsMemo;
+use crate::bytes::WantedRows;
+use crate::ground::{Counted, MaskWithin, Readings, TokenCountStatus};
+use crate::parser::{ConfigId, Parser};
+use crate::reader::{Reader, Terminals};
 use crate::shared::Shared;
-use crate::watch::{FoundWays, PartingTokens, WaysOut};
+use crate::watch::{WatchMemo, Watcher};
 
 /// The lazily built tables of one grammar.
 pub(crate) struct Machine {
-    pub(crate) parser: Parser,
-    /// `(config << 8 | byte)` to the configuration after the byte; `None` where no reading goes on.
-    transitions: FxHashMap<u64, Option<ConfigId>>,
-    /// What [`begin_token`](Machine::begin_token) gave.
-    begun: FxHashMap<ConfigId, ConfigId>,
-    pub(crate) masks: FxHashMap<ConfigId, Arc<MaskForm>>,
-    /// By the address of a trie of exits, and place.
-    pub(crate) found_behind: FxHashMap<(usize, Seed), FoundBehind>,
-    pub(crate) memo_bytes: usize,
-    /// Of all completions, and of those that no watch refuses.
-    pub(crate) budgets: [Budgets; 2],
-    /// Of a lexed grammar; made when a first budget is asked for.
-    pub(crate) lexed_budget: Option<Box<LexedBudget>>,
-    pub(crate) far: Far,
-    /// Of a lexed grammar: what reads bytes, and gives the parser terminals.
-    lexed: Option<Box<Lexed>>,
-    /// Of a grammar with a watch.
-    pub(crate) parting: PartingTokens,
-    pub(crate) ways_out: WaysOut,
-    pub(crate) doubtful: Option<Arc<DoubtfulTokens>>,
-    pub(crate) found_ways: FoundWays,
-    scratch: Scratch,
+    pub(crate) reader: Reader,
+    pub(crate) limits: LimitsMemo,
+    watch: WatchMemo,
     counted: Counted,
 }
 
-/// Buffers that are reused from step to step.
-#[derive(Default)]
-struct Scratch {
-    threads: Vec<Thread>,
-    seeds: Vec<Seed>,
+/// What a mask lacks and can be made without the machine.
+pub(crate) struct Wanted {
+    rows: WantedRows,
+    watch: Option<Arc<dyn Watch>>,
+}
+
+impl Wanted {
+    /// Makes it; waits if another thread is doing so.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn make(&self, shared: &Shared) -> Result<(), EngineError> {
+        if let Some(watch) = &self.watch {
+            shared.doubtful_tokens(&**watch);
+        }
+        self.rows.make(shared)
+    }
 }
 
 impl Machine {
-    /// The machine of `network` before any text.
-    pub(crate) fn new(shared: Arc<Shared>, network: Network) -> Result<Machine, EngineError> {
-        Ok(Machine {
-            counted: Counted::new(shared.memory.clone()),
-            parser: Parser::new(shared, network)?,
-            transitions: FxHashMap::default(),
-            begun: FxHashMap::default(),
-            masks: FxHashMap::default(),
-            found_behind: FxHashMap::default(),
-            memo_bytes: 0,
-            budgets: Default::default(),
-            lexed_budget: None,
-            far: Far::default(),
-            lexed: None,
-            parting: PartingTokens::default(),
-            ways_out: WaysOut::default(),
-            doubtful: None,
-            found_ways: FoundWays::default(),
-            scratch: Scratch::default(),
-        })
-    }
-
-    /// The machine of a lexed grammar, whose rules are `network`, before any text.
-    pub(crate) fn new_lexed(
+    /// The machine of `network` over `terminals` before any text.
+    ///
+    /// # Errors
+    /// If no text is in the language, or a limit is reached.
+    pub(crate) fn new(
         shared: Arc<Shared>,
         network: Network,
-        tables: Arc<LexerTables>,
+        terminals: &Terminals,
     ) -> Result<Machine, EngineError> {
-        let mut machine = Machine::new(shared, network)?;
-        machine.lexed = Some(Box::new(Lexed::new(tables, &mut machine.parser)?));
-        Ok(machine)
+        let counted = Counted::new(shared.memory.clone());
+        let reader = terminals.reader(Parser::new(shared, network)?)?;
+        let (limits, watch) = (LimitsMemo::default(), WatchMemo::default());
+        Ok(Machine { reader, limits, watch, counted })
+    }
+
+    /// The same machine before any text.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn anew(&self) -> Result<Machine, EngineError> {
+        let parser = self.parser();
+        Machine::new(parser.shared.clone(), parser.network.clone(), &self.reader.terminals())
+    }
+
+    /// What knows the rules.
+    pub(crate) fn parser(&self) -> &Parser {
+        self.reader.parser()
     }
 
     /// The configuration before any text.
     pub(crate) fn start(&self) -> ConfigId {
-        self.lexed.as_ref().map_or(self.parser.start(), |lexed| lexed.start())
+        self.reader.start()
     }
 
-    /// What reads bytes, if the grammar is lexed.
-    pub(crate) fn lexed(&self) -> Option<&Lexed> {
-        self.lexed.as_deref()
-    }
-
-    /// What reads bytes, if the grammar is lexed, and the parser that it reads for.
-    pub(crate) fn lexed_mut(&mut self) -> Option<(&mut Lexed, &mut Parser)> {
-        Some((self.lexed.as_deref_mut()?, &mut self.parser))
-    }
-
-    /// The same, with the budgets of lexed grammars.
-    pub(crate) fn lexed_budget_mut(
-        &mut self,
-    ) -> Option<(&mut Lexed, &mut Option<Box<LexedBudget>>, &mut Parser)> {
-        Some((self.lexed.as_deref_mut()?, &mut self.lexed_budget, &mut self.parser))
+    /// What the grammar's watch knows before any text, if it has one.
+    pub(crate) fn watch_start(&self) -> Option<Arc<dyn Watching>> {
+        self.parser().network.watched().map(|watched| watched.watch.start())
     }
 
     /// Whether the text may end here.
     pub(crate) fn is_accepting(&self, config: ConfigId) -> bool {
-        match &self.lexed {
-            Some(lexed) => lexed.configs.is_accepting(config),
-            None => self.parser.configs.is_accepting(config),
-        }
+        self.reader.is_accepting(config)
     }
 
     /// The configuration after one more byte; `None` if no word of the language goes on so.
@@ -128,247 +96,220 @@ impl Machine {
     /// # Errors
     /// If a limit is reached; then nothing has changed.
     pub(crate) fn step(&mut self, config: ConfigId, byte: u8) -> Result<Option<ConfigId>, EngineError> {
-        if let Some((lexed, parser)) = self.lexed_mut() {
-            return lexed.step(parser, config, byte);
-        }
-        if self.parser.configs.next_bytes(config).is_some_and(|bytes| !bytes.contains(byte)) {
-            return Ok(None);
-        }
-        let key = transition_key(config, byte);
-        if let Some(&known) = self.transitions.get(&key) {
-            return Ok(known);
-        }
-        self.parser.begin_work()?;
-        let next = self.compute_step(config, byte)?;
-        if self.parser.shared.options.use_memo {
-            self.transitions.insert(key, next);
-            self.memo_bytes += 24;
-        }
-        Ok(next)
+        self.reader.step(config, byte)
     }
 
     /// The configuration after `bytes`, read at once; `None` if no word of the language goes on so.
     ///
     /// # Errors
-    /// If a limit is reached; then nothing has changed. Limits on searches for a completion are met at the end of the
-    /// bytes only.
+    /// As [`step`](Machine::step).
     pub(crate) fn step_all(
         &mut self,
-        mut config: ConfigId,
+        config: ConfigId,
         bytes: &[u8],
     ) -> Result<Option<ConfigId>, EngineError> {
-        if let Some((lexed, parser)) = self.lexed_mut() {
-            return lexed.step_all(parser, config, bytes);
-        }
-        for &byte in bytes {
-            match self.step(config, byte)? {
-                Some(next) => config = next,
-                None => return Ok(None),
-            }
-        }
-        Ok(Some(config))
+        self.reader.step_all(config, bytes)
     }
 
-    /// The configuration from which the next token is read. The token is counted in every terminal with a limit on tokens, and
-    /// readings of terminals whose limit is used up are dropped. See [`maskwright_grammar::at_most_tokens`].
+    /// The bytes that can come next.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn next_bytes(&mut self, config: ConfigId) -> Result<ByteSet, EngineError> {
+        self.reader.next_bytes(config)
+    }
+
+    /// The configuration from which the next token is read, after what was read before.
     ///
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn begin_token(&mut self, config: ConfigId) -> Result<ConfigId, EngineError> {
-        if !self.parser.network.has_token_limits() {
-            return Ok(config);
-        }
-        if let Some(&known) = self.begun.get(&config) {
-            return Ok(known);
-        }
-        self.parser.begin_work()?;
-        let mut threads = self.parser.configs.threads(config).to_vec();
-        threads.retain_mut(|thread| {
-            if self.parser.network.token_limit(thread.terminal).is_none() {
-                return true;
-            }
-            // What was begun, such as a character, is completed.
-            let is_over =
-                thread.n_left == 0 && self.parser.automaton(thread.terminal).is_accepting(thread.residue);
-            thread.n_left = thread.n_left.saturating_sub(1);
-            !is_over
-        });
-        let is_accepting = self.parser.configs.is_accepting(config);
-        let begun = self.parser.intern(&mut threads, is_accepting)?.unwrap_or(config);
-        if self.parser.shared.options.use_memo {
-            self.begun.insert(config, begun);
-            self.memo_bytes += 16;
-        }
-        Ok(begun)
+        self.reader.begin_token(config)
     }
 
-    /// The configuration without readings that can use one more token of their terminal and can leave it now; `None` if there are
-    /// no such readings.
+    /// The grammar's watch at work; such grammars are over bytes.
+    fn watcher(&mut self) -> Option<Watcher<'_>> {
+        let Machine { reader, limits, watch: memo, .. } = self;
+        let reader = reader.bytes()?;
+        Some(Watcher { reader, limits: &mut limits.bytes, memo })
+    }
+
+    /// The state after a token, read in each of its ways; `None` if no text goes on so.
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn without_last_tokens(&mut self, config: ConfigId) -> Result<Option<ConfigId>, EngineError> {
-        if !self.parser.network.has_token_limits() {
-            return Ok(None);
-        }
-        let is_last = |thread: &Thread| {
-            thread.n_left == 0
-                && self.parser.network.token_limit(thread.terminal).is_some()
-                && self.parser.automaton(thread.terminal).is_accepting(thread.residue)
+    pub(crate) fn after_readings(
+        &mut self,
+        state: &State,
+        readings: &Readings<'_>,
+    ) -> Result<Option<State>, EngineError> {
+        let as_text = match readings.text {
+            Some(bytes) => self.after_bytes(state, bytes)?,
+            None => None,
         };
-        let threads = self.parser.configs.threads(config);
-        let mut others: Vec<Thread> = threads.iter().filter(|thread| !is_last(thread)).copied().collect();
-        if others.len() == threads.len() {
-            return Ok(None);
-        }
-        let is_accepting = self.parser.configs.is_accepting(config);
-        self.parser.intern(&mut others, is_accepting)
+        let by_id = match readings.symbol {
+            Some(symbol) => self.after_bytes(state, &symbol_text(symbol))?,
+            None => None,
+        };
+        let after = match (as_text, by_id) {
+            // No token is read by its id where a watch reads the text: watches read only the JSON of schemas.
+            (Some(as_text), Some(by_id)) => {
+                let config = self.reader.union(as_text.config, by_id.config)?;
+                Some(State { config, ..as_text })
+            }
+            (as_text, by_id) => as_text.or(by_id),
+        };
+        after.map(|after| self.between_tokens(after)).transpose()
     }
 
-    /// The configuration of the readings of both.
+    /// The state after a run of bytes, where a token may begin.
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn union(&mut self, first: ConfigId, second: ConfigId) -> Result<ConfigId, EngineError> {
-        if first == second {
-            return Ok(first);
-        }
-        if let Some((lexed, parser)) = self.lexed_mut() {
-            return lexed.union(parser, first, second);
-        }
-        let configs = &self.parser.configs;
-        let is_accepting = configs.is_accepting(first) || configs.is_accepting(second);
-        let mut threads = [configs.threads(first), configs.threads(second)].concat();
-        Ok(self.parser.intern(&mut threads, is_accepting)?.unwrap_or(first))
+    pub(crate) fn after_text(&mut self, state: &State, bytes: &[u8]) -> Result<Option<State>, EngineError> {
+        let after = self.after_bytes(state, bytes)?;
+        after.map(|after| self.between_tokens(after)).transpose()
     }
 
-    /// The bytes that can come after one more byte, as [`next_bytes`](Machine::next_bytes) of the configuration there, which is not
-    /// made; none if no word of the language goes on so.
+    /// The state at the end of a token or run of bytes.
+    fn between_tokens(&mut self, state: State) -> Result<State, EngineError> {
+        Ok(State { config: self.begin_token(state.config)?, within: state.config, ..state })
+    }
+
+    /// The state after `bytes`, read at once; `None` if no text goes on so.
+    fn after_bytes(&mut self, state: &State, bytes: &[u8]) -> Result<Option<State>, EngineError> {
+        if state.watching.is_some() {
+            let (n_viable, next) = self.advance(state, bytes)?;
+            return Ok((n_viable == bytes.len()).then_some(next));
+        }
+        let next = self.step_all(state.config, bytes)?;
+        self.trim();
+        Ok(next.map(|config| State { config, ..state.clone() }))
+    }
+
+    /// How far `bytes` can be read after `state`, and the state there.
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn bytes_after(&mut self, config: ConfigId, byte: u8) -> Result<ByteSet, EngineError> {
-        if let Some(&known) = self.transitions.get(&transition_key(config, byte)) {
-            return known.map_or(Ok(ByteSet::EMPTY), |next| self.next_bytes(next));
-        }
-        self.after(config, byte, |machine, threads, _| machine.bytes_of(threads))
+    pub(crate) fn advance(&mut self, state: &State, bytes: &[u8]) -> Result<(usize, State), EngineError> {
+        let (n_viable, next) = if let Some(place) = state.place()
+            && let Some(mut watcher) = self.watcher()
+        {
+            let (n_viable, place) = watcher.advance(&place, bytes)?;
+            (n_viable, State { config: place.config, watching: Some(place.watching), ..state.clone() })
+        } else {
+            let (n_viable, config) = self.reader.advance(state.config, bytes)?;
+            (n_viable, State { config, ..state.clone() })
+        };
+        self.trim();
+        Ok((n_viable, next))
     }
 
-    fn compute_step(&mut self, config: ConfigId, byte: u8) -> Result<Option<ConfigId>, EngineError> {
-        hooks::reach("step");
-        self.after(config, byte, |machine, threads, is_accepting| {
-            machine.parser.intern(threads, is_accepting)
-        })
+    /// The mask of a state without a limit on tokens.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn mask_at(&mut self, state: &State) -> Result<MaskWithin, EngineError> {
+        let mask = if let Some(watching) = &state.watching
+            && let Some(mut watcher) = self.watcher()
+        {
+            watcher.mask(state.config, watching)
+        } else {
+            self.reader.mask(state.config)
+        };
+        self.trim();
+        mask
     }
 
-    /// What `say` says of the threads after one more byte, and of whether the text may end there.
-    fn after<T>(
-        &mut self,
-        config: ConfigId,
-        byte: u8,
-        say: impl FnOnce(&mut Machine, &mut Vec<Thread>, bool) -> Result<T, EngineError>,
-    ) -> Result<T, EngineError> {
-        let mut threads = std::mem::take(&mut self.scratch.threads);
-        let mut seeds = std::mem::take(&mut self.scratch.seeds);
-        threads.clear();
-        seeds.clear();
-        let result = self.step_threads(config, byte, &mut threads, &mut seeds).and_then(|()| {
-            let closed = self.parser.close(&mut seeds, &mut threads)?;
-            say(self, &mut threads, closed.is_accepting)
-        });
-        self.scratch.threads = threads;
-        self.scratch.seeds = seeds;
-        result
+    /// What the mask of `config` lacks. It is to be [made](Wanted::make) beforehand, without the lock of the machine, so that
+    /// other sessions need not wait; a mask that misses something makes it itself.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn wanted(&mut self, config: ConfigId) -> Result<Wanted, EngineError> {
+        let rows = self.reader.wanted(config)?;
+        Ok(Wanted { rows, watch: self.watch.wanted(self.parser()) })
     }
 
-    fn step_threads(
-        &mut self,
-        config: ConfigId,
-        byte: u8,
-        threads: &mut Vec<Thread>,
-        seeds: &mut Vec<Seed>,
-    ) -> Result<(), EngineError> {
-        for &thread in self.parser.configs.threads(config) {
-            let automaton = loaded(&self.parser.terminals, thread.terminal);
-            let next = automaton.try_step(thread.residue, byte);
-            let next = next.map_err(|error| unless_searched(automaton, thread.residue, Some(byte), error))?;
-            let Some(residue) = next else { continue };
-            if automaton.is_accepting(residue) {
-                seeds.push((thread.next, thread.node));
+    /// The mask with `n_left` tokens left, EOS included; not empty if they can complete a text that is not complete.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn mask_within(&mut self, state: &State, n_left: u32) -> Result<MaskWithin, EngineError> {
+        let mask = if let Some(watching) = &state.watching
+            && let Some(mut watcher) = self.watcher()
+        {
+            watcher.mask_within(state.config, watching, n_left)
+        } else {
+            match self.limits.mask(&mut self.reader, state.config, n_left)? {
+                Some(mask) => Ok(mask),
+                None => return self.mask_at(state),
             }
-            let bytes = automaton.try_next_bytes(residue);
-            if !bytes.map_err(|error| unless_searched(automaton, residue, None, error))?.is_empty() {
-                threads.push(Thread { residue, ..thread });
-            }
-        }
-        Ok(())
+        };
+        self.trim();
+        mask
     }
 
-    /// The bytes that can come next.
-    pub(crate) fn next_bytes(&mut self, config: ConfigId) -> Result<ByteSet, EngineError> {
-        if let Some((lexed, parser)) = self.lexed_mut() {
-            return lexed.next_bytes(parser, config);
+    /// The least number of tokens that complete the text, EOS included.
+    ///
+    /// # Errors
+    /// If a limit is reached before any completion is found.
+    pub(crate) fn least_at(&mut self, state: &State) -> Result<(u32, TokenCountStatus), EngineError> {
+        if let Some(place) = state.place()
+            && let Some(mut watcher) = self.watcher()
+        {
+            return watcher.least(&place);
         }
-        if let Some(known) = self.parser.configs.next_bytes(config) {
-            return Ok(known);
-        }
-        self.parser.begin_work()?;
-        let bytes = self.bytes_of(self.parser.configs.threads(config))?;
-        self.parser.configs.set_next_bytes(config, bytes);
-        Ok(bytes)
+        self.limits.least(&mut self.reader, state.config)
     }
 
-    /// The bytes that some of `threads` can read.
-    pub(crate) fn bytes_of(&self, threads: &[Thread]) -> Result<ByteSet, EngineError> {
-        let mut bytes = ByteSet::EMPTY;
-        for thread in threads {
-            let automaton = loaded(&self.parser.terminals, thread.terminal);
-            let next = automaton.try_next_bytes(thread.residue);
-            let next = next.map_err(|error| unless_searched(automaton, thread.residue, None, error))?;
-            bytes = bytes.union(&next);
+    /// Whether at most `n_left` tokens complete the text, EOS included; `None` if a limit on work left that open.
+    ///
+    /// # Errors
+    /// As [`least_at`](Machine::least_at).
+    pub(crate) fn fits(&mut self, state: &State, n_left: u32) -> Result<Option<bool>, EngineError> {
+        if let Some(place) = state.place()
+            && let Some(mut watcher) = self.watcher()
+        {
+            return watcher.fits(&place, n_left);
         }
-        Ok(bytes)
+        self.limits.fits(&mut self.reader, state.config, n_left)
+    }
+
+    /// One token or more to take next so that at most `n_left` complete the text, EOS included; none if there are none.
+    ///
+    /// # Errors
+    /// As [`least_at`](Machine::least_at).
+    pub(crate) fn next_steps(&mut self, state: &State, n_left: u32) -> Result<Vec<TokenId>, EngineError> {
+        if let Some(place) = state.place()
+            && let Some(mut watcher) = self.watcher()
+        {
+            return watcher.next_steps(&place, n_left);
+        }
+        let (form, _) = self.mask_within(state, n_left)?;
+        Ok(form.first(self.parser().shared.vocabulary.n_words()).into_iter().collect())
     }
 
     /// Drops what is memoised if it has grown beyond the limit.
-    pub(crate) fn trim(&mut self) {
-        let lexed = self.lexed.as_ref().map_or(0, |lexed| lexed.memo_bytes());
-        if self.memo_bytes + self.parser.memo_bytes() + lexed > self.parser.shared.limits.machine_bytes {
+    fn trim(&mut self) {
+        let n_bytes = self.reader.memo_bytes() + self.watch.n_bytes();
+        if n_bytes > self.parser().shared.limits.machine_bytes {
             self.clear_memo();
         }
     }
 
     /// Drops what is memoised. Configurations and stack nodes stay: sessions hold their ids.
     pub(crate) fn clear_memo(&mut self) {
-        self.transitions = FxHashMap::default();
-        self.parser.clear_memo();
-        self.begun = FxHashMap::default();
-        self.masks = FxHashMap::default();
-        self.found_behind = FxHashMap::default();
-        self.parting = PartingTokens::default();
-        self.ways_out = WaysOut::default();
-        self.memo_bytes = 0;
-        if let Some(lexed) = &mut self.lexed {
-            lexed.clear_memo();
-        }
-        self.found_ways = FoundWays::default();
-        self.lexed_budget = None;
-        self.budgets.iter_mut().for_each(Budgets::clear);
-        self.far.clear();
+        self.reader.clear_memo();
+        self.limits.clear();
+        self.watch.clear();
     }
 
-    /// Makes a machine that a panic left in the middle of a call usable again. What only grows (configurations, stacks,
-    /// a lexer's hypotheses) is whole up to its last entry; all else is dropped.
+    /// Makes a machine that a panic left in the middle of a call usable again.
     pub(crate) fn recover(&mut self) {
-        self.clear_memo();
-        self.parser.recover();
-        self.budgets = Default::default();
-        self.far = Far::default();
-        self.doubtful = None;
-        self.scratch = Scratch::default();
-        if let Some(lexed) = &mut self.lexed {
-            lexed.recover();
-        }
+        self.reader.recover();
+        self.limits = LimitsMemo::default();
+        self.watch = WatchMemo::default();
     }
 
     /// Counts what the machine takes now for the whole compiler, and says it.
@@ -387,28 +328,6 @@ impl Machine {
 
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
-        let budget: usize = self.budgets.iter().map(Budgets::memory_usage).sum::<usize>()
-            + self.far.memory_usage()
-            + self.lexed_budget.as_ref().map_or(0, |budget| budget.memory_usage());
-        let lexed = self.lexed.as_ref().map_or(0, |lexed| lexed.memory_usage());
-        self.parser.memory_usage() + self.memo_bytes + budget + lexed
+        self.reader.memory_usage() + self.limits.memory_usage() + self.watch.n_bytes()
     }
-}
-
-/// The error of a step by `byte`, or of a question for the next bytes. If the search was postponed, an error that asks the
-/// caller to make it.
-fn unless_searched(
-    automaton: &Arc<Automaton>,
-    residue: StateId,
-    byte: Option<u8>,
-    error: AutomatonError,
-) -> EngineError {
-    match error.is_unsearched() {
-        true => EngineError::search(Search { automaton: automaton.clone(), residue, byte }),
-        false => EngineError::in_terminal(automaton)(error),
-    }
-}
-
-fn transition_key(config: ConfigId, byte: u8) -> u64 {
-    u64::from(config.0) << 8 | u64::from(byte)
 }

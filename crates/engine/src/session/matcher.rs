@@ -8,19 +8,21 @@
 mod explain;
 mod forced;
 mod masks;
+mod within;
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use maskwright_grammar::Watching;
-use maskwright_vocabulary::{TokenId, symbol_text};
+use maskwright_vocabulary::TokenId;
 
-use crate::ground::{MaskWithin, Readings, text_prefix, written};
+use super::engine_grammar::EngineGrammar;
+use super::machine::Machine;
+use super::shared_machine::SharedMachine;
+use super::state::State;
+use crate::ground::{text_prefix, written};
 use crate::parser::ConfigId;
-use crate::session::{Machine, SharedMachine};
-use crate::watch::Place;
-use crate::{EngineError, EngineGrammar, Error, MaskStatus};
+use crate::{EngineError, Error, MaskStatus};
 
 /// The greatest limit on tokens: it stands for any number of tokens.
 const ANY_NUMBER: u32 = u32::MAX - 1;
@@ -46,35 +48,6 @@ pub struct Matcher {
     /// Whether a token is allowed only if tokens can complete the text, however many.
     must_spell: bool,
     history: Option<Arc<Step>>,
-}
-
-/// Where a sequence stands.
-#[derive(Clone, Debug)]
-pub(crate) struct State {
-    /// What the next token is read from.
-    pub(crate) config: ConfigId,
-    /// What the next byte is read from, if no token begins there.
-    within: ConfigId,
-    /// What the grammar's watch remembers, if it has one.
-    pub(crate) watching: Option<Arc<dyn Watching>>,
-    /// How many steps led here.
-    n_steps: usize,
-    /// How many of them were tokens.
-    n_tokens: usize,
-    is_terminated: bool,
-}
-
-impl State {
-    /// The state after an end-of-sequence token.
-    fn ended(&self) -> State {
-        State { is_terminated: true, n_tokens: self.n_tokens + 1, ..self.clone() }
-    }
-
-    /// Where the sequence stands, if the grammar has a watch.
-    pub(crate) fn place(&self) -> Option<Place> {
-        let watching = self.watching.clone()?;
-        Some(Place { config: self.config, watching })
-    }
 }
 
 /// An accepted token (or run of bytes), and what was before it. A persistent list, so that forks share it.
@@ -556,100 +529,5 @@ impl Matcher {
 
     fn breaks_on_panic(&self) -> BreaksOnPanic<'_> {
         BreaksOnPanic { is_broken: &self.is_broken, was_panicking: std::thread::panicking() }
-    }
-}
-
-impl Machine {
-    /// The state after a token, read in each of its ways; `None` if no text goes on so.
-    fn after_readings(
-        &mut self,
-        state: &State,
-        readings: &Readings<'_>,
-    ) -> Result<Option<State>, EngineError> {
-        let as_text = match readings.text {
-            Some(bytes) => self.after_bytes(state, bytes)?,
-            None => None,
-        };
-        let by_id = match readings.symbol {
-            Some(symbol) => self.after_bytes(state, &symbol_text(symbol))?,
-            None => None,
-        };
-        let after = match (as_text, by_id) {
-            // No token is read by its id where a watch reads the text: watches read only the JSON of schemas.
-            (Some(as_text), Some(by_id)) => {
-                let config = self.union(as_text.config, by_id.config)?;
-                Some(State { config, ..as_text })
-            }
-            (as_text, by_id) => as_text.or(by_id),
-        };
-        after.map(|after| self.between_tokens(after)).transpose()
-    }
-
-    /// The state after a run of bytes, where a token may begin.
-    pub(crate) fn after_text(&mut self, state: &State, bytes: &[u8]) -> Result<Option<State>, EngineError> {
-        let after = self.after_bytes(state, bytes)?;
-        after.map(|after| self.between_tokens(after)).transpose()
-    }
-
-    /// The state at the end of a token or run of bytes.
-    fn between_tokens(&mut self, state: State) -> Result<State, EngineError> {
-        Ok(State { config: self.begin_token(state.config)?, within: state.config, ..state })
-    }
-
-    /// The mask of `config`, and whether it is exact: it always is, unless the grammar is lexed.
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn mask_with_status(&mut self, config: ConfigId) -> Result<MaskWithin, EngineError> {
-        let Some((lexed, parser)) = self.lexed_mut() else {
-            return Ok((self.mask(config)?, MaskStatus::Exact));
-        };
-        let mask = lexed.mask(parser, config);
-        self.trim();
-        let mask = mask?;
-        Ok((mask.form, if mask.is_exact { MaskStatus::Exact } else { MaskStatus::Bound }))
-    }
-
-    /// The mask of a state without a limit on tokens.
-    fn mask_at(&mut self, state: &State) -> Result<MaskWithin, EngineError> {
-        match &state.watching {
-            Some(watching) => self.watched_mask(state.config, watching),
-            None => self.mask_with_status(state.config),
-        }
-    }
-
-    /// The state after `bytes`, read at once; `None` if no text goes on so.
-    fn after_bytes(&mut self, state: &State, bytes: &[u8]) -> Result<Option<State>, EngineError> {
-        if state.watching.is_some() {
-            let (n_viable, next) = self.advance(state, bytes)?;
-            return Ok((n_viable == bytes.len()).then_some(next));
-        }
-        let next = self.step_all(state.config, bytes)?;
-        self.trim();
-        Ok(next.map(|config| State { config, ..state.clone() }))
-    }
-
-    /// How far `bytes` can be read after `state`, and the state there.
-    fn advance(&mut self, state: &State, bytes: &[u8]) -> Result<(usize, State), EngineError> {
-        if let Some(place) = state.place() {
-            let (n_viable, place) = self.watched_advance(&place, bytes)?;
-            self.trim();
-            let watching = Some(place.watching);
-            return Ok((n_viable, State { config: place.config, watching, ..state.clone() }));
-        }
-        if let Some((lexed, parser)) = self.lexed_mut() {
-            let (n_viable, config) = lexed.advance(parser, state.config, bytes)?;
-            self.trim();
-            return Ok((n_viable, State { config, ..state.clone() }));
-        }
-        let mut config = state.config;
-        for (position, &byte) in bytes.iter().enumerate() {
-            match self.step(config, byte)? {
-                Some(next) => config = next,
-                None => return Ok((position, State { config, ..state.clone() })),
-            }
-        }
-        self.trim();
-        Ok((bytes.len(), State { config, ..state.clone() }))
     }
 }

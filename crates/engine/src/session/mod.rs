@@ -10,10 +10,8 @@ mod machine;
 mod matcher;
 mod shared_machine;
 mod source;
+mod state;
 
 pub use compiler::Compiler;
 pub use engine_grammar::EngineGrammar;
-pub(crate) use machine::Machine;
-pub(crate) use matcher::State;
 pub use matcher::{Matcher, Taken};
-pub(crate) use shared_machine::SharedMachine;

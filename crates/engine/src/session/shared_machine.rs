@@ -10,8 +10,8 @@ use std::sync::Arc;
 use maskwright_grammar::Watching;
 use parking_lot::{Mutex, MutexGuard};
 
+use super::machine::Machine;
 use crate::parser::{ConfigId, Effort};
-use crate::session::Machine;
 
 /// A machine that many sessions use.
 pub(crate) struct SharedMachine {
@@ -75,7 +75,7 @@ pub(crate) struct MachineGuard<'a> {
 
 impl<'a> MachineGuard<'a> {
     fn new(mut machine: MutexGuard<'a, Machine>, effort: Effort) -> MachineGuard<'a> {
-        machine.parser.effort = effort;
+        machine.reader.parser_mut().effort = effort;
         MachineGuard { machine, was_panicking: std::thread::panicking() }
     }
 }
@@ -86,7 +86,7 @@ impl Drop for MachineGuard<'_> {
             self.machine.recover();
         }
         // Who only looks something up adds nothing.
-        if self.machine.parser.effort == Effort::Full {
+        if self.machine.parser().effort == Effort::Full {
             self.machine.count_at_times();
         }
     }

@@ -12,6 +12,7 @@ use maskwright_scan::LexerTables;
 use super::machine::Machine;
 use crate::EngineError;
 use crate::ground::NamedTokens;
+use crate::reader::Terminals;
 use crate::shared::Shared;
 
 /// What a grammar is compiled from.
@@ -62,7 +63,7 @@ fn over_bytes(
     let grammar = reduce(grammar, |terminal: TerminalId| facts[terminal.index()], fuel)?;
     let mut network = Network::new(grammar, fuel)?;
     network.limit_tokens(limits);
-    Ok((Machine::new(shared.clone(), network)?, named))
+    Ok((Machine::new(shared.clone(), network, &Terminals::Bytes)?, named))
 }
 
 fn with_lexer(
@@ -83,7 +84,8 @@ fn with_lexer(
         made = terminals_within(&made, &spelled.bytes);
     }
     let names = terminals.into_iter().map(|terminal| terminal.name).chain(declared).collect();
-    let tables = Arc::new(LexerTables::new(made, names, ignored, layout, is_contextual, fuel)?);
+    let tables = LexerTables::new(made, names, ignored, layout, is_contextual, fuel)?;
     let network = Network::new(reduce(rules, tables.facts()?, fuel)?, fuel)?;
-    Ok((Machine::new_lexed(shared.clone(), network, tables)?, named))
+    let terminals = Terminals::Lexed(Arc::new(tables));
+    Ok((Machine::new(shared.clone(), network, &terminals)?, named))
 }

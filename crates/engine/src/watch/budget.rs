@@ -12,7 +12,7 @@
 //! exact but where a search is given up ([`MAX_TRIED`]), and what is allowed always has its completion.
 //!
 //! Which tokens lead to a text at risk is known without reading them all: from a text at risk by a walk along what is risky,
-//! else they are listed (`crate::watched`). Where d and s differ (an array must have more items that differ), each token
+//! else they are listed (`mask`). Where d and s differ (an array must have more items that differ), each token
 //! between the two is read by itself.
 
 use std::sync::Arc;
@@ -21,13 +21,12 @@ use maskwright_grammar::Watching;
 use maskwright_vocabulary::TokenId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Place;
 use super::search::{Numbered, Search};
+use super::{FoundWay, Place, Watcher};
 use crate::EngineError;
 use crate::budget::{Profile, Ways};
 use crate::ground::{MaskBuilder, MaskForm, MaskStatus, MaskWithin, NEVER, TokenCountStatus};
 use crate::parser::ConfigId;
-use crate::session::Machine;
 
 /// How many tokens one search for a completion may try.
 const MAX_TRIED: usize = 2_000;
@@ -46,10 +45,6 @@ const MAX_PATH: usize = 4_096;
 /// How many completions are kept by configuration.
 const MAX_KEPT: usize = 8;
 
-/// Tokens that led to a text from which safe completions fit, by the configuration where they began.
-/// Each is the rest of a list from some place on.
-pub(crate) type FoundWays = FxHashMap<ConfigId, Vec<(Arc<[TokenId]>, usize)>>;
-
 /// What searches may still try.
 struct Patience {
     by_search: usize,
@@ -66,13 +61,13 @@ impl Patience {
     }
 }
 
-impl Machine {
+impl Watcher<'_> {
     /// The least number of tokens that complete the text at `place`, EOS included; [`NEVER`] if none do.
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn watched_least(&mut self, place: &Place) -> Result<(u32, TokenCountStatus), EngineError> {
-        let (least, mut status) = self.tokens_to_finish(place.config)?;
+    pub(crate) fn least(&mut self, place: &Place) -> Result<(u32, TokenCountStatus), EngineError> {
+        let (least, mut status) = self.limits.least(self.reader, Ways::All, place.config)?;
         if least == NEVER || self.is_safe_within(place, least, TokenCountStatus::Exact)? {
             return Ok((least, status));
         }
@@ -114,14 +109,14 @@ impl Machine {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn watched_steps(&mut self, place: &Place, n_left: u32) -> Result<Vec<TokenId>, EngineError> {
+    pub(crate) fn next_steps(&mut self, place: &Place, n_left: u32) -> Result<Vec<TokenId>, EngineError> {
         if self.is_safe_within(place, n_left, TokenCountStatus::Exact)? {
             let Some(admitted) = self.admitted(place)? else { return Ok(Vec::new()) };
             // Along a shortest completion: with tokens to spare, another item could begin, which must differ from all others.
             let (least, _) = self.least_by(TokenCountStatus::Exact, Ways::Safe, place.config, n_left)?;
             let (safe, _) = self.bounded_mask(Ways::Safe, admitted, least.min(n_left))?;
             // Empty if the search for this mask was given up.
-            if let Some(first) = safe.first(self.parser.shared.vocabulary.n_words()) {
+            if let Some(first) = safe.first(self.reader.parser.shared.vocabulary.n_words()) {
                 return Ok(vec![first]);
             }
         }
@@ -135,7 +130,7 @@ impl Machine {
                 Some(way) if way.is_empty() => {
                     // A safe completion fits by an upper bound, which the exact search has not reached.
                     let Some(admitted) = self.admitted(place)? else { return Ok(Vec::new()) };
-                    let safe = self.upper_profile(Ways::Safe, admitted)?;
+                    let safe = self.limits.upper_profile(self.reader, Ways::Safe, admitted)?;
                     if let Some(first) = safe.tokens_within(n_left, MAX_CANDIDATES).into_iter().next() {
                         return Ok(vec![first]);
                     }
@@ -145,7 +140,7 @@ impl Machine {
             }
         }
         let (mask, _) = self.mask_of_watched(place, n_left, false)?;
-        Ok(mask.first(self.parser.shared.vocabulary.n_words()).into_iter().collect())
+        Ok(mask.first(self.reader.parser.shared.vocabulary.n_words()).into_iter().collect())
     }
 
     /// A completion that an earlier search found, if it fits here too; the one that gave the number of tokens is among those
@@ -156,13 +151,14 @@ impl Machine {
         n_left: u32,
         bounds: TokenCountStatus,
     ) -> Result<Option<Vec<TokenId>>, EngineError> {
-        let vocabulary = self.parser.shared.vocabulary.clone();
-        for (path, start) in self.found_ways.get(&place.config).cloned().unwrap_or_default() {
-            let way = &path[start..];
+        let vocabulary = self.reader.parser.shared.vocabulary.clone();
+        for FoundWay { tokens, start } in self.memo.found_ways.get(&place.config).cloned().unwrap_or_default()
+        {
+            let way = &tokens[start..];
             let Some(left) = n_left.checked_sub(way.len() as u32) else { continue };
             let bytes = way.iter().flat_map(|&token| vocabulary.text(token).unwrap_or_default());
             let bytes: Vec<u8> = bytes.copied().collect();
-            if let Some(end) = self.watched_run(place, &bytes)?
+            if let Some(end) = self.run(place, &bytes)?
                 && self.is_safe_within(&end, left, bounds)?
             {
                 return Ok(Some(way.to_vec()));
@@ -175,7 +171,10 @@ impl Machine {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn watched_fits(&mut self, place: &Place, n_left: u32) -> Result<Option<bool>, EngineError> {
+    pub(crate) fn fits(&mut self, place: &Place, n_left: u32) -> Result<Option<bool>, EngineError> {
+        if self.limits.far.is_far(&mut self.reader.parser, place.config, Some(&*place.watching), n_left) {
+            return self.has_completion(place).map(Some);
+        }
         let mut patience = Patience::new(MAX_TRIED, MAX_TRIED);
         let mut search = Search::new();
         let root = search.root(place);
@@ -187,12 +186,15 @@ impl Machine {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn watched_mask_within(
+    pub(crate) fn mask_within(
         &mut self,
         config: ConfigId,
         watching: &Arc<dyn Watching>,
         n_left: u32,
     ) -> Result<MaskWithin, EngineError> {
+        if self.limits.far.is_far(&mut self.reader.parser, config, Some(&**watching), n_left) {
+            return self.mask(config, watching);
+        }
         self.mask_of_watched(&Place { config, watching: watching.clone() }, n_left, false)
     }
 
@@ -203,7 +205,7 @@ impl Machine {
         is_last: bool,
     ) -> Result<MaskWithin, EngineError> {
         let watching = &place.watching;
-        let vocabulary = self.parser.shared.vocabulary.clone();
+        let vocabulary = self.reader.parser.shared.vocabulary.clone();
         let n_words = vocabulary.n_words();
         let Some(admitted) = self.admitted(place)? else {
             return Ok((Arc::new(MaskBuilder::new(n_words).finish()), MaskStatus::Exact));
@@ -269,11 +271,10 @@ impl Machine {
                 allowed.push(token.0);
             }
         }
-        self.trim();
         if patience.is_given_up {
             status = MaskStatus::Bound;
         }
-        if refused.is_empty() && (safe.len() > 0 || self.parser.configs.is_accepting(admitted)) {
+        if refused.is_empty() && (safe.len() > 0 || self.reader.parser.configs.is_accepting(admitted)) {
             return Ok((safe, status));
         }
         let mut refused: Vec<u32> = refused.into_iter().collect();
@@ -283,13 +284,13 @@ impl Machine {
         allowed.sort_unstable();
         mask.insert_all(&allowed.into_iter().map(TokenId).collect::<Vec<_>>());
         let form = mask.finish();
-        if form.len() > 0 || self.parser.configs.is_accepting(admitted) {
+        if form.len() > 0 || self.reader.parser.configs.is_accepting(admitted) {
             return Ok((Arc::new(form), status));
         }
         // It was found before that there is a way: with more patience, first for the bounds, then for the search.
         if !is_last {
             for ways in [Ways::All, Ways::Safe] {
-                self.profile_at_length(ways, admitted)?;
+                self.limits.profile_at_length(self.reader, ways, admitted)?;
             }
             return self.mask_of_watched(place, n_left, true);
         }
@@ -305,11 +306,12 @@ impl Machine {
 
     /// The tokens that `ways` within the limit come behind.
     fn bounded_mask(&mut self, ways: Ways, config: ConfigId, n_left: u32) -> Result<MaskWithin, EngineError> {
-        let (profile, status): (Arc<Profile>, _) = self.profile_within(ways, config, n_left)?;
+        let (profile, status): (Arc<Profile>, _) =
+            self.limits.profile_within(self.reader, ways, config, n_left)?;
         if profile.most().is_some_and(|most| most < n_left) {
-            return Ok((self.mask(config)?, MaskStatus::Exact));
+            return Ok((self.reader.mask(config)?, MaskStatus::Exact));
         }
-        let mask = profile.mask(n_left, self.parser.shared.vocabulary.n_words());
+        let mask = profile.mask(n_left, self.reader.parser.shared.vocabulary.n_words());
         Ok((Arc::new(mask), status.into()))
     }
 
@@ -335,8 +337,8 @@ impl Machine {
         n_left: u32,
     ) -> Result<(u32, TokenCountStatus), EngineError> {
         match bounds {
-            TokenCountStatus::Upper => Ok((self.upper_least(ways, config)?, bounds)),
-            TokenCountStatus::Exact => self.least_within(ways, config, n_left),
+            TokenCountStatus::Upper => Ok((self.limits.upper_least(self.reader, ways, config)?, bounds)),
+            TokenCountStatus::Exact => self.limits.least_within(self.reader, ways, config, n_left),
         }
     }
 
@@ -361,7 +363,7 @@ impl Machine {
         patience: &mut Patience,
     ) -> Result<bool, EngineError> {
         let place = &at.place;
-        let (least, status) = self.least_within(Ways::All, place.config, n_left)?;
+        let (least, status) = self.limits.least_within(self.reader, Ways::All, place.config, n_left)?;
         if least > n_left {
             patience.is_given_up |= status == TokenCountStatus::Upper;
             return Ok(false);
@@ -444,7 +446,7 @@ impl Machine {
             tokens: std::vec::IntoIter<TokenId>,
             are_cut: bool,
         }
-        let vocabulary = self.parser.shared.vocabulary.clone();
+        let vocabulary = self.reader.parser.shared.vocabulary.clone();
         if self.is_safe_within(start, n_left, bounds)? {
             return Ok(Some(Vec::new()));
         }
@@ -466,16 +468,16 @@ impl Machine {
             patience.left -= 1;
             let Some(left) = step.n_left.checked_sub(1) else { continue };
             let bytes = vocabulary.text(token).unwrap_or_default();
-            let Some(next) = self.watched_run(&step.place, bytes)? else { continue };
+            let Some(next) = self.run(&step.place, bytes)? else { continue };
             path.push(token);
             if self.is_safe_within(&next, left, bounds)? {
                 let found: Arc<[TokenId]> = path.as_slice().into();
                 for (at, step) in steps.iter().enumerate() {
-                    let known = self.found_ways.entry(step.place.config).or_default();
+                    let known = self.memo.found_ways.entry(step.place.config).or_default();
                     known.truncate(MAX_KEPT - 1);
-                    known.insert(0, (found.clone(), at));
+                    known.insert(0, FoundWay { tokens: found.clone(), start: at });
                 }
-                self.memo_bytes += path.len() * 64;
+                self.memo.n_bytes += path.len() * 64;
                 return Ok(Some(path));
             }
             if path.len() >= MAX_PATH {
@@ -509,15 +511,15 @@ impl Machine {
         let mut are_cut = false;
         for ways in [Ways::Safe, Ways::All] {
             let (profile, status) = match bounds {
-                TokenCountStatus::Upper => (self.upper_profile(ways, config)?, bounds),
-                TokenCountStatus::Exact => self.profile_within(ways, config, n_left)?,
+                TokenCountStatus::Upper => (self.limits.upper_profile(self.reader, ways, config)?, bounds),
+                TokenCountStatus::Exact => self.limits.profile_within(self.reader, ways, config, n_left)?,
             };
             are_cut |= ways == Ways::All && status == TokenCountStatus::Upper;
             let offered = profile.tokens_within(n_left, MAX_CANDIDATES);
             are_cut |= offered.len() >= MAX_CANDIDATES;
             tokens.extend(offered);
         }
-        let eos = self.parser.shared.vocabulary.eos_token_ids();
+        let eos = self.reader.parser.shared.vocabulary.eos_token_ids();
         let mut met = FxHashSet::default();
         tokens.retain(|token| !eos.contains(token) && met.insert(*token));
         Ok((tokens.into_iter(), are_cut))

@@ -7,7 +7,7 @@
 //! call as a whole does a bounded amount of it.
 //!
 //! Bytes that led out of risk before are tried first when their configuration is met again
-//! ([`Machine::ways_out`]): they mostly do so whatever was there before.
+//! ([`WatchMemo::ways_out`]): they mostly do so whatever was there before.
 
 use std::collections::VecDeque;
 
@@ -15,10 +15,9 @@ use maskwright_automata::ByteSet;
 use maskwright_grammar::Marks;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Place, Stepped};
+use super::{Place, Stepped, Watcher};
 use crate::EngineError;
 use crate::parser::ConfigId;
-use crate::session::Machine;
 
 /// How many bytes the searches of one call may try.
 const MAX_TRIED: usize = 400_000;
@@ -76,7 +75,7 @@ impl Search {
     }
 }
 
-impl Machine {
+impl Watcher<'_> {
     /// Reads one more byte; whether some text continues so.
     pub(crate) fn numbered_step(
         &mut self,
@@ -84,7 +83,7 @@ impl Machine {
         at: &mut Numbered,
         byte: u8,
     ) -> Result<bool, EngineError> {
-        let stepped = self.watched_step(&mut at.place, byte)?;
+        let stepped = self.step(&mut at.place, byte)?;
         if let Stepped::Watched(marks) = stepped {
             let n_known = search.memories.len() as u32;
             at.memory = *search.memories.entry((at.memory, byte, marks)).or_insert(Memory(n_known + 1));
@@ -119,7 +118,7 @@ impl Machine {
     /// The bytes that a completion which the watch accepts begins with ([`Completion::Begins`]), if there is one.
     ///
     /// # Errors
-    /// As [`has_completion`](Machine::has_completion).
+    /// As [`has_completion`](Watcher::has_completion).
     pub(crate) fn find_completion(&mut self, place: &Place) -> Result<Option<Vec<u8>>, EngineError> {
         let mut search = Search::new();
         let root = search.root(place);
@@ -146,13 +145,13 @@ impl Machine {
         if let Some(byte) = self.safe_byte(place)? {
             return Ok(Completion::Begins(vec![byte]));
         }
-        if let Some(way_out) = self.ways_out.get(&place.config).cloned()
-            && let Some(end) = self.watched_run(place, &way_out)?
+        if let Some(way_out) = self.memo.ways_out.get(&place.config).cloned()
+            && let Some(end) = self.run(place, &way_out)?
             && !end.watching.is_at_risk()
         {
             return Ok(Completion::Begins(way_out.to_vec()));
         }
-        self.parser.begin_work()?;
+        self.reader.parser.begin_work()?;
         // Each place with the index of the one before it, and the byte between.
         let mut steps: Vec<(usize, u8)> = vec![(0, 0)];
         let mut queue = VecDeque::from([(start.clone(), 0)]);
@@ -162,13 +161,13 @@ impl Machine {
                 continue;
             }
             let Some(config) = self.admitted(&at.place)? else { continue };
-            if self.parser.configs.is_accepting(config) {
+            if self.reader.parser.configs.is_accepting(config) {
                 return Ok(Completion::Begins(path_to(&steps, index, None)));
             }
             if let Some(byte) = self.safe_byte(&at.place)? {
                 return Ok(self.way_out(place.config, path_to(&steps, index, Some(byte))));
             }
-            for byte in self.next_bytes(config)?.iter() {
+            for byte in self.reader.next_bytes(config)?.iter() {
                 if search.n_left == 0 {
                     return Ok(Completion::Unknown);
                 }
@@ -192,8 +191,8 @@ impl Machine {
 
     /// Keeps a way out of risk for the next search from its configuration.
     fn way_out(&mut self, start: ConfigId, path: Vec<u8>) -> Completion {
-        self.memo_bytes += path.len() + 64;
-        self.ways_out.insert(start, path.as_slice().into());
+        self.memo.n_bytes += path.len() + 64;
+        self.memo.ways_out.insert(start, path.as_slice().into());
         Completion::Begins(path)
     }
 
@@ -204,7 +203,7 @@ impl Machine {
             return Ok(None);
         }
         let Some(config) = self.admitted(place)? else { return Ok(None) };
-        Ok(self.next_bytes(config)?.intersection(&risky.complement()).first())
+        Ok(self.reader.next_bytes(config)?.intersection(&risky.complement()).first())
     }
 }
 

@@ -367,10 +367,8 @@ mod tests {
                 assert!(matcher.accept_token(TokenId(u32::from(byte))).expect("no limit is reached"));
             }
             matcher.mask().expect("no limit is reached");
-            let made = matcher.ask(|machine| {
-                let (_, budget, _) = machine.lexed_budget_mut().expect("the grammar has a lexer");
-                Ok(budget.as_ref().map_or(0, |budget| budget.runs.work()))
-            });
+            let made =
+                matcher.ask(|machine| Ok(machine.limits.lexed_mut().map_or(0, |budget| budget.runs.work())));
             made.expect("it is only looked up")
         });
         assert!(walks[0] > 0 && walks[1] < 4 * walks[0], "{walks:?} walks for 8 and for 80 widths");

@@ -141,31 +141,7 @@ fn expected_at(
     config: ConfigId,
     named: Option<&NamedTokens>,
 ) -> Result<Vec<String>, EngineError> {
-    let [mark, _] = symbol_text(0);
-    let mut expected: Vec<String> = match machine.lexed_mut() {
-        Some((lexed, parser)) => lexed.expected(parser, config)?,
-        None => machine
-            .parser
-            .configs
-            .threads(config)
-            .iter()
-            .map(|thread| (machine.parser.automaton(thread.terminal), thread.residue))
-            // What begins with a symbol is told by name below.
-            .filter(|(automaton, residue)| {
-                named.is_none()
-                    || automaton
-                        .try_next_bytes(*residue)
-                        .is_ok_and(|bytes| bytes.as_singleton() != Some(mark))
-            })
-            .map(|(automaton, residue)| automaton.describe(residue))
-            .collect(),
-    };
-    if let Some(named) = named.filter(|_| machine.lexed().is_none())
-        && let Some(after) = machine.step(config, mark)?
-    {
-        let symbols = machine.next_bytes(after)?;
-        expected.extend(symbols.iter().filter_map(|symbol| named.name(symbol)).map(str::to_owned));
-    }
+    let mut expected = machine.reader.expected(config, named)?;
     // Inside of a lexer's token that no terminal can end as it stands.
     if expected.is_empty() && !machine.is_accepting(config) {
         expected.push(format!("{:?}", Regex::bytes(machine.next_bytes(config)?)));

@@ -40,8 +40,8 @@ impl Matcher {
         let ends = if self.names_ends_in(&form) { Some(self.end_tokens(self.state.config)?) } else { None };
         self.mask_status = self.status_of(status);
         let is_refused = self.write(&form, ends.as_deref(), words);
-        let limits_parts =
-            self.grammar.must_spell() && self.ask(|machine| Ok(machine.parser.network.has_token_limits()))?;
+        let limits_parts = self.grammar.must_spell()
+            && self.ask(|machine| Ok(machine.parser().network.has_token_limits()))?;
         if limits_parts { self.without_dead_ends(words) } else { Ok(is_refused) }
     }
 

@@ -1,0 +1,138 @@
+//! Making profiles: the walk over the tokens that a configuration allows, with the least number of tokens after each.
+//!
+//! Tokens that stay inside a terminal are grouped by the residue that they end at (its [`Partition`], shared by all
+//! grammars of a compiler), so one number per group is needed; tokens that leave it are walked as a trie with what stands behind,
+//! as in plain masks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use maskwright_automata::{Automaton, ByteSet, StateId};
+use maskwright_vocabulary::{Trie, Vocabulary};
+use rustc_hash::FxHashMap;
+
+use super::super::profile::Profile;
+use super::Budget;
+use crate::EngineError;
+use crate::bytes::BytesReader;
+use crate::ground::{MaskBuilder, NEVER};
+use crate::parser::{ConfigId, Thread};
+use crate::spelling::Partition;
+
+/// Bytes that profiles may take before they are dropped.
+const MAX_BYTES: usize = 64 << 20;
+
+impl Budget {
+    /// The profile of `config`.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn profile(
+        &mut self,
+        reader: &mut BytesReader,
+        config: ConfigId,
+    ) -> Result<Arc<Profile>, EngineError> {
+        if let Some(known) = self.profiles.get(&config) {
+            return Ok(known.clone());
+        }
+        let vocabulary = reader.parser.shared.vocabulary.clone();
+        let mut groups: BTreeMap<u32, MaskBuilder> = BTreeMap::new();
+        let n_words = vocabulary.n_words();
+        if reader.parser.configs.is_accepting(config) {
+            let group = groups.entry(0).or_insert_with(|| MaskBuilder::new(n_words));
+            group.insert_all(vocabulary.eos_token_ids());
+        }
+        let threads = reader.parser.configs.threads(config).to_vec();
+        for same in threads.chunk_by(|a, b| (a.terminal, a.residue) == (b.terminal, b.residue)) {
+            let automaton = reader.parser.automaton(same[0].terminal).clone();
+            let partition = self.partition(&vocabulary, &automaton, same[0].residue)?;
+            for (residue, tokens) in &partition.inside {
+                let goes_on =
+                    !automaton.next_bytes(*residue).map_err(EngineError::in_terminal(&automaton))?.is_empty();
+                let mut least = NEVER;
+                for thread in same {
+                    if goes_on {
+                        least = least
+                            .min(self.thread(&mut reader.parser, Thread { residue: *residue, ..*thread })?);
+                    }
+                    if automaton.is_accepting(*residue) {
+                        let root = self.spelling.lock().futures.root();
+                        least = least.min(self.place(&mut reader.parser, (thread.next, thread.node, root))?);
+                    }
+                }
+                groups.entry(least).or_insert_with(|| MaskBuilder::new(n_words)).union(tokens);
+            }
+            if partition.places.is_empty() {
+                continue;
+            }
+            let mut seeds = same.iter().map(|thread| (thread.next, thread.node)).collect();
+            let mut behind = Vec::new();
+            reader.parser.close(&mut seeds, &mut behind)?;
+            let Some(behind) = reader.parser.intern(&mut behind, false)? else { continue };
+            let follow = reader.next_bytes(behind)?;
+            let key = (automaton.residue_key(same[0].residue), follow);
+            let exits = self.partition_exits(&vocabulary, &partition, key);
+            let mut stack = vec![(Trie::ROOT, behind)];
+            while let Some((node, config)) = stack.pop() {
+                let bytes = reader.next_bytes(config)?;
+                for (byte, child) in exits.children(node) {
+                    if !bytes.contains(byte) {
+                        continue;
+                    }
+                    let Some(next) = reader.step(config, byte)? else { continue };
+                    if !exits.tokens(child).is_empty() {
+                        let least = self.least(&mut reader.parser, next)?;
+                        let group = groups.entry(least).or_insert_with(|| MaskBuilder::new(n_words));
+                        group.insert_all(exits.tokens(child));
+                    }
+                    if exits.n_children(child) > 0 {
+                        stack.push((child, next));
+                    }
+                }
+            }
+        }
+        let groups = groups.into_iter().map(|(cost, mask)| (cost, mask.finish())).collect();
+        let profile = Arc::new(Profile::new(groups));
+        if reader.parser.shared.options.use_memo {
+            self.profile_bytes += profile.memory_usage();
+            if self.profile_bytes > MAX_BYTES {
+                self.profile_bytes = 0;
+                self.profiles = FxHashMap::default();
+                self.partition_exits = FxHashMap::default();
+            }
+            self.profiles.insert(config, profile.clone());
+        }
+        Ok(profile)
+    }
+
+    fn partition(
+        &mut self,
+        vocabulary: &Vocabulary,
+        automaton: &Automaton,
+        residue: StateId,
+    ) -> Result<Arc<Partition>, EngineError> {
+        if let Some(known) = self.spelling.lock().partition(automaton, residue) {
+            return Ok(known);
+        }
+        let partition = Partition::new(vocabulary, automaton, residue);
+        let partition = Arc::new(partition.map_err(EngineError::in_terminal(automaton))?);
+        self.spelling.lock().keep_partition(automaton, residue, partition.clone());
+        Ok(partition)
+    }
+
+    /// What the tokens read behind a residue of which the bytes that may follow are given with its name.
+    fn partition_exits(
+        &mut self,
+        vocabulary: &Vocabulary,
+        partition: &Partition,
+        key: ((u64, StateId), ByteSet),
+    ) -> Arc<Trie> {
+        if let Some(known) = self.partition_exits.get(&key) {
+            return known.clone();
+        }
+        let exits = Arc::new(partition.exits(vocabulary, key.1));
+        self.profile_bytes += exits.memory_usage();
+        self.partition_exits.insert(key, exits.clone());
+        exits
+    }
+}

@@ -1,0 +1,104 @@
+//! Sessions with a limit on tokens, and how many tokens complete a text.
+
+use std::sync::Arc;
+
+use maskwright_vocabulary::TokenId;
+
+use super::Matcher;
+use crate::ground::{MANY, TokenCountStatus, TokensToFinish};
+use crate::session::engine_grammar::EngineGrammar;
+use crate::{EngineError, Error};
+
+impl Matcher {
+    /// A session whose text is complete, end-of-sequence token included, after at most `max_tokens` tokens:
+    /// a token is allowed iff the text can still be completed within what is left.
+    ///
+    /// # Errors
+    /// If no text of the language has so few tokens (the message says how many the shortest takes), or a
+    /// limit is reached.
+    ///
+    /// ```
+    /// # mod maskwright { pub use maskwright_engine::*; pub use maskwright_vocabulary::*; }
+    /// # use maskwright_automata::{Fuel, Regex};
+    /// # use maskwright_grammar::Grammar;
+    /// # let tokens = ["a", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+    /// # let vocabulary = maskwright::Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(1)], None).unwrap().shared();
+    /// # let compiler = maskwright::Compiler::new(vocabulary, Default::default());
+    /// # let grammar = compiler.compile(Grammar::from_regex(Regex::literal("a").plus()), &Fuel::new(1_000)).unwrap();
+    /// use maskwright::{Matcher, TokenId};
+    /// // The grammar is that of the regular expression `a+`; the tokens are `a` and one that ends texts.
+    /// let mut matcher = Matcher::with_max_tokens(&grammar, Some(2)).unwrap();
+    /// assert!(matcher.accept_token(TokenId(0)).unwrap());
+    /// assert_eq!(matcher.mask().unwrap().iter().collect::<Vec<_>>(), [TokenId(1)]);
+    /// assert!(Matcher::with_max_tokens(&grammar, Some(1)).unwrap_err().to_string().contains("takes 2"));
+    /// ```
+    pub fn with_max_tokens(
+        grammar: &Arc<EngineGrammar>,
+        max_tokens: Option<usize>,
+    ) -> Result<Matcher, Error> {
+        let mut matcher = Matcher::new(grammar);
+        if let Some(limit) = max_tokens {
+            let n_left = u32::try_from(limit).unwrap_or(u32::MAX - 1);
+            if matcher.ask(|machine| machine.fits(&matcher.state, n_left))? != Some(true) {
+                let (least, _) = matcher.ask(|machine| machine.least_at(&matcher.state))?;
+                if least >= MANY || least as usize > limit {
+                    return Err(EngineError::budget_too_small(limit, least).into());
+                }
+            }
+            matcher.set_max_tokens(limit);
+        }
+        Ok(matcher)
+    }
+
+    /// The least number of tokens, an end-of-sequence token included, that complete the text; 0 if it has ended. Tokens that
+    /// span terminals count as what they are. Where the vocabulary has no end-of-sequence token, the end costs nothing.
+    ///
+    /// # Errors
+    /// If no tokens of the vocabulary spell the rest of any text, or a limit is reached.
+    pub fn tokens_to_finish(&self) -> Result<TokensToFinish, Error> {
+        if self.is_terminated() {
+            return Ok(TokensToFinish { n_tokens: 0, status: TokenCountStatus::Exact });
+        }
+        let (n_tokens, status) = self.ask(|machine| machine.least_at(&self.state))?;
+        if n_tokens >= MANY {
+            return Err(EngineError::no_tokens(n_tokens).into());
+        }
+        Ok(TokensToFinish { n_tokens: n_tokens as usize, status })
+    }
+
+    /// A completion of the text of as many tokens as [`tokens_to_finish`](Matcher::tokens_to_finish) says, or of fewer if
+    /// that is an upper bound. The last token is the end-of-sequence token with the least id that may end this text, if the
+    /// vocabulary has one.
+    ///
+    /// # Errors
+    /// As [`tokens_to_finish`](Matcher::tokens_to_finish).
+    pub fn finish(&self) -> Result<Vec<TokenId>, Error> {
+        let mut tokens = Vec::new();
+        if self.is_terminated() {
+            return Ok(tokens);
+        }
+        let vocabulary = self.grammar().vocabulary().clone();
+        let mut matcher = self.fork();
+        let mut left = self.tokens_to_finish()?.n_tokens;
+        let end = usize::from(!vocabulary.eos_token_ids().is_empty());
+        // An upper bound may leave tokens over at the end of the text.
+        while left > end && !matcher.is_accepting() {
+            let steps = matcher.ask(|machine| machine.next_steps(&matcher.state, left as u32))?;
+            if steps.is_empty() {
+                return Err(EngineError::cannot_be_spelled().into());
+            }
+            for id in steps {
+                let token = match vocabulary.as_symbol(id) {
+                    Some(symbol) => self.grammar().named().and_then(|named| named.first(symbol)),
+                    None => Some(id),
+                };
+                let token = token.ok_or_else(EngineError::cannot_be_spelled)?;
+                tokens.push(token);
+                matcher.accept_unbudgeted(token)?;
+                left -= 1;
+            }
+        }
+        tokens.extend(matcher.end_tokens(matcher.state.config)?.first());
+        Ok(tokens)
+    }
+}

@@ -1,0 +1,37 @@
+//! Where a sequence stands.
+
+use std::sync::Arc;
+
+use maskwright_grammar::Watching;
+
+use crate::parser::ConfigId;
+use crate::watch::Place;
+
+/// Where a sequence stands.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    /// What the next token is read from.
+    pub(crate) config: ConfigId,
+    /// What the next byte is read from, if no token begins there.
+    pub(crate) within: ConfigId,
+    /// What the grammar's watch remembers, if it has one.
+    pub(crate) watching: Option<Arc<dyn Watching>>,
+    /// How many steps led here.
+    pub(crate) n_steps: usize,
+    /// How many of them were tokens.
+    pub(crate) n_tokens: usize,
+    pub(crate) is_terminated: bool,
+}
+
+impl State {
+    /// The state after an end-of-sequence token.
+    pub(crate) fn ended(&self) -> State {
+        State { is_terminated: true, n_tokens: self.n_tokens + 1, ..self.clone() }
+    }
+
+    /// Where the sequence stands, if the grammar has a watch.
+    pub(crate) fn place(&self) -> Option<Place> {
+        let watching = self.watching.clone()?;
+        Some(Place { config: self.config, watching })
+    }
+}
